@@ -15,7 +15,7 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, FromArgMatches as _};
-use ipnet::{IpNet, Ipv6Net};
+use ipnet::Ipv6Net;
 use kitbag_manifest::limits;
 use secrecy::SecretString;
 use serde::Deserialize;
@@ -28,7 +28,8 @@ pub use error::SettingsError;
 pub use objects::ObjectsLocation;
 pub use traces::Ratio;
 pub use value::{
-    DatabaseLocation, Issuer, List, Listen, MasterKey, Maybe, Model, Secret, Size, SocketMode, Span,
+    AddressRange, DatabaseLocation, Issuer, List, Listen, MasterKey, Maybe, Model, Secret, Size, SocketMode,
+    Span,
 };
 
 /// Every setting once: documentation, name, type and default.
@@ -150,11 +151,11 @@ settings! {
     web_client_secret: Maybe<Secret> = Maybe::UNSET, "KITBAG_WEB_CLIENT_SECRET";
     /// Private address ranges that toolkits may reach, such as `10.1.0.0/16`; by default none. Files are
     /// not captured from there.
-    allow_private_ranges: List<IpNet> = List::default(), "KITBAG_ALLOW_PRIVATE_RANGES";
+    allow_private_ranges: List<AddressRange> = List::default(), "KITBAG_ALLOW_PRIVATE_RANGES";
     /// Private address ranges that files may be captured from, such as that of an intranet's wiki; by
     /// default none. Every user, and every toolkit with the scope svc:ingest, can then read whatever
     /// is served there without a password.
-    capture_private_ranges: List<IpNet> = List::default(), "KITBAG_CAPTURE_PRIVATE_RANGES";
+    capture_private_ranges: List<AddressRange> = List::default(), "KITBAG_CAPTURE_PRIVATE_RANGES";
     /// Name servers for the host names that toolkits and captures use, such as `10.0.0.2` or
     /// `10.0.0.2:5353`; by default those of the system.
     name_servers: List<value::NameServer> = List::default(), "KITBAG_NAME_SERVERS";
@@ -179,7 +180,7 @@ settings! {
     /// Open connections from one address, or one IPv6 /64 network.
     connections_per_address: usize = 512, "KITBAG_CONNECTIONS_PER_ADDRESS";
     /// Addresses of reverse proxies, which connect for many clients; by default the loopback addresses.
-    trusted_proxies: List<IpNet> = value::loopback(), "KITBAG_TRUSTED_PROXIES";
+    trusted_proxies: List<AddressRange> = value::loopback(), "KITBAG_TRUSTED_PROXIES";
     /// Largest component that may be uploaded.
     component_size: Size = Size::mebibytes(64), "KITBAG_COMPONENT_SIZE";
     /// Processor time, over all cores, for inspecting and compiling one component; in whole seconds.

@@ -17,6 +17,7 @@ mod cluster;
 mod components;
 mod counts;
 mod deploy;
+mod directory;
 mod first_call;
 mod floor;
 mod in_flight;
@@ -100,6 +101,7 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Outcome<()> {
+    directory::enter_callers()?;
     match arguments.role {
         Some(Role::ServeFloor) => Runtime::new()?.block_on(floor::serve()),
         Some(Role::ServeNative) => Runtime::new()?.block_on(native::serve()),

@@ -11,6 +11,7 @@ mod child;
 mod client;
 #[path = "search/collection.rs"]
 mod collection;
+mod directory;
 mod issuer;
 #[allow(dead_code, reason = "the other benchmark deploys toolkits, too")]
 mod kitbag_server;
@@ -83,6 +84,7 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Outcome<()> {
+    directory::enter_callers()?;
     if cfg!(debug_assertions) {
         return Err(
             "this was built without optimisation: `just bench-search` builds what can be measured".into()

@@ -8,6 +8,7 @@
 
 #[allow(dead_code, reason = "another benchmark needs no answers but good ones")]
 mod client;
+mod directory;
 mod issuer;
 mod model;
 mod postgres;
@@ -98,6 +99,7 @@ fn main() -> ExitCode {
 
 /// Simulates each engine; returns what is wrong.
 async fn run(arguments: &Arguments, recorder: &Recorder) -> Outcome<Vec<String>> {
+    directory::enter_callers()?;
     if cfg!(debug_assertions) {
         return Err("this was built without optimisation: `just simulate` builds what can be measured".into());
     }

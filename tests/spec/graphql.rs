@@ -177,6 +177,33 @@ async fn a_search_goes_on_where_it_stopped_and_narrows_by_source_and_author() {
 }
 
 #[tokio::test]
+async fn a_search_has_operators_where_it_says_so() {
+    let kitbag = Kitbag::start().await;
+    let ana = kitbag.as_user("ana");
+    ana.ingest(json!([
+        { "title": "Draft", "text": "a price for each whale" },
+        { "title": "Minutes", "text": "of each whale the price was decided" },
+    ]))
+    .await;
+    let query = "query ($q: String!, $operators: Boolean) {
+        search(query: $q, operators: $operators) { results { document { title } } }
+    }";
+    let count = async |q: &str, operators: Value| {
+        let found = ana.ask(query, json!({ "q": q, "operators": operators })).await;
+        found["search"]["results"].as_array().expect("a list").len()
+    };
+
+    for (q, narrowed) in [("price -title:draft", 1), ("\"the price\"", 1), ("price source:probe", 0)] {
+        assert_eq!(count(q, json!(true)).await, narrowed, "{q}");
+        assert_eq!(count(q, json!(false)).await, 2, "{q}");
+        assert_eq!(found(&ana, q).await.len(), 2, "{q}");
+    }
+    let refused = ana.ask_for_error(query, json!({ "q": "-whale", "operators": true })).await;
+    let problem = &refused.extensions["problems"][0]["message"];
+    assert_eq!(problem, "only narrows: say what to search for, too");
+}
+
+#[tokio::test]
 async fn one_user_never_sees_or_touches_what_is_of_another_on_any_path() {
     let kitbag = Kitbag::start().await;
     kitbag.deploy(guests::PROBE).await;

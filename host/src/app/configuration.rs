@@ -114,8 +114,8 @@ pub(super) fn memory_for_calls(settings: &Settings) -> Result<MemoryBudget, Sett
 pub(super) fn egress_settings(settings: &Settings) -> Result<EgressSettings, SettingsError> {
     let prefix = |&range| Nat64Prefix::new(range).ok_or(SettingsError::Nat64Prefix(range));
     Ok(EgressSettings {
-        toolkit_ranges: settings.allow_private_ranges.iter().copied().collect(),
-        capture_ranges: settings.capture_private_ranges.iter().copied().collect(),
+        toolkit_ranges: settings.allow_private_ranges.iter().map(|range| range.get()).collect(),
+        capture_ranges: settings.capture_private_ranges.iter().map(|range| range.get()).collect(),
         name_servers: settings.name_servers.iter().map(|server| server.address()).collect(),
         nat64_prefixes: settings.nat64_prefixes.iter().map(prefix).collect::<Result<_, _>>()?,
         ..EgressSettings::default()
@@ -255,7 +255,7 @@ pub(super) fn connection_limits(settings: &Settings) -> ConnectionLimits {
     ConnectionLimits {
         total: settings.connections,
         per_address: settings.connections_per_address,
-        proxies: settings.trusted_proxies.to_vec(),
+        proxies: settings.trusted_proxies.iter().map(|range| range.get()).collect(),
     }
 }
 

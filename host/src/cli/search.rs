@@ -14,7 +14,7 @@ use crate::knowledge::{DEFAULT_RESULTS, MAX_RESULTS};
 use highlight::Highlighter;
 
 const QUERY: &str = "query ($q: String!, $limit: Int, $after: String, $source: String, $author: String) {
-  search(query: $q, limit: $limit, after: $after, source: $source, author: $author) {
+  search(query: $q, operators: true, limit: $limit, after: $after, source: $source, author: $author) {
     mode
     results { document { id title url author source feed { name label } } snippet score }
     pageInfo { endCursor hasNextPage }

@@ -37,10 +37,12 @@ impl ServerData {
     pub(super) fn settings(&self) -> Result<Settings, CliError> {
         let settings = self.settings_of_server()?;
         if let DatabaseLocation::Server(_) = settings.database {
-            return Err(CliError::new("the database is a server's, and this command reads the data directory alone")
-                .hint(
-                    "stop this server, back the database up with its own tools (pg_dump), and copy the data directory",
-                ));
+            return Err(CliError::new(
+                "the database is a server's, and this command reads the data directory alone",
+            )
+            .hint(
+                "back the database up with its own tools (pg_dump), and then the bucket or folder of files",
+            ));
         }
         Ok(settings)
     }

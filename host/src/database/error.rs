@@ -25,7 +25,7 @@ enum Cause {
     )]
     TooOld { newest: String, this: Release },
     #[error(
-        "PostgreSQL {version} with the encoding {encoding} does not work: it takes 15 or newer with UTF8"
+        "PostgreSQL {version} with the encoding {encoding} does not work: it takes 16 or newer with UTF8"
     )]
     Unfit { version: i32, encoding: String },
 }

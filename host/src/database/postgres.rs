@@ -30,7 +30,7 @@ static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The oldest version that is known to work, as `server_version_num` has it.
-const OLDEST_VERSION: i32 = 150_000;
+const OLDEST_VERSION: i32 = 160_000;
 
 /// What ends a session that hangs: a statement, a transaction that does nothing, waiting for a lock.
 const SESSION: [(&str, &str); 3] =

@@ -30,14 +30,14 @@ pub(super) fn rank(
     let mut passage_scores = vec![0_f32; index.places()];
     let mut document_scores = vec![0_f32; index.document_places()];
     let mut counts = vec![0_u32; index.document_places()];
-    let mut documents_having = Vec::new();
+    let (mut passages_having, mut documents_having) = (Vec::new(), Vec::new());
     for (word, frequency) in frequencies(words) {
-        let passages_having: Vec<_> = index.having(word).collect();
+        index.visit(word, |place, count, chunk| {
+            passages_having.push((place, u32::from(count), chunk.length, chunk.document_place()));
+        });
         let weight = frequency * passages.inverse_document_frequency(passages_having.len());
-        for (place, count, chunk) in passages_having {
-            let count = u32::from(count);
-            passage_scores[place as usize] += weight * passages.gain(count, chunk.length);
-            let document = chunk.document_place();
+        for (place, count, length, document) in passages_having.drain(..) {
+            passage_scores[place as usize] += weight * passages.gain(count, length);
             if counts[document as usize] == 0 {
                 documents_having.push(document);
             }
@@ -61,14 +61,14 @@ pub(super) fn rank(
 /// Texts among which a word is rare or common, and a text short or long: passages, or whole documents.
 struct Texts {
     count: usize,
-    /// In words.
-    average_length: f32,
+    /// What a word of the text makes a word's count count less: [`B`], by the average length.
+    per_word: f32,
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts are below 2^24, and a mean needs no more")]
 impl Texts {
     fn new(count: usize, words: u64) -> Self {
-        Self { count, average_length: words as f32 / count.max(1) as f32 }
+        Self { count, per_word: K1 * B / (words as f32 / count.max(1) as f32).max(1.0) }
     }
 
     /// Never negative, also where most texts have the word.
@@ -79,8 +79,8 @@ impl Texts {
 
     /// What a word gives a text of `length` words that has it `count` times.
     fn gain(&self, count: u32, length: u32) -> f32 {
-        let (count, length) = (count as f32, length as f32 / self.average_length.max(1.0));
-        count * (K1 + 1.0) / (count + K1 * (1.0 - B + B * length))
+        let (count, length) = (count as f32, length as f32);
+        count * (K1 + 1.0) / (count + K1 * (1.0 - B) + self.per_word * length)
     }
 }
 

@@ -224,6 +224,15 @@ fn a_model_is_here_or_a_service_and_never_half_of_it() {
 }
 
 #[test]
+fn an_address_is_the_range_of_itself() {
+    let ranges: List<AddressRange> = "10.0.0.7, 10.1.0.0/16,fd00::1".parse().expect("they are right");
+
+    let shown: Vec<_> = ranges.iter().map(ToString::to_string).collect();
+    assert_eq!(shown, ["10.0.0.7/32", "10.1.0.0/16", "fd00::1/128"]);
+    assert!("10.0.0".parse::<AddressRange>().is_err() && "10.0.0.0/33".parse::<AddressRange>().is_err());
+}
+
+#[test]
 fn a_flag_wins_over_the_file() {
     let flags = Sources { call_requests: Some(1), ..Sources::default() };
     let file = Sources { call_requests: Some(2), concurrent_calls: Some(9), ..Sources::default() };

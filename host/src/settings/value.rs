@@ -414,10 +414,36 @@ impl<T> Default for List<T> {
     }
 }
 
+/// A range of addresses, such as `10.0.0.0/8`; an address is the range of itself alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AddressRange(IpNet);
+
+impl AddressRange {
+    /// The range.
+    pub fn get(self) -> IpNet {
+        self.0
+    }
+}
+
+impl FromStr for AddressRange {
+    type Err = ipnet::AddrParseError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.parse::<IpAddr>().map(IpNet::from).or_else(|_| text.parse()).map(Self)
+    }
+}
+
+impl fmt::Display for AddressRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 /// The loopback ranges.
-pub(super) fn loopback() -> List<IpNet> {
+pub(super) fn loopback() -> List<AddressRange> {
     let range = |address: IpAddr, length| IpNet::new(address, length).expect("the length fits the address");
-    List(vec![range(Ipv4Addr::LOCALHOST.into(), 8), range(Ipv6Addr::LOCALHOST.into(), 128)])
+    let ranges = [range(Ipv4Addr::LOCALHOST.into(), 8), range(Ipv6Addr::LOCALHOST.into(), 128)];
+    List(ranges.map(AddressRange).into())
 }
 
 impl<T> Deref for List<T> {

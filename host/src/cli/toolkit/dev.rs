@@ -9,12 +9,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use ipnet::IpNet;
 
 use super::build::expect_sources;
 use crate::cli::CliError;
 use crate::cli::output::expect_text;
 use crate::cli::serve::stop_signal;
+use crate::settings::AddressRange;
 use crate::toolchain;
 
 /// Serve one toolkit over MCP on this machine, and again after each change.
@@ -39,7 +39,7 @@ pub(in crate::cli) struct Dev {
     config: Vec<(String, String)>,
     /// Addresses that requests may reach although they are not public, such as 127.0.0.0/8.
     #[arg(long, value_delimiter = ',', value_name = "RANGE")]
-    allow_private_ranges: Vec<IpNet>,
+    allow_private_ranges: Vec<AddressRange>,
     /// Wall time of one call.
     #[arg(long, default_value = "30s", value_parser = humantime::parse_duration)]
     call_time: Duration,

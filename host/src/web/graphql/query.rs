@@ -26,20 +26,23 @@ pub(super) struct Query;
 impl Query {
     /// Searches your documents by words and, where the server has a model, by meaning. Best first.
     #[graphql(complexity = "SEARCH_COST + within(limit, 10, 50) * child_complexity")]
+    #[allow(clippy::too_many_arguments, reason = "each is an argument of the field")]
     async fn search(
         &self,
         context: &Context<'_>,
-        #[graphql(
-            desc = "In your own words. `\"a phrase\"`, `title:word` and `source:name` narrow the results, and a `-` \
-                          before one or before a word leaves out what has it."
-        )]
-        query: String,
+        #[graphql(desc = "In your own words.")] query: String,
         #[graphql(desc = "Results at most, 1 to 50.", default_with = "Some(10)")] limit: Option<i32>,
         #[graphql(desc = "`endCursor` of the page before.")] after: Option<String>,
         #[graphql(desc = "Only documents of this source: the id of a toolkit, or `user`.")] source: Option<
             String,
         >,
         #[graphql(desc = "Only documents with this byline; case does not matter.")] author: Option<String>,
+        #[graphql(
+            desc = "Whether `\"a phrase\"`, `title:word` and `source:name` narrow the results, and a `-` before one or \
+                    before a word leaves out what has it. For what a person types: any text may have quotation marks.",
+            default
+        )]
+        operators: bool,
     ) -> Result<SearchResults, WebError> {
         let request = RequestContext::of(context);
         let limit = limit
@@ -49,7 +52,8 @@ impl Query {
         let limit = limit
             .ok_or_else(|| WebError::invalid("limit", format!("must be between 1 and {MAX_RESULTS}")))?;
         let offset = after.as_deref().map_or(Ok(0), SearchResults::offset)?;
-        let wanted = knowledge::Query { text: query, has_operators: true, limit, offset, source, author };
+        let wanted =
+            knowledge::Query { text: query, has_operators: operators, limit, offset, source, author };
         let _turn = request.turn().await;
         let found = request.user.documents().search(&wanted).await?;
         Ok(SearchResults::new(found, offset))
