@@ -7,7 +7,7 @@ output := env("CARGO_TARGET_DIR", "target") / "debug"
 optimised := "CARGO_PROFILE_DEV_DEBUG_ASSERTIONS=false CARGO_PROFILE_DEV_OVERFLOW_CHECKS=false"
 with_optimised_server := "--profile dev --config profile.dev.package.kitbag.opt-level=3"
 
-# Paths that are given to a task are relative to where it is called from.
+# Benchmarks find paths from their command lines here.
 export CALLED_FROM := invocation_directory()
 
 # List the tasks.

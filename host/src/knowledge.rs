@@ -61,6 +61,7 @@ pub use jobs::JobLimits;
 use jobs::Jobs;
 use quota::Uploads;
 pub use quota::{Quota, QuotaExceeded, TooManyUploads, Usage};
+pub use search::words_of_query;
 use search::{Search, find_previous, models};
 use store::{Store, Stored};
 

@@ -179,7 +179,7 @@ settings! {
     connections: usize = 4096, "KITBAG_CONNECTIONS";
     /// Open connections from one address, or one IPv6 /64 network.
     connections_per_address: usize = 512, "KITBAG_CONNECTIONS_PER_ADDRESS";
-    /// Addresses of reverse proxies, which connect for many clients; by default the loopback addresses.
+    /// Addresses of reverse proxies, or their ranges, which connect for many clients; by default the loopback addresses.
     trusted_proxies: List<AddressRange> = value::loopback(), "KITBAG_TRUSTED_PROXIES";
     /// Largest component that may be uploaded.
     component_size: Size = Size::mebibytes(64), "KITBAG_COMPONENT_SIZE";

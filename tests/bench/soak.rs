@@ -10,6 +10,7 @@
 #[allow(dead_code, reason = "another benchmark measures processor time and memory with it")]
 mod child;
 mod client;
+mod directory;
 mod kitbag_server;
 mod tool_call;
 mod soak {
@@ -102,6 +103,7 @@ fn main() -> ExitCode {
 }
 
 async fn run(arguments: &Arguments) -> Outcome<Report> {
+    directory::enter_callers()?;
     let components = soak::components::build().await?;
     let data = tempfile::tempdir()?;
     let data = data.path();

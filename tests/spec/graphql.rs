@@ -200,7 +200,7 @@ async fn a_search_has_operators_where_it_says_so() {
     }
     let refused = ana.ask_for_error(query, json!({ "q": "-whale", "operators": true })).await;
     let problem = &refused.extensions["problems"][0]["message"];
-    assert_eq!(problem, "only narrows: say what to search for, too");
+    assert_eq!(problem, "has only filters; add a word or a phrase to search for");
 }
 
 #[tokio::test]

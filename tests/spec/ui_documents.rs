@@ -44,7 +44,7 @@ async fn a_text_is_added_found_shown_and_deleted() {
     assert!(found.text().contains("<mark>apples</mark>"), "{}", found.text());
     assert!(found.text().contains("By words alone"), "{}", found.text());
     assert!(ana.get("/ui/search?q=price+-apple").await.text().contains("Nothing was found."));
-    assert!(ana.get("/ui/search?q=-apple").await.assert_status(422).text().contains("only narrows"));
+    assert!(ana.get("/ui/search?q=-apple").await.assert_status(422).text().contains("has only filters"));
     assert!(ana.get("/ui/search?q=price&source=notes").await.text().contains("Nothing was found."));
 
     let document = path.split('?').next().expect("a path");

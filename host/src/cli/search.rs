@@ -10,7 +10,7 @@ use super::CliError;
 use super::client::Connection;
 use super::output::report;
 use super::terminal::{Screen, Text, note, say, text};
-use crate::knowledge::{DEFAULT_RESULTS, MAX_RESULTS};
+use crate::knowledge::{DEFAULT_RESULTS, MAX_RESULTS, words_of_query};
 use highlight::Highlighter;
 
 const QUERY: &str = "query ($q: String!, $limit: Int, $after: String, $source: String, $author: String) {
@@ -31,7 +31,7 @@ const QUERY: &str = "query ($q: String!, $limit: Int, $after: String, $source: S
 
 Ask in your own words: with a model the server finds what means the same, without one what has the \
 words. `\"a phrase\"`, `title:word` and `source:name` narrow the results, and a `-` before one or before a word leaves out \
-what has it; single quotes around the query keep the shell from reading it. `kitbag documents show ID` prints a document.")]
+what has it; single quotes around the query keep the shell from reading it, and `--` comes before one that begins with `-`. `kitbag documents show ID` prints a document.")]
 pub(super) struct Search {
     /// What to look for.
     #[arg(required = true)]
@@ -118,7 +118,7 @@ fn print(found: &Found, words: &str) {
         say!("Nothing was found. `kitbag documents` lists what there is.");
     }
     let screen = Screen::of_stdout();
-    let highlighter = Highlighter::of(words, screen);
+    let highlighter = Highlighter::of(&words_of_query(words), screen);
     for (index, hit) in found.results.iter().enumerate() {
         let result = shown(hit, screen, &highlighter);
         if index == 0 { say!("{}", result) } else { say!("\n{}", result) }

@@ -61,7 +61,7 @@ pub(super) fn rank(
 /// Texts among which a word is rare or common, and a text short or long: passages, or whole documents.
 struct Texts {
     count: usize,
-    /// What a word of the text makes a word's count count less: [`B`], by the average length.
+    /// [`K1`] × [`B`], divided by the average length in words.
     per_word: f32,
 }
 

@@ -196,8 +196,7 @@ impl UserIndex {
         self.chunks.get(place as usize).filter(|chunk| chunk.document != DEAD)
     }
 
-    /// Shows each chunk that has a word, as its analyzer writes it, and how often. Not as an iterator, which would take
-    /// twice as long.
+    /// Shows each chunk that has a word, as its analyzer writes it, and how often.
     pub(super) fn visit(&self, word: &QueryWord, mut show: impl FnMut(ChunkNumber, u8, &Chunk)) {
         for (term, analyzers) in word.terms() {
             for posting in self.postings.get(&term).map(Vec::as_slice).unwrap_or_default() {
@@ -214,7 +213,7 @@ impl UserIndex {
     /// The chunks that have all of these words, each as its analyzer writes them: the document of each, and its own id.
     pub(super) fn having_all(&self, words: &[QueryWord]) -> Vec<(i64, i64)> {
         let words: HashSet<_> = words.iter().collect();
-        let mut counts = vec![0_usize; self.places()];
+        let mut counts = vec![0_u16; self.places()];
         for word in &words {
             self.visit(word, |place, _, _| counts[place as usize] += 1);
         }
@@ -222,7 +221,7 @@ impl UserIndex {
         let needed: BTreeMap<_, _> =
             self.analyzers.keys().map(|analyzer| (*analyzer, of_analyzer(*analyzer))).collect();
         let having = (0..).zip(counts).filter(|(_, count)| *count > 0).filter_map(|(place, count)| {
-            let chunk = self.chunk(place).filter(|chunk| needed[&chunk.analyzer] == count)?;
+            let chunk = self.chunk(place).filter(|chunk| needed[&chunk.analyzer] == usize::from(count))?;
             Some((self.document_at(chunk.document), chunk.id))
         });
         having.collect()

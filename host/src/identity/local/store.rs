@@ -50,7 +50,8 @@ impl Store {
     }
 
     /// Keeps a registration. Beyond [`MAX_CLIENTS`] the one that was not used for longest goes, clients
-    /// that hold a grant last: registering is open to anybody and must not sign anybody out.
+    /// that hold a grant last, and of those of one millisecond any: registering is open to anybody and
+    /// must not sign anybody out.
     pub(super) async fn insert_client(&self, client: &ClientRow) -> database::Result<()> {
         let mut transaction = self.0.begin(Scope::Sessions).await?;
         delete_expired(&mut transaction).await?;

@@ -18,8 +18,8 @@ use crate::knowledge::words::{self, Analyzer, Term};
 /// A condition that is looked at after the ranking.
 pub(super) struct Check {
     condition: Condition,
-    /// The chunks that have all words of the phrase, of each document.
-    chunks: HashMap<i64, Vec<i64>>,
+    /// The chunks that have all words of the phrase, each after its document, in order.
+    chunks: Vec<(i64, i64)>,
     /// Whether these chunks have the phrase: there is nothing to read.
     is_decided: bool,
 }
@@ -40,15 +40,13 @@ pub(super) fn choose(
     let mut checks = Vec::new();
     for condition in conditions {
         let words = words::of_phrase(&condition.phrase, index.analyzers());
-        let mut chunks = HashMap::<i64, Vec<i64>>::new();
-        for (document, chunk) in index.having_all(&words) {
-            chunks.entry(document).or_default().push(chunk);
-        }
+        let mut chunks = index.having_all(&words);
+        chunks.sort_unstable();
         // A chunk has the words of its document's title, too.
         let is_decided = words.len() == 1 && condition.field == Field::TextOrTitle;
         if is_decided || !condition.is_excluded {
             let mut chosen = allowed.map_or_else(|| index.all_documents().collect(), Arc::unwrap_or_clone);
-            chosen.retain(|document| chunks.contains_key(document) != condition.is_excluded);
+            chosen.retain(|document| of_document(&chunks, *document).is_empty() == condition.is_excluded);
             allowed = Some(Arc::new(chosen));
         }
         if !is_decided || !condition.is_excluded {
@@ -67,11 +65,15 @@ impl Search {
         user_id: &str,
         entry: &Arc<Entry>,
         ranking: Vec<Fused>,
-        checks: Vec<Check>,
+        mut checks: Vec<Check>,
         wanted: usize,
     ) -> database::Result<Vec<Fused>> {
         if checks.is_empty() {
             return Ok(ranking);
+        }
+        let ranked: HashSet<_> = ranking.iter().map(|found| found.document).collect();
+        for check in &mut checks {
+            check.chunks.retain(|(document, _)| ranked.contains(document));
         }
         let checks = Arc::new(checks);
         let mut meeting = Vec::new();
@@ -127,9 +129,16 @@ impl Check {
     }
 
     /// The chunks of a document that have all words of the phrase.
-    fn chunks_of(&self, document: i64) -> &[i64] {
-        self.chunks.get(&document).map(Vec::as_slice).unwrap_or_default()
+    fn chunks_of(&self, document: i64) -> impl Iterator<Item = i64> + Clone + '_ {
+        of_document(&self.chunks, document).iter().map(|(_, chunk)| *chunk)
     }
+}
+
+/// What there is of a document among chunks in the order of their documents.
+fn of_document(chunks: &[(i64, i64)], document: i64) -> &[(i64, i64)] {
+    let start = chunks.partition_point(|(of, _)| *of < document);
+    let count = chunks[start..].partition_point(|(of, _)| *of == document);
+    &chunks[start..start + count]
 }
 
 /// The phrases of checks, as the analyzers of a portion's chunks write them.
@@ -144,7 +153,7 @@ impl<'a> Phrases<'a> {
     fn new(checks: &'a [Check], index: &UserIndex, portion: &[Fused]) -> Self {
         let documents = portion.iter().flat_map(|found| checks.iter().map(|check| (check, found.document)));
         let chunks = documents.flat_map(|(check, document)| check.chunks_of(document));
-        let analyzers: HashMap<_, _> = chunks.map(|chunk| (*chunk, index.analyzer_of(*chunk))).collect();
+        let analyzers: HashMap<_, _> = chunks.map(|chunk| (chunk, index.analyzer_of(chunk))).collect();
         let phrases = |analyzer| {
             let phrases = checks.iter().map(|check| words::sequence(&check.condition.phrase, analyzer));
             (analyzer, phrases.collect())
@@ -171,17 +180,17 @@ impl<'a> Phrases<'a> {
             };
             let mut having = Vec::new();
             if check.is_decided {
-                having.extend_from_slice(candidates);
+                having.extend(candidates.clone());
             } else if check.needs_texts() {
-                for chunk in candidates {
-                    if has(texts.get(chunk)?, self.analyzers[chunk]) {
-                        having.push(*chunk);
+                for chunk in candidates.clone() {
+                    if has(texts.get(&chunk)?, self.analyzers[&chunk]) {
+                        having.push(chunk);
                     }
                 }
             }
             // Each chunk has the words of the title, some maybe as another language writes them.
-            let mut is_in_title = || {
-                let analyzers: BTreeSet<_> = candidates.iter().map(|chunk| self.analyzers[chunk]).collect();
+            let is_in_title = || {
+                let analyzers: BTreeSet<_> = candidates.map(|chunk| self.analyzers[&chunk]).collect();
                 analyzers.into_iter().any(|analyzer| {
                     has(titles.entry(analyzer).or_insert_with(|| words::sequence(title, analyzer)), analyzer)
                 })

@@ -37,19 +37,25 @@ pub(super) enum Field {
     Title,
 }
 
-/// Operators of one query at most: each has its own look into the index.
-const MAX_OPERATORS: usize = 32;
+/// Operators of one query at most: each goes through the index by itself.
+const MAX_OPERATORS: usize = 16;
 
 const QUOTES: [char; 4] = ['"', '“', '”', '„'];
+
+/// What a query ranks by, as a person typed it: its words without operators.
+pub fn words_of_query(query: &str) -> String {
+    parse(query).map_or_else(|_| query.to_owned(), |parsed| parsed.text)
+}
 
 /// Reads the operators of a query. Fails where there are too many, or nothing is left to rank by.
 pub(super) fn parse(query: &str) -> Result<Parsed, Problems> {
     let mut words = Vec::new();
     let mut parsed = Parsed::words("");
     let mut operators = 0;
+    let mut may_begin = true;
     let mut rest = query.trim_start();
     while !rest.is_empty() {
-        let after = if let Some((operator, after)) = Operator::first(rest) {
+        let after = if let Some((operator, after)) = Operator::first(rest).filter(|_| may_begin) {
             operators += 1;
             words.extend(operator.words());
             parsed.add(operator);
@@ -59,13 +65,15 @@ pub(super) fn parse(query: &str) -> Result<Parsed, Problems> {
             words.push(&rest[..end]);
             &rest[end..]
         };
+        // After a closing quotation mark, the word may go on.
+        may_begin = after.starts_with(|letter: char| letter.is_whitespace() || QUOTES.contains(&letter));
         rest = after.trim_start();
     }
     let mut problems = Problems::default();
     if operators > MAX_OPERATORS {
-        problems.add("query", format!("has {operators} operators, and may have {MAX_OPERATORS}"));
-    } else if words.is_empty() {
-        problems.add("query", "only narrows: say what to search for, too");
+        problems.add("query", format!("has {operators} operators; at most {MAX_OPERATORS} are allowed"));
+    } else if operators > 0 && !words.iter().any(|word| word.contains(char::is_alphanumeric)) {
+        problems.add("query", "has only filters; add a word or a phrase to search for");
     }
     if !problems.0.is_empty() {
         return Err(problems);
@@ -83,10 +91,16 @@ impl Parsed {
     fn add(&mut self, Operator { kind, value, is_excluded }: Operator<'_>) {
         let condition = |field| Condition { phrase: value.to_owned(), field, is_excluded };
         match kind {
-            Kind::Phrase => self.conditions.push(condition(Field::TextOrTitle)),
-            Kind::Title => self.conditions.push(condition(Field::Title)),
+            Kind::Phrase => self.demand(condition(Field::TextOrTitle)),
+            Kind::Title => self.demand(condition(Field::Title)),
             Kind::Source if is_excluded => self.sources.none_of.push(value.to_lowercase()),
             Kind::Source => self.sources.any_of.push(value.to_lowercase()),
+        }
+    }
+
+    fn demand(&mut self, condition: Condition) {
+        if !self.conditions.contains(&condition) {
+            self.conditions.push(condition);
         }
     }
 }
@@ -173,6 +187,12 @@ mod tests {
             ("Title:\"the plan\"", "the plan", vec![condition("the plan", Title, false)]),
             ("plan -title:draft", "plan", vec![condition("draft", Title, true)]),
             (
+                "\"Harry Potter\"-Film",
+                "Harry Potter -Film",
+                vec![condition("Harry Potter", TextOrTitle, false)],
+            ),
+            ("\"a\"title:b", "a title:b", vec![condition("a", TextOrTitle, false)]),
+            (
                 "\"a\"\"b\" -c",
                 "a b",
                 vec![
@@ -221,18 +241,18 @@ mod tests {
 
     #[test]
     fn a_query_that_finds_nothing_or_asks_too_much_is_refused() {
-        for only_excludes in ["-draft", "source:user", " -\"a b\"  -title:c "] {
-            let problems = parse(only_excludes).expect_err(only_excludes);
+        for only_filters in ["-draft", "source:user", " -\"a b\"  -title:c ", "! -draft"] {
+            let problems = parse(only_filters).expect_err(only_filters);
             assert_eq!(
                 problems.to_string(),
-                "query: only narrows: say what to search for, too",
-                "{only_excludes}"
+                "query: has only filters; add a word or a phrase to search for",
+                "{only_filters}"
             );
         }
-        assert!(parse(&"-a ".repeat(32)).is_err() && parse(&format!("plan {}", "-a ".repeat(32))).is_ok());
+        assert_eq!(parse(&format!("plan {}", "-a ".repeat(16))).expect("16 are allowed").conditions.len(), 1);
         assert_eq!(
-            parse(&format!("plan {}", "-a ".repeat(33))).expect_err("too many").to_string(),
-            "query: has 33 operators, and may have 32"
+            parse(&format!("plan {}", "-a ".repeat(17))).expect_err("too many").to_string(),
+            "query: has 17 operators; at most 16 are allowed"
         );
     }
 }

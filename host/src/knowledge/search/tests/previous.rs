@@ -78,6 +78,7 @@ async fn what_only_the_previous_model_has_read_is_found_by_its_vectors_among_the
 
     assert_eq!(found(&search(None), &first, &second, false).await[0], 0, "the other half has no vector");
     let [of_first, of_second] = found(&with_both, &first, &second, true).await;
+    // The weights are arbitrary, and place some texts nearly alike.
     assert!(of_first > 16 && of_second > 16, "{of_first} and {of_second} of 32");
     // The server's own way to the second vector: no document has this word.
     let all = Query { limit: 50, ..query("stars") };
