@@ -27,7 +27,8 @@ class Compose(PackageTest):
         example = dict(re.findall(r"(?m)^(\w+)=(.*)", (FOLDER / "example.env").read_text()))
         settings = re.findall(r"(?m)^    ((?:KITBAG_|MASTER_)\w+): (.+)", (FOLDER / "compose.yaml").read_text())
         variables = {name: re.sub(r"\$\{(\w+).*?\}", lambda it: example[it[1]] or "x", value) for name, value in settings}
-        # Nobody listens there. It is connected to after all settings were read.
+        # Some port that is free; and a database where nobody listens: both come after all settings were read.
+        variables["KITBAG_LISTEN"] = "127.0.0.1:0"
         variables["KITBAG_DATABASE"] = variables["KITBAG_DATABASE"].replace("@database/", "@127.0.0.1:1/")
 
         started = subprocess.run(
