@@ -291,7 +291,7 @@ async fn a_search_prints_json_for_scripts_and_narrows() {
     assert_eq!(first["mode"], "FULL_TEXT");
     assert_eq!(count(&search(&["--source", "user"]).await), 3);
     assert_eq!(count(&search(&["\"the whale\""]).await), 1);
-    assert_eq!(count(&search(&["--", "-\"the whale\""]).await), 2);
+    assert_eq!(count(&search(&[" -\"the whale\""]).await), 2);
     assert_eq!(count(&search(&["--source", "nowhere"]).await), 0);
     let refused = command(server.data(), &["search", "whale", "--limit", "51"]).await;
     assert_eq!(refused.code, Some(2));

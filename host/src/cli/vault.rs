@@ -20,7 +20,7 @@ pub(super) enum Vault {
 #[derive(Args, Debug)]
 #[command(
     after_help = "Where the key is in a file, the server makes a new one and replaces it. Where the operator gives it \
-                  (`--master-key env:…` or `command:…`; with PostgreSQL also `file:…`), give the server the new key \
+                  (`--master-key env:…` or `command:…`; with a database server also `file:…`), give the server the new key \
                   first and the old one after it, restart it, rotate, and then take the old one away."
 )]
 pub(super) struct Rotate {
