@@ -187,6 +187,7 @@ async fn secrets_survive_a_restart_and_a_rotation_of_the_master_key() {
 
 #[tokio::test]
 async fn a_server_with_another_master_key_does_not_start() {
+    // This command's database is in the data directory.
     if database::is_server() {
         return;
     }

@@ -31,7 +31,8 @@ const QUERY: &str = "query ($q: String!, $limit: Int, $after: String, $source: S
 
 Ask in your own words: with a model the server finds what means the same, without one what has the \
 words. `\"a phrase\"`, `title:word` and `source:name` narrow the results, and a `-` before one or before a word leaves out \
-what has it; single quotes around the query keep the shell from reading it, and `--` comes before one that begins with `-`. `kitbag documents show ID` prints a document.")]
+what has it; single quotes around the query keep the shell from reading it, and `--` comes before one that begins with `-`. \
+`kitbag documents show ID` prints a document.")]
 pub(super) struct Search {
     /// What to look for.
     #[arg(required = true)]
