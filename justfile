@@ -3,9 +3,6 @@
 set shell := ["bash", "-euo", "pipefail", "-c"]
 
 output := env("CARGO_TARGET_DIR", "target") / "debug"
-# Measurements use the dependencies of the other tasks, and Kitbag itself as optimised as in a release.
-optimised := "CARGO_PROFILE_DEV_DEBUG_ASSERTIONS=false CARGO_PROFILE_DEV_OVERFLOW_CHECKS=false"
-with_optimised_server := "--profile dev --config profile.dev.package.kitbag.opt-level=3"
 
 # Benchmarks find paths from their command lines here.
 export CALLED_FROM := invocation_directory()
@@ -56,9 +53,11 @@ check: (needs "fmt" "rustfmt") (needs "clippy" "clippy")
 # `cargo audit` and `cargo deny` are not included: both fetch their advisories from GitHub, and the tasks of
 # this project may depend on the package registries only.
 
+# Benchmarks measure a release build, as packages have it; the first one takes a quarter of an hour.
+
 # Measure a call, compared with the same call without Kitbag: `--quick`, `--json FILE`; of traces: `--traces`; of PostgreSQL: `--cluster`.
-bench *arguments: install install-bench
-    {{ optimised }} {{ if arguments =~ "--cluster" { "scripts/with-postgres" } else { "" } }} cargo bench {{ with_optimised_server }} --workspace --bench load -- {{ arguments }}
+bench *arguments: build-rules build-engine install-bench
+    {{ if arguments =~ "--cluster" { "scripts/with-postgres" } else { "" } }} cargo bench --workspace --bench load -- {{ arguments }}
 
 # Write the GraphQL schema to docs/schema.graphql.
 schema: install
@@ -66,11 +65,11 @@ schema: install
 
 # Measure search: `just bench-search DIR` on a collection in BEIR layout (with `--postgres`: there), `--load` on many documents.
 bench-search *arguments:
-    {{ optimised }} {{ if arguments =~ "--postgres" { "scripts/with-postgres" } else { "" } }} cargo bench {{ with_optimised_server }} --workspace --bench search -- {{ arguments }}
+    {{ if arguments =~ "--postgres" { "scripts/with-postgres" } else { "" } }} cargo bench --workspace --bench search -- {{ arguments }}
 
 # Show how a service grows with its users, on both engines; fail if a query reads all of a table that grows: `--json FILE`.
 simulate *arguments: install-guest-compiler
-    {{ optimised }} scripts/with-postgres cargo bench {{ with_optimised_server }} --workspace --bench simulate -- {{ arguments }}
+    scripts/with-postgres cargo bench --workspace --bench simulate -- {{ arguments }}
 
 # Fuzz the parsers of untrusted input, for MINUTES in total.
 fuzz minutes="10":
@@ -86,7 +85,7 @@ fuzz-keep:
 
 # Load a server with 64 connections of mixed calls; fail if a resource grows without bound: `just soak 30`, `--json FILE`.
 soak minutes="10" *arguments: install
-    {{ optimised }} cargo bench {{ with_optimised_server }} --workspace --bench soak -- --minutes {{ minutes }} {{ arguments }}
+    cargo bench --workspace --bench soak -- --minutes {{ minutes }} {{ arguments }}
 
 # Take pictures of every page, in light, in dark, and 320 pixels wide: `just screens DIR`; those of README.md: DIR/readme.
 screens directory: install install-browser build build-guests

@@ -24,8 +24,9 @@ mod value;
 
 use std::path::Path;
 
-pub(crate) use sqlx::{AssertSqlSafe, FromRow, Type};
+pub(crate) use sqlx::{AssertSqlSafe, FromRow};
 use sqlx::{Postgres, Sqlite};
+pub(crate) use sqlx_macros::FromRow;
 
 pub(crate) use builder::StatementBuilder;
 pub use error::DatabaseError;

@@ -21,7 +21,7 @@ pub(crate) use lock::Lock;
 
 /// The schema, as migrations from an empty database. A later release may have added to it.
 static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
-    let mut migrations = sqlx::migrate!("migrations/postgres");
+    let mut migrations = sqlx_macros::migrate!("migrations/postgres");
     migrations.set_ignore_missing(true);
     migrations
 });

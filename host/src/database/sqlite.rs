@@ -22,7 +22,7 @@ pub(crate) use frozen_state::FrozenState;
 const FILE: &str = "kitbag.sqlite";
 
 /// The schema, as migrations from an empty database.
-static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
+static MIGRATIONS: Migrator = sqlx_macros::migrate!("migrations/sqlite");
 
 /// Connections that only read.
 const MAX_READERS: u32 = 4;

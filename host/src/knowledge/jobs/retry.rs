@@ -6,7 +6,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug)]
 pub struct JobLimits {
     /// Tries in all.
-    pub tries: u32,
+    pub tries: i64,
     /// After the first failure; after each further one four times as long.
     pub first_pause: Duration,
     /// The longest.
@@ -51,13 +51,13 @@ pub(super) enum Verdict {
 
 impl JobLimits {
     /// Judges the failure of a job that has been tried `tries` times now.
-    pub(super) fn judge(&self, tries: u32, failure: &Failure) -> Verdict {
+    pub(super) fn judge(&self, tries: i64, failure: &Failure) -> Verdict {
         match failure.remedy {
             Remedy::Operator => return Verdict::Wait(self.longest_pause),
             Remedy::Time if tries < self.tries => {}
             Remedy::Time | Remedy::Nothing => return Verdict::GiveUp,
         }
-        let factor = 4_u32.saturating_pow(tries.saturating_sub(1));
+        let factor = 4_u32.saturating_pow(u32::try_from(tries - 1).unwrap_or_default());
         Verdict::Again(self.first_pause.saturating_mul(factor).min(self.longest_pause))
     }
 }

@@ -48,8 +48,7 @@ pub(in crate::knowledge) struct Job {
     /// The document's sequence.
     pub(in crate::knowledge) document: i64,
     pub(in crate::knowledge) user_id: String,
-    #[sqlx(try_from = "i64")]
-    pub(in crate::knowledge) tries: u32,
+    pub(in crate::knowledge) tries: i64,
     /// The document's, when the job was taken.
     pub(in crate::knowledge) revision: i64,
     /// The process that does it; nothing is written for a job that nobody has taken.
@@ -226,7 +225,7 @@ impl Store {
     pub(in crate::knowledge) async fn put_off(
         &self,
         kind: Kind,
-        jobs: &[(Job, u32)],
+        jobs: &[(Job, i64)],
         run_at: i64,
     ) -> database::Result<()> {
         let users: Vec<_> = jobs.iter().map(|(job, _)| job.user_id.as_str()).collect();
@@ -391,7 +390,7 @@ pub(super) async fn put_off(
     transaction: &mut Transaction,
     kind: Kind,
     job: &Job,
-    tries: u32,
+    tries: i64,
     run_at: i64,
 ) -> database::Result<bool> {
     let put_off = sql("UPDATE knowledge_jobs SET tries = $5, run_at = $6, taken_by = NULL

@@ -40,7 +40,7 @@ pub struct TakenOver {
 }
 
 /// One event in the history of a toolkit's ownership.
-#[derive(Clone, Debug, Serialize, FromRow)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OwnershipRecord {
     /// `released`, `kept`, `taken-over` or `removed`.
@@ -50,24 +50,12 @@ pub struct OwnershipRecord {
     /// The operator who caused it.
     pub by: String,
     /// RFC 3339, UTC.
-    #[sqlx(try_from = "Millis")]
     pub at: String,
 }
 
 impl OwnershipRecord {
     pub(super) fn is_release(&self) -> bool {
         self.event == RELEASED
-    }
-}
-
-/// Milliseconds since 1970.
-#[derive(database::Type)]
-#[sqlx(transparent)]
-struct Millis(i64);
-
-impl From<Millis> for String {
-    fn from(Millis(at): Millis) -> Self {
-        Timestamp::from_millisecond(at).unwrap_or_default().to_string()
     }
 }
 
@@ -265,12 +253,18 @@ impl Store {
 
     /// The history of a toolkit's ownership, newest first.
     pub(super) async fn ownership(&self, id: &str) -> database::Result<Vec<OwnershipRecord>> {
-        sql("SELECT event, owner_before, by_user AS \"by\", at FROM toolkit_ownership
+        let rows: Vec<(String, String, String, i64)> =
+            sql("SELECT event, owner_before, by_user, at FROM toolkit_ownership
              WHERE toolkit_id = $1 ORDER BY sequence DESC LIMIT $2")
-        .bind(id)
-        .bind(MAX_SHOWN_EVENTS)
-        .fetch_all(self.0.readers())
-        .await
+            .bind(id)
+            .bind(MAX_SHOWN_EVENTS)
+            .fetch_all(self.0.readers())
+            .await?;
+        let records = rows.into_iter().map(|(event, owner_before, by, at)| {
+            let at = Timestamp::from_millisecond(at).unwrap_or_default().to_string();
+            OwnershipRecord { event, owner_before, by, at }
+        });
+        Ok(records.collect())
     }
 }
 
