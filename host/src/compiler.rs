@@ -1,7 +1,7 @@
 //! Compiles components in a separate process with limited resources.
 //!
 //! The process parses and compiles an untrusted component, and runs it to get its declaration. It receives
-//! the component, and the files for its results, as open file descriptors. It has no environment, and with
+//! the component, and the files for its results, as open file descriptors. Its environment is one setting of the allocator, and with
 //! Landlock in the kernel it cannot open files or connections. It has no access to the key that seals
 //! machine code.
 //!

@@ -25,6 +25,9 @@ use super::{CompileLimits, LimitReached};
 
 /// Bytes of standard error that are kept.
 const MAX_STDERR_BYTES: usize = 4 << 10;
+/// Has the allocator of the process make memory writable as it is needed: what is writable counts towards its limit, and by
+/// itself the allocator takes a gibibyte at once.
+const ALLOCATE_ON_DEMAND: (&str, &str) = ("MIMALLOC_ARENA_EAGER_COMMIT", "0");
 /// The beginning of the standard library's message for a failed allocation.
 const OUT_OF_MEMORY: &str = "memory allocation of ";
 
@@ -80,6 +83,7 @@ async fn run_on_this_thread(start: Start, stop: CancellationToken) -> io::Result
         .arg0("kitbag")
         .arg(ARGUMENT)
         .env_clear()
+        .envs([ALLOCATE_ON_DEMAND])
         .current_dir("/")
         .process_group(0)
         .stdin(Stdio::from(OwnedFd::from(theirs)))

@@ -150,7 +150,7 @@ async fn a_process_whose_result_nobody_wants_any_more_is_ended() {
 }
 
 #[tokio::test]
-async fn the_process_gets_no_environment_and_no_argument_but_one() {
+async fn the_process_gets_nothing_of_the_environment_and_no_argument_but_one() {
     let script = Script::new("printf '{\"Failed\":\"%s %s\"}' \"$*\" \"$HOME$USER$KITBAG_TOKEN$LANG\"");
 
     let outcome = script.outcome(&script.compiler(Duration::from_mins(10))).await;
