@@ -188,6 +188,30 @@ async fn a_noisy_user_loses_records_first_and_pushes_out_nobody_elses() {
 }
 
 #[tokio::test]
+async fn where_users_outnumber_the_records_to_keep_the_latest_calls_stay() {
+    for limits in [
+        RetentionLimits { records: 3, ..KEEP_ALL },
+        RetentionLimits { bytes: 3 * record("a", "user-0", "").size(), ..KEEP_ALL },
+    ] {
+        let (database, _data) = database().await;
+        let invocations = open(&database, KEEP_ALL).await;
+        let users: Vec<_> = (0..8).map(|number| format!("user-{number}")).collect();
+        for user in &users {
+            invocations.record(record("a", user, ""));
+        }
+        invocations.close().await;
+
+        sweep(&mut Retention::new(limits), &database).await;
+
+        let invocations = open(&database, KEEP_ALL).await;
+        for (number, user) in users.iter().enumerate() {
+            let kept = read(&invocations, query("a", user), Scope::Own).await;
+            assert_eq!(kept.len(), usize::from(number >= 5), "{user}, {limits:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn refused_calls_do_not_push_out_the_calls_of_the_same_user() {
     let (database, _data) = database().await;
     let invocations = open(&database, KEEP_ALL).await;

@@ -1,7 +1,7 @@
 //! Removing records.
 
 use super::{Store, as_i64};
-use crate::database::{self, Lock, list, sql};
+use crate::database::{self, AssertSqlSafe, Lock, list, sql};
 use crate::invocations::record::Outcome;
 
 /// Rows per `DELETE` transaction, so that others can write in between.
@@ -43,24 +43,47 @@ impl Store {
         count: u32,
         bytes: usize,
     ) -> database::Result<()> {
-        // Each record is ranked by the number, and the size, of its own user's newer records: the newest
-        // of every user come first, then the second newest of every user, and so on.
-        let too_many: Option<String> = sql(
-            "SELECT string_agg(CAST(id AS TEXT), ',' ORDER BY id) FROM (
-                 SELECT id,
-                        ROW_NUMBER() OVER (ORDER BY nth, id DESC) AS place,
-                        SUM(size) OVER (ORDER BY taken, id DESC) AS total
-                 FROM (
-                     SELECT id, size, ROW_NUMBER() OVER newest_first AS nth, SUM(size) OVER newest_first AS taken
-                     FROM invocations WHERE toolkit_id = $1
-                     WINDOW newest_first AS (PARTITION BY user_id ORDER BY id DESC)) AS of_users) AS ranked
-             WHERE place > $2 OR total > $3",
-        )
-        .bind(toolkit)
-        .bind(count)
-        .bind(as_i64(bytes))
-        .fetch_value(self.0.readers())
-        .await?;
+        let (records, size, users): (i64, i64, i64) =
+            sql("SELECT CAST(COALESCE(SUM(records), 0) AS BIGINT), CAST(COALESCE(SUM(size), 0) AS BIGINT), COUNT(*)
+             FROM (SELECT COUNT(*) AS records, SUM(size) AS size FROM invocations WHERE toolkit_id = $1
+                   GROUP BY user_id) AS of_users")
+            .bind(toolkit)
+            .fetch_one(self.0.readers())
+            .await?;
+        for (held, limit, weight) in [(records, i64::from(count), "1"), (size, as_i64(bytes), "size")] {
+            if held > limit {
+                self.remove_heaviest(toolkit, weight, limit, users).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the records beyond `limit`, as the SQL expression `weight` counts them, of a toolkit with records of so many
+    /// `users`.
+    async fn remove_heaviest(
+        &self,
+        toolkit: &str,
+        weight: &'static str,
+        limit: i64,
+        users: i64,
+    ) -> database::Result<()> {
+        // Records are kept in the order of what their own user's newer records take, themselves included: the newest of every
+        // user come first, then the second newest of every user, and so on. Those within an equal share of the limit all fit, so
+        // that only the others have to be sorted.
+        let statement = format!(
+            "WITH of_users AS MATERIALIZED (
+                 SELECT id, {weight} AS weight, SUM({weight}) OVER (PARTITION BY user_id ORDER BY id DESC) AS taken
+                 FROM invocations WHERE toolkit_id = $1)
+             SELECT string_agg(CAST(id AS TEXT), ',' ORDER BY id) FROM (
+                 SELECT id, SUM(weight) OVER (ORDER BY taken, id DESC) AS total FROM of_users WHERE taken > $2) AS rest
+             WHERE total > $3 - (SELECT COALESCE(SUM(weight), 0) FROM of_users WHERE taken <= $2)"
+        );
+        let too_many: Option<String> = sql(AssertSqlSafe(statement))
+            .bind(toolkit)
+            .bind(limit / users.max(1))
+            .bind(limit)
+            .fetch_value(self.0.readers())
+            .await?;
         self.remove(too_many.as_deref().unwrap_or_default()).await
     }
 
