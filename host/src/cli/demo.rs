@@ -157,7 +157,7 @@ fn print_connections(client: &Client, data: &Path) {
     curl -s {base_url}/mcp -H "Authorization: Bearer {token}" \
       -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \
       -H 'MCP-Protocol-Version: 2025-11-25' \
-      -d '{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"text__slug","arguments":{{"title":"Hello, Kitbag"}}}}}}'
+      -d '{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"text__count","arguments":{{"text":"Hello, Kitbag"}}}}}}'
 
   The knowledge base (its page for queries: {base_url}/graphql)
     {program} ingest README.md --data {data}

@@ -1,10 +1,33 @@
-//! The tool `slug`: makes a part of a URL from a title.
+//! Parts of URLs from titles, in every script.
+//!
+//! A toolkit of its own, because of its table: the transliterations of all scripts are half a megabyte, and each call, of
+//! whichever tool, begins with all initial data of its toolkit.
 
 use deunicode::deunicode;
 use kitbag_toolkit::prelude::*;
 
+kitbag_toolkit::export!(toolkit);
+
+/// The toolkit's definition.
+pub fn toolkit() -> Toolkit {
+    Toolkit::new("slug", "Slugs")
+        .description("Makes parts of URLs and names of files from titles.")
+        .icon("🐌")
+        .version(env!("CARGO_PKG_VERSION"))
+        .visibility(Visibility::Shared)
+        .tool(
+            Tool::new("make", make)
+                .title("Make a slug")
+                .description(
+                    "Turns a title into a slug for URLs and file names: lower-case ASCII words joined \
+                     by hyphens. Other scripts are transliterated.",
+                )
+                .idempotent_hint(true),
+        )
+}
+
 #[derive(Deserialize, JsonSchema)]
-pub(crate) struct SlugArgs {
+struct MakeArgs {
     /// The title.
     title: String,
     /// Maximum length of the slug, in characters. It is cut between words if possible.
@@ -12,7 +35,7 @@ pub(crate) struct SlugArgs {
     max_length: Option<usize>,
 }
 
-pub(crate) async fn slug(args: SlugArgs, _ctx: Ctx) -> Result<String> {
+async fn make(args: MakeArgs, _ctx: Ctx) -> Result<String> {
     let slug = slugify(&args.title, args.max_length.unwrap_or(usize::MAX));
     if slug.is_empty() {
         return Err(ToolError::new("The title has no letter or digit that a slug could be made of.").into());
@@ -42,12 +65,15 @@ fn slugify(title: &str, max_length: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use kitbag_toolkit::prelude::*;
-
-    use crate::toolkit;
+    use super::*;
 
     fn slug(arguments: Value) -> Outcome {
-        dispatch(&toolkit(), Call::new("slug").args(arguments))
+        dispatch(&toolkit(), Call::new("make").args(arguments))
+    }
+
+    #[test]
+    fn the_declaration_keeps_every_rule() {
+        toolkit().check().expect("the declaration is valid");
     }
 
     #[test]

@@ -4,7 +4,6 @@ mod count;
 mod diff;
 mod lines;
 mod links;
-mod slug;
 
 use kitbag_toolkit::prelude::*;
 
@@ -38,15 +37,6 @@ pub fn toolkit() -> Toolkit {
                 .description(
                     "Lists the web links and e-mail addresses of a text, each once, in the order of \
                      their first appearance. Links are not opened.",
-                )
-                .idempotent_hint(true),
-        )
-        .tool(
-            Tool::new("slug", slug::slug)
-                .title("Make a slug")
-                .description(
-                    "Turns a title into a slug for URLs and file names: lower-case ASCII words joined \
-                     by hyphens. Other scripts are transliterated.",
                 )
                 .idempotent_hint(true),
         )
