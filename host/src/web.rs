@@ -115,7 +115,8 @@ pub fn router(shared: Shared) -> Router {
         .merge(discovery())
         .merge(shared.authorization_server.clone().map_or_else(Router::new, |it| local_sign_in(&shared, it)))
         .fallback(async || WebError::nothing_here())
-        .layer(from_fn_with_state(shared.refusing.clone(), health::refuse_while_stopping))
+        // In an `Arc`, since a clone of the token itself takes its lock.
+        .layer(from_fn_with_state(Arc::new(shared.refusing.clone()), health::refuse_while_stopping))
         .merge(for_load_balancers())
         .layer((from_fn_with_state((pace, shared.metrics.clone()), answer), CatchPanicLayer::new()))
         .with_state(shared)

@@ -17,7 +17,6 @@ use crate::metrics::Metrics;
 use crate::traces::{Arrival, Traces};
 
 /// What verifies tokens, and what is said without one.
-#[derive(Clone)]
 pub(super) struct Authentication {
     identity: Arc<Identity>,
     access: Access,
@@ -28,30 +27,32 @@ pub(super) struct Authentication {
 }
 
 impl Authentication {
-    pub(super) fn of(shared: &Shared) -> Self {
+    /// For a layer, which clones it for each request.
+    pub(super) fn of(shared: &Shared) -> Arc<Self> {
         let metadata = below(&shared.base_url, "/.well-known/oauth-protected-resource");
         let challenge = header_value(&format!("Bearer resource_metadata=\"{metadata}\""));
-        Self {
+        Arc::new(Self {
             identity: shared.identity.clone(),
             access: shared.access.clone(),
             metrics: shared.metrics.clone(),
             traces: shared.traces.clone(),
             challenge,
-        }
+        })
     }
 }
 
 /// Turns the token into a [`Caller`] in the request's extensions. From here on, the request gets what is in the
 /// database.
 pub(super) async fn require_caller(
-    State(Authentication { identity, access, metrics, traces, challenge }): State<Authentication>,
+    State(authentication): State<Arc<Authentication>>,
     mut request: Request,
     next: Next,
 ) -> Result<Response, WebError> {
+    let Authentication { identity, access, metrics, traces, challenge } = &*authentication;
     let arrival = traces.arrival(request.headers());
     let outcome = identity.authenticate(request.headers()).await;
     metrics.sign_in_check(outcome.as_ref().map_or_else(AuthError::kind, |_| "accepted"));
-    let caller = outcome.map_err(|cause| WebError::unauthenticated(&cause, &challenge))?;
+    let caller = outcome.map_err(|cause| WebError::unauthenticated(&cause, challenge))?;
     access.catch_up(&caller.user_id).await?;
     // No handler sees a token.
     request.headers_mut().remove(header::AUTHORIZATION);

@@ -1,5 +1,7 @@
 //! Whether the server is alive, and whether it can serve: for load balancers.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -79,7 +81,7 @@ pub(super) async fn ready(State(shared): State<Shared>) -> Response {
 
 /// Refuses requests that come while the server stops; those under way are answered.
 pub(super) async fn refuse_while_stopping(
-    State(refusing): State<CancellationToken>,
+    State(refusing): State<Arc<CancellationToken>>,
     request: Request,
     next: Next,
 ) -> Response {
