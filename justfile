@@ -53,7 +53,7 @@ check: (needs "fmt" "rustfmt") (needs "clippy" "clippy")
 # `cargo audit` and `cargo deny` are not included: both fetch their advisories from GitHub, and the tasks of
 # this project may depend on the package registries only.
 
-# Benchmarks measure a release build, as packages have it; the first one takes a quarter of an hour.
+# Benchmarks measure a release build, as packages have it: the first one takes a quarter of an hour, besides what tests need.
 
 # Measure a call, compared with the same call without Kitbag: `--quick`, `--json FILE`; of traces: `--traces`; of PostgreSQL: `--cluster`.
 bench *arguments: build-rules build-engine install-bench

@@ -1,5 +1,6 @@
 """The licences of what is compiled into the program and the extractors, which ask for their texts to be passed on."""
 
+import itertools
 import json
 import subprocess
 from pathlib import Path
@@ -7,6 +8,8 @@ from pathlib import Path
 # What the extractors are compiled for.
 WASM = "wasm32-wasip2"
 EXTRACTORS = ["extractor-html", "extractor-mail", "extractor-office", "extractor-pdf"]
+# Libraries of others inside a crate, with licences of their own.
+VENDORED = {"libmimalloc-sys": "c_src/mimalloc/v3"}
 PREFIXES = ("license", "licence", "copying", "notice", "unlicense")
 
 
@@ -19,7 +22,9 @@ def third_parties(root: Path, triple: str) -> str:
     for crate in sorted(crates.values(), key=lambda crate: (crate["name"], crate["version"])):
         name = f"{crate['name']} {crate['version']}"
         lines.append(f"{name}: {crate['license'] or 'see the text'}")
-        for text in licence_texts(Path(crate["manifest_path"]).parent):
+        folder = Path(crate["manifest_path"]).parent
+        vendored = [folder / VENDORED[crate["name"]]] if crate["name"] in VENDORED else []
+        for text in itertools.chain.from_iterable(map(licence_texts, [folder, *vendored])):
             texts.setdefault(text, []).append(name)
     for text, names in texts.items():
         lines += ["", "-" * 100, ", ".join(names), "", text]

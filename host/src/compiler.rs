@@ -1,9 +1,9 @@
 //! Compiles components in a separate process with limited resources.
 //!
 //! The process parses and compiles an untrusted component, and runs it to get its declaration. It receives
-//! the component, and the files for its results, as open file descriptors. Its environment is one setting of the allocator, and with
-//! Landlock in the kernel it cannot open files or connections. It has no access to the key that seals
-//! machine code.
+//! the component, and the files for its results, as open file descriptors. Its environment is two settings
+//! of the allocator, and with Landlock in the kernel it cannot open files or connections. It has no access to
+//! the key that seals machine code.
 //!
 //! Invariant: one such process runs at a time, at a low priority, with limits for memory, CPU time, wall
 //! time and output, and writes nothing that would use up the disk's reserve. It ends when its caller stops

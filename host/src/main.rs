@@ -10,8 +10,7 @@ use mimalloc::MiMalloc;
 /// How long work off the request threads (a file that is being read) may hold up the end.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A call allocates some hundred times, and frees on other threads what one has allocated: with the allocator of the C
-/// library it takes a tenth more processor time (docs/performance.md).
+/// Calls allocate much, and free on other threads what one has allocated (docs/decisions/0052).
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

@@ -25,9 +25,10 @@ use super::{CompileLimits, LimitReached};
 
 /// Bytes of standard error that are kept.
 const MAX_STDERR_BYTES: usize = 4 << 10;
-/// Has the allocator of the process make memory writable as it is needed: what is writable counts towards its limit, and by
-/// itself the allocator takes a gibibyte at once.
-const ALLOCATE_ON_DEMAND: (&str, &str) = ("MIMALLOC_ARENA_EAGER_COMMIT", "0");
+/// Has the allocator of the process make memory writable only as it is needed: what is writable counts towards the limit
+/// (`RLIMIT_DATA`), and by default the allocator takes a gibibyte at once.
+const ALLOCATE_ON_DEMAND: [(&str, &str); 2] =
+    [("MIMALLOC_ARENA_EAGER_COMMIT", "0"), ("MIMALLOC_PAGE_COMMIT_ON_DEMAND", "1")];
 /// The beginning of the standard library's message for a failed allocation.
 const OUT_OF_MEMORY: &str = "memory allocation of ";
 
@@ -83,7 +84,7 @@ async fn run_on_this_thread(start: Start, stop: CancellationToken) -> io::Result
         .arg0("kitbag")
         .arg(ARGUMENT)
         .env_clear()
-        .envs([ALLOCATE_ON_DEMAND])
+        .envs(ALLOCATE_ON_DEMAND)
         .current_dir("/")
         .process_group(0)
         .stdin(Stdio::from(OwnedFd::from(theirs)))

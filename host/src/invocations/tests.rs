@@ -212,6 +212,25 @@ async fn where_users_outnumber_the_records_to_keep_the_latest_calls_stay() {
 }
 
 #[tokio::test]
+async fn records_that_are_too_many_take_no_room_from_those_that_stay() {
+    let (database, _data) = database().await;
+    let invocations = open(&database, KEEP_ALL).await;
+    invocations.record(record("a", "ben", "seldom"));
+    for _ in 0..100 {
+        invocations.record(record("a", "ana", "often!"));
+    }
+    invocations.close().await;
+
+    let limits = RetentionLimits { records: 2, bytes: 2 * record("a", "ana", "often!").size(), ..KEEP_ALL };
+    sweep(&mut Retention::new(limits), &database).await;
+
+    let invocations = open(&database, KEEP_ALL).await;
+    for user in ["ana", "ben"] {
+        assert_eq!(read(&invocations, query("a", user), Scope::Own).await.len(), 1, "{user}");
+    }
+}
+
+#[tokio::test]
 async fn refused_calls_do_not_push_out_the_calls_of_the_same_user() {
     let (database, _data) = database().await;
     let invocations = open(&database, KEEP_ALL).await;

@@ -35,8 +35,8 @@ impl Store {
         }
     }
 
-    /// Removes a toolkit's records beyond `count` records and `bytes` bytes: first the oldest of the users
-    /// with the most records.
+    /// Removes a toolkit's records beyond `count` records, and then those beyond `bytes` bytes: first the oldest of the
+    /// users with the most records.
     pub(in crate::invocations) async fn remove_beyond(
         &self,
         toolkit: &str,
@@ -52,7 +52,7 @@ impl Store {
             .await?;
         for (held, limit, weight) in [(records, i64::from(count), "1"), (size, as_i64(bytes), "size")] {
             if held > limit {
-                self.remove_heaviest(toolkit, weight, limit, users).await?;
+                self.remove_beyond_limit(toolkit, weight, limit, users).await?;
             }
         }
         Ok(())
@@ -60,7 +60,7 @@ impl Store {
 
     /// Removes the records beyond `limit`, as the SQL expression `weight` counts them, of a toolkit with records of so many
     /// `users`.
-    async fn remove_heaviest(
+    async fn remove_beyond_limit(
         &self,
         toolkit: &str,
         weight: &'static str,
@@ -69,7 +69,8 @@ impl Store {
     ) -> database::Result<()> {
         // Records are kept in the order of what their own user's newer records take, themselves included: the newest of every
         // user come first, then the second newest of every user, and so on. Those within an equal share of the limit all fit, so
-        // that only the others have to be sorted.
+        // that only the others have to be ranked across users. If users have come since they were counted, a few records more
+        // than the limit stay until the next sweep.
         let statement = format!(
             "WITH of_users AS MATERIALIZED (
                  SELECT id, {weight} AS weight, SUM({weight}) OVER (PARTITION BY user_id ORDER BY id DESC) AS taken

@@ -57,7 +57,7 @@ impl JobLimits {
             Remedy::Time if tries < self.tries => {}
             Remedy::Time | Remedy::Nothing => return Verdict::GiveUp,
         }
-        let factor = 4_u32.saturating_pow(u32::try_from(tries - 1).unwrap_or_default());
+        let factor = 4_u32.saturating_pow(u32::try_from(tries.saturating_sub(1).max(0)).unwrap_or(u32::MAX));
         Verdict::Again(self.first_pause.saturating_mul(factor).min(self.longest_pause))
     }
 }

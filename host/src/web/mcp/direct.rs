@@ -226,7 +226,7 @@ mod tests {
             changed(&|it| it["method"] = "tools/list".into()),
             changed(&|it| it["id"] = Value::Null),
             changed(&|it| it["extra"] = 1.into()),
-            changed(&|it| it["params"]["name"] = "text__slug".into()),
+            changed(&|it| it["params"]["name"] = "text__diff".into()),
             changed(&|it| it["params"]["inputResponses"] = json!({})),
             changed(&|it| it["params"]["cursor"] = "x".into()),
             changed(&|it| it["params"] = json!(["text__count", {}, null, current_meta()])),
@@ -255,7 +255,7 @@ mod tests {
             without("mcp-method"),
             without("mcp-name"),
             with(&[("mcp-param-text", "a")]),
-            vec![CURRENT[0], CURRENT[1], ("mcp-name", "text__slug")],
+            vec![CURRENT[0], CURRENT[1], ("mcp-name", "text__diff")],
             vec![CURRENT[0], CURRENT[2], ("mcp-method", "tools/list")],
         ] {
             assert!(!is_direct(&headers(&current), &message(&current_meta())), "{current:?}");
