@@ -22,9 +22,8 @@ const fn quantity(what: &'static str, unit: &'static str, share: f64, amount: f6
 const WATCHED: [Quantity; 6] = [
     // Pages shared with other processes count proportionally.
     quantity("memory (PSS)", "MiB", 0.10, 32.0),
-    // Address space: the sandbox's pool reserves its slots once, so that other mappings show. The allocator reserves a
-    // gibibyte at a time.
-    quantity("mapped", "MiB", 0.0, 1280.0),
+    // Address space: the sandbox's pool reserves its slots once, so that other mappings show.
+    quantity("mapped", "MiB", 0.0, 256.0),
     quantity("descriptors", "", 0.10, 16.0),
     quantity("threads", "", 0.10, 8.0),
     quantity("child processes", "", 0.0, 4.0),
