@@ -15,10 +15,8 @@ mod process;
 mod protocol;
 #[cfg(test)]
 mod tests;
-mod turns;
 
 use std::fs::File;
-use std::future::Future;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,17 +29,19 @@ use tokio_util::sync::CancellationToken;
 use crate::disk::{Disk, DiskFull};
 use crate::sandbox::{DescribeLimits, Imports};
 use crate::shares::Shares;
+use crate::turns::{Lane, Turn, Turns};
 
 pub use child::{ARGUMENT, run as run_child};
 
 use process::Ended;
 use protocol::{MAX_FILE_BYTES, Outcome, Request, Response, Task};
-use turns::{Turn, Turns};
 
 /// Deploys that run or wait; further ones are refused.
 const MAX_DEPLOYS: usize = 9;
 /// The same for one operator.
 const MAX_DEPLOYS_PER_OPERATOR: usize = 3;
+/// The owner of extractors, in the queue: documents of every user wait for them.
+const NO_OWNER: &str = "";
 
 /// Resource limits of one compilation.
 #[derive(Clone, Copy, Debug)]
@@ -178,7 +178,7 @@ impl Compiler {
     /// Compiles with `program`, within the free space of `disk`. Cancelling `stopping` ends a running
     /// compilation.
     pub fn new(program: Program, limits: CompileLimits, disk: Disk, stopping: CancellationToken) -> Self {
-        let (deploys, turns) = (Shares::new(MAX_DEPLOYS, MAX_DEPLOYS_PER_OPERATOR), Turns::default());
+        let (deploys, turns) = (Shares::new(MAX_DEPLOYS, MAX_DEPLOYS_PER_OPERATOR), Turns::new(1, 1));
         Self(Arc::new(Shared { program, limits, disk, deploys, turns, stopping }))
     }
 
@@ -190,7 +190,7 @@ impl Compiler {
         operator: &str,
     ) -> Result<Described, CompileError> {
         let _place = self.0.deploys.take(operator, 1).ok_or(CompileError::Busy)?;
-        let turn = self.turn(self.0.turns.deploy()).await?;
+        let turn = self.turn(Lane::Deferred, operator).await?;
         let outcome = self.run(&turn, job, Task::Describe(limits)).await?;
         let declaration = outcome.declaration.unwrap_or_default();
         let definition = serde_json::from_str(&declaration)
@@ -199,23 +199,23 @@ impl Compiler {
         Ok(Described { imports, unused_exports, definition })
     }
 
-    /// Compiles a deployed toolkit again. A call waits for it, so it has priority over deploys.
-    pub async fn toolkit(&self, job: Job<'_>) -> Result<(), CompileError> {
-        let turn = self.turn(self.0.turns.recompile()).await?;
+    /// Compiles a deployed toolkit of `owner` again. A call waits for it, so it has priority over deploys.
+    pub async fn toolkit(&self, job: Job<'_>, owner: &str) -> Result<(), CompileError> {
+        let turn = self.turn(Lane::Urgent, owner).await?;
         self.run(&turn, job, Task::Toolkit).await.map(drop)
     }
 
     /// Inspects and compiles an extractor, also with priority over deploys.
     pub async fn extractor(&self, job: Job<'_>) -> Result<(), CompileError> {
-        let turn = self.turn(self.0.turns.recompile()).await?;
+        let turn = self.turn(Lane::Urgent, NO_OWNER).await?;
         self.run(&turn, job, Task::Extractor).await.map(drop)
     }
 
-    async fn turn(&self, turn: impl Future<Output = Turn>) -> Result<Turn, CompileError> {
+    async fn turn(&self, lane: Lane, user: &str) -> Result<Turn, CompileError> {
         tokio::select! {
             biased;
             () = self.0.stopping.cancelled() => Err(CompileError::Stopping),
-            turn = turn => Ok(turn),
+            turn = self.0.turns.take_in(lane, user) => Ok(turn),
         }
     }
 

@@ -17,7 +17,7 @@
 //! → identity, knowledge, outbound_auth, traces
 //! → objects
 //! → certificate, egress, local_mode, machine_code, peers, stored_files, vault
-//! → database, disk, folder, json_object, memory, metrics, private_file, redaction, sha256, shares, tasks
+//! → database, disk, folder, json_object, memory, metrics, private_file, redaction, sha256, shares, tasks, turns
 //! ```
 
 pub mod access;
@@ -66,6 +66,7 @@ pub mod toolchain;
 pub mod toolkits;
 pub mod traces;
 pub mod transfer;
+mod turns;
 pub mod user_config;
 pub mod vault;
 mod visible;

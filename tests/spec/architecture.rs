@@ -35,6 +35,7 @@ const LAYERS: [&[&str]; 15] = [
         "sha256",
         "shares",
         "tasks",
+        "turns",
     ],
 ];
 

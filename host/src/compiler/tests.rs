@@ -43,7 +43,7 @@ impl Script {
             code: &code,
         };
         loop {
-            match compiler.toolkit(job()).await {
+            match compiler.toolkit(job(), "ana").await {
                 // Another test is forking a process, which still has the script open for writing.
                 Err(CompileError::Failed(reason)) if reason.contains("Text file busy") => {}
                 outcome => return outcome,

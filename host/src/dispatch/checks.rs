@@ -6,23 +6,22 @@
 //! Invariant: no check blocks a thread that serves requests for longer than some milliseconds, and none
 //! continues for long after its caller stopped waiting.
 
-use std::collections::HashMap;
 use std::io;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
 use kitbag_manifest::schema::{self, Budget, Exceeded, Schema};
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::reply::{Failure, Structured};
 use crate::sandbox::Ended;
 use crate::tasks::{give_way, processor_time};
+use crate::turns::Turns;
 
 /// Steps that an inline check may take: some milliseconds.
 const PROMPT_STEPS: u64 = 100_000;
@@ -37,8 +36,8 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 pub(super) struct Checks {
     /// Only its threads for blocking work are used. `None` only during `drop`.
     threads: Option<Runtime>,
-    /// A semaphore for each user with a check on the pool.
-    turns: Mutex<HashMap<String, Arc<Semaphore>>>,
+    /// Turns on the pool, one at a time for each user.
+    turns: Turns,
 }
 
 /// The result of a check.
@@ -61,7 +60,7 @@ impl Checks {
             .thread_name("schema-checks")
             .on_thread_start(give_way)
             .build()?;
-        Ok(Self { threads: Some(runtime), turns: Mutex::default() })
+        Ok(Self { threads: Some(runtime), turns: Turns::new(threads, 1) })
     }
 
     /// Checks a value for a call of `user`.
@@ -98,12 +97,11 @@ impl Checks {
     }
 
     async fn check_on_pool(&self, user: &str, schema: &Arc<Schema>, value: Value) -> Checked {
-        let turn = self.turn(user);
         let schema = schema.clone();
         let wanted = StopOnDrop(Arc::new(AtomicBool::new(true)));
         let is_wanted = wanted.0.clone();
         let check = async {
-            let turn = turn.acquire_owned().await.expect("the semaphore is never closed");
+            let turn = self.turns.take(user).await;
             let check = move || {
                 // Held until the check has ended, even if the caller no longer waits for it.
                 let _turn = turn;
@@ -126,14 +124,6 @@ impl Checks {
         let checked = timeout(CHECK_TIMEOUT, check).await;
         drop(wanted);
         checked.unwrap_or(Checked::TimedOut)
-    }
-
-    /// The semaphore that allows one check of a user at a time.
-    fn turn(&self, user: &str) -> Arc<Semaphore> {
-        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
-        // Only users with running or waiting checks are kept.
-        turns.retain(|_, turn| Arc::strong_count(turn) > 1);
-        turns.entry(user.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(1))).clone()
     }
 }
 
@@ -252,11 +242,9 @@ mod tests {
         let abandoned = timeout(Duration::from_millis(1), checks.check_on_pool("ana", &schema, tags("a99x")))
             .await
             .is_err();
-        let turn = timeout(Duration::from_mins(1), checks.turn("ana").acquire_owned()).await;
+        let turn = timeout(Duration::from_mins(1), checks.turns.take("ana")).await;
 
-        assert!(turn.is_ok_and(|turn| turn.is_ok()), "abandoned: {abandoned}");
-        drop(checks.turn("ben"));
-        assert!(checks.turns.lock().expect("no check panics").len() <= 2);
+        assert!(turn.is_ok(), "abandoned: {abandoned}");
     }
 
     fn returned(structured: Option<&str>) -> Ended {

@@ -11,7 +11,6 @@ mod config;
 mod dns;
 #[cfg(test)]
 mod tests;
-mod turns;
 
 use std::fmt;
 use std::io;

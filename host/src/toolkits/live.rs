@@ -153,7 +153,7 @@ impl Live {
         let artifacts = self.artifacts.clone();
         let code = off_thread(move || artifacts.new_code()).await?;
         let job = Job { component, code_version: self.sandbox.code_version(), code: code.as_file() };
-        self.compiler.toolkit(job).await?;
+        self.compiler.toolkit(job, &self.owner).await?;
         let (sandbox, artifacts, digest) =
             (self.sandbox.clone(), self.artifacts.clone(), self.digest.clone());
         let grants = Grants::of(&self.definition);

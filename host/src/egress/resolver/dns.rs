@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use super::LookupError;
 use super::cache::Outcome;
 use super::config::{Config, Source};
-use super::turns::Turns;
+use crate::turns::Turns;
 
 /// Concurrent look-ups, for one user and in total. Each uses up to eight sockets while the name servers do
 /// not answer: two record types, asked four times.
@@ -36,12 +36,12 @@ const FAILURE_LIFETIME: Duration = MIN_LIFETIME;
 #[derive(Debug)]
 pub(in crate::egress) struct Dns {
     config: Config,
-    turns: Arc<Turns>,
+    turns: Turns,
 }
 
 impl Dns {
     pub(super) fn new(source: Source) -> Self {
-        Self { config: Config::new(source), turns: Turns::new(MAX_LOOKUPS_PER_USER, MAX_LOOKUPS) }
+        Self { config: Config::new(source), turns: Turns::new(MAX_LOOKUPS, MAX_LOOKUPS_PER_USER) }
     }
 
     /// Returns the addresses of a name: from the hosts file, from the cache, or else from the name
@@ -62,7 +62,7 @@ impl Dns {
         if let Some(known) = current.answers.get(name).await {
             return known.map(|addresses| addresses.to_vec());
         }
-        let _turn = self.turns.turn(user).await;
+        let _turn = self.turns.take(user).await;
         // Another request may have cached the answer meanwhile.
         if let Some(known) = current.answers.get(name).await {
             return known.map(|addresses| addresses.to_vec());
