@@ -57,6 +57,11 @@ impl WebError {
         Self { status, detail: detail.into(), problems: Vec::new(), challenge: None, retry_after: None }
     }
 
+    /// An error that may not come back in a second.
+    pub(super) fn retryable(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self { retry_after: Some(1), ..Self::new(status, detail) }
+    }
+
     /// 500 of a database that does not answer; the cause is for the log.
     pub(super) fn storage(cause: &dyn std::fmt::Display) -> Self {
         error!(%cause, "storage failed");
@@ -70,9 +75,13 @@ impl WebError {
                 let detail = format!("The body is longer than {limit} bytes.");
                 Self::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
             }
-            Unread::NoRoom => Self::new(
+            Unread::TooManyValues(max) => {
+                let detail = format!("The body has more than {max} JSON values.");
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+            }
+            Unread::NoRoom => Self::retryable(
                 StatusCode::TOO_MANY_REQUESTS,
-                "Too many large requests are arriving. Wait until others have.",
+                "Too many large requests and answers at a time. Wait until others are done.",
             ),
             Unread::BrokeOff => Self::new(StatusCode::BAD_REQUEST, "The request broke off."),
         }
