@@ -74,6 +74,7 @@ mod quotas;
 mod readiness;
 mod redirects;
 mod replies;
+mod request_shares;
 mod restart;
 mod reviews;
 mod scaffold;

@@ -30,7 +30,11 @@ pub(super) async fn read_small(body: Body, limit: usize) -> Result<Bytes, Unread
 }
 
 /// Reads a body; `charge` is told of the memory that it takes beyond [`UNCOUNTED_BYTES`], and says whether there is room.
-pub(super) async fn read(body: Body, limit: usize, mut charge: impl FnMut(usize) -> bool) -> Result<Bytes, Unread> {
+pub(super) async fn read(
+    body: Body,
+    limit: usize,
+    mut charge: impl FnMut(usize) -> bool,
+) -> Result<Bytes, Unread> {
     if body.size_hint().lower() > limit as u64 {
         return Err(Unread::TooLarge);
     }

@@ -188,6 +188,13 @@ impl From<ProviderError> for WebError {
         match error {
             ProviderError::NotPending => Self::new(StatusCode::BAD_REQUEST, error.to_string()),
             ProviderError::Refused(reason) => Self::new(StatusCode::FORBIDDEN, reason),
+            ProviderError::TooManyAttempts { seconds } => Self {
+                retry_after: Some(seconds),
+                ..Self::new(
+                    StatusCode::TOO_MANY_REQUESTS,
+                    format!("Too many sign-ins from this address. Sign in again in {seconds} s."),
+                )
+            },
             ProviderError::Unavailable => Self {
                 retry_after: Some(5),
                 ..Self::new(

@@ -14,8 +14,8 @@ use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 use tracing::debug;
 
-use super::paced::Paced;
 use super::Plain;
+use super::paced::Paced;
 use crate::certificate::LiveCertificate;
 use crate::metrics::Metrics;
 use crate::web::Pace;

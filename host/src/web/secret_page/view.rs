@@ -82,7 +82,8 @@ impl IntoResponse for PageError {
             ),
             Self::TooManyRequests => (
                 StatusCode::TOO_MANY_REQUESTS,
-                "Too many requests of yours are in progress. Nothing was set. Try again in a moment.".to_owned(),
+                "Too many requests of yours are in progress. Nothing was set. Try again in a moment."
+                    .to_owned(),
             ),
             Self::OtherPage => (
                 StatusCode::FORBIDDEN,
