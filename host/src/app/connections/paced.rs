@@ -83,17 +83,19 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
 mod tests {
     use std::time::Duration;
 
+    use futures::join;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
     use tokio::time::sleep;
 
     use super::*;
 
-    const PACE: Pace = Pace { pause: Duration::from_secs(60), rate: 4096 };
-    const NEVER: Duration = Duration::from_hours(24);
+    const PACE: Pace = Pace { pause: Duration::from_secs(1), rate: 64 << 10 };
+    const MOMENT: Duration = Duration::from_millis(50);
+    const NEVER: Duration = Duration::from_hours(1);
 
     /// Writes to a peer that reads `piece` bytes every `pause`; returns why the connection failed, if it did.
     async fn write_to_a_peer_that_reads(piece: usize, pause: Duration) -> Option<io::ErrorKind> {
-        let (stream, mut peer) = duplex(64 << 10);
+        let (stream, mut peer) = duplex(4 << 10);
         let mut stream = Paced::new(stream, PACE);
         let reading = tokio::spawn(async move {
             let mut taken = vec![0; piece];
@@ -104,16 +106,22 @@ mod tests {
                 }
             }
         });
-        let outcome = stream.write_all(&vec![0; 4 << 20]).await;
+        let outcome = stream.write_all(&vec![0; 512 << 10]).await;
         reading.abort();
         outcome.err().map(|error| error.kind())
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_peer_that_takes_nothing_or_drips_is_cut_off_and_a_slow_one_is_not() {
-        assert_eq!(write_to_a_peer_that_reads(1, NEVER).await, Some(io::ErrorKind::TimedOut));
-        let half_the_rate = write_to_a_peer_that_reads(2048, Duration::from_secs(1)).await;
-        assert_eq!(half_the_rate, Some(io::ErrorKind::TimedOut));
-        assert_eq!(write_to_a_peer_that_reads(8192, Duration::from_secs(1)).await, None);
+        let (silent, dripping, slow) = join!(
+            write_to_a_peer_that_reads(1, NEVER),
+            // A quarter of the rate, and four times as much.
+            write_to_a_peer_that_reads(800, MOMENT),
+            write_to_a_peer_that_reads(13_000, MOMENT),
+        );
+
+        assert_eq!(silent, Some(io::ErrorKind::TimedOut));
+        assert_eq!(dripping, Some(io::ErrorKind::TimedOut));
+        assert_eq!(slow, None);
     }
 }
