@@ -12,9 +12,12 @@ use crate::observations::Source;
 /// Random bytes that a guest may request at once: generating them cannot be interrupted.
 const MAX_RANDOM_BYTES: u64 = 64 << 10;
 
-/// Number of resources that are measured for each host call, on average. A guest with more of them is measured after
-/// every second, third … host call.
+/// Number of resources, and their bytes, that are measured for each host call, on average. A guest with more of them is
+/// measured after every second, third … host call.
 const MEASURED_PER_HOST_CALL: usize = 32;
+const MEASURED_BYTES_PER_HOST_CALL: usize = 64 << 10;
+/// Maximum number of host calls between two measurements. Each of them can add some 50 KiB.
+const MAX_UNMEASURED_CALLS: usize = 64;
 
 /// The state of one store, for one call.
 pub(super) struct State {
@@ -51,7 +54,9 @@ impl State {
             return Ok(());
         }
         let footprint = resources::measure(&mut self.table);
-        self.unmeasured_calls = footprint.count / MEASURED_PER_HOST_CALL;
+        self.unmeasured_calls = (footprint.count / MEASURED_PER_HOST_CALL)
+            .max(footprint.bytes / MEASURED_BYTES_PER_HOST_CALL)
+            .min(MAX_UNMEASURED_CALLS);
         self.meter.hold(footprint.bytes)
     }
 
