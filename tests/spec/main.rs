@@ -41,6 +41,7 @@ mod grants;
 mod graphql;
 mod graphql_limits;
 mod graphql_toolkits;
+mod hoards;
 mod hostile;
 mod hostile_files;
 mod hostile_network;

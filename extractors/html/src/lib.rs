@@ -4,10 +4,12 @@
 
 use bindings::exports::kitbag::extractor::extraction::{ExtractError, Extracted, Guest};
 use dom_smoothie::{Config, Readability, TextMode};
-use extractor_text::{Outline, cut, outline};
+use extractor_text::{Outline, cut, outline, tags};
 
 /// Maximum depth of an element tree, as in browsers. Deeper pages are read without building a tree.
 const MAX_DEPTH: usize = 512;
+/// Maximum number of unclosed formatting elements, such as `<b>`. Each further block gets a copy of all of them.
+const MAX_FORMATTING: usize = 50;
 /// Maximum number of elements in a page for which the article is searched.
 const MAX_ELEMENTS: usize = 200_000;
 
@@ -16,7 +18,7 @@ pub struct HtmlExtractor;
 
 impl Guest for HtmlExtractor {
     fn extract(file: Vec<u8>) -> Result<Extracted, ExtractError> {
-        let page = String::from_utf8_lossy(&file);
+        let page = tags::bounded(&String::from_utf8_lossy(&file));
         let outline = outline::read(&page);
         Ok(article(&page, &outline).unwrap_or_else(|| all(&outline)))
     }
@@ -24,7 +26,7 @@ impl Guest for HtmlExtractor {
 
 /// Finds the article of a page, if it has one.
 fn article(page: &str, outline: &Outline) -> Option<Extracted> {
-    if outline.depth > MAX_DEPTH {
+    if outline.depth > MAX_DEPTH || outline.formatting > MAX_FORMATTING {
         return None;
     }
     let config =

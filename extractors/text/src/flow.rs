@@ -1,6 +1,6 @@
 //! Text as it is collected from the parts of a file.
 
-use crate::{MAX_TEXT_BYTES, cut, outline};
+use crate::{MAX_TEXT_BYTES, cut, outline, tags};
 
 /// Collected text. White space is reduced to what separates words, cells, lines and paragraphs; there is none at the
 /// ends.
@@ -54,7 +54,7 @@ impl Flow {
 
     /// Adds the text of a page, a paragraph for each block; returns the page's title, or an empty text.
     pub fn html(&mut self, page: &str) -> String {
-        let outline = outline::read(page);
+        let outline = outline::read(&tags::bounded(page));
         for line in outline.text.lines() {
             if self.is_full() {
                 break;

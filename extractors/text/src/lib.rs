@@ -4,6 +4,7 @@
 
 mod flow;
 pub mod outline;
+pub mod tags;
 
 pub use flow::Flow;
 pub use outline::Outline;

@@ -19,6 +19,8 @@ pub struct Outline {
     pub title: String,
     /// Maximum nesting depth, as far as the tags show it.
     pub depth: usize,
+    /// Maximum number of formatting elements that are open at the same time, as far as the tags show it.
+    pub formatting: usize,
 }
 
 /// Reads the tags of a page in sequence.
@@ -39,6 +41,8 @@ struct Sink(RefCell<Reading>);
 struct Reading {
     outline: Outline,
     open: usize,
+    /// Open formatting elements, in the order of [`FORMATTING`].
+    open_formatting: [usize; FORMATTING.len()],
     place: Place,
 }
 
@@ -74,6 +78,7 @@ impl Reading {
         if !is_inline(name) && !self.outline.text.ends_with('\n') {
             self.outline.text.push('\n');
         }
+        self.formatting(tag);
         if tag.kind == TagKind::EndTag {
             self.place = Place::Body;
             if !is_closed_by_its_sibling(name) {
@@ -99,6 +104,13 @@ impl Reading {
         TokenSinkResult::RawData(state)
     }
 
+    fn formatting(&mut self, tag: &Tag) {
+        let Some(element) = FORMATTING.iter().position(|it| *it == &*tag.name) else { return };
+        let open = &mut self.open_formatting[element];
+        *open = if tag.kind == TagKind::EndTag { open.saturating_sub(1) } else { *open + 1 };
+        self.outline.formatting = self.outline.formatting.max(self.open_formatting.iter().sum());
+    }
+
     fn characters(&mut self, characters: &str) {
         let into = match self.place {
             Place::Body => &mut self.outline.text,
@@ -113,6 +125,10 @@ impl Reading {
         }
     }
 }
+
+/// Elements that a parser opens again in each block until they are closed (HTML Standard, section 13.2.4.3).
+const FORMATTING: [&str; 14] =
+    ["a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"];
 
 /// Returns whether a tag is inline.
 fn is_inline(name: &str) -> bool {
