@@ -1,6 +1,6 @@
 //! Many vectors in 16 bits a number, and their products with one.
 //!
-//! Each row also has a sketch of one bit a number, from which its product with a vector is estimated (Gao and Long, *RaBitQ*,
+//! Each row also has a sketch of one bit a number, from which its product with a vector is estimated (Gao and Long, *`RaBitQ`*,
 //! 2024). A sketch of 384 numbers takes 56 bytes, so all rows can be estimated, and products computed of the best alone.
 //!
 //! Rows of a file stay where they are, such as in mapped memory; whatever their bytes are, nothing here panics.
@@ -228,7 +228,7 @@ impl Rows {
     /// Computes products of rows, given by their numbers, with the probe: less than a ten-thousandth off. 0 where there is no
     /// such row.
     pub fn multiply(&self, probe: &Probe, products: &mut [(u32, f32)]) {
-        Products { rows: self, probe, products }.dispatch();
+        Multiplier { rows: self, probe, out: products }.dispatch();
     }
 
     /// The columns that have a row, and its number there.
@@ -314,18 +314,19 @@ impl Probe {
 }
 
 /// Computes products. Dispatched, so that it is compiled for the instructions that the processor has.
-struct Products<'a> {
+struct Multiplier<'a> {
     rows: &'a Rows,
     probe: &'a Probe,
-    products: &'a mut [(u32, f32)],
+    out: &'a mut [(u32, f32)],
 }
 
-impl SimdOp for Products<'_> {
+impl SimdOp for Multiplier<'_> {
     type Output = ();
 
+    #[expect(clippy::inline_always, reason = "only what is inlined is compiled for these instructions")]
     #[inline(always)]
     fn eval<I: Isa>(self, _: I) {
-        for (row, product) in self.products {
+        for (row, product) in self.out {
             let size = row_bytes(self.rows.width);
             let numbers = self.rows.locate(*row as usize).and_then(|(columns, row)| {
                 columns.numbers.get(row * size..(row + 1) * size)?.split_first_chunk::<{ size_of::<f32>() }>()
@@ -337,6 +338,7 @@ impl SimdOp for Products<'_> {
     }
 }
 
+#[expect(clippy::inline_always, reason = "only what is inlined is compiled for these instructions")]
 #[inline(always)]
 fn multiply(numbers: &[[u8; size_of::<i16>()]], exact: &[f32]) -> f32 {
     let mut sums = [0_f32; SUMS];

@@ -49,30 +49,32 @@ impl Planes {
 
 /// Estimates products with rows that have these sketches and factors.
 pub(super) fn estimate(planes: &Planes, sketches: &[u8], factors: &[u8], estimates: &mut [f32]) {
-    Estimates { planes, sketches, factors, estimates }.dispatch();
+    Estimator { planes, sketches, factors, out: estimates }.dispatch();
 }
 
 /// Dispatched, so that it is compiled for the instructions that the processor has.
-struct Estimates<'a> {
+struct Estimator<'a> {
     planes: &'a Planes,
     sketches: &'a [u8],
     factors: &'a [u8],
-    estimates: &'a mut [f32],
+    out: &'a mut [f32],
 }
 
-impl SimdOp for Estimates<'_> {
+impl SimdOp for Estimator<'_> {
     type Output = ();
 
+    #[expect(clippy::inline_always, reason = "only what is inlined is compiled for these instructions")]
     #[inline(always)]
     fn eval<I: Isa>(self, _: I) {
         let Planes { bits, least, step, sum } = self.planes;
         let groups = self.sketches.chunks_exact(bits.len().max(1) * WORDS);
         let factors = self.factors.chunks(LANES * FACTORS);
-        for ((estimates, group), factors) in self.estimates.chunks_mut(LANES).zip(groups).zip(factors) {
+        for ((estimates, group), factors) in self.out.chunks_mut(LANES).zip(groups).zip(factors) {
             let sums = sums(bits, group);
             for ((estimate, factors), steps) in estimates.iter_mut().zip(factors.as_chunks().0).zip(sums) {
-                let [a, b, c, d, e, f, g, h] = *factors;
-                let (factor, ones) = (f32::from_le_bytes([a, b, c, d]), f32::from_le_bytes([e, f, g, h]));
+                let factors: &[u8; FACTORS] = factors;
+                let (numbers, _) = factors.as_chunks::<{ size_of::<f32>() }>();
+                let [factor, ones] = [0, 1].map(|number| f32::from_le_bytes(numbers[number]));
                 // The sum of the numbers whose sign is positive, less that of the others.
                 *estimate = factor * (2.0 * (least * ones + step * steps) - sum);
             }
@@ -81,6 +83,7 @@ impl SimdOp for Estimates<'_> {
 }
 
 /// The sums of the steps of each row's positive numbers.
+#[expect(clippy::inline_always, reason = "only what is inlined is compiled for these instructions")]
 #[inline(always)]
 #[expect(clippy::cast_precision_loss, reason = "a vector has at most some thousand numbers of 4 bits")]
 fn sums(bits: &[[u64; BITS]], group: &[u8]) -> [f32; LANES] {

@@ -57,5 +57,7 @@ fn mix(numbers: &mut [f32]) {
     }
     #[expect(clippy::cast_precision_loss, reason = "vectors have far fewer than 2^23 numbers")]
     let scale = (numbers.len() as f32).sqrt().recip();
-    numbers.iter_mut().for_each(|number| *number *= scale);
+    for number in numbers {
+        *number *= scale;
+    }
 }
