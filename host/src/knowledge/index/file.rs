@@ -69,6 +69,7 @@ const OVERHEAD: usize = 128 << 10;
 const BYTES_PER_CHUNK: usize = 2 * size_of::<i64>() + size_of::<u32>() + 1;
 
 /// Whether an index can have a file with this header.
+#[cfg(test)]
 pub(super) fn can_be_written(header: &Header, index: &UserIndex) -> bool {
     encoded(header).len() <= MAX_HEADER && order(index).is_some()
 }
