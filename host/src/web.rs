@@ -12,6 +12,7 @@ mod authenticate;
 mod body;
 mod config;
 mod connection_state;
+mod direct_host;
 mod documents;
 mod error;
 #[doc(hidden)]
@@ -56,6 +57,7 @@ pub use arrival::Pace;
 use authenticate::{Authentication, require_caller};
 use body::Bodies;
 pub use connection_state::{ConnectionState, Priority, UnderWay};
+pub use direct_host::is_direct;
 use error::WebError;
 use mcp::OriginCheck;
 use pages::origin::{OwnOrigin, refuse_other_hosts};
