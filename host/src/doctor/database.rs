@@ -48,17 +48,15 @@ async fn readable(data: &Path, depth: Depth, report: &mut Report) -> Result<Opti
         report.add(problems, "parts of the database are damaged", RESTORE);
     }
     let (found, program) = (database.schema().await?, Database::program_schema());
-    let mut foreign = Examples::default();
-    if found <= program {
-        database.foreign_parts(found).await?.into_iter().for_each(|part| foreign.push(part));
-    }
-    if foreign.count() > 0 {
-        report.add(foreign, "parts of the database are not this program's", FOREIGN);
-        report.notes.push("rows, files and secrets were not checked, because of these parts".to_owned());
-        database.close().await;
-        return Ok(None);
-    }
     if found == program {
+        let mut foreign = Examples::default();
+        database.foreign_parts(found).await?.into_iter().for_each(|part| foreign.push(part));
+        if foreign.count() > 0 {
+            report.add(foreign, "parts of the database are not this program's", FOREIGN);
+            report.notes.push("rows, files and secrets were not checked, because of these parts".to_owned());
+            database.close().await;
+            return Ok(None);
+        }
         report.notes.push(format!("the database has schema {found}, as this program"));
         return Ok(Some(database));
     }

@@ -156,11 +156,11 @@ mod tests {
             strangers.push(connect(address, "GET / HTTP/1.1\r\n").await);
         }
 
-        let mut browser = connect(address, "GET /callback?code=c&state=s HTTP/1.1\r\nHost: a\r\n\r\n").await;
         for stranger in &mut strangers {
             let ended = timeout(Duration::from_mins(1), stranger.read_u8()).await;
             assert!(ended.is_ok(), "the connection is still open");
         }
+        let mut browser = connect(address, "GET /callback?code=c&state=s HTTP/1.1\r\nHost: a\r\n\r\n").await;
         let mut page = String::new();
         browser.read_to_string(&mut page).await.expect("a page");
 

@@ -75,7 +75,7 @@ mod tests {
             ("CREATE INDEX evil ON documents (title)", "DROP INDEX evil", "index evil"),
             ("CREATE TABLE evil (a)", "DROP TABLE evil", "table evil"),
             ("CREATE VIRTUAL TABLE evil USING fts5(a)", "DROP TABLE evil", "table evil"),
-            ("ALTER TABLE issuers ADD evil", "ALTER TABLE issuers DROP evil", "table issuers"),
+            ("ALTER TABLE issuers ADD evil TEXT", "ALTER TABLE issuers DROP evil", "table issuers"),
         ] {
             database.execute(planted).await;
             let found = database.foreign_parts(schema).await.expect("it can be read");
