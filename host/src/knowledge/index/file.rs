@@ -8,6 +8,7 @@
 //! none. What one column says of another is checked.
 
 mod columns;
+pub(in crate::knowledge) mod fuzzing;
 #[cfg(test)]
 mod tests;
 

@@ -39,6 +39,11 @@ impl Form {
         Self(fields)
     }
 
+    /// All fields.
+    pub(super) fn into_fields(self) -> Vec<(String, String)> {
+        self.0
+    }
+
     /// The first value of a field; empty where the form has none.
     pub(super) fn get(&self, name: &str) -> &str {
         self.find(name).unwrap_or_default()
