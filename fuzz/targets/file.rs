@@ -69,5 +69,10 @@ fn check_disposition(name: &str, kind: &str) {
     assert!(encoded.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"\\;, /".contains(&byte)), "{value:?}");
     let decoded = percent_decode_str(encoded).decode_utf8().expect("it is UTF-8");
     assert!(!decoded.contains(['/', '\\', '"']) && !decoded.chars().any(char::is_control), "{decoded:?}");
+    assert!(!decoded.contains(is_bidirectional_control), "{decoded:?}");
     assert!(!decoded.is_empty() && decoded != "." && decoded != "..", "{decoded:?} is no file name");
+}
+
+fn is_bidirectional_control(letter: char) -> bool {
+    matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

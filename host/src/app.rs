@@ -150,7 +150,7 @@ impl App {
         restrict_permissions(&settings.data).await?;
         let access = Access::new(stores, operators(settings));
         access.prepare();
-        let sources = Sources::new(&metrics, &access, memory, instances, certificate.as_ref());
+        let sources = Sources::new(&metrics, &access, memory, instances, certificate.as_ref(), &base_url);
         let exposition = Exposition::open(settings, sources)?;
         let tls = certificate.clone().map(|it| Tls::new(it, settings.request_timeout.get(), metrics.clone()));
         let router = web::router(Shared {

@@ -25,6 +25,8 @@ mod copier;
 mod create;
 mod error;
 mod files;
+#[doc(hidden)]
+pub mod fuzzing;
 mod keys;
 mod manifest;
 mod repository;

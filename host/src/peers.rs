@@ -10,6 +10,8 @@
 //! - a process that the others believe to have ended cannot write what it has claimed before.
 
 mod freshness;
+#[doc(hidden)]
+pub mod fuzzing;
 mod hints;
 mod processes;
 mod profile;

@@ -9,6 +9,11 @@ mod deploy;
 pub mod difference;
 mod error;
 mod freshness;
+#[doc(hidden)]
+pub mod fuzzing {
+    //! Entry points for `fuzz/`.
+    pub use super::icons::fuzzing::picture;
+}
 mod icons;
 mod inspect;
 mod live;

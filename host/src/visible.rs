@@ -1,4 +1,5 @@
-//! Makes untrusted text safe for a terminal: control characters and invisible characters are escaped.
+//! Makes untrusted text safe for a terminal or the name of a file: control characters and invisible characters are
+//! escaped or replaced.
 //!
 //! Escaped are control characters (C0, C1, DEL: escape sequences begin with one), bidirectional controls,
 //! line and paragraph separators, invisible characters and noncharacters. Joiners and variation selectors
@@ -31,6 +32,11 @@ pub(crate) fn json(text: &str) -> Cow<'_, str> {
         }
     };
     escaped(text, |letter| letter == '\n', escape)
+}
+
+/// Replaces the characters that [`line`] escapes, for names of files.
+pub(crate) fn replaced(text: &str, replacement: char) -> Cow<'_, str> {
+    escaped(text, |_| false, |_, out| out.push(replacement))
 }
 
 /// Whether a text has characters that are escaped: control characters or invisible ones.

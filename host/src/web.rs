@@ -12,6 +12,7 @@ mod authenticate;
 mod body;
 mod config;
 mod connection_state;
+mod direct_host;
 mod documents;
 mod error;
 #[doc(hidden)]
@@ -56,6 +57,7 @@ use crate::metrics::Metrics;
 use crate::traces::Traces;
 use authenticate::{Authentication, require_caller};
 pub use connection_state::{ConnectionState, Priority, UnderWay};
+pub use direct_host::is_direct;
 use error::WebError;
 use mcp::OriginCheck;
 pub use pace::{Allowance, Pace};

@@ -36,13 +36,20 @@ corpora! {
     component: an_accepted_component_is_valid_and_imports_what_is_listed;
     declaration: an_accepted_declaration_is_one_that_the_host_can_use;
     file: the_bytes_of_a_file_break_out_of_no_header_and_no_encoding;
+    form: a_form_is_bounded_and_gives_no_argument_that_its_schema_does_not_name;
     headers: a_request_is_let_in_under_one_name_and_presents_one_token;
+    hints: a_process_hears_what_another_one_has_sent;
+    index: a_file_of_an_index_is_read_and_written_as_the_same;
     lines: each_line_of_a_file_is_one_document_or_one_problem;
+    manifest: an_accepted_manifest_names_no_file_outside_its_backup;
     message: a_message_is_what_any_reader_of_json_sees_in_it;
+    picture: an_accepted_picture_is_small_and_what_it_says;
     query: an_accepted_query_is_within_every_bound;
     redaction: nothing_of_a_secret_remains_in_a_cleaned_output;
     schema: the_problems_of_a_value_are_few_and_repeat_none_of_it;
+    search: what_a_query_demands_stands_in_it;
     token: no_token_is_accepted_but_what_the_issuer_signed;
+    upload: what_is_read_of_a_form_with_a_file_was_sent;
 }
 
 #[test]

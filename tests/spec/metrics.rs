@@ -10,7 +10,7 @@ use tokio::process::{Child, Command};
 use url::Url;
 
 use crate::fetch::loopback_allowed;
-use crate::harness::{Http, Kitbag, Upstream, eventually, guests, kitbag, root, run};
+use crate::harness::{Http, Kitbag, Upstream, ask_raw, eventually, guests, kitbag, root, run};
 use crate::tls::Certified;
 
 /// A server with metrics, and a client for them.
@@ -119,6 +119,32 @@ async fn metrics_are_at_their_own_address_alone_and_nothing_else_is() {
     }
     for path in ["/", "/toolkits", "/healthz", "/mcp", "/graphql"] {
         metrics.get(path).await.assert_status(404);
+    }
+}
+
+#[tokio::test]
+async fn a_page_that_rebinds_its_name_reads_no_metrics() {
+    let (kitbag, metrics, address) = measured().await;
+    let port = address.port();
+    let ask = async |host: &str| {
+        let request = format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        ask_raw(&metrics.url("/"), &request).await
+    };
+
+    for host in
+        ["evil.example".to_owned(), format!("evil.example:{port}"), "127.0.0.1.evil.example".to_owned()]
+    {
+        let answer = ask(&host).await;
+        assert!(answer.starts_with("HTTP/1.1 421 "), "{host}: {answer}");
+        assert!(answer.contains("IP address") && !answer.contains("kitbag_"), "{host}: {answer}");
+    }
+    let own = kitbag.base_url().host_str().expect("a host").to_owned();
+    for host in [format!("127.0.0.1:{port}"), format!("localhost:{port}"), format!("[::1]:{port}"), own] {
+        let answer = ask(&host).await;
+        assert!(
+            answer.starts_with("HTTP/1.1 200 ") && answer.contains("kitbag_toolkits"),
+            "{host}: {answer}"
+        );
     }
 }
 

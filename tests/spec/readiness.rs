@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::harness::database::{self, Database};
-use crate::harness::{Http, Kitbag, eventually, guests};
+use crate::harness::{Http, Kitbag, ask_raw, eventually, guests};
 
 /// Status and body of `/readyz`; `None` if the server closes the connection instead. It may begin to stop
 /// between a connection and its request.
@@ -34,6 +34,25 @@ async fn a_server_is_ready_when_every_part_of_it_answers() {
     let kitbag = Kitbag::start().await;
 
     assert_becomes(&kitbag.anonymous(), 200, parts("ready", "ok", "ok", "ok")).await;
+}
+
+#[tokio::test]
+async fn under_another_name_the_status_is_all_that_it_says() {
+    let kitbag = Kitbag::start().await;
+    assert_becomes(&kitbag.anonymous(), 200, parts("ready", "ok", "ok", "ok")).await;
+    let ask = async |path: &str, host: &str| {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        ask_raw(kitbag.base_url(), &request).await
+    };
+
+    for host in ["balancer.internal", "evil.example:8787"] {
+        let answer = ask("/readyz", host).await;
+        assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("\r\n\r\n"), "{host}: {answer}");
+        let answer = ask("/healthz", host).await;
+        assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("\r\n\r\nok\n"), "{host}: {answer}");
+    }
+    let answer = ask("/readyz", "127.0.0.1:1").await;
+    assert!(answer.contains("\"database\":\"ok\""), "{answer}");
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use http::{HeaderMap, Method};
 use sqlx::AssertSqlSafe;
 
 use crate::harness::database::{self, Database};
-use crate::harness::{Kitbag, Visitor, Wat, ask_raw, guests, sign_in_code, wat::Visibility};
+use crate::harness::{Kitbag, Raw, Visitor, Wat, ask_raw, guests, sign_in_code, wat::Visibility};
 
 /// Routes of programs, each of which would show or change something.
 const API: [(Method, &str); 7] = [
@@ -134,6 +134,34 @@ async fn a_form_that_was_sent_too_late_is_kept_without_its_secrets() {
         page.text()
     );
     assert!(!page.text().contains("sk-canary"));
+}
+
+#[tokio::test]
+async fn a_long_form_without_a_session_is_neither_read_nor_shown_again() {
+    let kitbag =
+        Kitbag::start_with(|settings| settings.request_timeout = "1h".parse().expect("a duration")).await;
+    let nobody = Visitor::new(&kitbag);
+    let path = "/ui/toolkits/weather/settings";
+
+    let long = "\"".repeat(8 << 10);
+    let page = nobody.post(path, &[("units", long.as_str())]).await.assert_status(401);
+    page.assert_says("send the form again");
+    assert!(page.text().len() < 8 << 10, "{} bytes", page.text().len());
+
+    // If the server waited for the body, the test would time out.
+    let lengths = ["Content-Length: 200000", "Content-Length: 9", "Transfer-Encoding: chunked"];
+    let asking = lengths.map(async |length| {
+        let (host, form) = (kitbag.base_url().authority(), "application/x-www-form-urlencoded");
+        let mut connection = Raw::connect(&kitbag).await;
+        let head =
+            format!("POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: {form}\r\n{length}\r\n\r\n");
+        connection.write(head).await;
+        let answer = connection.rest().await;
+        assert!(answer.starts_with("HTTP/1.1 401 "), "{length}: {answer}");
+    });
+    futures::future::join_all(asking).await;
+    let sign_in = nobody.post("/ui/signin", &[("user", long.as_str())]).await;
+    sign_in.assert_status(413);
 }
 
 #[tokio::test]

@@ -186,6 +186,8 @@ async fn sign_in_leads_nowhere_but_to_pages_of_this_server() {
         ("/ui/%5Cevil.example", "/ui/"),
         ("/ui//evil.example", "/ui/"),
         ("/oauth/authorize", "/ui/"),
+        ("/ui/%2E%2E/oauth/authorize", "/ui/"),
+        ("/ui/%252E%252E/oauth/authorize", "/ui/"),
     ] {
         let (visitor, state) = Visitor::begin_sign_in(&kitbag, to).await;
         let arrived = visitor.get(&format!("{CALLBACK}?{}", provider.response("ana", &state))).await;

@@ -40,6 +40,9 @@ pub enum AtRestError {
     /// There is no database.
     #[error("{} has no database: no server has run on it", .0.display())]
     NoDatabase(PathBuf),
+    /// The database has triggers, views, indexes or tables that are not this program's.
+    #[error("the database has parts that this program has not made: {0}")]
+    ForeignParts(String),
     /// The database has the schema of another version of this program.
     #[error("the database has schema {found}, and this program has schema {program}")]
     Schema {
@@ -73,6 +76,10 @@ impl AtRest {
             (database.schema().await.map_err(StartError::from)?, Database::program_schema());
         if found != program {
             return Err(AtRestError::Schema { found, program });
+        }
+        let foreign = database.foreign_parts(program).await.map_err(StartError::from)?;
+        if !foreign.is_empty() {
+            return Err(AtRestError::ForeignParts(foreign.join(", ")));
         }
         let objects = open_objects(settings, &database)?;
         Ok(Self { database, objects, _lock: lock })
@@ -186,6 +193,14 @@ mod tests {
         assert!(matches!(AtRest::open(&settings).await, Err(AtRestError::NoDatabase(_))));
         assert_eq!(data.path().read_dir().expect("a folder").count(), 0);
 
+        let database = Database::open(data.path()).await.expect("a database");
+        database.execute("CREATE VIEW evil AS SELECT 1").await;
+        database.close().await;
+        let refused = AtRest::open(&settings).await.err().expect("somebody has changed it");
+        assert!(matches!(&refused, AtRestError::ForeignParts(parts) if parts == "view evil"), "{refused}");
+
+        let data = scratch();
+        let settings = self::settings(data.path());
         Database::open_before_migration(data.path(), 20).await.close().await;
         let program = Database::program_schema();
         let refused = AtRest::open(&settings).await.err().expect("it is old");

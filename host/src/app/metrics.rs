@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info};
+use url::Url;
 
 use super::connections::{self, ConnectionLimits, Service};
 use super::listeners::{ListenError, Listeners};
@@ -21,12 +22,16 @@ use crate::memory::MemoryBudget;
 use crate::metrics::{CONTENT_TYPE, Metrics, Reading};
 use crate::sandbox::InstancePool;
 use crate::settings::Settings;
-use crate::web::Pace;
+use crate::web::{Pace, is_direct};
 
 /// Connections at the same time.
 const CONNECTIONS: usize = 16;
 /// How long what was read from the stores is shown again: some of it is counted row by row.
 const MAX_AGE: Duration = Duration::from_secs(5);
+
+/// The answer under a name that may be another page's: the ids of toolkits are not for it.
+const OTHER_HOST: &str =
+    "Ask for the metrics by the server's IP address, as localhost, or under the host of its base URL.\n";
 
 /// What was last read from the stores, and when.
 type LastReadings = Mutex<Option<(Instant, Vec<Reading>)>>;
@@ -39,6 +44,7 @@ pub(super) struct Sources {
     memory: MemoryBudget,
     instances: InstancePool,
     certificate: Option<LiveCertificate>,
+    base_url: Url,
     last: Arc<LastReadings>,
 }
 
@@ -49,9 +55,11 @@ impl Sources {
         memory: MemoryBudget,
         instances: InstancePool,
         certificate: Option<&LiveCertificate>,
+        base_url: &Url,
     ) -> Self {
         let (metrics, access, certificate) = (metrics.clone(), access.clone(), certificate.cloned());
-        Self { metrics, access, memory, instances, certificate, last: Arc::default() }
+        let base_url = base_url.clone();
+        Self { metrics, access, memory, instances, certificate, base_url, last: Arc::default() }
     }
 
     async fn of_stores(&self) -> Vec<Reading> {
@@ -94,7 +102,10 @@ impl Exposition {
     }
 }
 
-async fn expose(State(sources): State<Sources>) -> Response {
+async fn expose(State(sources): State<Sources>, headers: HeaderMap) -> Response {
+    if !is_direct(&headers, &sources.base_url) {
+        return (StatusCode::MISDIRECTED_REQUEST, OTHER_HOST).into_response();
+    }
     let mut readings = sources.of_stores().await;
     let Sources { metrics, memory, instances, certificate, .. } = sources;
     let (held, total) = memory.held_and_total();

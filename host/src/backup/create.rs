@@ -71,6 +71,10 @@ pub async fn create(job: &Job, progress: &mut Progress<'_>) -> Result<Created, B
     if !problems.is_empty() {
         return Err(BackupError::Damaged(problems));
     }
+    let foreign = copy.foreign_parts(Database::program_schema()).await?;
+    if !foreign.is_empty() {
+        return Err(BackupError::ForeignParts(foreign));
+    }
     let outcome = copier.finish(&copy).await?;
     let counts = store::counts(&copy).await?;
     let keys = keys::keep(&keys, &unfinished.folder)?;

@@ -30,6 +30,9 @@ pub enum BackupError {
     /// The database is damaged.
     #[error("the database is damaged")]
     Damaged(Vec<String>),
+    /// The database has triggers, views, indexes or tables that are not this program's: it could not be restored.
+    #[error("the database has parts that this program has not made")]
+    ForeignParts(Vec<String>),
     /// The database has the schema of another version of this program.
     #[error("the database has schema {found}, and this program has schema {program}")]
     Schema {
@@ -124,7 +127,7 @@ impl BackupError {
     /// What is wrong in detail, each on a line of its own.
     pub fn details(&self) -> &[String] {
         match self {
-            Self::Damaged(problems) => problems,
+            Self::Damaged(problems) | Self::ForeignParts(problems) => problems,
             Self::DamagedFiles { examples, .. } => examples,
             _ => &[],
         }

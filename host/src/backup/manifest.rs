@@ -96,15 +96,21 @@ impl Manifest {
         let mut text = String::new();
         let read = folder.open_file(FILE).and_then(|file| file.take(MAX_BYTES).read_to_string(&mut text));
         read.map_err(|error| unusable(format!("its {FILE} cannot be read: {error}")))?;
+        Self::parse(&text, name)
+    }
+
+    /// Parses the text of the manifest of the backup `name`.
+    pub(super) fn parse(text: &str, name: &str) -> Result<Self, BackupError> {
+        let unusable = |reason: String| BackupError::Unusable { name: name.to_owned(), reason };
         let unreadable = |error: serde_json::Error| unusable(format!("its {FILE} is damaged: {error}"));
-        let Format { format } = serde_json::from_str(&text).map_err(unreadable)?;
+        let Format { format } = serde_json::from_str(text).map_err(unreadable)?;
         if format > Self::FORMAT {
             return Err(unusable(format!(
                 "it has format {format}, and this program reads formats up to {}",
                 Self::FORMAT
             )));
         }
-        let manifest: Self = serde_json::from_str(&text).map_err(unreadable)?;
+        let manifest: Self = serde_json::from_str(text).map_err(unreadable)?;
         // Names become paths.
         let is_key = |key: &StoredFile| key.name == MASTER_KEY || OTHER_KEYS.contains(&key.name.as_str());
         if manifest.database.name == DATABASE && manifest.keys.iter().all(is_key) {

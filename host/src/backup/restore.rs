@@ -150,13 +150,21 @@ impl Backup<'_> {
         }
         self.check_file(&self.folder, &self.manifest.database)?;
         let database = Database::open_copy(&self.folder.path().join(DATABASE)).await?;
-        let is_described = database.schema().await? == found
-            && (found < program || store::counts(&database).await? == self.manifest.counts);
-        if is_described {
-            Ok(database)
-        } else {
-            Err(self.unusable("its manifest describes another database"))
+        let another = || self.unusable("its manifest describes another database");
+        if database.schema().await? != found {
+            return Err(another());
         }
+        // Before rows are read: a view can take the place of a table.
+        let foreign = database.foreign_parts(found).await?;
+        if !foreign.is_empty() {
+            let reason =
+                format!("no version of this program has made this in its database: {}", foreign.join(", "));
+            return Err(self.unusable(reason));
+        }
+        if found == program && store::counts(&database).await? != self.manifest.counts {
+            return Err(another());
+        }
+        Ok(database)
     }
 
     fn check_keys(&self) -> Result<(), BackupError> {

@@ -486,3 +486,34 @@ async fn everything_in_a_backup_is_its_owners_alone() {
     }
     assert!(seen > 6, "{seen}");
 }
+
+#[tokio::test]
+async fn a_database_with_code_of_somebody_else_is_neither_restored_nor_backed_up() {
+    let scratch = Scratch::new().await;
+    scratch.capture("d1", b"one").await;
+    let created = scratch.back_up().await;
+    let database = created.folder.join(DATABASE);
+    let whole = fs::read(&database).expect("a file");
+    for (planted, named) in [
+        ("CREATE TRIGGER evil AFTER INSERT ON documents BEGIN DELETE FROM documents; END", "trigger evil"),
+        ("CREATE INDEX evil ON documents (title)", "index evil"),
+        ("ALTER TABLE issuers RENAME TO mine; CREATE VIEW issuers AS SELECT * FROM mine", "view issuers"),
+    ] {
+        fs::write(&database, &whole).expect("it is ours");
+        let changed = Database::open_existing(&created.folder).await.expect("a database");
+        changed.execute(planted).await;
+        changed.close().await;
+        let bytes = fs::read(&database).expect("a file");
+        let mut manifest = created.manifest.clone();
+        manifest.database.size = bytes.len() as u64;
+        manifest.database.sha256 = name_of(&bytes);
+        let text = serde_json::to_vec(&manifest).expect("it is JSON");
+        fs::write(created.folder.join("manifest.json"), text).expect("it is ours");
+
+        scratch.assert_refused(named).await;
+    }
+
+    scratch.database.execute("CREATE VIEW evil AS SELECT 1").await;
+    let refused = create(&scratch.job(), &mut |_, _, _| {}).await.expect_err("it could not be restored");
+    assert_eq!(refused.details(), ["view evil"]);
+}

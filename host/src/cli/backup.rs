@@ -197,6 +197,7 @@ fn explained(error: &BackupError, job: &Job) -> CliError {
             "nothing was removed: earlier backups are as they were; `kitbag doctor` says what to do"
                 .to_owned(),
         ),
+        BackupError::ForeignParts(_) => Some("`kitbag doctor` says what to do about them".to_owned()),
         BackupError::Schema { found, program } if found < program => Some(
             "use the version of this program that the server has, or start a server of this version once"
                 .to_owned(),

@@ -1,6 +1,7 @@
 //! `SQLite` in the data directory: one writer, several readers.
 
 mod existing;
+mod foreign;
 mod frozen_state;
 
 use std::path::Path;
@@ -29,6 +30,9 @@ const MAX_READERS: u32 = 4;
 
 /// How long a connection waits while another process has the file locked.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Off, functions and virtual tables with side effects cannot be used by triggers, views and generated columns.
+const TRUSTED_SCHEMA: &str = "trusted_schema";
 
 #[derive(Clone, Debug)]
 pub(super) struct Pools {
@@ -72,6 +76,7 @@ pub(super) fn options(data: &Path) -> SqliteConnectOptions {
         .synchronous(SqliteSynchronous::Full)
         .foreign_keys(true)
         .busy_timeout(BUSY_TIMEOUT)
+        .pragma(TRUSTED_SCHEMA, "OFF")
 }
 
 /// The first `count` migrations.

@@ -9,6 +9,10 @@ use crate::database::{Database, DatabaseError};
 const RESTORE: &str = "stop the server, keep a copy of the data directory, and restore the last backup into a new one \
                        with `kitbag restore`";
 
+/// What to do about parts of the schema that somebody else has made.
+const FOREIGN: &str = "they run with the server, and it can neither be backed up nor copied with them: if you have made \
+                       them, drop them; if not, somebody else has written to the database: restore a backup that you trust";
+
 /// Checks the database. Returns it if the other checks can read it.
 pub(super) async fn check(data: &Path, depth: Depth, report: &mut Report) -> Option<Database> {
     if !data.join(Database::FILE).exists() {
@@ -45,6 +49,14 @@ async fn readable(data: &Path, depth: Depth, report: &mut Report) -> Result<Opti
     }
     let (found, program) = (database.schema().await?, Database::program_schema());
     if found == program {
+        let mut foreign = Examples::default();
+        database.foreign_parts(found).await?.into_iter().for_each(|part| foreign.push(part));
+        if foreign.count() > 0 {
+            report.add(foreign, "parts of the database are not this program's", FOREIGN);
+            report.notes.push("rows, files and secrets were not checked, because of these parts".to_owned());
+            database.close().await;
+            return Ok(None);
+        }
         report.notes.push(format!("the database has schema {found}, as this program"));
         return Ok(Some(database));
     }

@@ -381,3 +381,14 @@ async fn examples_are_few_however_much_is_wrong() {
 
     assert_eq!((examples.shown.len(), examples.more, examples.count()), (10, 990, 1000));
 }
+
+#[tokio::test]
+async fn code_in_the_database_that_is_not_the_programs_is_found() {
+    let scratch = Scratch::new().await;
+    let trigger = "CREATE TRIGGER evil AFTER INSERT ON documents BEGIN DELETE FROM documents; END";
+    scratch.database.execute(trigger).await;
+
+    let finding = scratch.assert_finds("are not this program's: 1").await;
+
+    assert_eq!(finding.examples, ["trigger evil"]);
+}

@@ -2,6 +2,9 @@
 
 use kitbag_manifest::Problems;
 
+pub use super::index::file::fuzzing::{index, is_index};
+pub use super::search::operators::fuzzing::{Phrase, Search, search};
+
 use super::document::NewDocument;
 use super::ingest;
 

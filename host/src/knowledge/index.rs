@@ -7,7 +7,7 @@
 //! - a place is given to one chunk only, and never again.
 
 pub(super) mod cache;
-mod file;
+pub(super) mod file;
 mod files;
 pub(super) mod keeper;
 mod mapped;

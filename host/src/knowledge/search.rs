@@ -1,7 +1,7 @@
 //! Search: by words and by meaning, both over the user's own chunks in memory, fused.
 
 mod filter;
-mod operators;
+pub(super) mod operators;
 mod previous;
 mod queries;
 #[cfg(test)]

@@ -290,7 +290,7 @@ async fn listen(server: Server, me: Arc<str>, heard: broadcast::Sender<Heard>) {
     }
 }
 
-fn pass_on(payload: &str, me: &str, heard: &broadcast::Sender<Heard>) {
+pub(super) fn pass_on(payload: &str, me: &str, heard: &broadcast::Sender<Heard>) {
     let mut words = payload.split_ascii_whitespace();
     if words.next().is_none_or(|sender| sender == me) {
         return;

@@ -6,6 +6,8 @@
 //! - a picture that cannot be had is left out, and the deploy goes on;
 //! - the request goes where any user's capture may go, and nowhere else.
 
+pub(super) mod fuzzing;
+
 use std::time::Duration;
 
 use bytes::Bytes;

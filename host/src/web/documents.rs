@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::error::WebError;
 use crate::access::User;
 use crate::knowledge::{Change, NewDocument, NewFeed};
+use crate::visible;
 
 /// What is known about a file, in the query string.
 #[derive(Deserialize)]
@@ -105,12 +106,14 @@ impl From<About> for NewDocument {
 fn file_name(title: &str, media_type: &str) -> String {
     const MAX_CHARACTERS: usize = 100;
 
-    let is_unfit = |letter: char| letter.is_control() || "/\\:*?\"<>|".contains(letter);
+    let is_unfit = |letter: char| "/\\:*?\"<>|".contains(letter);
     let name: String = title
         .chars()
         .take(MAX_CHARACTERS)
         .map(|letter| if is_unfit(letter) { '_' } else { letter })
         .collect();
+    // U+202E, for one, shows `exe.pdf` where the name ends in `fdp.exe`.
+    let name = visible::replaced(&name, '_');
     let name = name.trim_matches(|letter: char| letter == '.' || letter.is_whitespace());
     let name = if name.is_empty() { "document" } else { name };
     match extension(media_type) {
@@ -192,6 +195,10 @@ mod tests {
             ("../../etc/passwd", "text/plain; charset=utf-8", "_.._etc_passwd.txt"),
             ("a\r\nb", "application/x-unknown", "a__b"),
             (" .. ", "image/png", "document.png"),
+            ("invoice\u{202e}fdp.exe", "application/x-msdownload", "invoice_fdp.exe"),
+            ("a\u{2066}b\u{200b}c\u{ad}d\u{2028}e\u{85}", "text/plain", "a_b_c_d_e_.txt"),
+            ("\u{feff}.hidden", "text/plain", "_.hidden.txt"),
+            ("👨‍👩‍👧 می‌خواهم", "text/plain", "👨‍👩‍👧 می‌خواهم.txt"),
             (&"x".repeat(300), "audio/mpeg", &format!("{}.mp3", "x".repeat(100))),
         ] {
             assert_eq!(file_name(title, media_type), expected);

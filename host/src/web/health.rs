@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use super::Shared;
+use super::direct_host::is_direct;
 use super::error::WebError;
 use super::pages::NOT_STORED;
 use crate::access::{Health, PeersHealth};
@@ -59,8 +60,9 @@ pub(super) async fn live() -> &'static str {
     "ok\n"
 }
 
-/// `GET /readyz`: 503 while a part of the server fails, or the server is being prepared or stops.
-pub(super) async fn ready(State(shared): State<Shared>) -> Response {
+/// `GET /readyz`: 503 while a part of the server fails, or the server is being prepared or stops. A load balancer may ask
+/// under any name: under one that may be another page's, the status is all that it learns.
+pub(super) async fn ready(State(shared): State<Shared>, headers: HeaderMap) -> Response {
     let readiness = if shared.stopping.is_cancelled() {
         Readiness::Stopping
     } else if shared.draining.is_cancelled() {
@@ -76,7 +78,11 @@ pub(super) async fn ready(State(shared): State<Shared>) -> Response {
         Readiness::Ready(_) => StatusCode::OK,
         Readiness::Failing(_) | Readiness::Draining | Readiness::Stopping => StatusCode::SERVICE_UNAVAILABLE,
     };
-    (status, NOT_STORED, Json(readiness)).into_response()
+    if is_direct(&headers, &shared.base_url) {
+        (status, NOT_STORED, Json(readiness)).into_response()
+    } else {
+        (status, NOT_STORED).into_response()
+    }
 }
 
 /// Refuses requests that come while the server stops; those under way are answered.

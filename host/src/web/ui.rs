@@ -13,6 +13,7 @@ mod directory;
 mod documents;
 mod form;
 mod frame;
+pub(super) mod fuzzing;
 mod guard;
 mod icon;
 mod log;

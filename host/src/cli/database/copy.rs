@@ -274,6 +274,9 @@ fn unopened(which: &str, error: &AtRestError) -> CliError {
             "use the version of this program that the old service has, or start a server of this version on it once",
         ),
         AtRestError::Schema { .. } => Some("use the version of this program that the old service has"),
+        AtRestError::ForeignParts(_) => {
+            Some("`kitbag doctor` says what to do about them; nothing was copied")
+        }
         AtRestError::Start(_) => None,
     };
     CliError::new(format!("the {which} service: {error}")).hint_if(hint)

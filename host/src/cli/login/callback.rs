@@ -20,12 +20,19 @@ use crate::identity::client::ExpectedResponse;
 
 /// How long a person may take to sign in.
 const SIGN_IN_TIMEOUT: Duration = Duration::from_mins(10);
+/// How long one connection may take, from its first byte to the last of the page.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(10);
+/// Connections at the same time; more wait in the system's queue.
+const MAX_CONNECTIONS: usize = 16;
+/// Maximum size of the head of a request, in bytes.
+const MAX_HEAD_BYTES: usize = 16 << 10;
 const PATH: &str = "/callback";
 
 /// Waits for a browser.
 pub(super) struct Callback {
     listener: TcpListener,
     redirect_uri: String,
+    connection_timeout: Duration,
 }
 
 type Outcome = Result<String, CliError>;
@@ -36,7 +43,8 @@ impl Callback {
         let failed = |error| CliError::new(format!("cannot listen on loopback for the browser: {error}"));
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        Ok(Self { listener, redirect_uri: format!("http://{address}{PATH}") })
+        let redirect_uri = format!("http://{address}{PATH}");
+        Ok(Self { listener, redirect_uri, connection_timeout: CONNECTION_TIMEOUT })
     }
 
     pub(super) fn redirect_uri(&self) -> &str {
@@ -55,9 +63,9 @@ impl Callback {
         let mut connections = JoinSet::new();
         loop {
             tokio::select! {
-                accepted = self.listener.accept() => {
+                accepted = self.listener.accept(), if connections.len() < MAX_CONNECTIONS => {
                     if let Ok((stream, _)) = accepted {
-                        connections.spawn(serve(stream, Arc::clone(&expected)));
+                        connections.spawn(serve(stream, Arc::clone(&expected), self.connection_timeout));
                     }
                 }
                 Some(ended) = connections.join_next() => {
@@ -71,7 +79,7 @@ impl Callback {
 }
 
 /// Answers one request, and returns what it said once the browser has its page.
-async fn serve(stream: TcpStream, expected: Arc<ExpectedResponse>) -> Option<Outcome> {
+async fn serve(stream: TcpStream, expected: Arc<ExpectedResponse>, limit: Duration) -> Option<Outcome> {
     let said = Mutex::new(None);
     let service = service_fn(async |request: Request<Incoming>| {
         let (response, outcome) = answer(&request, &expected);
@@ -79,8 +87,10 @@ async fn serve(stream: TcpStream, expected: Arc<ExpectedResponse>) -> Option<Out
         *said = said.take().or(outcome);
         Ok::<_, Infallible>(response)
     });
-    // The response counts even if the browser disconnects before it has read the page.
-    let _ = http1::Builder::new().keep_alive(false).serve_connection(TokioIo::new(stream), service).await;
+    let mut protocol = http1::Builder::new();
+    protocol.keep_alive(false).max_buf_size(MAX_HEAD_BYTES);
+    // The response counts even if the browser disconnects, or stops reading, before it has the page.
+    let _ = timeout(limit, protocol.serve_connection(TokioIo::new(stream), service)).await;
     said.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -112,4 +122,73 @@ fn page(status: StatusCode, message: &'static str) -> Response<Full<Bytes>> {
     ];
     response.headers_mut().extend(headers.map(|(name, value)| (name, http::HeaderValue::from_static(value))));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::task::JoinHandle;
+
+    use super::*;
+
+    /// A wait for a browser, and where it waits.
+    async fn waiting(connection_timeout: Duration) -> (SocketAddr, JoinHandle<Outcome>) {
+        let callback = Callback { connection_timeout, ..Callback::listen().await.expect("a free port") };
+        let address = callback.listener.local_addr().expect("an address");
+        let (state, issuer) = ("s".to_owned(), "https://id.example".to_owned());
+        let expected = ExpectedResponse { state, issuer, names_itself: false };
+        (address, tokio::spawn(callback.code(expected)))
+    }
+
+    async fn connect(address: SocketAddr, sent: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(address).await.expect("it listens");
+        stream.write_all(sent.as_bytes()).await.expect("it takes bytes");
+        stream
+    }
+
+    #[tokio::test]
+    async fn connections_whose_head_does_not_end_are_closed_and_the_browser_is_served() {
+        let (address, code) = waiting(Duration::from_millis(200)).await;
+        let mut strangers = Vec::new();
+        for _ in 0..MAX_CONNECTIONS {
+            strangers.push(connect(address, "GET / HTTP/1.1\r\n").await);
+        }
+
+        for stranger in &mut strangers {
+            let ended = timeout(Duration::from_mins(1), stranger.read_u8()).await;
+            assert!(ended.is_ok(), "the connection is still open");
+        }
+        let mut browser = connect(address, "GET /callback?code=c&state=s HTTP/1.1\r\nHost: a\r\n\r\n").await;
+        let mut page = String::new();
+        browser.read_to_string(&mut page).await.expect("a page");
+
+        assert!(page.starts_with("HTTP/1.1 200") && page.contains("Done"), "{page}");
+        assert_eq!(code.await.expect("it ends").ok().as_deref(), Some("c"));
+    }
+
+    #[tokio::test]
+    async fn connections_are_bounded_and_a_long_head_is_refused() {
+        let (address, code) = waiting(CONNECTION_TIMEOUT).await;
+        let long = format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", "x".repeat(2 * MAX_HEAD_BYTES));
+        let mut answer = Vec::new();
+        // The connection may be reset.
+        drop(connect(address, &long).await.read_to_end(&mut answer).await);
+        assert!(!answer.starts_with(b"HTTP/1.1 404"), "{}", String::from_utf8_lossy(&answer));
+
+        let mut held = Vec::new();
+        for _ in 0..MAX_CONNECTIONS {
+            held.push(connect(address, "").await);
+        }
+        let mut other = connect(address, "GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+        let mut status = [0; 12];
+        let early = timeout(Duration::from_millis(300), other.read_exact(&mut status)).await;
+        assert!(early.is_err(), "more than {MAX_CONNECTIONS} are served at a time");
+
+        held.pop();
+        other.read_exact(&mut status).await.expect("a page");
+        assert_eq!(&status, b"HTTP/1.1 404");
+        code.abort();
+    }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 
-use super::{BUSY_TIMEOUT, FILE, MAX_READERS, MIGRATIONS};
+use super::{BUSY_TIMEOUT, FILE, MAX_READERS, MIGRATIONS, TRUSTED_SCHEMA};
 use crate::database::{AssertSqlSafe, Database, Pools, Result, Transaction, sql};
 
 /// Problems that are reported of a damaged database.
@@ -45,7 +45,10 @@ impl Database {
     /// The schema of this database: the number of the last migration that it has had, 0 if none.
     pub(crate) async fn schema(&self) -> Result<i64> {
         let has_migrations = match &self.0 {
-            Pools::Sqlite(_) => "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = '_sqlx_migrations')",
+            // A view of that name is somebody else's.
+            Pools::Sqlite(_) => {
+                "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = '_sqlx_migrations' AND type = 'table')"
+            }
             Pools::Postgres(_) => "SELECT to_regclass('_sqlx_migrations') IS NOT NULL",
         };
         if !sql(has_migrations).fetch_value(self.readers()).await? {
@@ -79,4 +82,5 @@ fn existing(file: &Path) -> SqliteConnectOptions {
         .create_if_missing(false)
         .foreign_keys(true)
         .busy_timeout(BUSY_TIMEOUT)
+        .pragma(TRUSTED_SCHEMA, "OFF")
 }

@@ -13,7 +13,7 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use thiserror::Error;
 
-use super::{BUSY_TIMEOUT, FILE};
+use super::{BUSY_TIMEOUT, FILE, TRUSTED_SCHEMA};
 
 /// Pages that are copied between two reports: 4 MiB.
 const STEP_PAGES: i32 = 1024;
@@ -42,6 +42,7 @@ impl FrozenState {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(data.join(FILE), flags)?;
         connection.busy_timeout(BUSY_TIMEOUT)?;
+        connection.pragma_update(None, TRUSTED_SCHEMA, "OFF")?;
         connection.execute_batch("BEGIN")?;
         // A transaction sees the state at its first read.
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;

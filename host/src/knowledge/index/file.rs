@@ -10,6 +10,7 @@
 //! Invariant: whatever the bytes are, reading and searching them ends without a panic. What one column says of another is
 //! checked, when it is read or whenever it is used.
 
+pub(in crate::knowledge) mod fuzzing;
 mod reader;
 #[cfg(test)]
 mod tests;

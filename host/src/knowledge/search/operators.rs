@@ -9,6 +9,8 @@
 //!
 //! An operator begins where a word begins, so `state-of-the-art` and `5" pipe` have none. What is no operator is words.
 
+pub(in crate::knowledge) mod fuzzing;
+
 use kitbag_manifest::Problems;
 
 use crate::knowledge::store::Sources;

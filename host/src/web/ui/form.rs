@@ -20,8 +20,13 @@ pub(super) struct Form(Vec<(String, String)>);
 impl Form {
     /// Reads the body of a request.
     pub(super) async fn read(body: Body) -> Result<Self, WebError> {
-        let bytes = read_small(body, MAX_FORM_BYTES).await;
-        let bytes = bytes.map_err(|why| WebError::unread(why, MAX_FORM_BYTES))?;
+        Self::read_at_most(MAX_FORM_BYTES, body).await
+    }
+
+    /// Reads the body of a request, of `limit` bytes at most.
+    pub(super) async fn read_at_most(limit: usize, body: Body) -> Result<Self, WebError> {
+        let bytes = read_small(body, limit).await;
+        let bytes = bytes.map_err(|why| WebError::unread(why, limit))?;
         let fields: Vec<_> = form_urlencoded::parse(&bytes).into_owned().take(MAX_FIELDS + 1).collect();
         if fields.len() > MAX_FIELDS {
             return Err(WebError::unread(Unread::TooLarge, MAX_FORM_BYTES));
@@ -32,6 +37,11 @@ impl Form {
     /// The fields of a form that came in another way.
     pub(super) fn of(fields: Vec<(String, String)>) -> Self {
         Self(fields)
+    }
+
+    /// All fields.
+    pub(super) fn into_fields(self) -> Vec<(String, String)> {
+        self.0
     }
 
     /// The first value of a field; empty where the form has none.

@@ -9,6 +9,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use secrecy::{ExposeSecret, SecretString};
+use tokio::time::timeout;
 
 use super::form::Form;
 use super::frame::{self, Frame};
@@ -17,9 +18,15 @@ use crate::identity::{
     AuthError, AuthorizationServer, BrowserSession, BrowserSessions, Caller, Identity, ProviderError,
     ProviderSignIn, SessionState,
 };
+use crate::web::documents::declared_length;
 use crate::web::error::WebError;
 use crate::web::share::{Purpose, RequestShares};
 use crate::web::{ConnectionState, Shared, media_type};
+
+/// Maximum size of a form that is kept on the page which asks for a sign-in, in bytes.
+const MAX_KEPT_FORM_BYTES: u64 = 16 << 10;
+/// How long the server waits for it. Browsers send so short a form with its head.
+const KEPT_FORM_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The sessions of browsers, and the cookies that name one.
 #[derive(Clone)]
@@ -213,8 +220,8 @@ impl SessionCookie {
     }
 }
 
-/// Puts the session, its caller and the request's share into the request's extensions. A browser without a session is sent to sign in; what
-/// was typed into a form is kept on the page that says so.
+/// Puts the session, its caller and the request's share into the request's extensions. A browser without a session is sent
+/// to sign in; what was typed into a short form is kept on the page that says so.
 pub(super) async fn require_session(
     State(sessions): State<Sessions>,
     mut request: Request,
@@ -254,7 +261,15 @@ async fn sign_in_first(request: Request) -> Result<Response, WebError> {
                 "Your session has ended, and nothing was uploaded. Sign in, and send the file again.";
             return Err(WebError::new(StatusCode::UNAUTHORIZED, detail));
         }
-        return Ok(frame::send_again(path, &Form::read(body).await?.without_secrets()));
+        // A stranger's form takes no more than this of the server.
+        if declared_length(&parts.headers).is_some_and(|length| length <= MAX_KEPT_FORM_BYTES)
+            && let Ok(Ok(form)) = timeout(KEPT_FORM_TIMEOUT, Form::read(body)).await
+        {
+            return Ok(frame::send_again(path, &form.without_secrets()));
+        }
+        let detail = "Your session has ended, and nothing was changed. Sign in in another tab, go back in this one, and \
+                      send the form again.";
+        return Err(WebError::new(StatusCode::UNAUTHORIZED, detail));
     }
     Ok(Redirect::to(&sign_in_path(path)).into_response())
 }

@@ -7,6 +7,7 @@ use askama::Template;
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse, Redirect, Response};
+use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
 use super::frame::{self, Frame};
@@ -89,12 +90,26 @@ pub(super) async fn after(State(sessions): State<Sessions>) -> Response {
 }
 
 /// The path, if it leads to a page of this server; otherwise the first page. Browsers take `//` and `\` for the begin of
-/// another host, and drop control characters before they look.
+/// another host, drop control characters before they look, and resolve `..`, also where its dots are encoded.
 fn own_path(to: &str) -> &str {
     let is_page = to.starts_with("/ui/") || is_secret_page(to);
-    let is_own =
-        is_page && !to.contains("//") && !to.contains('\\') && to.bytes().all(|byte| byte.is_ascii_graphic());
+    let is_own = is_page
+        && is_normalised(to)
+        && !to.contains("//")
+        && !to.contains('\\')
+        && to.bytes().all(|byte| byte.is_ascii_graphic());
     if is_own { to } else { "/ui/" }
+}
+
+/// Whether everybody reads the path alike, also a proxy that decodes it: no segment begins with a dot, and no separator,
+/// percent sign or control character is encoded. No page's path needs one.
+fn is_normalised(to: &str) -> bool {
+    let path = to.split(['?', '#']).next().unwrap_or_default();
+    let decoded: Vec<u8> = percent_decode_str(path).collect();
+    let separators = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'/').count();
+    separators(&decoded) == separators(path.as_bytes())
+        && !decoded.iter().any(|byte| matches!(byte, b'\\' | b'%') || byte.is_ascii_control())
+        && !decoded.split(|byte| *byte == b'/').any(|segment| segment.starts_with(b"."))
 }
 
 /// Whether the path is that of the page on which a person sets one secret.
@@ -110,7 +125,13 @@ mod tests {
 
     #[test]
     fn sign_in_leads_to_pages_of_this_server_alone() {
-        for path in ["/ui/", "/ui/toolkits/a?b=c#d", "/toolkits/needy/secrets/API_KEY/page?link=abc"] {
+        for path in [
+            "/ui/",
+            "/ui/toolkits/a?b=c#d",
+            "/ui/search?q=..%2F100%25&to=/ui/../a",
+            "/ui/documents/caf%C3%A9",
+            "/toolkits/needy/secrets/API_KEY/page?link=abc",
+        ] {
             assert_eq!(own_path(path), path);
         }
         for path in [
@@ -129,6 +150,22 @@ mod tests {
             "/toolkits//secrets//page",
             "//toolkits/needy/secrets/API_KEY/page",
             "/oauth/authorize?client_id=a",
+            "/ui/../oauth/authorize?client_id=a",
+            "/ui/..",
+            "/ui/./",
+            "/ui/toolkits/../../oauth/authorize",
+            "/ui/%2e%2e/healthz",
+            "/ui/.%2E/healthz",
+            "/ui/%252e%252e/healthz",
+            "/ui/..;/healthz",
+            "/ui/..%2fhealthz",
+            "/ui/a%5c..%5chealthz",
+            "/ui/%2f%2fevil.example",
+            "/ui/%0d%0aLocation:",
+            "/ui/%00",
+            "/ui/a%",
+            "/toolkits/../secrets/API_KEY/page",
+            "/toolkits/%2e%2e/secrets/%2e%2e/page",
         ] {
             assert_eq!(own_path(path), "/ui/", "{path:?}");
         }

@@ -363,3 +363,12 @@ fn headers_are_read_alone() {
     let long = Header { user_id: "a".repeat(MAX_HEADER), ..header() };
     assert!(!can_be_written(&long, &index(1)));
 }
+
+#[test]
+fn the_fuzz_target_gets_past_the_header() {
+    let file = encode(&header(), &index(31)).expect("the header is short");
+    let columns = &file[fuzzing::begin().len()..];
+
+    assert_eq!(fuzzing::index(columns).as_deref(), Some(columns));
+    assert_eq!(fuzzing::index(&columns[1..]), None);
+}

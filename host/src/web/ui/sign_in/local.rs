@@ -16,6 +16,9 @@ use crate::web::ui::frame::{self, Frame};
 use crate::web::ui::session::{Sessions, SignInMode};
 use crate::web::ui::text;
 
+/// Maximum size of the form, in bytes: strangers may send it.
+const MAX_FORM_BYTES: usize = 16 << 10;
+
 /// Asks for the name of a user of local mode, and for the sign-in code.
 #[derive(Template)]
 #[template(path = "ui/templates/sign_in.html")]
@@ -38,7 +41,7 @@ pub(in crate::web::ui) async fn sign_in(
     body: Body,
 ) -> Result<Response, WebError> {
     let SignInMode::Local(server) = &sessions.mode else { return Err(WebError::nothing_here()) };
-    let form = Form::read(body).await?;
+    let form = Form::read_at_most(MAX_FORM_BYTES, body).await?;
     let to = own_path(form.get("to"));
     match server.sign_in(form.get("user"), form.get("code")) {
         Ok(user) => {

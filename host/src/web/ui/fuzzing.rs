@@ -1,0 +1,68 @@
+//! Entry points for `fuzz/`.
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderValue, header};
+use bytes::Bytes;
+use futures::{FutureExt, TryStreamExt, stream};
+use serde_json::{Map, Value};
+use tokio::runtime::Builder;
+
+use super::form::Form;
+use super::multipart;
+use super::schema_form::{Mistakes, SchemaForm};
+
+/// The fields of a form, or nothing where it is refused.
+pub fn form(body: Vec<u8>) -> Option<Vec<(String, String)>> {
+    let read = Form::read(body.into()).now_or_never().expect("the body is there at once");
+    read.ok().map(Form::into_fields)
+}
+
+/// What a form for a schema makes of what was sent.
+#[derive(Debug)]
+pub struct Filled {
+    /// How many rows the form has.
+    pub rows: usize,
+    /// The arguments, or how many mistakes there are.
+    pub arguments: Result<Map<String, Value>, usize>,
+    /// The arguments if the form is sent as it is at first.
+    pub untouched: Result<Map<String, Value>, usize>,
+}
+
+/// Fills in the form for a schema.
+pub fn arguments(schema: &Value, fields: Vec<(String, String)>) -> Filled {
+    let form = SchemaForm::of(schema);
+    let typed = Form::of(fields);
+    let read = |typed: &Form| form.arguments(typed).map_err(|mistakes| mistakes.len());
+    let rows = form.rows(&typed, &Mistakes::new()).len();
+    Filled { rows, arguments: read(&typed), untouched: read(&form.defaults()) }
+}
+
+/// A form with a file.
+#[derive(Debug)]
+pub struct Upload {
+    /// The fields before the file.
+    pub fields: Vec<(String, String)>,
+    /// Name and content of the file; no content where it broke off.
+    pub file: Option<(String, Option<Vec<u8>>)>,
+}
+
+/// Reads a form with the boundary `X`, which arrives in two pieces.
+pub fn upload(first: &[u8], rest: &[u8]) -> Option<Upload> {
+    let runtime = Builder::new_current_thread().build().expect("a runtime needs nothing");
+    runtime.block_on(read_upload(first, rest))
+}
+
+async fn read_upload(first: &[u8], rest: &[u8]) -> Option<Upload> {
+    let pieces = [first, rest].map(|piece| Ok::<_, std::io::Error>(Bytes::copy_from_slice(piece)));
+    let multipart = HeaderValue::from_static("multipart/form-data; boundary=X");
+    let headers: HeaderMap = [(header::CONTENT_TYPE, multipart)].into_iter().collect();
+    let upload = multipart::read(&headers, Body::from_stream(stream::iter(pieces))).await.ok()?;
+    let file = match upload.file {
+        Some(file) => {
+            let content = file.content.map_ok(Vec::from).try_concat().await;
+            Some((file.name, content.ok()))
+        }
+        None => None,
+    };
+    Some(Upload { fields: upload.form.into_fields(), file })
+}
