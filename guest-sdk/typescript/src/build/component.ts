@@ -25,7 +25,14 @@ export function makeComponent(parts: Parts, manifest: Manifest, explain: (error:
   // A thread, so that a module that never finishes can be terminated.
   const worker = new Worker(new URL("./component-thread.js", import.meta.url), { workerData: request, env: {}, execArgv: ["--no-warnings"] });
   return new Promise<Made>((resolve, reject) => {
-    const refuse = (error: string) => reject(new BuildFailure("source", `the toolkit cannot start in the sandbox:\n${explain(error)}`));
+    // What a listener throws would end the process.
+    const refuse = (error: string) => {
+      try {
+        reject(new BuildFailure("source", `the toolkit cannot start in the sandbox:\n${explain(error)}`));
+      } catch (failure) {
+        reject(failure);
+      }
+    };
     const timer = setTimeout(() => refuse(`it took longer than ${START_TIMEOUT_MS / 1000} s to start`), START_TIMEOUT_MS);
     worker.on("message", (message: ThreadMessage) => {
       if ("printed" in message) return message.printed.trimEnd().split("\n").forEach((line) => report.printed(line));

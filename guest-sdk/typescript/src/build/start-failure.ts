@@ -26,7 +26,10 @@ export function startFailureText(error: string, { map: json, metafile }: Bundle,
   const lines = error.split("\n").flatMap((line) => {
     const place = /([^\s(]*toolkit\.js):(\d+):(\d+)/.exec(line);
     if (place === null) return /\(native\)$/.test(line) ? [] : [line];
-    const original = originalPositionFor(map, { line: Number(place[2]), column: Number(place[3]) - 1 });
+    // The engine has no position for code that it makes itself, such as the initializer of a class: it says line 0.
+    const [line1, column1] = [Number(place[2]), Number(place[3])];
+    if (line1 < 1 || column1 < 1) return [];
+    const original = originalPositionFor(map, { line: line1, column: column1 - 1 });
     if (original.source === null || isSdkFile(original.source, root) || files.length === MAX_FRAMES) return [];
     files.push(original.source);
     return [line.replace(place[0], `${shortPath(original.source)}:${original.line}:${original.column + 1}`)];

@@ -98,6 +98,15 @@ test("a module that does at its top level what only a call may do, with the auth
   }
 });
 
+test("a class initializer that does so, for people and for programs", async () => {
+  for (const code of ["class Id { static seed = 0; static { Id.seed = Math.random(); } }", "class Id { static seed = Math.random(); }"]) {
+    const source = extension("async () => String(Id.seed)", "", code);
+    assert.match(await refused(source), /the module's top level asks for randomness\n\s+at [^]*extension\.ts:3:\d+/, code);
+    const failed = (await refused(source, ["--json"])).trim().split("\n").map((line) => JSON.parse(line)).at(-1);
+    assert.equal(failed.kind, "source");
+  }
+});
+
 test("the engine's own modules are not for authors, nor for packages", async () => {
   for (const name of ["kitbag:toolkit", "kitbag:host"]) {
     const said = await refused(extension("async () => String(native)", "", `// @ts-expect-error\nimport * as native from "${name}";`));
