@@ -5,6 +5,7 @@ import { readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 
+import { componentize } from "../../dist/build/engine.js";
 import { folder, kitbagBuild } from "../support.mjs";
 
 const extension = (handler, rest = "", before = "") => `
@@ -105,6 +106,17 @@ test("a class initializer that does so, for people and for programs", async () =
     const failed = (await refused(source, ["--json"])).trim().split("\n").map((line) => JSON.parse(line)).at(-1);
     assert.equal(failed.kind, "source");
   }
+});
+
+test("self is there while the declaration is read, as in the sandbox", async () => {
+  const directory = await folder({ "extension.ts": extension("async () => typeof top", "", "const top = self;") });
+  const { status, stderr } = await kitbagBuild(directory, join(directory, "out"));
+  assert.equal(status, 0, stderr);
+});
+
+test("a missing engine, with the command that makes it", async () => {
+  const request = { engine: "nowhere.wasm", bundle: "", text: "{}", granted: [] };
+  await assert.rejects(componentize(request, () => {}), /nowhere\.wasm is missing in the package kitbag: in a checkout, `just build-engine` makes it/);
 });
 
 test("the engine's own modules are not for authors, nor for packages", async () => {
