@@ -6,6 +6,10 @@ pub const MAX_REPORTED: usize = 10;
 /// Maximum number of choices listed in a message; more do not help a model.
 pub const MAX_LISTED_CHOICES: usize = 5;
 
+/// Maximum number of constants named in a message; a model chooses one of them, so all are named if they are not too
+/// many to read.
+const MAX_NAMED_CONSTANTS: usize = 32;
+
 /// Distance of a value from a branch that accepts only other types of values.
 const OTHER_TYPE_DISTANCE: usize = 1_000;
 
@@ -47,7 +51,14 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Meant {
     /// This one: its violations describe the problem.
-    Branch(usize),
+    Branch {
+        /// Its index.
+        index: usize,
+        /// Number of branches that the value may have been meant for, this one included.
+        of: usize,
+    },
+    /// Any of these: the value has a discriminator that none of them has.
+    Discriminator(Vec<usize>),
     /// Any of these: it cannot be determined.
     AnyOf(Vec<usize>),
 }
@@ -55,25 +66,66 @@ pub enum Meant {
 /// Determines the branch that a value was meant for from the violations of each branch.
 pub fn meant(branches: &[Vec<Violation>]) -> Meant {
     let distances: Vec<_> = branches.iter().map(|branch| distance(branch)).collect();
+    let candidates: Vec<_> =
+        (0..branches.len()).filter(|index| distances[*index] < OTHER_TYPE_DISTANCE).collect();
+    let has_other_discriminator = |index: &usize| branches[*index].iter().any(is_other_discriminator);
+    let (others, fitting): (Vec<_>, Vec<_>) =
+        candidates.iter().partition(|index| has_other_discriminator(index));
+    if fitting.is_empty() && others.len() > 1 {
+        return Meant::Discriminator(others);
+    }
+
     let nearest = distances.iter().copied().min().unwrap_or(OTHER_TYPE_DISTANCE);
     let meant: Vec<_> = (0..branches.len()).filter(|index| distances[*index] == nearest).collect();
     match meant.as_slice() {
         [first, others @ ..] if nearest < OTHER_TYPE_DISTANCE => {
             let is_about_members = branches[*first].iter().any(|violation| violation.depth > 0);
-            if others.is_empty() || is_about_members { Meant::Branch(*first) } else { Meant::AnyOf(meant) }
+            if others.is_empty() || is_about_members {
+                Meant::Branch { index: *first, of: fitting.len().max(1) }
+            } else {
+                Meant::AnyOf(meant)
+            }
         }
         _ => Meant::AnyOf(meant),
     }
 }
 
+/// Whether a violation is about the constant that tells one branch from another.
+pub fn is_other_discriminator(violation: &Violation) -> bool {
+    matches!(violation, Violation { depth: 1, kind: Kind::Constant })
+}
+
 /// Returns how far a value is from what a branch accepts.
 fn distance(branch: &[Violation]) -> usize {
-    let weights = branch.iter().map(|Violation { depth, kind }| match (depth, kind) {
-        (0, Kind::Type | Kind::Constant) => OTHER_TYPE_DISTANCE,
-        (1, Kind::Constant) => OTHER_DISCRIMINATOR_DISTANCE,
+    let weights = branch.iter().map(|violation| match violation {
+        Violation { depth: 0, kind: Kind::Type | Kind::Constant } => OTHER_TYPE_DISTANCE,
+        _ if is_other_discriminator(violation) => OTHER_DISCRIMINATOR_DISTANCE,
         _ => 1,
     });
     weights.fold(0, usize::saturating_add)
+}
+
+/// Adds to a violation of one branch that the value may have been meant for others.
+pub fn closest(line: &str, of: usize) -> String {
+    if of > 1 { format!("{line} (in the closest of {of} alternatives)") } else { line.to_owned() }
+}
+
+/// The value is none of these constants, written as JSON. Only the first ones of very many are named.
+pub fn not_one_of<S: AsRef<str>>(constants: &[S]) -> String {
+    let mut named: Vec<&str> = Vec::new();
+    for constant in constants.iter().map(AsRef::as_ref) {
+        if !named.contains(&constant) {
+            named.push(constant);
+        }
+    }
+    let surplus = named.len().saturating_sub(MAX_NAMED_CONSTANTS);
+    named.truncate(MAX_NAMED_CONSTANTS);
+    match named.as_slice() {
+        [] => "value fits no alternative".to_owned(),
+        [only] => format!("{only} was expected"),
+        named if surplus > 0 => format!("value is not one of {} or {surplus} others", named.join(", ")),
+        [named @ .., last] => format!("value is not one of {} or {last}", named.join(", ")),
+    }
 }
 
 /// Describes what each of `branches` choices expects. Many choices are only counted.
@@ -109,9 +161,14 @@ mod tests {
     #[test]
     fn the_nearest_branch_was_meant() {
         for (branches, expected) in [
-            (vec![vec![OTHER_TYPE], vec![MEMBER, MEMBER]], Meant::Branch(1)),
-            (vec![vec![OTHER_DISCRIMINATOR, MEMBER], vec![MEMBER; 9]], Meant::Branch(1)),
-            (vec![vec![MEMBER], vec![MEMBER]], Meant::Branch(0)),
+            (vec![vec![OTHER_TYPE], vec![MEMBER, MEMBER]], Meant::Branch { index: 1, of: 1 }),
+            (vec![vec![OTHER_DISCRIMINATOR, MEMBER], vec![MEMBER; 9]], Meant::Branch { index: 1, of: 1 }),
+            (vec![vec![MEMBER], vec![MEMBER], vec![OTHER_TYPE]], Meant::Branch { index: 0, of: 2 }),
+            (
+                vec![vec![OTHER_TYPE], vec![OTHER_DISCRIMINATOR], vec![OTHER_DISCRIMINATOR, MEMBER]],
+                Meant::Discriminator(vec![1, 2]),
+            ),
+            (vec![vec![OTHER_DISCRIMINATOR]], Meant::Branch { index: 0, of: 1 }),
             (vec![vec![BOUND], vec![BOUND], vec![OTHER_TYPE]], Meant::AnyOf(vec![0, 1])),
             (vec![vec![OTHER_TYPE], vec![OTHER_TYPE]], Meant::AnyOf(vec![0, 1])),
             (vec![], Meant::AnyOf(vec![])),
@@ -125,5 +182,14 @@ mod tests {
         assert_eq!(choices(&["a", "b", "a"], 3), "a, or b");
         assert_eq!(choices(&["a", "b", "c", "d", "e"], 5), "a, or b, or c, or d, or e");
         assert_eq!(choices(&["a", "b", "c", "d", "e", "f"], 7), "value fits none of 7 choices");
+    }
+
+    #[test]
+    fn constants_are_named_once_each_and_very_many_are_counted() {
+        let many: Vec<String> = (0..40).map(|n| n.to_string()).collect();
+
+        assert_eq!(not_one_of(&["\"a\"", "1", "\"a\""]), "value is not one of \"a\" or 1");
+        assert_eq!(not_one_of(&["\"a\""]), "\"a\" was expected");
+        assert!(not_one_of(&many).ends_with("30, 31 or 8 others"), "{}", not_one_of(&many));
     }
 }

@@ -16,6 +16,8 @@ pub fn by_name<S: AsRef<str>>(name: &str, parts: &[S]) -> Option<String> {
         ("credential-undeclared", [name]) => credentials::undeclared(name),
         ("output-mismatch", violations) => mismatch::of_output(violations),
         ("choices", [branches, messages @ ..]) => mismatch::choices(messages, branches.parse().ok()?),
+        ("closest", [line, of]) => mismatch::closest(line, of.parse().ok()?),
+        ("not-one-of", constants) => mismatch::not_one_of(constants),
         _ => return None,
     })
 }

@@ -211,7 +211,8 @@ fn meant(branches: Vec<Vec<(usize, String)>>) -> Value {
     let branches: Vec<Vec<_>> =
         branches.into_iter().map(|branch| branch.into_iter().map(violation).collect()).collect();
     match mismatch::meant(&branches) {
-        Meant::Branch(index) => json!({ "branch": index }),
+        Meant::Branch { index, of } => json!({ "branch": index, "of": of }),
+        Meant::Discriminator(indexes) => json!({ "discriminator": indexes }),
         Meant::AnyOf(indexes) => json!({ "anyOf": indexes }),
     }
 }
@@ -326,7 +327,7 @@ mod tests {
         let entry = ask(&json!({ "ask": "entry", "url": "https://A.example.:8443/x" }));
         assert_eq!(entry, "a.example:8443");
         let branches = json!([[[0, "type"]], [[1, "constant"], [1, "other"]]]);
-        assert_eq!(ask(&json!({ "ask": "meant", "branches": branches })), json!({ "branch": 1 }));
+        assert_eq!(ask(&json!({ "ask": "meant", "branches": branches })), json!({ "branch": 1, "of": 1 }));
     }
 
     #[test]

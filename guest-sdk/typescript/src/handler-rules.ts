@@ -7,8 +7,14 @@ export { allows } from "./rules.js";
 /** A violation of a branch of a choice: levels below the value with the choice, and what was expected there. */
 export type Violation = [depth: number, kind: "type" | "constant" | "other"];
 
-/** The branch that a value was meant for, or those that it may have been meant for; indexes. */
-export type Meant = { branch: number; anyOf?: undefined } | { anyOf: number[]; branch?: undefined };
+/**
+ * The branch that a value was meant for, `of` several that it may have been meant for; or those whose discriminator it
+ * has not; or those that it may have been meant for. All are indexes.
+ */
+export type Meant =
+  | { branch: number; of: number; discriminator?: undefined }
+  | { discriminator: number[]; branch?: undefined }
+  | { anyOf: number[]; branch?: undefined; discriminator?: undefined };
 
 /** Returns the `egress` entry that would allow the URL. */
 export function entryFor(url: URL): string {

@@ -1,7 +1,7 @@
 import { maxReported, meant, type Violation } from "#handler-rules";
 import type { z } from "zod";
 
-import { describeChoices } from "./texts.js";
+import { closest, describeChoices, notOneOf } from "./texts.js";
 
 type Checked<S extends z.ZodType> = z.ZodSafeParseResult<z.output<S>>;
 
@@ -30,6 +30,8 @@ interface Issue {
   errors?: Issue[][];
   /** For an invalid key or element: its own issues. */
   issues?: Issue[];
+  /** For a constant that differs: those that are accepted. */
+  values?: unknown[];
 }
 
 /** zod's message for a union without a message of the author's; the branches have the details. */
@@ -40,9 +42,21 @@ function linesOf(issue: Issue, within: PropertyKey[]): string[] {
   const { errors = [], issues = [] } = issue;
   if (issues.length > 0) return issues.flatMap((it) => linesOf(it, path));
   if (issue.message !== GENERIC_UNION_MESSAGE || errors.length === 0) return [`${pointer(path)}: ${issue.message}`];
-  const { branch, anyOf } = meant(errors.map((issues) => issues.map(violationOf)));
-  if (branch !== undefined) return errors[branch]!.flatMap((it) => linesOf(it, path));
-  return [`${pointer(path)}: ${choices(anyOf.map((index) => errors[index]!))}`];
+  const answer = meant(errors.map((issues) => issues.map(violationOf)));
+  if (answer.branch !== undefined) return errors[answer.branch]!.flatMap((it) => linesOf(it, path)).map((line) => closest(line, answer.of));
+  if (answer.discriminator !== undefined) return discriminators(answer.discriminator.flatMap((index) => errors[index]!), path);
+  return [`${pointer(path)}: ${choices(answer.anyOf.map((index) => errors[index]!))}`];
+}
+
+/** Names, for each discriminator, the values that the branches expect. */
+function discriminators(issues: Issue[], within: PropertyKey[]): string[] {
+  const expected = new Map<string, unknown[]>();
+  for (const { code, path, values = [] } of issues) {
+    if (code !== "invalid_value" || path.length !== 1) continue;
+    const at = pointer([...within, ...path]);
+    expected.set(at, [...(expected.get(at) ?? []), ...values]);
+  }
+  return [...expected].map(([at, values]) => `${at}: ${notOneOf(values)}`);
 }
 
 /** Describes what each branch expects. */

@@ -1,4 +1,5 @@
 import { check, issueLines } from "./issues.js";
+import { checkedReturn } from "./result-check.js";
 import { step } from "./step.js";
 import { outputMismatch } from "./texts.js";
 import { ToolError, toolErrorWithin } from "./tool-error.js";
@@ -26,11 +27,7 @@ export function run(tool: AnyTool, args: unknown, ctx: ToolContext): Ending | Pr
 }
 
 function finish(tool: AnyTool, returned: ToolResult | string): Ending | Promise<Ending> {
-  const result = typeof returned === "string" ? { text: returned } : returned;
-  if (typeof result !== "object" || result === null || typeof result.text !== "string") {
-    throw new TypeError("the handler must return a string or { text, structured? }");
-  }
-  const { text, structured, content = [] } = result;
+  const { text, structured, content = [] } = checkedReturn(returned);
   const { output } = tool;
   if (structured === undefined) {
     // Clients that know the output schema reject a result without a structured value.

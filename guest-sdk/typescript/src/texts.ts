@@ -50,3 +50,14 @@ export function outputMismatch(violations: string[]): string {
 export function describeChoices(messages: string[], branches: number): string {
   return text("choices", [String(branches), ...messages]);
 }
+
+/** Adds to a violation of one branch that the value may have been meant for others. */
+export function closest(line: string, of: number): string {
+  return text("closest", [line, String(of)]);
+}
+
+/** The value is none of these constants. */
+export function notOneOf(constants: readonly unknown[]): string {
+  // Of what JSON cannot express there is a text as well.
+  return text("not-one-of", constants.map((it) => (typeof it === "bigint" ? String(it) : (JSON.stringify(it) ?? String(it)))));
+}

@@ -24,13 +24,19 @@ export interface ToolResult<Structured = unknown> {
   structured?: Structured | undefined;
   /** Further MCP content blocks after the text, in this order. Most tools have none. */
   content?: ToolContent[] | undefined;
+  /** Not supported: to report a failure, throw a `ToolError`. */
+  isError?: never;
+  /** Not supported: the value for programs is `structured`. */
+  structuredContent?: never;
+  /** Not supported. */
+  _meta?: never;
 }
 
 /**
  * One MCP content block besides the text. `data` and `blob` are raw bytes or a base64 string; `size` is in
- * bytes.
+ * bytes. MCP's `annotations` and `_meta` are not supported.
  */
-export type ToolContent =
+export type ToolContent = { annotations?: never; _meta?: never } & (
   | { type: "image" | "audio"; data: Uint8Array | string; mimeType: string }
   | {
       type: "resource";
@@ -44,7 +50,8 @@ export type ToolContent =
       description?: string | undefined;
       mimeType?: string | undefined;
       size?: number | undefined;
-    };
+    }
+);
 
 /**
  * The four tool annotations (behavioural hints) of the Model Context Protocol.

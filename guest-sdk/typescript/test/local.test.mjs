@@ -42,6 +42,27 @@ test("a structured value that does not fit is a tool error naming the path", asy
   assert.match(result.error, /does not match its output schema: \/a\/0\/n: /);
 });
 
+test("a result with members that would be lost fails, and the log names them", async () => {
+  const image = { type: "image", data: "aGk=", mimeType: "image/png" };
+  const cases = [
+    [{ text: "you may not", isError: true }, /^the handler's result cannot have isError: to report a failure, throw new ToolError/],
+    [{ content: [{ type: "text", text: "t" }], isError: true }, /cannot have isError/],
+    [{ text: "t", structuredContent: {} }, /cannot have structuredContent: .* is named structured$/],
+    [{ text: "t", extra: 1 }, /cannot have extra: there are text, structured, content$/],
+    [{ text: "t", content: image }, /^content must be a list/],
+    [{ text: "t", content: [image, { type: "text", text: "t" }] }, /^content\[1\] must be of the type image, audio, resource, resource_link/],
+    [{ text: "t", content: [{ ...image, annotations: { priority: 1 } }] }, /^content\[0\] cannot have annotations/],
+    [{ text: "t", content: [{ type: "image", mimeType: "image/png" }] }, /^content\[0\]\.data must be a Uint8Array or a base64 string/],
+    [{ text: "t", content: [{ type: "resource", resource: { uri: "a:b", text: "t", _meta: {} } }] }, /^content\[0\]\.resource cannot have _meta/],
+  ];
+  for (const [returned, message] of cases) {
+    const result = await go(async () => returned);
+    assert.deepEqual({ ...result }, failed("The tool failed."), JSON.stringify(returned));
+    assert.match(result.trace.failure.message, message);
+  }
+  assert.equal((await go(async () => ({ text: "t", isError: undefined, content: [image] }))).ok, true);
+});
+
 test("where output is declared, a text alone is a tool error", async () => {
   const output = z.object({ n: z.int() });
   for (const returned of ["t", { text: "t" }]) {

@@ -75,7 +75,8 @@ test("a lone surrogate becomes U+FFFD, as in the sandbox, and an escape that is 
 });
 
 test("the branch that a value was meant for is the nearest", () => {
-  assert.deepEqual(meant([[[0, "type"]], [[1, "constant"], [1, "other"]], [[1, "other"]]]), { branch: 2 });
+  assert.deepEqual(meant([[[0, "type"]], [[1, "constant"], [1, "other"]], [[1, "other"]]]), { branch: 2, of: 1 });
+  assert.deepEqual(meant([[[0, "type"]], [[1, "constant"]], [[1, "constant"], [1, "other"]]]), { discriminator: [1, 2] });
   assert.deepEqual(meant([[[0, "type"]], [[0, "constant"]]]), { anyOf: [0, 1] });
   assert.equal(describeChoices(["a", "b", "a"], 3), "a, or b");
   assert.equal(describeChoices(["a", "b", "c", "d", "e", "f"], 7), "value fits none of 7 choices");

@@ -185,10 +185,24 @@ test("an author's own messages reach the model, with their path", async () => {
   assert.equal(await said({ count: 0 }), "/count: ask for one at least");
   assert.equal(await said({ shape: { kind: "circle", radius: "x" } }), '/shape/radius: value is not of type "number"');
   assert.equal(await said({ shape: { kind: "square", side: "x" } }), "/shape/side: Invalid input: expected number, received NaN");
+  assert.equal(await said({ shape: { kind: "disc" } }), '/shape/kind: value is not one of "circle" or "square"');
   assert.equal(await said({ either: { id: "7" } }), "/either/id: must begin with id-");
   assert.equal(await said({ kind: true }), '/kind: value is not of types "number", "string"');
   assert.equal(await said({ size: "huge" }), '/size: value is not of type "number", or value is not one of "small" or "large"');
   assert.equal(await said({ by: { "1": 1 } }), "/by/1: must be a word");
+});
+
+test("every value of a discriminator is named for what a handler parses as well", async () => {
+  const plain = z.union([circle, square, z.null()]);
+  const cases = [[plain, /\/kind: value is not one of "circle" or "square"/], [z.discriminatedUnion("kind", [circle, square]), /\/kind: [^]*'circle' \| 'square'/]];
+  for (const [schema, message] of cases) {
+    const toolkit = defineToolkit({
+      id: "a", name: "A", description: "d", icon: "1️⃣", version: "1.0.0", egress: ["api.example"],
+      tools: [tool({ name: "go", description: "Goes.", input: z.object({}), handler: async (_, ctx) => String(await ctx.fetchJson("https://api.example/", { schema })) })],
+    });
+    const { error } = await dispatch(toolkit, { tool: "go", fetchImpl: async () => Response.json({ kind: "disc" }) });
+    assert.match(error, message);
+  }
 });
 
 function one(input, answer) {

@@ -19,12 +19,41 @@ pub(super) fn lines(error: &ValidationError<'_>, value: &Value) -> Vec<String> {
     let path = error.instance_path().as_str();
     let violations = |branch: &Vec<_>| branch.iter().map(|error| violation(error, path)).collect();
     match mismatch::meant(&branches.iter().map(violations).collect::<Vec<_>>()) {
-        Meant::Branch(index) => branches[index].iter().flat_map(|error| lines(error, value)).collect(),
+        Meant::Branch { index, of } => {
+            let lines = branches[index].iter().flat_map(|error| lines(error, value));
+            lines.map(|line| mismatch::closest(&line, of)).collect()
+        }
+        Meant::Discriminator(indexes) => {
+            discriminators(indexes.into_iter().flat_map(|index| &branches[index]), path)
+        }
         Meant::AnyOf(indexes) => {
             let meant: Vec<_> = indexes.into_iter().map(|index| &branches[index]).collect();
             vec![format!("{}: {}", format_pointer(path), choices(&meant, value))]
         }
     }
+}
+
+/// Names, for each discriminator, the values that the branches expect.
+fn discriminators<'a>(errors: impl Iterator<Item = &'a ValidationError<'a>>, path: &str) -> Vec<String> {
+    let mut expected: Vec<(&str, Vec<String>)> = Vec::new();
+    for error in errors.filter(|error| mismatch::is_other_discriminator(&violation(error, path))) {
+        let at = error.instance_path().as_str();
+        let constants = match error.kind() {
+            ValidationErrorKind::Constant { expected_value } => vec![expected_value.to_string()],
+            ValidationErrorKind::Enum { options } => {
+                options.as_array().into_iter().flatten().map(Value::to_string).collect()
+            }
+            _ => continue,
+        };
+        match expected.iter_mut().find(|(known, _)| *known == at) {
+            Some((_, known)) => known.extend(constants),
+            None => expected.push((at, constants)),
+        }
+    }
+    let line = |(at, constants): (&str, Vec<String>)| {
+        format!("{}: {}", format_pointer(at), mismatch::not_one_of(&constants))
+    };
+    expected.into_iter().map(line).collect()
 }
 
 /// Classifies an error of a branch for the value at `path`.
@@ -119,6 +148,35 @@ mod tests {
             let found = check(&shape, &json!({ "kind": "circle" }));
             assert_eq!(found, ["/a: \"radius\" is a required property"]);
         }
+    }
+
+    #[test]
+    fn every_value_of_a_discriminator_is_named() {
+        let close =
+            json!({ "type": "object", "required": ["type"], "properties": { "type": { "const": "close" } } });
+        let rename = json!({ "type": "object", "required": ["type", "title"],
+            "properties": { "type": { "enum": ["rename", "retitle"] }, "title": { "type": "string" } } });
+
+        for keyword in ["anyOf", "oneOf"] {
+            let change = json!({ keyword: [close, rename, { "type": "null" }] });
+
+            let found = check(&change, &json!({ "type": "delete" }));
+            assert_eq!(found, ["/a/type: value is not one of \"close\", \"rename\" or \"retitle\""]);
+            let found = check(&change, &json!({ "type": "rename" }));
+            assert_eq!(found, ["/a: \"title\" is a required property"]);
+        }
+    }
+
+    #[test]
+    fn of_a_choice_between_objects_the_closest_is_told_with_the_number_of_others() {
+        let by_id =
+            json!({ "type": "object", "required": ["id"], "properties": { "id": { "type": "integer" } } });
+        let by_name = json!({ "type": "object", "required": ["name", "org"] });
+
+        let found =
+            check(&json!({ "anyOf": [by_id, by_name, { "type": "null" }] }), &json!({ "id": "canary" }));
+
+        assert_eq!(found, ["/a/id: value is not of type \"integer\" (in the closest of 2 alternatives)"]);
     }
 
     #[test]

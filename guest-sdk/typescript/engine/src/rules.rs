@@ -45,7 +45,8 @@ fn text(ctx: Ctx<'_>, name: Text, parts: Vec<Text>) -> Result<String> {
         .ok_or_else(|| Exception::throw_type(&ctx, "there is no such error text"))
 }
 
-/// Takes the violations of each branch as pairs of depth and kind. Returns an object with `branch` or `anyOf`.
+/// Takes the violations of each branch as pairs of depth and kind. Returns an object with `branch` and `of`, `discriminator`, or
+/// `anyOf`.
 fn meant(ctx: Ctx<'_>, branches: Vec<Vec<List<(usize, Text)>>>) -> Result<Object<'_>> {
     let violation =
         |List((depth, kind)): List<(usize, Text)>| Violation { depth, kind: Kind::named(&kind.0) };
@@ -53,7 +54,11 @@ fn meant(ctx: Ctx<'_>, branches: Vec<Vec<List<(usize, Text)>>>) -> Result<Object
         branches.into_iter().map(|branch| branch.into_iter().map(violation).collect()).collect();
     let answer = Object::new(ctx)?;
     match mismatch::meant(&branches) {
-        Meant::Branch(index) => answer.set("branch", index)?,
+        Meant::Branch { index, of } => {
+            answer.set("branch", index)?;
+            answer.set("of", of)?;
+        }
+        Meant::Discriminator(indexes) => answer.set("discriminator", indexes)?,
         Meant::AnyOf(indexes) => answer.set("anyOf", indexes)?,
     }
     Ok(answer)

@@ -4,16 +4,17 @@ import { dirname, join, resolve } from "node:path";
 import { limitsOfCalls } from "../rules.js";
 import { bundle, withoutLocales } from "./bundle.js";
 import { BUNDLE, makeComponent } from "./component.js";
-import { engineFor, entryCode, extrasOf, withMap } from "./entry.js";
+import { engineFor, entryCode, extrasOf, withMap, type ModuleStart } from "./entry.js";
 import type { Made } from "./engine.js";
 import { BuildFailure } from "./failure.js";
 import { memoryWarnings } from "./memory.js";
 import { asScript } from "./script.js";
 import { missingParts } from "./missing.js";
 import { readDeclaration, type Reading } from "./read.js";
-import type { Built, Reporter } from "./reporter.js";
+import { checkRehearsal, deferralWarning, isDeferrable } from "./rehearse.js";
+import { warningsOnly, type Built, type Reporter } from "./reporter.js";
 import { embeddedMap } from "./source-map.js";
-import { startFailureText } from "./start-failure.js";
+import { chainTo, failureAtStart } from "./start-failure.js";
 import { checkTypes } from "./types.js";
 
 /** Options of a build. */
@@ -62,12 +63,23 @@ async function makeFrom(entry: string, { manifest, text, bundle: read }: Reading
   report.step(`bundling ${manifest.id} ${manifest.version}`);
   const plugins = (await mentions(root, read.sources, "locales")) ? [] : [withoutLocales()];
   const extras = extrasOf(read.code);
-  const made = await asScript(await bundle(entry, entryCode(entry, extras), "sandbox", plugins));
-  const map = embeddedMap(made.map, BUNDLE, root);
+  const start = async (modules: ModuleStart, reporter: Reporter) => {
+    const made = await asScript(await bundle(entry, entryCode(entry, extras, modules), "sandbox", plugins));
+    const code = withMap(made.code, embeddedMap(made.map, BUNDLE, root));
+    return { bundle: made, ...(await makeComponent({ engine: engineFor(extras), bundle: code, text }, manifest, reporter)) };
+  };
 
   report.step("making the component");
-  const parts = { engine: engineFor(extras), bundle: withMap(made.code, map), text };
-  return makeComponent(parts, manifest, (error) => startFailureText(error, made, root), report);
+  const first = await start("once", report);
+  if (first.error === undefined) return first.made;
+  if (!isDeferrable(first.error, first.bundle, root)) throw failureAtStart(first.error, first.bundle, root);
+
+  const rehearsal = await start("rehearsal", warningsOnly(() => {}));
+  checkRehearsal(rehearsal.error ?? "", rehearsal.bundle, root);
+  const deferred = await start("each-call", warningsOnly(() => {}));
+  if (deferred.error !== undefined) throw failureAtStart(deferred.error, deferred.bundle, root);
+  report.warning(deferralWarning(first.error, chainTo(first.error, first.bundle, root)));
+  return deferred.made;
 }
 
 async function mentions(root: string, sources: string[], word: string): Promise<boolean> {

@@ -48,8 +48,15 @@ export async function main(args: string[]): Promise<number> {
     reporter.done(await buildToolkit(positionals[0] ?? ".", { out: values.out }, reporter));
     return 0;
   } catch (error) {
-    const failure = error instanceof BuildFailure ? error : new BuildFailure("toolchain", (error as Error).stack ?? String(error));
+    const failure = error instanceof BuildFailure ? error : new BuildFailure("toolchain", unexpected(error));
     reporter.failed(failure);
     return { usage: 2, toolchain: 3, source: 1, types: 1, declaration: 1 }[failure.kind];
   }
+}
+
+/** Describes an error that the build does not expect: its message, and the place in this package for a report. */
+function unexpected(error: unknown): string {
+  const { message, stack } = error as Error;
+  const [, place] = /\/dist\/(\S+:\d+):\d+\)?$/m.exec(stack ?? "") ?? [];
+  return `the build failed unexpectedly: ${message ?? String(error)}${place === undefined ? "" : ` (at ${place} of kitbag)`}`;
 }

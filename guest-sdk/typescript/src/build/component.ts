@@ -16,21 +16,19 @@ export const BUNDLE = "toolkit.js";
  */
 const START_TIMEOUT_MS = 30_000;
 
-/**
- * Makes the component of a bundle; it imports only what the manifest grants. `explain` turns an error of the
- * engine into the message for the author.
- */
-export function makeComponent(parts: Parts, manifest: Manifest, explain: (error: string) => string, report: Reporter): Promise<Made> {
+/** The outcome of starting a bundle: a component, or the engine's error with its stack in lines of the bundle. */
+export type Started = { made: Made; error?: undefined } | { error: string };
+
+/** Starts a bundle and makes its component, which imports only what the manifest grants. */
+export function makeComponent(parts: Parts, manifest: Manifest, report: Reporter): Promise<Started> {
   const request: ComponentizeRequest = { ...parts, granted: grantedInterfaces(manifest) };
   // A thread, so that a module that never finishes can be terminated.
   const worker = new Worker(new URL("./component-thread.js", import.meta.url), { workerData: request, env: {}, execArgv: ["--no-warnings"] });
-  return new Promise<Made>((resolve, reject) => {
-    const refuse = (error: string) => reject(new BuildFailure("source", `the toolkit cannot start in the sandbox:\n${explain(error)}`));
-    const timer = setTimeout(() => refuse(`it took longer than ${START_TIMEOUT_MS / 1000} s to start`), START_TIMEOUT_MS);
+  return new Promise<Started>((resolve, reject) => {
+    const timer = setTimeout(() => resolve({ error: `it took longer than ${START_TIMEOUT_MS / 1000} s to start` }), START_TIMEOUT_MS);
     worker.on("message", (message: ThreadMessage) => {
       if ("printed" in message) return message.printed.trimEnd().split("\n").forEach((line) => report.printed(line));
-      if ("failure" in message) return refuse(message.failure);
-      resolve(message.made);
+      resolve("failure" in message ? { error: message.failure } : message);
     });
     worker.once("error", (error) => reject(new BuildFailure("toolchain", `the component was not made: ${error.message}`)));
     worker.once("exit", (status) => {

@@ -24,15 +24,34 @@ export function engineFor(extras: readonly string[]): string {
   return extras.length === 0 ? "engine.wasm" : "engine-full.wasm";
 }
 
+/** When the toolkit's modules run: once, in the build; at the beginning of each call; or once, in a rehearsal. */
+export type ModuleStart = "once" | "each-call" | "rehearsal";
+
 /** Returns the source of a component's entry module, which connects the author's toolkit to the engine. */
-export function entryCode(extension: string, extras: readonly string[]): string {
-  const sandbox = join(PACKAGE, "dist/sandbox");
-  return [
-    ...["web/install.js", ...extras, "schemas.js"].map((module) => `import ${JSON.stringify(join(sandbox, module))};`),
-    `import toolkit from ${JSON.stringify(extension)};`,
-    `import { callable } from ${JSON.stringify(join(sandbox, "component.js"))};`,
-    `export const call = callable(toolkit, ${MAP_PLACEHOLDER});`,
-  ].join("\n");
+export function entryCode(extension: string, extras: readonly string[], start: ModuleStart): string {
+  const sandbox = (module: string) => JSON.stringify(join(PACKAGE, "dist/sandbox", module));
+  const platform = ["web/install.js", ...extras, "schemas.js"].map((module) => `import ${sandbox(module)};`);
+  const toolkit = JSON.stringify(extension);
+  return {
+    once: [
+      ...platform,
+      `import toolkit from ${toolkit};`,
+      `import { callable } from ${sandbox("component.js")};`,
+      `export const call = callable(toolkit, ${MAP_PLACEHOLDER});`,
+    ],
+    "each-call": [
+      ...platform,
+      `import { callableLater } from ${sandbox("component.js")};`,
+      `export const call = callableLater(() => import(${toolkit}), ${MAP_PLACEHOLDER});`,
+    ],
+    rehearsal: [
+      ...platform,
+      `import { endRehearsal } from ${sandbox("rehearsal.js")};`,
+      `import toolkit from ${toolkit};`,
+      `import { callable } from ${sandbox("component.js")};`,
+      `export const call = endRehearsal(callable(toolkit, ${MAP_PLACEHOLDER}));`,
+    ],
+  }[start].join("\n");
 }
 
 /** Returns the bundle with the source map inserted. */

@@ -4,7 +4,8 @@ import { resolve } from "node:path";
 import { AnyMap, originalPositionFor } from "@jridgewell/trace-mapping";
 
 import { limitsOfCalls } from "../rules.js";
-import type { Bundle } from "./bundle.js";
+import { isAuthorSource, type Bundle } from "./bundle.js";
+import { BuildFailure } from "./failure.js";
 import { mebibytes } from "./memory.js";
 import { importChain } from "./node-modules.js";
 import { PACKAGE } from "./package.js";
@@ -16,30 +17,67 @@ const OUT_OF_MEMORY = /^the module's top level takes more than \d+ MiB of memory
 /** Errors of the engine for operations that are allowed only during a call. */
 const ONLY_IN_A_CALL = /^the module's top level (asks|sets|sends|writes|reads|searches)/;
 
-/**
- * Returns the message for the author. `error` is an exception with its stack in the bundle; `root` the
- * entry's folder.
- */
-export function startFailureText(error: string, { map: json, metafile }: Bundle, root: string): string {
-  const map = new AnyMap(json);
+/** esbuild's functions that run a module when it is imported first. */
+const MODULE_LOADER = /^\s*at __(?:require|init)\b/;
+
+/** Returns the failure for the author. `error` is an exception with its stack in the bundle; `root` the entry's folder. */
+export function failureAtStart(error: string, bundle: Bundle, root: string): BuildFailure {
+  return new BuildFailure("source", `the toolkit cannot start in the sandbox:\n${startFailureText(error, bundle, root)}`);
+}
+
+function startFailureText(error: string, bundle: Bundle, root: string): string {
   const files: string[] = [];
-  const lines = error.split("\n").flatMap((line) => {
-    const place = /([^\s(]*toolkit\.js):(\d+):(\d+)/.exec(line);
-    if (place === null) return /\(native\)$/.test(line) ? [] : [line];
-    const original = originalPositionFor(map, { line: Number(place[2]), column: Number(place[3]) - 1 });
-    if (original.source === null || isSdkFile(original.source, root) || files.length === MAX_FRAMES) return [];
+  const lines = framesOf(error, bundle).flatMap(({ line, place, original }) => {
+    if (place === undefined) return /\(native\)$/.test(line) ? [] : [line];
+    if (original === undefined || isSdkFile(original.source, root) || files.length === MAX_FRAMES) return [];
     files.push(original.source);
-    return [line.replace(place[0], `${shortPath(original.source)}:${original.line}:${original.column + 1}`)];
+    return [line.replace(place, `${shortPath(original.source)}:${original.line}:${original.column + 1}`)];
   });
   const shown = lines.filter((line) => line.trim() !== "");
-  return [...shown, ...advice(shown[0] ?? "", files[0], metafile)].join("\n");
+  const file = isOwn(error, bundle, root) ? undefined : files[0];
+  return [...shown, ...advice(shown[0] ?? "", file, bundle.metafile)].join("\n");
+}
+
+/** Whether the author's own code failed, or called what failed; otherwise the import of a package did. */
+export function isOwn(error: string, bundle: Bundle, root: string): boolean {
+  for (const { line, original } of framesOf(error, bundle)) {
+    if (MODULE_LOADER.test(line)) return false;
+    if (original !== undefined && isAuthorSource(original.source, root)) return true;
+  }
+  return false;
+}
+
+/** Returns how the file of the first frame came into the bundle. */
+export function chainTo(error: string, bundle: Bundle, root: string): string | undefined {
+  const frame = framesOf(error, bundle).find(({ original }) => original !== undefined && !isSdkFile(original.source, root));
+  return frame === undefined ? undefined : importChain(frame.original!.source, bundle.metafile);
+}
+
+interface Frame {
+  line: string;
+  /** The position in the bundle, as the line has it; absent if the line is no frame of the bundle. */
+  place?: string;
+  /** The position in a source file, if there is one; the line counts from 1, the column from 0. */
+  original?: { source: string; line: number; column: number };
+}
+
+function framesOf(error: string, { map: json }: Bundle): Frame[] {
+  const map = new AnyMap(json);
+  return error.split("\n").map((line) => {
+    const [place, , row = 0, column = 0] = /([^\s(]*toolkit\.js):(\d+):(-?\d+)/.exec(line) ?? [];
+    if (place === undefined) return { line };
+    // The engine has no position for code that it makes itself, such as the initializer of a class: it says line 0.
+    if (Number(row) < 1 || Number(column) < 1) return { line, place };
+    const at = originalPositionFor(map, { line: Number(row), column: Number(column) - 1 });
+    return at.source === null ? { line, place } : { line, place, original: { source: at.source, line: at.line, column: at.column } };
+  });
 }
 
 function advice(message: string, file: string | undefined, metafile: Bundle["metafile"]): string[] {
   const chain = file === undefined ? undefined : importChain(file, metafile);
   if (ONLY_IN_A_CALL.test(message)) {
     if (chain === undefined) return ["Move that into a handler: what the top level leaves is the same in every call."];
-    return [`${chain}, which does that as soon as it is imported, and so cannot be in a toolkit. Another package may do without`];
+    return [`${chain}, which does that as soon as it is imported; \`await import(…)\` in a handler does it in the call`];
   }
   if (OUT_OF_MEMORY.test(message)) {
     const call = mebibytes(limitsOfCalls().callMemory);

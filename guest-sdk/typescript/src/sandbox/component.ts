@@ -37,6 +37,18 @@ export function callable({ config: declared }: ToolkitDefinition, map: EmbeddedM
   return (tool, args, userId, config) => call(toolkit, map, { tool, arguments: args, userId, config });
 }
 
+/** As `callable`, but the toolkit's modules run at the beginning of a call. */
+export function callableLater(load: () => Promise<{ default: ToolkitDefinition }>, map: EmbeddedMap): Call {
+  let loading: Promise<Call> | undefined;
+  return (...invocation) => {
+    loading ??= load().then(({ default: toolkit }) => callable(toolkit, map));
+    return loading.then(
+      (ready) => ready(...invocation),
+      (thrown) => err({ tag: "failure", val: failureText(thrown, new FrameMap(map)) }),
+    );
+  };
+}
+
 function call(toolkit: ToolkitConfig, map: EmbeddedMap, invocation: WitInvocation): WitResult | Promise<WitResult> {
   const tool = toolkit.tools.find(({ name }) => name === invocation.tool);
   if (tool === undefined) return err({ tag: "failure", val: `the toolkit has no tool ${JSON.stringify(invocation.tool)}` });

@@ -23,7 +23,7 @@ export type WitContent =
       };
     };
 
-/** Converts content blocks to the types of the WIT contract; throws a `TypeError` for an unknown type. */
+/** Converts checked content blocks to the types of the WIT contract. */
 export function contents(list: ToolContent[]): WitContent[] {
   return list.map((content) => {
     switch (content.type) {
@@ -42,8 +42,6 @@ export function contents(list: ToolContent[]): WitContent[] {
         const { uri, name, title, description, mimeType, size } = content;
         return { tag: "resource-link", val: { uri, name, title, description, mediaType: mimeType, size } };
       }
-      default:
-        throw new TypeError("content must be of the type image, audio, resource or resource_link");
     }
   });
 }

@@ -5,6 +5,7 @@ import { readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 
+import { componentize } from "../../dist/build/engine.js";
 import { folder, kitbagBuild } from "../support.mjs";
 
 const extension = (handler, rest = "", before = "") => `
@@ -98,6 +99,26 @@ test("a module that does at its top level what only a call may do, with the auth
   }
 });
 
+test("a class initializer that does so, for people and for programs", async () => {
+  for (const code of ["class Id { static seed = 0; static { Id.seed = Math.random(); } }", "class Id { static seed = Math.random(); }"]) {
+    const source = extension("async () => String(Id.seed)", "", code);
+    assert.match(await refused(source), /the module's top level asks for randomness\n\s+at [^]*extension\.ts:3:\d+/, code);
+    const failed = (await refused(source, ["--json"])).trim().split("\n").map((line) => JSON.parse(line)).at(-1);
+    assert.equal(failed.kind, "source");
+  }
+});
+
+test("self is there while the declaration is read, as in the sandbox", async () => {
+  const directory = await folder({ "extension.ts": extension("async () => typeof top", "", "const top = self;") });
+  const { status, stderr } = await kitbagBuild(directory, join(directory, "out"));
+  assert.equal(status, 0, stderr);
+});
+
+test("a missing engine, with the command that makes it", async () => {
+  const request = { engine: "nowhere.wasm", bundle: "", text: "{}", granted: [] };
+  await assert.rejects(componentize(request, () => {}), /nowhere\.wasm is missing in the package kitbag: in a checkout, `just build-engine` makes it/);
+});
+
 test("the engine's own modules are not for authors, nor for packages", async () => {
   for (const name of ["kitbag:toolkit", "kitbag:host"]) {
     const said = await refused(extension("async () => String(native)", "", `// @ts-expect-error\nimport * as native from "${name}";`));
@@ -120,17 +141,34 @@ test("a module that takes more memory than a call has", async () => {
   assert.match(said, /cannot start in the sandbox:\nthe module's top level takes more than 48 MiB of memory\nEach call begins with that memory, and has 128 MiB in all/);
 });
 
-test("a package that does so when it is imported, with the author's import that leads there", async () => {
-  const said = await refused({
-    "extension.ts": extension("async () => String(seed)", "", 'import { seed } from "outer";'),
-    "node_modules/outer/package.json": '{ "name": "outer", "type": "module", "main": "index.js", "types": "index.d.ts" }',
-    "node_modules/outer/index.d.ts": "export const seed: number;",
-    "node_modules/outer/index.js": 'export { seed } from "seeded";',
-    "node_modules/seeded/package.json": '{ "name": "seeded", "type": "module", "main": "index.js" }',
-    "node_modules/seeded/index.js": "function random() {\n  return Math.random();\n}\nexport const seed = random();",
-  });
-  assert.match(said, /asks for randomness\n\s+at random \(node_modules\/seeded\/index\.js:2:\d+\)/);
-  assert.match(said, /extension\.ts imports "outer", which imports "seeded", which does that as soon as it is imported/);
+/** The files of a package `outer` that imports `seeded`, which asks for randomness as soon as it is imported. */
+const SEEDED = {
+  "node_modules/outer/package.json": '{ "name": "outer", "type": "module", "main": "index.js", "types": "index.d.ts" }',
+  "node_modules/outer/index.d.ts": "export const seed: number; export function random(): number;",
+  "node_modules/outer/index.js": 'export { seed, random } from "seeded";',
+  "node_modules/seeded/package.json": '{ "name": "seeded", "main": "index.cjs" }',
+  "node_modules/seeded/index.cjs": "function random() {\n  return Math.random();\n}\nmodule.exports = { random, seed: random() };",
+};
+
+test("a package that does so when it is imported is run in each call, and the build says so", async () => {
+  const directory = await folder({ ...SEEDED, "extension.ts": extension("async () => String(seed)", "", 'import { seed } from "outer";') });
+  const { status, stderr } = await kitbagBuild(directory, join(directory, "out"));
+  assert.equal(status, 0, stderr);
+  assert.match(stderr, /warning: extension\.ts imports "outer", which imports "seeded", which asks for randomness as soon as it is imported, so each call runs/);
+  assert.match(stderr, /`await import\("outer"\)` in a handler/);
+});
+
+test("beside such a package the author's own top level is refused as ever, also where it calls the package", async () => {
+  for (const code of ["const began = Date.now();", "const began = random();", "const began = [0].map(() => random());"]) {
+    const said = await refused({ ...SEEDED, "extension.ts": extension("async () => String([began, seed])", "", `import { random, seed } from "outer";\n${code}`) });
+    assert.match(said, /the module's top level asks for (the time|randomness)\n[^]*extension\.ts:4:\d+\)\n[^]*Move that into a handler/, code);
+  }
+});
+
+test("a package that then fails in the sandbox is refused", async () => {
+  const files = { ...SEEDED, "node_modules/seeded/index.cjs": "exports.seed = Math.random();\nexports.random = process.version;" };
+  const said = await refused({ ...files, "extension.ts": extension("async () => String(seed)", "", 'import { seed } from "outer";') });
+  assert.match(said, /cannot start in the sandbox:\n[^]*seeded\/index\.cjs:2:\d+/);
 });
 
 test("a module that catches what it must not do", async () => {

@@ -31,12 +31,20 @@ const PACKAGES = {
   jose: ['import { UnsecuredJWT } from "jose";', 'UnsecuredJWT.decode(new UnsecuredJWT({ a: 1 }).encode()).payload.a', "1"],
   cheerio: ['import * as cheerio from "cheerio";', 'cheerio.load("<p>x</p>")("p").text()', "x"],
   "@octokit/request": ['import { request } from "@octokit/request";', 'request.endpoint("GET /repos/{owner}", { owner: "o" }).url', "https://api.github.com/repos/o"],
+  // These read the clock or random numbers as soon as they are imported.
+  "@faker-js/faker": ['import { Faker, en } from "@faker-js/faker";', "typeof new Faker({ locale: [en] }).person.fullName()", "string"],
+  "@noble/curves": ['import { ed25519 } from "@noble/curves/ed25519.js";', "ed25519.keygen().publicKey.length", "32"],
+  "bignumber.js": ['import BigNumber from "bignumber.js";', 'BigNumber("0.1").plus("0.2").toString()', "0.3"],
+  bson: ['import { ObjectId } from "bson";', "new ObjectId().toHexString().length", "24"],
+  "core-js": ['import "core-js/actual/array/group-by.js";', "JSON.stringify([1, 2, 3].groupBy((n) => n % 2))", '{"0":[2],"1":[1,3]}'],
+  "d3-time": ['import { timeMonth } from "d3-time";', "timeMonth.ceil(new Date(2026, 0, 31)).getMonth()", "1"],
+  json5: ['import JSON5 from "json5";', `JSON.stringify(JSON5.parse("{a: 1,}"))`, '{"a":1}'],
+  lodash: ['import _ from "lodash";', "JSON.stringify(_.chunk([1, 2, 3], 2))", "[[1,2],[3]]"],
+  mathjs: ['import { evaluate } from "mathjs";', 'evaluate("2 * (3 + 4)")', "14"],
 };
 
 /** Packages that cannot be in a toolkit: the import, and the expected error. */
 const REFUSED = {
-  mathjs: ['import { evaluate } from "mathjs";', /asks for randomness\n[^]*imports "mathjs", which imports "seedrandom", which does that as soon as it is imported/],
-  "@noble/curves": ['import { ed25519 } from "@noble/curves/ed25519.js";', /asks for randomness\n[^]*imports "@noble\/curves", which imports "@noble\/hashes"/],
   "csv-parse/sync": ['import { parse } from "csv-parse/sync";', /Buffer is not defined\n[^]*imports "csv-parse"/],
 };
 

@@ -47,6 +47,22 @@ export const withoutOutput = tool({
   handler: async () => ({ text: "t", structured: { anything: 1 } }),
 });
 
+tool({
+  name: "a",
+  description: "d",
+  input: z.object({}),
+  // @ts-expect-error a failure is a ToolError
+  handler: async () => ({ text: "you may not", isError: true }),
+});
+
+tool({
+  name: "a",
+  description: "d",
+  input: z.object({}),
+  // @ts-expect-error content has no annotations
+  handler: async () => ({ text: "t", content: [{ type: "image" as const, data: "", mimeType: "image/png", annotations: { priority: 1 } }] }),
+});
+
 export const bare = tool({ name: "a", description: "d", input: z.object({}), handler: async () => "text" });
 
 tool({

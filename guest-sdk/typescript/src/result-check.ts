@@ -1,0 +1,75 @@
+// Checks that a handler's result has known members only: an unknown one would be lost without a word, and a failure that
+// is reported as `isError: true` would become a success.
+import type { ToolContent, ToolResult } from "./types.js";
+
+const RESULT = ["text", "structured", "content"];
+
+const CONTENT: Record<ToolContent["type"], string[]> = {
+  image: ["type", "data", "mimeType"],
+  audio: ["type", "data", "mimeType"],
+  resource: ["type", "resource"],
+  resource_link: ["type", "uri", "name", "title", "description", "mimeType", "size"],
+};
+
+const RESOURCE = ["uri", "mimeType", "text", "blob"];
+
+/** What to write instead of a member that MCP has and toolkits have not. */
+const INSTEAD: Record<string, string> = {
+  isError: "to report a failure, throw new ToolError(message)",
+  structuredContent: "the value for programs is named structured",
+  annotations: "annotations of content are not passed on",
+  _meta: "_meta is not passed on",
+};
+
+/** Returns the result of a handler; throws a `TypeError` that names what is wrong with it. */
+export function checkedReturn(returned: unknown): ToolResult {
+  if (typeof returned === "string") return { text: returned };
+  if (!isObject(returned)) throw new TypeError("the handler must return a string or { text, structured?, content? }");
+  refuseUnknown(returned, RESULT, "the handler's result");
+  if (typeof returned.text !== "string") throw new TypeError("the handler must return a string or { text, structured?, content? }");
+  const { content } = returned;
+  if (content !== undefined && !Array.isArray(content)) throw new TypeError("content must be a list of content blocks");
+  (content as unknown[] | undefined)?.forEach((block, index) => checkContent(block, `content[${index}]`));
+  return returned as unknown as ToolResult;
+}
+
+function checkContent(block: unknown, path: string): void {
+  if (!isObject(block) || !Object.hasOwn(CONTENT, String(block.type))) {
+    throw new TypeError(`${path} must be of the type ${Object.keys(CONTENT).join(", ")}: a text stands in the result's text`);
+  }
+  const type = block.type as ToolContent["type"];
+  refuseUnknown(block, CONTENT[type], path);
+  if (type === "resource_link") return texts(block, ["uri", "name"], path);
+  if (type !== "resource") {
+    texts(block, ["mimeType"], path);
+    return bytes(block.data, `${path}.data`);
+  }
+  const { resource } = block;
+  if (!isObject(resource)) throw new TypeError(`${path}.resource must be an object`);
+  refuseUnknown(resource, RESOURCE, `${path}.resource`);
+  texts(resource, ["uri"], `${path}.resource`);
+  if (resource.text === undefined) return bytes(resource.blob, `${path}.resource.blob`);
+  texts(resource, ["text"], `${path}.resource`);
+}
+
+function refuseUnknown(value: Record<string, unknown>, known: string[], path: string): void {
+  for (const name of Object.keys(value)) {
+    if (value[name] === undefined || known.includes(name)) continue;
+    const instead = Object.hasOwn(INSTEAD, name) ? INSTEAD[name] : `there are ${known.join(", ")}`;
+    throw new TypeError(`${path} cannot have ${name}: ${instead}`);
+  }
+}
+
+function texts(value: Record<string, unknown>, names: string[], path: string): void {
+  for (const name of names) if (typeof value[name] !== "string") throw new TypeError(`${path}.${name} must be a string`);
+}
+
+function bytes(value: unknown, path: string): void {
+  // Not instanceof: test runners have several realms.
+  const isBytes = Object.prototype.toString.call(value) === "[object Uint8Array]";
+  if (typeof value !== "string" && !isBytes) throw new TypeError(`${path} must be a Uint8Array or a base64 string`);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
