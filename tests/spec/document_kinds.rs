@@ -134,9 +134,9 @@ async fn words_of_a_pdf_are_apart_and_its_lines_in_order() {
         8,
         &[
             (72.0, 700.0, "Permanent"),
-            (111.0, 700.0, "09/02/2015"),
+            (112.2, 700.0, "09/02/2015"),
             (250.0, 700.0, "San Jose"),
-            (72.0, 680.0, "Closure"),
+            (72.0, 690.0, "Closure"),
         ],
     );
     let turned = "BT /F1 12 Tf 0 1 -1 0 100 72 Tm (First line) Tj 0 1 -1 0 120 72 Tm (Second line) Tj ET";
@@ -147,9 +147,9 @@ async fn words_of_a_pdf_are_apart_and_its_lines_in_order() {
 
     for (content, page, text) in [
         (gaps.as_str(), "", "brought under the"),
-        (&table, "", "Permanent 09/02/2015\tSan Jose\nClosure"),
+        (table.as_str(), "", "Permanent 09/02/2015\tSan Jose\nClosure"),
         (turned, "/Rotate 90", "First line\nSecond line"),
-        (&bold, "", "bold\n\nbold"),
+        (bold.as_str(), "", "bold\n\nbold"),
         ("BT /F1 12 Tf 72 700 Td [(brought)-180(under)-150(the)] TJ ET", "", "brought under the"),
     ] {
         let read = read(FileKind::Pdf, pdf::with_content(content, page, "")).await;
