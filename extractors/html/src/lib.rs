@@ -22,6 +22,7 @@ impl Guest for HtmlExtractor {
         let outline = outline::read(&page, Syntax::Html);
         let article = article(&page, &outline);
         let title = article.as_ref().map_or(&*outline.title, |article| &*article.title);
+        let title = extractor_text::own_title(title);
         let mut flow = Flow::default();
         // The article finder takes the heading for the title, and out of the text.
         flow.push(&outline.heading);
@@ -31,7 +32,7 @@ impl Guest for HtmlExtractor {
             None => flow.blocks(&without_heading(outline.text, &outline.heading)),
         }
         let (text, truncated) = flow.finish();
-        Ok(Extracted { title: extractor_text::own_title(title), text, truncated })
+        Ok(Extracted { title, text, truncated })
     }
 }
 
