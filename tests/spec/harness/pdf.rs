@@ -20,7 +20,7 @@ pub(crate) fn with_pages(title: &str, pages: &[&str]) -> Vec<u8> {
     file(&objects, "/Info 3 0 R")
 }
 
-/// One page with this content, and entries of the page and of its file.
+/// One page with this content, and entries of the page and of the information.
 pub(crate) fn with_content(content: &str, page: &str, information: &str) -> Vec<u8> {
     let mut objects = objects_of("");
     objects[2] = object(&format!("<< {information} >>"));
