@@ -91,6 +91,10 @@ fuzz-keep:
 soak minutes="10" *arguments: install
     cargo bench --workspace --bench soak -- --minutes {{ minutes }} {{ arguments }}
 
+# Attack a server that has 1 GiB of memory with the largest requests, unread answers and unfinished heads of several users.
+attack minutes="10": build-guests
+    ATTACK_SECONDS=$(( {{ minutes }} * 60 )) cargo test --workspace --test attack -- --nocapture
+
 # Take pictures of every page, in light, in dark, and 320 pixels wide: `just screens DIR`; those of README.md: DIR/readme.
 screens directory: install install-browser build build-guests
     TEST_KITBAG={{ absolute_path(output / "kitbag") }} node tests/browser/screens.mjs {{ quote(directory) }}

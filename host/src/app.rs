@@ -35,7 +35,7 @@ use crate::toolkits::Toolkits;
 use crate::traces::Traces;
 use crate::user_config::UserConfig;
 use crate::vault::Vault;
-use crate::web::{self, Pace, Shared};
+use crate::web::{self, Shared};
 use connections::{Service, Tls};
 use listeners::Listeners;
 use metrics::{Exposition, Sources};
@@ -47,7 +47,9 @@ use stopping::Stopping;
 
 pub use at_rest::{AtRest, AtRestError, share_data};
 pub use configuration::{certificate_files, compile_limits, key_source, limits, objects_location};
-use configuration::{connection_limits, drain, memory_for_calls, operators, retention, web_client};
+use configuration::{
+    connection_limits, drain, memory_for_calls, operators, pace, request_shares, retention, web_client,
+};
 pub use error::StartError;
 pub use listeners::ListenError;
 pub use reload::Reload;
@@ -159,8 +161,9 @@ impl App {
             access: access.clone(),
             base_url: base_url.clone(),
             allowed_origins: settings.allowed_origins.as_slice().into(),
-            pace: Pace { pause: settings.request_timeout.get(), rate: settings.request_rate.bytes() },
+            pace: pace(settings),
             component_size: settings.component_size.bytes() as u64,
+            request_shares: request_shares(settings),
             mcp_request_size: settings.mcp_request_size.bytes(),
             mcp_requests_per_minute: settings.mcp_requests_per_minute,
             metrics,
@@ -210,7 +213,7 @@ impl App {
         };
         if let Some(exposition) = self.exposition {
             // To the end: what a server does while it stops is of interest too.
-            tokio::spawn(exposition.serve(self.service.head, pending()));
+            tokio::spawn(exposition.serve(self.service.pace, pending()));
         }
         connections::serve(self.listeners, self.service, stop).await;
         if timeout(CLOSE_TIMEOUT, self.invocations.close()).await.is_err() {
@@ -230,6 +233,6 @@ impl App {
 }
 
 fn service(settings: &Settings, router: Router, tls: Option<Tls>, stopping: &Stopping) -> Service {
-    let (head, limits) = (settings.request_timeout.get(), connection_limits(settings));
-    Service { router, head, limits, tls, draining: stopping.draining.clone() }
+    let (pace, limits) = (pace(settings), connection_limits(settings));
+    Service { router, pace, limits, tls, draining: stopping.draining.clone() }
 }

@@ -56,6 +56,11 @@ impl Capabilities {
         Self { log: Log::new(max_log_bytes), ..Self::default() }
     }
 
+    /// Releases the memory of what a host function returned, which is in the guest's memory now.
+    pub fn after_host_call(&mut self) {
+        self.search.after_host_call();
+    }
+
     /// The guest's log, which includes standard output and standard error.
     pub fn log(&self) -> &Log {
         &self.log

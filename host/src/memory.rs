@@ -184,6 +184,14 @@ impl Lease {
         Ok(())
     }
 
+    /// Releases a part of what [`grow`](Self::grow) took.
+    pub fn shrink(&self, bytes: usize) {
+        let mut held = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = bytes.min(*held);
+        *held -= bytes;
+        self.budget.release(&self.user, bytes);
+    }
+
     /// Takes more until the claim is dropped. Waits at most for `timeout`.
     pub async fn claim(&self, bytes: usize, timeout: Duration) -> Result<Claim, Shortage> {
         let taken = self.budget.wait_for(&self.user, bytes, timeout).await;

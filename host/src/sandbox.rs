@@ -18,6 +18,7 @@ mod io_error;
 mod limits;
 mod linker;
 mod refused;
+mod resources;
 mod shape;
 mod state;
 

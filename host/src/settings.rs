@@ -266,8 +266,7 @@ settings! {
     embedding_model: Maybe<String> = Maybe::UNSET, "KITBAG_EMBEDDING_MODEL";
     /// Key for the service. Prefer the variable or the file: other users of the machine can read a flag.
     embedding_key: Maybe<Secret> = Maybe::UNSET, "KITBAG_EMBEDDING_KEY";
-    /// Memory for the search indexes of active users. If a user's documents need more, their search uses
-    /// words only.
+    /// Memory for the search indexes of active users, without what is searched in files.
     search_memory: Size = Size::mebibytes(512), "KITBAG_SEARCH_MEMORY";
 }
 

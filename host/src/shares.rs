@@ -40,6 +40,11 @@ impl Shares {
         Some(Share { shares: self.clone(), holder, amount })
     }
 
+    /// Room for all holders together.
+    pub(crate) fn capacity(&self) -> usize {
+        self.lock().in_all
+    }
+
     /// What all holders have taken.
     pub(crate) fn taken(&self) -> usize {
         self.lock().all

@@ -22,10 +22,12 @@ mod logs;
 mod mcp;
 mod media_type;
 mod oauth;
+mod pace;
 mod pages;
 mod rate;
 mod secret_page;
 mod secrets;
+mod share;
 mod toolkits;
 mod tools;
 mod ui;
@@ -52,15 +54,15 @@ use crate::certificate::LiveCertificate;
 use crate::identity::{AuthorizationServer, BrowserSessions, Identity, ProviderSignIn, paths};
 use crate::metrics::Metrics;
 use crate::traces::Traces;
-pub use arrival::Pace;
 use authenticate::{Authentication, require_caller};
-use body::Bodies;
 pub use connection_state::{ConnectionState, Priority, UnderWay};
 use error::WebError;
 use mcp::OriginCheck;
+pub use pace::{Allowance, Pace};
 use pages::origin::{OwnOrigin, refuse_other_hosts};
 use rate::RateLimit;
 use secret_page::SecretPage;
+pub use share::{AnswerShare, RequestShares};
 use tools::CallLimits;
 
 /// What the routes share.
@@ -98,18 +100,19 @@ pub struct Shared {
     pub component_size: u64,
     /// Largest MCP request, and largest arguments of a call over another route, in bytes.
     pub mcp_request_size: usize,
+    /// What each user's requests may hold.
+    pub request_shares: RequestShares,
     /// MCP requests of one user, and calls over other routes.
     pub mcp_requests_per_minute: NonZeroU32,
 }
 
 /// Builds the router.
 pub fn router(shared: Shared) -> Router {
-    let bodies = Bodies::of_at_most(shared.mcp_request_size);
     let rate = Arc::new(RateLimit::new(shared.mcp_requests_per_minute));
-    let limits = Arc::new(CallLimits::new(&shared, bodies.clone(), rate.clone()));
+    let limits = Arc::new(CallLimits::new(&shared, rate.clone()));
     let pace = shared.pace;
-    for_users(&shared, bodies.clone(), limits.clone())
-        .merge(for_mcp_clients(&shared, bodies, rate))
+    for_users(&shared, limits.clone())
+        .merge(for_mcp_clients(&shared, rate))
         .merge(for_people(&shared))
         .merge(ui::router(&shared, limits))
         .merge(discovery())
@@ -130,7 +133,7 @@ async fn answer(State((pace, metrics)): State<(Pace, Metrics)>, request: Request
 }
 
 /// For whoever brings a token.
-fn for_users(shared: &Shared, bodies: Bodies, limits: Arc<CallLimits>) -> Router<Shared> {
+fn for_users(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared> {
     Router::new()
         .route("/toolkits", get(toolkits::list).post(toolkits::deploy))
         .route("/toolkits/{id}", get(toolkits::show).delete(toolkits::remove))
@@ -156,15 +159,15 @@ fn for_users(shared: &Shared, bodies: Bodies, limits: Arc<CallLimits>) -> Router
             from_fn(unread::discard),
             from_fn_with_state(Authentication::of(shared), require_caller),
             Extension(limits),
-            Extension(Arc::new(graphql::Service::new(bodies))),
+            Extension(Arc::new(graphql::Service::new())),
         ))
 }
 
 /// For programs that speak MCP, with a token.
-fn for_mcp_clients(shared: &Shared, bodies: Bodies, rate: Arc<RateLimit>) -> Router<Shared> {
+fn for_mcp_clients(shared: &Shared, rate: Arc<RateLimit>) -> Router<Shared> {
     Router::new()
         .route("/mcp", post(mcp::receive).get(mcp::listen).fallback(mcp::no_such_method))
-        .with_state(mcp::endpoint(shared, bodies, rate))
+        .with_state(mcp::endpoint(shared, rate))
         .layer((
             from_fn(unread::discard),
             mcp::open_to_allowed_pages(shared),

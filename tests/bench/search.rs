@@ -15,6 +15,8 @@ mod directory;
 mod issuer;
 #[allow(dead_code, reason = "the other benchmark deploys toolkits, too")]
 mod kitbag_server;
+#[path = "search/mixed.rs"]
+mod mixed;
 mod model;
 #[allow(dead_code, reason = "another benchmark measures the server's processor time")]
 mod postgres;

@@ -63,6 +63,50 @@ async fn however_deeply_a_page_nests_its_text_is_read() {
 }
 
 #[tokio::test]
+async fn however_many_attributes_a_tag_has_its_page_is_read_in_time() {
+    let extractors = installed().await;
+    let attributes: String = (0..300_000).map(|number| format!(" a{number}=1")).collect();
+
+    for page in [
+        format!("<p{attributes}>the text"),
+        format!("</p{attributes}>the text"),
+        format!("<title{attributes}>Title</title>the text"),
+        // Whether these are tags or text depends on the elements around them.
+        format!("<svg><style><p{attributes}></style></svg>the text"),
+        format!("<svg><style><p x=\"</style>\"{attributes}></svg>the text"),
+        format!("<noscript><p x=\"</noscript><b{attributes}>\"></noscript>the text"),
+        format!("<!--><p{attributes}>the text"),
+        format!("<!doctype html <p{attributes}>the text"),
+    ] {
+        let read = extractors.extract(FileKind::Html, page.clone().into()).await;
+
+        let read = read.unwrap_or_else(|error| panic!("{}: {}", &page[..30], error.reason));
+        assert!(read.text.contains("the text"), "{}: {}", &page[..30], read.text);
+    }
+}
+
+#[tokio::test]
+async fn formatting_that_is_never_closed_is_not_repeated_in_each_paragraph() {
+    let open: String = (0..400).map(|number| format!("<font color={number}>")).collect();
+    let page = format!("{open}{}", "<p>words and words".repeat(50_000));
+
+    let read = installed().await.extract(FileKind::Html, page.into()).await.expect("a page");
+
+    assert!(read.text.starts_with("words and words\nwords"), "{}", &read.text[..100]);
+}
+
+#[tokio::test]
+async fn what_looks_like_a_tag_is_text() {
+    let page = "<title>1 < 2</title><p title=\"<p>\">a < b <!-- > <p>x -->c</p>\
+                <script>if (a<b) { '<p>y' }</script><p>a&lt;b</p>";
+
+    let read = installed().await.extract(FileKind::Html, page.into()).await.expect("a page");
+
+    assert_eq!(read.title.as_deref(), Some("1 < 2"));
+    assert_eq!(read.text.split_whitespace().collect::<Vec<_>>().join(" "), "a < b c a<b");
+}
+
+#[tokio::test]
 async fn a_long_text_is_cut_in_the_sandbox() {
     let page = "<p>Words and words and words, and no end of them.</p>".repeat(120_000);
 

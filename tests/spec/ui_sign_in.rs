@@ -100,7 +100,7 @@ async fn a_code_is_good_once_and_in_the_browser_that_asked() {
     let arrived = ana.open(&callback).await.assert_status(303);
     assert_eq!(arrived.header("location"), Some("/ui/"));
     let replayed = of(&asked).open(&callback).await;
-    assert_no_session(&replayed, 403);
+    assert_no_session(&replayed, 400);
     assert_no_session(&Browser::default().open(&callback).await, 400);
 }
 
@@ -134,6 +134,44 @@ async fn a_response_that_was_not_asked_for_or_comes_from_elsewhere_redeems_nothi
     let resource = format!("{}mcp", kitbag.base_url());
     assert_eq!(sent.fields["resource"], resource);
     assert!(sent.fields.contains_key("code_verifier") && sent.authorization.is_none(), "{sent:?}");
+}
+
+#[tokio::test]
+async fn a_sign_in_ends_once_and_its_repetitions_do_not_reach_the_provider() {
+    let provider = ScriptedProvider::start().await;
+    let kitbag = provider.kitbag_with(|_| {}).await;
+    let (mallory, state) = Visitor::begin_sign_in(&kitbag, "/ui/").await;
+    let (ana, of_ana) = Visitor::begin_sign_in(&kitbag, "/ui/").await;
+    let ends = provider.response("mallory", &state);
+    let path = format!("{CALLBACK}?{ends}");
+
+    let answers = join_all((0..50).map(|_| mallory.get(&path))).await;
+
+    let ended = answers.iter().filter(|answer| answer.status == 303).count();
+    let refused = answers.iter().filter(|answer| answer.status == 400).count();
+    assert_eq!((ended, refused, provider.requests("/token").len()), (1, 49, 1));
+    let good = provider.response("ana", &of_ana);
+    ana.get(&format!("{CALLBACK}?{good}")).await.assert_status(303);
+}
+
+#[tokio::test]
+async fn an_address_ends_so_many_sign_ins_a_minute_and_the_provider_is_asked_no_more() {
+    const ATTEMPTS: usize = 60;
+
+    let provider = ScriptedProvider::start().await;
+    let kitbag = provider.kitbag_with(|_| {}).await;
+
+    let mut statuses = Vec::new();
+    for _ in 0..ATTEMPTS + 20 {
+        let (mallory, state) = Visitor::begin_sign_in(&kitbag, "/ui/").await;
+        let ends = provider.response("mallory", &state);
+        statuses.push(mallory.get(&format!("{CALLBACK}?{ends}")).await.status.as_u16());
+    }
+
+    assert!(statuses[..ATTEMPTS].iter().all(|status| *status == 303), "{statuses:?}");
+    assert!(statuses.contains(&429), "{statuses:?}");
+    let asked = statuses.iter().filter(|status| **status == 303).count();
+    assert_eq!(provider.requests("/token").len(), asked);
 }
 
 #[tokio::test]

@@ -4,10 +4,12 @@
 
 use bindings::exports::kitbag::extractor::extraction::{ExtractError, Extracted, Guest};
 use dom_smoothie::{Config, Readability};
-use extractor_text::{Flow, Outline, Syntax, outline};
+use extractor_text::{Flow, Outline, Syntax, outline, tags};
 
 /// Maximum depth of an element tree, as in browsers. Deeper pages are read without building a tree.
 const MAX_DEPTH: usize = 512;
+/// Maximum number of unclosed formatting elements, such as `<b>`. Each further block gets a copy of all of them.
+const MAX_FORMATTING: usize = 50;
 /// Maximum number of elements in a page for which the article is searched.
 const MAX_ELEMENTS: usize = 200_000;
 /// An article has this share of a page's running text at least, in percent.
@@ -18,7 +20,7 @@ pub struct HtmlExtractor;
 
 impl Guest for HtmlExtractor {
     fn extract(file: Vec<u8>) -> Result<Extracted, ExtractError> {
-        let page = String::from_utf8_lossy(&file);
+        let page = tags::bounded(&String::from_utf8_lossy(&file), Syntax::Html);
         let outline = outline::read(&page, Syntax::Html);
         let article = article(&page, &outline);
         let title = article.as_ref().map_or(&*outline.title, |article| &*article.title);
@@ -47,7 +49,7 @@ struct Article {
 /// discussion or a table rather than an article, and all of its running text is returned: too little is worse than too
 /// much for those who save a page in order to find it.
 fn article(page: &str, outline: &Outline) -> Option<Article> {
-    if outline.depth > MAX_DEPTH {
+    if outline.depth > MAX_DEPTH || outline.formatting > MAX_FORMATTING {
         return None;
     }
     let config = Config { max_elements_to_parse: MAX_ELEMENTS, ..Config::default() };

@@ -1,7 +1,7 @@
 //! Text as it is collected from the parts of a file.
 
 use crate::outline::{self, BREAK, Syntax};
-use crate::{MAX_TEXT_BYTES, cut};
+use crate::{MAX_TEXT_BYTES, cut, tags};
 
 /// Collected text. White space is reduced to what separates words, cells, lines and paragraphs; there is none at the
 /// ends.
@@ -55,7 +55,7 @@ impl Flow {
 
     /// Adds the text of a page, a paragraph for each block.
     pub fn page(&mut self, page: &str, syntax: Syntax) {
-        self.blocks(&outline::read(page, syntax).text);
+        self.blocks(&outline::read(&tags::bounded(page, syntax), syntax).text);
     }
 
     /// Adds the text of an [`Outline`](crate::Outline), a paragraph for each line of it.

@@ -4,6 +4,7 @@
 
 mod flow;
 pub mod outline;
+pub mod tags;
 mod title;
 
 pub use flow::Flow;

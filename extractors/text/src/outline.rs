@@ -31,6 +31,8 @@ pub struct Outline {
     pub heading: String,
     /// Maximum nesting depth, as far as the tags show it.
     pub depth: usize,
+    /// Maximum number of formatting elements that are open at the same time, as far as the tags show it.
+    pub formatting: usize,
 }
 
 /// What a page is written in.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tracing::{info, warn};
 use url::Url;
 
-use super::connections::ConnectionLimits;
+use super::connections::{ConnectionLimits, MAX_BUFFERED_BYTES};
 use super::listeners::Listeners;
 use crate::capabilities::fetch::FetchLimits;
 use crate::certificate::CertificateFiles;
@@ -28,6 +28,7 @@ use crate::settings::{
 use crate::sha256::Sha256;
 use crate::traces::{Parents, TraceSettings, Traces};
 use crate::vault::KeySource;
+use crate::web::{Pace, RequestShares};
 
 /// How long a process that others serve beside goes on after it was asked to stop.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -83,11 +84,16 @@ pub(super) fn memory_for_calls(settings: &Settings) -> Result<MemoryBudget, Sett
         MAX_FILES_IN_MEMORY * (settings.extraction_memory.bytes() + settings.capture_size.bytes());
     let (deploy, search) = (settings.compile_memory.bytes(), settings.search_memory.bytes());
     let kept = limits.kept_memory;
-    let all = [kept, extraction, deploy, search].into_iter().fold(calls, usize::saturating_add);
+    let requests = request_shares(settings).memory();
+    // Of each connection, the head of a request or a part of an answer is in memory.
+    let connections = settings.connections.saturating_mul(MAX_BUFFERED_BYTES);
+    let all = [kept, extraction, deploy, search, requests, connections];
+    let all = all.into_iter().fold(calls, usize::saturating_add);
     let mebibytes = |bytes: usize| bytes >> 20;
     let (calls_mib, of_user_mib, kept_mib) = (mebibytes(calls), mebibytes(of_user), mebibytes(kept));
     let (extraction_mib, deploy_mib, search_mib) =
         (mebibytes(extraction), mebibytes(deploy), mebibytes(search));
+    let (requests_mib, connections_mib) = (mebibytes(requests), mebibytes(connections));
     let (all_mib, machine_mib) = (mebibytes(all), mebibytes(machine));
     info!(
         calls_mib,
@@ -96,6 +102,8 @@ pub(super) fn memory_for_calls(settings: &Settings) -> Result<MemoryBudget, Sett
         extraction_mib,
         deploy_mib,
         search_mib,
+        requests_mib,
+        connections_mib,
         all_mib,
         machine_mib,
         "memory, at most"
@@ -105,7 +113,7 @@ pub(super) fn memory_for_calls(settings: &Settings) -> Result<MemoryBudget, Sett
             all_mib,
             machine_mib,
             "the settings allow more memory than there is: lower memory-for-calls, compile-memory, \
-             extraction-memory, capture-size or search-memory"
+             extraction-memory, capture-size, search-memory, mcp-request-size or connections"
         );
     }
     Ok(MemoryBudget::new(calls, of_user))
@@ -249,6 +257,16 @@ pub(super) fn retention(settings: &Settings) -> RetentionLimits {
         records: settings.log_records_per_toolkit,
         bytes: settings.log_size_per_toolkit.bytes(),
     }
+}
+
+/// What each user's requests may hold: together at most an eighth of the machine's memory, or the share of one user.
+pub(super) fn request_shares(settings: &Settings) -> RequestShares {
+    let calls = settings.concurrent_calls_per_user;
+    RequestShares::new(memory_of_machine() / 8, settings.mcp_request_size.bytes(), calls)
+}
+
+pub(super) fn pace(settings: &Settings) -> Pace {
+    Pace { pause: settings.request_timeout.get(), rate: settings.request_rate.bytes() }
 }
 
 pub(super) fn connection_limits(settings: &Settings) -> ConnectionLimits {

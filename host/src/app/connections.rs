@@ -5,47 +5,53 @@
 
 mod descriptors;
 mod end;
+mod paced;
+mod sending;
 mod slots;
 mod tls;
 
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderValue, Request, Response, header};
-use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rustix::io::Errno;
 use tokio::time::sleep;
-use tokio_io_timeout::TimeoutStream;
 use tokio_util::either::Either;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 use tracing::{debug, warn};
 
 use super::listeners::{Listeners, Stream};
-use crate::web::ConnectionState;
+use crate::web::{AnswerShare, ConnectionState, Pace};
 use end::{End, Ends};
+use paced::Paced;
+use sending::Sending;
 pub(super) use slots::ConnectionLimits;
 use slots::{ConnectionSlot, ConnectionSlots, Phase};
 use tls::Secured;
 pub(super) use tls::Tls;
 
-/// How long a client may not read from a response.
-const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
+/// How long a client may pause while it reads a response.
+const READ_PAUSE: Duration = Duration::from_mins(1);
+/// Bytes that a connection buffers in each direction: the head of a request is no longer, and so much of a response is
+/// taken from its body ahead of time.
+pub(super) const MAX_BUFFERED_BYTES: usize = 64 << 10;
 
 /// What is served, and within which limits.
 pub(super) struct Service {
     pub(super) router: Router,
-    /// The time limit for reading the head of a request, and so for an idle connection.
-    pub(super) head: Duration,
+    /// How slow a client may be. Its pause is also the time limit for the head of a request, and so for an idle
+    /// connection.
+    pub(super) pace: Pace,
     pub(super) limits: ConnectionLimits,
     /// For TCP connections; `None` where they are plain.
     pub(super) tls: Option<Tls>,
@@ -58,12 +64,13 @@ pub(super) struct Service {
 /// Meanwhile new connections are accepted too, and their requests are answered that the server is stopping. If a service
 /// manager keeps the sockets, none is accepted: they wait for the next process.
 pub(super) async fn serve(listeners: Listeners, service: Service, stop: impl Future<Output = ()>) {
-    let Service { router, head, mut limits, tls, draining } = service;
+    let Service { router, pace, mut limits, tls, draining } = service;
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(head);
+    http.timer(TokioTimer::new()).header_read_timeout(pace.pause).max_buf_size(MAX_BUFFERED_BYTES);
+    let pace = Pace { pause: READ_PAUSE, ..pace };
     limits.total = descriptors::room_for_connections(limits.total);
     let ends = Ends::new(if listeners.are_held() { end::FIRST_REQUEST_TIMEOUT } else { Duration::ZERO });
-    let server = Server { listeners, http, router, tls, draining, slots: ConnectionSlots::new(limits) };
+    let server = Server { listeners, http, pace, router, tls, draining, slots: ConnectionSlots::new(limits) };
 
     let mut stop = pin!(stop);
     loop {
@@ -88,6 +95,7 @@ pub(super) async fn serve(listeners: Listeners, service: Service, stop: impl Fut
 struct Server {
     listeners: Listeners,
     http: http1::Builder,
+    pace: Pace,
     router: Router,
     tls: Option<Tls>,
     draining: CancellationToken,
@@ -124,13 +132,13 @@ impl Server {
             let _ = stream.set_nodelay(true);
         }
         let (http, tls, router) = (self.http.clone(), self.tls.clone(), self.router.clone());
-        let (connection_state, draining) = (slot.state.clone(), self.draining.clone());
+        let (connection_state, draining, pace) = (slot.state.clone(), self.draining.clone(), self.pace);
         let service =
             move |request| answer(router.clone(), connection_state.clone(), draining.clone(), request);
         async move {
             let serving = async {
                 let stream = tokio::select! {
-                    stream = prepared(stream, tls.as_ref()) => stream,
+                    stream = prepared(stream, tls.as_ref(), pace) => stream,
                     () = end.is_due() => None,
                 };
                 let Some(stream) = stream else { return };
@@ -159,10 +167,10 @@ impl Server {
 }
 
 /// The connection as HTTP is spoken on it; `None` if its peer has not managed to set up TLS.
-async fn prepared(stream: Stream, tls: Option<&Tls>) -> Option<Either<Secured, Plain>> {
+async fn prepared(stream: Stream, tls: Option<&Tls>, pace: Pace) -> Option<Either<Secured, Plain>> {
     match (stream, tls) {
-        (Either::Left(stream), Some(tls)) => tls.secure(stream).await.map(Either::Left),
-        (stream, _) => Some(Either::Right(with_write_timeout(stream, WRITE_TIMEOUT))),
+        (Either::Left(stream), Some(tls)) => tls.secure(stream, pace).await.map(Either::Left),
+        (stream, _) => Some(Either::Right(Paced::new(stream, pace))),
     }
 }
 
@@ -182,25 +190,12 @@ async fn answer(
     if draining.is_cancelled() {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
-    // The closure keeps it until the body has been sent.
-    Ok(response.map(|body| {
-        Body::new(body.map_err(move |error| {
-            let _ = &under_way;
-            error
-        }))
-    }))
+    let share = response.extensions_mut().remove::<AnswerShare>();
+    Ok(response.map(|body| Body::new(Sending::new(body, share, under_way))))
 }
 
 /// A connection without TLS.
-type Plain = Pin<Box<TimeoutStream<Stream>>>;
-
-/// A connection that fails if its client reads nothing for the time `stalled`: until then its response is
-/// held in memory, and its permit to read logs is not free for others.
-fn with_write_timeout(stream: Stream, stalled: Duration) -> Plain {
-    let mut stream = TimeoutStream::new(stream);
-    stream.set_write_timeout(Some(stalled));
-    Box::pin(stream)
-}
+type Plain = Paced<Stream>;
 
 /// Handles an error of `accept`: if the machine has no resources for another connection, evicts one. Other
 /// errors concern the single connection.
@@ -223,10 +218,6 @@ fn is_exhausted(error: &io::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::{TcpListener, TcpStream};
-    use tokio::time::timeout;
-
     use super::*;
 
     #[test]
@@ -242,45 +233,5 @@ mod tests {
         ] {
             assert_eq!(is_exhausted(&error.into()), exhausted, "{error}");
         }
-    }
-
-    /// Writes to a client until the connection fails. The client reads once every `pause`.
-    async fn write_to_a_client_that_reads_every(pause: Duration) -> Option<io::Error> {
-        const TEST_TIMEOUT: Duration = Duration::from_secs(2);
-
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let address = listener.local_addr().expect("an address");
-        let mut client = TcpStream::connect(address).await.expect("it listens");
-        let (stream, _) = listener.accept().await.expect("a client");
-        let mut stream = with_write_timeout(Either::Left(stream), Duration::from_millis(300));
-        let client = tokio::spawn(async move {
-            let mut taken = vec![0; 8 << 20];
-            loop {
-                sleep(pause).await;
-                if client.read(&mut taken).await.unwrap_or_default() == 0 {
-                    return;
-                }
-            }
-        });
-        let piece = vec![0; 64 << 10];
-        let writing = async {
-            loop {
-                if let Err(error) = stream.write_all(&piece).await {
-                    return error;
-                }
-            }
-        };
-        let broken = timeout(TEST_TIMEOUT, writing).await.ok();
-        client.abort();
-        broken
-    }
-
-    #[tokio::test]
-    async fn a_client_that_takes_nothing_is_cut_off_and_a_slow_one_is_not() {
-        let stalled = write_to_a_client_that_reads_every(Duration::from_hours(1)).await;
-        let slow = write_to_a_client_that_reads_every(Duration::from_millis(20)).await;
-
-        assert_eq!(stalled.map(|error| error.kind()), Some(io::ErrorKind::TimedOut));
-        assert!(slow.is_none(), "{slow:?}");
     }
 }

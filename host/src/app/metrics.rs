@@ -21,6 +21,7 @@ use crate::memory::MemoryBudget;
 use crate::metrics::{CONTENT_TYPE, Metrics, Reading};
 use crate::sandbox::InstancePool;
 use crate::settings::Settings;
+use crate::web::Pace;
 
 /// Connections at the same time.
 const CONNECTIONS: usize = 16;
@@ -81,14 +82,14 @@ impl Exposition {
         Ok(Some(Self { listeners, router }))
     }
 
-    /// Serves until `stop` resolves. `head` is how long a client has for the head of a request.
-    pub(super) async fn serve(self, head: Duration, stop: impl Future<Output = ()>) {
+    /// Serves until `stop` resolves. `pace` is how slow a client may be.
+    pub(super) async fn serve(self, pace: Pace, stop: impl Future<Output = ()>) {
         for address in self.listeners.addresses() {
             info!(%address, "metrics are at /metrics");
         }
         let limits = ConnectionLimits { total: CONNECTIONS, per_address: CONNECTIONS, proxies: Vec::new() };
         let draining = CancellationToken::new();
-        let service = Service { router: self.router, head, limits, tls: None, draining };
+        let service = Service { router: self.router, pace, limits, tls: None, draining };
         connections::serve(self.listeners, service, stop).await;
     }
 }

@@ -23,7 +23,9 @@ use crate::disk::Disk;
 use crate::dispatch::Dispatch;
 use crate::egress::Egress;
 use crate::extractors::Extractors;
-use crate::identity::{Algorithms, AuthorizationServer, BrowserSessions, Identity, Lifetimes, LocalIssuer};
+use crate::identity::{
+    Algorithms, AuthorizationServer, BrowserSessions, Identity, Lifetimes, LocalIssuer, SignInCode,
+};
 use crate::invocations::Invocations;
 use crate::knowledge::{
     self, Capture, CaptureSettings, Embedder, Endpoint, MAX_TEXT_BYTES, Quota, SearchFiles,
@@ -137,13 +139,15 @@ pub(super) async fn sign_in(
 ) -> Result<(Arc<Identity>, Option<Arc<AuthorizationServer>>), StartError> {
     let mut identity = identity_settings(settings, base_url);
     let Issuer::External(issuer) = &settings.issuer else {
+        // Before the key is read: another code has another key.
+        let code = SignInCode::open(&settings.data, database).await?;
         let local = Arc::new(LocalIssuer::open(&settings.data, base_url.as_str())?);
         local_mode::announce(&settings.data, base_url)
             .map_err(|cause| StartError::Data { path: settings.data.clone(), cause })?;
         let identity = Identity::with_local_issuer(identity, local.clone())?;
         let lifetimes =
             Lifetimes { access_token: settings.access_token_lifetime.get(), ..Lifetimes::default() };
-        let server = AuthorizationServer::open(local, &settings.data, database.clone(), lifetimes).await?;
+        let server = AuthorizationServer::new(local, code, database.clone(), lifetimes);
         return Ok((Arc::new(identity), Some(Arc::new(server))));
     };
     if !settings.token_algorithms.is_empty() {

@@ -11,6 +11,8 @@
 mod ahead;
 mod body;
 mod exchange;
+mod fields;
+pub(crate) mod footprint;
 mod head;
 mod redirect;
 #[cfg(test)]
@@ -39,8 +41,8 @@ use crate::memory::{Claim, Lease};
 use crate::observations::Observations;
 use crate::outbound_auth::{Account, Credentials, SignIn};
 
-/// Maximum size in memory of the headers of one request. Together with [`BODY_CHUNK_BYTES`], the limits in
-/// [`head`] and the limit of handles, it limits the memory of requests that a guest creates and never sends.
+/// Maximum size of the headers of one request, as wasmtime counts it. What all of them take in memory is measured
+/// ([`footprint`]).
 const MAX_HEADER_BYTES: usize = 16 << 10;
 /// Bytes of a request body that the host takes from a guest at once.
 const BODY_CHUNK_BYTES: usize = 16 << 10;
@@ -152,13 +154,14 @@ pub fn add_to_linker<T: Send + 'static>(
     outgoing_handler::add_to_linker::<T, WasiHttp>(linker, view)
 }
 
-/// Links the types of `wasi:http`. They give no access to anything, and use little memory.
+/// Links the types of `wasi:http`. They give no access to anything.
 pub fn add_types_to_linker<T: Send + 'static>(
     linker: &mut Linker<T>,
     view: fn(&mut T) -> View<'_>,
 ) -> wasmtime::Result<()> {
     types::add_to_linker::<T, WasiHttp>(linker, &LinkOptions::default().into(), view)?;
-    head::bound(linker, view)
+    head::bound(linker, view)?;
+    fields::compact_after_removal(linker, view)
 }
 
 impl Hooks {
@@ -231,6 +234,8 @@ impl WasiHttpHooks for Hooks {
     ) -> Box<dyn Future<Output = Sent> + Send> {
         let admitted = self.admit();
         let lease = self.lease.clone();
+        // Until now this memory was counted as that of a resource.
+        let request_memory = lease.as_ref().map(|lease| lease.count_existing(footprint::waiting(&request)));
         let options = options.unwrap_or_default();
         Box::new(async move {
             let exchange = admitted?;
@@ -248,7 +253,7 @@ impl WasiHttpHooks for Hooks {
             let answer =
                 egress.run_on_runtime(Box::pin(exchange.respond(request, timeouts, pause, permit))).await;
             let answer = answer.unwrap_or_else(|cause| Err(Failure::Broken(cause)));
-            drop(body_memory);
+            drop((request_memory, body_memory));
             let response = answer.map_err(|failure| {
                 log.note(format!("fetch: {failure}"));
                 failure.guest_error()

@@ -14,6 +14,7 @@ use super::{CallContext, Grants, in_call};
 use crate::contract::interfaces::ingest::{self, Document};
 use crate::contract::interfaces::knowledge::{self, KnowledgeError};
 use crate::knowledge::{Knowledge, Origin};
+use crate::memory::Lease;
 use crate::outbound_auth::AttachedTokens;
 use crate::vault::UserSecrets;
 
@@ -30,6 +31,8 @@ pub struct Ingest {
     secrets: Arc<UserSecrets>,
     /// Tokens attached by the host, which must not be stored either.
     tokens: AttachedTokens,
+    /// The call's memory in the budget for all calls.
+    lease: Option<Arc<Lease>>,
 }
 
 impl Ingest {
@@ -40,6 +43,7 @@ impl Ingest {
             grants: call.grants.clone(),
             secrets: call.secrets.clone(),
             tokens: call.observations.tokens.clone(),
+            lease: Some(call.lease.clone()),
         }
     }
 }
@@ -49,6 +53,9 @@ impl knowledge::Host for Ingest {}
 impl ingest::Host for Ingest {
     async fn ingest(&mut self, documents: Vec<Document>) -> wasmtime::Result<Result<u32, KnowledgeError>> {
         let knowledge = in_call(self.knowledge.as_ref())?;
+        // Until the documents are stored: as they came from the guest, and cleaned.
+        let bytes = documents.iter().map(size).sum::<usize>();
+        let _held = self.lease.as_ref().map(|lease| lease.count_existing(2 * bytes));
         let documents = documents.into_iter().map(Into::into).collect();
         let documents = match clean::documents(documents, &self.secrets, &self.tokens).await {
             Ok(documents) => documents,
@@ -59,6 +66,13 @@ impl ingest::Host for Ingest {
             knowledge.ingest(&Origin { user_id: self.user_id.to_string(), source }, documents).await;
         Ok(ingested.map(|all| u32::try_from(all.len()).expect("a batch is bounded")).map_err(Into::into))
     }
+}
+
+/// Approximate size of a document in memory, in bytes.
+fn size(document: &Document) -> usize {
+    let Document { title, text, url, author, file_url, audio_url, .. } = document;
+    let texts = [text, url, author, file_url, audio_url];
+    size_of_val(document) + title.len() + texts.into_iter().flatten().map(String::len).sum::<usize>()
 }
 
 /// Links the capability; `ingest` finds the invocation's state in the store.

@@ -166,7 +166,7 @@ impl Show {
             }))
         };
         let embedder = Embedder::open(&folder).await.map_err(|error| failed(&error))?;
-        let vector = embedder.query("test".to_owned()).await.map_err(|error| failed(&error))?;
+        let vector = embedder.query("", "test".to_owned()).await.map_err(|error| failed(&error))?;
         let data = json!({
             "model": embedder.model(), "name": located.name, "dimensions": vector.len(), "folder": folder,
         });

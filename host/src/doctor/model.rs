@@ -41,6 +41,6 @@ pub(super) async fn check(subject: &Subject, report: &mut Report) {
 /// Opens the model and embeds a query. Returns the model's id.
 async fn try_model(folder: &Path) -> Result<String, String> {
     let embedder = Embedder::open(folder).await.map_err(|error| error.to_string())?;
-    embedder.query("test".to_owned()).await.map_err(|error| error.to_string())?;
+    embedder.query("", "test".to_owned()).await.map_err(|error| error.to_string())?;
     Ok(embedder.model().to_owned())
 }

@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 
 pub(super) use self::grants::Grant;
+pub(super) use self::store::end_all_sessions;
 use self::store::{Ends, GrantRow, SessionRow, Store};
 use super::{Caller, TokenProfile, random_text};
 use crate::database::{self, Database};

@@ -7,6 +7,7 @@
 
 mod authorization_server;
 mod authorize;
+mod code_change;
 mod code_check;
 mod granted_clients;
 mod key_file;

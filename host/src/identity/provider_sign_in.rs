@@ -10,21 +10,23 @@
 //!   expired, and ends if the provider refuses;
 //! - a refresh token is presented once at a time, and its successor is stored before anything else happens.
 
+mod attempts;
 mod client;
 mod ending;
 mod pending;
 mod renewal;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use secrecy::SecretString;
 use thiserror::Error;
-use tokio::sync::Semaphore;
 use tracing::{info, warn};
 use url::Url;
 
+use self::attempts::Attempts;
 use self::client::RegisteredClients;
 use self::pending::Pending;
 use self::renewal::Renewals;
@@ -40,8 +42,6 @@ use crate::vault::Vault;
 
 /// How long the provider may take to answer.
 const PROVIDER_TIMEOUT: Duration = Duration::from_secs(10);
-/// Sign-ins that are being completed with the provider at the same time. Anybody can begin one.
-const MAX_REDEMPTIONS: usize = 32;
 /// What sealed refresh tokens are for.
 const PURPOSE: &str = "refresh token of a browser's session";
 
@@ -70,7 +70,7 @@ pub struct ProviderSignIn {
     redirect_uri: String,
     /// The resource that tokens are asked for: this server's MCP endpoint.
     resource: String,
-    redemptions: Semaphore,
+    attempts: Attempts,
     renewals: Renewals,
 }
 
@@ -108,6 +108,12 @@ pub enum ProviderError {
     /// The provider refused, or its answer cannot be used. The text is for the person.
     #[error("{0}")]
     Refused(String),
+    /// Too many sign-ins of the browser's address have been ended of late.
+    #[error("too many sign-ins from this address; try again in {seconds} s")]
+    TooManyAttempts {
+        /// Until the next one may be ended.
+        seconds: u64,
+    },
     /// The provider does not answer, or has to be asked later.
     #[error("the provider cannot be reached at the moment")]
     Unavailable,
@@ -141,7 +147,7 @@ impl ProviderSignIn {
             registered: RegisteredClients::new(database),
             redirect_uri: format!("{base_url}{}", Self::CALLBACK),
             resource: format!("{base_url}/mcp"),
-            redemptions: Semaphore::new(MAX_REDEMPTIONS),
+            attempts: Attempts::new(),
             renewals: Renewals::default(),
         }
     }
@@ -167,11 +173,13 @@ impl ProviderSignIn {
     }
 
     /// Begins the session of a browser that comes back with the response `query`, and with the cookie that it was given.
+    /// `address` is the browser's, if it is known.
     pub async fn finish(
         &self,
         cookie: Option<&str>,
         query: &str,
         agent: &str,
+        address: Option<IpAddr>,
     ) -> Result<Arrival, ProviderError> {
         let pending =
             cookie.and_then(|cookie| Pending::open(&self.vault, cookie)).ok_or(ProviderError::NotPending)?;
@@ -183,6 +191,8 @@ impl ProviderSignIn {
         };
         let response = expected.judge(query).ok_or(ProviderError::NotPending)?;
         let code = response.map_err(|error| ProviderError::Refused(error.message))?;
+        self.attempts.spend(&pending.state)?;
+        let _turn = self.attempts.turn(address).await?;
         let token = self.redeem(&server, &code, &pending.verifier, agent).await?;
         Ok(Arrival { token, to: pending.to })
     }
@@ -197,7 +207,6 @@ impl ProviderSignIn {
         const NO_SUCCESS: &str = "The provider did not complete the sign-in.";
         const NO_TOKEN: &str = "The provider has issued a token that is not one for this server.";
 
-        let _permit = self.redemptions.try_acquire().map_err(|_| ProviderError::Unavailable)?;
         let client = self.client(server).await?;
         let code = Code { client: &client, redirect_uri: &self.redirect_uri, verifier, value: code };
         let tokens = redeem(&self.http, server, &code).await.map_err(|cause| {

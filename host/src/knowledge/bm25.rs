@@ -8,8 +8,10 @@ mod tests;
 
 use std::collections::{HashMap, HashSet};
 
-use super::fusion::{Candidate, best_chunks, best_first};
-use super::index::UserIndex;
+use rayon::prelude::*;
+
+use super::fusion::{BestChunk, Candidate, best_first, best_of};
+use super::index::{ChunkNumber, Share, UserIndex};
 use super::words::QueryWord;
 
 /// How much a word that comes again still counts, and how much the length of a text: what everybody
@@ -25,37 +27,130 @@ pub(super) fn rank(
     allowed: Option<&HashSet<i64>>,
     depth: usize,
 ) -> Vec<Candidate> {
+    let frequencies = frequencies(words);
+    let shares = index.shares(rayon::current_num_threads());
+    let counts = each(&shares, |share| counts(index, share, &frequencies));
+    let none = vec![Count::default(); frequencies.len()];
+    let counts =
+        counts.into_iter().fold(none, |sums, counts| sums.into_iter().zip(counts).map(Count::sum).collect());
     let passages = Texts::new(index.len(), index.words());
     let documents = Texts::new(index.documents(), index.words());
-    let mut passage_scores = vec![0_f32; index.places()];
-    let mut document_scores = vec![0_f32; index.document_places()];
-    let mut counts = vec![0_u32; index.document_places()];
-    let (mut passages_having, mut documents_having) = (Vec::new(), Vec::new());
-    for (word, frequency) in frequencies(words) {
-        index.visit(word, |place, count, chunk| {
-            passages_having.push((place, u32::from(count), chunk.length, chunk.document_place()));
+    let weighted: Vec<_> = frequencies
+        .into_iter()
+        .zip(counts)
+        .map(|((word, frequency), count)| Weighted {
+            word,
+            of_passages: frequency * passages.inverse_document_frequency(count.passages),
+            of_documents: frequency * documents.inverse_document_frequency(count.documents),
+        })
+        .collect();
+    let rankings = each(&shares, |share| {
+        let best = Scores::new(index, share).best(&weighted, &passages, &documents);
+        best_first(index, share.documents.start, &best, allowed, depth)
+    });
+    best_of(rankings, depth)
+}
+
+/// Does the same with each share, by several threads where there are several: a small index waits for nobody's threads.
+fn each<T: Send>(shares: &[Share], work: impl Fn(&Share) -> T + Send + Sync) -> Vec<T> {
+    match shares {
+        [share] => vec![work(share)],
+        shares => shares.par_iter().map(work).collect(),
+    }
+}
+
+/// How many texts have a word.
+#[derive(Clone, Copy, Default)]
+struct Count {
+    passages: usize,
+    documents: usize,
+}
+
+impl Count {
+    fn sum((one, other): (Self, Self)) -> Self {
+        Self { passages: one.passages + other.passages, documents: one.documents + other.documents }
+    }
+}
+
+fn counts(index: &UserIndex, share: &Share, words: &[(&QueryWord, f32)]) -> Vec<Count> {
+    // The number of the last word that each document was found to have, from 1.
+    let mut last_words = vec![0_u32; share.documents.len()];
+    let counts = words.iter().zip(1..).map(|((word, _), number)| {
+        let mut count = Count::default();
+        index.visit_share(share, word, |_, _, chunk| {
+            count.passages += 1;
+            let last = &mut last_words[(chunk.document_place() - share.documents.start) as usize];
+            count.documents += usize::from(std::mem::replace(last, number) != number);
         });
-        let weight = frequency * passages.inverse_document_frequency(passages_having.len());
-        for (place, count, length, document) in passages_having.drain(..) {
-            passage_scores[place as usize] += weight * passages.gain(count, length);
-            if counts[document as usize] == 0 {
-                documents_having.push(document);
+        count
+    });
+    counts.collect()
+}
+
+/// A word of a query, and how much it says in passages and in whole documents.
+struct Weighted<'a> {
+    word: &'a QueryWord,
+    of_passages: f32,
+    of_documents: f32,
+}
+
+/// The scores of a share's texts.
+struct Scores<'a> {
+    index: &'a UserIndex,
+    share: &'a Share,
+    /// The chunks of a file, and then those of no file, of all shares.
+    passages: Vec<f32>,
+    documents: Vec<f32>,
+}
+
+impl<'a> Scores<'a> {
+    fn new(index: &'a UserIndex, share: &'a Share) -> Self {
+        let others = index.places() - index.filed() as usize;
+        let passages = vec![0.0; share.filed.len() + others];
+        Self { index, share, passages, documents: vec![0.0; share.documents.len()] }
+    }
+
+    /// The best passage of each document with any of the words, and the score of both.
+    fn best(mut self, words: &[Weighted<'_>], passages: &Texts, documents: &Texts) -> Vec<BestChunk> {
+        let Share { documents: of_share, filed } = self.share;
+        let after = self.index.filed();
+        let mut counts = vec![0_u32; of_share.len()];
+        let mut having = Vec::new();
+        for Weighted { word, of_passages, of_documents } in words {
+            self.index.visit_share(self.share, word, |place, count, chunk| {
+                let (place, count) = (place_in(filed, after, place), u32::from(count));
+                self.passages[place] += of_passages * passages.gain(count, chunk.length);
+                let document = chunk.document_place() - of_share.start;
+                if counts[document as usize] == 0 {
+                    having.push(document);
+                }
+                counts[document as usize] += count;
+            });
+            for document in having.drain(..) {
+                let count = std::mem::take(&mut counts[document as usize]);
+                let length = self.index.document_length(of_share.start + document);
+                self.documents[document as usize] += of_documents * documents.gain(count, length);
             }
-            counts[document as usize] += count;
         }
-        let weight = frequency * documents.inverse_document_frequency(documents_having.len());
-        for document in documents_having.drain(..) {
-            let count = std::mem::take(&mut counts[document as usize]);
-            document_scores[document as usize] +=
-                weight * documents.gain(count, index.document_length(document));
+        let places = filed.clone().chain(after..);
+        let matching = places.zip(&self.passages).filter(|(_, score)| **score > 0.0);
+        let mut best = vec![BestChunk::NONE; of_share.len()];
+        for (place, score) in matching {
+            if let Some(chunk) = self.index.chunk(place) {
+                best[(chunk.document_place() - of_share.start) as usize].improve(place, *score);
+            }
         }
+        for (best, score) in best.iter_mut().zip(self.documents) {
+            best.score += score;
+        }
+        best
     }
-    let matching = (0_u32..).zip(passage_scores).filter(|(_, score)| *score > 0.0);
-    let mut best = best_chunks(index, matching);
-    for (best, score) in best.iter_mut().zip(document_scores) {
-        best.score += score;
-    }
-    best_first(index, &best, allowed, depth)
+}
+
+/// Where the score of a passage of a share is.
+fn place_in(filed: &std::ops::Range<ChunkNumber>, after: ChunkNumber, place: ChunkNumber) -> usize {
+    let place = if place < after { place - filed.start } else { place - after + (filed.end - filed.start) };
+    place as usize
 }
 
 /// Texts among which a word is rare or common, and a text short or long: passages, or whole documents.

@@ -11,7 +11,8 @@
 //!   archives, compound files or messages where their bytes do not tell;
 //! - it is parsed in the sandbox, or not at all: what runs here decodes text and nothing else;
 //! - whatever it is, it costs bounded disk, memory and time, and ends as text, as nothing to index, or
-//!   as a failure with a reason.
+//!   as a failure with a reason;
+//! - users take turns at reading, and no user has all places.
 
 mod failure;
 mod fetch;
@@ -31,7 +32,6 @@ use bytes::Bytes;
 use futures::Stream;
 use futures::future::BoxFuture;
 use tempfile::TempPath;
-use tokio::sync::Semaphore;
 use tracing::warn;
 
 use super::Artifact;
@@ -39,6 +39,7 @@ use crate::disk::DiskFull;
 use crate::egress::Egress;
 use crate::objects::{Files, Held, ObjectsError};
 use crate::tasks::off_thread;
+use crate::turns::Turns;
 pub use failure::{CaptureFailure, FailureKind};
 use incoming::Incoming;
 use kind::{Kind, Label};
@@ -53,8 +54,12 @@ pub const MAX_TEXT_BYTES: usize = 4 << 20;
 const ARRIVING: &str = "captures";
 /// Files whose bytes are in memory at the same time, to be decoded or extracted.
 pub const MAX_FILES_IN_MEMORY: usize = 2;
+/// Files of one user among them: one less than of all, so that a user whose files take long leaves a place to others.
+const MAX_FILES_OF_USER: usize = MAX_FILES_IN_MEMORY - 1;
 /// Recordings that are transcribed at the same time: each takes minutes, for which no other file waits.
 const MAX_RECORDINGS: usize = 2;
+/// Recordings of one user among them.
+const MAX_RECORDINGS_OF_USER: usize = MAX_RECORDINGS - 1;
 
 /// What the operator decides about captured files.
 #[derive(Clone, Debug)]
@@ -204,8 +209,8 @@ struct Parts {
     settings: CaptureSettings,
     extract: Extract,
     transcriber: Option<Transcriber>,
-    in_memory: Semaphore,
-    recordings: Semaphore,
+    in_memory: Turns,
+    recordings: Turns,
 }
 
 impl Capture {
@@ -231,8 +236,8 @@ impl Capture {
             settings,
             extract,
             transcriber,
-            in_memory: Semaphore::new(MAX_FILES_IN_MEMORY),
-            recordings: Semaphore::new(MAX_RECORDINGS),
+            in_memory: Turns::new(MAX_FILES_IN_MEMORY, MAX_FILES_OF_USER),
+            recordings: Turns::new(MAX_RECORDINGS, MAX_RECORDINGS_OF_USER),
         })))
     }
 
@@ -316,8 +321,8 @@ impl Capture {
             Kind::Text => MAX_TEXT_BYTES as u64 + 1,
             Kind::Audio | Kind::Parsed(_) => u64::MAX,
         };
-        let slots = if kind == Kind::Audio { &self.0.recordings } else { &self.0.in_memory };
-        let _slot = slots.acquire().await.expect("the semaphore is never closed");
+        let turns = if kind == Kind::Audio { &self.0.recordings } else { &self.0.in_memory };
+        let _turn = turns.take(&job.user).await;
         let bytes = self.0.artifacts.read(&file.digest, longest).await.map_err(|error| {
             warn!(%error, digest = file.digest, "could not read a captured file");
             failure::storage("the kept file could not be read: storage failed")

@@ -7,6 +7,7 @@
 
 mod bert;
 mod folder;
+mod queries;
 mod remote;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 use self::bert::{Bert, InputType};
 pub(super) use self::folder::{CONFIG, MODULES, SENTENCE_TRANSFORMERS, TOKENIZER, WEIGHTS, is_of_folder};
+use self::queries::Queries;
 pub use self::remote::Endpoint;
 use self::remote::Remote;
 use crate::egress::Egress;
@@ -126,11 +128,11 @@ impl Embedder {
         }
     }
 
-    /// The vector of what somebody searches for.
-    pub async fn query(&self, text: String) -> Result<Vec<f32>, EmbedError> {
+    /// The vector of what a user searches for. Users take turns.
+    pub async fn query(&self, user_id: &str, text: String) -> Result<Vec<f32>, EmbedError> {
         match &*self.0 {
-            Provider::Local(local) => local.query(text).await,
-            Provider::Remote(remote) => remote.query(text).await,
+            Provider::Local(local) => local.query(user_id, text).await,
+            Provider::Remote(remote) => remote.query(user_id, text).await,
         }
     }
 
@@ -146,14 +148,14 @@ impl Embedder {
     }
 }
 
-/// Queries that may wait at once: half a second's work.
+/// Queries of one user that may wait at once: half a second's work.
 const MAX_QUERIES: usize = 64;
 
 /// A model in this process.
 struct Local {
     bert: Arc<Bert>,
     query_threads: rayon::ThreadPool,
-    queries: Arc<Semaphore>,
+    queries: Queries,
     document_threads: rayon::ThreadPool,
     /// One call at a time, in the order in which they came.
     documents: Semaphore,
@@ -169,10 +171,11 @@ impl Local {
         };
         let failed = |error: rayon::ThreadPoolBuildError| ModelError::Threads(io::Error::other(error));
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let queries = cores.min(2);
         Ok(Self {
             bert: Arc::new(Bert::load(folder)?),
-            query_threads: threads("embed-query").num_threads(cores.min(2)).build().map_err(failed)?,
-            queries: Arc::new(Semaphore::new(MAX_QUERIES)),
+            query_threads: threads("embed-query").num_threads(queries).build().map_err(failed)?,
+            queries: Queries::new(queries, 1, MAX_QUERIES),
             document_threads: threads("embed-document")
                 .num_threads(cores)
                 .start_handler(|_| take_a_share())
@@ -182,8 +185,8 @@ impl Local {
         })
     }
 
-    async fn query(&self, text: String) -> Result<Vec<f32>, EmbedError> {
-        let _turn = self.queries.try_acquire().map_err(|_| EmbedError::Busy)?;
+    async fn query(&self, user_id: &str, text: String) -> Result<Vec<f32>, EmbedError> {
+        let _turn = self.queries.take(user_id).await?;
         let mut vectors = self.run(&self.query_threads, InputType::Query, vec![text]).await?;
         vectors.pop().ok_or_else(|| EmbedError::Model("no vector".to_owned()))
     }

@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use super::index::{ChunkNumber, EXACT, UserIndex};
+use super::index::{ChunkNumber, Cosines, UserIndex};
 
 /// How many documents of each ranking count. Not tuned.
 pub(super) const DEPTH: usize = 1000;
@@ -123,72 +123,85 @@ pub(super) struct BestChunk {
 
 impl BestChunk {
     /// Of a document that matches nothing.
-    const NONE: Self = Self { place: 0, score: f32::NEG_INFINITY };
+    pub(super) const NONE: Self = Self { place: 0, score: f32::NEG_INFINITY };
 
     /// Whether the document matches.
-    pub(super) fn is_some(self) -> bool {
+    fn is_some(self) -> bool {
         self.score > f32::NEG_INFINITY
+    }
+
+    /// Replaces it by a better chunk; of chunks that are as good, the one that came first stays.
+    pub(super) fn improve(&mut self, place: ChunkNumber, score: f32) {
+        if self.score < score || self.score <= score && place < self.place {
+            *self = Self { place, score };
+        }
     }
 }
 
 /// The best chunk of each document, by the document's place. Scores that are no numbers are left out.
-pub(super) fn best_chunks(
-    index: &UserIndex,
-    chunks: impl Iterator<Item = (ChunkNumber, f32)>,
-) -> Vec<BestChunk> {
+fn best_chunks(index: &UserIndex, chunks: &[(ChunkNumber, f32)]) -> Vec<BestChunk> {
     let mut best = vec![BestChunk::NONE; index.document_places()];
-    for (place, score) in chunks.filter(|(_, score)| score.is_finite()) {
-        let Some(chunk) = index.chunk(place) else { continue };
-        let best = &mut best[chunk.document_place() as usize];
-        // Of chunks that are as good, the one that came first.
-        if best.score < score || best.score <= score && place < best.place {
-            *best = BestChunk { place, score };
+    for (place, score) in chunks.iter().filter(|(_, score)| score.is_finite()) {
+        if let Some(chunk) = index.chunk(*place) {
+            best[chunk.document_place() as usize].improve(*place, *score);
         }
     }
     best
 }
 
 /// The documents with a best chunk, best first: `depth` at most, of `allowed` where that is given. `best` is in the order
-/// of their places.
+/// of their places, from `first` on.
 pub(super) fn best_first(
     index: &UserIndex,
+    first: u32,
     best: &[BestChunk],
     allowed: Option<&HashSet<i64>>,
     depth: usize,
 ) -> Vec<Candidate> {
-    let mut ranking: Vec<(u32, BestChunk)> =
-        (0..).zip(best.iter().copied()).filter(|(_, best)| best.is_some()).collect();
-    if let Some(allowed) = allowed {
-        ranking.retain(|(document, _)| allowed.contains(&index.document_at(*document)));
+    let matching = (first..).zip(best).filter(|(_, best)| best.is_some());
+    let candidates = matching.filter_map(|(document, best)| {
+        let document = index.document_at(document);
+        let is_allowed = allowed.is_none_or(|allowed| allowed.contains(&document));
+        is_allowed.then(|| Candidate { document, chunk: index.id_at(best.place), score: best.score })
+    });
+    first_of(candidates.collect(), depth)
+}
+
+/// One ranking of several, best first: `depth` documents at most.
+pub(super) fn best_of(rankings: Vec<Vec<Candidate>>, depth: usize) -> Vec<Candidate> {
+    match <[_; 1]>::try_from(rankings) {
+        Ok([ranking]) => ranking,
+        Err(rankings) => first_of(rankings.concat(), depth),
     }
-    let order = |(one, best): &(u32, BestChunk), (other, its_best): &(u32, BestChunk)| {
-        let newest = || newest_first(index.document_at(*one), index.document_at(*other));
-        its_best.score.total_cmp(&best.score).then_with(newest)
+}
+
+fn first_of(mut ranking: Vec<Candidate>, depth: usize) -> Vec<Candidate> {
+    let order = |one: &Candidate, other: &Candidate| {
+        other.score.total_cmp(&one.score).then_with(|| newest_first(one.document, other.document))
     };
     if depth < ranking.len() {
         ranking.select_nth_unstable_by(depth, order);
         ranking.truncate(depth);
     }
     ranking.sort_unstable_by(order);
-    let candidate = |(document, BestChunk { place, score })| {
-        let chunk = index.chunk(place)?.id();
-        Some(Candidate { document: index.document_at(document), chunk, score })
-    };
-    ranking.into_iter().filter_map(candidate).collect()
+    ranking
 }
 
-/// The documents with the nearest chunks, nearest first: `depth` at most. `cosines` are those of [`UserIndex::cosines`].
-pub(super) fn nearest_first(
-    index: &UserIndex,
-    cosines: &[(ChunkNumber, f32)],
-    depth: usize,
-) -> Vec<Candidate> {
-    let (nearest, others) = cosines.split_at(cosines.len().min(EXACT));
-    let best = best_chunks(index, nearest.iter().copied());
-    if others.is_empty() || best.iter().filter(|best| best.is_some()).count() >= depth {
-        return best_first(index, &best, None, depth);
+/// The documents with the nearest chunks, nearest first: `depth` at most. Documents with an estimate alone come after all
+/// others.
+pub(super) fn nearest_first(index: &UserIndex, cosines: &Cosines, depth: usize) -> Vec<Candidate> {
+    let mut best = best_chunks(index, &cosines.nearest);
+    if !cosines.others.is_empty() {
+        let scores = best.iter().filter(|best| best.is_some()).map(|best| best.score);
+        let least = scores.fold(f32::INFINITY, f32::min);
+        for (best, mut other) in best.iter_mut().zip(best_chunks(index, &cosines.others)) {
+            if !best.is_some() {
+                other.score = other.score.min(least);
+                *best = other;
+            }
+        }
     }
-    best_first(index, &best_chunks(index, cosines.iter().copied()), None, depth)
+    best_first(index, 0, &best, None, depth)
 }
 
 fn newest_first(one: i64, other: i64) -> Ordering {

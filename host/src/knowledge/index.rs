@@ -10,25 +10,38 @@ pub(super) mod cache;
 mod file;
 mod files;
 pub(super) mod keeper;
+mod mapped;
 mod matrix;
+mod postings;
+mod shares;
 #[cfg(test)]
 pub(super) mod tests;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-pub(super) use self::matrix::EXACT;
-use self::matrix::Matrix;
+use foldhash::fast::RandomState;
+
+use self::matrix::{Matrix, Products};
+use self::postings::{Posting, Postings, place_and_count, posting};
+pub(super) use self::shares::Share;
 use super::store::ChunkRow;
-use super::words::{self, Analyzer, Analyzers, Counted, QueryWord, Term};
+use super::words::{self, Analyzer, Analyzers, Counted, QueryWord};
 
 /// Position of a chunk in its index.
 pub(super) type ChunkNumber = u32;
 
-/// The chunks of one user.
-#[derive(Default)]
+/// The chunks of one user. Postings and vectors may be in mapped files; everything else is in memory.
+#[derive(Clone, Default)]
 pub(super) struct UserIndex {
     chunks: Vec<Chunk>,
-    places: HashMap<i64, ChunkNumber>,
+    /// The database's name of each.
+    ids: Vec<i64>,
+    /// The row of each, or [`NO_ROW`], and whether that is in the matrix of the previous model.
+    rows: Vec<Row>,
+    /// So many chunks at the beginning are of a file: in ascending order of their documents, and of their ids.
+    filed: usize,
+    /// The places of the others that are alive.
+    places: HashMap<i64, ChunkNumber, RandomState>,
     /// The documents that chunks are of, as the database names them.
     documents: Vec<i64>,
     /// How many words each of them has. What its passages share is counted in each: the overlap of neighbours, and the
@@ -37,10 +50,8 @@ pub(super) struct UserIndex {
     /// How many chunks of each are alive.
     document_chunks: Vec<u32>,
     alive_documents: usize,
-    document_places: HashMap<i64, u32>,
-    /// A term is a hash already, and a user who makes theirs collide slows down their own searches only.
-    postings: HashMap<Term, Vec<Posting>, foldhash::fast::RandomState>,
-    postings_count: usize,
+    document_places: HashMap<i64, u32, RandomState>,
+    postings: Postings,
     matrix: Matrix,
     /// Vectors that the previous model has made of chunks which the current one has not read.
     previous: Matrix,
@@ -51,82 +62,99 @@ pub(super) struct UserIndex {
     analyzers: BTreeMap<Analyzer, usize>,
 }
 
-/// A chunk that is alive.
+/// What a search by words needs of a chunk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunk {
-    id: i64,
-    /// Its document's place, or [`DEAD`].
+    /// Its document's place.
     document: u32,
     /// Its words, those of the title included.
     pub(super) length: u32,
-    /// Its row in its matrix, or [`NO_ROW`].
-    row: u32,
-    /// Whether that is the matrix of the previous model.
-    is_previous: bool,
     /// What made its terms.
     analyzer: Analyzer,
+    is_alive: bool,
 }
 
-/// A chunk that has a word, in its upper 24 bits, and how often it has it, in the lower 8: to whoever
-/// weighs it, 255 times is as good as more.
-#[derive(Clone, Copy)]
-struct Posting(u32);
+/// A row of a matrix.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    number: u32,
+    is_previous: bool,
+}
+
+/// Chunks that are near a query.
+#[derive(Debug, Default)]
+pub(super) struct Cosines {
+    /// Those that seem the nearest, with exact cosines.
+    pub(super) nearest: Vec<(ChunkNumber, f32)>,
+    /// The others, with estimates; none where the nearest are of enough documents.
+    pub(super) others: Vec<(ChunkNumber, f32)>,
+}
 
 /// Why a row was not taken up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Full;
 
-const DEAD: u32 = u32::MAX;
 const NO_ROW: u32 = u32::MAX;
 /// Places that a posting can name.
 const MAX_CHUNKS: usize = 1 << 24;
 
-/// What an index takes for each chunk and each word, besides vectors and postings: fields, and the
+/// Memory of an index for each of its chunks, for each that is in no file and for each document, in bytes: fields, and the
 /// tables that find them.
-const BYTES_PER_CHUNK: usize = 96;
-const BYTES_PER_TERM: usize = 64;
-/// Vectors of postings grow by doubling: on average a third is unused.
-const BYTES_PER_POSTING: usize = 6;
+const BYTES_PER_CHUNK: usize = size_of::<Chunk>() + size_of::<i64>() + size_of::<Row>();
+const BYTES_PER_NEW_CHUNK: usize = 32;
+const BYTES_PER_DOCUMENT: usize = 48;
 
 impl UserIndex {
     /// Takes up a chunk, or the vector that a known one has got.
     pub(super) fn put(&mut self, row: &ChunkRow) -> Result<(), Full> {
-        let place = match self.places.get(&row.id) {
-            Some(place) => *place,
+        let place = match self.place(row.id) {
+            Some(place) => place,
             None => self.add(row)?,
         };
         if let Some(vector) = &row.vector {
             let matrix = if row.is_previous { &mut self.previous } else { &mut self.matrix };
             if let Some(number) = matrix.put(place, vector) {
                 self.clear_row(place);
-                let chunk = &mut self.chunks[place as usize];
-                (chunk.row, chunk.is_previous) = (number, row.is_previous);
+                self.rows[place as usize] = Row { number, is_previous: row.is_previous };
             }
         }
         Ok(())
     }
 
+    /// The place of a chunk that is alive.
+    fn place(&self, id: i64) -> Option<ChunkNumber> {
+        if let Some(place) = self.places.get(&id) {
+            return Some(*place);
+        }
+        let place = self.ids[..self.filed].binary_search(&id).ok()?;
+        self.chunks[place].is_alive.then(|| u32::try_from(place).expect("there are no more than 2^24"))
+    }
+
     /// Lets go of a chunk's vector.
     fn clear_row(&mut self, place: ChunkNumber) {
-        let chunk = &self.chunks[place as usize];
-        if chunk.is_previous {
-            self.previous.clear(chunk.row);
+        let Row { number, is_previous } = self.rows[place as usize];
+        if is_previous {
+            self.previous.clear(number);
             if self.previous.is_dead() {
                 self.previous = Matrix::default();
             }
         } else {
-            self.matrix.clear(chunk.row);
+            self.matrix.clear(number);
         }
     }
 
     /// Lets go of every chunk that is not among `live`.
     pub(super) fn retain(&mut self, live: &HashSet<i64>) {
-        let gone: Vec<_> = self.places.keys().filter(|id| !live.contains(id)).copied().collect();
-        for id in gone {
-            let place = self.places.remove(&id).expect("it was just found there");
-            self.clear_row(place);
-            let chunk = &mut self.chunks[place as usize];
-            let document = std::mem::replace(&mut chunk.document, DEAD) as usize;
+        for place in 0..self.chunks.len() {
+            if !self.chunks[place].is_alive || live.contains(&self.ids[place]) {
+                continue;
+            }
+            self.places.remove(&self.ids[place]);
+            self.clear_row(u32::try_from(place).expect("there are no more than 2^24"));
+            self.rows[place].number = NO_ROW;
+            let chunk = &mut self.chunks[place];
+            chunk.is_alive = false;
+            let document = chunk.document as usize;
             self.document_lengths[document] -= chunk.length;
             self.document_chunks[document] -= 1;
             self.alive_documents -= usize::from(self.document_chunks[document] == 0);
@@ -138,27 +166,33 @@ impl UserIndex {
         }
     }
 
-    /// Whether so much of it is dead that it should be loaded anew.
+    /// Whether so much of it is dead that it should be loaded anew. What is in a file is only skipped.
     pub(super) fn is_worn(&self) -> bool {
         const TOLERATED: usize = 1024;
 
         let dead = (self.chunks.len() - self.alive).max(self.matrix.dead()).max(self.previous.dead());
-        dead > TOLERATED.max(self.alive / 2)
+        self.filed == 0 && dead > TOLERATED.max(self.alive / 2)
     }
 
     /// Lets go of all vectors, to be smaller.
     pub(super) fn drop_vectors(&mut self) {
         (self.matrix, self.previous) = (Matrix::default(), Matrix::default());
-        self.chunks.iter_mut().for_each(|chunk| chunk.row = NO_ROW);
+        self.rows.iter_mut().for_each(|row| row.number = NO_ROW);
     }
 
-    /// Roughly how much memory it takes.
+    /// Roughly how much memory it takes, without what is in files.
     pub(super) fn bytes(&self) -> usize {
         self.chunks.len() * BYTES_PER_CHUNK
-            + self.postings.len() * BYTES_PER_TERM
-            + self.postings_count * BYTES_PER_POSTING
+            + self.places.len() * BYTES_PER_NEW_CHUNK
+            + self.documents.len() * BYTES_PER_DOCUMENT
+            + self.postings.bytes()
             + self.matrix.bytes()
             + self.previous.bytes()
+    }
+
+    /// Roughly how much memory it would not take if everything were in files that can be.
+    pub(super) fn recent_bytes(&self) -> usize {
+        self.postings.bytes() + self.matrix.recent_bytes() + self.previous.recent_bytes()
     }
 
     /// How many chunks there are.
@@ -193,19 +227,30 @@ impl UserIndex {
 
     /// The chunk at a place, if it is alive.
     pub(super) fn chunk(&self, place: ChunkNumber) -> Option<&Chunk> {
-        self.chunks.get(place as usize).filter(|chunk| chunk.document != DEAD)
+        self.chunks.get(place as usize).filter(|chunk| chunk.is_alive)
     }
 
     /// Shows each chunk that has a word, as its analyzer writes it, and how often.
     pub(super) fn visit(&self, word: &QueryWord, mut show: impl FnMut(ChunkNumber, u8, &Chunk)) {
         for (term, analyzers) in word.terms() {
-            for posting in self.postings.get(&term).map(Vec::as_slice).unwrap_or_default() {
-                let (place, count) = posting.parts();
-                if let Some(chunk) = self.chunk(place)
-                    && analyzers.contains(chunk.analyzer)
-                {
-                    show(place, count, chunk);
-                }
+            for postings in self.postings.of(term) {
+                self.show(postings, analyzers, &mut show);
+            }
+        }
+    }
+
+    fn show(
+        &self,
+        postings: &[Posting],
+        analyzers: Analyzers,
+        mut show: impl FnMut(ChunkNumber, u8, &Chunk),
+    ) {
+        for posting in postings {
+            let (place, count) = place_and_count(*posting);
+            if let Some(chunk) = self.chunk(place)
+                && analyzers.contains(chunk.analyzer)
+            {
+                show(place, count, chunk);
             }
         }
     }
@@ -222,7 +267,7 @@ impl UserIndex {
             self.analyzers.keys().map(|analyzer| (*analyzer, of_analyzer(*analyzer))).collect();
         let having = (0..).zip(counts).filter(|(_, count)| *count > 0).filter_map(|(place, count)| {
             let chunk = self.chunk(place).filter(|chunk| needed[&chunk.analyzer] == usize::from(count))?;
-            Some((self.document_at(chunk.document), chunk.id))
+            Some((self.document_at(chunk.document), self.id_at(place)))
         });
         having.collect()
     }
@@ -240,7 +285,7 @@ impl UserIndex {
 
     /// What made the terms of a chunk, by the database's name of it.
     pub(super) fn analyzer_of(&self, id: i64) -> Analyzer {
-        self.places.get(&id).map(|place| self.chunks[*place as usize].analyzer).unwrap_or_default()
+        self.place(id).map(|place| self.chunks[place as usize].analyzer).unwrap_or_default()
     }
 
     /// Whether there are chunks that only the previous model has read.
@@ -249,7 +294,7 @@ impl UserIndex {
     }
 
     /// How near chunks with a vector are to a query, those of documents that are `allowed` where that is given: the
-    /// cosine with the query's vector. The nearest [`EXACT`] come first.
+    /// cosine with the query's vector. The nearest are enough if they are of `wanted` documents.
     ///
     /// With the `previous` model's vector of the query, chunks that only that model has read are there too, by cosines
     /// that are shifted and stretched to be spread over all chunks as those of the current model are.
@@ -258,27 +303,49 @@ impl UserIndex {
         vector: &[f32],
         previous: Option<&[f32]>,
         allowed: Option<&HashSet<i64>>,
-    ) -> Vec<(ChunkNumber, f32)> {
-        let counts = |place| {
+        wanted: usize,
+    ) -> Cosines {
+        let allowed: Option<Vec<bool>> = allowed.map(|allowed| {
+            let is_allowed = |document| allowed.contains(document);
+            self.documents.iter().map(is_allowed).collect()
+        });
+        let counts = |place: ChunkNumber| {
+            let document = |place: ChunkNumber| self.chunks[place as usize].document as usize;
             // A chunk that went away has no row.
-            allowed.is_none_or(|allowed| {
-                let document = self.chunk(place).map(|chunk| self.document_at(chunk.document));
-                document.is_some_and(|document| allowed.contains(&document))
-            })
+            allowed.as_ref().is_none_or(|allowed| allowed[document(place)])
         };
-        let Some(previous) = previous else { return self.matrix.products(vector, counts) };
+        let is_enough = |nearest: &[(ChunkNumber, f32)]| self.documents_of(nearest) >= wanted;
+        let current = || self.matrix.products(vector, counts, is_enough);
+        let Some(previous) = previous else { return current().into() };
+        let of_previous = || self.previous.products(previous, counts, is_enough);
         match (self.matrix.spread(vector), self.previous.spread(previous)) {
             (Some(spread), Some(previous_spread)) => {
-                let of_previous = self.previous.products(previous, counts).into_iter();
-                let mut cosines = self.matrix.products(vector, counts);
-                cosines.extend(of_previous.map(|(place, it)| (place, previous_spread.mapped(it, spread))));
-                matrix::greatest_first(&mut cosines);
+                let mapped =
+                    |(place, product): (ChunkNumber, f32)| (place, previous_spread.mapped(product, spread));
+                let (mut cosines, of_previous) = (Cosines::from(current()), of_previous());
+                cosines.nearest.extend(of_previous.exact.into_iter().map(mapped));
+                cosines.others.extend(of_previous.others.into_iter().map(mapped));
                 cosines
             }
             // Too few of one kind to tell what their cosines mean.
-            _ if self.previous.alive() > self.matrix.alive() => self.previous.products(previous, counts),
-            _ => self.matrix.products(vector, counts),
+            _ if self.previous.alive() > self.matrix.alive() => of_previous().into(),
+            _ => current().into(),
         }
+    }
+
+    /// How many documents chunks are of.
+    fn documents_of(&self, chunks: &[(ChunkNumber, f32)]) -> usize {
+        let mut is_there = vec![false; self.documents.len()];
+        let is_new = |(place, _): &&(ChunkNumber, f32)| {
+            let document = self.chunks[*place as usize].document as usize;
+            !std::mem::replace(&mut is_there[document], true)
+        };
+        chunks.iter().filter(is_new).count()
+    }
+
+    /// The database's name of the chunk at a place.
+    pub(super) fn id_at(&self, place: ChunkNumber) -> i64 {
+        self.ids[place as usize]
     }
 
     /// The database's name of the document at a place among documents.
@@ -307,25 +374,31 @@ impl UserIndex {
             None => (Analyzer::default(), 0, None),
         };
         for (term, count) in terms.into_iter().flatten() {
-            self.postings.entry(term).or_default().push(Posting::new(place, count));
-            self.postings_count += 1;
+            self.postings.push(term, posting(place, count));
         }
-        self.add_chunk(row.id, row.document, analyzer, length);
+        let document = self.document_place(row.document);
+        self.add_chunk(row.id, document, analyzer, length);
+        self.places.insert(row.id, place);
         Ok(place)
     }
 
-    /// Gives a new chunk the next place. Its terms and its vector are not added.
-    fn add_chunk(&mut self, id: i64, document: i64, analyzer: Analyzer, length: u32) {
-        let place = ChunkNumber::try_from(self.chunks.len()).expect("there are no more than 2^24");
-        let document = self.document_place(document);
+    /// Gives a new chunk of the document at a place the next place. Its terms, its vector and what finds its place are not added.
+    fn add_chunk(&mut self, id: i64, document: u32, analyzer: Analyzer, length: u32) {
         self.alive_documents += usize::from(self.document_chunks[document as usize] == 0);
         self.document_chunks[document as usize] += 1;
         self.document_lengths[document as usize] += length;
-        self.chunks.push(Chunk { id, document, length, row: NO_ROW, is_previous: false, analyzer });
-        self.places.insert(id, place);
+        self.chunks.push(Chunk { document, length, analyzer, is_alive: true });
+        self.ids.push(id);
+        self.rows.push(Row { number: NO_ROW, is_previous: false });
         self.alive += 1;
         self.words += u64::from(length);
         *self.analyzers.entry(analyzer).or_default() += 1;
+    }
+}
+
+impl From<Products> for Cosines {
+    fn from(Products { exact, others }: Products) -> Self {
+        Self { nearest: exact, others }
     }
 }
 
@@ -333,20 +406,5 @@ impl Chunk {
     /// The place of its document among the documents.
     pub(super) fn document_place(&self) -> u32 {
         self.document
-    }
-
-    /// The database's name of it.
-    pub(super) fn id(&self) -> i64 {
-        self.id
-    }
-}
-
-impl Posting {
-    fn new(place: ChunkNumber, count: u16) -> Self {
-        Self(place << 8 | u32::from(count.min(0xff)))
-    }
-
-    fn parts(self) -> (ChunkNumber, u8) {
-        (self.0 >> 8, self.0.to_le_bytes()[0])
     }
 }

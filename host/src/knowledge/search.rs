@@ -14,7 +14,6 @@ use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use kitbag_manifest::knowledge::check_search;
-use tokio::sync::Semaphore;
 use tracing::warn;
 
 use self::filter::Check;
@@ -35,6 +34,7 @@ use super::store::{Models, Sources, Store};
 use super::words::{self, QueryWord};
 use crate::database;
 use crate::tasks::off_thread;
+use crate::turns::Turns;
 
 /// Searches the documents of all users, each their own.
 pub(super) struct Search {
@@ -42,8 +42,8 @@ pub(super) struct Search {
     queries: Option<Queries>,
     previous: Option<Previous>,
     indexes: Indexes,
-    /// Searches that compute at once; more would only make each of them slower.
-    computing: Semaphore,
+    /// Searches that compute at once; more would only make each of them slower. Users take them in turn.
+    computing: Turns,
     /// When the log was last told that the model does not work.
     complained: Mutex<Option<Instant>>,
 }
@@ -82,12 +82,13 @@ impl Search {
         keeper: Option<Keeper>,
     ) -> Self {
         let models = models(embedder.as_ref(), previous.as_ref());
+        let cores = available_parallelism().map_or(1, NonZero::get);
         Self {
             indexes: Indexes::new(store.clone(), models, memory, keeper),
             queries: embedder.map(Queries::new),
             previous: previous.map(|previous| Previous::new(store.clone(), previous, PREVIOUS_INTERVAL)),
             store,
-            computing: Semaphore::new(available_parallelism().map_or(1, NonZero::get)),
+            computing: Turns::new(cores, cores.div_ceil(2)),
             complained: Mutex::new(None),
         }
     }
@@ -121,7 +122,7 @@ impl Search {
                 Ok(self.allowed(user_id, query, &sources).await?)
             })?;
             let text = text.clone();
-            let ranked = self.compute(&entry, move |entry| {
+            let ranked = self.compute(user_id, &entry, move |entry| {
                 let index = entry.read();
                 let (allowed, checks) = filter::choose(&index, conditions, allowed);
                 let words = words::of_query(&text, index.analyzers());
@@ -136,7 +137,7 @@ impl Search {
         let (by_meaning, mode) = match vector {
             Some(vector) => {
                 let previous = if has_previous { self.embed_by_previous(user_id, &text).await } else { None };
-                (self.by_meaning(&entry, vector, previous, allowed).await, Mode::Hybrid)
+                (self.by_meaning(user_id, &entry, vector, previous, allowed).await, Mode::Hybrid)
             }
             None => (Vec::new(), Mode::FullText),
         };
@@ -168,14 +169,15 @@ impl Search {
 
     async fn by_meaning(
         &self,
+        user_id: &str,
         entry: &Arc<Entry>,
         vector: Vec<f32>,
         previous: Option<Vec<f32>>,
         allowed: Option<Arc<HashSet<i64>>>,
     ) -> Vec<Candidate> {
-        self.compute(entry, move |entry| {
+        self.compute(user_id, entry, move |entry| {
             let index = entry.read();
-            let cosines = index.cosines(&vector, previous.as_deref(), allowed.as_deref());
+            let cosines = index.cosines(&vector, previous.as_deref(), allowed.as_deref(), DEPTH);
             nearest_first(&index, &cosines, DEPTH)
         })
         .await
@@ -196,10 +198,11 @@ impl Search {
 
     async fn compute<T: Send + 'static>(
         &self,
+        user_id: &str,
         entry: &Arc<Entry>,
         work: impl FnOnce(&Entry) -> T + Send + 'static,
     ) -> T {
-        let _turn = self.computing.acquire().await.expect("the semaphore is never closed");
+        let _turn = self.computing.take(user_id).await;
         let entry = entry.clone();
         off_thread(move || work(&entry)).await
     }
@@ -223,7 +226,7 @@ impl Search {
             self.store.summaries(user_id, &documents),
             self.store.chunk_texts(user_id, &chunks)
         )?;
-        let analyzers = self.compute(entry, move |entry| {
+        let analyzers = self.compute(user_id, entry, move |entry| {
             let index = entry.read();
             chunks.iter().map(|chunk| (*chunk, index.analyzer_of(*chunk))).collect::<HashMap<_, _>>()
         });

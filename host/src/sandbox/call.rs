@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use wasmtime::component::{Component, Linker, ResourceTableError};
-use wasmtime::{Engine, Store, Trap};
+use wasmtime::{CallHook, Engine, Store, Trap};
 
 use super::Sandbox;
 use super::background::Background;
@@ -179,7 +179,8 @@ impl Runner {
         let needed = self
             .initial_memory
             .saturating_add(self.limits.host_memory())
-            .saturating_add(invocation.arguments.len());
+            .saturating_add(invocation.arguments.len())
+            .saturating_add(invocation.config.len());
         let lease = Arc::new(self.memory.admit(&invocation.user_id, needed, timeout).await?);
         let slot = self.slots.take(timeout).await.ok_or(Shortage::Server)?;
         let store = self.store(invocation, observations, &lease);
@@ -260,6 +261,12 @@ pub(super) fn new_store(engine: &Engine, limits: &Limits, state: State) -> Store
     let mut store = Store::new(engine, state);
     store.limiter(|state| &mut state.meter);
     store.set_hostcall_fuel(limits.result.saturating_add(RESULT_OVERHEAD_BYTES));
+    // A handle takes memory besides its resource, also one to a resource that the component itself defines.
+    store.set_max_component_handles(limits.resources.saturating_mul(2));
+    store.call_hook(|mut store, hook| match hook {
+        CallHook::ReturningFromHost => store.data_mut().after_host_call(),
+        CallHook::CallingHost | CallHook::CallingWasm | CallHook::ReturningFromWasm => Ok(()),
+    });
     // Yielding at every tick lets `timeout` end a guest that never waits, and prevents a busy guest from
     // blocking a thread that others need.
     store.epoch_deadline_async_yield_and_update(1);
@@ -279,7 +286,7 @@ pub(super) fn fault(error: &wasmtime::Error, state: &State) -> Fault {
         Some(Trap::StackOverflow) => Fault::Limit(STACK_LIMIT),
         Some(Trap::MemoryOutOfBounds) if is_below_memory(error) => Fault::Limit(STACK_LIMIT),
         Some(Trap::MemoryOutOfBounds) => Fault::Trap(format!("{}\n\n{STACK_HINT}", error_chain(error))),
-        _ if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) => {
+        _ if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) || is_out_of_handles(error) => {
             Fault::Limit("limit of streams, requests and timers")
         }
         _ if is_too_much_at_once(error) => Fault::ResultTooLarge,
@@ -311,6 +318,11 @@ fn is_below_memory(error: &wasmtime::Error) -> bool {
 /// paths when `RUST_BACKTRACE` is set.
 fn error_chain(error: &wasmtime::Error) -> String {
     error.chain().map(ToString::to_string).collect::<Vec<_>>().join("\n\nCaused by: ")
+}
+
+/// Whether the guest holds more handles than `set_max_component_handles` allows. The error has no type of its own.
+fn is_out_of_handles(error: &wasmtime::Error) -> bool {
+    error.root_cause().to_string().contains("store handle limit exceeded")
 }
 
 /// Whether the guest passed the host more than `set_hostcall_fuel` allows. That error has no type of its own,

@@ -36,6 +36,12 @@ pub struct Limits {
 /// CPU time of `describe`, which only builds a value.
 pub(super) const DESCRIBE_CPU_TIME: Duration = Duration::from_secs(3);
 
+/// Host memory of each call for its resources, and for its incomplete lines of output. What resources take beyond
+/// this is counted when it is taken.
+const BASIC_HOST_BYTES: usize = 256 << 10;
+/// Unit in which the memory of resources is counted, so that few host calls change the budget that calls share.
+const RESOURCE_STEP_BYTES: usize = 64 << 10;
+
 /// Size of a table element.
 pub(super) const TABLE_ELEMENT_BYTES: usize = size_of::<usize>();
 
@@ -45,10 +51,10 @@ impl Limits {
         engine::MAX_MEMORY_RESIDENT_BYTES.saturating_mul(engine::memory_slots(instances) as usize)
     }
 
-    /// Host memory of each call: the log, and its copy in the record. The memory of requests is counted
-    /// separately.
+    /// Host memory of each call: the log, and its copy in the record; a few resources. The memory of requests and of
+    /// more resources is counted separately.
     pub(super) fn host_memory(&self) -> usize {
-        self.log.saturating_mul(2)
+        self.log.saturating_mul(2).saturating_add(BASIC_HOST_BYTES)
     }
 
     /// Memory of one call that sends no request.
@@ -68,6 +74,8 @@ pub(super) struct Meter {
     lease: Option<Arc<Lease>>,
     /// Bytes that the lease already has for the guest.
     prepaid: usize,
+    /// Bytes counted for the guest's resources.
+    resources: usize,
 }
 
 /// Traps a guest for which the budget for calls has no memory: a failed `memory.grow` would look like the
@@ -83,7 +91,15 @@ impl Meter {
 
     /// Limits memory, in bytes, and the number of elements of each table.
     pub(super) fn of(memory: usize, table_elements: usize) -> Self {
-        Self { memory, memory_left: memory, table_elements, refused: None, lease: None, prepaid: 0 }
+        Self {
+            memory,
+            memory_left: memory,
+            table_elements,
+            refused: None,
+            lease: None,
+            prepaid: 0,
+            resources: 0,
+        }
     }
 
     /// Takes the guest's memory from `lease`, which already has `prepaid` bytes for it.
@@ -101,6 +117,33 @@ impl Meter {
         let prepaid = self.prepaid.min(bytes);
         self.prepaid -= prepaid;
         if bytes == prepaid { Ok(()) } else { lease.grow(bytes - prepaid).map_err(|_| OutOfMemory) }
+    }
+
+    /// Counts the host memory of the guest's resources, which are `bytes` now, as memory of the call. Fails if there is
+    /// not so much left.
+    pub(super) fn hold(&mut self, bytes: usize) -> wasmtime::Result<()> {
+        let needed = bytes.saturating_sub(RESOURCE_STEP_BYTES).next_multiple_of(RESOURCE_STEP_BYTES);
+        if needed > self.resources {
+            let more = needed - self.resources;
+            let Some(left) = self.memory_left.checked_sub(more) else {
+                self.refused = Some("memory limit");
+                return Err(wasmtime::Error::msg("the resources of the guest take too much memory"));
+            };
+            if let Some(lease) = &self.lease {
+                lease.grow(more).map_err(|_| wasmtime::Error::new(OutOfMemory))?;
+            }
+            self.memory_left = left;
+            self.resources = needed;
+        } else if self.resources - needed > RESOURCE_STEP_BYTES {
+            // One step is kept, so that a resource that comes and goes does not change the budget each time.
+            let less = self.resources - needed - RESOURCE_STEP_BYTES;
+            if let Some(lease) = &self.lease {
+                lease.shrink(less);
+            }
+            self.memory_left += less;
+            self.resources -= less;
+        }
+        Ok(())
     }
 
     /// The limit that the guest reached, if any.
@@ -191,6 +234,42 @@ mod tests {
         assert!(meter.table_growing(0, 10, None).expect("no trap"));
         assert!(!meter.table_growing(10, 11, None).expect("no trap"));
         assert_eq!(meter.refused(), Some("table limit"));
+    }
+
+    #[tokio::test]
+    async fn resources_are_memory_of_the_call_until_they_are_dropped() {
+        const STEP: usize = RESOURCE_STEP_BYTES;
+        let budget = MemoryBudget::new(10 * STEP, 10 * STEP);
+        let lease = Arc::new(budget.admit("ana", 0, Duration::ZERO).await.expect("there is room"));
+        let mut meter = Meter::of(8 * STEP, 10).leasing(lease.clone(), 0);
+        let held = || budget.held_and_total().0;
+
+        meter.hold(STEP).expect("each call may have as much");
+        assert_eq!(held(), 0);
+        meter.hold(5 * STEP + 1).expect("there is room");
+        assert_eq!(held(), 5 * STEP);
+        assert!(
+            !meter.memory_growing(0, 3 * STEP + 1, None).expect("no trap"),
+            "the limit is of both together"
+        );
+        meter.hold(0).expect("less is always possible");
+        assert_eq!(held(), STEP);
+        assert!(meter.memory_growing(0, 3 * STEP + 1, None).expect("no trap"));
+
+        let others = lease.count_existing(5 * STEP);
+        meter.hold(4 * STEP).expect_err("others have the rest");
+        assert_eq!(meter.shortage(), Some(Shortage::User));
+        drop((others, meter, lease));
+        assert_eq!(held(), 0);
+    }
+
+    #[test]
+    fn resources_reach_the_limit_of_a_call_without_a_budget() {
+        let mut meter = Meter::of(2 * RESOURCE_STEP_BYTES, 10);
+
+        meter.hold(4 * RESOURCE_STEP_BYTES).expect_err("it is more than a call may have");
+
+        assert_eq!(meter.refused(), Some("memory limit"));
     }
 
     #[tokio::test]

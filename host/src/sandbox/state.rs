@@ -4,6 +4,7 @@ use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use super::limits::{Limits, Meter};
+use super::resources;
 use crate::capabilities::log::Output;
 use crate::capabilities::{Capabilities, HasCapabilities};
 use crate::observations::Source;
@@ -11,19 +12,28 @@ use crate::observations::Source;
 /// Random bytes that a guest may request at once: generating them cannot be interrupted.
 const MAX_RANDOM_BYTES: u64 = 64 << 10;
 
+/// Number of resources, and their bytes, that are measured for each host call, on average. A guest with more of them is
+/// measured after every second, third … host call.
+const MEASURED_PER_HOST_CALL: usize = 32;
+const MEASURED_BYTES_PER_HOST_CALL: usize = 64 << 10;
+/// Maximum number of host calls between two measurements. Each of them can add some 50 KiB.
+const MAX_UNMEASURED_CALLS: usize = 64;
+
 /// The state of one store, for one call.
 pub(super) struct State {
     pub(super) meter: Meter,
     capabilities: Capabilities,
     table: ResourceTable,
     wasi: WasiCtx,
+    /// Host calls until resources are measured again.
+    unmeasured_calls: usize,
 }
 
 impl State {
     pub(super) fn new(limits: &Limits, capabilities: Capabilities) -> Self {
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.resources);
-        let output = |source| Output { log: capabilities.log().clone(), source };
+        let output = |source| Output::new(capabilities.log().clone(), source);
         // Invariant: the WASI context is empty. No directory, no environment, no argument, no
         // standard input, no network; output goes to the invocation's log.
         let wasi = WasiCtx::builder()
@@ -33,7 +43,21 @@ impl State {
             .allow_udp(false)
             .max_random_size(MAX_RANDOM_BYTES)
             .build();
-        Self { meter: Meter::new(limits), capabilities, table, wasi }
+        Self { meter: Meter::new(limits), capabilities, table, wasi, unmeasured_calls: 0 }
+    }
+
+    /// Counts what the guest's resources take, after it has called the host. Fails if that is too much.
+    pub(super) fn after_host_call(&mut self) -> wasmtime::Result<()> {
+        self.capabilities.after_host_call();
+        if self.unmeasured_calls > 0 {
+            self.unmeasured_calls -= 1;
+            return Ok(());
+        }
+        let footprint = resources::measure(&mut self.table);
+        self.unmeasured_calls = (footprint.count / MEASURED_PER_HOST_CALL)
+            .max(footprint.bytes / MEASURED_BYTES_PER_HOST_CALL)
+            .min(MAX_UNMEASURED_CALLS);
+        self.meter.hold(footprint.bytes)
     }
 
     /// Drops all resources of the guest: its requests end, and its output without a line end is logged.

@@ -1,16 +1,10 @@
 //! The time that the body of a request has to arrive: a layer around the whole router, so that no route
-//! can be without it.
-//!
-//! A client has a reserve of waiting time. The server's waiting for the body uses it up, and what arrives
-//! fills it again at the least rate that is allowed, never beyond where it began. So a pause ends a request
-//! as a drip does, and a slow upload that goes on is never cut off, however long it takes. While nobody
-//! reads the body, the client is not waited for.
+//! can be without it. While nobody reads the body, the client is not waited for.
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::Request;
@@ -19,18 +13,9 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http_body::{Frame, SizeHint};
 use thiserror::Error;
-use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::error::WebError;
-
-/// How slow a client may be.
-#[derive(Clone, Copy, Debug)]
-pub struct Pace {
-    /// How long it may send nothing.
-    pub pause: Duration,
-    /// Bytes a second that it must send on average.
-    pub rate: usize,
-}
+use super::pace::{Allowance, Pace};
 
 /// How far the body of a request has come; in the request's extensions.
 #[derive(Clone, Debug, Default)]
@@ -93,40 +78,13 @@ struct Late;
 
 struct Timed {
     body: Body,
-    pace: Pace,
-    /// How much longer the server waits, at the time when it began to.
-    reserve: Duration,
-    /// When it began to wait, if it waits.
-    since: Option<Instant>,
-    /// Made when it first waits: most bodies have arrived with their head.
-    deadline: Option<Pin<Box<Sleep>>>,
+    allowance: Allowance,
     arrival: Arrival,
 }
 
 impl Timed {
     fn new(body: Body, pace: Pace, arrival: Arrival) -> Self {
-        Self { body, pace, reserve: pace.pause, since: None, deadline: None, arrival }
-    }
-
-    /// Waits for the client, until its reserve is used up.
-    fn wait(&mut self) -> Pin<&mut Sleep> {
-        let starts = self.since.is_none();
-        let since = *self.since.get_or_insert_with(Instant::now);
-        let deadline = since + self.reserve;
-        let wait = self.deadline.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
-        if starts {
-            wait.as_mut().reset(deadline);
-        }
-        wait.as_mut()
-    }
-
-    fn arrived(&mut self, bytes: usize) {
-        if let Some(since) = self.since.take() {
-            self.reserve = self.reserve.saturating_sub(since.elapsed());
-        }
-        #[expect(clippy::cast_precision_loss, reason = "no frame has petabytes")]
-        let earned = Duration::from_secs_f64(bytes as f64 / self.pace.rate.max(1) as f64);
-        self.reserve = self.reserve.saturating_add(earned).min(self.pace.pause);
+        Self { body, allowance: Allowance::new(pace), arrival }
     }
 }
 
@@ -140,14 +98,13 @@ impl HttpBody for Timed {
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
             let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
-            self.arrived(data.map_or(0, Bytes::len));
+            self.allowance.progress(data.map_or(0, Bytes::len));
             if frame.is_none() || self.body.is_end_stream() {
                 self.arrival.0.is_whole.store(true, Ordering::Relaxed);
             }
             return Poll::Ready(frame);
         }
-        let wait = self.wait();
-        ready!(wait.poll(context));
+        ready!(self.allowance.poll_used_up(context));
         self.arrival.0.is_late.store(true, Ordering::Relaxed);
         Poll::Ready(Some(Err(axum::Error::new(Late))))
     }
@@ -165,6 +122,7 @@ impl HttpBody for Timed {
 mod tests {
     use std::io;
     use std::iter::repeat_n;
+    use std::time::Duration;
 
     use axum::body::to_bytes;
     use futures::{StreamExt, join, stream};

@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use tracing::error;
 
 use super::error::WebError;
+use super::share::{Purpose, RequestShare, RequestShares};
 use super::{ConnectionState, Shared, below, header_value};
 use crate::access::{Access, Operator, User};
 use crate::identity::{AuthError, Caller, Identity};
@@ -22,6 +23,7 @@ pub(super) struct Authentication {
     access: Access,
     metrics: Metrics,
     traces: Traces,
+    shares: RequestShares,
     /// `WWW-Authenticate` of a 401: where the resource's metadata is (RFC 9728, section 5.1).
     challenge: HeaderValue,
 }
@@ -36,23 +38,25 @@ impl Authentication {
             access: shared.access.clone(),
             metrics: shared.metrics.clone(),
             traces: shared.traces.clone(),
+            shares: shared.request_shares.clone(),
             challenge,
         })
     }
 }
 
-/// Turns the token into a [`Caller`] in the request's extensions. From here on, the request gets what is in the
-/// database.
+/// Turns the token into a [`Caller`] in the request's extensions, beside the request's share. From here on, the request
+/// gets what is in the database.
 pub(super) async fn require_caller(
     State(authentication): State<Arc<Authentication>>,
     mut request: Request,
     next: Next,
 ) -> Result<Response, WebError> {
-    let Authentication { identity, access, metrics, traces, challenge } = &*authentication;
+    let Authentication { identity, access, metrics, traces, shares, challenge } = &*authentication;
     let arrival = traces.arrival(request.headers());
     let outcome = identity.authenticate(request.headers()).await;
     metrics.sign_in_check(outcome.as_ref().map_or_else(AuthError::kind, |_| "accepted"));
     let caller = outcome.map_err(|cause| WebError::unauthenticated(&cause, challenge))?;
+    let share = shares.begin(Purpose::Api, &caller.user_id)?;
     access.catch_up(&caller.user_id).await?;
     // No handler sees a token.
     request.headers_mut().remove(header::AUTHORIZATION);
@@ -61,10 +65,11 @@ pub(super) async fn require_caller(
         connection_state.sign_in(&caller.user_id);
     }
     request.extensions_mut().insert(caller);
+    request.extensions_mut().insert(share.clone());
     if let Some(arrival) = arrival {
         request.extensions_mut().insert(arrival.signed_in());
     }
-    Ok(next.run(request).await)
+    Ok(share.answer(next.run(request).await))
 }
 
 impl FromRef<Shared> for Access {
@@ -82,6 +87,7 @@ where
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
+        RequestShare::from_request_parts(parts, state).await?;
         let Some(caller) = parts.extensions.get::<Arc<Caller>>() else {
             error!(path = parts.uri.path(), "this route needs a user, and is not behind require_caller");
             let failure = WebError::new(StatusCode::INTERNAL_SERVER_ERROR, "The server failed.");

@@ -1,12 +1,17 @@
 //! The state of a connection that decides which one is closed when too many are open: whose its latest request was,
 //! and when.
 
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// The state of one connection; a clone shares it. Each request has it in its extensions.
 #[derive(Clone, Debug)]
-pub struct ConnectionState(Arc<Mutex<State>>);
+pub struct ConnectionState {
+    /// `None` for a proxy, and on a Unix socket.
+    address: Option<IpAddr>,
+    state: Arc<Mutex<State>>,
+}
 
 #[derive(Debug)]
 struct State {
@@ -33,13 +38,18 @@ pub enum Priority {
 #[derive(Debug)]
 pub struct UnderWay(ConnectionState);
 
-impl Default for ConnectionState {
-    fn default() -> Self {
-        Self(Arc::new(Mutex::new(State { user: None, under_way: 0, since: Instant::now() })))
-    }
-}
-
 impl ConnectionState {
+    /// A connection of a client at `address`, if that is known.
+    pub fn new(address: Option<IpAddr>) -> Self {
+        let state = State { user: None, under_way: 0, since: Instant::now() };
+        Self { address, state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// The client's address, or its network in IPv6. `None` for a proxy, and on a Unix socket.
+    pub fn address(&self) -> Option<IpAddr> {
+        self.address
+    }
+
     /// Begins a request, which has no user until its token was verified.
     pub fn begin(&self) -> UnderWay {
         let mut state = self.lock();
@@ -66,7 +76,7 @@ impl ConnectionState {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -84,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_connection_stands_as_its_latest_request() {
-        let connection_state = ConnectionState::default();
+        let connection_state = ConnectionState::new(None);
         assert_eq!(connection_state.priority().0, Priority::Anonymous);
 
         let request = connection_state.begin();

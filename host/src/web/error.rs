@@ -57,6 +57,11 @@ impl WebError {
         Self { status, detail: detail.into(), problems: Vec::new(), challenge: None, retry_after: None }
     }
 
+    /// An error that may not come back in a second.
+    pub(super) fn retryable(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self { retry_after: Some(1), ..Self::new(status, detail) }
+    }
+
     /// 500 of a database that does not answer; the cause is for the log.
     pub(super) fn storage(cause: &dyn std::fmt::Display) -> Self {
         error!(%cause, "storage failed");
@@ -70,9 +75,13 @@ impl WebError {
                 let detail = format!("The body is longer than {limit} bytes.");
                 Self::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
             }
-            Unread::NoRoom => Self::new(
+            Unread::TooManyValues(max) => {
+                let detail = format!("The body has more than {max} JSON values.");
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+            }
+            Unread::NoRoom => Self::retryable(
                 StatusCode::TOO_MANY_REQUESTS,
-                "Too many large requests are arriving. Wait until others have.",
+                "Too many large requests and answers at a time. Wait until others are done.",
             ),
             Unread::BrokeOff => Self::new(StatusCode::BAD_REQUEST, "The request broke off."),
         }
@@ -179,6 +188,13 @@ impl From<ProviderError> for WebError {
         match error {
             ProviderError::NotPending => Self::new(StatusCode::BAD_REQUEST, error.to_string()),
             ProviderError::Refused(reason) => Self::new(StatusCode::FORBIDDEN, reason),
+            ProviderError::TooManyAttempts { seconds } => Self {
+                retry_after: Some(seconds),
+                ..Self::new(
+                    StatusCode::TOO_MANY_REQUESTS,
+                    format!("Too many sign-ins from this address. Sign in again in {seconds} s."),
+                )
+            },
             ProviderError::Unavailable => Self {
                 retry_after: Some(5),
                 ..Self::new(

@@ -1,8 +1,8 @@
 //! `/graphql`: a schema over `access`, as the other routes are.
 //!
-//! A request is bounded before it is executed: the size of its body, the form of its query (`bounds`), the cost of its
-//! fields (`schema`), its time, and how many its user has in progress. A request counts among those once its body has
-//! arrived, so a body that does not arrive blocks nobody.
+//! A request is bounded before it is executed: the size of its body, as sent and as parsed, the form of its query
+//! (`bounds`), the cost of its fields (`schema`), its time, and how many its user has in progress. A request counts among
+//! those from when its body has arrived, so a body that does not arrive blocks nobody, until its answer has been sent.
 //!
 //! Invariant: the schema holds no user. The user is part of each request's [`RequestContext`].
 
@@ -16,8 +16,7 @@ mod schema;
 mod toolkits;
 
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_graphql::{Context, Json, Request, Response as Answer, Variables};
@@ -26,6 +25,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use kitbag_manifest::schema::MAX_VALUES;
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
@@ -33,15 +33,17 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::Shared;
-use super::body::{Bodies, Unread};
+use super::body::Unread;
 use super::error::WebError;
 use super::media_type::require_json;
 use super::pages::NOT_STORED;
+use super::share::RequestShare;
 use crate::access::User;
 use crate::json_object::JsonObject;
 use crate::knowledge::Counts;
-use crate::shares::Shares;
+use crate::shares::{Share, Shares};
 use crate::tasks::off_thread;
+use crate::turns::Turns;
 use schema::KitbagSchema;
 
 /// Bytes of a request: a batch of documents fits.
@@ -50,35 +52,45 @@ const MAX_REQUEST_BYTES: usize = 34 << 20;
 const MAX_QUERY_BYTES: usize = 64 << 10;
 /// Bytes from which a request is large: it takes several times as much memory while it is executed.
 const LARGE_BYTES: usize = 1 << 20;
-/// Large requests that are executed at the same time.
+/// Large requests that are executed at the same time; one of each user.
 const MAX_LARGE_REQUESTS: usize = 2;
-/// Requests of one user that are executed at the same time.
+/// Requests of one user whose answers have not been sent.
 const MAX_REQUESTS_PER_USER: usize = 4;
-/// Of all users.
+/// Requests of all users that are executed at the same time; further ones wait, and users alternate.
 const MAX_REQUESTS: usize = 16;
 /// How long a request may take once it has arrived.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
-/// Bytes of document texts and of schemas after which a request gets no more of them.
+/// Bytes of document texts and of schemas, as JSON, after which a request gets no more of them.
 const MAX_CONTENT_BYTES: usize = 16 << 20;
 
 /// What all requests share.
 pub(super) struct Service {
     schema: KitbagSchema,
-    bodies: Bodies,
-    turns: Shares,
-    large: Semaphore,
+    in_progress: Shares,
+    executing: Turns,
+    large: Turns,
 }
 
 /// Who makes the request, and what it has used so far.
 struct RequestContext {
     user: User,
+    share: RequestShare,
     base_url: Url,
-    /// Bytes of the texts and schemas in the answer so far.
-    content: AtomicUsize,
+    /// Texts and schemas in the answer so far.
+    content: Mutex<Content>,
     /// How many documents the caller has: counted once, however often the request asks.
     counts: OnceCell<Counts>,
     /// Serialises reads of the request: it uses one database connection, and exceeds the bound by one text at most.
     reading: Semaphore,
+}
+
+/// Texts and schemas in an answer.
+#[derive(Default)]
+struct Content {
+    /// Their size as JSON.
+    bytes: usize,
+    /// Of the user's share, until the answer is written.
+    _held: Vec<Share>,
 }
 
 /// What a client sends (GraphQL over HTTP, section 5.4).
@@ -91,12 +103,12 @@ struct GraphqlRequest {
 }
 
 impl Service {
-    pub(super) fn new(bodies: Bodies) -> Self {
+    pub(super) fn new() -> Self {
         Self {
             schema: schema::build(),
-            bodies,
-            turns: Shares::new(MAX_REQUESTS, MAX_REQUESTS_PER_USER),
-            large: Semaphore::new(MAX_LARGE_REQUESTS),
+            in_progress: Shares::per_holder(MAX_REQUESTS_PER_USER),
+            executing: Turns::new(MAX_REQUESTS, MAX_REQUESTS_PER_USER),
+            large: Turns::new(MAX_LARGE_REQUESTS, 1),
         }
     }
 }
@@ -105,14 +117,14 @@ impl Service {
 pub(super) async fn answer(
     State(shared): State<Shared>,
     user: User,
+    share: RequestShare,
     Extension(service): Extension<Arc<Service>>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, WebError> {
     // A form of a foreign page cannot send this type without being asked for permission first.
     require_json(&headers)?;
-    let too_many = |detail| WebError::new(StatusCode::TOO_MANY_REQUESTS, detail);
-    let held = service.bodies.read(user.id(), body, MAX_REQUEST_BYTES).await.map_err(|why| match why {
+    let unread = |why| match why {
         Unread::TooLarge => {
             let detail = format!(
                 "The request is longer than {MAX_REQUEST_BYTES} bytes. Send fewer documents at a time."
@@ -120,20 +132,24 @@ pub(super) async fn answer(
             WebError::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
         }
         other => WebError::unread(other, MAX_REQUEST_BYTES),
+    };
+    let body = share.read(body, MAX_REQUEST_BYTES).await.map_err(unread)?;
+    let place = service.in_progress.take(user.id(), 1).ok_or_else(|| {
+        let detail = "Too many requests at a time. Wait for the answers of those in progress, and read them.";
+        WebError::retryable(StatusCode::TOO_MANY_REQUESTS, detail)
     })?;
-    let _turn = service
-        .turns
-        .take(user.id(), 1)
-        .ok_or_else(|| too_many("Too many requests at a time. Wait for the answers of those under way."))?;
+    share.hold(place);
+    let _parsed = share.parsing(&body.bytes, MAX_VALUES).map_err(unread)?;
 
     let answered = timeout(REQUEST_TIMEOUT, async {
-        let _large = match held.bytes.len() {
-            LARGE_BYTES.. => Some(service.large.acquire().await.expect("the semaphore is never closed")),
+        let _large = match body.bytes.len() {
+            LARGE_BYTES.. => Some(service.large.take(user.id()).await),
             _ => None,
         };
-        let bytes = held.bytes.clone();
-        let request = off_thread(move || GraphqlRequest::read(&bytes)).await?;
-        Ok::<_, WebError>(ask(&service.schema, request, RequestContext::new(user, shared.base_url)).await)
+        let _turn = service.executing.take(user.id()).await;
+        let request = off_thread(move || GraphqlRequest::read(&body.bytes)).await?;
+        let context = RequestContext::new(user, share, shared.base_url);
+        Ok::<_, WebError>(ask(&service.schema, request, context).await)
     });
     let answer = answered.await.unwrap_or_else(|_| Ok(error::took_too_long(REQUEST_TIMEOUT)))?;
     Ok((NOT_STORED, axum::Json(answer)).into_response())
@@ -182,11 +198,12 @@ impl GraphqlRequest {
 }
 
 impl RequestContext {
-    fn new(user: User, base_url: Url) -> Self {
+    fn new(user: User, share: RequestShare, base_url: Url) -> Self {
         Self {
             user,
+            share,
             base_url,
-            content: AtomicUsize::new(0),
+            content: Mutex::default(),
             counts: OnceCell::new(),
             reading: Semaphore::new(1),
         }
@@ -210,30 +227,55 @@ impl RequestContext {
     /// Reads the text of one of the user's documents, unless the request has had its share.
     async fn text(&self, id: &str) -> Result<String, WebError> {
         let _turn = self.turn().await;
-        self.check_content()?;
+        self.check_content(0)?;
         let document = self.user.documents().document(id).await?;
-        self.content.fetch_add(document.text.len(), Ordering::Relaxed);
+        self.add_content(bytes_as_json(&document.text), document.text.len())?;
         Ok(document.text)
     }
 
     /// The schema of a tool, unless the request has had its share.
     async fn schema(&self, schema: &Value) -> Result<Json<Value>, WebError> {
         let _turn = self.turn().await;
-        self.check_content()?;
-        self.content.fetch_add(memory(schema), Ordering::Relaxed);
+        let bytes = memory(schema);
+        self.add_content(bytes, bytes)?;
         Ok(Json(schema.clone()))
     }
 
-    fn check_content(&self) -> Result<(), WebError> {
-        if self.content.load(Ordering::Relaxed) < MAX_CONTENT_BYTES {
+    /// Adds content to the answer, if it has room for it; the first is always added.
+    fn add_content(&self, bytes_as_json: usize, bytes_in_memory: usize) -> Result<(), WebError> {
+        self.check_content(bytes_as_json)?;
+        let held = self.share.bytes(bytes_in_memory).ok_or_else(|| WebError::unread(Unread::NoRoom, 0))?;
+        let mut content = self.content();
+        content.bytes += bytes_as_json;
+        content._held.push(held);
+        Ok(())
+    }
+
+    fn check_content(&self, more: usize) -> Result<(), WebError> {
+        let bytes = self.content().bytes;
+        if bytes == 0 || bytes.saturating_add(more) <= MAX_CONTENT_BYTES {
             return Ok(());
         }
         let detail = format!(
-            "The texts and schemas of one request may have about {MAX_CONTENT_BYTES} bytes together. Ask for fewer \
+            "The texts and schemas of one request may have {MAX_CONTENT_BYTES} bytes together, as JSON. Ask for fewer \
              documents or tools."
         );
         Err(WebError::new(StatusCode::PAYLOAD_TOO_LARGE, detail))
     }
+
+    fn content(&self) -> MutexGuard<'_, Content> {
+        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Bytes of a text as JSON, without its quotes.
+fn bytes_as_json(text: &str) -> usize {
+    let of_byte = |byte: u8| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
+        ..=0x1f => 6,
+        _ => 1,
+    };
+    text.bytes().map(of_byte).sum()
 }
 
 /// About how many bytes a JSON value takes in memory: much more than as text where it has many small parts.

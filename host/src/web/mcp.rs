@@ -23,6 +23,7 @@ use axum::body::Body;
 use axum::extract::{FromRef, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use kitbag_manifest::schema::MAX_VALUES;
 use rmcp::model::{ProtocolVersion, RequestId};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -31,9 +32,10 @@ use tower::ServiceExt;
 use tower_http::cors::{AllowHeaders, CorsLayer};
 
 use super::Shared;
-use super::body::Bodies;
+use super::body::Unread;
 use super::media_type;
 use super::rate::RateLimit;
+use super::share::RequestShare;
 use crate::access::{Access, User};
 use crate::shares::Shares;
 use answer::TransportError;
@@ -57,7 +59,6 @@ pub(super) struct Endpoint {
     elicitation: Elicitation,
     streams: Shares,
     rate: Arc<RateLimit>,
-    bodies: Bodies,
     /// Largest request, in bytes.
     request_size: usize,
     /// Ends the streams that wait for changes once the server stops.
@@ -73,7 +74,7 @@ impl FromRef<Arc<Endpoint>> for Access {
 }
 
 /// The endpoint of a server.
-pub(super) fn endpoint(shared: &Shared, bodies: Bodies, rate: Arc<RateLimit>) -> Arc<Endpoint> {
+pub(super) fn endpoint(shared: &Shared, rate: Arc<RateLimit>) -> Arc<Endpoint> {
     Arc::new(Endpoint {
         access: shared.access.clone(),
         catalogue: Arc::new(Catalogue::new(shared.access.clone())),
@@ -81,7 +82,6 @@ pub(super) fn endpoint(shared: &Shared, bodies: Bodies, rate: Arc<RateLimit>) ->
         elicitation: Elicitation::new(shared.base_url.clone()),
         streams: changes::streams(),
         rate,
-        bodies,
         request_size: shared.mcp_request_size,
         stopping: shared.stopping.clone(),
         transport: StreamableHttpServerConfig::default()
@@ -109,9 +109,10 @@ pub(super) fn open_to_allowed_pages(shared: &Shared) -> CorsLayer {
 pub(super) async fn receive(
     State(endpoint): State<Arc<Endpoint>>,
     user: User,
+    share: RequestShare,
     request: Request,
 ) -> Result<Response, TransportError> {
-    endpoint.receive(user, request).await
+    endpoint.receive(user, share, request).await
 }
 
 /// `GET /mcp`: clients of the older revisions wait here for changes of what they see.
@@ -128,14 +129,25 @@ pub(super) async fn no_such_method() -> TransportError {
 }
 
 impl Endpoint {
-    async fn receive(self: &Arc<Self>, user: User, request: Request) -> Result<Response, TransportError> {
+    async fn receive(
+        self: &Arc<Self>,
+        user: User,
+        share: RequestShare,
+        request: Request,
+    ) -> Result<Response, TransportError> {
         self.rate.admit(user.id())?;
         let accepts = Accepts::of(request.headers());
         accepts.check()?;
         media::check_content_type(request.headers())?;
         let (mut parts, body) = request.into_parts();
-        let held = self.bodies.read(user.id(), body, self.request_size).await;
+        let held = share.read(body, self.request_size).await;
         let held = held.map_err(|why| answer::unread(why, self.request_size))?;
+        let _parsed = match share.parsing(&held.bytes, MAX_VALUES) {
+            Ok(parsed) => parsed,
+            // The message is refused below, with its id.
+            Err(Unread::TooManyValues(_)) => None,
+            Err(why) => return Err(answer::unread(why, self.request_size)),
+        };
         let client = ClientLabel::of(&parts.headers);
         let context = ClientContext { user, client, takes_stream: accepts.stream, changes: None };
         let mut handler = Handler::new(self.clone(), context);

@@ -30,6 +30,7 @@ use url::Url;
 
 use super::body::read_small;
 use super::pages::origin::{self, OwnOrigin, Sender};
+use super::share::{Purpose, RequestShare, RequestShares};
 use super::ui::{Sessions, SignInMode};
 use super::{Shared, below};
 use crate::access::{Access, AccessError, LinkedSecret, OwnSecret, StoredSecret};
@@ -46,6 +47,7 @@ const MAX_FORM_BYTES: usize = 3 * MAX_VALUE_BYTES + 1024;
 pub(super) struct SecretPage {
     access: Access,
     sessions: Sessions,
+    shares: RequestShares,
 }
 
 /// The page that a link leads to.
@@ -67,6 +69,8 @@ type LinkQuery = Result<Query<Parameters>, QueryRejection>;
 struct Question {
     linked: LinkedSecret,
     toolkit: Arc<Live>,
+    /// The share of the link's user.
+    share: RequestShare,
 }
 
 /// Where the person behind a client sets a secret. It names no user, and an id that says nothing.
@@ -87,10 +91,10 @@ pub(super) async fn show(
     headers: HeaderMap,
 ) -> Result<Response, PageError> {
     let link = link_of(query);
-    let Question { linked, toolkit } = page.question(&path, &link).await?;
+    let Question { linked, toolkit, share } = page.question(&path, &link).await?;
     let secret = linked.secret();
     page.require_user(secret, &link, &Method::GET, &headers).await?;
-    Ok(view::form(secret, &toolkit, &link, None))
+    Ok(share.answer(view::form(secret, &toolkit, &link, None)))
 }
 
 /// `POST /toolkits/{id}/secrets/{name}/page?link=…`
@@ -102,10 +106,10 @@ pub(super) async fn set(
     body: Body,
 ) -> Result<Response, PageError> {
     let link = link_of(query);
-    let Question { linked, toolkit } = page.question(&path, &link).await?;
+    let Question { linked, toolkit, share } = page.question(&path, &link).await?;
     let secret = linked.secret();
     page.require_user(secret, &link, &Method::POST, &headers).await?;
-    let again = |why: &str| Ok(view::form(secret, &toolkit, &link, Some(why)));
+    let again = |why: &str| Ok(share.clone().answer(view::form(secret, &toolkit, &link, Some(why))));
     // Nobody's form is waited for but that of the link's user.
     let value = match read_small(body, MAX_FORM_BYTES).await.map(|body| value(&body)) {
         Ok(Ok(value)) => value,
@@ -114,7 +118,7 @@ pub(super) async fn set(
     };
     // Of two forms with the same link, one sets the secret.
     match page.access.set_linked_secret(&linked, &value).await {
-        Ok(StoredSecret { redacted, .. }) => Ok(view::done(secret, redacted)),
+        Ok(StoredSecret { redacted, .. }) => Ok(share.clone().answer(view::done(secret, redacted))),
         Err(AccessError::Secrets(VaultError::Refused(why))) => {
             again(&format!("The value was refused: {why}."))
         }
@@ -133,19 +137,25 @@ fn failed(cause: &AccessError) -> PageError {
 
 impl SecretPage {
     pub(super) fn new(shared: &Shared) -> Self {
-        Self { access: shared.access.clone(), sessions: Sessions::of(shared) }
+        Self {
+            access: shared.access.clone(),
+            sessions: Sessions::of(shared),
+            shares: shared.request_shares.clone(),
+        }
     }
 
     /// Finds what a link is for, if it leads to this page and the toolkit is as it was.
     async fn question(&self, path: &PagePath, link: &str) -> Result<Question, PageError> {
         let linked = self.access.linked_secret(link, &path.id, &path.name).ok_or(PageError::NoLink)?;
         let secret = linked.secret();
+        let share = self.shares.begin(Purpose::Page, &secret.slot().user);
+        let share = share.map_err(|_refusal| PageError::TooManyRequests)?;
         self.access.catch_up(&secret.slot().user).await.map_err(|NoAnswer| PageError::NoAnswer)?;
         let toolkit = self.access.toolkit_of(secret).ok_or(PageError::NoLink)?;
         if self.access.is_spent(&linked).await.map_err(|cause| failed(&cause))? {
             return Err(PageError::NoLink);
         }
-        Ok(Question { linked, toolkit })
+        Ok(Question { linked, toolkit, share })
     }
 
     /// Refuses everybody but the user whose call it was, where an external provider signs people in.

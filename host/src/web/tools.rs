@@ -14,12 +14,12 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::Shared;
-use super::body::Bodies;
 use super::error::WebError;
 use super::mcp::content;
 use super::media_type::require_json;
 use super::pages::NOT_STORED;
 use super::rate::RateLimit;
+use super::share::RequestShare;
 use crate::access::User;
 use crate::dispatch::{Failure, Reply, Success};
 use crate::toolkits::listed_name;
@@ -27,7 +27,6 @@ use crate::toolkits::listed_name;
 /// What a user's calls may take.
 pub(super) struct CallLimits {
     pub(super) rate: Arc<RateLimit>,
-    bodies: Bodies,
     /// Largest body, in bytes.
     body_size: usize,
 }
@@ -50,9 +49,9 @@ enum Answer {
 }
 
 impl CallLimits {
-    /// The limits of `shared`; `bodies` and `rate` are those of MCP.
-    pub(super) fn new(shared: &Shared, bodies: Bodies, rate: Arc<RateLimit>) -> Self {
-        Self { rate, bodies, body_size: shared.mcp_request_size }
+    /// The limits of `shared`; `rate` is that of MCP.
+    pub(super) fn new(shared: &Shared, rate: Arc<RateLimit>) -> Self {
+        Self { rate, body_size: shared.mcp_request_size }
     }
 }
 
@@ -61,6 +60,7 @@ impl CallLimits {
 /// connection ends the call.
 pub(super) async fn call(
     user: User,
+    share: RequestShare,
     Extension(limits): Extension<Arc<CallLimits>>,
     Path((id, tool)): Path<(String, String)>,
     headers: HeaderMap,
@@ -70,9 +70,12 @@ pub(super) async fn call(
     user.toolkit(&id)?.tool(&tool)?;
     // A form of a foreign page cannot send this type without being asked for permission first.
     require_json(&headers)?;
-    let held = limits.bodies.read(user.id(), body, limits.body_size).await;
-    let held = held.map_err(|why| WebError::unread(why, limits.body_size))?;
-    let arguments = arguments(&held.bytes)?;
+    let unread = |why| WebError::unread(why, limits.body_size);
+    let body = share.read(body, limits.body_size).await.map_err(unread)?;
+    // Held during the call, as its arguments are.
+    let _parsed = share.parsing(&body.bytes, MAX_VALUES).map_err(unread)?;
+    let arguments = arguments(&body.bytes)?;
+    drop(body);
     let reply = Box::pin(user.call(&listed_name(&id, &tool), arguments, None)).await?;
     Ok((NOT_STORED, Json(Answer::from(reply))).into_response())
 }

@@ -24,6 +24,13 @@ impl Process {
         fs::read(format!("/proc/{}/{file}", self.0)).unwrap_or_default()
     }
 
+    /// The most memory that it has had, in MiB.
+    pub(crate) fn peak_mib(self) -> u64 {
+        let status = String::from_utf8(self.read("status")).expect("text");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("it runs");
+        line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") / 1024
+    }
+
     /// The targets of its open file descriptors.
     pub(crate) fn open_files(self) -> Vec<String> {
         let entries = fs::read_dir(format!("/proc/{}/fd", self.0)).into_iter().flatten().flatten();

@@ -140,7 +140,12 @@ impl ServerProcess {
 
     /// The operator, with a token from `kitbag token`.
     pub(crate) async fn as_operator(&self) -> User {
-        let mut command = kitbag(["token", "--data"]);
+        self.as_user("local").await
+    }
+
+    /// A user, with a token from `kitbag token`.
+    pub(crate) async fn as_user(&self, name: &str) -> User {
+        let mut command = kitbag(["token", "--user", name, "--data"]);
         command.arg(&self.data);
         let token = run(command).await.succeeded();
         User::new(Http::new(self.base_url.clone()), token.trim())

@@ -53,6 +53,29 @@ impl Raw {
         rest(&mut self.0).await
     }
 
+    /// Reads a little of the response: its head, if that is short.
+    pub(crate) async fn head(&mut self) -> String {
+        const LENGTH: usize = 512;
+
+        let mut said = vec![0; LENGTH];
+        let length = within("the response", self.0.read(&mut said)).await.unwrap_or_default();
+        String::from_utf8_lossy(&said[..length]).into_owned()
+    }
+
+    /// Reads the rest of a response whose body has at least `length` more bytes, until nothing comes for a moment.
+    pub(crate) async fn body(&mut self, length: usize) -> Vec<u8> {
+        const MOMENT: Duration = Duration::from_millis(500);
+
+        let mut body = Vec::with_capacity(length);
+        loop {
+            let wait = if body.len() < length { Duration::from_mins(1) } else { MOMENT };
+            match timeout(wait, self.0.read_buf(&mut body)).await {
+                Ok(Ok(1..)) => {}
+                _ => return body,
+            }
+        }
+    }
+
     /// Whether the server has closed the connection, or does so within 1 ms.
     pub(crate) async fn is_closed(&mut self) -> bool {
         let reading = self.0.read_u8();

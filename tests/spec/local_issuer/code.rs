@@ -4,7 +4,7 @@ use serde_json::json;
 use url::Url;
 
 use super::client::{CALLBACK, VERIFIER, parameter, post, register, request, request_id};
-use crate::harness::{Browser, Kitbag, ServerProcess, Terminal, User, kitbag, run, sign_in_code};
+use crate::harness::{Browser, Kitbag, ServerProcess, Terminal, User, Visitor, kitbag, run, sign_in_code};
 
 #[tokio::test]
 async fn a_stranger_gets_no_code_whatever_client_they_come_with() {
@@ -143,6 +143,25 @@ async fn the_page_of_a_login_is_of_no_use_to_whoever_sees_its_url() {
     let request_id = request_id_at(&kitbag, &page).await;
     let form = [("request_id", &*request_id), ("decision", "allow"), ("user", "local")];
     post(&http, "/oauth/authorize", &form).await.assert_status(422);
+}
+
+#[tokio::test]
+async fn a_code_that_is_deleted_leaves_nothing_to_whoever_knew_it() {
+    let kitbag = Kitbag::start().await;
+    let thief = Visitor::sign_in(&kitbag, "ana").await;
+    let token = kitbag.as_user("ana").token().to_owned();
+    thief.get("/ui/").await.assert_status(200);
+    let cookie = thief.cookie().expect("a session").split_once('=').expect("a pair").1.to_owned();
+
+    let stopped = kitbag.stop().await;
+    std::fs::remove_file(stopped.data().join("sign-in-code")).expect("there is a code");
+    let kitbag = stopped.start().await;
+
+    let port = kitbag.base_url().port().expect("a port");
+    let thief = Visitor::with_cookies(&kitbag, &format!("kitbag-{port}={cookie}"));
+    thief.get("/ui/").await.assert_status(303);
+    kitbag.with_token(&token).get("/toolkits").await.assert_status(401);
+    Visitor::sign_in(&kitbag, "ana").await.get("/ui/").await.assert_status(200);
 }
 
 #[tokio::test]

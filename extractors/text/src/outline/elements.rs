@@ -1,5 +1,9 @@
 //! What elements do to the text around them. Every element that is not named here is inline, as in browsers.
 
+/// Elements that a parser opens again in each block until they are closed (HTML Standard, section 13.2.4.3).
+pub(super) const FORMATTING: [&str; 14] =
+    ["a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"];
+
 /// Returns whether an element is a block: its text stands on lines of its own.
 pub(super) fn is_block(name: &str) -> bool {
     const BLOCKS: [&str; 74] = [

@@ -3,7 +3,7 @@
 use html5ever::tokenizer::states::RawKind::{Rawtext, Rcdata, ScriptData};
 use html5ever::tokenizer::{Tag, TagKind, TokenSinkResult};
 
-use super::elements::{is_around_text, is_block, is_cell, is_closed_by_its_sibling};
+use super::elements::{FORMATTING, is_around_text, is_block, is_cell, is_closed_by_its_sibling};
 use super::{BREAK, Outline, Syntax};
 use crate::MAX_TEXT_BYTES;
 
@@ -14,6 +14,8 @@ const MAX_LINKED_PERCENT: usize = 50;
 pub(super) struct Reading {
     outline: Outline,
     open: usize,
+    /// Open formatting elements, in the order of [`FORMATTING`].
+    open_formatting: [usize; FORMATTING.len()],
     place: Place,
     /// Open elements around the text of the page: menus, forms.
     around: usize,
@@ -54,6 +56,7 @@ impl Reading {
         } else if is_block(name) {
             self.end_line();
         }
+        self.format(name, is_end);
         self.annotate(name, is_end);
         self.surround(name, is_end);
         if is_end {
@@ -173,6 +176,13 @@ impl Reading {
             }
         }
         (self.line, self.linked, self.written) = (text.len(), 0, 0);
+    }
+
+    fn format(&mut self, name: &str, is_end: bool) {
+        let Some(element) = FORMATTING.iter().position(|it| *it == name) else { return };
+        let open = &mut self.open_formatting[element];
+        *open = if is_end { open.saturating_sub(1) } else { *open + 1 };
+        self.outline.formatting = self.outline.formatting.max(self.open_formatting.iter().sum());
     }
 
     /// Begins and ends ruby annotations.

@@ -94,7 +94,7 @@ impl ConnectionSlots {
         let slot = ConnectionSlot {
             slots: self.clone(),
             id: state.next,
-            state: ConnectionState::default(),
+            state: ConnectionState::new(address),
             evicted: CancellationToken::new(),
         };
         let evicted = slot.evicted.clone();

@@ -14,9 +14,11 @@ use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 use tracing::debug;
 
-use super::{Plain, WRITE_TIMEOUT, with_write_timeout};
+use super::Plain;
+use super::paced::Paced;
 use crate::certificate::LiveCertificate;
 use crate::metrics::Metrics;
+use crate::web::Pace;
 
 /// How long a handshake may take in total, from the connection on; less if the head of a request may take less.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -68,9 +70,9 @@ impl Tls {
     }
 
     /// Sets up TLS; `None` if the peer does not do its part in time. A request in plain HTTP is answered.
-    pub(super) async fn secure(&self, stream: TcpStream) -> Option<Secured> {
+    pub(super) async fn secure(&self, stream: TcpStream, pace: Pace) -> Option<Secured> {
         let mut counting = Counting { metrics: &self.metrics, result: "cancelled" };
-        let (secured, result) = match timeout(self.timeout, self.shake_hands(stream)).await {
+        let (secured, result) = match timeout(self.timeout, self.shake_hands(stream, pace)).await {
             Ok(Ok(Some(secured))) => (Some(secured), "completed"),
             Ok(Ok(None)) => (None, "plain-http"),
             Ok(Err(error)) => {
@@ -84,7 +86,7 @@ impl Tls {
     }
 
     /// Returns nothing if the peer speaks plain HTTP.
-    async fn shake_hands(&self, stream: TcpStream) -> io::Result<Option<Secured>> {
+    async fn shake_hands(&self, stream: TcpStream, pace: Pace) -> io::Result<Option<Secured>> {
         let mut first = [0];
         stream.peek(&mut first).await?;
         // All methods of HTTP begin with a letter.
@@ -92,7 +94,7 @@ impl Tls {
             refuse_plain_http(stream).await?;
             return Ok(None);
         }
-        let stream = with_write_timeout(Either::Left(stream), WRITE_TIMEOUT);
+        let stream = Paced::new(Either::Left(stream), pace);
         self.acceptor.accept(stream).await.map(Some)
     }
 }

@@ -9,7 +9,7 @@ use wasmtime_wasi_http::p2::types::HostOutgoingRequest;
 use crate::contract::WASI_HTTP_TYPES;
 
 /// Longest method or scheme.
-const MAX_TOKEN_BYTES: usize = 64;
+pub(super) const MAX_TOKEN_BYTES: usize = 64;
 /// Longest host with its port: names have at most 253 bytes (RFC 1035, section 2.3.4).
 const MAX_AUTHORITY_BYTES: usize = 300;
 /// Longest path with its query.

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -14,8 +15,11 @@ use crate::observations::{Log, Source};
 
 /// Standard output or standard error of a guest: each of its lines becomes an entry of the log.
 pub(crate) struct Output {
-    pub(crate) log: Log,
-    pub(crate) source: Source,
+    log: Log,
+    source: Source,
+    /// The incomplete line, as long as a stream is open. All streams share it: each with its own would take 64 KiB of
+    /// the host, and a guest may open thousands.
+    lines: Mutex<Weak<Mutex<Lines>>>,
 }
 
 impl IsTerminal for Output {
@@ -26,24 +30,44 @@ impl IsTerminal for Output {
 
 impl StdoutStream for Output {
     fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
-        Box::new(self.lines())
+        Box::new(self.stream())
     }
 
     /// Writes synchronously: no output is lost with a task when the instance ends, and lines and the
     /// entries of `ctx.log` keep their order.
     fn p2_stream(&self) -> Box<dyn OutputStream> {
-        Box::new(self.lines())
+        Box::new(self.stream())
     }
 }
 
 impl Output {
-    fn lines(&self) -> Lines {
-        Lines::new(self.log.clone(), self.source)
+    pub(crate) fn new(log: Log, source: Source) -> Self {
+        Self { log, source, lines: Mutex::default() }
+    }
+
+    fn stream(&self) -> Stream {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = lines.upgrade().unwrap_or_else(|| {
+            let new = Arc::new(Mutex::new(Lines::new(self.log.clone(), self.source)));
+            *lines = Arc::downgrade(&new);
+            new
+        });
+        Stream(open)
     }
 }
 
-/// Splits output into lines. An incomplete line is kept until its line end, or until the stream is
+/// An open stream of the output.
+struct Stream(Arc<Mutex<Lines>>);
+
+impl Stream {
+    fn lines(&self) -> MutexGuard<'_, Lines> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Splits output into lines. An incomplete line is kept until its line end, or until the last stream is
 /// dropped with the instance.
+#[derive(Debug)]
 struct Lines {
     log: Log,
     source: Source,
@@ -75,6 +99,11 @@ impl Lines {
         if self.is_too_long {
             self.unfinished.clear();
         } else {
+            let needed = self.unfinished.len() + piece.len();
+            if needed > self.unfinished.capacity() {
+                let capacity = needed.max(2 * self.unfinished.capacity()).min(Self::MAX_LINE_BYTES);
+                self.unfinished.reserve_exact(capacity - self.unfinished.len());
+            }
             self.unfinished.extend_from_slice(piece);
         }
     }
@@ -97,9 +126,9 @@ impl Drop for Lines {
     }
 }
 
-impl OutputStream for Lines {
+impl OutputStream for Stream {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        self.accept(&bytes);
+        self.lines().accept(&bytes);
         Ok(())
     }
 
@@ -113,13 +142,13 @@ impl OutputStream for Lines {
 }
 
 #[async_trait]
-impl Pollable for Lines {
+impl Pollable for Stream {
     async fn ready(&mut self) {}
 }
 
-impl AsyncWrite for Lines {
-    fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.accept(bytes);
+impl AsyncWrite for Stream {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.lines().accept(bytes);
         Poll::Ready(Ok(bytes.len()))
     }
 
@@ -154,6 +183,23 @@ mod tests {
         assert_eq!(entries.len(), 3);
         assert_eq!(texts(&entries[1]), ["\"two\""]);
         assert!(entries.iter().all(|entry| entry.source == Source::Stderr));
+    }
+
+    #[test]
+    fn streams_share_their_incomplete_line_and_the_last_one_ends_it() {
+        let log = Log::new(100_000);
+        let output = Output::new(log.clone(), Source::Stdout);
+        let streams: Vec<_> = (0..1000).map(|_| output.stream()).collect();
+
+        for stream in &streams {
+            stream.lines().accept(b"x");
+        }
+        drop(streams);
+        output.stream().lines().accept(b"y");
+
+        let entries = log.take().entries;
+        let lengths: Vec<_> = entries.iter().map(|entry| texts(entry)[0].len()).collect();
+        assert_eq!(lengths, [1000 + 2, 1 + 2]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ mod grants;
 
 pub(super) use self::grants::GrantRow;
 
-use crate::database::{self, Database, FromRow, Scope, sql};
+use crate::database::{self, Database, FromRow, Scope, Transaction, sql};
 
 /// Sessions of one user.
 pub(super) const MAX_SESSIONS_OF_USER: i64 = 20;
@@ -30,6 +30,12 @@ pub(super) struct SessionRow {
 pub(super) struct Ends {
     pub(super) created: i64,
     pub(super) used: i64,
+}
+
+/// Ends the sessions of all users.
+pub(in crate::identity) async fn end_all_sessions(transaction: &mut Transaction) -> database::Result<()> {
+    sql("DELETE FROM browser_sessions").execute(transaction).await?;
+    Ok(())
 }
 
 impl Store {

@@ -5,7 +5,6 @@
 //! that are being asked for, and codes, live for minutes and in memory.
 
 use std::fmt;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -16,7 +15,7 @@ use super::short_lived::ShortLived;
 use super::sign_in_code::SignInCode;
 use super::store::Store;
 use super::token::Code;
-use super::{ErrorCode, LocalIssuer, LocalIssuerError, OAuthError};
+use super::{ErrorCode, LocalIssuer, OAuthError};
 use crate::database::{self, Database};
 
 /// Registers clients, asks people, and issues tokens.
@@ -65,33 +64,17 @@ pub(super) struct Client {
 }
 
 impl AuthorizationServer {
-    /// A server that issues tokens of `issuer`, with its clients and grants in `database` and its sign-in
-    /// code in `data_directory`.
-    ///
-    /// Where there is no code, one is made, and all grants end: they were given to whoever asked, or by
-    /// whoever knew a code that was deleted since.
-    pub async fn open(
-        issuer: Arc<LocalIssuer>,
-        data_directory: &Path,
-        database: Database,
-        lifetimes: Lifetimes,
-    ) -> Result<Self, LocalIssuerError> {
+    /// A server that issues tokens of `issuer` to whoever knows `code`, with its clients and grants in `database`.
+    pub fn new(issuer: Arc<LocalIssuer>, code: SignInCode, database: Database, lifetimes: Lifetimes) -> Self {
         let store = Store::new(database);
-        let code = if let Some(code) = SignInCode::read(data_directory)? {
-            code
-        } else {
-            // In this order: a crash in between does it again.
-            store.revoke_all().await.map_err(|error| LocalIssuerError::Storage(Arc::new(error)))?;
-            SignInCode::create(data_directory)?
-        };
-        Ok(Self {
+        Self {
             issuer,
             store,
             lifetimes,
             pending: Mutex::new(ShortLived::new(lifetimes.consent)),
             code_check: Mutex::new(CodeCheck::new(code)),
             codes: tokio::sync::Mutex::new(ShortLived::new(lifetimes.code)),
-        })
+        }
     }
 
     /// The issuer of the tokens.

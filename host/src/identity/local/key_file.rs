@@ -33,6 +33,15 @@ pub(super) fn load_or_create(path: &Path) -> Result<Vec<u8>, LocalIssuerError> {
     Ok(bytes)
 }
 
+/// Removes the key, if there is one: no token that it has signed is good any more.
+pub(super) fn remove(data_directory: &Path) -> Result<(), LocalIssuerError> {
+    let path = data_directory.join(NAME);
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file_error(&path, error)),
+        _ => Ok(()),
+    }
+}
+
 fn create(path: &Path) -> io::Result<()> {
     let key = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new())
         .map_err(|_| io::Error::other("no random numbers"))?;

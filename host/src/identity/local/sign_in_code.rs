@@ -106,6 +106,11 @@ impl SignInCode {
         hmac::verify(&self.key(), signed(request, expires).as_bytes(), &tag).is_ok() && is_in_time
     }
 
+    /// SHA-256 of the code, in hexadecimal digits.
+    pub(super) fn digest(&self) -> String {
+        hex::encode(Sha256::digest(self.0.expose_secret()))
+    }
+
     /// Whether this is the code; takes as long for every text of a length.
     pub(super) fn is(&self, typed: &str) -> bool {
         verify_slices_are_equal(&Sha256::digest(typed), &Sha256::digest(self.0.expose_secret())).is_ok()

@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::database::{self, Database, FromRow, Scope, Transaction, sql};
+use crate::identity::browser_sessions::end_all_sessions;
 use crate::sha256::Digest;
 
 /// The tables of the local issuer.
@@ -143,10 +144,11 @@ impl Store {
         transaction.commit().await
     }
 
-    /// Ends every grant.
+    /// Ends every grant of a client and every session of a browser.
     pub(super) async fn revoke_all(&self) -> database::Result<()> {
         let mut transaction = self.0.begin(Scope::Sessions).await?;
         sql("DELETE FROM oauth_grants").execute(&mut transaction).await?;
+        end_all_sessions(&mut transaction).await?;
         transaction.commit().await
     }
 

@@ -130,9 +130,10 @@ impl Fixture {
 }
 
 async fn open(data: &TempDir, lifetimes: Lifetimes) -> AuthorizationServer {
-    let issuer = LocalIssuer::open(data.path(), BASE_URL).unwrap();
     let database = Database::open(data.path()).await.unwrap();
-    AuthorizationServer::open(Arc::new(issuer), data.path(), database, lifetimes).await.unwrap()
+    let code = SignInCode::open(data.path(), &database).await.unwrap();
+    let issuer = LocalIssuer::open(data.path(), BASE_URL).unwrap();
+    AuthorizationServer::new(Arc::new(issuer), code, database, lifetimes)
 }
 
 /// The query of a good authorization request with some parameters changed.

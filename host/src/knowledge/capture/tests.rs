@@ -2,6 +2,9 @@
 
 mod hostile;
 
+use std::future::pending;
+
+use futures::future::join_all;
 use futures::{FutureExt, StreamExt, stream};
 use http::{Response, StatusCode};
 use http_body_util::Full;
@@ -35,8 +38,13 @@ impl Bench {
         // Says what it was given: the real ones are tested in the sandbox.
         let extract: Extract = Arc::new(|kind, bytes| {
             let text = format!("{kind:?}: {}", String::from_utf8_lossy(&bytes));
-            async move { Ok(Extracted { title: Some(" A\ntitle ".to_owned()), text, truncated: false }) }
-                .boxed()
+            async move {
+                if text.contains("endless") {
+                    pending::<()>().await;
+                }
+                Ok(Extracted { title: Some(" A\ntitle ".to_owned()), text, truncated: false })
+            }
+            .boxed()
         });
         let database = Database::of_test(data.path()).await;
         let artifacts = Objects::of_test(data.path(), &database).await.artifacts();
@@ -75,6 +83,7 @@ async fn server() -> TestServer {
     TestServer::start(|request| match request.uri.path() {
         "/notes.md" => with_type("application/octet-stream", b"# Notes\n\nSome *words*."),
         "/latin" => with_type("text/plain", b"caf\xe9 cr\xe8me"),
+        "/endless" => with_type("text/html", b"<!doctype html>endless"),
         "/page" => with_type("application/pdf", b"<!doctype html><p>A page"),
         "/doc" => with_type("text/plain", b"%PDF-1.7\n%\xE2\xE3\xCF\xD3\n"),
         "/sound" => with_type("text/plain", b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0"),
@@ -246,4 +255,33 @@ async fn what_a_crash_left_half_arrived_is_gone_after_the_next_start() {
 
     assert!(reopened.await.is_ok());
     assert_eq!(bench.arriving(), 0);
+}
+
+#[tokio::test]
+async fn files_of_one_user_that_take_long_leave_a_place_to_others() {
+    let (server, bench) = (server().await, Bench::new().await);
+    let job = |user: &str, path| CaptureJob {
+        user: user.into(),
+        file_url: Some(format!("{}{path}", server.origin())),
+        ..CaptureJob::default()
+    };
+    let endless = [(); 5].map(|()| job("mallory", "/endless"));
+    let of_mallory = join_all(endless.iter().map(|job| bench.capture.capture(job)));
+    let of_ana = async {
+        while server.requests().len() < 5 {
+            tokio::task::yield_now().await;
+        }
+        // Now they are being read, or wait for it.
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        bench.capture.capture(&job("ana", "/page")).await
+    };
+
+    let captured = tokio::select! {
+        biased;
+        _ = of_mallory => unreachable!("these files take for ever"),
+        captured = tokio::time::timeout(Duration::from_secs(20), of_ana) => captured,
+    };
+
+    let captured = captured.expect("a place is left").expect("a file");
+    assert_eq!(captured.text.as_deref(), Some("Html: <!doctype html><p>A page"));
 }

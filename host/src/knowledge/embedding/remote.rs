@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 use url::Url;
 
 use super::EmbedError;
+use super::queries::Queries;
 use crate::egress::{Egress, EgressError, Policy};
 
 /// Where the service is, and what it is asked for.
@@ -33,14 +34,17 @@ pub(super) struct Remote {
     id: String,
     /// Numbers a vector has, known after the first.
     dimensions: OnceLock<usize>,
-    queries: Semaphore,
+    queries: Queries,
     documents: Semaphore,
 }
 
 /// Texts of one request.
 const MAX_BATCH_TEXTS: usize = 32;
-/// Requests at once.
+/// Requests at once, and how many of them may be queries of one user.
 const MAX_QUERY_REQUESTS: usize = 16;
+const MAX_QUERY_REQUESTS_PER_USER: usize = 4;
+/// Queries of one user that may wait at once.
+const MAX_QUERIES: usize = 16;
 const MAX_DOCUMENT_REQUESTS: usize = 2;
 /// How long a search waits before it goes by words alone.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -75,7 +79,7 @@ impl Remote {
             id: format!("remote:{}", endpoint.model),
             endpoint,
             dimensions: OnceLock::new(),
-            queries: Semaphore::new(MAX_QUERY_REQUESTS),
+            queries: Queries::new(MAX_QUERY_REQUESTS, MAX_QUERY_REQUESTS_PER_USER, MAX_QUERIES),
             documents: Semaphore::new(MAX_DOCUMENT_REQUESTS),
         }
     }
@@ -84,8 +88,8 @@ impl Remote {
         &self.id
     }
 
-    pub(super) async fn query(&self, text: String) -> Result<Vec<f32>, EmbedError> {
-        let _turn = self.queries.try_acquire().map_err(|_| EmbedError::Busy)?;
+    pub(super) async fn query(&self, user_id: &str, text: String) -> Result<Vec<f32>, EmbedError> {
+        let _turn = self.queries.take(user_id).await?;
         let mut vectors = self.ask(&[text], QUERY_TIMEOUT).await?;
         vectors.pop().ok_or_else(|| EmbedError::Answer("no vector".to_owned()))
     }

@@ -58,7 +58,7 @@ async fn every_vector_has_the_length_one_and_is_the_same_in_any_company() {
     for (text, vector) in all.into_iter().zip(&together) {
         assert_eq!(vector.len(), tiny_model::DIMENSIONS);
         assert!((vector.iter().map(|number| number * number).sum::<f32>() - 1.0).abs() < 1e-5, "{text}");
-        assert_near(vector, &embedder.query(text).await.expect("the model runs"));
+        assert_near(vector, &embedder.query("ana", text).await.expect("the model runs"));
     }
 }
 
@@ -228,7 +228,7 @@ async fn a_query_does_not_wait_for_documents() {
     tokio::time::sleep(Duration::from_millis(300)).await;
     let started = Instant::now();
 
-    embedder.query("cat".to_owned()).await.expect("the model runs");
+    embedder.query("ana", "cat".to_owned()).await.expect("the model runs");
 
     let took = started.elapsed();
     assert!(!documents.is_finished(), "the documents were too few to be in the way");
@@ -302,7 +302,7 @@ async fn a_wrong_answer_is_an_error_and_no_vector() {
         let what = answer.to_string();
         let (_server, embedder) = service(StatusCode::OK, answer).await;
 
-        let error = embedder.query("text".to_owned()).await.expect_err(&what);
+        let error = embedder.query("ana", "text".to_owned()).await.expect_err(&what);
 
         assert!(matches!(error, EmbedError::Answer(_)) && !error.is_transient(), "{what}: {error}");
         assert!(!error.to_string().contains("hunter2"), "{error}");
@@ -330,7 +330,7 @@ async fn only_errors_that_pass_are_worth_another_try() {
     ] {
         let (_server, embedder) = service(status, json!({ "error": "sk-hunter2 is wrong" })).await;
 
-        let error = embedder.query("text".to_owned()).await.expect_err("an error");
+        let error = embedder.query("ana", "text".to_owned()).await.expect_err("an error");
 
         assert_eq!(error.is_transient(), is_transient, "{error}");
         assert_eq!(error.is_configuration(), status == StatusCode::UNAUTHORIZED, "{error}");
@@ -341,5 +341,5 @@ async fn only_errors_that_pass_are_worth_another_try() {
     }
     let (server, embedder) = service(StatusCode::OK, Value::Null).await;
     drop(server);
-    assert!(embedder.query("text".to_owned()).await.expect_err("nobody answers").is_transient());
+    assert!(embedder.query("ana", "text".to_owned()).await.expect_err("nobody answers").is_transient());
 }

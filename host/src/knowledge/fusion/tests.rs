@@ -107,26 +107,38 @@ fn scores_that_are_no_numbers_hide_nothing_else() {
         index.put(&row).expect("there is room");
     }
 
-    let best = best_chunks(&index, [(0, f32::NAN), (1, 0.5), (2, f32::INFINITY)].into_iter());
+    let best = best_chunks(&index, &[(0, f32::NAN), (1, 0.5), (2, f32::INFINITY)]);
 
-    assert_eq!(best_first(&index, &best, None, 10), ranking(&[(1, 2, 0.5)]));
+    assert_eq!(best_first(&index, 0, &best, None, 10), ranking(&[(1, 2, 0.5)]));
 }
 
 #[test]
 fn documents_far_behind_one_with_many_near_chunks_are_found_too() {
     let mut index = UserIndex::default();
-    for id in 0..4_000_i16 {
-        let vector = [1.0_f32, f32::from(id) / 4_000.0].into_iter().flat_map(f32::to_le_bytes).collect();
+    for id in 0..20_000_u16 {
+        let vector = [1.0_f32, f32::from(id) / 20_000.0].into_iter().flat_map(f32::to_le_bytes).collect();
         let terms = words::count(words::Language::English, "", "wing");
-        let (id, document, vector) = (id.into(), (id / 3_000).into(), Some(vector));
+        let (id, document, vector) = (id.into(), (id / 18_000).into(), Some(vector));
         let row = ChunkRow { id, document, terms, vector, is_previous: false };
         index.put(&row).expect("there is room");
     }
-    let cosines = index.cosines(&[1.0, -0.5], None, None);
-
     let documents = |depth| -> Vec<_> {
+        let cosines = index.cosines(&[1.0, -0.5], None, None, depth);
         nearest_first(&index, &cosines, depth).iter().map(|found| found.document).collect()
     };
 
     assert_eq!((documents(1), documents(10)), (vec![0], vec![0, 1]));
+}
+
+#[test]
+fn documents_with_an_estimate_alone_come_after_those_that_were_compared_exactly() {
+    let mut index = UserIndex::default();
+    for document in 1..=3 {
+        let terms = words::count(words::Language::English, "", "wing");
+        let row = ChunkRow { id: document, document, terms, vector: None, is_previous: false };
+        index.put(&row).expect("there is room");
+    }
+    let cosines = Cosines { nearest: vec![(0, 0.5), (1, 0.4)], others: vec![(1, 0.9), (2, 0.45)] };
+
+    assert_eq!(nearest_first(&index, &cosines, 10), ranking(&[(1, 1, 0.5), (3, 3, 0.4), (2, 2, 0.4)]));
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use moka::future::Cache;
 use moka::policy::EvictionPolicy;
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::Mutex;
 use tracing::warn;
 
 use super::UserIndex;
@@ -17,6 +17,7 @@ use crate::database;
 use crate::knowledge::KnowledgeError;
 use crate::knowledge::store::{BEGINNING, ChunkRow, End, Models, Revision, Store};
 use crate::tasks::{off_thread, to_its_end};
+use crate::turns::Turns;
 
 /// The indexes; a clone shares them.
 #[derive(Clone)]
@@ -34,9 +35,12 @@ struct Shared {
     /// How often everything was forgotten. What was loaded before is not used again.
     epoch: AtomicU64,
     /// Pages that are read at once: others want to read too.
-    readers: Semaphore,
+    readers: Turns,
     /// Indexes that are loaded from nothing at once: what they come to is known when they are loaded.
-    first_loads: Semaphore,
+    first_loads: Turns,
+    /// Bytes that were read to load indexes: rows, and files from one end to the other.
+    #[cfg(test)]
+    loaded: AtomicU64,
 }
 
 /// The index of one user.
@@ -64,6 +68,8 @@ const WEIGHT_UNIT: usize = 1024;
 /// Of the database's readers, some are left for everybody else.
 const MAX_READERS: usize = 2;
 const MAX_FIRST_LOADS: usize = 2;
+/// An index keeps at most this part of all memory that could be in a file.
+const SPILLED_PART: usize = 8;
 
 impl Indexes {
     /// Keeps no more than `memory` bytes of indexes. Only vectors of `models` are taken up.
@@ -79,9 +85,20 @@ impl Indexes {
             .eviction_policy(EvictionPolicy::lru())
             .time_to_idle(IDLE_TIMEOUT)
             .build();
-        let (readers, first_loads) = (Semaphore::new(MAX_READERS), Semaphore::new(MAX_FIRST_LOADS));
+        let (readers, first_loads) = (Turns::new(MAX_READERS, 1), Turns::new(MAX_FIRST_LOADS, 1));
         let epoch = AtomicU64::new(0);
-        Self(Arc::new(Shared { store, models, memory, keeper, entries, epoch, readers, first_loads }))
+        Self(Arc::new(Shared {
+            store,
+            models,
+            memory,
+            keeper,
+            entries,
+            epoch,
+            readers,
+            first_loads,
+            #[cfg(test)]
+            loaded: AtomicU64::new(0),
+        }))
     }
 
     /// The user's index with everything that was durable before this was called.
@@ -106,6 +123,12 @@ impl Indexes {
         self.0.entries.invalidate_all();
     }
 
+    /// Bytes that were read to load indexes since the start.
+    #[cfg(test)]
+    pub(in crate::knowledge) fn loaded(&self) -> u64 {
+        self.0.loaded.load(Ordering::Relaxed)
+    }
+
     /// What all indexes take, roughly.
     #[cfg(test)]
     pub(in crate::knowledge) async fn bytes(&self) -> usize {
@@ -121,7 +144,7 @@ impl Indexes {
             *entry.write() = UserIndex::default();
             *seen = Seen { epoch, ..Seen::default() };
         }
-        let now = self.read(self.0.store.revision(user_id)).await?;
+        let now = self.read(user_id, self.0.store.revision(user_id)).await?;
         if seen.revision == Some(now) {
             self.tend_file(user_id, entry, &mut seen).await;
             return Ok(());
@@ -131,25 +154,47 @@ impl Indexes {
             *seen = Seen { epoch, ..Seen::default() };
         }
         let _turn = match seen.revision {
-            None => Some(self.0.first_loads.acquire().await.expect("the semaphore is never closed")),
+            None => Some(self.0.first_loads.take(user_id).await),
             Some(_) => None,
         };
         if seen.revision.is_none() {
             self.load_file(user_id, entry, &mut seen, now).await?;
         }
+        self.catch_up(user_id, entry, &mut seen, now).await?;
+        // Weighed anew.
+        if entry.note_weight() {
+            self.0.entries.insert(user_id.to_owned(), entry.clone()).await;
+        }
+        self.tend_file(user_id, entry, &mut seen).await;
+        Ok(())
+    }
+
+    /// Reads what an index lacks of what the database has had by `now`.
+    async fn catch_up(
+        &self,
+        user_id: &str,
+        entry: &Arc<Entry>,
+        seen: &mut Seen,
+        now: Revision,
+    ) -> Result<(), KnowledgeError> {
         // What a load that failed has left behind may be gone by now.
         let has_lost_some = match seen.revision {
             Some(before) => before.removals != now.removals,
             None => entry.read().len() > 0,
         };
         let after = seen.revision.map_or(BEGINNING, |before| (before.revision, i64::MAX));
-        let mut page = self.page(user_id, &seen, after).await?;
+        let mut page = self.page(user_id, seen, after).await?;
         while let (rows, Some(end)) = page {
             // The next page is read while this one is taken up.
-            let next = self.page(user_id, &seen, end);
+            let next = self.page(user_id, seen, end);
             let changes = rows.len();
             let (taken_up, next) = tokio::join!(entry.take_up(rows), next);
-            self.check(user_id, entry, &mut seen, taken_up)?;
+            if let Some(keeper) = &self.0.keeper
+                && entry.read().recent_bytes() > self.0.memory / SPILLED_PART
+            {
+                keeper.spill(entry).await;
+            }
+            self.check(user_id, entry, seen, taken_up)?;
             page = next?;
             seen.filed.changes += changes;
             if seen.without_vectors {
@@ -157,15 +202,10 @@ impl Indexes {
             }
         }
         if has_lost_some {
-            let live = self.read(self.0.store.chunk_ids(user_id)).await?;
+            let live = self.read(user_id, self.0.store.chunk_ids(user_id)).await?;
             entry.change(move |index| index.retain(&live)).await;
         }
         seen.revision = Some(now);
-        // Weighed anew.
-        if entry.note_weight() {
-            self.0.entries.insert(user_id.to_owned(), entry.clone()).await;
-        }
-        self.tend_file(user_id, entry, &mut seen).await;
         Ok(())
     }
 
@@ -179,6 +219,8 @@ impl Indexes {
     ) -> Result<(), KnowledgeError> {
         let Some(keeper) = &self.0.keeper else { return Ok(()) };
         let Some((index, revision)) = keeper.load(user_id, seen.epoch, now).await else { return Ok(()) };
+        #[cfg(test)]
+        self.0.loaded.fetch_add(super::file::max_bytes(&index), Ordering::Relaxed);
         *entry.write() = index;
         (seen.revision, seen.filed) = (Some(revision), Filed::read(revision));
         self.check(user_id, entry, seen, true)
@@ -193,7 +235,13 @@ impl Indexes {
     ) -> Result<(Vec<ChunkRow>, Option<End>), KnowledgeError> {
         let none = Models::default();
         let models = if seen.without_vectors { &none } else { &self.0.models };
-        Ok(self.read(self.0.store.chunks_after(user_id, models, after)).await?)
+        let page = self.read(user_id, self.0.store.chunks_after(user_id, models, after)).await?;
+        #[cfg(test)]
+        for row in &page.0 {
+            let bytes = row.terms.len() + row.vector.as_ref().map_or(0, Vec::len);
+            self.0.loaded.fetch_add(bytes as u64, Ordering::Relaxed);
+        }
+        Ok(page)
     }
 
     /// Lets go of the vectors where they do not fit, and of everything where words do not fit either.
@@ -224,8 +272,12 @@ impl Indexes {
         Err(TOO_MUCH)
     }
 
-    async fn read<T>(&self, statement: impl Future<Output = database::Result<T>>) -> database::Result<T> {
-        let _turn = self.0.readers.acquire().await.expect("the semaphore is never closed");
+    async fn read<T>(
+        &self,
+        user_id: &str,
+        statement: impl Future<Output = database::Result<T>>,
+    ) -> database::Result<T> {
+        let _turn = self.0.readers.take(user_id).await;
         statement.await
     }
 }
@@ -254,7 +306,7 @@ impl Entry {
         self.change(move |index| rows.iter().all(|row| index.put(row).is_ok())).await
     }
 
-    async fn change<T: Send + 'static>(
+    pub(super) async fn change<T: Send + 'static>(
         self: &Arc<Self>,
         change: impl FnOnce(&mut UserIndex) -> T + Send + 'static,
     ) -> T {

@@ -8,8 +8,11 @@
 #[cfg(test)]
 mod tests;
 
-use std::io::{self, Read as _, Write as _};
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use super::file::{Header, read_header};
@@ -21,23 +24,25 @@ use crate::sha256::{Digest, Sha256};
 #[derive(Clone, Debug)]
 pub(super) struct Files {
     data: PathBuf,
-    /// Bytes that a file may have.
-    max_file: u64,
     /// Bytes that all files may have.
     max_total: u64,
+    /// How many files without a name there have been.
+    scratch: Arc<AtomicU64>,
 }
 
 const FOLDER: &str = "search";
 const HISTORY: &str = "history";
 /// The file that is being written: one at a time.
 const UNFINISHED: &str = "unfinished";
+/// The names that files without one have for a moment.
+const SCRATCH: &str = "scratch";
 /// Bytes of a history that are read.
 const MAX_HISTORY: u64 = 1024;
 
 impl Files {
     /// Those in a data directory.
-    pub(super) fn new(data: &Path, max_file: u64, max_total: u64) -> Self {
-        Self { data: data.to_owned(), max_file, max_total }
+    pub(super) fn new(data: &Path, max_total: u64) -> Self {
+        Self { data: data.to_owned(), max_total, scratch: Arc::default() }
     }
 
     /// The name of a user's file.
@@ -73,32 +78,41 @@ impl Files {
         Ok(names(&folder)?.into_iter().filter(|name| is_digest(name)).map(header).collect())
     }
 
-    /// Reads the file of a user, which is then the last to go when room is made.
-    pub(super) fn read(&self, user_id: &str) -> io::Result<Option<Vec<u8>>> {
+    /// Opens the file of a user, which is then the last to go when room is made.
+    pub(super) fn open(&self, user_id: &str) -> io::Result<Option<File>> {
         let file = match self.folder()?.open_file(&Self::name_of(user_id)) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        let size = file.metadata()?.len();
-        if size > self.max_file {
-            return Err(io::Error::other("it is larger than search-memory allows"));
-        }
         // Where that is refused, it only goes earlier.
         let _ = file.set_modified(SystemTime::now());
-        let mut bytes = Vec::with_capacity(usize::try_from(size).map_err(io::Error::other)?);
-        file.take(size).read_to_end(&mut bytes)?;
-        Ok(Some(bytes))
+        Ok(Some(file))
     }
 
-    /// Writes a file for a user beside the one that is there, durably. The files that were used least recently make room
-    /// for it.
-    pub(super) fn write(&self, user_id: &str, bytes: &[u8]) -> io::Result<()> {
+    /// Makes a file without a name: it takes no room any more once it is closed.
+    pub(super) fn scratch(&self) -> io::Result<File> {
+        let folder = self.folder()?;
+        let name = format!("{SCRATCH}-{}", self.scratch.fetch_add(1, Ordering::Relaxed));
+        folder.remove_file(&name)?;
+        let file = folder.create_file(&name)?;
+        folder.remove_file(&name)?;
+        Ok(file)
+    }
+
+    /// Writes a file of at most `size` bytes for a user beside the one that is there, durably. The files that were used least
+    /// recently make room for it.
+    pub(super) fn write(
+        &self,
+        user_id: &str,
+        size: u64,
+        write: impl FnOnce(&File) -> io::Result<()>,
+    ) -> io::Result<()> {
         let folder = self.folder()?;
         folder.remove_file(UNFINISHED)?;
-        self.make_room(&folder, &Self::name_of(user_id), bytes.len() as u64)?;
-        let written = folder.create_file(UNFINISHED).and_then(|mut file| {
-            file.write_all(bytes)?;
+        self.make_room(&folder, &Self::name_of(user_id), size)?;
+        let written = folder.create_file(UNFINISHED).and_then(|file| {
+            write(&file)?;
             file.sync_all()
         });
         if written.is_err() {
@@ -137,7 +151,7 @@ impl Files {
     }
 
     fn make_room(&self, folder: &Folder, for_name: &str, size: u64) -> io::Result<()> {
-        if size > self.max_file.min(self.max_total) {
+        if size > self.max_total {
             return Err(io::Error::other("it is larger than search-memory allows"));
         }
         let mut others = Vec::new();

@@ -20,6 +20,7 @@ use tracing::{debug, warn};
 
 use self::usable::{current, load, users_of};
 use super::UserIndex;
+use super::cache::Entry;
 use super::file::{self, Header};
 use super::files::Files;
 use crate::database::{self, DatabaseError};
@@ -54,8 +55,6 @@ struct Kept {
     store: Store,
     models: Models,
     settings: SearchFiles,
-    /// Bytes that an index with a file may take: for a moment, both are in memory.
-    max_bytes: usize,
     files: Files,
     disk: Disk,
     /// Locked while files are put in their place or chosen to be removed.
@@ -110,8 +109,9 @@ const SWEEP_INTERVAL: Duration = Duration::from_hours(1);
 const MAX_WAIT: Duration = Duration::from_secs(5);
 /// The epoch of no index.
 const CLOSED: u64 = u64::MAX;
-/// All files may have this many times the bytes that indexes may have in memory.
-const MAX_TOTAL: u64 = 4;
+/// All files may have this many times the bytes that indexes may have in memory: by default as much as four users' whose
+/// documents take all that they may.
+const MAX_TOTAL: u64 = 16;
 /// An index is written again once more than this part of it has changed.
 const CHANGED_PART: usize = 10;
 
@@ -125,8 +125,7 @@ impl Keeper {
         memory: usize,
         disk: Disk,
     ) -> database::Result<Option<Self>> {
-        let max_bytes = memory / 2;
-        let files = Files::new(&settings.data, max_bytes as u64, (memory as u64).saturating_mul(MAX_TOTAL));
+        let files = Files::new(&settings.data, (memory as u64).saturating_mul(MAX_TOTAL));
         let found = on_disk(&files, |files| Ok((files.history()?, files.headers()?))).await;
         let users: Vec<_> = found.iter().flat_map(|(_, headers)| users_of(headers)).collect();
         // Also where the folder cannot be used now: its files are older than this start.
@@ -146,7 +145,7 @@ impl Keeper {
         }
         let folder = Mutex::new(Opened { timeline: start.now.timeline, epoch: 0 });
         let writing = Semaphore::new(1);
-        let kept = Arc::new(Kept { store, models, settings, max_bytes, files, disk, folder, writing });
+        let kept = Arc::new(Kept { store, models, settings, files, disk, folder, writing });
         let weak = Arc::downgrade(&kept);
         tokio::spawn(async move {
             loop {
@@ -158,7 +157,7 @@ impl Keeper {
         Ok(Some(Self(kept)))
     }
 
-    /// Reads the file of a user, if there is one of what the database has had by `now`. Any other one is deleted. `epoch`
+    /// Opens the file of a user, if there is one of what the database has had by `now`. Any other one is deleted. `epoch`
     /// says how often everything was forgotten.
     pub(super) async fn load(
         &self,
@@ -179,9 +178,9 @@ impl Keeper {
         }
     }
 
-    /// Whether an index of so many chunks and bytes has a file.
-    pub(super) fn allows(&self, chunks: usize, bytes: usize) -> bool {
-        chunks >= self.0.settings.min_chunks && bytes <= self.0.max_bytes
+    /// Whether an index of so many chunks has a file.
+    pub(super) fn allows(&self, chunks: usize) -> bool {
+        chunks >= self.0.settings.min_chunks
     }
 
     /// Whether it is time to write the file of an index with so many chunks, which has seen so many removals.
@@ -191,27 +190,35 @@ impl Keeper {
         !is_fresh && !is_too_soon
     }
 
-    /// Waits for the turn to encode and write a file.
+    /// Waits for the turn to write a file.
     pub(super) async fn turn(&self) -> SemaphorePermit<'_> {
         self.0.writing.acquire().await.expect("the semaphore is never closed")
     }
 
-    /// The header of a user's file.
-    pub(super) fn header(&self, user_id: &str, revision: Revision) -> Header {
-        Header { user_id: user_id.to_owned(), models: self.0.models.clone(), revision }
+    /// Moves what is large in an index from memory to a file that nobody else will read, which is mapped.
+    pub(super) async fn spill(&self, entry: &Arc<Entry>) {
+        let Ok(_room) = self.0.disk.reserve(entry.read().recent_bytes() as u64) else {
+            debug!("a search index stays in memory: the disk is nearly full");
+            return;
+        };
+        let files = self.0.files.clone();
+        if let Err(error) = entry.change(move |index| file::spill(index, &files.scratch()?)).await {
+            warn!(%error, "a search index stays in memory");
+        }
     }
 
-    /// Writes the encoded index of a user, which was loaded in this epoch, on a thread that leaves the processor to others.
+    /// Writes the file of a user's index, which was loaded in this epoch, on a thread that leaves the processor to others.
     /// Says whether it is in its place.
-    pub(super) async fn put(&self, user_id: &str, epoch: u64, mut encoded: Vec<u8>) -> bool {
-        let Ok(_room) = self.0.disk.reserve(encoded.len() as u64) else {
+    pub(super) async fn put(&self, user_id: &str, epoch: u64, revision: Revision, index: UserIndex) -> bool {
+        let header = Header { user_id: user_id.to_owned(), models: self.0.models.clone(), revision };
+        let size = file::max_bytes(&index);
+        let Ok(_room) = self.0.disk.reserve(size) else {
             debug!("no file of a search index is written: the disk is nearly full");
             return false;
         };
         let (files, user) = (self.0.files.clone(), user_id.to_owned());
         let written = on_slow_thread(move || {
-            file::seal(&mut encoded);
-            files.write(&user, &encoded)
+            files.write(&user, size, |file| file::write(&header, &index, file).map(drop))
         });
         let finished = async {
             written.await?;

@@ -1,35 +1,52 @@
 //! Vectors, row by row, and whose they are.
 
-use kitbag_embedding::rows::{Probe, Rows};
+use std::cmp::Reverse;
+use std::io::{self, Write};
+
+use bytes::Bytes;
+use kitbag_embedding::rows::{Columns, Probe, Rows};
 use rayon::prelude::*;
 
 use super::{ChunkNumber, NO_ROW};
 
 /// Vectors of one size.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Matrix {
     rows: Rows,
-    /// Whose each row is, or [`NOBODY`].
+    /// The chunk that owns each row, or [`NOBODY`].
     owners: Vec<ChunkNumber>,
     dead: usize,
 }
 
+/// Products of rows with a vector, by the owners of the rows.
+#[derive(Debug, Default)]
+pub(super) struct Products {
+    /// Exact to four places: all, or at least [`EXACT`] of those whose estimates are the greatest.
+    pub(super) exact: Vec<(ChunkNumber, f32)>,
+    /// Estimates of the others, if those are asked for.
+    pub(super) others: Vec<(ChunkNumber, f32)>,
+}
+
 const NOBODY: ChunkNumber = ChunkNumber::MAX;
 
-/// Rows whose products are exact: twice as many as documents are fused.
-pub(in crate::knowledge) const EXACT: usize = 2048;
+/// Rows whose products are exact. Among a million others, one of the best hundred has such an error that it is missed about
+/// once in a thousand times.
+const EXACT: usize = 8192;
 
-/// Products that one thread computes exactly before it looks for more.
-const SHARE: usize = 256;
+/// Products that one thread computes exactly before it looks for more. As many take less time than it takes to share the work.
+const SHARE: usize = 1024;
+/// Estimates that one thread looks at before it looks for more.
+const ESTIMATES: usize = 16_384;
 
-/// Rows of which it can be told how their products are spread.
+/// Rows of which it can be told how their products are spread, and how many of them tell it.
 const MIN_SPREAD: usize = 32;
+const SAMPLE: usize = 4096;
 
 impl Matrix {
     /// Adds a vector. Returns its row; nothing where the vector is of another size than the others.
     pub(super) fn put(&mut self, owner: ChunkNumber, vector: &[u8]) -> Option<u32> {
         let (numbers, rest) = vector.as_chunks::<{ size_of::<f32>() }>();
-        if self.rows.is_empty() {
+        if self.rows.is_empty() && self.rows.width() != numbers.len() {
             self.rows = Rows::new(numbers.len());
         }
         let numbers = numbers.iter().map(|number| f32::from_le_bytes(*number));
@@ -40,19 +57,40 @@ impl Matrix {
         u32::try_from(self.owners.len() - 1).ok()
     }
 
-    /// Appends some rows to `bytes`: how many numbers a row has (`u64`, little-endian), and then the rows.
-    pub(super) fn write(&self, rows: &[u32], bytes: &mut Vec<u8>) {
-        bytes.extend_from_slice(&(self.rows.width() as u64).to_le_bytes());
-        self.rows.write(rows, bytes);
+    /// Rows of `width` numbers in a file, one for each of these owners; nothing where the columns are something else.
+    pub(super) fn of_part(width: usize, part: Columns<Bytes>, owners: Vec<ChunkNumber>) -> Option<Self> {
+        let rows = Rows::of_part(width, part)?;
+        (rows.len() == owners.len()).then_some(Self { rows, owners, dead: 0 })
     }
 
-    /// Rows as [`write`](Self::write) has written them, one for each of these owners; nothing where the bytes are something
-    /// else.
-    pub(super) fn read(bytes: &[u8], owners: Vec<ChunkNumber>) -> Option<Self> {
-        let (width, rows) = bytes.split_first_chunk::<{ size_of::<u64>() }>()?;
-        let width = usize::try_from(u64::from_le_bytes(*width)).ok()?;
-        let rows = Rows::read(width, rows)?;
-        (rows.len() == owners.len()).then_some(Self { rows, owners, dead: 0 })
+    /// Replaces the recent rows by the same in a file.
+    pub(super) fn replace_recent(&mut self, part: Columns<Bytes>) -> bool {
+        self.rows.replace_recent(part)
+    }
+
+    /// Rows that are in no file.
+    pub(super) fn recent(&self) -> Vec<u32> {
+        self.rows.recent().filter_map(|row| u32::try_from(row).ok()).collect()
+    }
+
+    /// Numbers of a row.
+    pub(super) fn width(&self) -> usize {
+        self.rows.width()
+    }
+
+    /// Writes some rows: their sketches.
+    pub(super) fn write_sketches(&self, rows: &[u32], out: &mut impl Write) -> io::Result<()> {
+        self.rows.write_sketches(rows, out)
+    }
+
+    /// Writes some rows: the factors of their estimates.
+    pub(super) fn write_factors(&self, rows: &[u32], out: &mut impl Write) -> io::Result<()> {
+        self.rows.write_factors(rows, out)
+    }
+
+    /// Writes some rows: their numbers.
+    pub(super) fn write_numbers(&self, rows: &[u32], out: &mut impl Write) -> io::Result<()> {
+        self.rows.write_numbers(rows, out)
     }
 
     /// Lets go of a row.
@@ -78,45 +116,75 @@ impl Matrix {
         self.dead > 0 && self.alive() == 0
     }
 
+    /// Memory, without what is in files, in bytes.
     pub(super) fn bytes(&self) -> usize {
-        self.rows.bytes() + self.owners.capacity() * size_of::<ChunkNumber>()
+        self.recent_bytes() + self.owners.capacity() * size_of::<ChunkNumber>()
     }
 
-    /// The product of every row whose owner `counts` with a vector: the greatest [`EXACT`] first, in any order and exact
-    /// to four places, and then the others roughly. None where the vector is of another size.
+    /// Memory of the rows that are in no file, in bytes.
+    pub(super) fn recent_bytes(&self) -> usize {
+        self.rows.bytes()
+    }
+
+    /// The products of all rows whose owner `counts` with a vector. `is_enough` says whether the exact ones are; otherwise all
+    /// others are estimated. None where the vector is of another size.
     pub(super) fn products(
         &self,
         vector: &[f32],
-        counts: impl Fn(ChunkNumber) -> bool,
-    ) -> Vec<(ChunkNumber, f32)> {
-        let probe = Probe::new(vector.to_vec());
-        let rough = (0_u32..).zip(self.rows.rough(&probe)).zip(&self.owners);
-        let counting = rough.filter(|(_, owner)| **owner != NOBODY && counts(**owner));
-        let mut products: Vec<(u32, f32)> = counting.map(|(product, _)| product).collect();
-        greatest_first(&mut products);
-        let exact = products.len().min(EXACT);
-        products[..exact].par_chunks_mut(SHARE).flatten_iter().for_each(|(row, product)| {
-            *product = self.rows.product(*row as usize, &probe);
-        });
-        for (row, _) in &mut products {
-            *row = self.owners[*row as usize];
+        counts: impl Fn(ChunkNumber) -> bool + Sync,
+        is_enough: impl Fn(&[(ChunkNumber, f32)]) -> bool,
+    ) -> Products {
+        if vector.len() != self.rows.width() {
+            return Products::default();
         }
-        products
+        let probe = Probe::new(vector.to_vec());
+        let (mut exact, others) = if self.alive() <= EXACT {
+            let alive = (0..).zip(&self.owners).filter(|(_, owner)| **owner != NOBODY && counts(**owner));
+            (alive.map(|(row, _)| (row, 0.0)).collect(), Vec::new())
+        } else {
+            let mut estimates = self.rows.estimates(&probe);
+            estimates.par_iter_mut().zip(&self.owners).with_min_len(ESTIMATES).for_each(
+                |(estimate, owner)| {
+                    if *owner == NOBODY || !counts(*owner) {
+                        *estimate = f32::NAN;
+                    }
+                },
+            );
+            (greatest(&estimates, EXACT), estimates)
+        };
+        if exact.len() <= SHARE {
+            self.rows.multiply(&probe, &mut exact);
+        } else {
+            exact.par_chunks_mut(SHARE).for_each(|share| self.rows.multiply(&probe, share));
+        }
+        let with_owner = |(row, product): (u32, f32)| (self.owners[row as usize], product);
+        let mut is_exact = vec![false; others.len()];
+        for (row, _) in exact.iter().filter(|_| !others.is_empty()) {
+            is_exact[*row as usize] = true;
+        }
+        let exact: Vec<_> = exact.into_iter().map(with_owner).collect();
+        if others.is_empty() || is_enough(&exact) {
+            return Products { exact, others: Vec::new() };
+        }
+        let rest = (0..).zip(others).zip(is_exact).filter(|((_, it), is_exact)| !is_exact && !it.is_nan());
+        Products { others: rest.map(|(estimate, _)| with_owner(estimate)).collect(), exact }
     }
 
-    /// How the products of all rows with a vector are spread; nothing of too few.
+    /// How the products of all rows with a vector are spread, by a sample of them; nothing of too few.
     pub(super) fn spread(&self, vector: &[f32]) -> Option<Spread> {
-        if self.alive() < MIN_SPREAD {
+        if self.alive() < MIN_SPREAD || vector.len() != self.rows.width() {
             return None;
         }
-        let rough = self.rows.rough(&Probe::new(vector.to_vec())).into_iter().zip(&self.owners);
-        let alive: Vec<_> =
-            rough.filter(|(_, owner)| **owner != NOBODY).map(|(product, _)| f64::from(product)).collect();
+        let alive = (0_u32..).zip(&self.owners).filter(|(_, owner)| **owner != NOBODY);
+        let mut sample: Vec<_> =
+            alive.step_by(self.alive().div_ceil(SAMPLE)).map(|(row, _)| (row, 0.0)).collect();
+        self.rows.multiply(&Probe::new(vector.to_vec()), &mut sample);
+        let products = || sample.iter().map(|(_, product)| f64::from(*product));
         #[expect(clippy::cast_precision_loss, reason = "there are no more than 2^24")]
-        let count = alive.len() as f64;
-        let mean = alive.iter().sum::<f64>() / count;
-        let variance = alive.iter().map(|product| (product - mean).powi(2)).sum::<f64>() / count;
-        // Nothing can be told from vectors that are all alike, or of another size.
+        let count = sample.len() as f64;
+        let mean = products().sum::<f64>() / count;
+        let variance = products().map(|product| (product - mean).powi(2)).sum::<f64>() / count;
+        // Nothing can be told from vectors that are all alike.
         (variance > 0.0).then(|| Spread { mean, deviation: variance.sqrt() })
     }
 }
@@ -136,9 +204,45 @@ impl Spread {
     }
 }
 
-/// Puts the greatest [`EXACT`] products first, in any order.
-pub(super) fn greatest_first<T>(products: &mut [(T, f32)]) {
-    if products.len() > EXACT {
-        products.select_nth_unstable_by(EXACT, |one, other| other.1.total_cmp(&one.1));
+/// The places of the greatest estimates: at least `wanted`, and at most twice as many. Those that are no number do not count.
+fn greatest(estimates: &[f32], wanted: usize) -> Vec<(u32, f32)> {
+    const BUCKETS: usize = 8192;
+    /// Estimates of cosines are from −1 to 1, but for their errors.
+    const RANGE: f32 = 1.5;
+
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is cut off")]
+    #[expect(clippy::cast_precision_loss, reason = "it is small")]
+    let bucket =
+        |estimate: f32| (((estimate + RANGE) * (BUCKETS as f32 / (2.0 * RANGE))) as usize).min(BUCKETS - 1);
+    let counts = estimates.par_chunks(ESTIMATES).map(|share| {
+        let mut counts = vec![0_usize; BUCKETS];
+        share.iter().filter(|it| !it.is_nan()).for_each(|estimate| counts[bucket(*estimate)] += 1);
+        counts
+    });
+    let counts = counts.reduce(Vec::new, |mut one, other| {
+        if one.is_empty() {
+            return other;
+        }
+        one.iter_mut().zip(other).for_each(|(one, other)| *one += other);
+        one
+    });
+    let mut found = 0;
+    let least = (0..counts.len()).rev().find(|bucket| {
+        found += counts[*bucket];
+        found >= wanted
+    });
+    let least = least.unwrap_or_default();
+    let shares = estimates.par_chunks(ESTIMATES).enumerate().flat_map_iter(|(number, share)| {
+        let places = (number * ESTIMATES..).zip(share);
+        places
+            .filter(|(_, it)| !it.is_nan() && bucket(**it) >= least)
+            .filter_map(|(place, estimate)| Some((u32::try_from(place).ok()?, *estimate)))
+    });
+    let mut greatest: Vec<_> = shares.collect();
+    if greatest.len() > 2 * wanted {
+        // Very many are alike.
+        greatest.sort_by_key(|(_, estimate)| Reverse(bucket(*estimate)));
+        greatest.truncate(2 * wanted);
     }
+    greatest
 }

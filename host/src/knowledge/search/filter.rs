@@ -101,7 +101,7 @@ impl Search {
                 };
                 portion.into_iter().filter_map(is_met).collect::<Vec<_>>()
             };
-            meeting.extend(self.compute(entry, work).await);
+            meeting.extend(self.compute(user_id, entry, work).await);
         }
         Ok(meeting)
     }

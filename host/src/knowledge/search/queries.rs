@@ -28,7 +28,7 @@ impl Queries {
         if let Some(vector) = self.known.get(&key).await {
             return Ok(vector);
         }
-        let vector = self.embedder.query(key.1.clone()).await?;
+        let vector = self.embedder.query(user_id, key.1.clone()).await?;
         self.known.insert(key, vector.clone()).await;
         Ok(vector)
     }

@@ -1,6 +1,7 @@
 mod files;
 mod languages;
 mod library;
+mod memory;
 mod operators;
 mod previous;
 mod starved;
@@ -239,9 +240,14 @@ async fn vectors_of_another_model_are_not_compared() {
 
     let entry = library.search().indexes.fresh("ana").await.expect("an index");
 
-    let vector =
-        library.embedder.as_ref().expect("there is one").query("cat".to_owned()).await.expect("it runs");
-    assert_eq!(entry.read().cosines(&vector, None, None), []);
+    let vector = library
+        .embedder
+        .as_ref()
+        .expect("there is one")
+        .query("ana", "cat".to_owned())
+        .await
+        .expect("it runs");
+    assert_eq!(entry.read().cosines(&vector, None, None, 10).nearest, []);
     assert_eq!(titles(&library.found("ana", &query("cat")).await), ["Pets"]);
 }
 
@@ -276,26 +282,6 @@ async fn a_service_that_is_down_leaves_search_by_words() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_the_memory_is_found_by_words_and_then_not_at_all() {
-    let text = (0..150).map(|n| format!("w{n}")).collect::<Vec<_>>().join(" ");
-    let documents: Vec<_> = (0..100).map(|n| note(&format!("wing {n}"), &format!("{text} {n}"))).collect();
-    let mut library = Library::with_model().await;
-    library.add_from("user", "ana", documents).await;
-    let needed = library.search().indexes.fresh("ana").await.expect("an index").read().bytes();
-
-    library = library.restarted(Some(tiny_embedder().await), needed - 4096).await;
-    let entry = library.search().indexes.fresh("ana").await.expect("the words fit");
-    assert!(entry.read().cosines(&[0.25; 16], None, None).is_empty());
-    assert_eq!(library.find("ana", "wing").await.len(), 10);
-
-    library = library.restarted(Some(tiny_embedder().await), needed / 4).await;
-    let refused = library.knowledge.search("ana", &query("wing")).await.expect_err("nothing fits");
-    assert!(matches!(refused, KnowledgeError::Unavailable(_)), "{refused}");
-    library.add("ben", [note("Wings", "wing")]).await;
-    assert_eq!(library.find("ben", "wing").await, ["Wings"]);
-}
-
-#[tokio::test]
 async fn many_searches_of_one_user_load_the_index_once() {
     let library = Library::without_model().await;
     library.add("ana", [note("Wings", "wing")]).await;
@@ -308,24 +294,6 @@ async fn many_searches_of_one_user_load_the_index_once() {
         assert!(Arc::ptr_eq(first, entry.as_ref().expect("an index")));
     }
     assert_eq!(first.read().len(), 1);
-}
-
-#[tokio::test]
-async fn users_that_nobody_searches_for_make_room_for_others() {
-    let text = (0..150).map(|n| format!("w{n}")).collect::<Vec<_>>().join(" ");
-    let library = Library::new(None, 200 << 10).await;
-    for user in 0..20 {
-        let documents: Vec<_> = (0..40).map(|n| note(&format!("{n}"), &format!("{text} wing {n}"))).collect();
-        library.add_from("user", &format!("user {user}"), documents).await;
-    }
-
-    for round in 0..2 {
-        for user in 0..20 {
-            assert_eq!(library.find(&format!("user {user}"), "wing").await.len(), 10, "{round}");
-        }
-    }
-
-    assert!(library.search().indexes.bytes().await <= 200 << 10);
 }
 
 #[tokio::test]

@@ -76,8 +76,12 @@ pub(super) fn unread(why: Unread, limit: usize) -> TransportError {
             let message = format!("the request is larger than {limit} bytes, the limit of this server");
             TransportError::invalid(StatusCode::PAYLOAD_TOO_LARGE, None, message)
         }
+        Unread::TooManyValues(max) => {
+            let message = format!("the request has more than {max} JSON values");
+            TransportError::invalid(StatusCode::PAYLOAD_TOO_LARGE, None, message)
+        }
         Unread::NoRoom => {
-            let message = "too many large requests are arriving at the moment; try again later";
+            let message = "too many large requests and answers at the moment; try again later";
             TransportError::invalid(StatusCode::TOO_MANY_REQUESTS, None, message)
         }
         Unread::BrokeOff => {

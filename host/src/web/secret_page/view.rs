@@ -39,6 +39,8 @@ pub(in crate::web) enum PageError {
     Unavailable,
     /// The database does not answer.
     NoAnswer,
+    /// Too many requests of the user are in progress.
+    TooManyRequests,
     /// The request comes from a page that is not ours, or for a frame of it.
     OtherPage,
     /// For a reason of ours.
@@ -77,6 +79,11 @@ impl IntoResponse for PageError {
             Self::Unavailable => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 "Sign-in cannot be checked at the moment. Nothing was set. Try again in a moment.".to_owned(),
+            ),
+            Self::TooManyRequests => (
+                StatusCode::TOO_MANY_REQUESTS,
+                "Too many requests of yours are in progress. Nothing was set. Try again in a moment."
+                    .to_owned(),
             ),
             Self::OtherPage => (
                 StatusCode::FORBIDDEN,

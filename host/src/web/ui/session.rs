@@ -18,6 +18,7 @@ use crate::identity::{
     ProviderSignIn, SessionState,
 };
 use crate::web::error::WebError;
+use crate::web::share::{Purpose, RequestShares};
 use crate::web::{ConnectionState, Shared, media_type};
 
 /// The sessions of browsers, and the cookies that name one.
@@ -29,6 +30,7 @@ pub(in crate::web) struct Sessions {
     pub(super) pending_cookie: SessionCookie,
     pub(super) mode: SignInMode,
     access: Access,
+    shares: RequestShares,
 }
 
 /// How people sign in on the pages: in one way for each deployment.
@@ -69,6 +71,7 @@ impl Sessions {
             pending_cookie: SessionCookie::of(shared, "-signin"),
             mode: SignInMode::of(shared),
             access: shared.access.clone(),
+            shares: shared.request_shares.clone(),
         }
     }
 
@@ -210,7 +213,7 @@ impl SessionCookie {
     }
 }
 
-/// Puts the session and its caller into the request's extensions. A browser without a session is sent to sign in; what
+/// Puts the session, its caller and the request's share into the request's extensions. A browser without a session is sent to sign in; what
 /// was typed into a form is kept on the page that says so.
 pub(super) async fn require_session(
     State(sessions): State<Sessions>,
@@ -221,6 +224,7 @@ pub(super) async fn require_session(
     let Some(SignedIn { caller, session }) = sessions.recognise(&method, request.headers()).await? else {
         return sign_in_first(request).await;
     };
+    let share = sessions.shares.begin(Purpose::Page, &caller.user_id)?;
     sessions.access.catch_up(&caller.user_id).await?;
     // No handler sees a cookie or a token.
     request.headers_mut().remove(header::COOKIE);
@@ -231,11 +235,12 @@ pub(super) async fn require_session(
     let frame = Frame { can_sign_out: session.is_some(), ..Frame::of(&sessions.access.of(&caller)) };
     let extensions = request.extensions_mut();
     extensions.insert(caller);
+    extensions.insert(share.clone());
     if let Some(session) = session {
         extensions.insert(session);
     }
     extensions.insert(frame.clone());
-    let mut response = next.run(request).await;
+    let mut response = share.answer(next.run(request).await);
     response.extensions_mut().insert(frame);
     Ok(response)
 }

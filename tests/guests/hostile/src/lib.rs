@@ -6,6 +6,7 @@ mod answers;
 mod crashes;
 mod errors;
 mod floods;
+mod hoards;
 mod identity;
 mod logs;
 mod reach;
@@ -64,6 +65,11 @@ const MISBEHAVIOURS: &[Misbehaviour] = &[
         "hoard",
         "Fills {mib} MiB of memory, waits, and returns how many are still as they were.",
         crashes::hoard,
+    ),
+    (
+        "hoard_resources",
+        "Holds {count} resources of the kind {kind} for two seconds, each as large as it can be.",
+        hoards::hoard_resources,
     ),
     (
         "leave_marks",

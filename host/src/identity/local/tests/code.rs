@@ -104,25 +104,42 @@ async fn a_ticket_is_of_no_use_to_another_client_or_another_challenge() {
     }
 }
 
+/// Deletes the code, or replaces it with another one.
+fn change_code(fixture: &Fixture, text: Option<&str>) {
+    let path = fixture.data.path().join("sign-in-code");
+    match text {
+        Some(text) => std::fs::write(path, text).unwrap(),
+        None => std::fs::remove_file(path).unwrap(),
+    }
+}
+
 #[tokio::test]
-async fn a_code_lasts_and_one_that_is_deleted_takes_all_grants_with_it() {
-    let fixture = Fixture::new().await;
-    let (client_id, refresh_token) = fixture.signed_in().await;
-    let before = fixture.sign_in_code();
-    let fixture = fixture.restarted().await;
-    assert_eq!(fixture.sign_in_code().reveal().expose_secret(), before.reveal().expose_secret());
-    let tokens = fixture.refresh(&client_id, &refresh_token, &[]).await.unwrap();
-    let refresh_token = super::refresh_token(&tokens);
+async fn a_code_lasts_and_another_one_ends_all_that_was_granted_under_it() {
+    let another = "0123456789abcdef0123456789abcdef\n";
+    for text in [None, Some(another)] {
+        let fixture = Fixture::new().await;
+        let (client_id, refresh_token) = fixture.signed_in().await;
+        let before = fixture.sign_in_code();
+        let key_before = fixture.server.issuer().jwks();
+        let fixture = fixture.restarted().await;
+        assert_eq!(fixture.sign_in_code().reveal().expose_secret(), before.reveal().expose_secret());
+        assert_eq!(fixture.server.issuer().jwks(), key_before, "access tokens are still good");
+        let tokens = fixture.refresh(&client_id, &refresh_token, &[]).await.unwrap();
+        let refresh_token = super::refresh_token(&tokens);
 
-    std::fs::remove_file(fixture.data.path().join("sign-in-code")).unwrap();
-    let fixture = fixture.restarted().await;
+        change_code(&fixture, text);
+        let fixture = fixture.restarted().await;
 
-    assert_ne!(fixture.sign_in_code().reveal().expose_secret(), before.reveal().expose_secret());
-    let refused = fixture.refresh(&client_id, &refresh_token, &[]).await;
-    assert_refused(refused, ErrorCode::InvalidGrant, "a grant from before");
-    let consent = fixture.ask(&client_id, &[]).await;
-    let old = allow_with(&consent, "ana", before.reveal().expose_secret());
-    assert!(matches!(fixture.server.decide(&old).await.unwrap(), Step::Ask(_)));
+        assert_ne!(fixture.sign_in_code().reveal().expose_secret(), before.reveal().expose_secret());
+        assert_ne!(fixture.server.issuer().jwks(), key_before, "no access token from before is good");
+        let refused = fixture.refresh(&client_id, &refresh_token, &[]).await;
+        assert_refused(refused, ErrorCode::InvalidGrant, "a grant from before");
+        let consent = fixture.ask(&client_id, &[]).await;
+        let old = allow_with(&consent, "ana", before.reveal().expose_secret());
+        assert!(matches!(fixture.server.decide(&old).await.unwrap(), Step::Ask(_)));
+        let key = fixture.server.issuer().jwks();
+        assert_eq!(fixture.restarted().await.server.issuer().jwks(), key, "it ends once");
+    }
 }
 
 /// For the challenge that requests of these tests bear.

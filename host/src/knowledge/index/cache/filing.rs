@@ -1,10 +1,11 @@
 //! When the file of an index is written, and when it goes.
 
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 
 use super::{Entry, Indexes, Seen};
-use crate::knowledge::index::file;
+use crate::knowledge::index::UserIndex;
 use crate::knowledge::index::keeper::Filed;
+use crate::knowledge::store::Revision;
 use crate::tasks::off_thread;
 
 impl Indexes {
@@ -21,11 +22,8 @@ impl Indexes {
         if seen.filed.is_being_written {
             return;
         }
-        let (chunks, bytes) = {
-            let index = entry.read();
-            (index.len(), index.bytes())
-        };
-        if seen.without_vectors || !keeper.allows(chunks, bytes) {
+        let chunks = entry.read().len();
+        if seen.without_vectors || !keeper.allows(chunks) {
             if seen.filed.removals.take().is_some() {
                 keeper.remove(user_id).await;
             }
@@ -40,30 +38,54 @@ impl Indexes {
         let _turn = keeper.turn().await;
         let mut seen = entry.seen.clone().lock_owned().await;
         // Rows of later revisions may have been taken up already: such an index is of no revision.
-        let now = self.read(self.0.store.revision(&user_id)).await.ok();
+        let now = self.read(&user_id, self.0.store.revision(&user_id)).await.ok();
         let Some(revision) = seen.revision.filter(|revision| now == Some(*revision)) else {
             seen.filed.is_being_written = false;
             return;
         };
         let epoch = seen.epoch;
         seen.filed = Filed::begun(revision);
-        let (header, encoded) = (keeper.header(&user_id, revision), entry.clone());
-        let encode = move || {
-            let index = encoded.read();
-            // Searches of the user go on; only what changes the index waits.
-            drop(seen);
-            file::encode(&header, &index)
-        };
-        let is_there = match off_thread(encode).await {
-            Some(encoded) => keeper.put(&user_id, epoch, encoded).await,
-            None => false,
-        };
+        // What is in files is not copied.
+        let copied = entry.clone();
+        let copy = off_thread(move || copied.read().clone()).await;
+        drop(seen);
+        let is_there = keeper.put(&user_id, epoch, revision, copy).await;
+        let from_file = if is_there { keeper.load(&user_id, epoch, revision).await } else { None };
         let mut seen = entry.seen.lock().await;
-        if seen.epoch == epoch {
-            seen.filed.is_being_written = false;
-            if !is_there {
-                seen.filed.removals = None;
-            }
+        if seen.epoch != epoch {
+            return;
+        }
+        seen.filed.is_being_written = false;
+        if !is_there {
+            seen.filed.removals = None;
+        }
+        if let Some((index, _)) = from_file {
+            self.replace(&user_id, &entry, &mut seen, index, revision).await;
+        }
+    }
+
+    /// Replaces an index in memory by the same from its file, with what has changed since.
+    async fn replace(
+        &self,
+        user_id: &str,
+        entry: &Arc<Entry>,
+        seen: &mut Seen,
+        index: UserIndex,
+        revision: Revision,
+    ) {
+        let Some(now) = seen.revision else { return };
+        let fresh = Arc::new(Entry { index: RwLock::new(index), ..Entry::default() });
+        let mut fresh_seen = Seen { epoch: seen.epoch, revision: Some(revision), ..Seen::default() };
+        if self.catch_up(user_id, &fresh, &mut fresh_seen, now).await.is_err() {
+            // The next file is another chance.
+            return;
+        }
+        seen.filed.changes = fresh_seen.filed.changes;
+        let index = std::mem::take(&mut *fresh.write());
+        entry.change(move |old| *old = index).await;
+        entry.note_weight();
+        if self.0.entries.get(user_id).await.is_some_and(|current| Arc::ptr_eq(&current, entry)) {
+            self.0.entries.insert(user_id.to_owned(), entry.clone()).await;
         }
     }
 }

@@ -21,15 +21,15 @@ pub(super) enum Unusable {
     Foreign,
 }
 
-/// Reads the file of a user, if there is one.
+/// Opens the file of a user, if there is one.
 pub(super) fn load(
     files: &Files,
     user_id: &str,
     models: &Models,
     now: Revision,
 ) -> Result<Option<(UserIndex, Revision)>, Unusable> {
-    let Some(bytes) = files.read(user_id)? else { return Ok(None) };
-    let (header, index) = file::decode(&bytes).ok_or(Unusable::Damaged)?;
+    let Some(file) = files.open(user_id)? else { return Ok(None) };
+    let (header, index) = file::open(&file)?.ok_or(Unusable::Damaged)?;
     let revision = header.revision;
     let is_past = revision == now || (revision.revision < now.revision && revision.removals <= now.removals);
     if header.user_id != user_id || header.models != *models || !is_past {

@@ -50,7 +50,7 @@ impl Hub {
 }
 
 async fn query(embedder: &Embedder, text: &str) -> Vec<f32> {
-    embedder.query(text.to_owned()).await.expect("the model runs")
+    embedder.query("ana", text.to_owned()).await.expect("the model runs")
 }
 
 async fn document(embedder: &Embedder, text: &str) -> Vec<f32> {

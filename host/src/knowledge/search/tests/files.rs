@@ -11,12 +11,12 @@ use crate::knowledge::embedding::tiny_model;
 use crate::sha256::Sha256;
 
 impl Library {
-    fn file_of(&self, user: &str) -> PathBuf {
+    pub(super) fn file_of(&self, user: &str) -> PathBuf {
         self.path().join("search").join(hex::encode(Sha256::digest(user)))
     }
 
     /// Searches until the user's file has what the database has.
-    async fn write_file(&self, user: &str) {
+    pub(super) async fn write_file(&self, user: &str) {
         let now = self.knowledge.0.store.revision(user).await.expect("the database works");
         let revision = serde_json::to_string(&now).expect("numbers are valid in JSON");
         let has_it = |file: Vec<u8>| String::from_utf8_lossy(&file).contains(&revision);
@@ -206,9 +206,9 @@ async fn vectors_of_another_model_are_in_no_file_that_is_used() {
     while library.knowledge.0.store.models().await.expect("the database works") != [embedder.model()] {
         sleep(Duration::from_millis(5)).await;
     }
-    let vector = embedder.query("cat".to_owned()).await.expect("it runs");
+    let vector = embedder.query("ana", "cat".to_owned()).await.expect("it runs");
     let entry = library.search().indexes.fresh("ana").await.expect("an index");
-    assert_eq!(entry.read().cosines(&vector, None, None).len(), 20);
+    assert_eq!(entry.read().cosines(&vector, None, None, 1).nearest.len(), 20);
 }
 
 #[tokio::test]

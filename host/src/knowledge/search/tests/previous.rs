@@ -24,7 +24,7 @@ impl Model {
 
     /// What it makes of the document with this text.
     async fn vector(&self, text: &str) -> Vec<f32> {
-        self.embedder.query(embedded(TITLE, text)).await.expect("it runs")
+        self.embedder.query("ana", embedded(TITLE, text)).await.expect("it runs")
     }
 }
 
@@ -56,7 +56,7 @@ async fn found(search: &Search, first: &Model, second: &Model, with_previous: bo
     let mut found = [0; 2];
     for (number, text) in texts().iter().enumerate() {
         let previous = if with_previous { Some(first.vector(text).await) } else { None };
-        let ranking = search.by_meaning(&entry, second.vector(text).await, previous, None).await;
+        let ranking = search.by_meaning("ana", &entry, second.vector(text).await, previous, None).await;
         let best: Vec<_> = ranking.iter().take(3).map(|candidate| candidate.chunk).collect();
         let best = search.store.chunk_texts("ana", &best).await.expect("the database works");
         found[number % 2] += usize::from(best.values().any(|found| found == text));

@@ -1,11 +1,13 @@
-//! A guest asks from a thread that gets no processor for long: nobody waits with it.
+//! Nobody waits with a guest that asks from a thread which gets no processor for long, nor behind a user who searches without
+//! end.
 
+use std::num::NonZero;
 use std::pin::pin;
-use std::sync::mpsc;
-use std::thread::{self, JoinHandle};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread::{self, JoinHandle, available_parallelism};
 
 use futures::future::join_all;
-use futures::poll;
+use futures::{FutureExt as _, poll};
 use tokio::runtime::Builder;
 use tokio::task::yield_now;
 use tokio::time::timeout;
@@ -83,4 +85,44 @@ async fn guests_that_stop_in_the_middle_of_reading_keep_nobody_from_reading() {
 
     starved.end();
     of_ana.expect("another request waits for a thread that does nothing").expect("it can be read");
+}
+
+#[tokio::test]
+async fn a_search_waits_for_one_turn_of_each_other_user_however_many_searches_they_have() {
+    let library = Library::without_model().await;
+    let search = library.search();
+    let entry = search.indexes.fresh("ana").await.expect("an index");
+    let cores = available_parallelism().map_or(1, NonZero::get);
+    let (end, running): (Vec<_>, Vec<_>) = (0..cores).map(|_| mpsc::channel::<()>()).unzip();
+    let mut running: Vec<_> = (0..)
+        .zip(running)
+        .map(|(number, ended)| {
+            let user = format!("user {number}");
+            let entry = &entry;
+            Box::pin(async move { search.compute(&user, entry, move |_| ended.recv().is_err()).await })
+        })
+        .collect();
+    for search in &mut running {
+        assert!(search.now_or_never().is_none(), "it computes");
+    }
+    let done = Arc::new(Mutex::new(Vec::new()));
+    let note = |user: &'static str| {
+        let (done, entry) = (done.clone(), &entry);
+        Box::pin(async move {
+            search.compute(user, entry, move |_| done.lock().expect("no panic").push(user)).await;
+        })
+    };
+    let mut waiting: Vec<_> = (0..50).map(|_| note("ana")).chain([note("ben")]).collect();
+    for search in &mut waiting {
+        assert!(search.now_or_never().is_none(), "all turns are taken");
+    }
+
+    drop(end);
+    join_all(running).await;
+    join_all(waiting).await;
+
+    let done = done.lock().expect("no panic");
+    let of_ben = done.iter().position(|user| *user == "ben").expect("he was served");
+    // Threads may finish in another order than they began in.
+    assert!(of_ben < 10, "{of_ben} of ana's came first");
 }

@@ -1,12 +1,14 @@
 //! Signing in with the external provider: to its page, and back.
 
 use askama::Template;
+use axum::Extension;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse, Redirect, Response};
 
 use super::local::agent;
 use crate::identity::{Arrival, Departure, ProviderError, ProviderSignIn};
+use crate::web::ConnectionState;
 use crate::web::error::WebError;
 use crate::web::ui::frame::{self, Frame};
 use crate::web::ui::session::{Sessions, SignInMode};
@@ -35,11 +37,13 @@ pub(super) async fn depart(
 pub(in crate::web::ui) async fn arrive(
     State(sessions): State<Sessions>,
     RawQuery(query): RawQuery,
+    connection: Option<Extension<ConnectionState>>,
     headers: HeaderMap,
 ) -> Result<Response, WebError> {
     let SignInMode::Provider(provider) = &sessions.mode else { return Err(WebError::nothing_here()) };
     let pending = sessions.pending_cookie.read(&headers);
-    let outcome = provider.finish(pending, &query.unwrap_or_default(), agent(&headers)).await;
+    let address = connection.and_then(|Extension(connection)| connection.address());
+    let outcome = provider.finish(pending, &query.unwrap_or_default(), agent(&headers), address).await;
     match outcome {
         Ok(Arrival { token, to }) => {
             if let Some(before) = sessions.find_stored(&headers).await? {

@@ -1,0 +1,50 @@
+//! A large user beside many small ones, with memory for a quarter of what all of their indexes take.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::Outcome;
+use crate::api::Client;
+use crate::kitbag_server;
+use crate::speed::{clients, timed};
+use crate::stats::percentile;
+
+/// Searches of the small users for each of the large one.
+const SMALL_SEARCHES: usize = 4;
+
+/// Prints how long searches take that are sent in turn, once every user has searched.
+pub(crate) async fn measure(
+    data: &Path,
+    model: &str,
+    memory: u64,
+    users: usize,
+    queries: &[String],
+) -> Outcome<()> {
+    let memory = memory.to_string();
+    let server = kitbag_server::start(data, &["--model", model, "--search-memory", &memory])?;
+    let mut large = Client::open(&server, data, "large").await?;
+    let mut small = clients(&server, data, users).await?;
+    let (mut first_of_small, mut of_small, mut of_large) = (Vec::new(), Vec::new(), Vec::new());
+    timed(&mut large, "warm up").await?;
+    for client in &mut small {
+        first_of_small.push(timed(client, "warm up").await?);
+    }
+    for (number, query) in queries.iter().enumerate() {
+        of_large.push(timed(&mut large, query).await?);
+        for search in 0..SMALL_SEARCHES.min(users) {
+            let client = &mut small[(number * SMALL_SEARCHES + search) % users];
+            of_small.push(timed(client, query).await?);
+        }
+    }
+    let mut at = |times: &mut Vec<Duration>, share| percentile(times, share).unwrap_or_default();
+    println!("  with memory for a quarter of all, large and small users in turn");
+    println!("    large user  p50 {:.1?}, p99 {:.1?}", at(&mut of_large, 0.5), at(&mut of_large, 0.99));
+    println!(
+        "    small user  p50 {:.1?}, p99 {:.1?}; first search p50 {:.1?}",
+        at(&mut of_small, 0.5),
+        at(&mut of_small, 0.99),
+        at(&mut first_of_small, 0.5)
+    );
+    println!("    memory      {} MiB", server.memory()? >> 10);
+    Ok(())
+}

@@ -1,0 +1,139 @@
+//! What one user's requests may hold at the same time, on every route.
+
+use serde_json::json;
+
+use crate::harness::{Kitbag, Raw, Visitor, eventually, routes};
+
+/// Requests of one user that may be in progress, besides calls.
+const MAX_REQUESTS: usize = 64;
+/// Requests for pages.
+const MAX_PAGES: usize = 16;
+
+/// Routes for people who have not signed in.
+const FOR_STRANGERS: [&str; 8] = [
+    "/.well-known/",
+    "/oauth/",
+    "/healthz",
+    "/readyz",
+    "/ui/sign",
+    "/ui/assets/",
+    "/secrets/name/page",
+    "/metrics",
+];
+
+fn needs_sign_in(path: &str) -> bool {
+    path.len() > "/ui".len() && !FOR_STRANGERS.iter().any(|part| path.contains(part))
+}
+
+/// Sends the head of a request whose body has `length` bytes, none of which come.
+async fn begin(kitbag: &Kitbag, method: &str, path: &str, headers: &str, length: usize) -> Raw {
+    let mut connection = Raw::connect(kitbag).await;
+    let host = kitbag.base_url().authority();
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {host}\r\n{headers}Accept: application/json, text/event-stream\r\n\
+         Sec-Fetch-Site: same-origin\r\nOrigin: http://{host}\r\nContent-Length: {length}\r\n\r\n"
+    );
+    connection.write(head).await;
+    connection
+}
+
+/// Asserts that every route of `paths` refuses a request with these headers because others are in progress.
+async fn assert_all_refuse(kitbag: &Kitbag, paths: &[String], headers: &str) {
+    for path in paths {
+        for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
+            let answer = begin(kitbag, method, path, headers, 0).await.head().await;
+            assert!(answer.contains("429 Too Many Requests"), "{method} {path} needs no share: {answer:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_route_of_a_user_counts_in_what_they_may_have_in_progress() {
+    let kitbag = Kitbag::start_with(|settings| {
+        settings.request_timeout = "1h".parse().expect("a duration");
+        settings.concurrent_calls_per_user = 1;
+    })
+    .await;
+    let paths: Vec<_> =
+        routes().into_iter().filter(|path| needs_sign_in(path) && !path.starts_with("/ui")).collect();
+    assert!(paths.len() > 15 && paths.iter().any(|path| path == "/mcp"), "{paths:?}");
+    let (ana, ben) = (kitbag.as_user("ana"), kitbag.as_user("ben"));
+    let token = format!("Authorization: Bearer {}\r\nContent-Type: application/json\r\n", ana.token());
+
+    let mut in_progress = Vec::new();
+    for _ in 0..=MAX_REQUESTS {
+        in_progress.push(begin(&kitbag, "POST", "/graphql", &token, 9).await);
+    }
+    eventually("all have arrived", async || ana.get("/toolkits").await.status == 429).await;
+
+    assert_all_refuse(&kitbag, &paths, &token).await;
+    ben.get("/toolkits").await.assert_status(200);
+    drop(in_progress);
+    eventually("the places are free again", async || ana.get("/toolkits").await.status == 200).await;
+}
+
+#[tokio::test]
+async fn every_page_of_a_user_counts_in_what_they_may_have_in_progress() {
+    let kitbag =
+        Kitbag::start_with(|settings| settings.request_timeout = "1h".parse().expect("a duration")).await;
+    let paths: Vec<_> =
+        routes().into_iter().filter(|path| needs_sign_in(path) && path.starts_with("/ui")).collect();
+    assert!(paths.len() > 25 && paths.iter().any(|path| path == "/ui/search"), "{paths:?}");
+    let (ana, ben) = (Visitor::sign_in(&kitbag, "ana").await, Visitor::sign_in(&kitbag, "ben").await);
+    let cookie = ana.cookie().expect("she has signed in");
+    let cookie = format!("Cookie: {cookie}\r\nContent-Type: application/x-www-form-urlencoded\r\n");
+
+    let mut in_progress = Vec::new();
+    for _ in 0..MAX_PAGES {
+        in_progress.push(begin(&kitbag, "POST", "/ui/documents/new", &cookie, 9).await);
+    }
+    eventually("all have arrived", async || ana.get("/ui/").await.status == 429).await;
+
+    assert_all_refuse(&kitbag, &paths, &cookie).await;
+    ben.get("/ui/").await.assert_status(200);
+    drop(in_progress);
+    eventually("the places are free again", async || ana.get("/ui/").await.status == 200).await;
+}
+
+#[tokio::test]
+async fn an_answer_that_is_not_read_keeps_its_place_and_counts_as_it_is_written() {
+    const SIZE: usize = 3 << 20;
+
+    let kitbag = Kitbag::start().await;
+    let (ana, ben) = (kitbag.as_user("ana"), kitbag.as_user("ben"));
+    // As JSON, each of these characters takes six bytes.
+    let documents = json!([{ "title": "Bells", "text": "\u{7}".repeat(SIZE) }]);
+    let ingest = "mutation ($d: [IngestDocumentInput!]!) { ingest(documents: $d) { documents { id } } }";
+    let stored = ana.ask(ingest, json!({ "d": documents })).await;
+    let id = stored["ingest"]["documents"][0]["id"].as_str().expect("an id").to_owned();
+    let query = json!({ "query": format!("{{ document(id: \"{id}\") {{ text }} }}") }).to_string();
+    let head = format!(
+        "POST /graphql HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\n\r\n{query}",
+        kitbag.base_url().authority(),
+        ana.token(),
+        query.len()
+    );
+
+    let mut unread = Vec::new();
+    for _ in 0..4 {
+        let mut connection = Raw::connect(&kitbag).await;
+        connection.write(&head).await;
+        let answer = connection.head().await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer:?}");
+        unread.push(connection);
+    }
+
+    let mut fifth = Raw::connect(&kitbag).await;
+    fifth.write(&head).await;
+    assert!(fifth.head().await.starts_with("HTTP/1.1 429"), "four answers are not read yet");
+    ben.ask("{ me { userId } }", json!({})).await;
+    ana.get("/toolkits").await.assert_status(200);
+
+    let whole = unread.pop().expect("there are four").body(6 * SIZE).await;
+    assert!(whole.ends_with(b"}}}"), "what is read in the end is whole");
+    ana.ask("{ me { userId } }", json!({})).await;
+    let twice = format!("{{ a: document(id: \"{id}\") {{ text }} b: document(id: \"{id}\") {{ text }} }}");
+    drop(unread);
+    ana.ask_for_error(&twice, json!({})).await.assert("LIMIT", "texts and schemas of one request");
+}
