@@ -67,6 +67,10 @@ schema: install
 bench-search *arguments:
     {{ if arguments =~ "--postgres" { "scripts/with-postgres" } else { "" } }} cargo bench --workspace --bench search -- {{ arguments }}
 
+# Compare what is read of the files in a folder with what independent readers find, by kind: `just bench-documents DIR`.
+bench-documents directory: build build-extractors
+    scripts/bench-documents {{ output }}/kitbag {{ quote(join(CALLED_FROM, directory)) }}
+
 # Show how a service grows with its users, on both engines; fail if a query reads all of a table that grows: `--json FILE`.
 simulate *arguments: install-guest-compiler
     scripts/with-postgres cargo bench --workspace --bench simulate -- {{ arguments }}

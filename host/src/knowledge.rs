@@ -46,11 +46,11 @@ use crate::tasks::{off_thread, run_on, to_its_end};
 pub use capture::fuzzing as capture_fuzzing;
 pub use capture::{
     Capture, CaptureFailure, CaptureSettings, Extract, ExtractError, Extracted, FailureKind, FileKind, Kept,
-    MAX_FILES_IN_MEMORY, MAX_TEXT_BYTES, TranscriptionSettings,
+    MAX_FILES_IN_MEMORY, MAX_TEXT_BYTES, Markup, TranscriptionSettings,
 };
 pub use document::{
     Artifact, Change, Counts, DEFAULT_RESULTS, Document, Feed, Found, Hit, Ingested, Listing, MAX_RESULTS,
-    Mode, NewDocument, NewFeed, Origin, Page, Query, State, StateName, Summary, USER_SOURCE,
+    Mode, NewDocument, NewFeed, Origin, Page, Query, State, StateName, Summary, TitleOrigin, USER_SOURCE,
 };
 pub use embedding::{EmbedError, Embedder, Endpoint, ModelError};
 pub use error::KnowledgeError;
@@ -232,11 +232,12 @@ impl Knowledge {
     }
 
     /// Stores one document whose file the caller has: its bytes come as a stream, which is read no
-    /// further than the largest file that is kept. `length` is what the sender says of it.
+    /// further than the largest file that is kept. `name` and `length` are what the sender says of it.
     pub async fn ingest_file(
         &self,
         origin: &Origin,
         document: NewDocument,
+        name: Option<&str>,
         file: BoxStream<'static, io::Result<Bytes>>,
         length: Option<u64>,
     ) -> Result<Ingested, KnowledgeError> {
@@ -247,7 +248,7 @@ impl Knowledge {
         let _room = disk.reserve(length.unwrap_or(u64::MAX).min(capture.max_size()))?;
         // First the rules: a file that comes for nothing is not read.
         let valid = validate_upload(document).map_err(KnowledgeError::Invalid)?;
-        let keeping = capture.keep(file, valid.claimed_type.as_deref(), Some(&valid.title));
+        let keeping = capture.keep(file, valid.claimed_type.as_deref(), name.or(Some(&valid.title)));
         let kept = disk.while_there_is_room(keeping).await?;
         let kept = kept.map_err(|failure| {
             if disk.has_reserve().is_err() {

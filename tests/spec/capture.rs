@@ -48,12 +48,14 @@ async fn files_of_all_kinds_become_text_and_are_kept() {
         ("/notes.md", "text/markdown", "# Notes\n\nSpring tide."),
         ("/table", "text/csv", "place,height\nBrest,7\n"),
         ("/data", "application/json", "{\"neap\": 3}"),
-        ("/picture", "image/png", ""),
     ] {
         let stored = kitbag.settled(&files.url(path)).await;
         assert_eq!((stored.text(), stored.artifact_type.as_deref()), (text, Some(media_type)), "{path}");
         assert!(kitbag.has_artifact(&stored.artifact.expect("it is kept")), "{path}");
     }
+    let picture = kitbag.settled(&files.url("/picture")).await;
+    assert_eq!((picture.state.as_str(), picture.artifact_type.as_deref()), ("failed", Some("image/png")));
+    assert!(kitbag.has_artifact(&picture.artifact.expect("it is kept")));
     assert_eq!(kitbag.files("captures"), [""; 0]);
 }
 

@@ -150,10 +150,10 @@ async fn documents_messages_and_source_code_of_a_folder_are_found() {
         ("malo", "tables", "Saint-Malo"),
         ("equinox", "talk", "equinox"),
         ("flood", "book", "The flood comes after."),
-        ("coast", "notes", "along the coast"),
+        ("coast", "Notes on tides", "along the coast"),
         ("gibraltar", "currents", "Gibraltar"),
         ("fundy", "old", "Fundy"),
-        ("lighthouse", "letter", "The lighthouse is dark."),
+        ("lighthouse", "Buoys", "The lighthouse is dark."),
         ("amplitude", "model.py", "def amplitude(moon)"),
         ("model.py", "model.py", "amplitude"),
     ] {

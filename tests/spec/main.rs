@@ -33,6 +33,7 @@ mod data_directory;
 mod database_copy;
 mod disk_space;
 mod document_files;
+mod document_kinds;
 mod elicitation;
 mod extractors;
 mod fetch;

@@ -84,7 +84,7 @@ async fn a_file_is_uploaded_without_scripts_and_downloaded_by_its_owner_alone() 
 
     let path = added.header("location").expect("a page").split('?').next().expect("a path").to_owned();
     let page = ana.get(&path).await.assert_status(200);
-    assert!(page.text().contains("<h1><bdi>notes.txt</bdi></h1>"), "{}", page.text());
+    assert!(page.text().contains("<h1><bdi>notes</bdi></h1>"), "{}", page.text());
     let download = format!("{path}/file");
     eventually("the file is kept", async || ana.get(&download).await.status.is_success()).await;
     let file = ana.get(&download).await;

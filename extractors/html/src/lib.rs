@@ -3,8 +3,8 @@
 #![cfg(target_family = "wasm")]
 
 use bindings::exports::kitbag::extractor::extraction::{ExtractError, Extracted, Guest};
-use dom_smoothie::{Config, Readability, TextMode};
-use extractor_text::{Outline, cut, outline, tags};
+use dom_smoothie::{Config, Readability};
+use extractor_text::{Flow, Outline, Syntax, outline, tags};
 
 /// Maximum depth of an element tree, as in browsers. Deeper pages are read without building a tree.
 const MAX_DEPTH: usize = 512;
@@ -12,38 +12,62 @@ const MAX_DEPTH: usize = 512;
 const MAX_FORMATTING: usize = 50;
 /// Maximum number of elements in a page for which the article is searched.
 const MAX_ELEMENTS: usize = 200_000;
+/// An article has this share of a page's running text at least, in percent.
+const MIN_PERCENT: usize = 50;
 
 /// The extractor for web pages.
 pub struct HtmlExtractor;
 
 impl Guest for HtmlExtractor {
     fn extract(file: Vec<u8>) -> Result<Extracted, ExtractError> {
-        let page = tags::bounded(&String::from_utf8_lossy(&file));
-        let outline = outline::read(&page);
-        Ok(article(&page, &outline).unwrap_or_else(|| all(&outline)))
+        let page = tags::bounded(&String::from_utf8_lossy(&file), Syntax::Html);
+        let outline = outline::read(&page, Syntax::Html);
+        let article = article(&page, &outline);
+        let title = article.as_ref().map_or(&*outline.title, |article| &*article.title);
+        let title = extractor_text::own_title(title);
+        let mut flow = Flow::default();
+        // The article finder takes the heading for the title, and out of the text.
+        flow.push(&outline.heading);
+        flow.paragraph();
+        match article {
+            Some(article) => flow.blocks(&article.text),
+            None => flow.blocks(&without_heading(outline.text, &outline.heading)),
+        }
+        let (text, truncated) = flow.finish();
+        Ok(Extracted { title, text, truncated })
     }
 }
 
-/// Finds the article of a page, if it has one.
-fn article(page: &str, outline: &Outline) -> Option<Extracted> {
+/// The part of a page that its reader came for.
+struct Article {
+    title: String,
+    /// As in an [`Outline`].
+    text: String,
+}
+
+/// Finds the article of a page, if it has one. Where that is only a fraction of the running text, the page is a list, a
+/// discussion or a table rather than an article, and all of its running text is returned: too little is worse than too
+/// much for those who save a page in order to find it.
+fn article(page: &str, outline: &Outline) -> Option<Article> {
     if outline.depth > MAX_DEPTH || outline.formatting > MAX_FORMATTING {
         return None;
     }
-    let config =
-        Config { max_elements_to_parse: MAX_ELEMENTS, text_mode: TextMode::Formatted, ..Config::default() };
+    let config = Config { max_elements_to_parse: MAX_ELEMENTS, ..Config::default() };
     let article = Readability::new(page, None, Some(config)).ok()?.parse().ok()?;
-    let text = article.text_content.trim();
-    (!text.is_empty()).then(|| extracted(&article.title, text))
+    let found = outline::read(&article.content, Syntax::Html);
+    let is_fraction = found.text.len() * 100 < outline.running.len() * MIN_PERCENT;
+    let text = if is_fraction { outline.running.clone() } else { found.text };
+    let text = without_heading(text, &outline.heading);
+    (!text.trim().is_empty()).then_some(Article { title: article.title, text })
 }
 
-/// Returns all text of the page.
-fn all(outline: &Outline) -> Extracted {
-    extracted(&outline.title, &outline.text)
-}
-
-fn extracted(title: &str, text: &str) -> Extracted {
-    let (text, truncated) = cut(text);
-    Extracted { title: extractor_text::title(title), text, truncated }
+/// Leaves the heading out at the beginning, before which it is written anyway.
+fn without_heading(text: String, heading: &str) -> String {
+    let heading = heading.trim();
+    match text.trim_start().strip_prefix(heading) {
+        Some(rest) if !heading.is_empty() && rest.starts_with('\n') => rest.to_owned(),
+        _ => text,
+    }
 }
 
 #[allow(unsafe_code, missing_docs, clippy::pedantic, reason = "generated")]

@@ -1,6 +1,9 @@
 //! Extracts the text of e-mail messages (RFC 5322, RFC 2045). Compiled for WebAssembly only.
 #![cfg(target_family = "wasm")]
 
+mod body;
+mod calendar;
+mod envelope;
 mod message;
 
 use bindings::exports::kitbag::extractor::extraction::{ExtractError, Extracted, Guest};
@@ -12,9 +15,9 @@ pub struct MailExtractor;
 
 impl Guest for MailExtractor {
     fn extract(file: Vec<u8>) -> Result<Extracted, ExtractError> {
-        let message = MessageParser::default().parse(&file).filter(message::has_sender_or_subject);
-        let no_header = || ExtractError::Damaged("it has no header with a sender or a subject".to_owned());
-        let message = message.ok_or_else(no_header)?;
+        let file = envelope::opened(&file);
+        let message = MessageParser::default().parse(file.as_ref()).filter(|it| !it.headers().is_empty());
+        let message = message.ok_or_else(|| ExtractError::Damaged("it has no header".to_owned()))?;
         let mut flow = Flow::default();
         message::write(&message, 0, &mut flow);
         let (text, truncated) = flow.finish();

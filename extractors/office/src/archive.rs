@@ -2,6 +2,7 @@
 
 use std::io::{Cursor, Read};
 
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use zip::ZipArchive;
 use zip::result::ZipError;
 
@@ -11,6 +12,9 @@ use crate::bindings::exports::kitbag::extractor::extraction::ExtractError;
 const MAX_PART_BYTES: u64 = 64 << 20;
 /// Maximum size of all parts that are unpacked, in bytes.
 const MAX_UNPACKED_BYTES: u64 = 256 << 20;
+
+/// Maximum length of an XML declaration, in bytes.
+const MAX_DECLARATION_BYTES: usize = 256;
 
 /// An open archive.
 pub(crate) struct Archive {
@@ -37,7 +41,15 @@ impl Archive {
         self.zip.file_names_raw().any(|name| name.starts_with(folder.as_bytes()))
     }
 
-    /// Unpacks a part of text in UTF-8 or UTF-16 as far as the limits permit. Returns `None` if there is none.
+    /// Returns the first `limit` names that end so, sorted.
+    pub(crate) fn names_ending_with(&self, end: &str, limit: usize) -> Vec<String> {
+        let names = self.zip.file_names().filter_map(Result::ok).filter(|name| name.ends_with(end));
+        let mut names: Vec<_> = names.take(limit).map(|name| name.into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    /// Unpacks a part of XML, in whatever encoding, as far as the limits permit. Returns `None` if there is none.
     pub(crate) fn text(&mut self, name: &str) -> Result<Option<String>, ExtractError> {
         let part = match self.zip.by_name(name) {
             Ok(part) => part,
@@ -79,18 +91,31 @@ impl Archive {
     }
 }
 
+/// Decodes XML (XML 1.0, appendix F): by its mark, by its first characters, and otherwise as it declares.
 fn decode(bytes: Vec<u8>) -> String {
-    match bytes.as_slice() {
-        [0xFE, 0xFF, utf16 @ ..] => decode_utf16(utf16, u16::from_be_bytes),
-        [0xFF, 0xFE, utf16 @ ..] => decode_utf16(utf16, u16::from_le_bytes),
-        _ => String::from_utf8(bytes)
-            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+    let encoding = match bytes.as_slice() {
+        [b'<', 0, ..] => UTF_16LE,
+        [0, b'<', ..] => UTF_16BE,
+        _ => declared(&bytes).unwrap_or(UTF_8),
+    };
+    if encoding == UTF_8 && Encoding::for_bom(&bytes).is_none() {
+        return String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
     }
+    encoding.decode(&bytes).0.into_owned()
 }
 
-fn decode_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> String {
-    let units = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
-    char::decode_utf16(units).map(|it| it.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
+/// The encoding in the declaration: `<?xml version="1.0" encoding="iso-8859-1"?>`. What is valid UTF-8 all the same stays
+/// so: books are often converted without it.
+fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
+    if !bytes.starts_with(b"<?xml") || std::str::from_utf8(bytes).is_ok() {
+        return None;
+    }
+    let declaration = &bytes[..bytes.iter().take(MAX_DECLARATION_BYTES).position(|byte| *byte == b'>')?];
+    let at = declaration.windows(8).position(|name| name == b"encoding")?;
+    let value = declaration[at + 8..].split(|byte| matches!(byte, b'"' | b'\'')).nth(1)?;
+    // A part that is read as bytes is not in units of two.
+    Encoding::for_label(value).filter(|encoding| *encoding != UTF_16LE && *encoding != UTF_16BE)
 }
 
 fn explain(error: ZipError) -> ExtractError {

@@ -2,13 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use extractor_text::Flow;
+use extractor_text::{Flow, Syntax};
 use percent_encoding::percent_decode_str;
 
 use crate::archive::Archive;
 use crate::bindings::exports::kitbag::extractor::extraction::{ExtractError, Extracted};
-use crate::collected;
 use crate::xml::{Node, Nodes};
+use crate::{collected, doctype};
 
 /// Reads a book. Unreadable chapters are skipped, unless all are.
 pub(crate) fn read(mut archive: Archive) -> Result<Extracted, ExtractError> {
@@ -29,7 +29,7 @@ pub(crate) fn read(mut archive: Archive) -> Result<Extracted, ExtractError> {
             return Err(ExtractError::Encrypted);
         }
         match archive.text(&path) {
-            Ok(page) => drop(flow.html(&page.unwrap_or_default())),
+            Ok(page) => flow.page(&doctype::expanded(&page.unwrap_or_default()), Syntax::Xml),
             Err(error) => failure = failure.or(Some(error)),
         }
     }

@@ -3,9 +3,11 @@
 #![cfg(target_family = "wasm")]
 
 mod archive;
+mod doctype;
 mod epub;
 mod microsoft;
 mod open_document;
+mod rtf;
 mod xml;
 
 use archive::Archive;
@@ -22,6 +24,9 @@ impl Guest for OfficeExtractor {
     fn extract(file: Vec<u8>) -> Result<Extracted, ExtractError> {
         if file.starts_with(COMPOUND_FILE) {
             return microsoft::read_compound(file);
+        }
+        if file.starts_with(rtf::SIGNATURE) {
+            return rtf::read(&file);
         }
         let archive = Archive::open(file)?;
         if archive.has("META-INF/container.xml") {
@@ -49,7 +54,7 @@ fn collected(
     }
     let (text, truncated) = flow.finish();
     let truncated = truncated || archive.was_cut();
-    Ok(Extracted { title: extractor_text::title(title), text, truncated })
+    Ok(Extracted { title: extractor_text::own_title(title), text, truncated })
 }
 
 #[allow(unsafe_code, missing_docs, clippy::pedantic, reason = "generated")]

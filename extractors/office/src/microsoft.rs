@@ -36,8 +36,6 @@ const MAX_UNPACKED_BYTES: u64 = 256 << 20;
 const MAX_TEXT_CHARS: usize = 64 << 20;
 /// The longest character in UTF-8.
 const CHARACTER_BYTES: usize = 4;
-/// Titles that programs give to new documents.
-const DEFAULT_TITLES: [&str; 2] = ["PowerPoint Presentation", "Word Document"];
 
 /// Reads a package.
 pub(crate) fn read_package(mut archive: Archive) -> Result<Extracted, ExtractError> {
@@ -87,8 +85,7 @@ fn read(
     drop(document.write_plain_text(&mut text));
     let (text, truncated) = cut(&String::from_utf8_lossy(&text.0));
     let title = title.or_else(|| properties(&document)?.title.clone()).unwrap_or_default();
-    let title = extractor_text::title(&title).filter(|title| !DEFAULT_TITLES.contains(&title.as_str()));
-    Ok(Extracted { title, text, truncated })
+    Ok(Extracted { title: extractor_text::own_title(&title), text, truncated })
 }
 
 fn properties(document: &Document) -> Option<&CoreProperties> {

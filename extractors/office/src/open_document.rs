@@ -5,7 +5,10 @@ use extractor_text::Flow;
 use crate::archive::Archive;
 use crate::bindings::exports::kitbag::extractor::extraction::{ExtractError, Extracted};
 use crate::collected;
-use crate::xml::{Node, Nodes};
+use crate::xml::{Node, Nodes, Tag};
+
+/// Maximum number of embedded documents that are read.
+const MAX_EMBEDDED: usize = 100;
 
 /// Reads a document.
 pub(crate) fn read(mut archive: Archive) -> Result<Extracted, ExtractError> {
@@ -14,7 +17,16 @@ pub(crate) fn read(mut archive: Archive) -> Result<Extracted, ExtractError> {
     }
     let content = archive.text("content.xml")?.unwrap_or_default();
     let mut body = Body::default();
-    let failure = body.read(&content).err();
+    let mut failure = body.read(&content).err();
+    body.flow.paragraph();
+    // Charts and texts within the document, and the headers and footers of its pages.
+    for part in archive.names_ending_with("/content.xml", MAX_EMBEDDED) {
+        let embedded = archive.text(&part).ok().flatten().unwrap_or_default();
+        failure = failure.or(body.read(&embedded).err());
+        body.flow.paragraph();
+    }
+    let styles = archive.text("styles.xml").ok().flatten().unwrap_or_default();
+    failure = failure.or(body.read_page_styles(&styles).err());
     let title = title(&archive.text("meta.xml").ok().flatten().unwrap_or_default());
     collected(&archive, &title, body.flow, failure)
 }
@@ -40,19 +52,56 @@ struct Body {
     paragraphs: usize,
     cells: usize,
     notes: usize,
+    /// Ruby annotations of the paragraph, which follow it.
+    readings: String,
+    /// The value of the open cell, and how much text there was before it.
+    value: Option<(String, usize)>,
 }
 
 impl Body {
     fn read(&mut self, content: &str) -> Result<(), ExtractError> {
         let mut nodes = Nodes::of(content);
+        self.read_nodes(&mut nodes, None)
+    }
+
+    /// Reads the headers and footers in the styles of pages.
+    fn read_page_styles(&mut self, styles: &str) -> Result<(), ExtractError> {
+        let mut nodes = Nodes::of(styles);
+        while let Some(node) = nodes.next()? {
+            let Node::Start(tag) = node else { continue };
+            let name = tag.name().to_owned();
+            let is_either = name.starts_with("header") || name.starts_with("footer");
+            if is_either && !name.ends_with("style") && !self.flow.is_full() {
+                self.read_nodes(&mut nodes, Some(&name))?;
+                self.flow.paragraph();
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads up to the end of the element `until`, or of the document.
+    fn read_nodes(&mut self, nodes: &mut Nodes<'_>, until: Option<&str>) -> Result<(), ExtractError> {
         while let Some(node) = nodes.next()? {
             if self.flow.is_full() {
                 break;
             }
             match node {
+                Node::End(name) if until == Some(name.as_str()) => break,
                 Node::Start(tag) => match tag.name() {
                     // Deleted text, and the marks of notes.
                     name @ ("tracked-changes" | "note-citation") => nodes.skip(&name.to_owned())?,
+                    // Of whoever wrote a comment, and when.
+                    name @ ("creator" | "creator-initials" | "date" | "date-string") if self.notes > 0 => {
+                        nodes.skip(&name.to_owned())?;
+                    }
+                    "ruby-text" => {
+                        self.readings.push_str(&nodes.text("ruby-text")?);
+                        self.readings.push(' ');
+                    }
+                    "table-cell" => {
+                        self.cells += 1;
+                        self.value = value(&tag).map(|value| (value, self.flow.len()));
+                    }
                     "spreadsheet" => self.is_spreadsheet = true,
                     "table" if self.is_spreadsheet => {
                         self.flow.push(&tag.attribute("name").unwrap_or_default());
@@ -74,7 +123,8 @@ impl Body {
             "s" => self.flow.space(),
             "tab" => self.flow.tab(),
             "line-break" => self.flow.line(),
-            "table-cell" | "covered-table-cell" => self.cells += 1,
+            "covered-table-cell" => self.cells += 1,
+            "title" | "desc" => self.flow.space(),
             // A note stands within the paragraph that it belongs to.
             "note-body" | "annotation" => {
                 self.flow.push(" (");
@@ -87,12 +137,23 @@ impl Body {
 
     fn end(&mut self, name: &str) {
         match name {
+            "title" | "desc" => self.flow.space(),
             "p" | "h" => {
+                let readings = std::mem::take(&mut self.readings);
+                if !readings.trim().is_empty() {
+                    self.flow.push(" (");
+                    self.flow.push(readings.trim());
+                    self.flow.append(")");
+                }
                 self.paragraphs = self.paragraphs.saturating_sub(1);
                 if self.notes > 0 || self.cells > 0 { self.flow.space() } else { self.flow.paragraph() }
             }
             "table-cell" | "covered-table-cell" => {
                 self.cells = self.cells.saturating_sub(1);
+                let value = self.value.take().filter(|(_, before)| self.flow.len() == *before);
+                if let Some((value, _)) = value {
+                    self.flow.push(&value);
+                }
                 self.flow.tab();
             }
             "table-row" => self.flow.line(),
@@ -104,4 +165,10 @@ impl Body {
             _ => {}
         }
     }
+}
+
+/// The value of a cell, for those that have no text.
+fn value(cell: &Tag<'_>) -> Option<String> {
+    const VALUES: [&str; 5] = ["string-value", "date-value", "time-value", "boolean-value", "value"];
+    VALUES.into_iter().find_map(|name| cell.attribute(name)).filter(|value| !value.is_empty())
 }

@@ -1,67 +1,68 @@
-//! Extracts the text of PDF files. Compiled for WebAssembly only.
+//! Extracts the text of PDF files: the characters with their places by an interpreter of pages, and the reading order by
+//! a layout of our own. Compiled for WebAssembly only.
 #![cfg(target_family = "wasm")]
 
-mod page_tree;
+mod annotations;
+mod characters;
+mod collector;
+mod columns;
+mod direction;
+mod layout;
+mod lines;
 mod text_string;
+mod title;
 
 use bindings::exports::kitbag::extractor::extraction::{ExtractError, Extracted, Guest};
-use pdf_oxide::document::PdfDocument;
-use pdf_oxide::error::Error;
-
-/// Maximum length of a text that the host accepts, in bytes.
-const MAX_TEXT_BYTES: usize = 4 << 20;
-
-/// Number of consecutive unreadable pages after which the rest is skipped.
-const MAX_UNREADABLE_PAGES: usize = 32;
+use collector::Collector;
+use extractor_text::{MAX_TEXT_BYTES, cut};
+use hayro_interpret::hayro_syntax::page::Page;
+use hayro_interpret::hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
+use hayro_interpret::kurbo::{Affine, Rect};
+use hayro_interpret::{Context, InterpreterCache, InterpreterSettings, RenderContent, interpret_page};
 
 /// The extractor for PDF files.
 pub struct PdfExtractor;
 
 impl Guest for PdfExtractor {
     fn extract(file: Vec<u8>) -> Result<Extracted, ExtractError> {
-        let document = PdfDocument::from_bytes(file).map_err(explain)?;
         // Many files are encrypted with an empty password: they can be read, but printing may be restricted.
-        if document.is_encrypted() && !document.authenticate(b"").map_err(explain)? {
-            return Err(ExtractError::Encrypted);
+        let document = Pdf::new(file).map_err(explain)?;
+        if document.pages().is_empty() {
+            return Err(ExtractError::Damaged("it has no pages".to_owned()));
         }
-        let mut text = text(&document)?;
-        let truncated = text.len() > MAX_TEXT_BYTES;
-        text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
-        Ok(Extracted { title: title(&document), text, truncated })
+        let (text, unknown) = text(&document);
+        if text.trim().is_empty() && unknown > 0 {
+            let what = "fonts that do not say which characters they show, so that its text cannot be told";
+            return Err(ExtractError::Unsupported(what.to_owned()));
+        }
+        let (text, truncated) = cut(&text);
+        Ok(Extracted { title: title::read(&document), text, truncated })
     }
 }
 
-/// Extracts pages until the text is long enough. Unreadable pages are skipped, unless all are.
-fn text(document: &PdfDocument) -> Result<String, ExtractError> {
-    if page_tree::is_not_a_tree(document) {
-        return Err(ExtractError::Damaged("its page tree contains itself".to_owned()));
-    }
-    let claimed = document.page_count().map_err(explain)?;
-    if claimed == 0 {
-        return Err(ExtractError::Damaged("it has no pages".to_owned()));
-    }
-    // Each page is an object of its own, so there are no more pages than objects, whatever the file claims.
-    let pages = claimed.min(document.all_object_ids().len().max(1));
-    let (mut text, mut read, mut unreadable, mut failure) = (String::new(), 0_usize, 0_usize, None);
-    for page in 0..pages {
-        match document.extract_text(page) {
-            Ok(page) => {
-                (read, unreadable) = (read + 1, 0);
-                append(&mut text, page.trim());
-            }
-            Err(error) => {
-                unreadable += 1;
-                failure = failure.or(Some(error));
-            }
-        }
-        if text.len() > MAX_TEXT_BYTES || unreadable == MAX_UNREADABLE_PAGES {
+/// Reads pages until the text is long enough. Also returns how many glyphs stand for nobody knows what.
+fn text(document: &Pdf) -> (String, usize) {
+    let cache = InterpreterCache::new();
+    let (mut text, mut unknown) = (String::new(), 0);
+    let mut fonts = characters::Fonts::default();
+    for page in document.pages().iter() {
+        if text.len() > MAX_TEXT_BYTES {
             break;
         }
+        let mut collector = Collector::new(bounds(page), &mut fonts);
+        let settings = InterpreterSettings { render_content: RenderContent::PAGE, ..Default::default() };
+        let mut context = Context::new(Affine::IDENTITY, bounds(page), &cache, document.xref(), settings);
+        interpret_page(page, &mut context, &mut collector);
+        unknown += collector.unknown;
+        append(&mut text, &layout::write(collector.glyphs));
+        append(&mut text, &annotations::read(page));
     }
-    match failure {
-        Some(error) if read == 0 => Err(explain(error)),
-        _ => Ok(text),
-    }
+    (text, unknown)
+}
+
+fn bounds(page: &Page<'_>) -> Rect {
+    let area = page.intersected_crop_box();
+    Rect::new(area.x0, area.y0, area.x1, area.y1)
 }
 
 fn append(text: &mut String, page: &str) {
@@ -71,22 +72,14 @@ fn append(text: &mut String, page: &str) {
     text.push_str(page);
 }
 
-/// Returns the title in the document's information dictionary (ISO 32000-1, section 14.3.3).
-fn title(document: &PdfDocument) -> Option<String> {
-    let information = document.resolve_object(document.trailer().as_dict()?.get("Info")?).ok()?;
-    let title = document.resolve_object(information.as_dict()?.get("Title")?).ok()?;
-    let title = text_string::decode(title.as_string()?);
-    let title = title.trim();
-    (!title.is_empty()).then(|| title.to_owned())
-}
-
-fn explain(error: Error) -> ExtractError {
+fn explain(error: LoadPdfError) -> ExtractError {
     match error {
-        Error::EncryptedPdf => ExtractError::Encrypted,
-        Error::Unsupported(what) | Error::UnsupportedFilter(what) | Error::UnsupportedVersion(what) => {
-            ExtractError::Unsupported(what)
+        LoadPdfError::Decryption(DecryptionError::PasswordProtected) => ExtractError::Encrypted,
+        LoadPdfError::Decryption(DecryptionError::UnsupportedAlgorithm) => {
+            ExtractError::Unsupported("an encryption of another kind than those of PDF".to_owned())
         }
-        other => ExtractError::Damaged(other.to_string()),
+        LoadPdfError::Decryption(error) => ExtractError::Damaged(format!("its encryption: {error:?}")),
+        LoadPdfError::Invalid => ExtractError::Damaged("it has no table of objects, or no pages".to_owned()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Text as it is collected from the parts of a file.
 
-use crate::{MAX_TEXT_BYTES, cut, outline, tags};
+use crate::outline::{self, BREAK, Syntax};
+use crate::{MAX_TEXT_BYTES, cut, tags};
 
 /// Collected text. White space is reduced to what separates words, cells, lines and paragraphs; there is none at the
 /// ends.
@@ -52,17 +53,37 @@ impl Flow {
         }
     }
 
-    /// Adds the text of a page, a paragraph for each block; returns the page's title, or an empty text.
-    pub fn html(&mut self, page: &str) -> String {
-        let outline = outline::read(&tags::bounded(page));
-        for line in outline.text.lines() {
+    /// Adds the text of a page, a paragraph for each block.
+    pub fn page(&mut self, page: &str, syntax: Syntax) {
+        self.blocks(&outline::read(&tags::bounded(page, syntax), syntax).text);
+    }
+
+    /// Adds the text of an [`Outline`](crate::Outline), a paragraph for each line of it.
+    pub fn blocks(&mut self, text: &str) {
+        for block in text.lines() {
             if self.is_full() {
                 break;
             }
-            self.push(line);
+            for line in block.split(BREAK) {
+                for cell in line.split('\t') {
+                    self.push(cell);
+                    self.tab();
+                }
+                self.line();
+            }
             self.paragraph();
         }
-        outline.title
+    }
+
+    /// Adds what was collected elsewhere, as a paragraph.
+    pub fn add(&mut self, other: Self) {
+        if other.is_empty() || self.is_full() {
+            return;
+        }
+        self.paragraph();
+        self.separate();
+        self.text.push_str(&other.text);
+        self.paragraph();
     }
 
     /// Adds text that follows the last without a space.

@@ -6,6 +6,8 @@
 //! Invariant: in the rewritten page `<` occurs only where a tag or the document type begins, and each of them is
 //! complete. So whatever the parser takes as text, a tag that it reads is one of these.
 
+use crate::Syntax;
+
 /// Maximum number of attributes of a tag; further ones are left out.
 const MAX_ATTRIBUTES: usize = 100;
 
@@ -13,8 +15,9 @@ const MAX_ATTRIBUTES: usize = 100;
 const TEXT_ELEMENTS: [&str; 8] =
     ["iframe", "noembed", "noframes", "script", "style", "textarea", "title", "xmp"];
 
-/// Returns the page without comments, with complete tags of a limited number of attributes.
-pub fn bounded(page: &str) -> String {
+/// Returns the page without comments, with complete tags of a limited number of attributes. CDATA sections of XML become
+/// text.
+pub fn bounded(page: &str, syntax: Syntax) -> String {
     let mut rest = page;
     let mut out = String::with_capacity(page.len());
     while let Some(at) = rest.find('<') {
@@ -23,9 +26,16 @@ pub fn bounded(page: &str) -> String {
         rest = if begins_tag(rest) {
             let Some((name, after)) = tag(rest, &mut out) else { return out };
             match TEXT_ELEMENTS.iter().find(|it| it.eq_ignore_ascii_case(name)) {
-                Some(name) => content(name, after, &mut out),
-                None => after,
+                // In XML, every element may close itself.
+                Some(name) if syntax == Syntax::Html || !out.ends_with("/>") => {
+                    content(name, after, &mut out)
+                }
+                _ => after,
             }
+        } else if let Some(section) = rest.strip_prefix("<![CDATA[").filter(|_| syntax == Syntax::Xml) {
+            let (text, after) = section.split_once("]]>").unwrap_or((section, ""));
+            out.push_str(&text.replace('&', "&amp;").replace('<', "&lt;"));
+            after
         } else if let Some(comment) = rest.strip_prefix("<!--") {
             after_comment(comment)
         } else if rest.starts_with("<!") || rest.starts_with("<?") || rest.starts_with("</") {

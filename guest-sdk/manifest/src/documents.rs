@@ -34,6 +34,10 @@ pub const MAX_MEDIA_TYPE_BYTES: usize = 255;
 pub struct NewDocument {
     /// Title.
     pub title: String,
+    /// Whether nobody gave the title, but it was made of a file's name: the file's own title then replaces it. Not part
+    /// of the contract of toolkits.
+    #[serde(skip)]
+    pub title_is_name: bool,
     /// Body to index; required unless there is a file, whose text then becomes the body.
     pub text: Option<String>,
     /// Canonical URL of the original.
@@ -70,6 +74,9 @@ pub struct NewFeed {
 pub struct CheckedDocument {
     /// Title, on one line.
     pub title: String,
+    /// Whether it was made of a file's name.
+    #[serde(skip)]
+    pub title_is_name: bool,
     /// Body; empty only if there is a file.
     pub text: String,
     /// URL of the original, normalised and without fragment.

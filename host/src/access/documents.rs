@@ -28,10 +28,11 @@ impl OwnDocuments {
     pub async fn ingest_file(
         &self,
         document: NewDocument,
+        name: Option<&str>,
         file: BoxStream<'static, io::Result<Bytes>>,
         length: Option<u64>,
     ) -> Result<Ingested, KnowledgeError> {
-        self.knowledge().ingest_file(&self.origin(), document, file, length).await
+        self.knowledge().ingest_file(&self.origin(), document, name, file, length).await
     }
 
     /// See [`Knowledge::search`].

@@ -76,7 +76,7 @@ impl Documents {
 
 const SHOW: &str = "query ($id: ID!) {
   document(id: $id) {
-    id title url author source feed { key name label } state reason
+    id title titleOrigin url author source feed { key name label } state reason
     artifact { mediaType size url } createdAt updatedAt text
   }
 }";
@@ -87,6 +87,8 @@ const SHOW: &str = "query ($id: ID!) {
 struct Document {
     id: String,
     title: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title_origin: Option<String>,
     url: Option<String>,
     author: Option<String>,
     source: String,
@@ -134,11 +136,17 @@ fn print(document: &Document) {
         None => format!("{} ({})", feed.name, feed.key),
     });
     let file = document.artifact.as_ref().map(|file| format!("{}, {} bytes", file.media_type, file.size));
+    let origin = document.title_origin.as_ref().map(|origin| match origin.as_str() {
+        "FILE" => "found in the file".to_owned(),
+        "FILE_NAME" => "the name of the file".to_owned(),
+        _ => "given".to_owned(),
+    });
     let reason = document.reason.as_ref();
     let state = reason.map_or(document.state.to_lowercase(), |reason| format!("failed: {reason}"));
     say!("{}", Screen::of_stdout().bold(&Text::prose(&document.title)));
     for (label, value) in [
         ("id", Some(&document.id)),
+        ("title", origin.as_ref()),
         ("source", Some(&document.source)),
         ("feed", feed.as_ref()),
         ("author", document.author.as_ref()),

@@ -7,8 +7,10 @@ pub mod fuzzing;
 mod inputs;
 mod kinds;
 mod lines;
+mod mailbox;
 mod text;
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -22,7 +24,7 @@ use super::client::{Client, Connection};
 use super::output::{Format, print_line, report};
 use super::terminal::{Text, counted, note, say};
 use batch::Batch;
-use inputs::{Input, Inputs};
+use inputs::{Input, Inputs, LeftOut, Why};
 
 /// Bring documents into your knowledge base.
 #[derive(Args, Debug)]
@@ -37,9 +39,10 @@ Ingesting again changes nothing: a document is recognised by its URL, or else by
 feed. So a local file that you have edited becomes a document of its own, unless it has a URL: give one \
 in its front matter (url: https://…), or one for all files with --url-base.
 
-The title of a text comes from --title, its front matter, its first heading, or its file name; that of source \
-code is its file name. Of folders, texts, source code, office documents, e-books, messages (.eml), pages, PDF \
-files and recordings are read. A line \
+The title comes from --title, or else from the file itself: its properties, its front matter, its first heading. \
+Without one, and for source code, it is the file name. Of folders, texts, source code, office documents, e-books, \
+messages (.eml, and each one of an .mbox), pages, PDF files and recordings are read; what .gitignore and .ignore \
+name is left out, and what programs generate, such as node_modules and lock files: see --no-ignore. A line \
 of --jsonl has title, and of text, url, author, fileUrl, audioUrl, mimeType, captureOnly and \
 feed {key, name, label} what it needs.")]
 pub(super) struct Ingest {
@@ -64,6 +67,12 @@ pub(super) struct Ingest {
     /// Of folders, only files with these extensions.
     #[arg(long, value_name = "EXT,…", value_delimiter = ',')]
     only: Vec<String>,
+    /// Of folders, leave out what this pattern names, as in `.gitignore`; may be repeated.
+    #[arg(long, value_name = "PATTERN")]
+    exclude: Vec<String>,
+    /// Of folders, also take what `.gitignore` and `.ignore` name, node_modules, lock files, and the like.
+    #[arg(long)]
+    no_ignore: bool,
     /// Each line of the files is a document in JSON.
     #[arg(long)]
     jsonl: bool,
@@ -82,6 +91,9 @@ pub(super) struct Ingest {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Document {
     title: String,
+    /// Whether the title is the name of the file and nothing else.
+    #[serde(skip_deserializing, skip_serializing_if = "std::ops::Not::not")]
+    title_is_name: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     text: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -122,7 +134,9 @@ impl Ingest {
         let client = self.connection.clone().open().await?;
         let mut run = Run { client, bar: bar(), tally: Tally::default() };
         let mut batch = Batch::default();
-        for (name, input) in Inputs::of(&self)? {
+        let inputs = Inputs::of(&self)?;
+        let left_out = inputs.left_out();
+        for (name, input) in inputs {
             match input {
                 Ok(Input::Document(document)) => {
                     if batch.is_full_with(&document) {
@@ -138,7 +152,7 @@ impl Ingest {
         if self.wait {
             run.wait().await?;
         }
-        run.finish()
+        run.finish(&left_out)
     }
 
     fn feed(&self) -> Option<Feed> {
@@ -149,8 +163,18 @@ impl Ingest {
 
 /// A file that goes to the server as it is, and what is known of it.
 struct File {
-    path: PathBuf,
+    content: Content,
     about: Document,
+}
+
+/// Where the bytes of a file are.
+enum Content {
+    Path(PathBuf),
+    /// Here, under this name.
+    Bytes {
+        name: String,
+        bytes: Vec<u8>,
+    },
 }
 
 /// One run of the command.
@@ -165,7 +189,11 @@ struct Tally {
     created: usize,
     updated: usize,
     unchanged: usize,
+    /// How many are the same as another of this run.
+    same: usize,
     failed: usize,
+    /// Ids of documents that this run has created or updated.
+    changed: HashSet<String>,
     /// What was stored, by name and id.
     stored: Vec<(String, String)>,
     /// What became of each document, for one JSON document at the end.
@@ -200,6 +228,25 @@ impl Run {
     }
 
     fn stored(&mut self, name: String, stored: &Stored) {
+        let first = self.tally.stored.iter().position(|(_, id)| *id == stored.id);
+        if let Some((other, _)) = first.map(|first| &self.tally.stored[first]) {
+            // In a later run both are unchanged.
+            if self.tally.changed.contains(&stored.id) {
+                self.tally.same += 1;
+                if Format::current() == Format::Text {
+                    let (name, other) = (Text::prose(&name), Text::prose(other));
+                    self.bar.suspend(|| note!("{}: has the same content as {}", name, other));
+                }
+            } else {
+                self.tally.unchanged += 1;
+            }
+            self.tell(json!({ "input": name, "id": stored.id, "change": "UNCHANGED" }));
+            self.bar.inc(1);
+            return;
+        }
+        if stored.change != "UNCHANGED" {
+            self.tally.changed.insert(stored.id.clone());
+        }
         match stored.change.as_str() {
             "CREATED" => self.tally.created += 1,
             "UPDATED" => self.tally.updated += 1,
@@ -228,16 +275,27 @@ impl Run {
         }
     }
 
-    fn finish(self) -> Result<(), CliError> {
+    fn finish(self, left_out: &LeftOut) -> Result<(), CliError> {
         self.bar.finish_and_clear();
-        let Tally { created, updated, unchanged, failed, stored, outcomes } = self.tally;
+        let Tally { created, updated, unchanged, same, changed: _, failed, stored, outcomes } = self.tally;
         match Format::current() {
             Format::Text => {
                 if let [(_, id)] = stored.as_slice() {
                     say!("{}", id);
                 }
-                let count = counted(created + updated + unchanged, "document");
-                say!("{}: {} new, {} updated, {} unchanged.", count, created, updated, unchanged);
+                let count = counted(created + updated + unchanged + same, "document");
+                match same {
+                    0 => say!("{}: {} new, {} updated, {} unchanged.", count, created, updated, unchanged),
+                    _ => say!(
+                        "{}: {} new, {} updated, {} unchanged, {} the same as another.",
+                        count,
+                        created,
+                        updated,
+                        unchanged,
+                        same
+                    ),
+                }
+                tell_left_out(left_out);
             }
             Format::Json => report(&outcomes, || {})?,
             Format::Jsonl => {}
@@ -248,6 +306,28 @@ impl Run {
                 "run the same command again once that is repaired: what is there already stays as it is",
             )),
         }
+    }
+}
+
+/// Says what of folders was not taken, and how to take it.
+fn tell_left_out(left_out: &LeftOut) {
+    let listed = |why| {
+        let kinds = left_out.by(why);
+        let shown: Vec<_> = kinds.iter().map(|(what, count)| format!("{count} {what}")).collect();
+        (kinds, shown.join(", "))
+    };
+    let (kinds, shown) = listed(Why::UnknownKind);
+    if !kinds.is_empty() {
+        let extensions: Vec<_> = kinds.iter().filter_map(|(what, _)| what.strip_prefix('.')).collect();
+        let advice = match extensions.as_slice() {
+            [] => "name them to take them".to_owned(),
+            extensions => format!("take them with --only {}", extensions.join(",")),
+        };
+        note!("not read, by kind: {}; {}", Text::prose(&shown), Text::prose(&advice));
+    }
+    let (kinds, shown) = listed(Why::Generated);
+    if !kinds.is_empty() {
+        note!("left out as generated: {}; take them with --no-ignore", Text::prose(&shown));
     }
 }
 

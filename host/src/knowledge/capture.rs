@@ -43,6 +43,7 @@ use crate::turns::Turns;
 pub use failure::{CaptureFailure, FailureKind};
 use incoming::Incoming;
 use kind::{Kind, Label};
+pub use text::Markup;
 use transcribe::Transcriber;
 pub use transcribe::TranscriptionSettings;
 
@@ -278,8 +279,7 @@ impl Capture {
             return Ok(Captured { file, title: None, text: None });
         }
         match self.read(&file.artifact, job).await {
-            Ok(None) => Ok(Captured { file, title: None, text: None }),
-            Ok(Some(read)) => {
+            Ok(read) => {
                 let text = text::noting_the_cut(read.text, read.truncated);
                 let title = read.title.map(|title| text::line(&title)).filter(|title| !title.is_empty());
                 Ok(Captured { file, title, text: Some(text).filter(|text| !text.trim().is_empty()) })
@@ -311,11 +311,11 @@ impl Capture {
         })
     }
 
-    /// Reads the text of a kept file; nothing where its type has none.
-    async fn read(&self, file: &Artifact, job: &CaptureJob) -> Result<Option<Extracted>, CaptureFailure> {
+    /// Reads the text of a kept file.
+    async fn read(&self, file: &Artifact, job: &CaptureJob) -> Result<Extracted, CaptureFailure> {
         let kind = Kind::of(&file.media_type, job.claimed_type.as_deref());
         let longest = match kind {
-            Kind::Other => return Ok(None),
+            Kind::Other => return Err(failure::permanent(kind::why_unread(&file.media_type))),
             Kind::Audio if self.0.transcriber.is_none() => return Err(failure::no_transcriber()),
             // One byte more than fits, so that a longer file is seen to be longer.
             Kind::Text => MAX_TEXT_BYTES as u64 + 1,
@@ -331,23 +331,25 @@ impl Capture {
             (Kind::Parsed(FileKind::Html), _) => {
                 let (page, was_cut) = off_thread(move || text::html_as_utf8(bytes)).await;
                 let read = self.extract(FileKind::Html, page).await?;
-                Ok(read.map(|read| Extracted { truncated: read.truncated || was_cut, ..read }))
+                Ok(Extracted { truncated: read.truncated || was_cut, ..read })
             }
             (Kind::Parsed(kind), _) => self.extract(kind, bytes).await,
-            (Kind::Audio, Some(transcriber)) => {
-                transcriber.transcribe(&file.media_type, bytes).await.map(Some)
+            (Kind::Audio, Some(transcriber)) => transcriber.transcribe(&file.media_type, bytes).await,
+            _ => {
+                let read = off_thread(move || text::read(&bytes)).await;
+                if read.text.trim().is_empty() {
+                    return Err(failure::permanent("the file holds no text but blanks"));
+                }
+                let markup = Markup::of_media_type(&file.media_type);
+                let title = markup.and_then(|markup| markup.title_of(&read.text));
+                Ok(Extracted { title, ..read })
             }
-            _ => Ok(Some(off_thread(move || text::read(&bytes)).await)),
         }
     }
 
-    async fn extract(&self, kind: FileKind, bytes: Bytes) -> Result<Option<Extracted>, CaptureFailure> {
+    async fn extract(&self, kind: FileKind, bytes: Bytes) -> Result<Extracted, CaptureFailure> {
         let extracted = (self.0.extract)(kind, bytes).await;
-        extracted.map(Some).map_err(|ExtractError { reason, kind }| CaptureFailure {
-            reason,
-            kind,
-            file: None,
-        })
+        extracted.map_err(|ExtractError { reason, kind }| CaptureFailure { reason, kind, file: None })
     }
 }
 

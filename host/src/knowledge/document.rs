@@ -50,6 +50,37 @@ pub enum State {
     Failed(String),
 }
 
+/// Where a title comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TitleOrigin {
+    /// Whoever ingested the document gave it.
+    Given,
+    /// It was found in the file.
+    File,
+    /// It is the name of the file, which has no title of its own, or was not read yet.
+    FileName,
+}
+
+impl TitleOrigin {
+    /// The name in the database and in the API.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Given => "given",
+            Self::File => "file",
+            Self::FileName => "file-name",
+        }
+    }
+
+    /// The origin of this name.
+    pub(super) fn parse(name: &str) -> Self {
+        match name {
+            "file" => Self::File,
+            "file-name" => Self::FileName,
+            _ => Self::Given,
+        }
+    }
+}
+
 /// A document without its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
@@ -57,6 +88,8 @@ pub struct Summary {
     pub id: String,
     /// Title.
     pub title: String,
+    /// Where the title comes from.
+    pub title_origin: TitleOrigin,
     /// Canonical URL of the original.
     pub url: Option<String>,
     /// Free-text byline.

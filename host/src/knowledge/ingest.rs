@@ -14,6 +14,8 @@ use super::document::{Artifact, NewFeed};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ValidDocument {
     pub(super) title: String,
+    /// Whether the title was made of a file's name, and gives way to the file's own.
+    pub(super) title_is_name: bool,
     /// Empty only where there is a file.
     pub(super) text: String,
     /// Normalised.
@@ -28,7 +30,7 @@ pub(super) struct ValidDocument {
     pub(super) feed: Option<NewFeed>,
     /// What makes it the same document when it comes again, within its feed.
     pub(super) identity: String,
-    /// Of title and text.
+    /// Of the title, if somebody gave it, and of the text.
     pub(super) digest: [u8; 32],
 }
 
@@ -58,7 +60,8 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// Of documents that are the same the last one stays, where the first one stood.
+    /// Of documents that are the same the last one stays, where the first one stood; but a title stays before one that is
+    /// only another file name.
     pub(super) fn new(all: Vec<ValidDocument>) -> Self {
         let mut known: HashMap<(Option<String>, String), usize> = HashMap::with_capacity(all.len());
         let mut batch =
@@ -66,6 +69,7 @@ impl Batch {
         for document in all {
             let key = (document.feed.as_ref().map(|feed| feed.key.clone()), document.identity.clone());
             let place = match known.entry(key) {
+                Slot::Occupied(place) if document.title_is_name => *place.get(),
                 Slot::Occupied(place) => {
                     batch.documents[*place.get()] = document;
                     *place.get()

@@ -111,10 +111,11 @@ impl Search {
     /// Finds the user's documents that match best.
     pub(super) async fn search(&self, user_id: &str, query: &Query) -> Result<Found, KnowledgeError> {
         check_search(&query.text, query.limit).map_err(KnowledgeError::Invalid)?;
+        let text = words::plain(&query.text);
         let Parsed { text, conditions, sources } = if query.has_operators {
-            operators::parse(&query.text).map_err(KnowledgeError::Invalid)?
+            operators::parse(&text).map_err(KnowledgeError::Invalid)?
         } else {
-            Parsed::words(&query.text)
+            Parsed::words(&text)
         };
         let by_words = async {
             let (entry, allowed) = tokio::try_join!(self.indexes.fresh(user_id), async {

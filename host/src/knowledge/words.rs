@@ -12,6 +12,7 @@ mod query;
 mod tests;
 mod tokens;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -24,6 +25,32 @@ pub(super) type Term = u32;
 
 /// How much more a word of the title says than one of the text.
 const TITLE_WEIGHT: u16 = 2;
+
+/// Returns a text as it is indexed and searched: without characters that only tell a typesetter where a word may be
+/// divided, and with indices as digits, so that CO₂ and CO2 are one word.
+pub(super) fn plain(text: &str) -> Cow<'_, str> {
+    let is_changed = |letter: char| is_division(letter) || matches!(letter, '₀'..='₉');
+    if text.is_ascii() || !text.contains(is_changed) {
+        return Cow::Borrowed(text);
+    }
+    // Between words of Thai, Lao, Burmese and Khmer, which have no other space.
+    let keeps_spaces = text.contains(
+        |letter| matches!(letter, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'),
+    );
+    let is_kept = |letter: &char| !is_division(*letter) || (*letter == '\u{200b}' && keeps_spaces);
+    let letters = text.chars().filter(is_kept);
+    let digit = |letter: char| u32::from(letter) - u32::from('₀');
+    let letters = letters.map(|letter| match letter {
+        '₀'..='₉' => char::from_digit(digit(letter), 10).unwrap_or(letter),
+        _ => letter,
+    });
+    Cow::Owned(letters.collect())
+}
+
+/// Soft hyphen, zero-width space, word joiner, byte order mark.
+fn is_division(letter: char) -> bool {
+    matches!(letter, '\u{ad}' | '\u{200b}' | '\u{2060}' | '\u{feff}')
+}
 
 /// Counts the words of a passage of a document in a language: what a chunk's column `terms` holds.
 ///

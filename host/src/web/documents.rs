@@ -23,7 +23,10 @@ use crate::visible;
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct About {
-    title: String,
+    /// By default the name without its extension, until the file's own title is known.
+    title: Option<String>,
+    /// File name.
+    name: Option<String>,
     url: Option<String>,
     author: Option<String>,
     mime_type: Option<String>,
@@ -49,7 +52,10 @@ pub(super) async fn upload(
     body: Body,
 ) -> Result<(StatusCode, Json<Stored>), WebError> {
     let file = body.into_data_stream().map_err(io::Error::other).boxed();
-    let stored = user.documents().ingest_file(about.into(), file, declared_length(&headers)).await?;
+    let name = about.name.clone();
+    let document = about.into_document()?;
+    let stored =
+        user.documents().ingest_file(document, name.as_deref(), file, declared_length(&headers)).await?;
     let (status, change) = match stored.change {
         Change::Created => (StatusCode::CREATED, "CREATED"),
         Change::Updated => (StatusCode::OK, "UPDATED"),
@@ -83,22 +89,37 @@ pub(super) async fn artifact(user: User, Path(id): Path<String>) -> Result<Respo
     Ok((headers, Body::from_stream(bytes)).into_response())
 }
 
-impl From<About> for NewDocument {
-    fn from(about: About) -> Self {
+/// Document for a file of which nothing is known but its name.
+pub(super) fn named(file_name: &str) -> NewDocument {
+    let title =
+        std::path::Path::new(file_name).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    NewDocument { title, title_is_name: true, ..NewDocument::default() }
+}
+
+impl About {
+    fn into_document(self) -> Result<NewDocument, WebError> {
+        let about = self;
+        let titled = match (about.title, &about.name) {
+            (Some(title), _) => NewDocument { title, ..NewDocument::default() },
+            (None, Some(name)) => named(name),
+            (None, None) => {
+                let detail = "the query needs a title, or the name of the file";
+                return Err(WebError::new(StatusCode::BAD_REQUEST, detail));
+            }
+        };
         let feed = about.feed_key.map(|key| NewFeed {
             name: about.feed_name.unwrap_or_else(|| key.clone()),
             key,
             label: None,
         });
-        Self {
-            title: about.title,
+        Ok(NewDocument {
             url: about.url,
             author: about.author,
             mime_type: about.mime_type,
             capture_only: about.capture_only,
             feed,
-            ..Self::default()
-        }
+            ..titled
+        })
     }
 }
 
@@ -144,6 +165,7 @@ fn extension(media_type: &str) -> Option<&'static str> {
         "application/msword" => "doc",
         "application/vnd.ms-excel" => "xls",
         "application/vnd.ms-powerpoint" => "ppt",
+        "application/rtf" => "rtf",
         "message/rfc822" => "eml",
         "audio/mpeg" => "mp3",
         "audio/wav" | "audio/x-wav" => "wav",

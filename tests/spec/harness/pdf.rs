@@ -20,6 +20,30 @@ pub(crate) fn with_pages(title: &str, pages: &[&str]) -> Vec<u8> {
     file(&objects, "/Info 3 0 R")
 }
 
+/// One page with this content, and entries of the page and of the information.
+pub(crate) fn with_content(content: &str, page: &str, information: &str) -> Vec<u8> {
+    let mut objects = objects_of("");
+    objects[2] = object(&format!("<< {information} >>"));
+    let described = String::from_utf8(std::mem::take(&mut objects[3])).expect("it is text");
+    objects[3] = object(&described.replacen("<< /Type /Page ", &format!("<< /Type /Page {page} "), 1));
+    objects[4] = stream("", content.as_bytes());
+    file(&objects, "/Info 3 0 R")
+}
+
+/// One page whose filter is named by an object of its own.
+pub(crate) fn with_indirect_filter(filter: &str, text: &str) -> Vec<u8> {
+    let mut objects = objects_of("");
+    objects[4] = stream("/Filter 6 0 R", format!("{}>", hex::encode(lines(text))).as_bytes());
+    objects.push(object(filter));
+    file(&objects, "")
+}
+
+/// Operators that show texts at places, each by itself.
+pub(crate) fn placed(size: u32, texts: &[(f64, f64, &str)]) -> String {
+    let shown: Vec<_> = texts.iter().map(|(x, y, text)| format!("1 0 0 1 {x} {y} Tm ({text}) Tj")).collect();
+    format!("BT /F1 {size} Tf {} ET", shown.join(" "))
+}
+
 /// One page whose compressed content is `matches` × 258 spaces.
 pub(crate) fn flate_bomb(matches: usize) -> Vec<u8> {
     let content = stream("/Filter /FlateDecode", &gzip::zlib(b' ', matches));

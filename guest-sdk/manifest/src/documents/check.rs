@@ -76,7 +76,18 @@ impl Check<'_> {
         let text = self.text(it.text, has_file);
         let feed = it.feed.map(|feed| self.feed(feed));
         let capture_only = it.capture_only;
-        CheckedDocument { title, text, url, author, file_url, claimed_type, capture_only, feed }
+        let title_is_name = it.title_is_name;
+        CheckedDocument {
+            title,
+            title_is_name,
+            text,
+            url,
+            author,
+            file_url,
+            claimed_type,
+            capture_only,
+            feed,
+        }
     }
 
     /// Returns the body without NUL characters: databases and readers fail on them, and no text needs them.

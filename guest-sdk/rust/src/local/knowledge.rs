@@ -78,6 +78,7 @@ fn match_words(document: &Document, words: &[String]) -> Option<SearchResult> {
 impl From<&IngestDocument> for NewDocument {
     fn from(it: &IngestDocument) -> Self {
         Self {
+            title_is_name: false,
             title: it.title.clone(),
             text: it.text.clone(),
             url: it.url.clone(),

@@ -35,8 +35,18 @@ pub(super) async fn documents(
 fn all(mut documents: Vec<NewDocument>, redactors: [&Redactor; 2]) -> Result<Vec<NewDocument>, Problems> {
     let mut problems = Problems::default();
     for (index, document) in documents.iter_mut().enumerate() {
-        let NewDocument { title, text, url, author, file_url, audio_url, mime_type, capture_only: _, feed } =
-            document;
+        let NewDocument {
+            title,
+            title_is_name: _,
+            text,
+            url,
+            author,
+            file_url,
+            audio_url,
+            mime_type,
+            capture_only: _,
+            feed,
+        } = document;
         let (key, name, label) = match feed {
             Some(feed) => (Some(&feed.key), Some(&mut feed.name), feed.label.as_mut()),
             None => (None, None, None),
@@ -72,8 +82,18 @@ fn all(mut documents: Vec<NewDocument>, redactors: [&Redactor; 2]) -> Result<Vec
 }
 
 fn size(document: &NewDocument) -> usize {
-    let NewDocument { title, text, url, author, file_url, audio_url, mime_type, capture_only: _, feed } =
-        document;
+    let NewDocument {
+        title,
+        title_is_name: _,
+        text,
+        url,
+        author,
+        file_url,
+        audio_url,
+        mime_type,
+        capture_only: _,
+        feed,
+    } = document;
     let optional = [text, url, author, file_url, audio_url, mime_type].into_iter().flatten();
     let feed =
         feed.iter().flat_map(|feed| [Some(&feed.key), Some(&feed.name), feed.label.as_ref()]).flatten();

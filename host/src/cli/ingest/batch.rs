@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 use url::form_urlencoded::Serializer;
 
-use super::{Document, File, Stored};
+use super::{Content, Document, File, Stored};
 use crate::cli::CliError;
 use crate::cli::client::{Client, Failed, GraphqlFailure};
 
@@ -76,17 +76,16 @@ impl Batch {
 
 /// Sends a file as it is.
 pub(super) async fn upload(client: &Client, file: File) -> Result<Result<Stored, String>, CliError> {
-    let File { path, about } = file;
-    let size = std::fs::metadata(&path).map(|file| file.len());
-    let bytes = match size
-        .and_then(|size| if size > MAX_FILE_BYTES { Ok(None) } else { std::fs::read(&path).map(Some) })
-    {
-        Ok(Some(bytes)) => bytes,
-        Ok(None) => return Ok(Err(format!("is larger than {MAX_FILE_BYTES} bytes"))),
-        Err(error) => return Ok(Err(error.to_string())),
+    let File { content, about } = file;
+    let (name, bytes) = match content.read() {
+        Ok(read) => read,
+        Err(reason) => return Ok(Err(reason)),
     };
     let mut query = Serializer::new(String::new());
-    query.append_pair("title", &about.title);
+    query.append_pair("name", &name);
+    if !about.title_is_name {
+        query.append_pair("title", &about.title);
+    }
     query.extend_pairs(about.url.iter().map(|url| ("url", url)));
     query.extend_pairs(about.author.iter().map(|author| ("author", author)));
     query.extend_pairs(about.mime_type.iter().map(|media_type| ("mimeType", media_type)));
@@ -101,6 +100,22 @@ pub(super) async fn upload(client: &Client, file: File) -> Result<Result<Stored,
         Ok(stored) => Ok(Ok(stored)),
         Err(Failed::Refused(error)) => Ok(Err(error.to_string())),
         Err(Failed::Unreachable(error)) => Err(error),
+    }
+}
+
+impl Content {
+    /// Returns its name and its bytes.
+    fn read(self) -> Result<(String, Vec<u8>), String> {
+        let path = match self {
+            Self::Path(path) => path,
+            Self::Bytes { name, bytes } => return Ok((name, bytes)),
+        };
+        let size = std::fs::metadata(&path).map_err(|error| error.to_string())?.len();
+        if size > MAX_FILE_BYTES {
+            return Err(format!("is larger than {MAX_FILE_BYTES} bytes"));
+        }
+        let bytes = std::fs::read(&path).map_err(|error| error.to_string())?;
+        Ok((path.file_name().unwrap_or_default().to_string_lossy().into_owned(), bytes))
     }
 }
 

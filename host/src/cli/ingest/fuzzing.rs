@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::lines::Lines;
 use super::text;
+use crate::knowledge::Markup;
 
 /// Reads the lines of a file of documents: the number of each, and the document as it is sent or what is
 /// wrong with it.
@@ -29,5 +30,5 @@ pub struct Reading {
 /// Reads a file of text.
 pub fn text(file: String) -> Reading {
     let parsed = text::parse(file);
-    Reading { title: text::title_of(&parsed), url: parsed.url, text: parsed.text }
+    Reading { title: text::title_of(&parsed, Some(Markup::Markdown)), url: parsed.url, text: parsed.text }
 }

@@ -1,5 +1,7 @@
 //! From what the command was given to documents, one at a time: a folder may hold more than memory.
 
+mod folder;
+
 use std::collections::VecDeque;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
@@ -9,14 +11,17 @@ use url::Url;
 
 use super::kinds::{Kind, extension};
 use super::lines::Lines;
+use super::mailbox::Mailbox;
 use super::text::{Parsed, parse, title_of};
-use super::{Document, File, Ingest};
+use super::{Content, Document, File, Ingest};
 use crate::cli::CliError;
+use crate::knowledge::Markup;
 
 /// Bytes of a text at most, as the server has it.
 const MAX_TEXT_BYTES: u64 = 4 << 20;
-/// How deep folders are followed.
-const MAX_FOLDER_DEPTH: usize = 64;
+
+use folder::{Folder, Rules};
+pub(super) use folder::{LeftOut, Why};
 
 /// Something to ingest.
 pub(super) enum Input {
@@ -31,6 +36,9 @@ pub(super) struct Inputs<'a> {
     command: &'a Ingest,
     waiting: VecDeque<Source>,
     lines: Option<(String, Lines)>,
+    folder: Option<Folder>,
+    mailbox: Option<(PathBuf, Mailbox)>,
+    left_out: LeftOut,
 }
 
 /// What is still to be read.
@@ -39,8 +47,7 @@ enum Source {
     Page(Url),
     /// A file, and its path within what the command was given.
     File(PathBuf, PathBuf),
-    /// A folder, its path within what the command was given, and how deep that is.
-    Folder(PathBuf, PathBuf, usize),
+    Folder(PathBuf),
 }
 
 type Named = (String, Result<Input, String>);
@@ -62,7 +69,19 @@ impl<'a> Inputs<'a> {
             return Err(CliError::new("--title is for one document")
                 .hint("texts have their own titles: in front matter, as a heading, or as the file's name"));
         }
-        Ok(Self { command, waiting, lines: None })
+        let left_out = LeftOut::default();
+        // Wrong patterns are found before anything is sent.
+        for source in &waiting {
+            if let Source::Folder(path) = source {
+                Folder::open(path, command.rules(), &left_out)?;
+            }
+        }
+        Ok(Self { command, waiting, lines: None, folder: None, mailbox: None, left_out })
+    }
+
+    /// What is left out of folders, up to now.
+    pub(super) fn left_out(&self) -> LeftOut {
+        self.left_out.clone()
     }
 }
 
@@ -80,7 +99,7 @@ impl Source {
         let unreadable = |error| CliError::new(format!("cannot read {text}: {error}"));
         let kind = fs::metadata(&path).map_err(unreadable)?;
         let name = path.file_name().map(PathBuf::from).unwrap_or_default();
-        Ok(if kind.is_dir() { Self::Folder(path, PathBuf::new(), 0) } else { Self::File(path, name) })
+        Ok(if kind.is_dir() { Self::Folder(path) } else { Self::File(path, name) })
     }
 }
 
@@ -98,6 +117,28 @@ impl Iterator for Inputs<'_> {
                     None => self.lines = None,
                 }
             }
+            if let Some((path, mailbox)) = &mut self.mailbox {
+                match mailbox.next() {
+                    Some((number, message)) => {
+                        let input = message.map(|message| self.command.message(path, number, message));
+                        return Some((format!("{}:{number}", path.display()), input));
+                    }
+                    None => self.mailbox = None,
+                }
+            }
+            if let Some(folder) = &mut self.folder {
+                match folder.next() {
+                    Some(Ok((path, within))) => match self.command.wants(&path) {
+                        Ok(()) => self.waiting.push_front(Source::File(path, within)),
+                        Err(what) => {
+                            self.left_out.add(Why::UnknownKind, what);
+                            continue;
+                        }
+                    },
+                    Some(Err((name, reason))) => return Some((name, Err(reason))),
+                    None => self.folder = None,
+                }
+            }
             let named = match self.waiting.pop_front()? {
                 Source::Standard if self.command.jsonl => {
                     self.lines = Some(("-".to_owned(), Lines::of(BufReader::new(io::stdin()))));
@@ -112,13 +153,23 @@ impl Iterator for Inputs<'_> {
                     }
                     Err(error) => Some((path.display().to_string(), Err(error.to_string()))),
                 },
+                Source::File(path, _) if extension(&path) == "mbox" => match fs::File::open(&path) {
+                    Ok(file) => {
+                        self.mailbox = Some((path, Mailbox::of(BufReader::new(file))));
+                        None
+                    }
+                    Err(error) => Some((path.display().to_string(), Err(error.to_string()))),
+                },
                 Source::File(path, within) => {
                     Some((path.display().to_string(), self.command.file(path, &within)))
                 }
-                Source::Folder(path, within, depth) => self
-                    .open_folder(&path, &within, depth)
-                    .err()
-                    .map(|reason| (path.display().to_string(), Err(reason))),
+                Source::Folder(path) => match Folder::open(&path, self.command.rules(), &self.left_out) {
+                    Ok(folder) => {
+                        self.folder = Some(folder);
+                        None
+                    }
+                    Err(error) => Some((path.display().to_string(), Err(error.to_string()))),
+                },
             };
             if named.is_some() {
                 return named;
@@ -127,53 +178,42 @@ impl Iterator for Inputs<'_> {
     }
 }
 
-impl Inputs<'_> {
-    /// Queues the entries of a folder before everything else, by name. Hidden files are skipped, the locks of office
-    /// programs, and symbolic links, which may lead out of the folder or to a cycle.
-    fn open_folder(&mut self, folder: &Path, within: &Path, depth: usize) -> Result<(), String> {
-        if depth > MAX_FOLDER_DEPTH {
-            return Err(format!("is more than {MAX_FOLDER_DEPTH} folders deep"));
-        }
-        let mut inside = Vec::new();
-        for entry in fs::read_dir(folder).map_err(|error| error.to_string())? {
-            let entry = entry.map_err(|error| error.to_string())?;
-            let (kind, name) = (entry.file_type().map_err(|error| error.to_string())?, entry.file_name());
-            let shown = name.to_string_lossy();
-            if shown.starts_with('.') || shown.starts_with("~$") {
-                continue;
-            }
-            let (path, within) = (entry.path(), within.join(&name));
-            if kind.is_dir() {
-                inside.push((name, Source::Folder(path, within, depth + 1)));
-            } else if kind.is_file() && self.command.wants(&path) {
-                inside.push((name, Source::File(path, within)));
-            }
-        }
-        inside.sort_by(|(one, _), (other, _)| other.cmp(one));
-        for (_, source) in inside {
-            self.waiting.push_front(source);
-        }
-        Ok(())
-    }
-}
-
 impl Ingest {
-    /// Whether a file of a folder has one of the extensions.
-    fn wants(&self, path: &Path) -> bool {
+    fn rules(&self) -> Rules<'_> {
+        Rules { exclude: &self.exclude, takes_ignored: self.no_ignore }
+    }
+
+    /// Checks that a file of a folder is of a kind that is wanted; otherwise returns its kind in words.
+    fn wants(&self, path: &Path) -> Result<(), String> {
         let extension = extension(path);
-        if self.jsonl && self.only.is_empty() {
-            return matches!(extension.as_str(), "jsonl" | "ndjson");
+        let is_wanted = if self.jsonl && self.only.is_empty() {
+            matches!(extension.as_str(), "jsonl" | "ndjson")
+        } else if self.only.is_empty() {
+            Kind::of(path) != Kind::Unknown
+        } else {
+            self.only.iter().any(|wanted| wanted.trim_start_matches('.').eq_ignore_ascii_case(&extension))
+        };
+        match extension.as_str() {
+            _ if is_wanted => Ok(()),
+            "" => Err("without an extension".to_owned()),
+            extension => Err(format!(".{extension}")),
         }
-        if self.only.is_empty() {
-            return Kind::of(path) != Kind::Unknown;
-        }
-        self.only.iter().any(|wanted| wanted.trim_start_matches('.').eq_ignore_ascii_case(&extension))
+    }
+
+    /// A message of a mailbox, which the server reads.
+    fn message(&self, mailbox: &Path, number: usize, message: Vec<u8>) -> Input {
+        let name = mailbox.file_stem().unwrap_or_default().to_string_lossy();
+        let title = format!("{name} {number}");
+        let mime_type = Some("message/rfc822".to_owned());
+        let about = Document { title: title.clone(), title_is_name: true, mime_type, ..Document::default() };
+        let content = Content::Bytes { name: format!("{title}.eml"), bytes: message };
+        Input::File(File { content, about: self.completed(about) })
     }
 
     fn standard_input(&self) -> Result<Input, String> {
         let text = read_text(io::stdin())?.ok_or("is no UTF-8 text; write it into a file first")?;
         let parsed = parse(text);
-        let title = title_of(&parsed);
+        let title = title_of(&parsed, Some(Markup::Markdown));
         let title = self.title.clone().or(title).ok_or("has no heading to be its title; give it --title")?;
         Ok(Input::Document(self.text(title, parsed, None)))
     }
@@ -203,15 +243,22 @@ impl Ingest {
             && let Some(text) = read_text(fs::File::open(&path).map_err(failed)?)?
         {
             let parsed = if kind == Kind::Code { Parsed { text, ..Parsed::default() } } else { parse(text) };
-            let own = if kind == Kind::Code { None } else { title_of(&parsed) };
-            let title = self.title.clone().or(own).unwrap_or(name);
-            return Ok(Input::Document(self.text(title, parsed, url)));
+            let own = if kind == Kind::Code {
+                None
+            } else {
+                title_of(&parsed, Markup::of_extension(&extension(&path)))
+            };
+            let given = self.title.clone().or(own);
+            let title_is_name = given.is_none();
+            let document = self.text(given.unwrap_or(name), parsed, url);
+            return Ok(Input::Document(Document { title_is_name, ..document }));
         }
+        let title_is_name = self.title.is_none();
         let title = self.title.clone().unwrap_or(name);
         let mime_type = if let Kind::File(media_type) = kind { media_type } else { None };
         let mime_type = mime_type.map(str::to_owned);
-        let about = self.completed(Document { title, url, mime_type, ..Document::default() });
-        Ok(Input::File(File { path, about }))
+        let about = self.completed(Document { title, title_is_name, url, mime_type, ..Document::default() });
+        Ok(Input::File(File { content: Content::Path(path), about }))
     }
 
     fn text(&self, title: String, parsed: Parsed, url: Option<String>) -> Document {

@@ -15,7 +15,35 @@ pub(super) enum Kind {
     Unknown,
 }
 
-const PROSE: [&str; 7] = ["adoc", "markdown", "md", "org", "rst", "text", "txt"];
+const PROSE: [&str; 11] =
+    ["adoc", "asciidoc", "log", "markdown", "md", "org", "rst", "srt", "text", "txt", "vtt"];
+/// Texts that are known by their names, in small letters.
+const NAMED_PROSE: [&str; 13] = [
+    "authors",
+    "changelog",
+    "changes",
+    "contributing",
+    "contributors",
+    "copying",
+    "history",
+    "install",
+    "license",
+    "news",
+    "notice",
+    "readme",
+    "todo",
+];
+/// Source code that is known by its name.
+const NAMED_CODE: [&str; 8] = [
+    "containerfile",
+    "dockerfile",
+    "gemfile",
+    "jenkinsfile",
+    "justfile",
+    "makefile",
+    "rakefile",
+    "vagrantfile",
+];
 /// Source code and configuration.
 const CODE: [&str; 96] = [
     "asm",
@@ -116,17 +144,18 @@ const CODE: [&str; 96] = [
     "zig",
 ];
 /// Files whose type is in their bytes, or follows from them well enough.
-const TELLING: [&str; 17] = [
+const TELLING: [&str; 18] = [
     "aac", "csv", "epub", "flac", "htm", "html", "json", "m4a", "mp3", "odg", "oga", "ogg", "opus", "pdf",
-    "wav", "weba", "xhtml",
+    "tsv", "wav", "weba", "xhtml",
 ];
 /// Files whose type their name says best.
-const TYPED: [(&str, &str); 16] = [
+const TYPED: [(&str, &str); 18] = [
     ("doc", "application/msword"),
     ("docm", WORD),
     ("docx", WORD),
     ("dotx", WORD),
     ("eml", "message/rfc822"),
+    ("mbox", "message/rfc822"),
     ("odp", "application/vnd.oasis.opendocument.presentation"),
     ("ods", "application/vnd.oasis.opendocument.spreadsheet"),
     ("odt", "application/vnd.oasis.opendocument.text"),
@@ -134,6 +163,7 @@ const TYPED: [(&str, &str); 16] = [
     ("ppt", "application/vnd.ms-powerpoint"),
     ("pptm", POWERPOINT),
     ("pptx", POWERPOINT),
+    ("rtf", "application/rtf"),
     ("xls", "application/vnd.ms-excel"),
     ("xlsb", EXCEL),
     ("xlsm", EXCEL),
@@ -148,6 +178,17 @@ impl Kind {
     pub(super) fn of(path: &Path) -> Self {
         let extension = extension(path);
         let extension = extension.as_str();
+        if extension.is_empty() {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+            let (prose, code) = (NAMED_PROSE.contains(&&*name), NAMED_CODE.contains(&&*name));
+            return if prose {
+                Self::Prose
+            } else if code {
+                Self::Code
+            } else {
+                Self::Unknown
+            };
+        }
         if PROSE.contains(&extension) {
             return Self::Prose;
         }
@@ -182,7 +223,10 @@ mod tests {
             ("letter.eml", Kind::File(Some("message/rfc822"))),
             ("paper.pdf", Kind::File(None)),
             ("a.exe", Kind::Unknown),
-            ("Makefile", Kind::Unknown),
+            ("Makefile", Kind::Code),
+            ("README", Kind::Prose),
+            ("notes.log", Kind::Prose),
+            ("unknown", Kind::Unknown),
             (".rs", Kind::Unknown),
         ] {
             assert_eq!(Kind::of(Path::new(name)), kind, "{name}");

@@ -1,5 +1,7 @@
 //! What a text says about itself.
 
+use crate::knowledge::Markup;
+
 /// A text, and what stood in front of it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Parsed {
@@ -28,14 +30,9 @@ pub(super) fn parse(text: String) -> Parsed {
     }
 }
 
-/// The title in the front matter, or else the first heading of the first level.
-pub(super) fn title_of(parsed: &Parsed) -> Option<String> {
-    let heading = || {
-        let mut lines = parsed.text.lines();
-        let heading = lines.find_map(|line| line.strip_prefix("# "))?;
-        Some(heading.trim().trim_end_matches('#').trim_end().to_owned()).filter(|title| !title.is_empty())
-    };
-    parsed.title.clone().or_else(heading)
+/// The title in the front matter, or else the one that the markup marks.
+pub(super) fn title_of(parsed: &Parsed, markup: Option<Markup>) -> Option<String> {
+    parsed.title.clone().or_else(|| markup?.title_of(&parsed.text))
 }
 
 fn split(text: &str) -> Option<(&str, &str)> {
@@ -74,22 +71,21 @@ mod tests {
                 text: "# Other\nText".to_owned(),
             }
         );
-        assert_eq!(title_of(&parsed).as_deref(), Some("On: Prices"));
+        assert_eq!(title_of(&parsed, Some(Markup::Markdown)).as_deref(), Some("On: Prices"));
     }
 
     #[test]
-    fn without_front_matter_the_first_heading_is_the_title() {
+    fn without_front_matter_the_heading_is_the_title_where_there_are_headings() {
         for (text, title) in [
             ("Intro\n# Prices #\n# Other", Some("Prices")),
-            ("## Only a second level", None),
             ("plain text", None),
-            ("# ", None),
             ("---\nnot closed\n# Heading", Some("Heading")),
             ("---\r\ntitle: Windows\r\n---\r\ntext", Some("Windows")),
             ("---\nurl: javascript:alert(1)\n---\n# Heading", Some("Heading")),
         ] {
             let parsed = parse(text.to_owned());
-            assert_eq!(title_of(&parsed).as_deref(), title, "{text}");
+            assert_eq!(title_of(&parsed, Some(Markup::Markdown)).as_deref(), title, "{text}");
+            assert_eq!(title_of(&parsed, None), parsed.title, "{text}");
             assert_eq!(parsed.url, None);
         }
     }

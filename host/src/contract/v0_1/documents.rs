@@ -47,6 +47,7 @@ impl From<ingest::Document> for base::NewDocument {
         let feed = |feed: ingest::Feed| base::NewFeed { key: feed.key, name: feed.name, label: feed.label };
         Self {
             title: it.title,
+            title_is_name: false,
             text: it.text,
             url: it.url,
             author: it.author,

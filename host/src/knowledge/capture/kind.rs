@@ -7,6 +7,7 @@ mod documents;
 use kitbag_manifest::media_type::without_parameters;
 
 use super::FileKind;
+use super::text::{Markup, Wide};
 
 /// What a file's sender says about it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,7 +27,7 @@ pub(super) enum Kind {
     Text,
     /// Transcribed.
     Audio,
-    /// It has no text.
+    /// It is of no kind that is read.
     Other,
 }
 
@@ -64,13 +65,16 @@ pub(super) fn media_type(head: &[u8], label: &Label<'_>) -> String {
     let extension = label.name.and_then(|name| name.rsplit_once('.')).map(|(_, it)| it.to_ascii_lowercase());
     let extension = extension.unwrap_or_default();
 
+    if head.starts_with(b"{\\rtf") {
+        return documents::RTF.to_owned();
+    }
     if head.starts_with(b"%PDF-") {
         return "application/pdf".to_owned();
     }
     if documents::is_message(head, &claimed, &extension) {
         return documents::MESSAGE.to_owned();
     }
-    if is_text(head) {
+    if is_text(head) || Wide::detect(head).is_some() {
         return kind_of_text(head, &claimed, &extension).to_owned();
     }
     let first = &head[..head.len().min(PDF_HEADER)];
@@ -90,8 +94,10 @@ pub(super) fn media_type(head: &[u8], label: &Label<'_>) -> String {
             "application/zip".to_owned()
         }
         Some(known) if !known.starts_with("text/") => known.to_owned(),
+        _ if let Some(known) = signed(head) => known.to_owned(),
         // A stream of MPEG audio may begin with any frame, and its signature is too short to be sure.
         _ if claimed == "audio/mpeg" && is_mpeg_audio(head) => claimed,
+        _ if is_nearly_text(head) => kind_of_text(head, &claimed, &extension).to_owned(),
         _ => UNKNOWN.to_owned(),
     }
 }
@@ -109,6 +115,7 @@ fn kind_of_text(head: &[u8], claimed: &str, extension: &str) -> &'static str {
     match (claimed, extension) {
         _ if is_markdown => "text/markdown",
         _ if is_page => "text/html",
+        _ if let Some(markup) = Markup::of_extension(extension) => markup.media_type(),
         ("text/csv" | "application/csv", _) | (_, "csv") => "text/csv",
         (json, _) if json == "application/json" || json.ends_with("+json") => "application/json",
         (_, "json") => "application/json",
@@ -131,6 +138,61 @@ fn is_text(head: &[u8]) -> bool {
     let is_binary = |byte: &u8| matches!(byte, 0x00..=0x08 | 0x0B | 0x0E..=0x1A | 0x1C..=0x1F);
     let has_mark = [&b"\xEF\xBB\xBF"[..], b"\xFE\xFF", b"\xFF\xFE"].iter().any(|mark| head.starts_with(mark));
     has_mark || !head.iter().any(is_binary)
+}
+
+/// Whether it is text but for few control characters: those that terminals and printers obey, and the one that ends a
+/// text of DOS. No text in units of bytes has a zero.
+fn is_nearly_text(head: &[u8]) -> bool {
+    let is_stray = |byte: &&u8| matches!(byte, 0x01..=0x07 | 0x0E..=0x19 | 0x1C..=0x1F | 0x7F);
+    let count_of = |wanted: u8| head.iter().filter(|byte| **byte == wanted).count();
+    let (strays, backspaces) = (head.iter().filter(is_stray).count(), count_of(0x08));
+    !head.contains(&0) && strays * BYTES_PER_STRAY <= head.len() && backspaces * 2 <= head.len()
+}
+
+/// The type of files that `infer` does not know, by their signature.
+fn signed(head: &[u8]) -> Option<&'static str> {
+    let found = SIGNATURES.iter().find(|(signature, _)| head.starts_with(signature));
+    found.map(|(_, media_type)| *media_type)
+}
+
+/// Signatures of formats of which the reason should name the program.
+const SIGNATURES: [(&[u8], &str); 5] = [
+    (b"\xFFWPC", "application/vnd.wordperfect"),
+    // The first record of a worksheet before Excel 5, which is no compound file ([XLS], section 5.8).
+    (b"\x09\x00\x04\x00", OLD_WORKSHEET),
+    (b"\x09\x02\x06\x00", OLD_WORKSHEET),
+    (b"\x09\x04\x06\x00", OLD_WORKSHEET),
+    (b"\x31\xBE\x00\x00", "application/x-mswrite"),
+];
+const OLD_WORKSHEET: &str = "application/x-excel-4";
+/// Text may have one stray control character for so many bytes.
+const BYTES_PER_STRAY: usize = 100;
+
+/// Says why a file of [`Kind::Other`] is not read, and what may help.
+pub(super) fn why_unread(media_type: &str) -> String {
+    const NO_TEXT: &str = "only its title is found";
+    let (what, advice) = match media_type {
+        "application/vnd.wordperfect" => ("a WordPerfect document", "save it as DOCX, ODT or PDF"),
+        OLD_WORKSHEET => ("a worksheet of Excel 4 or older", "save it as XLSX"),
+        "application/x-mswrite" => ("a document of Write", "save it as DOCX, ODT or PDF"),
+        _ if media_type.starts_with("image/") => ("a picture", "only the words of its title are found"),
+        _ if media_type.starts_with("video/") => ("a video", "ingest its sound as an audio file"),
+        "application/zip"
+        | "application/gzip"
+        | "application/x-tar"
+        | "application/x-7z-compressed"
+        | "application/vnd.rar"
+        | "application/x-bzip2"
+        | "application/x-xz"
+        | "application/zstd" => ("an archive", "unpack it, and ingest the files that are in it"),
+        UNKNOWN => {
+            let reason =
+                "it is neither text nor of another kind that can be read: its bytes have no known signature";
+            return format!("the file was kept, but {reason}");
+        }
+        _ => ("a file", NO_TEXT),
+    };
+    format!("the file was kept, but it is {what} ({media_type}), which cannot be read: {advice}")
 }
 
 /// What a page begins with, whatever is in it.

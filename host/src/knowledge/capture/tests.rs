@@ -88,6 +88,9 @@ async fn server() -> TestServer {
         "/doc" => with_type("text/plain", b"%PDF-1.7\n%\xE2\xE3\xCF\xD3\n"),
         "/sound" => with_type("text/plain", b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0"),
         "/picture" => with_type("text/plain", b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR"),
+        "/binary" => with_type("text/plain", b"\x01\x02\x03\0\x04 nothing known \xFF\xFE"),
+        "/wordperfect" => with_type("text/plain", b"\xFFWPC\x10\0\0\0\x01\x0A"),
+        "/excel4" => with_type("text/plain", b"\x09\x04\x06\0\0\0\x10\0\0\0"),
         "/empty" => with_type("text/plain", b""),
         "/blank" => with_type("text/plain", b" \n "),
         "/gzip" => {
@@ -117,11 +120,9 @@ async fn a_file_becomes_text_by_what_its_bytes_are() {
     let (server, bench) = (server().await, Bench::new().await);
 
     for (path, media_type, title, text) in [
-        ("/notes.md", "text/markdown", None, Some("# Notes\n\nSome *words*.")),
+        ("/notes.md", "text/markdown", Some("Notes"), Some("# Notes\n\nSome *words*.")),
         ("/latin", "text/plain", None, Some("café crème")),
         ("/page", "text/html", Some("A title"), Some("Html: <!doctype html><p>A page")),
-        ("/picture", "image/png", None, None),
-        ("/blank", "text/plain", None, None),
     ] {
         let captured = bench.capture(&format!("{}{path}", server.origin())).await.expect("a file");
 
@@ -136,6 +137,25 @@ async fn a_file_becomes_text_by_what_its_bytes_are() {
     let asked = &server.requests()[0].headers;
     assert_eq!(asked["accept-encoding"], "identity");
     assert!(asked["user-agent"].to_str().expect("ASCII").starts_with("Mozilla/5.0"));
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_kept_and_says_why() {
+    let (server, bench) = (server().await, Bench::new().await);
+
+    for (path, media_type, reason) in [
+        ("/picture", "image/png", "it is a picture (image/png)"),
+        ("/binary", "application/octet-stream", "it is neither text nor of another kind that can be read"),
+        ("/wordperfect", "application/vnd.wordperfect", "a WordPerfect document"),
+        ("/excel4", "application/x-excel-4", "a worksheet of Excel 4 or older"),
+        ("/blank", "text/plain", "the file holds no text"),
+    ] {
+        let failure = bench.capture(&format!("{}{path}", server.origin())).await.expect_err(path);
+
+        assert!(failure.reason.contains(reason), "{path}: {}", failure.reason);
+        assert_eq!(failure.kind, FailureKind::Permanent, "{path}");
+        assert_eq!(failure.file.expect("it is kept").artifact().media_type, media_type, "{path}");
+    }
 }
 
 #[tokio::test]

@@ -1,10 +1,15 @@
 //! Text files: bytes of whatever encoding become UTF-8, and no more of it than is indexed.
 
+mod headings;
+mod wide;
+
 use bytes::Bytes;
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{CoderResult, Encoding, UTF_8};
 
 use super::{Extracted, MAX_TEXT_BYTES};
+pub use headings::Markup;
+pub(super) use wide::Wide;
 
 /// What stands at the end of a text that was cut.
 const CUT: &str = "\n\n[The file holds more text than this. The rest, beyond 4 MiB, is not indexed.]";
@@ -21,6 +26,13 @@ const HTML_PRESCAN: usize = 1024;
 
 /// Reads a text file; its bytes may go on beyond what is used.
 pub(super) fn read(bytes: &[u8]) -> Extracted {
+    if let Some(wide) = wide(bytes) {
+        let used = &bytes[..bytes.len().min(wide.bytes_of(MAX_TEXT_BYTES))];
+        let mut text = printable(wide.decode(used));
+        let truncated = bytes.len() > MAX_TEXT_BYTES || text.len() > MAX_TEXT_BYTES;
+        text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
+        return Extracted { title: None, text, truncated };
+    }
     let encoding = encoding(bytes, None);
     let mut decoder = encoding.new_decoder_with_bom_removal();
     let mut text = String::with_capacity(MAX_TEXT_BYTES + SLACK);
@@ -29,12 +41,42 @@ pub(super) fn read(bytes: &[u8]) -> Extracted {
     let truncated =
         bytes.len() > MAX_TEXT_BYTES || text.len() > MAX_TEXT_BYTES || result == CoderResult::OutputFull;
     text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
-    Extracted { title: None, text, truncated }
+    Extracted { title: None, text: printable(text), truncated }
+}
+
+/// The encoding of a text of units of more than one byte. What has no zero among its bytes is read byte by byte, but
+/// for a text of East Asia without a line end.
+fn wide(bytes: &[u8]) -> Option<Wide> {
+    let is_ascii_or_utf8 = is_utf8(bytes) && !bytes.contains(&0);
+    if is_ascii_or_utf8 { None } else { Wide::detect(bytes) }
+}
+
+/// Removes control characters, which a terminal or a printer would obey: a backspace takes the character before it
+/// away, as in the bold and underlined words of manuals.
+fn printable(text: String) -> String {
+    let is_obeyed = |it: char| it.is_control() && !matches!(it, '\t' | '\n' | '\r' | '\x0C');
+    if !text.contains(is_obeyed) {
+        return text;
+    }
+    let mut printed = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\x08' if !printed.ends_with('\n') => drop(printed.pop()),
+            '\x0B' | '\u{85}' => printed.push('\n'),
+            _ if is_obeyed(character) => {}
+            _ => printed.push(character),
+        }
+    }
+    printed
 }
 
 /// Rewrites a page in UTF-8. Also says whether it was cut: one in UTF-8 never is, since nothing is
 /// copied.
 pub(super) fn html_as_utf8(bytes: Bytes) -> (Bytes, bool) {
+    if let Some(wide) = wide(&bytes) {
+        let text = wide.decode(&bytes[..bytes.len().min(MAX_REWRITTEN_BYTES)]);
+        return (text.into(), bytes.len() > MAX_REWRITTEN_BYTES);
+    }
     let encoding = encoding(&bytes, declared_in_html(&bytes));
     if encoding == UTF_8 && std::str::from_utf8(&bytes).is_ok() && Encoding::for_bom(&bytes).is_none() {
         return (bytes, false);

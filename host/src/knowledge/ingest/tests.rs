@@ -32,6 +32,7 @@ fn a_document_is_kept_in_the_form_of_the_rules() {
 
     let expected = ValidDocument {
         title: "A title".into(),
+        title_is_name: false,
         text: "text".into(),
         url: Some("https://a.example/".into()),
         author: None,

@@ -18,12 +18,14 @@ pub(in crate::knowledge) fn validate_upload(document: NewDocument) -> Result<Val
 
 impl From<CheckedDocument> for ValidDocument {
     fn from(checked: CheckedDocument) -> Self {
-        let (identity, digest) =
-            (identity(checked.identity()), content_digest(&checked.title, &checked.text));
-        let CheckedDocument { title, text, url, author, file_url, claimed_type, capture_only, feed } =
-            checked;
+        // The same file under another name is no change.
+        let given_title = if checked.title_is_name { "" } else { checked.title.as_str() };
+        let (identity, digest) = (identity(checked.identity()), content_digest(given_title, &checked.text));
+        let CheckedDocument { title, title_is_name, text, url, author, file_url, claimed_type, .. } = checked;
+        let CheckedDocument { capture_only, feed, .. } = checked;
         Self {
             title,
+            title_is_name,
             text,
             url,
             author,

@@ -14,6 +14,7 @@ use crate::database;
 use crate::disk::DiskFull;
 use crate::knowledge::MAX_PUTS;
 use crate::knowledge::capture::{CaptureFailure, CaptureJob, Captured, FailureKind};
+use crate::knowledge::document::TitleOrigin;
 use crate::knowledge::quota::{QuotaExceeded, Usage};
 use crate::knowledge::store::{Failed, Job, Kind, Subject, Unkept, now};
 use crate::tasks::Interrupted;
@@ -191,7 +192,8 @@ where
 async fn keep(context: &Context, job: &Job, subject: &Subject, captured: Captured) -> database::Result<()> {
     let Captured { mut file, title, text } = captured;
     // Whoever gave the URL as title had none to give.
-    let has_title = ![&subject.url, &subject.file_url].contains(&&Some(subject.title.clone()));
+    let is_url = || [&subject.url, &subject.file_url].contains(&&Some(subject.title.clone()));
+    let has_title = subject.title_origin == TitleOrigin::Given && !is_url();
     let title = title.filter(|_| !has_title);
     let text = text.map(|text| text.replace('\0', ""));
     for _ in 0..MAX_PUTS {

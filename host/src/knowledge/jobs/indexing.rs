@@ -8,6 +8,7 @@ use super::Context;
 use crate::database;
 use crate::knowledge::passages::Splitter;
 use crate::knowledge::store::{Failed, Kind, NewChunk, Subject};
+use crate::knowledge::words;
 use crate::tasks::Interrupted;
 
 /// Documents whose chunks are written together.
@@ -96,7 +97,7 @@ fn indexed(subject: Subject) -> (String, String) {
     } else {
         body
     };
-    (subject.title, text)
+    (words::plain(&subject.title).into_owned(), words::plain(&text).into_owned())
 }
 
 /// The last part of a URL's path, as a person would write it.
@@ -110,6 +111,7 @@ fn file_name(url: Option<&str>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::knowledge::document::TitleOrigin;
 
     #[test]
     fn what_has_no_body_is_found_by_what_is_known_of_it() {
@@ -117,6 +119,7 @@ mod tests {
         let subject = Subject {
             revision: 1,
             title: "Report".to_owned(),
+            title_origin: TitleOrigin::Given,
             url: None,
             author: Some("Ana".to_owned()),
             file_url: Some(file_url.clone()),

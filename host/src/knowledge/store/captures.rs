@@ -77,7 +77,8 @@ impl Store {
         let before = usage(&mut transaction, &job.user_id).await?;
         let kept =
             sql("UPDATE documents SET artifact = $1, artifact_size = $2, artifact_type = $3, captured = $4,
-                 title = COALESCE($5, title), revision = revision + 1
+                 title = COALESCE($5, title),
+                 title_origin = CASE WHEN $5 IS NULL THEN title_origin ELSE 'file' END, revision = revision + 1
              WHERE sequence = $6 AND user_id = $7 AND revision = $8
                  AND EXISTS (SELECT 1 FROM knowledge_jobs WHERE document = $6 AND taken_by = $9)")
             .bind(&artifact.digest)

@@ -7,7 +7,7 @@ use super::usage::usage;
 use super::{Store, as_i64, now};
 use crate::database::{self, FromRow, Scope, StatementBuilder, Transaction, list, sql};
 use crate::knowledge::KnowledgeError;
-use crate::knowledge::document::{Change, Ingested, Origin};
+use crate::knowledge::document::{Change, Ingested, Origin, TitleOrigin};
 use crate::knowledge::ingest::{Batch, ValidDocument};
 use crate::objects::{Held, change_references};
 use crate::stored_files::FileKind;
@@ -176,7 +176,7 @@ async fn insert(
         .await?;
     for (rows, first) in new.chunks(ROWS).zip((last + 1..).step_by(ROWS)) {
         let mut statement = StatementBuilder::new(
-            "INSERT INTO documents (id, user_id, number, source, feed_id, identity, digest, title, url, author,
+            "INSERT INTO documents (id, user_id, number, source, feed_id, identity, digest, title, title_origin, url, author,
                  author_folded, file_url, claimed_type, capture_only, artifact, artifact_size, artifact_type,
                  state, revision, created_at, updated_at, text) ",
         );
@@ -189,6 +189,7 @@ async fn insert(
                 .push_bind(&it.identity)
                 .push_bind(it.digest.as_slice())
                 .push_bind(&it.title)
+                .push_bind(origin_of_title(it).as_str())
                 .push_bind(&it.url)
                 .push_bind(&it.author)
                 .push_bind(folded(it.author.as_deref()))
@@ -219,6 +220,10 @@ async fn insert(
     .execute(transaction)
     .await?;
     Ok(())
+}
+
+fn origin_of_title(document: &ValidDocument) -> TitleOrigin {
+    if document.title_is_name { TitleOrigin::FileName } else { TitleOrigin::Given }
 }
 
 /// As filters compare it.
@@ -285,6 +290,7 @@ impl<'d> Update<'d> {
         // Otherwise the title stays, which may be the one that was found in the file.
         if self.is_new_content() || self.forgets_file {
             statement.push(", title = ").push_bind(&document.title);
+            statement.push(", title_origin = ").push_bind(origin_of_title(document).as_str());
             statement.push(", digest = ").push_bind(document.digest.as_slice());
             statement.push(", text = ").push_bind(&document.text);
         }

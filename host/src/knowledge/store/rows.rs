@@ -1,10 +1,10 @@
 //! Rows of documents as they are read.
 
 use crate::database::FromRow;
-use crate::knowledge::document::{Artifact, Feed, State, Summary};
+use crate::knowledge::document::{Artifact, Feed, State, Summary, TitleOrigin};
 
 /// What [`SummaryRow`] takes of `documents` as `d` and `feeds` as `f`.
-pub(super) const SUMMARY: &str = "d.id, d.number, d.title, d.url, d.author, d.source, d.artifact, \
+pub(super) const SUMMARY: &str = "d.id, d.number, d.title, d.title_origin, d.url, d.author, d.source, d.artifact, \
     d.artifact_size, d.artifact_type, d.state, d.reason, d.created_at, d.updated_at, \
     f.key AS feed_key, f.name AS feed_name, f.label AS feed_label";
 
@@ -17,6 +17,7 @@ pub(super) struct SummaryRow {
     id: String,
     pub(super) number: i64,
     title: String,
+    title_origin: String,
     url: Option<String>,
     author: Option<String>,
     source: String,
@@ -44,6 +45,7 @@ impl From<SummaryRow> for Summary {
         Self {
             id: row.id,
             title: row.title,
+            title_origin: TitleOrigin::parse(&row.title_origin),
             url: row.url,
             author: row.author,
             source,

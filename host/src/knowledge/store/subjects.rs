@@ -5,13 +5,14 @@ use super::documents::body;
 use super::jobs::Job;
 use super::rows::artifact;
 use crate::database::{self, FromRow, sql};
-use crate::knowledge::document::Artifact;
+use crate::knowledge::document::{Artifact, TitleOrigin};
 
 /// A document as jobs see it.
 #[derive(Clone, Debug)]
 pub(in crate::knowledge) struct Subject {
     pub(in crate::knowledge) revision: i64,
     pub(in crate::knowledge) title: String,
+    pub(in crate::knowledge) title_origin: TitleOrigin,
     pub(in crate::knowledge) url: Option<String>,
     pub(in crate::knowledge) author: Option<String>,
     pub(in crate::knowledge) file_url: Option<String>,
@@ -27,6 +28,7 @@ pub(in crate::knowledge) struct Subject {
 struct SubjectRow {
     revision: i64,
     title: String,
+    title_origin: String,
     url: Option<String>,
     author: Option<String>,
     file_url: Option<String>,
@@ -43,7 +45,7 @@ impl Store {
     /// The document of a job, unless it is gone.
     pub(in crate::knowledge) async fn subject(&self, job: &Job) -> database::Result<Option<Subject>> {
         let row: Option<SubjectRow> =
-            sql("SELECT revision, title, url, author, file_url, claimed_type, capture_only, artifact,
+            sql("SELECT revision, title, title_origin, url, author, file_url, claimed_type, capture_only, artifact,
                     artifact_size, artifact_type, text, captured
              FROM documents WHERE sequence = $1 AND user_id = $2")
             .bind(job.document)
@@ -53,6 +55,7 @@ impl Store {
         Ok(row.map(|row| Subject {
             revision: row.revision,
             title: row.title,
+            title_origin: TitleOrigin::parse(&row.title_origin),
             url: row.url,
             author: row.author,
             file_url: row.file_url,

@@ -22,12 +22,24 @@ pub(super) fn lowercase(word: &str, lowercase: &mut String) {
         lowercase.make_ascii_lowercase();
         return;
     }
-    lowercase.extend(word.nfkc().map(straight).flat_map(char::to_lowercase));
+    lowercase.extend(
+        word.nfkc().filter(|letter| !is_vowel_mark(*letter)).map(straight).flat_map(char::to_lowercase),
+    );
 }
 
-/// The block of accents of Latin, Greek and Cyrillic. Marks of other scripts are letters.
+/// The block of accents of Latin, Greek and Cyrillic, and the vowels of Hebrew and Arabic. Marks of other scripts are
+/// letters.
 fn is_accent(letter: char) -> bool {
-    matches!(letter, '\u{300}'..='\u{36f}')
+    matches!(letter, '\u{300}'..='\u{36f}') || is_vowel_mark(letter)
+}
+
+/// Vowel points, which most writers leave out. Not the marks that Unicode decomposes letters of Arabic into.
+fn is_vowel_mark(letter: char) -> bool {
+    matches!(
+        letter,
+        '\u{591}'..='\u{5bd}' | '\u{5bf}' | '\u{5c1}' | '\u{5c2}' | '\u{5c4}' | '\u{5c5}' | '\u{5c7}'  // Hebrew
+        | '\u{640}' | '\u{64b}'..='\u{652}' | '\u{670}'                                              // Arabic
+    )
 }
 
 fn straight(letter: char) -> char {

@@ -157,3 +157,23 @@ fn the_words_of_a_query_are_found_in_a_text_in_every_form() {
     );
     assert!(marked("", text, Analyzer::default()).is_empty());
 }
+
+#[test]
+fn what_divides_words_for_typesetters_is_no_part_of_them() {
+    for (written, searched) in [
+        ("Mit\u{ad}tel\u{ad}al\u{ad}ter", "Mittelalter"),
+        ("Donau\u{200b}dampf\u{2060}schiff", "Donaudampfschiff"),
+        ("CO₂ and H₂O", "CO2 and H2O"),
+        ("note¹", "note¹"),
+        ("ภาษา\u{200b}ไทย", "ภาษา\u{200b}ไทย"),
+    ] {
+        assert_eq!(plain(written), searched);
+    }
+}
+
+#[test]
+fn vowel_points_of_hebrew_and_arabic_are_optional() {
+    assert_same("שָׁלוֹם", "שלום");
+    assert_same("مَدْرَسَة", "مدرسة");
+    assert_ne!(numbers("أمل"), numbers("امل"));
+}

@@ -25,6 +25,11 @@ impl Document {
         &self.0.title
     }
 
+    /// Where the title comes from.
+    async fn title_origin(&self) -> TitleOrigin {
+        self.0.title_origin.into()
+    }
+
     /// Canonical URL of the original.
     async fn url(&self) -> Option<&str> {
         self.0.url.as_deref()
@@ -91,6 +96,27 @@ pub(super) struct Artifact {
     size: f64,
     /// Where to download it, with your token.
     url: String,
+}
+
+/// Where the title of a document comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
+pub(super) enum TitleOrigin {
+    /// Whoever ingested the document gave it.
+    Given,
+    /// It was found in the file.
+    File,
+    /// It is the name of the file, which has no title of its own, or was not read yet.
+    FileName,
+}
+
+impl From<knowledge::TitleOrigin> for TitleOrigin {
+    fn from(origin: knowledge::TitleOrigin) -> Self {
+        match origin {
+            knowledge::TitleOrigin::Given => Self::Given,
+            knowledge::TitleOrigin::File => Self::File,
+            knowledge::TitleOrigin::FileName => Self::FileName,
+        }
+    }
 }
 
 /// How far a document is.

@@ -88,6 +88,10 @@ impl Mutation {
 #[derive(InputObject)]
 struct IngestDocumentInput {
     title: String,
+    /// Whether nobody gave the title, but it was made of a file's name. The same document under another name then stays
+    /// as it is, and a title that is found in the file replaces it.
+    #[graphql(default_with = "Some(false)")]
+    title_is_name: Option<bool>,
     /// Body to index. Required unless there is a `fileUrl` or an `audioUrl`.
     text: Option<String>,
     /// Canonical URL of the original.
@@ -121,6 +125,7 @@ impl From<IngestDocumentInput> for NewDocument {
     fn from(document: IngestDocumentInput) -> Self {
         let IngestDocumentInput {
             title,
+            title_is_name,
             text,
             url,
             author,
@@ -132,7 +137,8 @@ impl From<IngestDocumentInput> for NewDocument {
         } = document;
         let capture_only = capture_only.unwrap_or_default();
         let feed = feed.map(|IngestFeedInput { key, name, label }| NewFeed { key, name, label });
-        Self { title, text, url, author, file_url, audio_url, mime_type, capture_only, feed }
+        let title_is_name = title_is_name.unwrap_or_default();
+        Self { title, title_is_name, text, url, author, file_url, audio_url, mime_type, capture_only, feed }
     }
 }
 

@@ -21,6 +21,8 @@ const POWERPOINT: &str = "application/vnd.openxmlformats-officedocument.presenta
 /// Folders of what is in a package of Microsoft Office.
 const FOLDERS: [(&[u8], &str); 3] = [(b"word/", WORD), (b"xl/", EXCEL), (b"ppt/", POWERPOINT)];
 
+/// Media type of Rich Text Format, which is text to everybody but its reader.
+pub(super) const RTF: &str = "application/rtf";
 /// Media type of a message.
 pub(super) const MESSAGE: &str = "message/rfc822";
 /// The longest name of a field in the header of a message, in bytes.
@@ -33,7 +35,7 @@ const COMPOUND_FILE: &[u8] = b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1";
 
 /// Whether this is the media type of a document that is an archive or a compound file.
 pub(super) fn is_document(media_type: &str) -> bool {
-    DOCUMENTS.iter().any(|(known, _)| *known == media_type)
+    media_type == RTF || DOCUMENTS.iter().any(|(known, _)| *known == media_type)
 }
 
 /// The media type of a document, read from how it begins, or else from its label.
@@ -45,8 +47,13 @@ pub(super) fn media_type(head: &[u8], claimed: &str, extension: &str) -> Option<
     head.starts_with(COMPOUND_FILE).then(|| labelled(claimed, extension)).flatten()
 }
 
-/// Whether it is said to be a message, and begins with a field of a header (RFC 5322, section 2.2).
+/// Whether it is said to be a message, and begins with a field of a header (RFC 5322, section 2.2). A byte order mark,
+/// blank lines and the line that begins a message in a mailbox may precede it.
 pub(super) fn is_message(head: &[u8], claimed: &str, extension: &str) -> bool {
+    let head = head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head).trim_ascii_start();
+    let is_in_mailbox = head.starts_with(b"From ") || head.starts_with(b">From ");
+    let first = head.iter().position(|byte| *byte == b'\n').filter(|_| is_in_mailbox);
+    let head = first.map_or(head, |end| &head[end + 1..]);
     let name = head.iter().take(MAX_FIELD_NAME + 1).position(|byte| *byte == b':').unwrap_or_default();
     let is_labelled = claimed == MESSAGE || extension == "eml";
     is_labelled && name > 0 && head[..name].iter().all(|byte| matches!(byte, b'!'..=b'~'))

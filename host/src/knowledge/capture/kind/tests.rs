@@ -38,6 +38,9 @@ fn a_label_chooses_among_kinds_of_text() {
     check(text, "Text/Markdown", "", "text/markdown");
     check(text, "text/x-markdown", "", "text/markdown");
     check(text, "", "readme.md", "text/markdown");
+    check(text, "", "guide.rst", "text/x-rst");
+    check(text, "text/plain", "guide.adoc", "text/asciidoc");
+    check(b"{\\rtf1\\ansi words}", "application/msword", "letter.doc", "application/rtf");
     check(text, "text/html; charset=utf-8", "", "text/html");
     check(text, "application/ld+json", "", "application/json");
     check(text, "application/pdf", "x.pdf", "text/plain");
@@ -58,6 +61,26 @@ fn markdown_may_begin_with_a_tag_and_html_with_a_declaration() {
     check(b"<?xml version=\"1.0\"?><rss>", "", "", "text/plain");
     check(b"<hello> world", "", "", "text/plain");
     check(b"\xFF\xFE<\x00h\x00t\x00m\x00l\x00>\x00", "", "", "text/html");
+}
+
+#[test]
+fn a_text_may_have_characters_for_terminals_and_printers() {
+    check(b"Dir of disk A:\r\nNOTES.TXT\r\n\x1A", "", "x.txt", "text/plain");
+    check(b"N\x08NA\x08AM\x08ME\x08E", "", "tide.1", "text/plain");
+    check(&[&b"# Bell \x07"[..], &[b'x'; 200]].concat(), "", "x.md", "text/markdown");
+    check(b"T\0h\0e\0 \0t\0i\0d\0e\0.\0", "", "x.txt", "text/plain");
+    check(b"\0<\0h\0t\0m\0l\0>\0 \0a", "", "x", "text/html");
+    check(b"\x01\x02\x03\x05\x06 words", "", "x.txt", "application/octet-stream");
+    check(&[&b"words and words\0"[..], &[b'x'; 200]].concat(), "", "x.txt", "application/octet-stream");
+}
+
+#[test]
+fn what_precedes_a_header_in_a_file_does_not_hide_a_message() {
+    for lead in ["", "\u{FEFF}", "\r\n\n", "From ana@a.example Tue Jul  1 10:00:00 2025\r\n", "\n>From ana\n"]
+    {
+        check(format!("{lead}Subject: tide\r\n\r\nwords").as_bytes(), "", "x.eml", "message/rfc822");
+    }
+    check(b"From here the tide turns.\nIt is late: go.", "message/rfc822", "", "text/plain");
 }
 
 #[test]

@@ -15,6 +15,41 @@ fn text_of_many_encodings_becomes_utf_8() {
 }
 
 #[test]
+fn text_in_wide_units_needs_no_mark() {
+    let words = "The tide is late.\nSpring tide.";
+    let chinese = "潮水来得很晚。\n春天的潮水，也是这样。";
+    let utf16 = |text: &str, unit: fn(u16) -> [u8; 2]| text.encode_utf16().flat_map(unit).collect::<Vec<_>>();
+    let utf32 = |text: &str, unit: fn(u32) -> [u8; 4]| {
+        text.chars().flat_map(|it| unit(it.into())).collect::<Vec<_>>()
+    };
+
+    for text in [words, chinese] {
+        assert_eq!(read(&utf16(text, u16::to_le_bytes)).text, text);
+        assert_eq!(read(&utf16(text, u16::to_be_bytes)).text, text);
+        assert_eq!(read(&utf32(text, u32::to_le_bytes)).text, text);
+        assert_eq!(read(&utf32(&format!("\u{FEFF}{text}"), u32::to_be_bytes)).text, text);
+        assert_eq!(read(text.as_bytes()).text, text);
+    }
+    let page = utf16("<title>Tides</title><p>The tide is late.", u16::to_le_bytes);
+    assert!(html_as_utf8(page.into()).0.starts_with(b"<title>Tides"));
+    // A table of numbers in the form of a processor, and an incomplete pair.
+    for binary in [&(0_u32..500).flat_map(u32::to_le_bytes).collect::<Vec<_>>()[..], b"\0\xD8\0\0 \0a\0b\0"] {
+        assert_eq!(Wide::detect(binary), None);
+    }
+}
+
+#[test]
+fn what_a_terminal_or_a_printer_obeys_is_no_text() {
+    for (file, text) in [
+        (&b"the end\r\n\x1A"[..], "the end\r\n"),
+        (b"N\x08NA\x08AM\x08ME\x08E\n\x08_\x08tide", "NAME\ntide"),
+        (b"bell\x07 and\tpage\x0C", "bell and\tpage\x0C"),
+    ] {
+        assert_eq!(read(file).text, text);
+    }
+}
+
+#[test]
 fn invalid_bytes_are_no_reason_to_fail() {
     let read = read(b"\xC3\x28 \xFF\xFF good words \xF0\x28\x8C\x28");
 

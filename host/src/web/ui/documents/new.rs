@@ -9,7 +9,7 @@ use kitbag_manifest::{Problem, Problems};
 use super::{Frame, Section, frame, text};
 use crate::access::User;
 use crate::knowledge::{Change, Ingested, KnowledgeError, NewDocument};
-use crate::web::documents::declared_length;
+use crate::web::documents::{declared_length, named};
 use crate::web::error::WebError;
 use crate::web::ui::form::Form;
 use crate::web::ui::multipart;
@@ -64,10 +64,11 @@ pub(in crate::web::ui) async fn add_file(
         problems.add("file", "choose one");
         return Ok(page(frame, typed, StatusCode::UNPROCESSABLE_ENTITY, problems.0, None));
     };
-    let is_named = !typed.file_title.trim().is_empty();
-    let title = if is_named { typed.file_title.clone() } else { file.name };
-    let document = NewDocument { title, mime_type: file.media_type, ..NewDocument::default() };
-    let added = user.documents().ingest_file(document, file.content, length).await;
+    let is_titled = !typed.file_title.trim().is_empty();
+    let titled = NewDocument { title: typed.file_title.clone(), ..NewDocument::default() };
+    let titled = if is_titled { titled } else { named(&file.name) };
+    let document = NewDocument { mime_type: file.media_type, ..titled };
+    let added = user.documents().ingest_file(document, Some(&file.name), file.content, length).await;
     Ok(answer(frame, typed, added.map(Some)))
 }
 
