@@ -37,7 +37,7 @@ pub struct Rows {
 /// Rows by columns, all little-endian.
 #[derive(Clone, Debug, Default)]
 pub struct Columns<B> {
-    /// For each [`LANES`] rows: for each 64 numbers, the sign bits of each row (`u64`). Missing rows at the end are zeros.
+    /// For each `LANES` rows: for each 64 numbers, the sign bits of each row (`u64`). Missing rows at the end are zeros.
     pub sketches: B,
     /// For each row, two numbers (`f32`): the factor of its estimate, and how many of its bits are 1.
     pub factors: B,

@@ -87,6 +87,7 @@ fn new_document(document: &Value) -> NewDocument {
         audio_url: text("audioUrl"),
         mime_type: text("mimeType"),
         capture_only: document.get("captureOnly") == Some(&Value::Bool(true)),
+        title_is_name: document.get("titleIsName") == Some(&Value::Bool(true)),
         feed,
     }
 }

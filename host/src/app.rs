@@ -83,6 +83,7 @@ impl App {
 
     /// As [`start`](Self::start), for programs other than `kitbag`. `compiler` is the `kitbag` program, which
     /// runs as the compiler process.
+    #[expect(clippy::too_many_lines, reason = "it lists the parts of a server, each once")]
     pub async fn start_with(settings: &Settings, compiler: Program) -> Result<Self, StartError> {
         let lock = claim(&settings.data)?;
         let listeners = Listeners::open(settings).await?;

@@ -222,10 +222,11 @@ mod tests {
         let mut of_ben = queued(&turns, Lane::Urgent, "ben");
 
         drop(running);
-        let second = of_ana.iter_mut().position(|it| it.now_or_never().map(drop).is_some());
+        assert!(of_ana.iter_mut().all(|it| it.now_or_never().is_none()), "ana had a turn before");
+        drop((&mut of_ben).now_or_never().expect("it is ben's turn"));
 
-        assert_eq!(second, Some(0), "ana was in line before ben");
-        assert!((&mut of_ben).now_or_never().is_some(), "then it is ben's turn");
+        let second = of_ana.iter_mut().position(|it| it.now_or_never().is_some());
+        assert_eq!(second, Some(0), "then the requests of ana follow, in their order");
     }
 
     #[tokio::test]

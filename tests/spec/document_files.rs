@@ -88,8 +88,8 @@ async fn a_message_is_read_with_its_header_its_attachments_and_what_it_forwards(
          table.pdf\n\nSubject: Inner\nFrom: dan@d.example\n\nThe inner words."
     );
     assert_eq!(only_html.text, "Subject: Page\n\nOne\n\nTwo & three");
-    assert_refused(read(FileKind::Mail, "no header at all").await, "the message is damaged: ");
-    assert_refused(read(FileKind::Mail, vec![0; 5000]).await, "the message is damaged: ");
+    assert_refused(read(FileKind::Mail, "no header at all").await, "the message holds no text");
+    assert_refused(read(FileKind::Mail, vec![0; 5000]).await, "the message ");
 }
 
 #[tokio::test]

@@ -149,7 +149,7 @@ async fn words_of_a_pdf_are_apart_and_its_lines_in_order() {
         (gaps.as_str(), "", "brought under the"),
         (table.as_str(), "", "Permanent 09/02/2015\tSan Jose\nClosure"),
         (turned, "/Rotate 90", "First line\nSecond line"),
-        (bold.as_str(), "", "bold\n\nbold"),
+        (bold.as_str(), "", "bold\nbold"),
         ("BT /F1 12 Tf 72 700 Td [(brought)-180(under)-150(the)] TJ ET", "", "brought under the"),
     ] {
         let read = read(FileKind::Pdf, pdf::with_content(content, page, "")).await;

@@ -130,9 +130,9 @@ async fn what_is_no_request_gets_a_problem_that_quotes_nothing() {
         ),
         ("[{\"query\": \"{ me { userId } }\"}]".to_owned(), 400, "Batches are not answered"),
         (" []".to_owned(), 400, "Batches are not answered"),
-        ("[".repeat(100_000), 400, ""),
+        ("[".repeat(40_000), 400, ""),
         (
-            format!("{{\"query\":\"{{ me {{ userId }} }}\",\"variables\":{}", "{\"a\":".repeat(100_000)),
+            format!("{{\"query\":\"{{ me {{ userId }} }}\",\"variables\":{}", "{\"a\":".repeat(40_000)),
             400,
             "",
         ),
@@ -143,6 +143,13 @@ async fn what_is_no_request_gets_a_problem_that_quotes_nothing() {
     }
     let large = vec![b' '; (34 << 20) + 1];
     post(ana, large).await.assert_problem(413, "longer than 35651584 bytes");
+    for many in ["0", "[]", "{}", "\"\"", "[[0]]"] {
+        let unused = format!(
+            "{{\"query\":\"{{me{{userId}}}}\",\"variables\":{{\"x\":[{}0]}}}}",
+            format!("{many},").repeat(50_000)
+        );
+        post(ana, unused).await.assert_problem(413, "more than 50000 JSON values");
+    }
     post(ana, "{\"query\":\"{ me { userId } }\",\"extensions\":{}}").await.assert_status(200);
 }
 
@@ -163,7 +170,8 @@ async fn one_user_has_few_requests_under_way_and_others_have_theirs() {
     let (ana, ben) = (kitbag.as_user("ana"), kitbag.as_user("ben"));
     // Takes a while to parse; a user may have four requests in progress.
     let question =
-        json!({ "query": "{ me { userId } }", "variables": { "a": vec![0; 400_000] } }).to_string();
+        json!({ "query": "{ me { userId } }", "variables": { "a": vec![0; 40_000], "b": "\n".repeat(1 << 20) } })
+            .to_string();
 
     eventually("a question is one too many", async || {
         let burst = (0..16).map(|_| post(&ana, question.clone()));

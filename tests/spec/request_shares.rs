@@ -7,7 +7,7 @@ use crate::harness::{Kitbag, Raw, Visitor, eventually, routes};
 /// Requests of one user that may be in progress, besides calls.
 const MAX_REQUESTS: usize = 64;
 /// Requests for pages.
-const MAX_PAGES: usize = 16;
+const MAX_PAGES: usize = 32;
 
 /// Routes for people who have not signed in.
 const FOR_STRANGERS: [&str; 8] = [

@@ -159,19 +159,21 @@ async fn an_address_ends_so_many_sign_ins_a_minute_and_the_provider_is_asked_no_
     const ATTEMPTS: usize = 60;
 
     let provider = ScriptedProvider::start().await;
-    let kitbag = provider.kitbag_with(|_| {}).await;
+    // By default, this machine is a proxy, whose clients have no addresses.
+    let kitbag =
+        provider.kitbag_with(|settings| settings.trusted_proxies = "".parse().expect("a list")).await;
 
-    let mut statuses = Vec::new();
-    for _ in 0..ATTEMPTS + 20 {
-        let (mallory, state) = Visitor::begin_sign_in(&kitbag, "/ui/").await;
-        let ends = provider.response("mallory", &state);
-        statuses.push(mallory.get(&format!("{CALLBACK}?{ends}")).await.status.as_u16());
-    }
+    let begun = join_all((0..3 * ATTEMPTS).map(|_| Visitor::begin_sign_in(&kitbag, "/ui/"))).await;
+    let ending = begun.iter().map(async |(mallory, state)| {
+        let ends = provider.response("mallory", state);
+        mallory.get(&format!("{CALLBACK}?{ends}")).await.status.as_u16()
+    });
+    let statuses = join_all(ending).await;
 
-    assert!(statuses[..ATTEMPTS].iter().all(|status| *status == 303), "{statuses:?}");
-    assert!(statuses.contains(&429), "{statuses:?}");
-    let asked = statuses.iter().filter(|status| **status == 303).count();
-    assert_eq!(provider.requests("/token").len(), asked);
+    let ended = statuses.iter().filter(|status| **status == 303).count();
+    let refused = statuses.iter().filter(|status| **status == 429).count();
+    assert!(ended >= ATTEMPTS && refused > 0 && ended + refused == statuses.len(), "{statuses:?}");
+    assert_eq!(provider.requests("/token").len(), ended);
 }
 
 #[tokio::test]

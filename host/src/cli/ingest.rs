@@ -45,6 +45,7 @@ messages (.eml, and each one of an .mbox), pages, PDF files and recordings are r
 name is left out, and what programs generate, such as node_modules and lock files: see --no-ignore. A line \
 of --jsonl has title, and of text, url, author, fileUrl, audioUrl, mimeType, captureOnly and \
 feed {key, name, label} what it needs.")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(super) struct Ingest {
     /// Files, folders, http and https URLs; `-` is standard input.
     #[arg(required = true, value_name = "FILE|FOLDER|URL|-")]
@@ -70,7 +71,7 @@ pub(super) struct Ingest {
     /// Of folders, leave out what this pattern names, as in `.gitignore`; may be repeated.
     #[arg(long, value_name = "PATTERN")]
     exclude: Vec<String>,
-    /// Of folders, also take what `.gitignore` and `.ignore` name, node_modules, lock files, and the like.
+    /// Of folders, also take what `.gitignore` and `.ignore` name, `node_modules`, lock files, and the like.
     #[arg(long)]
     no_ignore: bool,
     /// Each line of the files is a document in JSON.

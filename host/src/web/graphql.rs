@@ -90,7 +90,7 @@ struct Content {
     /// Their size as JSON.
     bytes: usize,
     /// Of the user's share, until the answer is written.
-    _held: Vec<Share>,
+    held: Vec<Share>,
 }
 
 /// What a client sends (GraphQL over HTTP, section 5.4).
@@ -247,7 +247,7 @@ impl RequestContext {
         let held = self.share.bytes(bytes_in_memory).ok_or_else(|| WebError::unread(Unread::NoRoom, 0))?;
         let mut content = self.content();
         content.bytes += bytes_as_json;
-        content._held.push(held);
+        content.held.push(held);
         Ok(())
     }
 

@@ -21,8 +21,9 @@ use crate::shares::{Share, Shares};
 
 /// Requests of one user in progress, besides calls of tools.
 const MAX_REQUESTS_PER_USER: usize = 64;
-/// Requests of one user for pages in progress. Browsers open at most six connections to a server.
-const MAX_PAGES_PER_USER: usize = 16;
+/// Requests of one user for pages in progress. Half of them may follow a log; browsers open at most six connections to a
+/// server.
+const MAX_PAGES_PER_USER: usize = 32;
 /// Bytes that the requests of one user hold, at least.
 const MIN_BYTES_PER_USER: usize = 96 << 20;
 /// Users who may hold that much at the same time, where the memory allows it.

@@ -36,7 +36,7 @@ pub(crate) async fn measure(
             of_small.push(timed(client, query).await?);
         }
     }
-    let mut at = |times: &mut Vec<Duration>, share| percentile(times, share).unwrap_or_default();
+    let at = |times: &mut Vec<Duration>, share| percentile(times, share).unwrap_or_default();
     println!("  with memory for a quarter of all, large and small users in turn");
     println!("    large user  p50 {:.1?}, p99 {:.1?}", at(&mut of_large, 0.5), at(&mut of_large, 0.99));
     println!(

@@ -85,9 +85,8 @@ mod tests {
 
     use super::*;
 
-    const fn address(last: u8) -> Option<IpAddr> {
-        Some(IpAddr::V4(Ipv4Addr::new(192, 0, 2, last)))
-    }
+    const ONE: Option<IpAddr> = Some(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)));
+    const OTHER: Option<IpAddr> = Some(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2)));
 
     #[test]
     fn a_sign_in_ends_once() {
@@ -107,19 +106,19 @@ mod tests {
         let attempts = Attempts::new();
         let mut held = Vec::new();
         for _ in 0..MAX_REDEMPTIONS_PER_ADDRESS {
-            held.push(attempts.turn(address(1)).await.expect("its attempts are few"));
+            held.push(attempts.turn(ONE).await.expect("its attempts are few"));
         }
 
-        assert!(attempts.turn(address(1)).now_or_never().is_none(), "it waits for its own");
-        assert!(matches!(attempts.turn(address(2)).now_or_never(), Some(Ok(_))));
+        assert!(attempts.turn(ONE).now_or_never().is_none(), "it waits for its own");
+        assert!(matches!(attempts.turn(OTHER).now_or_never(), Some(Ok(_))));
 
         held.clear();
         let mut refused = None;
         for _ in 0..ATTEMPTS_A_MINUTE.get() {
-            refused = attempts.turn(address(1)).await.err();
+            refused = attempts.turn(ONE).await.err();
         }
         assert!(matches!(refused, Some(ProviderError::TooManyAttempts { seconds: 1..=60 })), "{refused:?}");
-        assert!(attempts.turn(address(2)).await.is_ok());
+        assert!(attempts.turn(OTHER).await.is_ok());
         assert!(attempts.turn(None).await.is_ok());
     }
 }

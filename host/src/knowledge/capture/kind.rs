@@ -144,8 +144,9 @@ fn is_text(head: &[u8]) -> bool {
 /// text of DOS. No text in units of bytes has a zero.
 fn is_nearly_text(head: &[u8]) -> bool {
     let is_stray = |byte: &&u8| matches!(byte, 0x01..=0x07 | 0x0E..=0x19 | 0x1C..=0x1F | 0x7F);
-    let count_of = |wanted: u8| head.iter().filter(|byte| **byte == wanted).count();
-    let (strays, backspaces) = (head.iter().filter(is_stray).count(), count_of(0x08));
+    let is_backspace = |byte: &&u8| matches!(byte, 0x08);
+    let (strays, backspaces) =
+        (head.iter().filter(is_stray).count(), head.iter().filter(is_backspace).count());
     !head.contains(&0) && strays * BYTES_PER_STRAY <= head.len() && backspaces * 2 <= head.len()
 }
 

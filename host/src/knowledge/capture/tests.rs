@@ -204,8 +204,11 @@ async fn no_other_file_waits_for_recordings_that_are_transcribed() {
     })
     .await;
     let sound = format!("{}/sound", server.origin());
-    let recordings = futures::future::join_all((0..3).map(|_| bench.capture(&sound)));
-    // The service takes them, and says nothing.
+    let recording =
+        |user: &str| CaptureJob { user: user.into(), file_url: Some(sound.clone()), ..CaptureJob::default() };
+    let jobs = ["ana", "ana", "ben"].map(recording);
+    let recordings = futures::future::join_all(jobs.iter().map(|job| bench.capture.capture(job)));
+    // The service takes one of each user, and says nothing.
     let taken = async {
         let taken = [listener.accept().await, listener.accept().await];
         let url = format!("{}/notes.md", server.origin());

@@ -251,7 +251,9 @@ fn read(file: &Bytes, is_used_at_random: &dyn Fn(&Bytes)) -> Option<(Header, Use
     let (prefix, rest) = file.split_first_chunk::<PREFIX>()?;
     let header = rest.get(..header_size(prefix)?)?;
     let columns = columns::<COLUMNS>(file, PREFIX + header.len())?;
-    RANDOM_COLUMNS.iter().for_each(|column| is_used_at_random(&columns[*column]));
+    for column in RANDOM_COLUMNS {
+        is_used_at_random(&columns[column]);
+    }
     Some((serde_json::from_slice(header).ok()?, read_columns(columns)?))
 }
 

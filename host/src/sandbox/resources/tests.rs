@@ -164,8 +164,20 @@ fn resources() -> BTreeSet<String> {
 
 /// The folder of a dependency.
 fn folder_of(package: &str) -> PathBuf {
+    let version = Command::new("rustc").arg("-vV").output().expect("there is a compiler").stdout;
+    let version = String::from_utf8(version).expect("it is text");
+    let host = version.lines().find_map(|line| line.strip_prefix("host: ")).expect("its platform");
+    // Of other platforms, not every dependency has been downloaded.
     let metadata = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version", "1", "--offline", "--locked", "--manifest-path"])
+        .args([
+            "metadata",
+            "--format-version",
+            "1",
+            "--offline",
+            "--filter-platform",
+            host,
+            "--manifest-path",
+        ])
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
         .output()
         .expect("cargo runs");

@@ -106,7 +106,7 @@ fn own_path(to: &str) -> &str {
 fn is_normalised(to: &str) -> bool {
     let path = to.split(['?', '#']).next().unwrap_or_default();
     let decoded: Vec<u8> = percent_decode_str(path).collect();
-    let separators = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'/').count();
+    let separators = |bytes: &[u8]| bytes.split(|byte| *byte == b'/').count();
     separators(&decoded) == separators(path.as_bytes())
         && !decoded.iter().any(|byte| matches!(byte, b'\\' | b'%') || byte.is_ascii_control())
         && !decoded.split(|byte| *byte == b'/').any(|segment| segment.starts_with(b"."))

@@ -64,9 +64,14 @@ fn many_headers() -> Fields {
     fields
 }
 
+/// Almost as many values of one header as a map may have: one more would end the call.
 fn many_values() -> Fields {
+    const MANY_VALUES: usize = 400;
+
     let fields = Fields::new();
-    while fields.append("a", b"").is_ok() {}
+    for _ in 0..MANY_VALUES {
+        fields.append("a", b"").expect("there is room");
+    }
     fields
 }
 
