@@ -15,7 +15,8 @@ export const PAGES = [
   { name: "sign-in-refused", path: "/ui/signin", who: "stranger", status: 403, prepare: enterWrongCode },
   { name: "directory", path: "/ui/" },
   { name: "directory-empty", path: "/ui/?q=nothing-is-called-so" },
-  { name: "toolkit", path: "/ui/toolkits/{toolkit}" },
+  // The names of the hours of its usage have other lengths at other times of the day.
+  { name: "toolkit", path: "/ui/toolkits/{toolkit}", html: 15_500 },
   { name: "toolkit-refused", path: "/ui/toolkits/{toolkit}", status: 422, prepare: saveNonsense },
   { name: "toolkit-secrets", path: "/ui/toolkits/{secret}" },
   { name: "toolkit-secret-set", path: "/ui/toolkits/{secret}", prepare: setSecret },
