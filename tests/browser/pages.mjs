@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 
 /**
  * - `path`: of the page; for what `{…}` stands for see `open`.
- * - `html`: maximum size of its HTML in bytes, if not the usual 15 kB.
+ * - `html`: maximum size of its HTML in bytes, if not the usual 15.5 kB.
  * - `status`: of a page that is not 200.
  * - `prepare`: what a visitor who has opened the page does before it is looked at.
  * - `who`: the visitor: a `user` if not given; a `newcomer`, who has nothing yet; a `stranger`, who has not signed in; or
@@ -15,8 +15,7 @@ export const PAGES = [
   { name: "sign-in-refused", path: "/ui/signin", who: "stranger", status: 403, prepare: enterWrongCode },
   { name: "directory", path: "/ui/" },
   { name: "directory-empty", path: "/ui/?q=nothing-is-called-so" },
-  // The names of the hours of its usage have other lengths at other times of the day.
-  { name: "toolkit", path: "/ui/toolkits/{toolkit}", html: 15_500 },
+  { name: "toolkit", path: "/ui/toolkits/{toolkit}" },
   { name: "toolkit-refused", path: "/ui/toolkits/{toolkit}", status: 422, prepare: saveNonsense },
   { name: "toolkit-secrets", path: "/ui/toolkits/{secret}" },
   { name: "toolkit-secret-set", path: "/ui/toolkits/{secret}", prepare: setSecret },
