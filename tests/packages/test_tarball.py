@@ -49,7 +49,7 @@ class Tarball(PackageTest):
         run("tar", "-xzf", package("*.tar.gz"), "-C", self.place, "--strip-components=1")
         listed = (self.place / "share/doc/kitbag/THIRD-PARTY.txt").read_text()
 
-        for name in ("wasmtime ", "tokio ", "pdf_oxide ", "mail-parser "):
+        for name in ("wasmtime ", "tokio ", "hayro-interpret ", "mail-parser "):
             self.assertIn(f"\n{name}", listed)
         self.assertIn("Permission is hereby granted", listed)
         # Crates that only tests use are in no package.
