@@ -31,8 +31,8 @@ const SETTINGS: [&str; 4] = [
 const DEFAULT_SECONDS: u64 = 15;
 /// Users who attack, with as many connections each.
 const ATTACKERS: usize = 6;
-/// How long the small user waits for a reply at most.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Time within which the small user gets a reply, and an attacker's connection is used.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A request that a user sends over and over.
 struct Attack {
@@ -76,8 +76,8 @@ async fn a_server_with_little_memory_survives_attacks_and_serves_others() {
                     while !stop.load(Ordering::Relaxed) {
                         let Ok(mut connection) = TcpStream::connect(address).await else { continue };
                         // A connection that is cut off is replaced.
-                        let _ = timeout(PATIENCE, connection.write_all(&attack.request)).await;
-                        let _ = timeout(PATIENCE, connection.read(&mut [0; 256])).await;
+                        let _ = timeout(REPLY_TIMEOUT, connection.write_all(&attack.request)).await;
+                        let _ = timeout(REPLY_TIMEOUT, connection.read(&mut [0; 256])).await;
                         sent.fetch_add(1, Ordering::Relaxed);
                         sleep(attack.unread).await;
                     }
@@ -89,7 +89,7 @@ async fn a_server_with_little_memory_survives_attacks_and_serves_others() {
     let (mut peak, mut replies) = (0, 0);
     let end = Instant::now() + Duration::from_secs(seconds);
     while Instant::now() < end {
-        let reply = timeout(PATIENCE, small.call("hints__plain", json!({}))).await;
+        let reply = timeout(REPLY_TIMEOUT, small.call("hints__plain", json!({}))).await;
         reply.expect("the small user is answered").text();
         replies += 1;
         peak = peak.max(anonymous_memory(server.process()));
