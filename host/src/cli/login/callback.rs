@@ -13,7 +13,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::cli::CliError;
 use crate::identity::client::ExpectedResponse;
@@ -24,6 +24,8 @@ const SIGN_IN_TIMEOUT: Duration = Duration::from_mins(10);
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(10);
 /// Connections at the same time; more wait in the system's queue.
 const MAX_CONNECTIONS: usize = 16;
+/// Pause after a connection could not be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Maximum size of the head of a request, in bytes.
 const MAX_HEAD_BYTES: usize = 16 << 10;
 const PATH: &str = "/callback";
@@ -64,8 +66,12 @@ impl Callback {
         loop {
             tokio::select! {
                 accepted = self.listener.accept(), if connections.len() < MAX_CONNECTIONS => {
-                    if let Ok((stream, _)) = accepted {
-                        connections.spawn(serve(stream, Arc::clone(&expected), self.connection_timeout));
+                    match accepted {
+                        Ok((stream, _)) => {
+                            connections.spawn(serve(stream, Arc::clone(&expected), self.connection_timeout));
+                        }
+                        // A retry without a pause would be a busy loop while there are no descriptors.
+                        Err(_) => sleep(ACCEPT_PAUSE).await,
                     }
                 }
                 Some(ended) = connections.join_next() => {
