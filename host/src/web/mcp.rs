@@ -23,7 +23,6 @@ use axum::body::Body;
 use axum::extract::{FromRef, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use kitbag_manifest::schema::MAX_VALUES;
 use rmcp::model::{ProtocolVersion, RequestId};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -46,7 +45,7 @@ use direct::DirectRequest;
 use elicitation::Elicitation;
 use handler::{ClientContext, Handler};
 use media::Accepts;
-use message::{Envelope, Message};
+use message::{Envelope, MAX_VALUES, Message};
 pub(super) use origin::{OriginCheck, refuse_other_origins};
 
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -142,16 +141,16 @@ impl Endpoint {
         let (mut parts, body) = request.into_parts();
         let held = share.read(body, self.request_size).await;
         let held = held.map_err(|why| answer::unread(why, self.request_size))?;
-        let _parsed = match share.parsing(&held.bytes, MAX_VALUES) {
-            Ok(parsed) => parsed,
-            // The message is refused below, with its id.
-            Err(Unread::TooManyValues(_)) => None,
-            Err(why) => return Err(answer::unread(why, self.request_size)),
-        };
+        // Held during the call, as its arguments are.
+        let parsed = share.parsing(&held.bytes, MAX_VALUES);
+        if let Err(why @ Unread::NoRoom) = parsed {
+            return Err(answer::unread(why, self.request_size));
+        }
         let client = ClientLabel::of(&parts.headers);
         let context = ClientContext { user, client, takes_stream: accepts.stream, changes: None };
         let mut handler = Handler::new(self.clone(), context);
-        if let Some(request) = DirectRequest::read(&parts.headers, &held.bytes)
+        if parsed.is_ok()
+            && let Some(request) = DirectRequest::read(&parts.headers, &held.bytes)
             && let Some(response) = handler.answer_directly(request).await
         {
             return Ok(response);

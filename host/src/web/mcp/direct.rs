@@ -16,7 +16,6 @@ use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use super::PROTOCOL_VERSION;
-use super::message::has_too_many_values;
 use crate::json_object::JsonObject;
 
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
@@ -80,12 +79,8 @@ struct Meta<'a> {
 }
 
 impl DirectRequest {
-    /// Reads a request. Returns `None` if rmcp must answer it.
+    /// Reads a request, whose values are limited. Returns `None` if rmcp must answer it.
     pub(super) fn read(headers: &HeaderMap, body: &[u8]) -> Option<Self> {
-        // Before any of them is built.
-        if has_too_many_values(body) {
-            return None;
-        }
         let JsonObject::<Message>(Message { jsonrpc, id, method, params }) =
             serde_json::from_slice(body).ok()?;
         let JsonObject(Params { name, arguments, cursor, meta }) = params;

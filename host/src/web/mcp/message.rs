@@ -14,7 +14,7 @@ use super::calls::Abilities;
 use crate::json_object::JsonObject;
 
 /// Values at any depth of a message: those that a call's arguments may have, and the rest of the message.
-const MAX_VALUES: usize = schema::MAX_VALUES + 1000;
+pub(super) const MAX_VALUES: usize = schema::MAX_VALUES + 1000;
 
 /// A well-formed JSON-RPC message.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl Envelope {
         if jsonrpc != "2.0" {
             return Err(invalid(id, "the member jsonrpc must be \"2.0\""));
         }
-        if has_too_many_values(body) {
+        if json::measure(body, MAX_VALUES).values > MAX_VALUES {
             let why =
                 format!("the message has more than {MAX_VALUES} values in it, the limit of this server");
             return Err(TransportError::invalid(StatusCode::PAYLOAD_TOO_LARGE, id, why));
@@ -68,12 +68,6 @@ impl Envelope {
         };
         Ok(Self { id, message })
     }
-}
-
-/// Whether a message has more values than are ever checked. To be asked before any of them is built: each takes many
-/// times the two bytes of a number in a list.
-pub(super) fn has_too_many_values(body: &[u8]) -> bool {
-    json::measure(body, MAX_VALUES).values > MAX_VALUES
 }
 
 /// A client that declares nothing, or not as it should, can do nothing.
