@@ -1,8 +1,10 @@
 //! What one user's requests may hold at the same time, on every route.
 
+use std::time::Duration;
+
 use serde_json::json;
 
-use crate::harness::{Kitbag, Raw, Visitor, eventually, routes};
+use crate::harness::{Kitbag, Raw, User, Visitor, eventually, guests, routes};
 
 /// Requests of one user that may be in progress, besides calls.
 const MAX_REQUESTS: usize = 64;
@@ -136,4 +138,50 @@ async fn an_answer_that_is_not_read_keeps_its_place_and_counts_as_it_is_written(
     let twice = format!("{{ a: document(id: \"{id}\") {{ text }} b: document(id: \"{id}\") {{ text }} }}");
     drop(unread);
     ana.ask_for_error(&twice, json!({})).await.assert("LIMIT", "texts and schemas of one request");
+}
+
+#[tokio::test]
+async fn arguments_count_as_they_are_parsed_as_long_as_their_call_runs() {
+    const MOMENT: Duration = Duration::from_millis(500);
+
+    let kitbag = Kitbag::start().await;
+    kitbag.deploy(guests::HOSTILE).await;
+    let (ana, ben) = (kitbag.as_user("ana"), kitbag.as_user("ben"));
+    let zeros = |count| vec![0; count];
+    // 100 kB, which are counted as 13 MB: beyond what arguments may have, and within what a message may have.
+    let call = json!({
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {
+            "name": "hostile__half_a_line",
+            "arguments": { "a": zeros(49_500) },
+            "_meta": { "b": zeros(1_000) },
+        },
+    })
+    .to_string();
+    let begin = async |user: &User| {
+        let mut connection = Raw::connect(&kitbag).await;
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n\r\n{call}",
+            kitbag.base_url().authority(),
+            user.token(),
+            call.len()
+        );
+        connection.write(head).await;
+        connection
+    };
+
+    let mut in_progress = Vec::new();
+    for _ in 0..7 {
+        let mut connection = begin(&ana).await;
+        assert_eq!(connection.head_within(MOMENT).await, "", "it runs");
+        in_progress.push(connection);
+    }
+    let eighth = begin(&ana).await.head().await;
+
+    assert!(eighth.starts_with("HTTP/1.1 429"), "{eighth:?}");
+    ana.get("/toolkits").await.assert_status(200);
+    assert_eq!(begin(&ben).await.head_within(MOMENT).await, "", "his call runs");
 }

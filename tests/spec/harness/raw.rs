@@ -62,6 +62,11 @@ impl Raw {
         String::from_utf8_lossy(&said[..length]).into_owned()
     }
 
+    /// The same; empty if nothing comes in time.
+    pub(crate) async fn head_within(&mut self, time: Duration) -> String {
+        timeout(time, self.head()).await.unwrap_or_default()
+    }
+
     /// Reads the rest of a response whose body has at least `length` more bytes, until nothing comes for a moment.
     pub(crate) async fn body(&mut self, length: usize) -> Vec<u8> {
         const MOMENT: Duration = Duration::from_millis(500);

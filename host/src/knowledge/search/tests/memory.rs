@@ -101,6 +101,7 @@ async fn an_index_that_changes_beyond_the_memory_is_as_one_that_was_just_loaded(
     }
     let kept = rankings(&library, "ana").await;
     assert!(library.search().indexes.bytes().await <= needed / 4);
+    library.write_file("ana").await;
 
     let library = library.restarted(Some(tiny_embedder().await), MEMORY).await;
     fs::remove_file(library.file_of("ana")).expect("it is there");

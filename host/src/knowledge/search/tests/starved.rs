@@ -93,7 +93,7 @@ async fn a_search_waits_for_one_turn_of_each_other_user_however_many_searches_th
     let search = library.search();
     let entry = search.indexes.fresh("ana").await.expect("an index");
     let cores = available_parallelism().map_or(1, NonZero::get);
-    let (end, running): (Vec<_>, Vec<_>) = (0..cores).map(|_| mpsc::channel::<()>()).unzip();
+    let (mut end, running): (Vec<_>, Vec<_>) = (0..cores).map(|_| mpsc::channel::<()>()).unzip();
     let mut running: Vec<_> = (0..)
         .zip(running)
         .map(|(number, ended)| {
@@ -117,12 +117,14 @@ async fn a_search_waits_for_one_turn_of_each_other_user_however_many_searches_th
         assert!(search.now_or_never().is_none(), "all turns are taken");
     }
 
-    drop(end);
-    join_all(running).await;
+    // One turn goes round: threads that run beside each other may finish in another order than they began in.
+    drop(end.pop());
+    running.pop().expect("there is a core").await;
     join_all(waiting).await;
 
     let done = done.lock().expect("no panic");
     let of_ben = done.iter().position(|user| *user == "ben").expect("he was served");
-    // Threads may finish in another order than they began in.
-    assert!(of_ben < 10, "{of_ben} of ana's came first");
+    assert!(of_ben <= 1, "{of_ben} of ana's came first");
+    drop(end);
+    join_all(running).await;
 }
