@@ -121,10 +121,10 @@ async fn a_search_waits_for_one_turn_of_each_other_user_however_many_searches_th
     drop(end.pop());
     running.pop().expect("there is a core").await;
     join_all(waiting).await;
+    drop(end);
+    join_all(running).await;
 
     let done = done.lock().expect("no panic");
     let of_ben = done.iter().position(|user| *user == "ben").expect("he was served");
     assert!(of_ben <= 1, "{of_ben} of ana's came first");
-    drop(end);
-    join_all(running).await;
 }
