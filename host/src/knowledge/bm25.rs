@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use rayon::prelude::*;
 
 use super::fusion::{BestChunk, Candidate, best_first, best_of};
-use super::index::{ChunkNumber, Share, UserIndex};
+use super::index::{ChunkNumber, Partition, UserIndex};
 use super::words::QueryWord;
 
 /// How much a word that comes again still counts, and how much the length of a text: what everybody
@@ -28,8 +28,8 @@ pub(super) fn rank(
     depth: usize,
 ) -> Vec<Candidate> {
     let frequencies = frequencies(words);
-    let shares = index.shares(rayon::current_num_threads());
-    let counts = each(&shares, |share| counts(index, share, &frequencies));
+    let partitions = index.partitions(rayon::current_num_threads());
+    let counts = each(&partitions, |partition| counts(index, partition, &frequencies));
     let none = vec![Count::default(); frequencies.len()];
     let counts =
         counts.into_iter().fold(none, |sums, counts| sums.into_iter().zip(counts).map(Count::sum).collect());
@@ -44,18 +44,18 @@ pub(super) fn rank(
             of_documents: frequency * documents.inverse_document_frequency(count.documents),
         })
         .collect();
-    let rankings = each(&shares, |share| {
-        let best = Scores::new(index, share).best(&weighted, &passages, &documents);
-        best_first(index, share.documents.start, &best, allowed, depth)
+    let rankings = each(&partitions, |partition| {
+        let best = Scores::new(index, partition).best(&weighted, &passages, &documents);
+        best_first(index, partition.documents.start, &best, allowed, depth)
     });
     best_of(rankings, depth)
 }
 
-/// Does the same with each share, by several threads where there are several: a small index waits for nobody's threads.
-fn each<T: Send>(shares: &[Share], work: impl Fn(&Share) -> T + Send + Sync) -> Vec<T> {
-    match shares {
-        [share] => vec![work(share)],
-        shares => shares.par_iter().map(work).collect(),
+/// Does the same with each partition, by several threads where there are several: a small index waits for nobody's threads.
+fn each<T: Send>(partitions: &[Partition], work: impl Fn(&Partition) -> T + Send + Sync) -> Vec<T> {
+    match partitions {
+        [partition] => vec![work(partition)],
+        partitions => partitions.par_iter().map(work).collect(),
     }
 }
 
@@ -72,14 +72,14 @@ impl Count {
     }
 }
 
-fn counts(index: &UserIndex, share: &Share, words: &[(&QueryWord, f32)]) -> Vec<Count> {
+fn counts(index: &UserIndex, partition: &Partition, words: &[(&QueryWord, f32)]) -> Vec<Count> {
     // The number of the last word that each document was found to have, from 1.
-    let mut last_words = vec![0_u32; share.documents.len()];
+    let mut last_words = vec![0_u32; partition.documents.len()];
     let counts = words.iter().zip(1..).map(|((word, _), number)| {
         let mut count = Count::default();
-        index.visit_share(share, word, |_, _, chunk| {
+        index.visit_partition(partition, word, |_, _, chunk| {
             count.passages += 1;
-            let last = &mut last_words[(chunk.document_place() - share.documents.start) as usize];
+            let last = &mut last_words[(chunk.document_place() - partition.documents.start) as usize];
             count.documents += usize::from(std::mem::replace(last, number) != number);
         });
         count
@@ -94,33 +94,33 @@ struct Weighted<'a> {
     of_documents: f32,
 }
 
-/// The scores of a share's texts.
+/// The scores of a partition's texts.
 struct Scores<'a> {
     index: &'a UserIndex,
-    share: &'a Share,
-    /// The chunks of a file, and then those of no file, of all shares.
+    partition: &'a Partition,
+    /// The chunks of a file, and then those of no file, of all partitions.
     passages: Vec<f32>,
     documents: Vec<f32>,
 }
 
 impl<'a> Scores<'a> {
-    fn new(index: &'a UserIndex, share: &'a Share) -> Self {
-        let others = index.places() - index.filed() as usize;
-        let passages = vec![0.0; share.filed.len() + others];
-        Self { index, share, passages, documents: vec![0.0; share.documents.len()] }
+    fn new(index: &'a UserIndex, partition: &'a Partition) -> Self {
+        let others = index.places() - index.chunks_in_file() as usize;
+        let passages = vec![0.0; partition.in_file.len() + others];
+        Self { index, partition, passages, documents: vec![0.0; partition.documents.len()] }
     }
 
     /// The best passage of each document with any of the words, and the score of both.
     fn best(mut self, words: &[Weighted<'_>], passages: &Texts, documents: &Texts) -> Vec<BestChunk> {
-        let Share { documents: of_share, filed } = self.share;
-        let after = self.index.filed();
-        let mut counts = vec![0_u32; of_share.len()];
+        let Partition { documents: of_partition, in_file } = self.partition;
+        let after = self.index.chunks_in_file();
+        let mut counts = vec![0_u32; of_partition.len()];
         let mut having = Vec::new();
         for Weighted { word, of_passages, of_documents } in words {
-            self.index.visit_share(self.share, word, |place, count, chunk| {
-                let (place, count) = (place_in(filed, after, place), u32::from(count));
+            self.index.visit_partition(self.partition, word, |place, count, chunk| {
+                let (place, count) = (place_in(in_file, after, place), u32::from(count));
                 self.passages[place] += of_passages * passages.gain(count, chunk.length);
-                let document = chunk.document_place() - of_share.start;
+                let document = chunk.document_place() - of_partition.start;
                 if counts[document as usize] == 0 {
                     having.push(document);
                 }
@@ -128,16 +128,16 @@ impl<'a> Scores<'a> {
             });
             for document in having.drain(..) {
                 let count = std::mem::take(&mut counts[document as usize]);
-                let length = self.index.document_length(of_share.start + document);
+                let length = self.index.document_length(of_partition.start + document);
                 self.documents[document as usize] += of_documents * documents.gain(count, length);
             }
         }
-        let places = filed.clone().chain(after..);
+        let places = in_file.clone().chain(after..);
         let matching = places.zip(&self.passages).filter(|(_, score)| **score > 0.0);
-        let mut best = vec![BestChunk::NONE; of_share.len()];
+        let mut best = vec![BestChunk::NONE; of_partition.len()];
         for (place, score) in matching {
             if let Some(chunk) = self.index.chunk(place) {
-                best[(chunk.document_place() - of_share.start) as usize].improve(place, *score);
+                best[(chunk.document_place() - of_partition.start) as usize].improve(place, *score);
             }
         }
         for (best, score) in best.iter_mut().zip(self.documents) {
@@ -147,9 +147,10 @@ impl<'a> Scores<'a> {
     }
 }
 
-/// Where the score of a passage of a share is.
-fn place_in(filed: &std::ops::Range<ChunkNumber>, after: ChunkNumber, place: ChunkNumber) -> usize {
-    let place = if place < after { place - filed.start } else { place - after + (filed.end - filed.start) };
+/// Where the score of a passage of a partition is.
+fn place_in(in_file: &std::ops::Range<ChunkNumber>, after: ChunkNumber, place: ChunkNumber) -> usize {
+    let place =
+        if place < after { place - in_file.start } else { place - after + (in_file.end - in_file.start) };
     place as usize
 }
 

@@ -12,8 +12,8 @@ mod files;
 pub(super) mod keeper;
 mod mapped;
 mod matrix;
+mod partitions;
 mod postings;
-mod shares;
 #[cfg(test)]
 pub(super) mod tests;
 
@@ -22,8 +22,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use foldhash::fast::RandomState;
 
 use self::matrix::{Matrix, Products};
+pub(super) use self::partitions::Partition;
 use self::postings::{Posting, Postings, place_and_count, posting};
-pub(super) use self::shares::Share;
 use super::store::ChunkRow;
 use super::words::{self, Analyzer, Analyzers, Counted, QueryWord};
 
@@ -39,7 +39,7 @@ pub(super) struct UserIndex {
     /// The row of each, or [`NO_ROW`], and whether that is in the matrix of the previous model.
     rows: Vec<Row>,
     /// So many chunks at the beginning are of a file: in ascending order of their documents, and of their ids.
-    filed: usize,
+    in_file: usize,
     /// The places of the others that are alive.
     places: HashMap<i64, ChunkNumber, RandomState>,
     /// The documents that chunks are of, as the database names them.
@@ -126,7 +126,7 @@ impl UserIndex {
         if let Some(place) = self.places.get(&id) {
             return Some(*place);
         }
-        let place = self.ids[..self.filed].binary_search(&id).ok()?;
+        let place = self.ids[..self.in_file].binary_search(&id).ok()?;
         self.chunks[place].is_alive.then(|| u32::try_from(place).expect("there are no more than 2^24"))
     }
 
@@ -171,7 +171,7 @@ impl UserIndex {
         const TOLERATED: usize = 1024;
 
         let dead = (self.chunks.len() - self.alive).max(self.matrix.dead()).max(self.previous.dead());
-        self.filed == 0 && dead > TOLERATED.max(self.alive / 2)
+        self.in_file == 0 && dead > TOLERATED.max(self.alive / 2)
     }
 
     /// Lets go of all vectors, to be smaller.

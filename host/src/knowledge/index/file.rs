@@ -315,6 +315,6 @@ fn read_chunks(ids: &[[u8; 8]], documents: &[[u8; 8]], words: &[[u8; 4]]) -> Opt
         index.add_chunk(id, place, analyzer, length);
         (last_id, last_document) = (Some(id), Some((document, place)));
     }
-    index.filed = count;
+    index.in_file = count;
     Some(index)
 }
