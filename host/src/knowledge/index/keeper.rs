@@ -9,7 +9,7 @@ mod usable;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -79,8 +79,12 @@ pub(super) struct Filed {
     pub(super) changes: usize,
     /// When this process last began to write it.
     begun: Option<Instant>,
-    pub(super) is_being_written: bool,
+    writer: Weak<Writer>,
 }
+
+/// Whoever writes the file of an index, until it is dropped: also where the writing fails in any way.
+#[derive(Debug)]
+pub(super) struct Writer;
 
 impl Filed {
     /// A file that was read.
@@ -88,9 +92,19 @@ impl Filed {
         Self { removals: Some(revision.removals), ..Self::default() }
     }
 
-    /// A file that is about to be written.
-    pub(super) fn begun(revision: Revision) -> Self {
-        Self { begun: Some(Instant::now()), is_being_written: true, ..Self::read(revision) }
+    /// Appoints who writes the file; nothing where it is being written.
+    pub(super) fn writer(&mut self) -> Option<Arc<Writer>> {
+        if self.writer.strong_count() > 0 {
+            return None;
+        }
+        let writer = Arc::new(Writer);
+        self.writer = Arc::downgrade(&writer);
+        Some(writer)
+    }
+
+    /// Takes note of a file that is about to be written.
+    pub(super) fn begin(&mut self, revision: Revision) {
+        (self.removals, self.changes, self.begun) = (Some(revision.removals), 0, Some(Instant::now()));
     }
 }
 

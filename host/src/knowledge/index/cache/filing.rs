@@ -4,7 +4,7 @@ use std::sync::{Arc, RwLock};
 
 use super::{Entry, Indexes, Seen};
 use crate::knowledge::index::UserIndex;
-use crate::knowledge::index::keeper::Filed;
+use crate::knowledge::index::keeper::Writer;
 use crate::knowledge::store::Revision;
 use crate::tasks::off_thread;
 
@@ -19,32 +19,26 @@ impl Indexes {
     /// Has the file of an index written in the background, if it is time, or removed, if the index has none any more.
     pub(super) async fn tend_file(&self, user_id: &str, entry: &Arc<Entry>, seen: &mut Seen) {
         let (Some(keeper), Some(revision)) = (&self.0.keeper, seen.revision) else { return };
-        if seen.filed.is_being_written {
-            return;
-        }
+        let Some(writer) = seen.filed.writer() else { return };
         let chunks = entry.read().len();
         if seen.without_vectors || !keeper.allows(chunks) {
             if seen.filed.removals.take().is_some() {
                 keeper.remove(user_id).await;
             }
         } else if keeper.is_due(&seen.filed, revision.removals, chunks) {
-            seen.filed.is_being_written = true;
-            tokio::spawn(self.clone().write_file(user_id.to_owned(), entry.clone()));
+            tokio::spawn(self.clone().write_file(user_id.to_owned(), entry.clone(), writer));
         }
     }
 
-    async fn write_file(self, user_id: String, entry: Arc<Entry>) {
+    async fn write_file(self, user_id: String, entry: Arc<Entry>, _writer: Arc<Writer>) {
         let Some(keeper) = &self.0.keeper else { return };
         let _turn = keeper.turn().await;
         let mut seen = entry.seen.clone().lock_owned().await;
         // Rows of later revisions may have been taken up already: such an index is of no revision.
         let now = self.read(&user_id, self.0.store.revision(&user_id)).await.ok();
-        let Some(revision) = seen.revision.filter(|revision| now == Some(*revision)) else {
-            seen.filed.is_being_written = false;
-            return;
-        };
+        let Some(revision) = seen.revision.filter(|revision| now == Some(*revision)) else { return };
         let epoch = seen.epoch;
-        seen.filed = Filed::begun(revision);
+        seen.filed.begin(revision);
         // What is in files is not copied.
         let copied = entry.clone();
         let copy = off_thread(move || copied.read().clone()).await;
@@ -55,7 +49,6 @@ impl Indexes {
         if seen.epoch != epoch {
             return;
         }
-        seen.filed.is_being_written = false;
         if !is_there {
             seen.filed.removals = None;
         }

@@ -59,9 +59,24 @@ async fn a_file_is_due_when_much_has_changed_or_something_was_removed_and_not_to
         (with_changes(10), 1, false),
         (with_changes(11), 1, true),
         (with_changes(0), 2, true),
-        (Filed { changes: 100, ..Filed::begun(revision) }, 2, false),
+        (Filed { begun: Some(Instant::now()), ..with_changes(100) }, 2, false),
     ] {
         assert_eq!(keeper.is_due(&filed, removals, 100), is_due, "{filed:?} and {removals} removals");
     }
     assert!(keeper.allows(3) && !keeper.allows(2));
+}
+
+#[tokio::test]
+async fn one_at_a_time_writes_a_file_and_another_may_once_it_has_ended_in_any_way() {
+    let mut filed = Filed::default();
+    let writer = filed.writer().expect("nobody writes");
+    assert!(filed.writer().is_none());
+
+    let written = tokio::spawn(async move {
+        let _writer = writer;
+        panic!("of the test");
+    });
+    written.await.expect_err("it has panicked");
+
+    assert!(filed.writer().is_some());
 }
