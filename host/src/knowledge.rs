@@ -64,6 +64,7 @@ pub use quota::{Quota, QuotaExceeded, TooManyUploads, Usage};
 pub use search::words_of_query;
 use search::{Search, find_previous, models};
 use store::{Store, Stored};
+pub use words::language_of;
 
 /// The file that came with a document could not be stored.
 const STORAGE_FAILED: KnowledgeError =

@@ -59,7 +59,7 @@ pub(crate) use self::mcp::{Revision, User};
 pub(crate) use self::name_server::NameServer;
 pub(crate) use self::outcome::Outcome;
 pub(crate) use self::processes::Process;
-pub(crate) use self::program::{CommandOutput, ServerProcess, kitbag, run};
+pub(crate) use self::program::{CommandOutput, ServerProcess, interrupt, kitbag, run};
 pub(crate) use self::provider::Provider;
 pub(crate) use self::raw::Raw;
 pub(crate) use self::recorder::{Recorder, Transcript};

@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
 use crate::capture::capturing;
-use crate::harness::{CommandOutput, Kitbag, Terminal, archive, kitbag, run};
+use crate::harness::{CommandOutput, Kitbag, Terminal, archive, interrupt, kitbag, run, within};
 
 /// Runs a command against the server that runs on `data`.
 async fn command(data: &Path, arguments: &[&str]) -> CommandOutput {
@@ -255,6 +257,65 @@ async fn a_file_that_is_no_text_goes_up_and_comes_down_as_it_is() {
     download(&[]).await.assert_failed("is there already");
     download(&["other.csv"]).await.succeeded();
     assert_eq!(bytes("other.csv"), bytes(name));
+}
+
+#[tokio::test]
+async fn what_was_detected_of_a_file_is_shown() {
+    let server = Kitbag::start().await;
+    let text = b"L'aile produit de la portance parce que l'air s'\xe9coule autour d'elle.";
+    let (_kept, path) = folder(&[("aile.txt", text)]);
+
+    let ingested =
+        command(server.data(), &["ingest", &format!("{path}/aile.txt"), "--wait"]).await.succeeded();
+
+    let id = ingested.lines().next().expect("an id");
+    let shown = command(server.data(), &["documents", "show", id]).await.succeeded();
+    for line in ["title    the name of the file\n", "language French\n", "encoding windows-1252\n"] {
+        assert!(shown.contains(line), "no {line:?} in {shown}");
+    }
+    let shown = command(server.data(), &["documents", "show", id, "--json"]).await.succeeded();
+    let shown: Value = serde_json::from_str(&shown).expect("JSON");
+    assert_eq!(shown["language"], "fra");
+}
+
+#[tokio::test]
+async fn what_could_not_be_read_is_told_by_the_next_ingest_and_is_no_update() {
+    let server = Kitbag::start().await;
+    let (_kept, path) = folder(&[("blank.txt", b"\xff\xfe \0\n\0"), ("good\u{202e}txt.md", b"# Good")]);
+    command(server.data(), &["ingest", &path, "--wait"]).await.assert_failed("holds no text but blanks");
+
+    let again = command(server.data(), &["ingest", &path]).await;
+
+    assert_eq!(again.stdout, "2 documents: 0 new, 0 updated, 2 unchanged.\n");
+    let is_told = ["holds no text but blanks", "still being read: 1; `kitbag documents list --state failed`"];
+    assert!(is_told.iter().any(|words| again.stderr.contains(words)), "{again:?}");
+    let listed = command(server.data(), &["documents"]).await.succeeded();
+    assert!(listed.contains("Good") && !listed.contains('\u{202e}'), "{listed}");
+}
+
+#[tokio::test]
+async fn an_interrupted_ingest_says_how_far_it_came() {
+    const BATCH: usize = 200;
+
+    let server = Kitbag::start().await;
+    let mut command = kitbag(["ingest", "-", "--jsonl", "--output", "jsonl", "--data"]);
+    command.arg(server.data()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program can be started");
+    let documents: String =
+        (0..=BATCH).map(|n| format!("{{\"title\":\"{n}\",\"text\":\"{n}\"}}\n")).collect();
+    // It stays open: more might come.
+    let mut input = child.stdin.take().expect("it is piped");
+    input.write_all(documents.as_bytes()).await.expect("it is read");
+    let mut outcomes = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+    for _ in 0..BATCH {
+        within("an outcome", outcomes.next_line()).await.expect("it is text").expect("it is told");
+    }
+
+    interrupt(&child).await;
+
+    let ended = CommandOutput::from(within("the end", child.wait_with_output()).await.expect("it runs"));
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    assert!(ended.stderr.contains("interrupted: 200 of 200 documents were sent"), "{ended:?}");
 }
 
 #[tokio::test]

@@ -326,7 +326,8 @@ async fn a_backup_of_before_rows_said_where_files_are_is_restored_and_converted(
                  ALTER TABLE processes DROP COLUMN release; ALTER TABLE processes DROP COLUMN master_keys;
                  ALTER TABLE processes DROP COLUMN settings; ALTER TABLE service DROP COLUMN store;
                  ALTER TABLE service DROP COLUMN release; ALTER TABLE service DROP COLUMN last_start;
-                 ALTER TABLE documents DROP COLUMN title_origin";
+                 ALTER TABLE documents DROP COLUMN title_origin;
+                 ALTER TABLE documents DROP COLUMN encoding";
     older.execute(later).await;
     older.claim_schema(20).await;
     older.close().await;

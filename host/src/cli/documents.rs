@@ -6,6 +6,7 @@ mod list;
 use clap::{Args, Subcommand};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use whatlang::Lang;
 
 use super::CliError;
 use super::client::Connection;
@@ -76,7 +77,7 @@ impl Documents {
 
 const SHOW: &str = "query ($id: ID!) {
   document(id: $id) {
-    id title titleOrigin url author source feed { key name label } state reason
+    id title titleOrigin encoding language url author source feed { key name label } state reason
     artifact { mediaType size url } createdAt updatedAt text
   }
 }";
@@ -89,6 +90,10 @@ struct Document {
     title: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     title_origin: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    encoding: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    language: Option<String>,
     url: Option<String>,
     author: Option<String>,
     source: String,
@@ -141,12 +146,17 @@ fn print(document: &Document) {
         "FILE_NAME" => "the name of the file".to_owned(),
         _ => "given".to_owned(),
     });
+    let language = document.language.as_ref().map(|code| {
+        Lang::from_code(code).map_or_else(|| code.clone(), |language| language.eng_name().to_owned())
+    });
     let reason = document.reason.as_ref();
     let state = reason.map_or(document.state.to_lowercase(), |reason| format!("failed: {reason}"));
     say!("{}", Screen::of_stdout().bold(&Text::prose(&document.title)));
     for (label, value) in [
         ("id", Some(&document.id)),
         ("title", origin.as_ref()),
+        ("language", language.as_ref()),
+        ("encoding", document.encoding.as_ref()),
         ("source", Some(&document.source)),
         ("feed", feed.as_ref()),
         ("author", document.author.as_ref()),

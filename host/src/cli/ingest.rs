@@ -8,23 +8,23 @@ mod inputs;
 mod kinds;
 mod lines;
 mod mailbox;
+mod report;
 mod text;
 
-use std::collections::HashSet;
+use std::panic::resume_unwind;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use tokio::signal::ctrl_c;
 
 use super::CliError;
 use super::client::{Client, Connection};
-use super::output::{Format, print_line, report};
-use super::terminal::{Text, counted, note, say};
 use batch::Batch;
-use inputs::{Input, Inputs, LeftOut, Why};
+use inputs::{Input, Inputs};
+use report::Report;
 
 /// Bring documents into your knowledge base.
 #[derive(Args, Debug)]
@@ -80,7 +80,7 @@ pub(super) struct Ingest {
     /// Keep captured files and what is known of them, and do not read them.
     #[arg(long)]
     capture_only: bool,
-    /// Wait until search finds them, or says why not.
+    /// Wait until search finds them. What could not be read is told then; without this, what is known so far.
     #[arg(long)]
     wait: bool,
     #[command(flatten)]
@@ -132,34 +132,61 @@ struct Stored {
 
 impl Ingest {
     pub(super) async fn run(self) -> Result<(), CliError> {
+        let report = Arc::new(Mutex::new(Report::new()));
+        // A task of its own, as reading may block its thread: an interrupt is heard meanwhile.
+        let mut bringing = tokio::spawn(self.bring(report.clone()));
+        let mut interrupt = pin!(ctrl_c());
+        tokio::select! {
+            brought = &mut bringing => brought.unwrap_or_else(|error| resume_unwind(error.into_panic()))?,
+            Ok(()) = &mut interrupt => {
+                bringing.abort();
+                return lock(&report).interrupted();
+            }
+        }
+        lock(&report).finish()
+    }
+
+    async fn bring(self, report: Arc<Mutex<Report>>) -> Result<(), CliError> {
         let client = self.connection.clone().open().await?;
-        let mut run = Run { client, bar: bar(), tally: Tally::default() };
-        let mut batch = Batch::default();
         let inputs = Inputs::of(&self)?;
-        let left_out = inputs.left_out();
+        lock(&report).begin(inputs.count(), inputs.left_out());
+        let mut batch = Batch::default();
         for (name, input) in inputs {
             match input {
                 Ok(Input::Document(document)) => {
                     if batch.is_full_with(&document) {
-                        run.send(std::mem::take(&mut batch)).await?;
+                        send(&client, std::mem::take(&mut batch), &report).await?;
                     }
                     batch.add(name, document);
                 }
-                Ok(Input::File(file)) => run.upload(name, file).await?,
-                Err(error) => run.failed(&name, &error),
+                Ok(Input::File(file)) => {
+                    let outcome = batch::upload(&client, file).await?;
+                    lock(&report).sent(name, outcome);
+                }
+                Err(reason) => lock(&report).sent(name, Err(reason)),
             }
         }
-        run.send(batch).await?;
-        if self.wait {
-            run.wait().await?;
-        }
-        run.finish(&left_out)
+        send(&client, batch, &report).await?;
+        let stored = lock(&report).stored();
+        arrival::look(&client, stored, self.wait, &report).await
     }
 
     fn feed(&self) -> Option<Feed> {
         let key = self.feed.clone()?;
         Some(Feed { name: self.feed_name.clone().unwrap_or_else(|| key.clone()), key, label: None })
     }
+}
+
+async fn send(client: &Client, batch: Batch, report: &Mutex<Report>) -> Result<(), CliError> {
+    for (name, outcome) in batch.send(client).await? {
+        lock(report).sent(name, outcome);
+    }
+    Ok(())
+}
+
+/// What one run has done, and has to say.
+fn lock(report: &Mutex<Report>) -> MutexGuard<'_, Report> {
+    report.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A file that goes to the server as it is, and what is known of it.
@@ -176,166 +203,4 @@ enum Content {
         name: String,
         bytes: Vec<u8>,
     },
-}
-
-/// One run of the command.
-struct Run {
-    client: Client,
-    bar: ProgressBar,
-    tally: Tally,
-}
-
-#[derive(Default)]
-struct Tally {
-    created: usize,
-    updated: usize,
-    unchanged: usize,
-    /// How many are the same as another of this run.
-    same: usize,
-    failed: usize,
-    /// Ids of documents that this run has created or updated.
-    changed: HashSet<String>,
-    /// What was stored, by name and id.
-    stored: Vec<(String, String)>,
-    /// What became of each document, for one JSON document at the end.
-    outcomes: Vec<Value>,
-}
-
-impl Run {
-    async fn send(&mut self, batch: Batch) -> Result<(), CliError> {
-        for (name, outcome) in batch.send(&self.client).await? {
-            match outcome {
-                Ok(stored) => self.stored(name, &stored),
-                Err(reason) => self.failed(&name, &reason),
-            }
-        }
-        Ok(())
-    }
-
-    async fn upload(&mut self, name: String, file: File) -> Result<(), CliError> {
-        match batch::upload(&self.client, file).await? {
-            Ok(stored) => self.stored(name, &stored),
-            Err(reason) => self.failed(&name, &reason),
-        }
-        Ok(())
-    }
-
-    async fn wait(&mut self) -> Result<(), CliError> {
-        let waiting = self.tally.stored.clone();
-        for (name, reason) in arrival::wait(&self.client, waiting, &self.bar).await? {
-            self.failed(&name, &reason);
-        }
-        Ok(())
-    }
-
-    fn stored(&mut self, name: String, stored: &Stored) {
-        let first = self.tally.stored.iter().position(|(_, id)| *id == stored.id);
-        if let Some((other, _)) = first.map(|first| &self.tally.stored[first]) {
-            // In a later run both are unchanged.
-            if self.tally.changed.contains(&stored.id) {
-                self.tally.same += 1;
-                if Format::current() == Format::Text {
-                    let (name, other) = (Text::prose(&name), Text::prose(other));
-                    self.bar.suspend(|| note!("{}: has the same content as {}", name, other));
-                }
-            } else {
-                self.tally.unchanged += 1;
-            }
-            self.tell(json!({ "input": name, "id": stored.id, "change": "UNCHANGED" }));
-            self.bar.inc(1);
-            return;
-        }
-        if stored.change != "UNCHANGED" {
-            self.tally.changed.insert(stored.id.clone());
-        }
-        match stored.change.as_str() {
-            "CREATED" => self.tally.created += 1,
-            "UPDATED" => self.tally.updated += 1,
-            _ => self.tally.unchanged += 1,
-        }
-        self.tell(json!({ "input": name, "id": stored.id, "change": stored.change }));
-        self.tally.stored.push((name, stored.id.clone()));
-        self.bar.inc(1);
-    }
-
-    fn failed(&mut self, name: &str, reason: &str) {
-        self.tally.failed += 1;
-        if Format::current() == Format::Text {
-            self.bar.suspend(|| note!("{}: {}", Text::prose(name), Text::prose(reason)));
-        }
-        self.tell(json!({ "input": name, "error": reason }));
-        self.bar.inc(1);
-    }
-
-    /// Tells a script what became of a document: at once, or at the end.
-    fn tell(&mut self, outcome: Value) {
-        match Format::current() {
-            Format::Text => {}
-            Format::Json => self.tally.outcomes.push(outcome),
-            Format::Jsonl => self.bar.suspend(|| print_line(&outcome)),
-        }
-    }
-
-    fn finish(self, left_out: &LeftOut) -> Result<(), CliError> {
-        self.bar.finish_and_clear();
-        let Tally { created, updated, unchanged, same, changed: _, failed, stored, outcomes } = self.tally;
-        match Format::current() {
-            Format::Text => {
-                if let [(_, id)] = stored.as_slice() {
-                    say!("{}", id);
-                }
-                let count = counted(created + updated + unchanged + same, "document");
-                match same {
-                    0 => say!("{}: {} new, {} updated, {} unchanged.", count, created, updated, unchanged),
-                    _ => say!(
-                        "{}: {} new, {} updated, {} unchanged, {} the same as another.",
-                        count,
-                        created,
-                        updated,
-                        unchanged,
-                        same
-                    ),
-                }
-                tell_left_out(left_out);
-            }
-            Format::Json => report(&outcomes, || {})?,
-            Format::Jsonl => {}
-        }
-        match failed {
-            0 => Ok(()),
-            failed => Err(CliError::new(format!("{} went wrong", counted(failed, "document"))).hint(
-                "run the same command again once that is repaired: what is there already stays as it is",
-            )),
-        }
-    }
-}
-
-/// Says what of folders was not taken, and how to take it.
-fn tell_left_out(left_out: &LeftOut) {
-    let listed = |why| {
-        let kinds = left_out.by(why);
-        let shown: Vec<_> = kinds.iter().map(|(what, count)| format!("{count} {what}")).collect();
-        (kinds, shown.join(", "))
-    };
-    let (kinds, shown) = listed(Why::UnknownKind);
-    if !kinds.is_empty() {
-        let extensions: Vec<_> = kinds.iter().filter_map(|(what, _)| what.strip_prefix('.')).collect();
-        let advice = match extensions.as_slice() {
-            [] => "name them to take them".to_owned(),
-            extensions => format!("take them with --only {}", extensions.join(",")),
-        };
-        note!("not read, by kind: {}; {}", Text::prose(&shown), Text::prose(&advice));
-    }
-    let (kinds, shown) = listed(Why::Generated);
-    if !kinds.is_empty() {
-        note!("left out as generated: {}; take them with --no-ignore", Text::prose(&shown));
-    }
-}
-
-/// Seen at a terminal only, and not before there is something to wait for.
-fn bar() -> ProgressBar {
-    let style = ProgressStyle::with_template("{spinner} {pos} documents  {elapsed}  {msg}");
-    let bar = ProgressBar::new_spinner().with_style(style.expect("the template is valid"));
-    bar.enable_steady_tick(Duration::from_millis(120));
-    bar
 }

@@ -100,6 +100,8 @@ pub(crate) enum Exit {
     SignedOut = 4,
     /// The command did its work, and found something that the operator has to put right.
     Findings = 5,
+    /// The user has interrupted it: what a shell says of a program that SIGINT has ended.
+    Interrupted = 130,
 }
 
 /// Reports what a command has found out or done: calls `text`, which prints it for people, or prints `data`.

@@ -65,4 +65,19 @@ impl Drop for StepProgress {
             bar.finish_and_clear();
         }
     }
+
+    /// Runs what prints, without the bar meanwhile.
+    pub(super) fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
+        match &self.shown {
+            Shown::Bar(bar) => bar.suspend(print),
+            Shown::Lines { .. } => print(),
+        }
+    }
+
+    /// Takes the bar away.
+    pub(super) fn clear(&self) {
+        if let Shown::Bar(bar) = &self.shown {
+            bar.finish_and_clear();
+        }
+    }
 }

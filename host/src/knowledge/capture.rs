@@ -138,6 +138,8 @@ pub(super) struct Captured {
     pub(super) title: Option<String>,
     /// Its text; nothing where there is none to index.
     pub(super) text: Option<String>,
+    /// The encoding that the text was read in, where the file does not fix it.
+    pub(super) encoding: Option<&'static str>,
 }
 
 /// A file in the store, for a document that is about to refer to it, or that does so already.
@@ -276,13 +278,14 @@ impl Capture {
             None => self.fetch(job).await?,
         };
         if job.capture_only {
-            return Ok(Captured { file, title: None, text: None });
+            return Ok(Captured { file, title: None, text: None, encoding: None });
         }
         match self.read(&file.artifact, job).await {
-            Ok(read) => {
+            Ok((read, encoding)) => {
                 let text = text::noting_the_cut(read.text, read.truncated);
+                let text = Some(text).filter(|text| !text.trim().is_empty());
                 let title = read.title.map(|title| text::line(&title)).filter(|title| !title.is_empty());
-                Ok(Captured { file, title, text: Some(text).filter(|text| !text.trim().is_empty()) })
+                Ok(Captured { file, title, text, encoding })
             }
             Err(failure) => Err(CaptureFailure { file: Some(file), ..failure }),
         }
@@ -311,8 +314,12 @@ impl Capture {
         })
     }
 
-    /// Reads the text of a kept file.
-    async fn read(&self, file: &Artifact, job: &CaptureJob) -> Result<Extracted, CaptureFailure> {
+    /// Reads the text of a kept file; returns the name of its encoding as well, where the kind of file leaves that open.
+    async fn read(
+        &self,
+        file: &Artifact,
+        job: &CaptureJob,
+    ) -> Result<(Extracted, Option<&'static str>), CaptureFailure> {
         let kind = Kind::of(&file.media_type, job.claimed_type.as_deref());
         let longest = match kind {
             Kind::Other => return Err(failure::permanent(kind::why_unread(&file.media_type))),
@@ -329,20 +336,22 @@ impl Capture {
         })?;
         match (kind, &self.0.transcriber) {
             (Kind::Parsed(FileKind::Html), _) => {
-                let (page, was_cut) = off_thread(move || text::html_as_utf8(bytes)).await;
-                let read = self.extract(FileKind::Html, page).await?;
-                Ok(Extracted { truncated: read.truncated || was_cut, ..read })
+                let page = off_thread(move || text::html_as_utf8(bytes)).await;
+                let read = self.extract(FileKind::Html, page.html).await?;
+                Ok((Extracted { truncated: read.truncated || page.was_cut, ..read }, Some(page.encoding)))
             }
-            (Kind::Parsed(kind), _) => self.extract(kind, bytes).await,
-            (Kind::Audio, Some(transcriber)) => transcriber.transcribe(&file.media_type, bytes).await,
+            (Kind::Parsed(kind), _) => Ok((self.extract(kind, bytes).await?, None)),
+            (Kind::Audio, Some(transcriber)) => {
+                Ok((transcriber.transcribe(&file.media_type, bytes).await?, None))
+            }
             _ => {
-                let read = off_thread(move || text::read(&bytes)).await;
+                let (read, encoding) = off_thread(move || text::read(&bytes)).await;
                 if read.text.trim().is_empty() {
                     return Err(failure::permanent("the file holds no text but blanks"));
                 }
                 let markup = Markup::of_media_type(&file.media_type);
                 let title = markup.and_then(|markup| markup.title_of(&read.text));
-                Ok(Extracted { title, ..read })
+                Ok((Extracted { title, ..read }, Some(encoding)))
             }
         }
     }

@@ -90,6 +90,9 @@ pub struct Summary {
     pub title: String,
     /// Where the title comes from.
     pub title_origin: TitleOrigin,
+    /// The character encoding that its file was read in, by its name in the Encoding Standard, or UTF-32LE or UTF-32BE:
+    /// of text files and web pages.
+    pub encoding: Option<String>,
     /// Canonical URL of the original.
     pub url: Option<String>,
     /// Free-text byline.

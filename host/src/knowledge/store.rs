@@ -24,7 +24,7 @@ use jiff::Timestamp;
 use super::document::StateName;
 use super::quota::Quota;
 use crate::database::Database;
-pub(super) use captures::Unkept;
+pub(super) use captures::{Read, Unkept};
 pub(super) use chunks::{NewChunk, Unembedded};
 pub(super) use index::{BEGINNING, ChunkRow, End, Models, Revision};
 pub(super) use ingest::Stored;

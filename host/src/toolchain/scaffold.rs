@@ -4,6 +4,8 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use kitbag_manifest::{Problems, ToolDefinition, ToolkitDefinition};
+
 /// A file's name, and its text with the placeholders `{{id}}`, `{{name}}` and `{{sdk}}`.
 type Template = (&'static str, &'static str);
 
@@ -60,9 +62,7 @@ pub enum PackageSource {
 /// Writes a new toolkit with this id into `directory`, which is created if missing, and returns the
 /// files. Writes nothing if one of the files already exists.
 pub fn create(id: &str, directory: &Path, language: &Language) -> Result<Vec<PathBuf>, ScaffoldError> {
-    if id.is_empty() || !id.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-')) {
-        return Err(ScaffoldError::InvalidId(id.to_owned()));
-    }
+    check(id).map_err(|problems| ScaffoldError::InvalidId { id: id.to_owned(), problems })?;
     let (templates, sdk) = match language {
         Language::Rust(source) => (&RUST[..], crate_dependency(source)?),
         Language::TypeScript(source) => (&TYPESCRIPT[..], package_dependency(source)?),
@@ -88,9 +88,14 @@ pub fn create(id: &str, directory: &Path, language: &Language) -> Result<Vec<Pat
 /// Why a new toolkit could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ScaffoldError {
-    /// The id is not a valid toolkit id.
-    #[error("{0:?} cannot be a toolkit's id: use lower-case letters, digits and hyphens (^[a-z0-9-]+$)")]
-    InvalidId(String),
+    /// A server would refuse the toolkit because of its id.
+    #[error("{id:?} cannot be a toolkit's id: {problems}")]
+    InvalidId {
+        /// The id.
+        id: String,
+        /// What is wrong with it.
+        problems: Problems,
+    },
     /// A file already exists.
     #[error("{} is already there: name another directory", .0.display())]
     Exists(PathBuf),
@@ -105,6 +110,26 @@ pub enum ScaffoldError {
         /// The operating system's reason.
         reason: io::Error,
     },
+}
+
+/// Checks that a server would accept the toolkit that the templates make with this id.
+fn check(id: &str) -> Result<(), Problems> {
+    let tool = ToolDefinition {
+        name: "greet".to_owned(),
+        description: "Greets.".to_owned(),
+        input_schema: serde_json::json!({ "type": "object" }),
+        ..ToolDefinition::default()
+    };
+    let definition = ToolkitDefinition {
+        id: id.to_owned(),
+        name: "Greeter".to_owned(),
+        description: "Greets.".to_owned(),
+        icon: "👋".to_owned(),
+        version: "0.1.0".to_owned(),
+        tools: vec![tool],
+        ..ToolkitDefinition::default()
+    };
+    kitbag_manifest::validate(definition).map(drop)
 }
 
 /// The value of the dependency in `Cargo.toml`.
@@ -204,12 +229,12 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_lower_case_letters_digits_and_hyphens() {
+    fn an_id_is_one_that_a_server_accepts() {
         let directory = tempfile::tempdir().expect("a scratch directory");
 
-        for id in ["", "Words", "a b", "a_b", "../up", "é"] {
+        for id in ["", "Words", "a b", "a_b", "../up", "é", "user", &"a".repeat(128)] {
             let outcome = create(id, directory.path(), &typescript());
-            assert!(matches!(outcome, Err(ScaffoldError::InvalidId(_))), "{id} is refused");
+            assert!(matches!(outcome, Err(ScaffoldError::InvalidId { .. })), "{id} is refused");
         }
     }
 

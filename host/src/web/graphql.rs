@@ -40,7 +40,7 @@ use super::pages::NOT_STORED;
 use super::share::RequestShare;
 use crate::access::User;
 use crate::json_object::JsonObject;
-use crate::knowledge::Counts;
+use crate::knowledge::{Counts, language_of};
 use crate::shares::{Share, Shares};
 use crate::tasks::off_thread;
 use crate::turns::Turns;
@@ -231,6 +231,13 @@ impl RequestContext {
         let document = self.user.documents().document(id).await?;
         self.add_content(bytes_as_json(&document.text), document.text.len())?;
         Ok(document.text)
+    }
+
+    /// Detects the language of one of the user's documents.
+    async fn language(&self, id: &str) -> Result<Option<&'static str>, WebError> {
+        let _turn = self.turn().await;
+        let document = self.user.documents().document(id).await?;
+        Ok(off_thread(move || language_of(&document.summary.title, &document.text)).await)
     }
 
     /// The schema of a tool, unless the request has had its share.

@@ -62,6 +62,17 @@ impl CommandOutput {
     }
 }
 
+/// Sends SIGINT, as Ctrl-C does.
+pub(crate) async fn interrupt(child: &Child) {
+    signal(child, "-INT").await;
+}
+
+async fn signal(child: &Child, signal: &str) {
+    let process = child.id().expect("it runs").to_string();
+    let asked = Command::new("kill").args([signal, &process]).status().await.expect("there is `kill`");
+    assert!(asked.success());
+}
+
 /// A server in its own process. Killed when it is dropped.
 pub(crate) struct ServerProcess {
     child: Child,
@@ -132,9 +143,7 @@ impl ServerProcess {
 
     /// Sends SIGTERM and waits until the process has ended.
     pub(crate) async fn terminate(mut self) -> ExitStatus {
-        let process = self.child.id().expect("the server runs").to_string();
-        let asked = Command::new("kill").args(["-TERM", &process]).status().await.expect("there is `kill`");
-        assert!(asked.success());
+        signal(&self.child, "-TERM").await;
         within("the server's end", self.child.wait()).await.expect("the server runs")
     }
 

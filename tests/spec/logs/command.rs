@@ -8,7 +8,7 @@ use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
 use super::hostile;
-use crate::harness::{CommandOutput, kitbag, run, within};
+use crate::harness::{CommandOutput, interrupt, kitbag, run, within};
 
 fn logs(data: &Path, arguments: &[&str]) -> Command {
     let mut command = kitbag(["toolkit", "logs"]);
@@ -144,11 +144,4 @@ async fn who_follows_ends_well_when_nobody_reads_any_more() {
     operator.call("hostile__log_ok", json!({})).await.text();
 
     assert_eq!(following.end().await, (Some(0), String::new()));
-}
-
-/// Sends SIGINT, as Ctrl-C does.
-async fn interrupt(child: &Child) {
-    let process = child.id().expect("it runs").to_string();
-    let asked = Command::new("kill").args(["-INT", &process]).status().await.expect("there is `kill`");
-    assert!(asked.success());
 }

@@ -1,13 +1,15 @@
-//! Waits until search finds what was brought in.
+//! What the server has made of the documents that were brought in.
 
 use std::fmt::Write as _;
+use std::sync::Mutex;
 use std::time::Duration;
 
-use indicatif::ProgressBar;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::time::sleep;
 
+use super::lock;
+use super::report::Report;
 use crate::cli::CliError;
 use crate::cli::client::Client;
 
@@ -23,42 +25,43 @@ struct Document {
     reason: Option<String>,
 }
 
-/// Waits until no document is pending; returns those that failed, and why. The server gives up after a
-/// bounded number of tries, and so this ends.
-pub(super) async fn wait(
+/// Tells which documents could not be read: at once, as far as that is known, or once none is pending. The server gives up
+/// after a bounded number of tries, and so that ends.
+pub(super) async fn look(
     client: &Client,
-    mut waiting: Vec<(String, String)>,
-    bar: &ProgressBar,
-) -> Result<Vec<(String, String)>, CliError> {
-    let (mut failed, mut pause) = (Vec::new(), MIN_PAUSE);
+    mut looked_at: Vec<(String, String)>,
+    until_all_are_read: bool,
+    report: &Mutex<Report>,
+) -> Result<(), CliError> {
+    let mut pause = MIN_PAUSE;
     loop {
         let mut pending = Vec::new();
-        for some in waiting.chunks(MAX_DOCUMENTS_PER_REQUEST) {
-            for ((name, id), document) in some.iter().zip(look(client, some).await?) {
+        for some in looked_at.chunks(MAX_DOCUMENTS_PER_REQUEST) {
+            for ((name, id), document) in some.iter().zip(states(client, some).await?) {
                 match document {
                     Some(Document { state, .. }) if state == "PENDING" => {
                         pending.push((name.clone(), id.clone()));
                     }
                     Some(Document { state, reason }) if state == "FAILED" => {
-                        failed.push((name.clone(), reason.unwrap_or_default()));
+                        lock(report).failed(name, &reason.unwrap_or_default());
                     }
                     // Ready; or deleted in the meantime, which is not a failure.
                     _ => {}
                 }
             }
         }
-        if pending.is_empty() {
-            return Ok(failed);
+        lock(report).pending(pending.len());
+        if pending.is_empty() || !until_all_are_read {
+            return Ok(());
         }
-        bar.set_message(format!("waiting for {}", pending.len()));
-        waiting = pending;
+        looked_at = pending;
         sleep(pause).await;
         pause = (pause * 2).min(MAX_PAUSE);
     }
 }
 
 /// Queries the states of documents in one request, each under an alias.
-async fn look(client: &Client, documents: &[(String, String)]) -> Result<Vec<Option<Document>>, CliError> {
+async fn states(client: &Client, documents: &[(String, String)]) -> Result<Vec<Option<Document>>, CliError> {
     let (mut declared, mut fields, mut variables) = (String::new(), String::new(), Map::new());
     for (index, (_, id)) in documents.iter().enumerate() {
         // Writing to a string cannot fail.

@@ -1,5 +1,6 @@
 //! From what the command was given to documents, one at a time: a folder may hold more than memory.
 
+mod count;
 mod folder;
 
 use std::collections::VecDeque;

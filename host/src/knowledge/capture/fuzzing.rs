@@ -17,13 +17,13 @@ pub fn is_text(media_type: &str, claimed_type: Option<&str>) -> bool {
 
 /// Decodes a text file; says whether it was cut.
 pub fn text(bytes: &[u8]) -> (String, bool) {
-    let extracted = text::read(bytes);
+    let (extracted, _) = text::read(bytes);
     (extracted.text, extracted.truncated)
 }
 
 /// Rewrites a page in UTF-8.
 pub fn page(bytes: Vec<u8>) -> Bytes {
-    text::html_as_utf8(bytes.into()).0
+    text::html_as_utf8(bytes.into()).html
 }
 
 /// One line of a title.

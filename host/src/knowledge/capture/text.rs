@@ -24,14 +24,14 @@ const MAX_SNIFFED_BYTES: usize = 256 << 10;
 /// Where HTML names its encoding (HTML Standard, section 4.2.5.4).
 const HTML_PRESCAN: usize = 1024;
 
-/// Reads a text file; its bytes may go on beyond what is used.
-pub(super) fn read(bytes: &[u8]) -> Extracted {
+/// Reads a text file, whose bytes may go on beyond what is used; returns the name of its encoding as well.
+pub(super) fn read(bytes: &[u8]) -> (Extracted, &'static str) {
     if let Some(wide) = wide(bytes) {
         let used = &bytes[..bytes.len().min(wide.bytes_of(MAX_TEXT_BYTES))];
         let mut text = printable(wide.decode(used));
         let truncated = bytes.len() > MAX_TEXT_BYTES || text.len() > MAX_TEXT_BYTES;
         text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
-        return Extracted { title: None, text, truncated };
+        return (Extracted { title: None, text, truncated }, wide.name());
     }
     let encoding = encoding(bytes, None);
     let mut decoder = encoding.new_decoder_with_bom_removal();
@@ -41,7 +41,7 @@ pub(super) fn read(bytes: &[u8]) -> Extracted {
     let truncated =
         bytes.len() > MAX_TEXT_BYTES || text.len() > MAX_TEXT_BYTES || result == CoderResult::OutputFull;
     text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
-    Extracted { title: None, text: printable(text), truncated }
+    (Extracted { title: None, text: printable(text), truncated }, encoding.name())
 }
 
 /// The encoding of a text of units of more than one byte. What has no zero among its bytes is read byte by byte, but
@@ -70,19 +70,28 @@ fn printable(text: String) -> String {
     printed
 }
 
-/// Rewrites a page in UTF-8. Also says whether it was cut: one in UTF-8 never is, since nothing is
-/// copied.
-pub(super) fn html_as_utf8(bytes: Bytes) -> (Bytes, bool) {
+/// A page in UTF-8.
+pub(super) struct Page {
+    pub(super) html: Bytes,
+    /// Whether it was cut: one that came in UTF-8 never is, since nothing is copied.
+    pub(super) was_cut: bool,
+    /// The name of the encoding that it came in.
+    pub(super) encoding: &'static str,
+}
+
+/// Rewrites a page in UTF-8.
+pub(super) fn html_as_utf8(bytes: Bytes) -> Page {
+    let was_cut = bytes.len() > MAX_REWRITTEN_BYTES;
     if let Some(wide) = wide(&bytes) {
         let text = wide.decode(&bytes[..bytes.len().min(MAX_REWRITTEN_BYTES)]);
-        return (text.into(), bytes.len() > MAX_REWRITTEN_BYTES);
+        return Page { html: text.into(), was_cut, encoding: wide.name() };
     }
     let encoding = encoding(&bytes, declared_in_html(&bytes));
     if encoding == UTF_8 && std::str::from_utf8(&bytes).is_ok() && Encoding::for_bom(&bytes).is_none() {
-        return (bytes, false);
+        return Page { html: bytes, was_cut: false, encoding: encoding.name() };
     }
     let (text, ..) = encoding.decode(&bytes[..bytes.len().min(MAX_REWRITTEN_BYTES)]);
-    (text.into_owned().into(), bytes.len() > MAX_REWRITTEN_BYTES)
+    Page { html: text.into_owned().into(), was_cut, encoding: encoding.name() }
 }
 
 /// Says at the end of a text that it was cut, if it was.

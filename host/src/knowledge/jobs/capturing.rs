@@ -16,7 +16,7 @@ use crate::knowledge::MAX_PUTS;
 use crate::knowledge::capture::{CaptureFailure, CaptureJob, Captured, FailureKind};
 use crate::knowledge::document::TitleOrigin;
 use crate::knowledge::quota::{QuotaExceeded, Usage};
-use crate::knowledge::store::{Failed, Job, Kind, Subject, Unkept, now};
+use crate::knowledge::store::{Failed, Job, Kind, Read, Subject, Unkept, now};
 use crate::tasks::Interrupted;
 
 /// Files that are captured at the same time.
@@ -190,14 +190,14 @@ where
 }
 
 async fn keep(context: &Context, job: &Job, subject: &Subject, captured: Captured) -> database::Result<()> {
-    let Captured { mut file, title, text } = captured;
+    let Captured { mut file, title, text, encoding } = captured;
     // Whoever gave the URL as title had none to give.
     let is_url = || [&subject.url, &subject.file_url].contains(&&Some(subject.title.clone()));
     let has_title = subject.title_origin == TitleOrigin::Given && !is_url();
     let title = title.filter(|_| !has_title);
-    let text = text.map(|text| text.replace('\0', ""));
+    let read = Read { title, text: text.map(|text| text.replace('\0', "")), encoding };
     for _ in 0..MAX_PUTS {
-        let kept = context.store.keep_captured(job, &file, title.as_deref(), text.as_deref()).await?;
+        let kept = context.store.keep_captured(job, &file, &read).await?;
         let artifact = file.artifact();
         match kept {
             Ok(true) => {

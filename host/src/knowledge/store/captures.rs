@@ -20,6 +20,25 @@ pub(in crate::knowledge) enum Unkept {
     Dropped,
 }
 
+/// What was read from a captured file.
+#[derive(Debug, Default)]
+pub(in crate::knowledge) struct Read {
+    /// The title that the file gives itself, if the document takes it.
+    pub(in crate::knowledge) title: Option<String>,
+    /// Its text; nothing where there is none to index.
+    pub(in crate::knowledge) text: Option<String>,
+    /// The encoding that the text was read in, where the file does not fix it.
+    pub(in crate::knowledge) encoding: Option<&'static str>,
+}
+
+#[cfg(test)]
+impl Read {
+    /// A title and a text.
+    pub(in crate::knowledge) fn titled(title: &str, text: &str) -> Self {
+        Self { title: Some(title.to_owned()), text: Some(text.to_owned()), encoding: None }
+    }
+}
+
 impl Store {
     /// Takes a free job for the process `me`, and counts the try before it is begun, so that one that takes the
     /// server with it counts as well. Returns whether the job was still free, and the one that was found.
@@ -69,27 +88,27 @@ impl Store {
         &self,
         job: &Job,
         file: &Kept,
-        title: Option<&str>,
-        text: Option<&str>,
+        read: &Read,
     ) -> database::Result<Result<bool, Unkept>> {
         let artifact = file.artifact();
         let mut transaction = self.0.begin(Scope::Users(&[&job.user_id])).await?;
         let before = usage(&mut transaction, &job.user_id).await?;
         let kept =
             sql("UPDATE documents SET artifact = $1, artifact_size = $2, artifact_type = $3, captured = $4,
-                 title = COALESCE($5, title),
+                 encoding = $10, title = COALESCE($5, title),
                  title_origin = CASE WHEN $5 IS NULL THEN title_origin ELSE 'file' END, revision = revision + 1
              WHERE sequence = $6 AND user_id = $7 AND revision = $8
                  AND EXISTS (SELECT 1 FROM knowledge_jobs WHERE document = $6 AND taken_by = $9)")
             .bind(&artifact.digest)
             .bind(as_i64(artifact.size))
             .bind(&artifact.media_type)
-            .bind(text)
-            .bind(title)
+            .bind(&read.text)
+            .bind(&read.title)
             .bind(job.document)
             .bind(&job.user_id)
             .bind(job.revision)
             .bind(&job.taken_by)
+            .bind(read.encoding)
             .execute(&mut transaction)
             .await?
                 > 0;

@@ -54,6 +54,8 @@ struct Update<'d> {
     job: Option<Kind>,
     /// Whether what was captured is of another file, or the file is to be fetched again.
     forgets_file: bool,
+    /// Whether it is the same in everything, and what failed is tried again.
+    is_retry: bool,
 }
 
 impl Store {
@@ -91,8 +93,9 @@ impl Store {
                 Some(existing) => match Update::of(existing, document) {
                     None => Ingested { id: existing.id.clone(), change: Change::Unchanged },
                     Some(update) => {
+                        let change = if update.is_retry { Change::Unchanged } else { Change::Updated };
                         updates.push(update);
-                        Ingested { id: existing.id.clone(), change: Change::Updated }
+                        Ingested { id: existing.id.clone(), change }
                     }
                 },
             });
@@ -259,7 +262,8 @@ impl<'d> Update<'d> {
         };
         // What lacks nothing failed by the file itself, which may have become another.
         let forgets_file = file || (job == Some(Kind::Capture) && !waits);
-        (metadata || job.is_some()).then_some(Self { existing, document, job, forgets_file })
+        let is_retry = !(metadata || content || file);
+        (metadata || job.is_some()).then_some(Self { existing, document, job, forgets_file, is_retry })
     }
 
     fn is_new_content(&self) -> bool {
@@ -296,7 +300,9 @@ impl<'d> Update<'d> {
         }
         if self.forgets_file {
             let file = document.upload.as_ref();
-            statement.push(", captured = NULL, artifact = ").push_bind(file.map(|file| file.digest.as_str()));
+            statement
+                .push(", captured = NULL, encoding = NULL, artifact = ")
+                .push_bind(file.map(|file| file.digest.as_str()));
             statement.push(", artifact_size = ").push_bind(file.map(|file| as_i64(file.size)));
             statement.push(", artifact_type = ").push_bind(file.map(|file| file.media_type.as_str()));
         }

@@ -4,7 +4,7 @@ use crate::database::FromRow;
 use crate::knowledge::document::{Artifact, Feed, State, Summary, TitleOrigin};
 
 /// What [`SummaryRow`] takes of `documents` as `d` and `feeds` as `f`.
-pub(super) const SUMMARY: &str = "d.id, d.number, d.title, d.title_origin, d.url, d.author, d.source, d.artifact, \
+pub(super) const SUMMARY: &str = "d.id, d.number, d.title, d.title_origin, d.encoding, d.url, d.author, d.source, d.artifact, \
     d.artifact_size, d.artifact_type, d.state, d.reason, d.created_at, d.updated_at, \
     f.key AS feed_key, f.name AS feed_name, f.label AS feed_label";
 
@@ -18,6 +18,7 @@ pub(super) struct SummaryRow {
     pub(super) number: i64,
     title: String,
     title_origin: String,
+    encoding: Option<String>,
     url: Option<String>,
     author: Option<String>,
     source: String,
@@ -46,6 +47,7 @@ impl From<SummaryRow> for Summary {
             id: row.id,
             title: row.title,
             title_origin: TitleOrigin::parse(&row.title_origin),
+            encoding: row.encoding,
             url: row.url,
             author: row.author,
             source,

@@ -64,19 +64,30 @@ const SAMPLE: usize = 4 << 10;
 /// Longer words, in characters, are numbers, keys and the like: no word that has a stem.
 const MAX_STEMMED_LENGTH: usize = 40;
 
+/// Returns the language that a document is in, by its ISO 639-3 code; nothing where that is in doubt.
+pub fn language_of(title: &str, text: &str) -> Option<&'static str> {
+    Some(detect(title, text)?.code())
+}
+
+/// Goes by the beginning of the text.
+fn detect(title: &str, text: &str) -> Option<Lang> {
+    let beginning = |text: &str| text[..text.floor_char_boundary(SAMPLE)].to_owned();
+    let sample = beginning(title) + "\n" + &beginning(text);
+    let detected = whatlang::detect(&sample)?;
+    if detected.is_reliable() {
+        return Some(detected.lang());
+    }
+    // Letters say little about a short text, but it has some of the most frequent words.
+    let language = Language::detected(detected.lang())?;
+    let [own, english] = [language, Language::English].map(|language| language.stop_words_in(&sample));
+    let has_more = language == Language::English || own > english;
+    (own > 1 && has_more).then_some(detected.lang())
+}
+
 impl Language {
     /// The language of a document, by the beginning of its text; English where that is in doubt.
     pub(in crate::knowledge) fn of(title: &str, text: &str) -> Self {
-        let beginning = |text: &str| text[..text.floor_char_boundary(SAMPLE)].to_owned();
-        let sample = beginning(title) + "\n" + &beginning(text);
-        let Some(detected) = whatlang::detect(&sample) else { return Self::English };
-        let Some(language) = Self::detected(detected.lang()) else { return Self::English };
-        if detected.is_reliable() {
-            return language;
-        }
-        // Letters say little about a short text, but it has some of the most frequent words.
-        let [own, english] = [language, Self::English].map(|language| language.stop_words_in(&sample));
-        if own > english.max(1) { language } else { Self::English }
+        detect(title, text).and_then(Self::detected).unwrap_or_default()
     }
 
     pub(super) fn code(self) -> u8 {
@@ -180,6 +191,7 @@ impl Language {
 
     fn detected(lang: Lang) -> Option<Self> {
         let language = match lang {
+            Lang::Eng => Self::English,
             Lang::Deu => Self::German,
             Lang::Fra => Self::French,
             Lang::Spa => Self::Spanish,

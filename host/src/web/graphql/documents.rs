@@ -30,6 +30,17 @@ impl Document {
         self.0.title_origin.into()
     }
 
+    /// The character encoding that its file was read in, by its name in the Encoding Standard: of text files and web pages.
+    async fn encoding(&self) -> Option<&str> {
+        self.0.encoding.as_deref()
+    }
+
+    /// The language that its title and the beginning of its text seem to be in: an ISO 639-3 code such as `deu`.
+    #[graphql(complexity = "TEXT_COST")]
+    async fn language(&self, context: &Context<'_>) -> Result<Option<&'static str>, WebError> {
+        RequestContext::of(context).language(&self.0.id).await
+    }
+
     /// Canonical URL of the original.
     async fn url(&self) -> Option<&str> {
         self.0.url.as_deref()

@@ -6,12 +6,12 @@ fn text_of_many_encodings_becomes_utf_8() {
     let words = "Žluťoučký kůň úpěl ďábelské ódy. Příliš žluťoučký kůň úpěl ďábelské ódy.";
     let (windows_1250, ..) = encoding_rs::WINDOWS_1250.encode(words);
 
-    assert_eq!(read("naïve — Ωmega".as_bytes()).text, "naïve — Ωmega");
-    assert_eq!(read(b"\xEF\xBB\xBFmarked").text, "marked");
-    assert_eq!(read(&[&b"\xFF\xFE"[..], &utf16("ünï")].concat()).text, "ünï");
-    assert_eq!(read(b"caf\xe9 and na\xefve in Latin-1").text, "café and naïve in Latin-1");
-    assert_eq!(read(&windows_1250).text, words);
-    assert_eq!(read(b"").text, "");
+    assert_eq!(read("naïve — Ωmega".as_bytes()).0.text, "naïve — Ωmega");
+    assert_eq!(read(b"\xEF\xBB\xBFmarked").0.text, "marked");
+    assert_eq!(read(&[&b"\xFF\xFE"[..], &utf16("ünï")].concat()).0.text, "ünï");
+    assert_eq!(read(b"caf\xe9 and na\xefve in Latin-1").0.text, "café and naïve in Latin-1");
+    assert_eq!(read(&windows_1250).0.text, words);
+    assert_eq!(read(b"").0.text, "");
 }
 
 #[test]
@@ -24,14 +24,14 @@ fn text_in_wide_units_needs_no_mark() {
     };
 
     for text in [words, chinese] {
-        assert_eq!(read(&utf16(text, u16::to_le_bytes)).text, text);
-        assert_eq!(read(&utf16(text, u16::to_be_bytes)).text, text);
-        assert_eq!(read(&utf32(text, u32::to_le_bytes)).text, text);
-        assert_eq!(read(&utf32(&format!("\u{FEFF}{text}"), u32::to_be_bytes)).text, text);
-        assert_eq!(read(text.as_bytes()).text, text);
+        assert_eq!(read(&utf16(text, u16::to_le_bytes)).0.text, text);
+        assert_eq!(read(&utf16(text, u16::to_be_bytes)).0.text, text);
+        assert_eq!(read(&utf32(text, u32::to_le_bytes)).0.text, text);
+        assert_eq!(read(&utf32(&format!("\u{FEFF}{text}"), u32::to_be_bytes)).0.text, text);
+        assert_eq!(read(text.as_bytes()).0.text, text);
     }
     let page = utf16("<title>Tides</title><p>The tide is late.", u16::to_le_bytes);
-    assert!(html_as_utf8(page.into()).0.starts_with(b"<title>Tides"));
+    assert!(html_as_utf8(page.into()).html.starts_with(b"<title>Tides"));
     // A table of numbers in the form of a processor, and an incomplete pair.
     for binary in [&(0_u32..500).flat_map(u32::to_le_bytes).collect::<Vec<_>>()[..], b"\0\xD8\0\0 \0a\0b\0"] {
         assert_eq!(Wide::detect(binary), None);
@@ -45,13 +45,13 @@ fn what_a_terminal_or_a_printer_obeys_is_no_text() {
         (b"N\x08NA\x08AM\x08ME\x08E\n\x08_\x08tide", "NAME\ntide"),
         (b"bell\x07 and\tpage\x0C", "bell and\tpage\x0C"),
     ] {
-        assert_eq!(read(file).text, text);
+        assert_eq!(read(file).0.text, text);
     }
 }
 
 #[test]
 fn invalid_bytes_are_no_reason_to_fail() {
-    let read = read(b"\xC3\x28 \xFF\xFF good words \xF0\x28\x8C\x28");
+    let (read, _) = read(b"\xC3\x28 \xFF\xFF good words \xF0\x28\x8C\x28");
 
     assert!(read.text.contains("good words") && !read.truncated, "{read:?}");
 }
@@ -61,13 +61,13 @@ fn a_text_is_cut_between_two_characters_and_says_so() {
     for long in
         ["é".repeat(MAX_TEXT_BYTES), "x".repeat(MAX_TEXT_BYTES + 1), "ab\u{1F600}".repeat(MAX_TEXT_BYTES / 4)]
     {
-        let read = read(&long.as_bytes()[..=MAX_TEXT_BYTES]);
+        let (read, _) = read(&long.as_bytes()[..=MAX_TEXT_BYTES]);
 
         assert!(read.truncated && read.text.len() <= MAX_TEXT_BYTES, "{}", read.text.len());
         assert!(read.text.len() > MAX_TEXT_BYTES - 4 && long.starts_with(&read.text));
         assert!(noting_the_cut(read.text, read.truncated).ends_with(CUT));
     }
-    let exactly = read("x".repeat(MAX_TEXT_BYTES).as_bytes());
+    let (exactly, _) = read("x".repeat(MAX_TEXT_BYTES).as_bytes());
     assert!(!exactly.truncated && exactly.text.len() == MAX_TEXT_BYTES);
     assert_eq!(noting_the_cut("whole".to_owned(), false), "whole");
 }
@@ -78,7 +78,7 @@ fn a_page_is_rewritten_in_utf_8() {
     let old = b"<meta http-equiv=content-type content='text/html; CHARSET=windows-1251'><p>\xCC\xE8\xF0</p>";
 
     let utf8 =
-        |bytes: &'static [u8]| String::from_utf8(html_as_utf8(bytes.into()).0.to_vec()).expect("UTF-8");
+        |bytes: &'static [u8]| String::from_utf8(html_as_utf8(bytes.into()).html.to_vec()).expect("UTF-8");
     assert!(utf8(declared).ends_with("<p>škoda</p>"));
     assert!(utf8(old).ends_with("<p>Мир</p>"));
     assert_eq!(utf8("<p>ünï</p>".as_bytes()), "<p>ünï</p>");
@@ -88,18 +88,19 @@ fn a_page_is_rewritten_in_utf_8() {
 
 #[test]
 fn a_long_page_is_rewritten_up_to_a_bound_and_one_in_utf_8_stays_as_it_is() {
-    let (old, was_cut) = html_as_utf8(vec![0xE9; MAX_REWRITTEN_BYTES + 1].into());
-    assert!(was_cut && old.len() <= 3 * MAX_REWRITTEN_BYTES, "{}", old.len());
+    let old = html_as_utf8(vec![0xE9; MAX_REWRITTEN_BYTES + 1].into());
+    assert!(old.was_cut && old.html.len() <= 3 * MAX_REWRITTEN_BYTES, "{}", old.html.len());
 
     let long = Bytes::from("ü".repeat(MAX_REWRITTEN_BYTES));
-    assert!(html_as_utf8(long.clone()) == (long, false));
+    let page = html_as_utf8(long.clone());
+    assert!(page.html == long && !page.was_cut);
 }
 
 #[test]
 fn an_encoding_is_guessed_from_the_first_words_that_tell() {
     let (words, ..) = encoding_rs::WINDOWS_1251.encode("Съешь же ещё этих мягких французских булок. ");
 
-    let read = read(
+    let (read, _) = read(
         &[&vec![b'x'; MAX_SNIFFED_BYTES][..], &words.repeat(2 * MAX_SNIFFED_BYTES / words.len())].concat(),
     );
 
@@ -111,4 +112,20 @@ fn a_title_is_one_short_line() {
     assert_eq!(line("  On\n\u{0}Tides\t\r\nand  more \u{7}"), "On Tides and more");
     assert_eq!(line(&"ü".repeat(1000)).chars().count(), MAX_LINE_LENGTH);
     assert_eq!(line("\u{0}\n"), "");
+}
+
+#[test]
+fn the_encoding_is_told_by_its_name() {
+    let utf16: Vec<_> = "Tides".encode_utf16().flat_map(u16::to_be_bytes).collect();
+    let marked = [&b"\xFF\xFE"[..], b"T\0i\0d\0e\0s\0"].concat();
+    for (file, name) in [
+        (&b"plain"[..], "UTF-8"),
+        (b"caf\xe9 and na\xefve in Latin-1", "windows-1252"),
+        (&utf16, "UTF-16BE"),
+        (&marked, "UTF-16LE"),
+    ] {
+        assert_eq!(read(file).1, name);
+    }
+    let page = b"<html><meta charset=\"iso-8859-2\"><p>\xB9koda</p>";
+    assert_eq!(html_as_utf8((&page[..]).into()).encoding, "ISO-8859-2");
 }

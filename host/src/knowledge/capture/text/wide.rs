@@ -35,6 +35,16 @@ impl Wide {
         scores.max_by_key(|(score, _)| *score).map(|(_, encoding)| encoding)
     }
 
+    /// Its name, as those of the Encoding Standard are written.
+    pub(in crate::knowledge::capture) fn name(self) -> &'static str {
+        match self {
+            Self::Utf16Le => "UTF-16LE",
+            Self::Utf16Be => "UTF-16BE",
+            Self::Utf32Le => "UTF-32LE",
+            Self::Utf32Be => "UTF-32BE",
+        }
+    }
+
     /// Decodes a text; what is no character becomes U+FFFD.
     pub(in crate::knowledge::capture) fn decode(self, bytes: &[u8]) -> String {
         let text = match self {

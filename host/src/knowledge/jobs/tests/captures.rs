@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::*;
 use crate::knowledge::capture::{CaptureFailure, CaptureJob, Captured, FailureKind, Kept};
 use crate::knowledge::document::Artifact;
+use crate::knowledge::store::Read;
 use crate::knowledge::store::tests::file;
 
 #[tokio::test]
@@ -25,7 +26,7 @@ async fn the_title_that_a_file_gives_itself_stays_where_none_was_given() {
 
     let kept = context
         .store
-        .keep_captured(&job, &Kept::of_document(pdf.clone()), Some("Annual report"), Some("All is well."))
+        .keep_captured(&job, &Kept::of_document(pdf.clone()), &Read::titled("Annual report", "All is well."))
         .await;
     assert_eq!(kept.expect("the database works"), Ok(true));
     let captured = ("Annual report".to_owned(), "All is well.".to_owned(), Some(pdf.clone()));
@@ -164,7 +165,7 @@ async fn a_file_whose_document_went_while_it_was_captured_goes_as_well() {
                     let file = kept(&context, &folder, &digest).await;
                     context.store.delete("ana", &id).await.expect("it can be removed").expect("it was there");
                     if is_captured {
-                        Ok(Captured { file, title: None, text: None })
+                        Ok(Captured { file, title: None, text: None, encoding: None })
                     } else {
                         Err(CaptureFailure { file: Some(file), ..refusal(FailureKind::Transient) })
                     }

@@ -8,7 +8,7 @@ use crate::database::{Database, sql};
 use crate::knowledge::capture::Kept;
 use crate::knowledge::document::Artifact;
 use crate::knowledge::store::tests::file;
-use crate::knowledge::store::{Failed, NewChunk};
+use crate::knowledge::store::{Failed, NewChunk, Read};
 
 impl Context {
     /// Another process on the same database.
@@ -224,7 +224,7 @@ async fn a_process_that_slept_through_its_lease_writes_nothing() {
         .expect("the database works");
     let pdf = Artifact { digest: "d".repeat(64), size: 3, media_type: "application/pdf".to_owned() };
     let pdf = Kept::of_document(pdf);
-    let kept = store.keep_captured(&capture, &pdf, Some("Too late"), Some("too late")).await;
+    let kept = store.keep_captured(&capture, &pdf, &Read::titled("Too late", "too late")).await;
     assert_eq!(kept.expect("the database works"), Ok(false));
     assert!(!store.put_off_capture(&capture, Some(&pdf), 0).await.expect("the database works"));
     for (kind, job) in [(Kind::Index, &index[1]), (Kind::Embed, &embed), (Kind::Capture, &capture)] {

@@ -8,7 +8,7 @@ use crate::knowledge::capture::Kept;
 use crate::knowledge::document::{Artifact, NewDocument, NewFeed, Origin};
 use crate::knowledge::ingest::{Batch, validate, validate_upload};
 use crate::knowledge::store::tests::{file, note, origin, page, store};
-use crate::knowledge::store::{Failed, Job, Kind};
+use crate::knowledge::store::{Failed, Job, Kind, Read};
 
 /// What the identity of a document takes that is known by the SHA-256 of its text or file.
 const HASHED: u64 = "sha256 ".len() as u64 + 64;
@@ -85,7 +85,7 @@ async fn what_is_counted_is_what_there_is_after_every_change() {
     let jobs = store.take_as_anybody(Kind::Capture, 10).await;
     for job in &jobs {
         let file = Kept::of_document(artifact('b', 30));
-        let captured = store.keep_captured(job, &file, Some("New title"), Some("read")).await;
+        let captured = store.keep_captured(job, &file, &Read::titled("New title", "read")).await;
         assert_eq!(captured.expect("it can be written"), Ok(true));
     }
     assert!(jobs.len() == 3 && store.used("ana").await == store.counted("ana").await);
@@ -187,7 +187,10 @@ async fn a_capture_beyond_the_quota_changes_nothing_and_its_file_is_not_kept() {
     let stored = store.put(&ana, vec![file("F", "https://a.example/f.txt")]).await.remove(0);
     let (job, large) = (store.capture_job().await, Kept::of_document(artifact('a', 100)));
 
-    let kept = store.keep_captured(&job, &large, None, Some("text")).await.expect("it can be written");
+    let kept = store
+        .keep_captured(&job, &large, &Read { text: Some("text".to_owned()), ..Read::default() })
+        .await
+        .expect("it can be written");
     let put_off = store.put_off_capture(&job, Some(&large), 0).await.expect("it can be written");
     assert!(kept.is_err() && !put_off);
     assert_eq!(store.job(&stored.id).await, Some(("capture".to_owned(), 0)));

@@ -113,6 +113,16 @@ fn the_language_is_that_of_the_beginning() {
         assert_eq!(Language::of("", text), language, "{text}");
         assert_eq!(Language::of(text, ""), language, "{text}");
     }
+    for (text, code) in [
+        ("The wing of an aircraft makes lift because of the air that flows around it.", Some("eng")),
+        ("L'aile produit de la portance parce que l'air s'écoule autour d'elle.", Some("fra")),
+        ("翼は揚力を生みます。", Some("jpn")),
+        ("Skrzydło wytwarza siłę nośną, ponieważ opływa je powietrze.", Some("pol")),
+        ("Wing", None),
+        ("3000 -- https://example.com/a?b=c", None),
+    ] {
+        assert_eq!(language_of("", text), code, "{text}");
+    }
     let german = "Der Flügel erzeugt Auftrieb, weil die Luft ihn umströmt. ";
     let english = "The wing of an aircraft makes lift because air flows around it. ";
     assert_eq!(Language::of("", &(german.repeat(200) + &english.repeat(10_000))), Language::German);

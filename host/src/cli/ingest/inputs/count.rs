@@ -1,0 +1,61 @@
+//! How many documents the command is about to bring in, for its progress.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use super::folder::Folder;
+use super::{Ingest, Inputs, LeftOut, Source};
+use crate::cli::ingest::kinds::extension;
+use crate::cli::ingest::mailbox::Mailbox;
+
+impl Inputs<'_> {
+    /// Counts the documents that are still to come; what comes from standard input as one.
+    pub(in crate::cli::ingest) fn count(&self) -> u64 {
+        self.waiting.iter().map(|source| self.count_of(source)).sum()
+    }
+
+    fn count_of(&self, source: &Source) -> u64 {
+        match source {
+            Source::Standard | Source::Page(_) => 1,
+            Source::File(path, _) => self.command.count_in(path),
+            Source::Folder(path) => {
+                let folder = Folder::open(path, self.command.rules(), &LeftOut::default());
+                let of_entry = |entry| match entry {
+                    Ok((path, _)) if self.command.wants(&path).is_err() => 0,
+                    Ok((path, _)) => self.command.count_in(&path),
+                    Err(_) => 1,
+                };
+                folder.map_or(1, |folder| folder.map(of_entry).sum())
+            }
+        }
+    }
+}
+
+impl Ingest {
+    fn count_in(&self, path: &Path) -> u64 {
+        let is_mailbox = extension(path) == "mbox";
+        if !self.jsonl && !is_mailbox {
+            return 1;
+        }
+        let Ok(file) = File::open(path) else { return 1 };
+        if self.jsonl { count_lines(BufReader::new(file)) } else { count_messages(BufReader::new(file)) }
+    }
+}
+
+fn count_lines(mut file: impl BufRead) -> u64 {
+    let mut count = 0;
+    while let Ok(some) = file.fill_buf()
+        && !some.is_empty()
+    {
+        count += some.iter().filter(|byte| **byte == b'\n').count() as u64;
+        let length = some.len();
+        file.consume(length);
+    }
+    count
+}
+
+fn count_messages(file: impl BufRead + Send + 'static) -> u64 {
+    let mut mailbox = Mailbox::of(file);
+    std::iter::from_fn(|| mailbox.next()).count() as u64
+}

@@ -1,0 +1,199 @@
+//! What became of the documents of a run: told as they come, and in sum at its end.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use super::Stored;
+use super::inputs::{LeftOut, Why};
+use crate::cli::CliError;
+use crate::cli::output::{Exit, Format, print_line, report};
+use crate::cli::progress::StepProgress;
+use crate::cli::terminal::{Text, counted, note, say};
+
+/// Of one run of the command.
+pub(super) struct Report {
+    progress: StepProgress,
+    /// How many documents there are to send, as far as that is known.
+    total: u64,
+    sent: u64,
+    left_out: LeftOut,
+    tally: Tally,
+}
+
+#[derive(Default)]
+struct Tally {
+    created: usize,
+    updated: usize,
+    unchanged: usize,
+    /// How many are the same as another of this run.
+    same: usize,
+    failed: usize,
+    /// How many the server had not read when it was last asked.
+    pending: usize,
+    /// What was stored, by name and id; each once.
+    stored: Vec<(String, String)>,
+    /// By id: its place among them, and whether this run has created or updated it.
+    by_id: HashMap<String, (usize, bool)>,
+    /// What became of each document, for one JSON document at the end.
+    outcomes: Vec<Value>,
+}
+
+impl Report {
+    pub(super) fn new() -> Self {
+        Self {
+            progress: StepProgress::new(),
+            total: 0,
+            sent: 0,
+            left_out: LeftOut::default(),
+            tally: Tally::default(),
+        }
+    }
+
+    /// Takes note of how many documents there are, and of where to learn what was left out.
+    pub(super) fn begin(&mut self, total: u64, left_out: LeftOut) {
+        (self.total, self.left_out) = (total, left_out);
+    }
+
+    /// Tells what became of a document that was sent, or could not be.
+    pub(super) fn sent(&mut self, name: String, outcome: Result<Stored, String>) {
+        match outcome {
+            Ok(stored) => self.keep(name, &stored),
+            Err(reason) => self.failed(&name, &reason),
+        }
+        self.sent += 1;
+        self.progress.show("sending", self.sent, self.total.max(self.sent));
+    }
+
+    /// The documents that were stored, by name and id.
+    pub(super) fn stored(&self) -> Vec<(String, String)> {
+        self.tally.stored.clone()
+    }
+
+    /// Tells that a document could not be read, or not be sent.
+    pub(super) fn failed(&mut self, name: &str, reason: &str) {
+        self.tally.failed += 1;
+        if Format::current() == Format::Text {
+            self.progress.suspend(|| note!("{}: {}", Text::prose(name), Text::prose(reason)));
+        }
+        self.tell(json!({ "input": name, "error": reason }));
+    }
+
+    /// Tells how many of the stored documents the server has still to read.
+    pub(super) fn pending(&mut self, pending: usize) {
+        self.tally.pending = pending;
+        let total = self.tally.stored.len();
+        self.progress.show("waiting until search finds them", (total - pending) as u64, total as u64);
+    }
+
+    fn keep(&mut self, name: String, stored: &Stored) {
+        if let Some((place, is_changed)) = self.tally.by_id.get(&stored.id).copied() {
+            // In a later run both are unchanged.
+            if is_changed {
+                self.tally.same += 1;
+                if Format::current() == Format::Text {
+                    let (name, other) = (Text::prose(&name), Text::prose(&self.tally.stored[place].0));
+                    self.progress.suspend(|| note!("{}: has the same content as {}", name, other));
+                }
+            } else {
+                self.tally.unchanged += 1;
+            }
+            self.tell(json!({ "input": name, "id": stored.id, "change": "UNCHANGED" }));
+            return;
+        }
+        let known = (self.tally.stored.len(), stored.change != "UNCHANGED");
+        self.tally.by_id.insert(stored.id.clone(), known);
+        match stored.change.as_str() {
+            "CREATED" => self.tally.created += 1,
+            "UPDATED" => self.tally.updated += 1,
+            _ => self.tally.unchanged += 1,
+        }
+        self.tell(json!({ "input": name, "id": stored.id, "change": stored.change }));
+        self.tally.stored.push((name, stored.id.clone()));
+    }
+
+    /// Tells a script what became of a document: at once, or at the end.
+    fn tell(&mut self, outcome: Value) {
+        match Format::current() {
+            Format::Text => {}
+            Format::Json => self.tally.outcomes.push(outcome),
+            Format::Jsonl => self.progress.suspend(|| print_line(&outcome)),
+        }
+    }
+
+    /// Sums up a run that came to its end.
+    pub(super) fn finish(&mut self) -> Result<(), CliError> {
+        self.sum_up()?;
+        match self.tally.failed {
+            0 => Ok(()),
+            failed => Err(CliError::new(format!("{} went wrong", counted(failed, "document"))).hint(
+                "run the same command again once that is repaired: what is there already stays as it is",
+            )),
+        }
+    }
+
+    /// Sums up a run that was interrupted.
+    pub(super) fn interrupted(&mut self) -> Result<(), CliError> {
+        self.sum_up()?;
+        let (sent, total) = (self.sent, self.total.max(self.sent));
+        Err(CliError::new(format!("interrupted: {sent} of {total} documents were sent"))
+            .hint("run the same command again: what is there already stays as it is")
+            .exit(Exit::Interrupted))
+    }
+
+    fn sum_up(&mut self) -> Result<(), CliError> {
+        self.progress.clear();
+        let Tally { created, updated, unchanged, same, pending, ref stored, ref outcomes, .. } = self.tally;
+        match Format::current() {
+            Format::Text => {
+                if let [(_, id)] = stored.as_slice() {
+                    say!("{}", id);
+                }
+                let count = counted(created + updated + unchanged + same, "document");
+                match same {
+                    0 => say!("{}: {} new, {} updated, {} unchanged.", count, created, updated, unchanged),
+                    _ => say!(
+                        "{}: {} new, {} updated, {} unchanged, {} the same as another.",
+                        count,
+                        created,
+                        updated,
+                        unchanged,
+                        same
+                    ),
+                }
+                tell_left_out(&self.left_out);
+                if pending > 0 {
+                    note!(
+                        "still being read: {}; `kitbag documents list --state failed` shows what could not be",
+                        pending
+                    );
+                }
+            }
+            Format::Json => report(outcomes, || {})?,
+            Format::Jsonl => {}
+        }
+        Ok(())
+    }
+}
+
+/// Says what of folders was not taken, and how to take it.
+fn tell_left_out(left_out: &LeftOut) {
+    let listed = |why| {
+        let kinds = left_out.by(why);
+        let shown: Vec<_> = kinds.iter().map(|(what, count)| format!("{count} {what}")).collect();
+        (kinds, shown.join(", "))
+    };
+    let (kinds, shown) = listed(Why::UnknownKind);
+    if !kinds.is_empty() {
+        let extensions: Vec<_> = kinds.iter().filter_map(|(what, _)| what.strip_prefix('.')).collect();
+        let advice = match extensions.as_slice() {
+            [] => "name them to take them".to_owned(),
+            extensions => format!("take them with --only {}", extensions.join(",")),
+        };
+        note!("not read, by kind: {}; {}", Text::prose(&shown), Text::prose(&advice));
+    }
+    let (kinds, shown) = listed(Why::Generated);
+    if !kinds.is_empty() {
+        note!("left out as generated: {}; take them with --no-ignore", Text::prose(&shown));
+    }
+}
