@@ -1,6 +1,6 @@
 // The rules that the server applies too: the crate kitbag-manifest, compiled to WebAssembly.
-import { readFileSync } from "node:fs";
 
+import { readModule } from "./checkout.js";
 import type { Declaration } from "./declaration.js";
 import type { DispatchFailure } from "./local/dispatch.js";
 import type { Json, Manifest, ManifestField } from "./manifest.js";
@@ -172,17 +172,8 @@ function wellFormed(json: string): string {
 /** Thrown through the module to abort a check; see `unwind.rs` of kitbag-manifest. */
 const END_OF_CHECK = Symbol("end of a check");
 
-function readRules(): Uint8Array<ArrayBuffer> {
-  const file = new URL("../rules.wasm", import.meta.url);
-  try {
-    return new Uint8Array(readFileSync(file));
-  } catch (cause) {
-    throw new Error("rules.wasm is missing in the package kitbag: in a checkout, `just build-rules` makes it", { cause });
-  }
-}
-
 function start(): RulesInstance {
-  module ??= new Module(readRules());
+  module ??= new Module(readModule("rules.wasm"));
   const imports: WebAssembly.Imports = {};
   // Rust's standard library imports WASI functions; the rules call none of them but the one for a random
   // seed.

@@ -1,10 +1,8 @@
 // Runs the bundle in the engine, in Node.js. The engine's memory afterwards becomes the initial memory of
 // every instance. The exports of both modules are described in engine/src/sandbox/exports.rs and
 // componentizer/src/exports.rs.
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 
-import { PACKAGE } from "./package.js";
+import { readModule } from "../checkout.js";
 
 /** Exports of a WebAssembly module that receives data through its memory. */
 interface Exports {
@@ -54,22 +52,14 @@ export interface Made {
 
 /** Makes a component; calls `print` with each log entry that the bundle prints. */
 export async function componentize({ engine: variant, bundle, text, granted }: ComponentizeRequest, print: (line: string) => void): Promise<Made> {
-  const engine = await readModule(variant);
+  const engine = readModule(variant);
   const module = await WebAssembly.compile(engine);
   const memory = await memoryAfterStart(module, bundle, text, print);
 
   const names = grantedImports(module, granted).join("\n");
-  const componentizer = await instantiate<Componentizer>(await WebAssembly.compile(await readModule("componentizer.wasm")));
+  const componentizer = await instantiate<Componentizer>(await WebAssembly.compile(readModule("componentizer.wasm")));
   const location = componentizer.componentize(...copyIn(componentizer, engine, memory, encoded(names)));
   return { component: resultOf(componentizer, location, Error).slice(), memory: memory.length };
-}
-
-async function readModule(name: string): Promise<Uint8Array<ArrayBuffer>> {
-  try {
-    return new Uint8Array(await readFile(join(PACKAGE, name)));
-  } catch (cause) {
-    throw new Error(`${name} is missing in the package kitbag: in a checkout, \`just build-engine\` makes it`, { cause });
-  }
 }
 
 /**

@@ -114,9 +114,9 @@ test("self is there while the declaration is read, as in the sandbox", async () 
   assert.equal(status, 0, stderr);
 });
 
-test("a missing engine, with the command that makes it", async () => {
+test("a missing engine, with what to do", async () => {
   const request = { engine: "nowhere.wasm", bundle: "", text: "{}", granted: [] };
-  await assert.rejects(componentize(request, () => {}), /nowhere\.wasm is missing in the package kitbag: in a checkout, `just build-engine` makes it/);
+  await assert.rejects(componentize(request, () => {}), /nowhere\.wasm is missing in the package kitbag: install the package again/);
 });
 
 test("the engine's own modules are not for authors, nor for packages", async () => {

@@ -1,0 +1,37 @@
+/** The modules of this package: a published one has them, and a checkout makes them where they are first needed. */
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+const PACKAGE = new URL("../", import.meta.url);
+const CHECKOUT = new URL("../../", PACKAGE);
+
+/** The recipe of the checkout's justfile that makes each. */
+const RECIPES: Record<string, string> = {
+  "rules.wasm": "build-rules",
+  "engine.wasm": "build-engine",
+  "engine-full.wasm": "build-engine",
+  "componentizer.wasm": "build-engine",
+};
+
+/** Reads a module of the package. One that a checkout lacks is made, which is told on standard error. */
+export function readModule(name: string): Uint8Array<ArrayBuffer> {
+  const file = new URL(name, PACKAGE);
+  const recipe = RECIPES[name];
+  const isInCheckout = existsSync(new URL("guest-sdk/typescript/engine/Cargo.toml", CHECKOUT));
+  if (recipe !== undefined && isInCheckout && !existsSync(file)) make(name, recipe);
+  try {
+    return new Uint8Array(readFileSync(file));
+  } catch (cause) {
+    throw new Error(`${name} is missing in the package kitbag: install the package again`, { cause });
+  }
+}
+
+function make(name: string, recipe: string): void {
+  const command = ["npx", "-y", "rust-just", recipe] as const;
+  console.error(`kitbag: making ${name}, which this checkout does not have yet; that takes some minutes, once`);
+  const { status, error } = spawnSync(command[0], command.slice(1), { cwd: fileURLToPath(CHECKOUT), stdio: ["ignore", 2, 2] });
+  if (status !== 0) {
+    throw new Error(`${name} cannot be made: \`${command.join(" ")}\` in ${fileURLToPath(CHECKOUT)} says why`, { cause: error });
+  }
+}
