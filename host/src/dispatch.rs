@@ -210,15 +210,17 @@ async fn call_with_progress(
     let secrets = invocation.secrets.clone();
     invocation.progress = Some(sender);
     // Reports are dropped if the client reads slowly, so that the guest never waits.
-    let forward = |report| drop(listener.try_send(redact::progress(report, &secrets, &observations.tokens)));
+    let forward = |report| {
+        redact::progress(report, &secrets, &observations.tokens).map(|report| listener.try_send(report))
+    };
     let mut call = pin!(code.call(invocation, observations));
     loop {
         tokio::select! {
             biased;
-            Some(report) = reports.recv() => forward(report),
+            Some(report) = reports.recv() => drop(forward(report)),
             report = &mut call => {
                 while let Ok(last) = reports.try_recv() {
-                    forward(last);
+                    drop(forward(last));
                 }
                 return report;
             }

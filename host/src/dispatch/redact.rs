@@ -23,28 +23,25 @@ const MAX_INLINE_BYTES: usize = 64 << 10;
 
 /// Removes the caller's secrets, and the tokens that the host has attached, from a report.
 pub(super) async fn report(report: Report, secrets: &Arc<UserSecrets>, tokens: &AttachedTokens) -> Report {
-    let is_nothing_to_find = secrets.redactor().is_empty() && tokens.values().is_empty();
-    if is_nothing_to_find || size_of_end(&report.ended) + size(&report.log) <= MAX_INLINE_BYTES {
-        return clean(report, secrets, tokens);
+    let redactor = secrets.redactor_with(&tokens.values());
+    if redactor.is_empty() {
+        return report;
     }
-    let (secrets, tokens) = (secrets.clone(), tokens.clone());
-    off_thread(move || clean(report, &secrets, &tokens)).await
+    if size_of_end(&report.ended) + size(&report.log) <= MAX_INLINE_BYTES {
+        return clean(report, &redactor);
+    }
+    off_thread(move || clean(report, &redactor)).await
 }
 
-fn clean(mut report: Report, secrets: &UserSecrets, tokens: &AttachedTokens) -> Report {
-    for redactor in [secrets.redactor(), &token_redactor(tokens)] {
-        if !redactor.is_empty() {
-            ended(redactor, &mut report.ended);
-            transcript(redactor, &mut report.log);
-        }
-    }
+fn clean(mut report: Report, redactor: &Redactor) -> Report {
+    ended(redactor, &mut report.ended);
+    transcript(redactor, &mut report.log);
     report
 }
 
 /// Redacts the log of a cancelled call.
 pub(super) fn cancelled_log(written: &mut Transcript, secrets: &UserSecrets, tokens: &AttachedTokens) {
-    transcript(secrets.redactor(), written);
-    transcript(&token_redactor(tokens), written);
+    transcript(&secrets.redactor_with(&tokens.values()), written);
 }
 
 /// Whether redaction takes too long for a thread that serves requests.
@@ -63,11 +60,6 @@ pub(super) async fn text(mut text: String, secrets: &Arc<UserSecrets>) -> String
     if is_large { off_thread(clean).await } else { clean() }
 }
 
-/// A redactor for the tokens. Cheap, because there are few, and mostly none.
-fn token_redactor(tokens: &AttachedTokens) -> Redactor {
-    Redactor::new(&tokens.values())
-}
-
 fn transcript(redactor: &Redactor, transcript: &mut Transcript) {
     for argument in transcript.entries.iter_mut().flat_map(|entry| &mut entry.arguments) {
         if let Cow::Owned(clean) = redactor.redact_json_text(argument.get()) {
@@ -76,15 +68,21 @@ fn transcript(redactor: &Redactor, transcript: &mut Transcript) {
     }
 }
 
-/// Redacts a progress report.
+/// Redacts a progress report; returns none where its progress itself has a secret.
 pub(super) fn progress(
     mut report: ProgressReport,
     secrets: &UserSecrets,
     tokens: &AttachedTokens,
-) -> ProgressReport {
-    optional(secrets.redactor(), &mut report.message);
-    optional(&token_redactor(tokens), &mut report.message);
-    report
+) -> Option<ProgressReport> {
+    let redactor = secrets.redactor_with(&tokens.values());
+    optional(&redactor, &mut report.message);
+    report.total = report.total.filter(|total| !has_value(&redactor, *total));
+    Some(report).filter(|report| !has_value(&redactor, report.progress))
+}
+
+/// Whether a number has a secret in its digits.
+fn has_value(redactor: &Redactor, number: impl ToString) -> bool {
+    matches!(redactor.redact_json_text(&number.to_string()), Cow::Owned(_))
 }
 
 fn ended(redactor: &Redactor, ended: &mut Ended) {
@@ -166,7 +164,8 @@ fn content(redactor: &Redactor, content: &mut Content) {
                 ResourceBody::Blob(blob) => redactor.redact_bytes(blob),
             }
         }
-        Content::ResourceLink(ResourceLink { uri, name, title, description, media_type, size: _ }) => {
+        Content::ResourceLink(ResourceLink { uri, name, title, description, media_type, size }) => {
+            *size = size.filter(|size| !has_value(redactor, *size));
             redactor.redact_string(uri);
             redactor.redact_string(name);
             for text in [title, description, media_type] {
@@ -270,9 +269,57 @@ mod tests {
             let message = Some(format!("at {SECRET}"));
             let report = ProgressReport { progress: 1.0, total: None, message };
 
-            let told = progress(report, &secrets, &tokens);
+            let told = progress(report, &secrets, &tokens).expect("its progress is no secret");
 
             assert_eq!(told.message.as_deref(), Some("at [redacted]"));
         }
+    }
+
+    #[tokio::test]
+    async fn numbers_keep_no_secret() {
+        let secrets = Arc::new(UserSecrets::of(HashMap::from([(
+            ("books".to_owned(), "PIN".to_owned()),
+            "48151623".into(),
+        )])));
+        let tokens = AttachedTokens::default();
+        let link = ResourceLink {
+            uri: "a:b".to_owned(),
+            name: "b".to_owned(),
+            title: None,
+            description: None,
+            media_type: None,
+            size: Some(48_151_623),
+        };
+        let content = vec![Content::ResourceLink(link)];
+        let result = ToolResult { text: String::new(), structured: None, content };
+
+        let clean = report(report_of(Ended::Returned(result), ""), &secrets, &tokens).await;
+
+        let Ended::Returned(ToolResult { content, .. }) = &clean.ended else { panic!("it was a result") };
+        assert!(
+            matches!(&content[..], [Content::ResourceLink(ResourceLink { size: None, .. })]),
+            "{content:?}"
+        );
+        let of = |progress, total| ProgressReport { progress, total: Some(total), message: None };
+        assert!(self::progress(of(48_151_623.0, 1.0), &secrets, &tokens).is_none());
+        let told =
+            self::progress(of(1.0, 48_151_623.0), &secrets, &tokens).expect("its progress is no secret");
+        assert_eq!((told.progress, told.total), (1.0, None));
+    }
+
+    #[tokio::test]
+    async fn of_a_secret_and_a_token_that_overlap_no_part_is_kept() {
+        let secrets = Arc::new(UserSecrets::of(HashMap::from([(
+            ("books".to_owned(), "KEY".to_owned()),
+            "alpha-beta".into(),
+        )])));
+        let tokens = AttachedTokens::of("beta-gamma".into());
+        let result =
+            ToolResult { text: "alpha-beta-gamma".to_owned(), structured: None, content: Vec::new() };
+
+        let clean = report(report_of(Ended::Returned(result), ""), &secrets, &tokens).await;
+
+        let Ended::Returned(ToolResult { text, .. }) = &clean.ended else { panic!("it was a result") };
+        assert_eq!(text, "[redacted]");
     }
 }

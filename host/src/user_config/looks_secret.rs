@@ -1,6 +1,4 @@
-//! Detects text that looks like a credential: by the format of known issuers, or by its randomness.
-
-use std::collections::HashMap;
+//! Detects text that is a credential by its format. Long random text alone is none: identifiers of other services look so.
 
 use url::Url;
 
@@ -43,13 +41,6 @@ const PREFIXES: [&str; 33] = [
 
 /// Minimum length of a token after such a prefix, in characters.
 const MIN_TOKEN_LENGTH: usize = 12;
-/// Minimum length of random text, in characters: shorter text cannot be told from a name.
-const MIN_RANDOM_LENGTH: usize = 20;
-/// Minimum entropy of random text, in bits per character. Prose and names have less.
-const MIN_RANDOM_BITS: f64 = 3.3;
-/// Minimum share of neighbouring characters of different kinds (lower case, upper case, digit) in random
-/// text. Words have less.
-const MIN_RANDOM_CHANGES: f64 = 0.3;
 
 /// Returns why `text` looks like a credential, if it does. The reason does not quote it.
 pub(super) fn looks_secret(text: &str) -> Option<&'static str> {
@@ -68,62 +59,7 @@ fn word_looks_secret(word: &str) -> Option<&'static str> {
         return Some("a JSON Web Token");
     }
     let url = if word.contains("://") { Url::parse(word).ok() } else { None };
-    if url.as_ref().is_some_and(|url| url.password().is_some()) {
-        return Some("a URL with a password");
-    }
-    match url {
-        Some(url) if matches!(url.scheme(), "http" | "https") => {
-            url_holds_secret(&url).then_some("a URL with a key in it")
-        }
-        _ => {
-            // E-mail addresses, hosts, file extensions and times are split into harmless parts.
-            let is_random = word.split(['.', ':', '@', '|']).any(part_is_random)
-                // Text that resembles a URL is checked between its slashes too.
-                || (word.contains("://") && word.split(['/', '?', '&', '=', '#', ':', '@', '.']).any(part_is_random));
-            is_random.then_some("a long string of random characters")
-        }
-    }
-}
-
-/// Whether a URL has a long random part that works as a credential, as those of webhooks have. URLs of pages
-/// consist of words, dates and short identifiers.
-fn url_holds_secret(url: &Url) -> bool {
-    let path = url.path_segments().into_iter().flatten();
-    let path = path.filter(|segment| !is_commit(segment)).flat_map(words_apart);
-    let fragment = url.fragment().into_iter().flat_map(|text| text.split(['/', '&', '=', '?']));
-    part_is_random(url.username())
-        || path.chain(fragment).flat_map(plain_parts).any(part_is_random)
-        || url
-            .query_pairs()
-            .any(|(name, value)| !names_an_identifier(&name) && plain_parts(&value).any(part_is_random))
-}
-
-/// Whether a parameter identifies a page or a click (`v`, `list`, `docid`, `gclid`): random, but public.
-fn names_an_identifier(name: &str) -> bool {
-    matches!(name, "v" | "list") || name.to_ascii_lowercase().ends_with("id")
-}
-
-/// Splits a segment that consists of words, so that an identifier at its end is checked by itself.
-fn words_apart(segment: &str) -> Vec<&str> {
-    let parts: Vec<_> = segment.split(['-', '_']).collect();
-    let is_word = |part: &&&str| {
-        part.bytes().all(|byte| byte.is_ascii_lowercase()) || part.bytes().all(|byte| byte.is_ascii_digit())
-    };
-    let is_slug = parts.len() > 2 && parts.iter().filter(is_word).count() * 2 > parts.len();
-    if is_slug { parts } else { vec![segment] }
-}
-
-/// Whether a segment is a SHA-1, as in URLs of repositories.
-fn is_commit(segment: &str) -> bool {
-    segment.len() == 40 && segment.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
-fn plain_parts(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|letter: char| !(letter.is_ascii_alphanumeric() || "+=_-".contains(letter)))
-}
-
-fn part_is_random(part: &str) -> bool {
-    !is_uuid(part) && is_random(part)
+    url.is_some_and(|url| url.password().is_some()).then_some("a URL with a password")
 }
 
 /// Whether a word in `text` begins with `prefix`, and continues like a token and not a name: long, with a
@@ -151,55 +87,6 @@ fn is_jwt(word: &str) -> bool {
         && parts[0].starts_with("eyJ")
         && parts[1].starts_with("eyJ")
         && parts.iter().all(is_base64)
-}
-
-fn is_uuid(text: &str) -> bool {
-    let lengths: Vec<_> = text.split('-').map(str::len).collect();
-    lengths == [8, 4, 4, 4, 12] && text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
-}
-
-fn is_random(text: &str) -> bool {
-    let is_plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=_-".contains(&byte));
-    if text.len() < MIN_RANDOM_LENGTH || !is_plain {
-        return false;
-    }
-    let kinds = |kind: fn(&u8) -> bool| text.bytes().filter(kind).count();
-    let digits = kinds(u8::is_ascii_digit);
-    let (lower, upper) = (kinds(u8::is_ascii_lowercase), kinds(u8::is_ascii_uppercase));
-    // Names in one case often have a number; random text has more digits.
-    let has_digits = digits >= if lower > 0 && upper > 0 { 1 } else { 3 };
-    has_digits
-        && lower + upper > 0
-        && changes(text) >= MIN_RANDOM_CHANGES
-        && bits_per_character(text) >= MIN_RANDOM_BITS
-}
-
-/// The share of neighbouring letters and digits that are of different kinds.
-fn changes(text: &str) -> f64 {
-    let kind = |byte: u8| match byte {
-        b'a'..=b'z' => Some(0),
-        b'A'..=b'Z' => Some(1),
-        b'0'..=b'9' => Some(2),
-        _ => None,
-    };
-    let pairs = text.as_bytes().windows(2).filter_map(|pair| Some((kind(pair[0])?, kind(pair[1])?)));
-    let (mut all, mut different) = (0_u32, 0_u32);
-    for (one, other) in pairs {
-        all += 1;
-        different += u32::from(one != other);
-    }
-    f64::from(different) / f64::from(all.max(1))
-}
-
-/// Shannon's entropy of the characters' frequencies.
-#[expect(clippy::cast_precision_loss, reason = "a setting has a few thousand characters")]
-fn bits_per_character(text: &str) -> f64 {
-    let mut counts = HashMap::new();
-    for byte in text.bytes() {
-        *counts.entry(byte).or_insert(0_usize) += 1;
-    }
-    let length = text.len() as f64;
-    counts.values().map(|count| *count as f64 / length).map(|share| -share * share.log2()).sum()
 }
 
 #[cfg(test)]
@@ -239,32 +126,6 @@ mod tests {
             "-----BEGIN PRIVATE KEY-----\nMIIE",
             "https://ana:hunter2@example.com/",
             "postgres://kitbag:s3cret@db.example/kitbag",
-            "https://api.example.com/?api_key=Zk3vQ9xT7pLm2RwY8sBn",
-            "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
-            "d41d8cd98f00b204e9800998ecf8427e",
-            "0b0e1f2a-9c3d8e7f6a5b4c3d2e1f0a9b8c7d6e5f",
-            "Zk3vQ9xT7pLm2RwY8sBnC4dF6gHj",
-            "k8f3j29dk3l5m7n1p0q4r6s8",
-            "K8F3J29DK3L5M7N1P0Q4R6S8",
-            "password: Zk3vQ9xT7pLm2RwY8sBnC4dF6gHj",
-            "Zk3vQ9xT7pLm2RwY8sBn+C4/dF6gHj==",
-            // Not a URL, or one with another scheme: checked by its words.
-            "://Zk3vQ9xT7pLm2RwY8sBnC4dF6gHj",
-            "key://Zk3vQ9xT7pLm2RwY8sBnC4dF6gHj",
-            "a=b://Zk3vQ9xT7pLm2RwY8sBnC4dF6gHj",
-            "https://Zk3vQ9xT7pLm2RwY8sBnC4dF6gHj:x/",
-            "s3://bucket/Zk3vQ9xT7pLm2RwY8sBnC4dF6gHj/x",
-            "otpauth://totp/ana?secret=JBSWY3DPEHPK3PXP7Q2A4Z6W",
-            "token://x?Zk3vQ9xT7pLm2RwY8sBnC4dF6gHj",
-            // Webhooks, and other URLs that are keys.
-            "https://hooks.slack.example/services/T01ABCDEFGH/B01ABCDEFGH/Zk3vQ9xT7pLm2RwY8sBnC4dF",
-            "https://discord.example/api/webhooks/123456789012345678/aB3dE5-gH7jK9_mN2pQ4rS6tU8vW0xY1zA3bC5dE7fG9hJ2kL4",
-            "https://chat.example/webhook/123e4567-e89b-12d3-a456-426614174000/d41d8cd98f00b204e9800998ecf8427e",
-            "https://hook.example/Zk3vQ9xT7pLm2RwY8sBn%2BC4dF6gHj",
-            "https://hook.example/run?code=Zk3vQ9xT7pLm2RwY8sBnC4dF6gHj",
-            "https://hook.example/run?x=a,Zk3vQ9xT7pLm2RwY8sBnC4dF6gHj",
-            "https://app.example/#access=Zk3vQ9xT7pLm2RwY8sBnC4dF6gHj",
-            "https://0b0e1f2a9c3d8e7f6a5b4c3d2e1f0a9b@errors.example/42",
         ] {
             assert!(looks_secret(text).is_some(), "{text}");
         }
@@ -328,6 +189,30 @@ mod tests {
             "#ff8800,#00ff88",
             "0.1.0-alpha.1+build.20240517",
             "-----BEGIN CERTIFICATE-----",
+            // Identifiers of Google Sheets, Docs, Drive, Calendar and Analytics, Notion, Trello, Airtable, Cloudflare, MongoDB,
+            // YouTube, Spotify, Figma, Linear, Slack, Discord, Stripe, Contentful, Mapbox and Ethereum.
+            "1BxiMVs0XRA5nFMdKvBdBZjgmUUqptlbs74OgvE2upms",
+            "195j9eDD3ccgjQRttHhJPymLJUCOUjs-jmwTrekvdjFE",
+            "0B7l10Bj_LprhQnpSRkpGMGV2eE0",
+            "c_188amvh3kqm4ihmkn7d0nq7g3sgc8@group.calendar.google.com",
+            "G-8F3KQ2ZL9X",
+            "b55c9c91384d452b81dbd1ef79372b75",
+            "5abbe4b7ddc1b351ef961414",
+            "tblSZ1c0kRqDG5nDY",
+            "023e105f4ecef8ad9ca31a8372d0c353",
+            "507f1f77bcf86cd799439011",
+            "UC_x5XG1OV2P6uZZ5FSM9Ttw",
+            "37i9dQZF1DXcBWIGoYBM5M",
+            "LKQ4FJ4bTnCSjedbRpk931",
+            "9cfb482a-81e3-4154-b5b9-2c805e70a02d",
+            "T01ABCDEFGH",
+            "1098765432109876543",
+            "acct_1032D82eZvKYlo2C",
+            "cfexampleapi7a9b3kq2lm4x",
+            "ck9bac9k71kxr1invzq0e8sjc",
+            "0xde0B295669a9FD93d5F28D9Ec85E40f4cb697BAe",
+            "d41d8cd98f00b204e9800998ecf8427e",
+            "https://docs.google.com/spreadsheets/d/1BxiMVs0XRA5nFMdKvBdBZjgmUUqptlbs74OgvE2upms/edit#gid=0",
         ] {
             assert_eq!(looks_secret(text), None, "{text}");
         }

@@ -30,7 +30,7 @@ const SLOTS: usize = 1024;
 #[derive(Default)]
 pub struct UserSecrets {
     values: HashMap<(String, String), SecretString>,
-    redactor: Redactor,
+    redactor: Arc<Redactor>,
 }
 
 /// Decrypted secrets by user.
@@ -186,7 +186,7 @@ impl UserSecrets {
 
     /// Creates from decrypted values, by toolkit and name.
     pub fn of(values: HashMap<(String, String), SecretString>) -> Self {
-        let redactor = Redactor::new(values.values());
+        let redactor = Arc::new(Redactor::new(values.values()));
         Self { values, redactor }
     }
 
@@ -198,6 +198,15 @@ impl UserSecrets {
     /// A redactor for all of these values.
     pub fn redactor(&self) -> &Redactor {
         &self.redactor
+    }
+
+    /// A redactor for these values and for `others`. One finds values that overlap, of which two, one after the other,
+    /// would leave a part. Cheap without others, and they are few.
+    pub fn redactor_with(&self, others: &[SecretString]) -> Arc<Redactor> {
+        if others.is_empty() {
+            return self.redactor.clone();
+        }
+        Arc::new(Redactor::new(self.values.values().chain(others)))
     }
 
     /// Approximate size in memory, in bytes.

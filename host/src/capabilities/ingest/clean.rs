@@ -22,17 +22,16 @@ pub(super) async fn documents(
     secrets: &Arc<UserSecrets>,
     tokens: &AttachedTokens,
 ) -> Result<Vec<NewDocument>, Problems> {
-    let tokens = Redactor::new(&tokens.values());
-    if secrets.redactor().is_empty() && tokens.is_empty() {
+    let redactor = secrets.redactor_with(&tokens.values());
+    if redactor.is_empty() {
         return Ok(documents);
     }
     let size: usize = documents.iter().map(size).sum();
-    let secrets = secrets.clone();
-    let clean = move || all(documents, [secrets.redactor(), &tokens]);
+    let clean = move || all(documents, &redactor);
     if size > MAX_INLINE_BYTES { off_thread(clean).await } else { clean() }
 }
 
-fn all(mut documents: Vec<NewDocument>, redactors: [&Redactor; 2]) -> Result<Vec<NewDocument>, Problems> {
+fn all(mut documents: Vec<NewDocument>, redactor: &Redactor) -> Result<Vec<NewDocument>, Problems> {
     let mut problems = Problems::default();
     for (index, document) in documents.iter_mut().enumerate() {
         let NewDocument {
@@ -62,7 +61,7 @@ fn all(mut documents: Vec<NewDocument>, redactors: [&Redactor; 2]) -> Result<Vec
             let holds_one = |value: &String| {
                 // URL parsers drop these characters, so they must not hide a value.
                 let read = value.replace(['\t', '\n', '\r', '\0'], "");
-                redactors.iter().any(|redactor| matches!(redactor.redact(&read), Cow::Owned(_)))
+                matches!(redactor.redact(&read), Cow::Owned(_))
             };
             if value.is_some_and(holds_one) {
                 let message = "holds a secret of the user, which must not be stored: leave it out";
@@ -73,9 +72,7 @@ fn all(mut documents: Vec<NewDocument>, redactors: [&Redactor; 2]) -> Result<Vec
         for text in texts.into_iter().flatten() {
             // The knowledge base drops NULs, which would join the parts of a value.
             text.retain(|letter| letter != '\0');
-            for redactor in redactors {
-                redactor.redact_string(text);
-            }
+            redactor.redact_string(text);
         }
     }
     if problems.0.is_empty() { Ok(documents) } else { Err(problems) }

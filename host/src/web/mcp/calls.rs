@@ -13,6 +13,8 @@
 //! in the handshake.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
@@ -33,7 +35,10 @@ pub(super) struct ClientLabel(String);
 pub(super) struct Calls(Arc<Shared>);
 
 struct Shared {
-    running: Mutex<HashMap<Subject, CancellationToken>>,
+    /// Several where a client has given one id to several requests, which JSON-RPC forbids.
+    running: Mutex<HashMap<Subject, Vec<(u64, CancellationToken)>>>,
+    /// Numbers running calls.
+    next: AtomicU64,
     hints: Hints,
     /// Ends the task that hears of other processes.
     _stopped: DropGuard,
@@ -51,6 +56,7 @@ pub(super) struct Key {
 pub(super) struct Running {
     calls: Calls,
     subject: Subject,
+    number: u64,
     token: CancellationToken,
 }
 
@@ -110,7 +116,8 @@ impl Calls {
     pub(super) fn new(hints: Hints) -> Self {
         let (listening, stopped) = (hints.listen(), CancellationToken::new());
         let until = stopped.clone();
-        let shared = Shared { running: Mutex::default(), hints, _stopped: stopped.drop_guard() };
+        let (running, next) = (Mutex::default(), AtomicU64::new(0));
+        let shared = Shared { running, next, hints, _stopped: stopped.drop_guard() };
         let calls = Self(Arc::new(shared));
         let hearing = hear(Arc::downgrade(&calls.0), listening);
         tokio::spawn(async move { until.run_until_cancelled(hearing).await });
@@ -120,8 +127,9 @@ impl Calls {
     /// Makes a call cancellable until what is returned is dropped.
     pub(super) fn begin(&self, key: &Key) -> Running {
         let (subject, token) = (key.subject(), CancellationToken::new());
-        self.0.lock().insert(subject, token.clone());
-        Running { calls: self.clone(), subject, token }
+        let number = self.0.next.fetch_add(1, Ordering::Relaxed);
+        self.0.lock().entry(subject).or_default().push((number, token.clone()));
+        Running { calls: self.clone(), subject, number, token }
     }
 
     /// Cancels a call, if it runs here or in another process.
@@ -137,14 +145,12 @@ impl Shared {
     /// Cancels a call. Returns whether it runs here.
     fn cancel(&self, subject: Subject) -> bool {
         let running = self.lock();
-        let token = running.get(&subject);
-        if let Some(token) = token {
-            token.cancel();
-        }
-        token.is_some()
+        let Some(same) = running.get(&subject) else { return false };
+        same.iter().for_each(|(_, token)| token.cancel());
+        true
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Subject, CancellationToken>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Subject, Vec<(u64, CancellationToken)>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -170,7 +176,13 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.calls.0.lock().remove(&self.subject);
+        let mut running = self.calls.0.lock();
+        if let Entry::Occupied(mut same) = running.entry(self.subject) {
+            same.get_mut().retain(|(number, _)| *number != self.number);
+            if same.get().is_empty() {
+                same.remove();
+            }
+        }
     }
 }
 
@@ -196,6 +208,20 @@ mod tests {
 
         calls.cancel(&key("ana", &one, 1));
         assert!(running.token.is_cancelled());
+    }
+
+    #[tokio::test]
+    async fn of_two_calls_with_one_id_the_one_that_goes_on_can_be_cancelled() {
+        let calls = Calls::new(Hints::off());
+        let key = key("ana", &ClientLabel::new(Abilities::default()), 1);
+        let (first, second) = (calls.begin(&key), calls.begin(&key));
+
+        drop(first);
+        calls.cancel(&key);
+
+        assert!(second.token.is_cancelled());
+        drop(second);
+        assert!(calls.0.lock().is_empty());
     }
 
     #[tokio::test]

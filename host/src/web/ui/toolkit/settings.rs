@@ -79,8 +79,9 @@ pub(in crate::web::ui) async fn change(
         .filter_map(|(key, setting)| {
             let text = typed(&form, key)?;
             let shown = setting.value.as_ref().map(text_of).unwrap_or_default();
-            // What is as the page showed it is not changed: a form has one text for no value and for an empty one.
-            (text != shown).then(|| (key.clone(), value_of(&setting.definition, &text)))
+            // What is as the page showed it is not changed: a form has one text for no value and for an empty one, and one
+            // kind of line ends.
+            (text != shown.replace("\r\n", "\n")).then(|| (key.clone(), value_of(&setting.definition, &text)))
         })
         .collect();
     match toolkit.change_settings(&changes).await {
