@@ -61,7 +61,6 @@ pub use jobs::JobLimits;
 use jobs::Jobs;
 use quota::Uploads;
 pub use quota::{Quota, QuotaExceeded, TooManyUploads, Usage};
-pub use search::words_of_query;
 use search::{Search, find_previous, models};
 use store::{Store, Stored};
 pub use words::language_of;

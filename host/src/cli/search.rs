@@ -2,6 +2,8 @@
 
 mod highlight;
 
+use std::ops::Range;
+
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -10,13 +12,13 @@ use super::CliError;
 use super::client::Connection;
 use super::output::report;
 use super::terminal::{Screen, Text, note, say, text};
-use crate::knowledge::{DEFAULT_RESULTS, MAX_RESULTS, words_of_query};
-use highlight::Highlighter;
+use crate::knowledge::{DEFAULT_RESULTS, MAX_RESULTS};
+use highlight::mark;
 
 const QUERY: &str = "query ($q: String!, $limit: Int, $after: String, $source: String, $author: String) {
   search(query: $q, operators: true, limit: $limit, after: $after, source: $source, author: $author) {
     mode
-    results { document { id title url author source feed { name label } } snippet score }
+    results { document { id title url author source feed { name label } } snippet matches { start end } score }
     pageInfo { endCursor hasNextPage }
   }
 }";
@@ -77,7 +79,15 @@ struct PageInfo {
 struct Hit {
     document: Document,
     snippet: String,
+    matches: Vec<Match>,
     score: f64,
+}
+
+/// Where a word of the query is in a snippet, in characters.
+#[derive(Clone, Copy, Deserialize, Serialize)]
+struct Match {
+    start: usize,
+    end: usize,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -110,18 +120,17 @@ impl Search {
         if found.mode == "FULL_TEXT" {
             note!("words only: the server has no model for meaning (`kitbag model fetch` gets one)");
         }
-        report(&found, || print(&found, &words))
+        report(&found, || print(&found))
     }
 }
 
-fn print(found: &Found, words: &str) {
+fn print(found: &Found) {
     if found.results.is_empty() {
         say!("Nothing was found. `kitbag documents` lists what there is.");
     }
     let screen = Screen::of_stdout();
-    let highlighter = Highlighter::of(&words_of_query(words), screen);
     for (index, hit) in found.results.iter().enumerate() {
-        let result = shown(hit, screen, &highlighter);
+        let result = shown(hit, screen);
         if index == 0 { say!("{}", result) } else { say!("\n{}", result) }
     }
     if found.page_info.has_next_page {
@@ -131,8 +140,9 @@ fn print(found: &Found, words: &str) {
 }
 
 /// Title, where it comes from, the passage, and how to get at it.
-fn shown(hit: &Hit, screen: Screen, highlighter: &Highlighter) -> Text {
+fn shown(hit: &Hit, screen: Screen) -> Text {
     let document = &hit.document;
+    let found: Vec<Range<usize>> = hit.matches.iter().map(|Match { start, end }| *start..*end).collect();
     let prose = Text::prose;
     let mut origin = prose(&document.source);
     if let Some(Feed { name, label }) = &document.feed {
@@ -144,7 +154,7 @@ fn shown(hit: &Hit, screen: Screen, highlighter: &Highlighter) -> Text {
     }
     let mut lines = vec![
         text!("{}  {}", screen.bold(&prose(&document.title)), screen.dim(&origin)),
-        text!("  {}", highlighter.mark(&hit.snippet)),
+        text!("  {}", mark(&hit.snippet, &found, screen)),
     ];
     lines.extend(document.url.as_ref().map(|url| text!("  {}", prose(url))));
     lines.push(text!("  {}", screen.dim(&prose(&document.id))));
@@ -167,9 +177,10 @@ mod tests {
                 feed: Some(Feed { name: "Board".to_owned(), label: Some("series".to_owned()) }),
             },
             snippet: "All  were\nthere.".to_owned(),
+            matches: vec![Match { start: 10, end: 15 }],
             score: 1.0,
         };
-        let shown = |screen| shown(&hit, screen, &Highlighter::of("being there", screen)).as_str().to_owned();
+        let shown = |screen| shown(&hit, screen).as_str().to_owned();
 
         assert_eq!(
             shown(Screen::Plain),

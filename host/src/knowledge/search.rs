@@ -18,7 +18,6 @@ use tracing::warn;
 
 use self::filter::Check;
 use self::operators::Parsed;
-pub use self::operators::words_of_query;
 use self::previous::Previous;
 pub(super) use self::previous::find as find_previous;
 use self::queries::Queries;

@@ -1,47 +1,36 @@
 //! Words of the query in a passage.
 
-use std::collections::HashSet;
-
-use rust_stemmers::{Algorithm, Stemmer};
-use unicode_segmentation::UnicodeSegmentation;
+use std::ops::Range;
 
 use crate::cli::terminal::{Screen, Text, text};
 
-/// Words shorter than this stand everywhere.
-const MIN_WORD_CHARS: usize = 3;
-
-/// Marks what a query has found, in whatever form the words stand there.
-pub(super) struct Highlighter {
-    stemmer: Stemmer,
-    stems: HashSet<String>,
-    screen: Screen,
+/// The passage on one line, with the words that the server has found in it in bold. Their ranges are in characters, in
+/// order and apart from each other; those that are not are left out.
+pub(super) fn mark(passage: &str, found: &[Range<usize>], screen: Screen) -> Text {
+    let mut marked = Text::default();
+    let mut at = 0;
+    for Range { start, end } in found.iter().cloned() {
+        if start < at || end <= start {
+            continue;
+        }
+        marked.push(&part(passage, at..start));
+        marked.push(&screen.bold(&part(passage, start..end)));
+        at = end;
+    }
+    marked.push(&part(passage, at..usize::MAX));
+    marked
 }
 
-impl Highlighter {
-    pub(super) fn of(query: &str, screen: Screen) -> Self {
-        let stemmer = Stemmer::create(Algorithm::English);
-        let words = query.unicode_words().filter(|word| word.chars().count() >= MIN_WORD_CHARS);
-        let stems = words.map(|word| stem(&stemmer, word)).collect();
-        Self { stemmer, stems, screen }
+/// A part of the passage as prose, with a space where it borders on another with white space.
+fn part(passage: &str, range: Range<usize>) -> Text {
+    let part: String = passage.chars().skip(range.start).take(range.end - range.start).collect();
+    let space = |is_there| if is_there { " " } else { "" };
+    let (before, after) = (part.starts_with(char::is_whitespace), part.ends_with(char::is_whitespace));
+    let words = Text::prose(&part);
+    if words.as_str().is_empty() {
+        return text!("{}", *space(before && range.start > 0));
     }
-
-    /// The passage on one line.
-    pub(super) fn mark(&self, passage: &str) -> Text {
-        if self.screen == Screen::Plain {
-            return Text::prose(passage);
-        }
-        let mut marked = Text::default();
-        for piece in Text::prose(passage).as_str().split_word_bounds() {
-            let is_found = self.stems.contains(&stem(&self.stemmer, piece));
-            let piece = text!("{}", piece);
-            marked.push(&if is_found { self.screen.bold(&piece) } else { piece });
-        }
-        marked
-    }
-}
-
-fn stem(stemmer: &Stemmer, word: &str) -> String {
-    stemmer.stem(&word.to_lowercase()).into_owned()
+    text!("{}{}{}", *space(before && range.start > 0), words, *space(after && range.end < usize::MAX))
 }
 
 #[cfg(test)]
@@ -49,18 +38,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_marked_in_every_form_and_only_at_a_terminal() {
-        let text = "Prices rise; pricing is of the board's.";
-        let marked = |screen| Highlighter::of("the price of boards", screen).mark(text).as_str().to_owned();
+    fn found_words_are_marked_at_a_terminal_alone_and_nothing_else_changes() {
+        let passage = " Die  Häuser\nund das\u{1b}[2J Haus. ";
+        let marked = |found: &[Range<usize>], screen| mark(passage, found, screen).as_str().to_owned();
+        let found = [6..12, 26..30];
 
-        assert_eq!(marked(Screen::Plain), text);
+        assert_eq!(marked(&found, Screen::Plain), r"Die Häuser und das\u{1b}[2J Haus.");
         let bold = |word| format!("\u{1b}[1m{word}\u{1b}[0m");
-        let shown = marked(Screen::Terminal);
-        for word in ["Prices", "pricing"] {
-            assert!(shown.contains(&bold(word)), "{shown}");
-        }
-        for word in ["rise", "of", "is"] {
-            assert!(!shown.contains(&bold(word)), "{shown}");
+        assert_eq!(
+            marked(&found, Screen::Terminal),
+            format!(r"Die {} und das\u{{1b}}[2J {}.", bold("Häuser"), bold("Haus"))
+        );
+        // What no server should say.
+        for odd in [&[6..12, 0..3][..], &[12..6], &[500..600]] {
+            assert!(marked(odd, Screen::Terminal).starts_with("Die "), "{odd:?}");
         }
     }
 }

@@ -44,11 +44,6 @@ const MAX_OPERATORS: usize = 16;
 
 const QUOTES: [char; 4] = ['"', '“', '”', '„'];
 
-/// What a query ranks by, as a person typed it: its words without operators.
-pub fn words_of_query(query: &str) -> String {
-    parse(query).map_or_else(|_| query.to_owned(), |parsed| parsed.text)
-}
-
 /// Reads the operators of a query. Fails where there are too many, or nothing is left to rank by.
 pub(super) fn parse(query: &str) -> Result<Parsed, Problems> {
     let mut words = Vec::new();

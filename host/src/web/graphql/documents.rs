@@ -324,13 +324,27 @@ pub(super) struct SearchResult {
     document: Document,
     /// The passage that matched best.
     snippet: String,
+    /// Where the snippet has words of the query, in whatever form: in order, and apart from each other.
+    matches: Vec<Match>,
     /// Higher is better; comparable within one search only.
     score: f64,
 }
 
+/// A range of characters: Unicode scalar values, from 0.
+#[derive(SimpleObject)]
+pub(super) struct Match {
+    /// Of the first one.
+    start: usize,
+    /// Behind the last one.
+    end: usize,
+}
+
 impl From<Hit> for SearchResult {
-    fn from(Hit { document, snippet, score, .. }: Hit) -> Self {
-        Self { document: Document(document), snippet, score }
+    fn from(Hit { document, snippet, words, score }: Hit) -> Self {
+        let place = |byte| snippet[..byte].chars().count();
+        let matches =
+            words.iter().map(|word| Match { start: place(word.start), end: place(word.end) }).collect();
+        Self { document: Document(document), snippet, matches, score }
     }
 }
 
