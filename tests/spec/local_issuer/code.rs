@@ -53,22 +53,19 @@ async fn a_browser_of_a_stranger_is_asked_again_and_again() {
     let (client_id, state) = (parameter(&page, "client_id"), parameter(&page, "state"));
     assert!(parameter(&page, "ticket").is_none() && state.is_some());
 
-    // Wrong guesses count for all clients together; beyond the limit, the correct code is not checked either.
-    let mut statuses = Vec::new();
     for _ in 0..30 {
         let request_id = request_id_at(&kitbag, &page).await;
         let form =
             [("request_id", &*request_id), ("decision", "allow"), ("user", "local"), ("code", "guess")];
-        statuses.push(post(&http, "/oauth/authorize", &form).await.status.as_u16());
+        post(&http, "/oauth/authorize", &form).await.assert_status(403);
     }
-    assert!(statuses.starts_with(&[403; 10]) && statuses.ends_with(&[429; 5]), "{statuses:?}");
+    // Nobody is kept out by that.
     let other = register(&http, &json!({ "redirect_uris": [CALLBACK] })).await;
     assert_ne!(Some(&other), client_id.as_ref());
     let request_id = request_id(&http, &other).await;
     let code = sign_in_code(kitbag.base_url()).expect("a code");
     let form = [("request_id", &*request_id), ("decision", "allow"), ("user", "local"), ("code", &code)];
-    let told = post(&http, "/oauth/authorize", &form).await.assert_status(429);
-    assert!(String::from_utf8_lossy(&told.body).contains("wait"));
+    post(&http, "/oauth/authorize", &form).await.assert_status(303);
     // A user who can read the data directory can still sign in.
     let data = kitbag.data().to_str().expect("UTF-8");
     login_with_ticket(&kitbag, data).await;

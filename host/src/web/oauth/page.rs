@@ -58,13 +58,6 @@ pub(in crate::web) fn code_problem(prompt: CodePrompt) -> (StatusCode, Option<&'
         CodePrompt::Unneeded | CodePrompt::Asked => (StatusCode::OK, None),
         CodePrompt::Missing => (StatusCode::UNPROCESSABLE_ENTITY, Some("Type the sign-in code.")),
         CodePrompt::Wrong => (StatusCode::FORBIDDEN, Some("This is not the sign-in code of this server.")),
-        CodePrompt::TooManyTries => (
-            StatusCode::TOO_MANY_REQUESTS,
-            Some(
-                "Too many wrong codes have come in the last minute: wait for one, and try again. \
-                 `kitbag login` needs no code.",
-            ),
-        ),
     }
 }
 

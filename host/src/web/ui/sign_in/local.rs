@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn every_refusal_says_why() {
-        for prompt in [CodePrompt::Missing, CodePrompt::Wrong, CodePrompt::TooManyTries] {
+        for prompt in [CodePrompt::Missing, CodePrompt::Wrong] {
             let (status, problem) = explain(SignInError::Code(prompt));
             assert!(status.is_client_error() && !problem.is_empty(), "{prompt:?}");
         }
