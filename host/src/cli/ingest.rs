@@ -149,7 +149,7 @@ impl Ingest {
     async fn bring(self, report: Arc<Mutex<Report>>) -> Result<(), CliError> {
         let client = self.connection.clone().open().await?;
         let inputs = Inputs::of(&self)?;
-        lock(&report).begin(inputs.count(), inputs.left_out());
+        lock(&report).begin(inputs.total(), inputs.left_out());
         let mut batch = Batch::default();
         for (name, input) in inputs {
             match input {

@@ -57,14 +57,6 @@ impl StepProgress {
             Shown::Lines { .. } => {}
         }
     }
-}
-
-impl Drop for StepProgress {
-    fn drop(&mut self) {
-        if let Shown::Bar(bar) = &self.shown {
-            bar.finish_and_clear();
-        }
-    }
 
     /// Runs what prints, without the bar meanwhile.
     pub(super) fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
@@ -79,5 +71,11 @@ impl Drop for StepProgress {
         if let Shown::Bar(bar) = &self.shown {
             bar.finish_and_clear();
         }
+    }
+}
+
+impl Drop for StepProgress {
+    fn drop(&mut self) {
+        self.clear();
     }
 }

@@ -81,8 +81,18 @@ pub(super) async fn upload(client: &Client, file: File) -> Result<Result<Stored,
         Ok(read) => read,
         Err(reason) => return Ok(Err(reason)),
     };
+    let path = address(&name, &about);
+    match client.try_send(Method::POST, &path, "application/octet-stream", bytes).await {
+        Ok(stored) => Ok(Ok(stored)),
+        Err(Failed::Refused(error)) => Ok(Err(error.to_string())),
+        Err(Failed::Unreachable(error)) => Err(error),
+    }
+}
+
+/// Where to send a file, with what is known of it.
+fn address(name: &str, about: &Document) -> String {
     let mut query = Serializer::new(String::new());
-    query.append_pair("name", &name);
+    query.append_pair("name", name);
     if !about.title_is_name {
         query.append_pair("title", &about.title);
     }
@@ -95,12 +105,7 @@ pub(super) async fn upload(client: &Client, file: File) -> Result<Result<Stored,
     if let Some(feed) = &about.feed {
         query.append_pair("feedKey", &feed.key).append_pair("feedName", &feed.name);
     }
-    let path = format!("/documents/file?{}", query.finish());
-    match client.try_send(Method::POST, &path, "application/octet-stream", bytes).await {
-        Ok(stored) => Ok(Ok(stored)),
-        Err(Failed::Refused(error)) => Ok(Err(error.to_string())),
-        Err(Failed::Unreachable(error)) => Err(error),
-    }
+    format!("/documents/file?{}", query.finish())
 }
 
 impl Content {

@@ -11,7 +11,7 @@ use crate::cli::ingest::mailbox::Mailbox;
 
 impl Inputs<'_> {
     /// Counts the documents that are still to come; what comes from standard input as one.
-    pub(in crate::cli::ingest) fn count(&self) -> u64 {
+    pub(in crate::cli::ingest) fn total(&self) -> u64 {
         self.waiting.iter().map(|source| self.count_of(source)).sum()
     }
 
@@ -20,13 +20,15 @@ impl Inputs<'_> {
             Source::Standard | Source::Page(_) => 1,
             Source::File(path, _) => self.command.count_in(path),
             Source::Folder(path) => {
-                let folder = Folder::open(path, self.command.rules(), &LeftOut::default());
-                let of_entry = |entry| match entry {
+                let Ok(folder) = Folder::open(path, self.command.rules(), &LeftOut::default()) else {
+                    return 1;
+                };
+                let of_entry = |entry: <Folder as Iterator>::Item| match entry {
                     Ok((path, _)) if self.command.wants(&path).is_err() => 0,
                     Ok((path, _)) => self.command.count_in(&path),
                     Err(_) => 1,
                 };
-                folder.map_or(1, |folder| folder.map(of_entry).sum())
+                folder.map(of_entry).sum()
             }
         }
     }
