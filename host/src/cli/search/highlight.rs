@@ -25,12 +25,13 @@ pub(super) fn mark(passage: &str, found: &[Range<usize>], screen: Screen) -> Tex
 fn part(passage: &str, range: Range<usize>) -> Text {
     let part: String = passage.chars().skip(range.start).take(range.end - range.start).collect();
     let space = |is_there| if is_there { " " } else { "" };
-    let (before, after) = (part.starts_with(char::is_whitespace), part.ends_with(char::is_whitespace));
+    let before = range.start > 0 && part.starts_with(char::is_whitespace);
+    let after = range.end < usize::MAX && part.ends_with(char::is_whitespace);
     let words = Text::prose(&part);
     if words.as_str().is_empty() {
-        return text!("{}", *space(before && range.start > 0));
+        return text!("{}", *space(before && after));
     }
-    text!("{}{}{}", *space(before && range.start > 0), words, *space(after && range.end < usize::MAX))
+    text!("{}{}{}", *space(before), words, *space(after))
 }
 
 #[cfg(test)]
@@ -41,7 +42,7 @@ mod tests {
     fn found_words_are_marked_at_a_terminal_alone_and_nothing_else_changes() {
         let passage = " Die  Häuser\nund das\u{1b}[2J Haus. ";
         let marked = |found: &[Range<usize>], screen| mark(passage, found, screen).as_str().to_owned();
-        let found = [6..12, 26..30];
+        let found = [6..12, 25..29];
 
         assert_eq!(marked(&found, Screen::Plain), r"Die Häuser und das\u{1b}[2J Haus.");
         let bold = |word| format!("\u{1b}[1m{word}\u{1b}[0m");
