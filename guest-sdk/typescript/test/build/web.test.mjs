@@ -28,7 +28,7 @@ export default defineToolkit({
 
 before(async () => {
   if (skip) return;
-  server = await startServer(["--call-time", "2m"]);
+  server = await startServer(["--call-time", "10m"]);
   for (const [id, sets] of Object.entries(toolkits)) {
     const directory = await folder({ "extension.mjs": source(id, Object.keys(sets)) });
     const built = await kitbagBuild(`${directory}/extension.mjs`, `${directory}/dist`);
