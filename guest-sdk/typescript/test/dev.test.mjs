@@ -143,6 +143,15 @@ test("responses may be compressed as in the sandbox, and no other way", async ()
   assert.match(await dev.call({ what: "br" }), /^TypeError: network error: the answer is compressed in a way that was not asked for/);
 });
 
+test("headers of the connection are ignored as in the sandbox, with a warning", async () => {
+  const host = await api((incoming, response) => response.end(incoming.headers.host + incoming.headers["x-own"]));
+  const attempt = reporting(`fetch("http://${host}/", { headers: { host: "x", "transfer-encoding": "chunked", "x-own": "1" } }).then((it) => it.text())`);
+  const dev = await served(extension(attempt, `egress: ["${host}"],`), { allowedRanges: ["127.0.0.0/8"] });
+
+  assert.equal(await dev.call(), `${host}1`);
+  assert.match(dev.said(), /go \| warning: the request header host is ignored, here and on a server/);
+});
+
 test("the console has what the sandbox's has", async () => {
   const names = ["assert", "clear", "count", "countReset", "debug", "dir", "dirxml", "error", "group", "groupCollapsed", "groupEnd", "info", "log", "table", "time", "timeEnd", "timeLog", "trace", "warn"];
   const dev = await served(extension(`async () => { console.group("a group"); console.time("t"); return Object.keys(console).sort().join(); }`));

@@ -2,6 +2,7 @@
 import { abortRequest, sendRequest } from "kitbag:host";
 
 import { acceptedEncodings } from "../../content-encoding.js";
+import { isIgnoredHeader } from "../../ignored-headers.js";
 import { onAbort } from "./abort.js";
 import { Body, exactBuffer } from "./body.js";
 import { Incoming } from "./incoming.js";
@@ -51,8 +52,10 @@ function send(
   reject: (error: unknown) => void,
 ): () => void {
   const { method, url, redirect, signal } = request;
-  const headers = request.headers.filter(([name]) => name !== REDIRECT_HEADER);
+  const headers = request.headers.filter(([name]) => name !== REDIRECT_HEADER && !isIgnoredHeader(name));
   headers.push([REDIRECT_HEADER, redirect === "follow" ? "follow" : "manual"]);
+  // Without it the host would send the body in chunks, which some servers refuse.
+  if (bytes !== undefined) headers.push(["content-length", String(bytes.length)]);
   const has = (wanted: string): boolean => headers.some(([name]) => name === wanted);
   if (!has("accept")) headers.push(["accept", "*/*"]);
   if (!has("accept-encoding")) headers.push(["accept-encoding", acceptedEncodings(has("range"))]);
