@@ -6,6 +6,7 @@ import { build, type BuildFailure as EsbuildFailure, type Message, type Metafile
 import { BuildFailure } from "./failure.js";
 import { addUnguarded, externalizeUnresolved, importChain, nodeOnlyMessage, noNodeModules, type UnguardedRequires } from "./node-modules.js";
 import { PACKAGE } from "./package.js";
+import { RESOLUTION } from "./resolution.js";
 
 /** What a bundle is for: `reading` to read the declaration, `sandbox` to become part of the component. */
 export type Purpose = "reading" | "sandbox";
@@ -35,10 +36,8 @@ export async function bundle(entry: string, code: string, purpose: Purpose, extr
       bundle: true,
       format: "esm",
       target: "es2022",
-      // The "browser" field of packages applies, as in bundles for the Web.
-      platform: "browser",
-      mainFields: ["browser", "module", "main"],
-      conditions: ["worker", "browser", "import", ...(purpose === "sandbox" ? ["kitbag-sandbox"] : [])],
+      ...RESOLUTION,
+      conditions: [...RESOLUTION.conditions, ...(purpose === "sandbox" ? ["kitbag-sandbox"] : [])],
       // A bundle has no URL, and in the engine reading `import.meta.url` would end the call.
       define: { "process.env.NODE_ENV": '"production"', "import.meta.url": "undefined" },
       // Names and statements stay unchanged, because stack traces show them.

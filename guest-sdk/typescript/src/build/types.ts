@@ -1,13 +1,12 @@
 // Type-checks the toolkit with the author's TypeScript compiler, if one is installed.
 import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
 import { mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 
 import { BuildFailure } from "./failure.js";
-import { locate, PACKAGE } from "./package.js";
+import { findUpwards, locate, PACKAGE } from "./package.js";
 import type { Reporter } from "./reporter.js";
 
 /** Compiler options without a tsconfig.json: strict mode, and the Web's types without the DOM. */
@@ -41,33 +40,47 @@ export async function checkTypes(entry: string, report: Reporter): Promise<void>
   try {
     const project = join(directory, "tsconfig.json");
     const { bin, version } = createRequire(import.meta.url)(compiler) as { bin: { tsc: string }; version: string };
-    await writeFile(project, JSON.stringify(configuration(entry, root, version)));
-    await run(join(dirname(compiler), bin.tsc), ["-p", project, "--pretty", "false"], root);
+    const tsc = (...args: string[]) => run(join(dirname(compiler), bin.tsc), ["-p", project, ...args], root);
+    const own = findUpwards("tsconfig.json", root);
+    const write = (paths?: Paths) => writeFile(project, JSON.stringify(configuration(entry, version, own, paths)));
+    await write();
+    const missing = fallbacks(root);
+    // They would replace the author's, which the compiler knows.
+    if (missing !== undefined) await write({ ...(own && ownPaths(await tsc("--showConfig"), dirname(own))), ...missing });
+    await tsc("--pretty", "false");
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
 }
 
-function configuration(entry: string, root: string, version: string): object {
-  const own = join(root, "tsconfig.json");
-  const extended = existsSync(own);
+type Paths = Record<string, string[]>;
+
+/** Returns the configuration of the check. `own` is the author's, if there is one. */
+function configuration(entry: string, version: string, own: string | undefined, paths: Paths | undefined): object {
   return {
-    ...(extended && { extends: own }),
+    extends: own,
     compilerOptions: {
-      ...(!extended && { ...DEFAULTS, lib: libraries(version) }),
+      ...(own === undefined && { ...DEFAULTS, lib: libraries(version) }),
       noEmit: true,
       composite: false,
       incremental: false,
-      paths: fallbacks(root),
+      paths,
     },
     files: [entry],
     include: [],
   };
 }
 
+/** Returns the `paths` of a configuration that the compiler has printed, with absolute targets. */
+function ownPaths(shown: string, root: string): Paths {
+  const { compilerOptions } = JSON.parse(shown) as { compilerOptions: { paths?: Paths } };
+  const entries = Object.entries(compilerOptions.paths ?? {});
+  return Object.fromEntries(entries.map(([name, targets]) => [name, targets.map((target) => resolve(root, target))]));
+}
+
 /** Returns path mappings to this SDK and its zod, for whichever of them the author has not installed. */
-function fallbacks(root: string): Record<string, string[]> | undefined {
-  const paths: Record<string, string[]> = {};
+function fallbacks(root: string): Paths | undefined {
+  const paths: Paths = {};
   const from = createRequire(`${root}/_`);
   const missing = (name: string) => {
     try {
@@ -88,10 +101,11 @@ function fallbacks(root: string): Record<string, string[]> | undefined {
   return Object.keys(paths).length === 0 ? undefined : paths;
 }
 
-function run(compiler: string, args: string[], cwd: string): Promise<void> {
+/** Runs the compiler, and returns what it prints. */
+function run(compiler: string, args: string[], cwd: string): Promise<string> {
   return new Promise((resolve, reject) => {
     execFile(process.execPath, [compiler, ...args], { cwd, maxBuffer: 16 << 20 }, (error, stdout, stderr) => {
-      if (error === null) return resolve();
+      if (error === null) return resolve(stdout);
       const output = `${stdout}${stderr}`.trimEnd();
       reject(new BuildFailure("types", output === "" ? `the compiler failed: ${error.message}` : `the types are wrong:\n${output}`));
     });

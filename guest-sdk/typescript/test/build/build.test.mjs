@@ -108,9 +108,9 @@ test("a class initializer that does so, for people and for programs", async () =
   }
 });
 
-test("self is there while the declaration is read, as in the sandbox", async () => {
-  const directory = await folder({ "extension.ts": extension("async () => typeof top", "", "const top = self;") });
-  const { status, stderr } = await kitbagBuild(directory, join(directory, "out"));
+test("self and global are there while the declaration is read, as in the sandbox", async () => {
+  const directory = await folder({ "extension.mjs": extension("async () => typeof top", "", "const top = [self, global].map((it) => it.Date);") });
+  const { status, stderr } = await kitbagBuild(join(directory, "extension.mjs"), join(directory, "out"));
   assert.equal(status, 0, stderr);
 });
 
@@ -191,6 +191,23 @@ test("a path that only a configuration resolves is no package to install", async
   const said = await refused(extension("async () => ''", "", 'import "@/lib/left-pad";'));
   assert.match(said, /Could not resolve "@\/lib\/left-pad"/);
   assert.doesNotMatch(said, /npm install/);
+});
+
+test("the next tsconfig.json upwards configures types and paths", async () => {
+  const directory = await folder({
+    "tsconfig.json": JSON.stringify({
+      compilerOptions: { target: "es2022", module: "esnext", moduleResolution: "bundler", strict: true, types: [], skipLibCheck: true, noUnusedLocals: true, paths: { "@lib/*": ["./src/lib/*"] } },
+      files: [],
+    }),
+    "src/extension.ts": extension("async () => String(twice(2))", "", 'import { twice } from "@lib/util";'),
+    "src/lib/util.ts": "export const twice = (n: number): number => n * 2;",
+  });
+  const build = () => kitbagBuild(join(directory, "src/extension.ts"), join(directory, "dist"));
+
+  assert.equal((await build()).status, 0, (await build()).stderr);
+
+  await writeFile(join(directory, "src/lib/util.ts"), "export const twice = (n: number): number => n * 2;\nconst unused = 1;");
+  assert.match((await build()).stderr, /the types are wrong:\n.*util\.ts\(2,7\): error TS6133/);
 });
 
 test("a schema library that is too old", async () => {
