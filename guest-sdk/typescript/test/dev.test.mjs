@@ -152,6 +152,34 @@ test("headers of the connection are ignored as in the sandbox, with a warning", 
   assert.match(dev.said(), /go \| warning: the request header host is ignored, here and on a server/);
 });
 
+test("logged errors, unhandled rejections and network errors have their stacks in the author's lines", async () => {
+  const before = `
+function broken(): never {
+  throw new TypeError("broken here");
+}
+async function load(ctx: any) {
+  return ctx.fetch("https://elsewhere.example/");
+}`;
+  const handler = `async ({ what }, ctx) => {
+    try { broken(); } catch (error) { ctx.log("failed", error); console.error(error); console.log((error as Error).stack); }
+    Promise.reject(new RangeError("unhandled"));
+    if (what === "several") await Promise.any([load(ctx), load(ctx)]);
+    return String(await load(ctx));
+  }`;
+  const dev = await served(extension(handler, 'egress: ["api.example.com"],', before));
+
+  await dev.call();
+  await dev.call({ what: "several" });
+
+  const said = dev.said();
+  assert.match(said, /logged "failed" \{"name":"TypeError","message":"broken here","stack":\["at broken \(extension\.ts:5:9\)"/);
+  assert.equal(said.match(/\n\s+at broken \(extension\.ts:5:9\)/g).length, 4, said);
+  assert.match(said, /unhandled rejection: RangeError: unhandled\n\s+at .*extension\.ts:14:/);
+  assert.match(said, /TypeError: network error: elsewhere\.example is not listed[^\n]*\n\s+at load \(extension\.ts:8:/);
+  assert.match(said, /AggregateError: [^\n]*\n(\s+at [^\n]*\n)*\s*Error 1 of 2: TypeError: network error[^\n]*\n\s+at load \(extension\.ts:8:/);
+  assert.doesNotMatch(said, /toolkit\.js|node:internal/);
+});
+
 test("the console has what the sandbox's has", async () => {
   const names = ["assert", "clear", "count", "countReset", "debug", "dir", "dirxml", "error", "group", "groupCollapsed", "groupEnd", "info", "log", "table", "time", "timeEnd", "timeLog", "trace", "warn"];
   const dev = await served(extension(`async () => { console.group("a group"); console.time("t"); return Object.keys(console).sort().join(); }`));
