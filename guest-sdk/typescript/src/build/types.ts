@@ -9,10 +9,9 @@ import { BuildFailure } from "./failure.js";
 import { findUpwards, locate, PACKAGE } from "./package.js";
 import type { Reporter } from "./reporter.js";
 
-/** Compiler options without a tsconfig.json: strict mode, and the Web's types without the DOM. */
+/** Compiler options without a tsconfig.json: strict mode, as in a generated one. */
 const DEFAULTS = {
   strict: true,
-  target: "es2022",
   module: "esnext",
   moduleResolution: "bundler",
   types: [],
@@ -20,12 +19,15 @@ const DEFAULTS = {
   esModuleInterop: true,
   resolveJsonModule: true,
 };
+/** The types of what the sandbox has. */
+const SANDBOX_TYPES = join(PACKAGE, "dist/web.d.ts");
 
-/** Returns the type libraries that match the sandbox. TypeScript before 5.7 has none for ES2024. */
-function libraries(version: string): string[] {
+/** Returns the options and files that give a toolkit the types of the sandbox. TypeScript before 5.7 has none of ES2024. */
+function platformTypes(version: string): { options: object; files: string[] } {
   const [major = 0, minor = 0] = version.split(".").map(Number);
   const isOld = major < 5 || (major === 5 && minor < 7);
-  return [isOld ? "es2023" : "es2024", "webworker", "webworker.iterable", "webworker.asynciterable"];
+  if (!isOld) return { options: { target: "es2024", lib: ["es2024"] }, files: [SANDBOX_TYPES] };
+  return { options: { target: "es2022", lib: ["es2023", "webworker", "webworker.iterable", "webworker.asynciterable"] }, files: [] };
 }
 
 /** Throws a `BuildFailure` with the compiler's messages if there are type errors. */
@@ -57,16 +59,17 @@ type Paths = Record<string, string[]>;
 
 /** Returns the configuration of the check. `own` is the author's, if there is one. */
 function configuration(entry: string, version: string, own: string | undefined, paths: Paths | undefined): object {
+  const platform = own === undefined ? platformTypes(version) : undefined;
   return {
     extends: own,
     compilerOptions: {
-      ...(own === undefined && { ...DEFAULTS, lib: libraries(version) }),
+      ...(platform && { ...DEFAULTS, ...platform.options }),
       noEmit: true,
       composite: false,
       incremental: false,
       paths,
     },
-    files: [entry],
+    files: [entry, ...(platform?.files ?? [])],
     include: [],
   };
 }
