@@ -152,6 +152,25 @@ test("headers of the connection are ignored as in the sandbox, with a warning", 
   assert.match(dev.said(), /go \| warning: the request header host is ignored, here and on a server/);
 });
 
+test("a handler that waits for what nothing settles fails at once, and others do not", async () => {
+  const host = await api((_, response) => setTimeout(() => response.end("late"), 300));
+  const handler = `async ({ what }) => {
+    if (what === "timer") return new Promise((resolve) => setTimeout(resolve, 300, "in time"));
+    if (what === "signal") return new Promise((resolve) => AbortSignal.timeout(300).addEventListener("abort", () => resolve("aborted")));
+    if (what === "request") return (await fetch("http://${host}/")).text();
+    if (what === "digest") return String((await crypto.subtle.digest("SHA-256", new Uint8Array(1 << 24))).byteLength);
+    return new Promise(() => {});
+  }`;
+  const dev = await served(extension(handler, `egress: ["${host}"],`), { allowedRanges: ["127.0.0.0/8"], callTime: 60_000 });
+
+  for (const [what, text] of [["timer", "in time"], ["signal", "aborted"], ["request", "late"], ["digest", "32"]]) assert.equal(await dev.call({ what }), text);
+  const began = performance.now();
+  assert.match(await dev.call(), /The tool failed/);
+
+  assert.ok(performance.now() - began < 30_000);
+  assert.match(dev.said(), /go ended its thread: the handler waits for a promise that nothing can settle/);
+});
+
 test("logged errors, unhandled rejections and network errors have their stacks in the author's lines", async () => {
   const before = `
 function broken(): never {

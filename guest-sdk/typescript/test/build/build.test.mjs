@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { readFile, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { test } from "node:test";
 
@@ -99,6 +100,19 @@ test("a module that does at its top level what only a call may do, with the auth
   }
 });
 
+test("a request of the top level does not leave the machine, and is refused with its line", async () => {
+  let requests = 0;
+  const server = createServer((_, response) => response.end(String((requests += 1))));
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  try {
+    const said = await refused(extension("async () => text", "", `const text = await (await fetch("http://127.0.0.1:${server.address().port}/")).text();`));
+    assert.match(said, /the module's top level sends a request, which only a call may do\n\s+at [^\n]*extension\.ts:3:/);
+    assert.equal(requests, 0);
+  } finally {
+    server.close();
+  }
+});
+
 test("a class initializer that does so, for people and for programs", async () => {
   for (const code of ["class Id { static seed = 0; static { Id.seed = Math.random(); } }", "class Id { static seed = Math.random(); }"]) {
     const source = extension("async () => String(Id.seed)", "", code);
@@ -169,6 +183,13 @@ test("a package that then fails in the sandbox is refused", async () => {
   const files = { ...SEEDED, "node_modules/seeded/index.cjs": "exports.seed = Math.random();\nexports.random = process.version;" };
   const said = await refused({ ...files, "extension.ts": extension("async () => String(seed)", "", 'import { seed } from "outer";') });
   assert.match(said, /cannot start in the sandbox:\n[^]*seeded\/index\.cjs:2:\d+/);
+});
+
+test("a package that was made from other sources is named, although it has source maps", async () => {
+  const map = JSON.stringify({ version: 3, sources: ["../src/original.ts"], names: [], mappings: "AAAA;AACA;AACA" });
+  const code = `exports.seed = Math.random();\nexports.random = process.version;\n//# sourceMappingURL=data:application/json;base64,${Buffer.from(map).toString("base64")}`;
+  const said = await refused({ ...SEEDED, "node_modules/seeded/index.cjs": code, "extension.ts": extension("async () => String(seed)", "", 'import { seed } from "outer";') });
+  assert.match(said, /cannot start in the sandbox:\n[^]*seeded\/index\.cjs:2:\d+[^]*\nextension\.ts imports "outer", which imports "seeded"/);
 });
 
 test("a module that catches what it must not do", async () => {

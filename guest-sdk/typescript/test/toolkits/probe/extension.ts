@@ -240,7 +240,7 @@ export default defineToolkit({
       description: "Shows the stacks of errors.",
       input: z.object({}),
       handler: async (_, ctx) => {
-        const caught = await asksElsewhere(ctx).catch((error: unknown) => error as Error);
+        const caught = (await asksElsewhere(ctx).catch((error: unknown) => error)) as Error;
         ctx.log("logged", caught);
         console.error(caught);
         Promise.reject(new RangeError("nobody awaits me"));
