@@ -1,15 +1,16 @@
 // `node --import kitbag/register` loads what a build accepts.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
+import { join } from "node:path";
 import { test } from "node:test";
 
 import { folder } from "./support.mjs";
 
 const REGISTER = new URL("../dist/register.js", import.meta.url).href;
 
-/** Runs `main.ts` of a folder, and returns what it prints. */
-async function run(files) {
-  const directory = await folder(files);
+/** Runs `main.ts` of a folder, or of one in it, and returns what it prints. */
+async function run(files, inside = ".") {
+  const directory = join(await folder(files), inside);
   return new Promise((resolve, reject) => {
     execFile(process.execPath, ["--import", REGISTER, "main.ts"], { cwd: directory }, (error, stdout, stderr) =>
       error === null ? resolve(stdout.trim()) : reject(new Error(stderr)),
@@ -66,6 +67,13 @@ test("a toolkit gets the files of packages that a build takes, and its test thos
     "extension.ts": `${imported} import { rule } from "rules"; export default [page, condition, rule];`,
   });
   assert.equal(printed, "Node.js other a page worker of bundlers, with its default");
+});
+
+test("a folder of tests is one inside of the project, wherever that is", async () => {
+  const main = 'import other from "./other.ts"; import helper from "./tests/helper.ts"; console.log(other, helper);';
+  const condition = 'import condition from "conditions"; export default condition;';
+  const printed = await run({ ...DIFFERENT, "test/main.ts": main, "test/other.ts": condition, "test/tests/helper.ts": condition }, "test");
+  assert.equal(printed, "worker other");
 });
 
 test("paths of the next tsconfig.json upwards are followed, in a toolkit and in its test", async () => {

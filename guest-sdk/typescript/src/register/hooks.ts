@@ -15,7 +15,10 @@ const SCHEMA_LIBRARY = /^zod(\/|$)/;
 /** Marks the URL of a package's file that is loaded as in a build. */
 const BUNDLED = "?kitbag-bundled";
 /** Files of tests, which import packages as Node.js does; all others of the author's belong to the toolkit. */
-const TEST_FILE = /\.(?:test|spec)\.[mc]?[jt]sx?$|\/(?:tests?|__tests__)\//;
+const TEST_FILE = /\.(?:test|spec)\.[mc]?[jt]sx?$/;
+/** Folders of tests, inside of the folder that the process was started in. */
+const TEST_FOLDER = /(?:^|\/)(?:tests?|__tests__)\//;
+const STARTED_IN = pathToFileURL(`${process.cwd()}/`).href;
 /** URL of the first module of the author's that imports this package. */
 let author: string | undefined;
 /** URL of the module that the process was started with. */
@@ -33,7 +36,7 @@ export const resolve: ResolveHook = async (specifier, context, next) => {
   const isShared = /^(kitbag|zod)(\/|$)/.test(specifier);
   if (/^kitbag(\/|$)/.test(specifier) && !isOwn) author ??= parentURL;
   if (SCHEMA_LIBRARY.test(specifier) && isOwn) {
-    for (const from of [author, pathToFileURL(`${process.cwd()}/`).href]) {
+    for (const from of [author, STARTED_IN]) {
       if (from === undefined) continue;
       try {
         return await next(specifier, { ...context, parentURL: from });
@@ -84,7 +87,8 @@ function isAuthorModule(url: string): boolean {
 }
 
 function isTest(url: string): boolean {
-  return url === main || TEST_FILE.test(url);
+  const inside = url.startsWith(STARTED_IN) ? url.slice(STARTED_IN.length) : "";
+  return url === main || TEST_FILE.test(url) || TEST_FOLDER.test(inside);
 }
 
 function loaderFor(path: string): Loader | undefined {
