@@ -38,7 +38,7 @@ export async function checkTypes(entry: string, report: Reporter): Promise<void>
   if (compiler === undefined) {
     return report.warning("types are not checked: TypeScript is not installed (npm install --save-dev typescript)");
   }
-  const directory = await realpath(await mkdtemp(join(tmpdir(), "kitbag-types-")));
+  const directory = await temporaryFolder(root);
   try {
     const project = join(directory, "tsconfig.json");
     const { bin, version } = createRequire(import.meta.url)(compiler) as { bin: { tsc: string }; version: string };
@@ -53,6 +53,13 @@ export async function checkTypes(entry: string, report: Reporter): Promise<void>
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
+}
+
+/** Creates the folder of the check's configuration: the compiler looks for `types` from there. */
+async function temporaryFolder(root: string): Promise<string> {
+  const packages = findUpwards("node_modules", root);
+  const inside = packages === undefined ? undefined : await mkdtemp(join(packages, ".kitbag-types-")).catch(() => undefined);
+  return realpath(inside ?? (await mkdtemp(join(tmpdir(), "kitbag-types-"))));
 }
 
 type Paths = Record<string, string[]>;

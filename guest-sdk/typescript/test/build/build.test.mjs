@@ -1,10 +1,11 @@
 // The errors of `kitbag build`, and its results.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { readFile, symlink, writeFile } from "node:fs/promises";
+import { readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 
 import { componentize } from "../../dist/build/engine.js";
 import { folder, kitbagBuild } from "../support.mjs";
@@ -229,6 +230,21 @@ test("the next tsconfig.json upwards configures types and paths", async () => {
 
   await writeFile(join(directory, "src/lib/util.ts"), "export const twice = (n: number): number => n * 2;\nconst unused = 1;");
   assert.match((await build()).stderr, /the types are wrong:\n.*util\.ts\(2,7\): error TS6133/);
+});
+
+test("the generated tsconfig.json has the types of the sandbox", async () => {
+  const template = await readFile(new URL("../../../../host/scaffold/typescript/tsconfig.json.tmpl", import.meta.url), "utf8");
+  const files = { "tsconfig.json": template, "node_modules/.keep": "", "extension.ts": extension("async () => String([1].values().map((n) => n + 1).toArray())") };
+  const directory = await folder(files);
+  await symlink(fileURLToPath(new URL("../..", import.meta.url)), join(directory, "node_modules/kitbag"));
+  const build = () => kitbagBuild(join(directory, "extension.ts"), join(directory, "dist"));
+
+  const built = await build();
+  assert.equal(built.status, 0, built.stderr);
+  assert.deepEqual((await readdir(join(directory, "node_modules"))).sort(), [".keep", "kitbag"]);
+
+  await writeFile(join(directory, "extension.ts"), extension('async () => String(new Worker("x"))'));
+  assert.match((await build()).stderr, /the types are wrong:\nextension\.ts\(\d+,\d+\): error TS2304: Cannot find name 'Worker'/);
 });
 
 test("a schema library that is too old", async () => {
