@@ -1,7 +1,7 @@
 // Module hooks that strip types from TypeScript when it is loaded, and that find modules as a build does. Types are not
 // checked.
 import { readFile } from "node:fs/promises";
-import type { LoadHook, ResolveHook } from "node:module";
+import type { LoadHook, ResolveFnOutput, ResolveHook } from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 import { transform, type Loader } from "esbuild";
@@ -24,36 +24,23 @@ let author: string | undefined;
 /** URL of the module that the process was started with. */
 let main: string | undefined;
 
+type Resolve = (from?: string) => Promise<ResolveFnOutput>;
+
 export const resolve: ResolveHook = async (specifier, context, next) => {
   const { parentURL } = context;
+  // `next` keeps the context that it was last given, so the parent is always given explicitly.
+  const asNode: Resolve = async (from = parentURL) => next(specifier, { ...context, parentURL: from });
   if (parentURL === undefined) {
     const found = await next(specifier, context);
     main ??= found.url;
     return found;
   }
-  // As in a build, the SDK and the toolkit share one copy of zod: the author's, else the SDK's own.
-  const isOwn = parentURL.startsWith(PACKAGE);
-  const isShared = /^(kitbag|zod)(\/|$)/.test(specifier);
-  if (/^kitbag(\/|$)/.test(specifier) && !isOwn) author ??= parentURL;
-  if (SCHEMA_LIBRARY.test(specifier) && isOwn) {
-    for (const from of [author, STARTED_IN]) {
-      if (from === undefined) continue;
-      try {
-        return await next(specifier, { ...context, parentURL: from });
-      } catch {
-        // No copy of zod there.
-      }
-    }
-    // `next` keeps the context that it was last given, so the original parent is restored explicitly.
-    return next(specifier, { ...context, parentURL });
-  }
+  if (/^(kitbag|zod)(\/|$)/.test(specifier)) return resolveShared(specifier, parentURL, asNode);
   let failure: unknown;
-  const found = await Promise.resolve(next(specifier, context)).catch((error: unknown) => void (failure = error));
+  const found = await asNode().catch((error: unknown) => void (failure = error));
   // Packages and tests find modules as Node.js does, and only what it does not find as a build.
-  if (found !== undefined && (isShared || !isAuthorModule(parentURL) || isTest(parentURL) || found.url.startsWith("node:"))) return found;
-  // If the author has not installed them, this package and its zod are used.
-  if (isShared) return next(specifier, { ...context, parentURL: import.meta.url });
-  const file = await resolveAsBuild(specifier, fileURLToPath(parentURL));
+  if (found !== undefined && (!isAuthorModule(parentURL) || isTest(parentURL) || found.url.startsWith("node:"))) return found;
+  const file = parentURL.startsWith("file:") ? await resolveAsBuild(specifier, fileURLToPath(parentURL)) : undefined;
   if (file === undefined) {
     if (found !== undefined) return found;
     throw failure;
@@ -63,6 +50,21 @@ export const resolve: ResolveHook = async (specifier, context, next) => {
   if (!isAuthorModule(url) && (await isModule(file))) return { url: url + BUNDLED, format: "module", shortCircuit: true };
   return next(url, { ...context, parentURL });
 };
+
+/** Resolves this package and zod. As in a build, the SDK and the toolkit share one copy: the author's, else the SDK's own. */
+async function resolveShared(specifier: string, parentURL: string, asNode: Resolve): Promise<ResolveFnOutput> {
+  const isOwn = parentURL.startsWith(PACKAGE);
+  if (!isOwn && /^kitbag(\/|$)/.test(specifier)) author ??= parentURL;
+  const places = isOwn && SCHEMA_LIBRARY.test(specifier) ? [author, STARTED_IN, parentURL] : [parentURL, import.meta.url];
+  for (const from of places.filter((it) => it !== undefined)) {
+    try {
+      return await asNode(from);
+    } catch {
+      // Try the next place; if all fail, the error for the last one is thrown.
+    }
+  }
+  return asNode(places.at(-1));
+}
 
 export const load: LoadHook = async (url, context, next) => {
   if (url.endsWith(BUNDLED)) {
