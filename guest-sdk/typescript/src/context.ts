@@ -1,5 +1,6 @@
 import { allows, entryFor } from "#handler-rules";
 
+import { withCallerStack } from "./caller-stack.js";
 import { fetchJson } from "./fetch-json.js";
 import { knowledgeClient } from "./knowledge.js";
 import { logArgument } from "./log.js";
@@ -22,6 +23,7 @@ export function makeContext(toolkit: ToolkitConfig, invocation: Invocation, plat
     return platform.secret(name);
   };
   const fetch = async (input: string | URL | Request, options?: FetchInit): Promise<Response> => {
+    const call = new Error();
     const init = options as RequestInit | undefined;
     const url = urlOf(input);
     const checked = checkedRequest(url, input, init);
@@ -37,7 +39,7 @@ export function makeContext(toolkit: ToolkitConfig, invocation: Invocation, plat
     } catch (error) {
       // An aborted request rejects with the signal's reason, whatever value that is.
       const signal = signalOf(input, checked);
-      throw signal?.aborted === true ? signal.reason : networkError(error, url, egress);
+      throw signal?.aborted === true ? signal.reason : networkError(error, url, egress, call);
     }
   };
   const context: ToolContext = {
@@ -62,10 +64,10 @@ export function makeContext(toolkit: ToolkitConfig, invocation: Invocation, plat
  * Makes the error that `fetch` rejects with: the same in the sandbox and in a test, without details of the
  * machine.
  */
-function networkError(error: unknown, url: URL, egress: readonly string[]): unknown {
+function networkError(error: unknown, url: URL, egress: readonly string[], call: Error): unknown {
   if (isAbort(error)) return error;
   const reason = !allows(egress, url) ? notListed(url) : `${entryFor(url)} cannot be reached`;
-  return new TypeError(`network error: ${reason}`, { cause: error });
+  return withCallerStack(new TypeError(`network error: ${reason}`, { cause: error }), call);
 }
 
 function isAbort(error: unknown): boolean {

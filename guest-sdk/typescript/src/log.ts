@@ -1,3 +1,8 @@
+/** Maximum number of frames of an error that is logged. */
+const MAX_FRAMES = 10;
+/** Frames of Node.js and of packages, in tests and under `kitbag dev`; in the sandbox there are the author's alone. */
+const FOREIGN_FRAME = /node:internal|[\\/]node_modules[\\/]/;
+
 /**
  * Returns one argument of `ctx.log` as JSON text; a value that cannot be converted is replaced with a notice.
  */
@@ -12,8 +17,20 @@ export function logArgument(value: unknown): string {
 /** Replaces values that JSON would show as `{}` (errors, maps, sets) or that throw (BigInt). */
 function readable(_key: string, value: unknown): unknown {
   if (typeof value === "bigint") return value.toString();
-  if (value instanceof Error) return Object.assign({ name: value.name, message: value.message }, value);
+  if (value instanceof Error) return readableError(value);
   if (value instanceof Map) return Object.fromEntries(value);
   if (value instanceof Set) return [...value];
   return value;
+}
+
+/** The error's own members, and those that JSON leaves out. */
+function readableError(error: Error): object {
+  const frames = (error.stack ?? "").split("\n").map((line) => line.trim()).filter((line) => line.startsWith("at ") && !FOREIGN_FRAME.test(line));
+  return Object.assign(
+    { name: error.name, message: error.message },
+    error,
+    error.cause !== undefined && { cause: error.cause },
+    error instanceof AggregateError && { errors: error.errors as unknown[] },
+    frames.length > 0 && { stack: frames.slice(0, MAX_FRAMES) },
+  );
 }

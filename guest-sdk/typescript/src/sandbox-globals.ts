@@ -1,7 +1,7 @@
 // The globals of the sandbox. `dispatch` and `kitbag dev` run handlers in Node.js, where they apply these lists; tests
 // compare them with the sandbox and with Node.js.
 
-/** Globals of the web platform that every toolkit has in the sandbox. */
+/** Globals of the web platform that every toolkit has in the sandbox, and `global`, which packages expect. */
 export const WEB_GLOBALS: readonly string[] = [
   ...["AbortController", "AbortSignal", "Blob", "ByteLengthQueuingStrategy", "CompressionStream", "CountQueuingStrategy"],
   ...["Crypto", "CustomEvent", "DOMException", "DecompressionStream", "ErrorEvent", "Event", "EventTarget", "File", "FormData"],
@@ -10,7 +10,7 @@ export const WEB_GLOBALS: readonly string[] = [
   ...["ReadableStreamDefaultReader", "Request", "Response", "TextDecoder", "TextDecoderStream", "TextEncoder"],
   ...["TextEncoderStream", "TransformStream", "TransformStreamDefaultController", "URL", "URLSearchParams", "WritableStream"],
   ...["WritableStreamDefaultController", "WritableStreamDefaultWriter"],
-  ...["atob", "btoa", "clearInterval", "clearTimeout", "console", "crypto", "fetch", "navigator", "performance"],
+  ...["atob", "btoa", "clearInterval", "clearTimeout", "console", "crypto", "fetch", "global", "navigator", "performance"],
   ...["queueMicrotask", "reportError", "self", "setInterval", "setTimeout", "structuredClone"],
 ];
 
@@ -24,7 +24,7 @@ export const MISSING_LANGUAGE_GLOBALS: readonly string[] = ["Atomics", "WebAssem
 export const MISSING_NODE_GLOBALS: readonly string[] = [
   ...["BroadcastChannel", "Buffer", "CloseEvent", "EventSource", "PerformanceEntry", "PerformanceMark", "PerformanceMeasure"],
   ...["PerformanceObserver", "PerformanceObserverEntryList", "PerformanceResourceTiming", "QuotaExceededError", "Storage"],
-  ...["URLPattern", "WebSocket", "__dirname", "__filename", "clearImmediate", "exports", "global", "localStorage", "module"],
+  ...["URLPattern", "WebSocket", "__dirname", "__filename", "clearImmediate", "exports", "localStorage", "module"],
   ...["process", "require", "sessionStorage", "setImmediate"],
 ];
 

@@ -1,6 +1,9 @@
 import type { z } from "zod";
 
+import type { SettingValues, ToolkitSettings } from "./settings.js";
 import type { ToolError } from "./tool-error.js";
+
+export type { SettingValues, ToolkitSettings } from "./settings.js";
 
 /** A schema of the library that this package re-exports as `z`. */
 export type Schema = z.ZodType;
@@ -177,21 +180,24 @@ export interface ToolkitConfig {
   /** Permissions for the calling user's knowledge base. */
   scopes?: readonly SvcScope[] | undefined;
   /** The settings that users can set, by key (`^[a-zA-Z_][a-zA-Z0-9_]*$`). */
-  config?: Readonly<Record<string, ManifestConfigField>> | undefined;
+  config?: ToolkitSettings | undefined;
   /** Who can see and call the toolkit: its owner only (`private`, the default) or every user (`shared`). */
   visibility?: "shared" | "private" | undefined;
   /** OAuth 2.0 sign-in that the host performs for requests to one host. */
   auth?: OAuth2ClientCredentials | undefined;
 }
 
-/** The second argument of every handler: the caller, their settings, and what the toolkit declared. */
-export interface ToolContext {
+/**
+ * The second argument of every handler: the caller, their settings, and what the toolkit declared. `ToolContext<typeof
+ * config>` knows the types of the settings, where `config` is a constant that `satisfies ToolkitSettings`.
+ */
+export interface ToolContext<Settings extends ToolkitSettings | undefined = undefined> {
   /** Opaque id of the calling user. It identifies the user and is not a credential. */
   readonly userId: string;
   /**
    * The calling user's settings over the defaults, read-only. A setting without value and default is absent.
    */
-  readonly config: Readonly<Record<string, unknown>>;
+  readonly config: Settings extends ToolkitSettings ? SettingValues<Settings> : Readonly<Record<string, unknown>>;
   /**
    * Returns the calling user's value of a declared credential, or `undefined` if the user has not set it.
    *

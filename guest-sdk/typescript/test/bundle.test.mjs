@@ -86,3 +86,32 @@ test("a package that is not installed names the way that leads to it", async () 
   const said = await refused('import a from "outer"; export default a;', { outer: { main: 'module.exports = require("not-there");' } });
   assert.match(said, /Could not resolve "not-there"\n {2}It is not installed: npm install not-there\n {2}extension\.ts imports "outer"$/);
 });
+
+test("of the imports of packages that fail the first is told, and the others are counted", async () => {
+  const packages = {
+    outer: { main: 'import "inner"; import "node:net"; import "node:tls";' },
+    inner: { main: 'import "node:fs"; import "node:dns";' },
+  };
+  const said = await refused('import "outer"; export default 1;', packages);
+  assert.equal(said.split("\n").length, 3, said);
+  assert.match(said, /exists in Node\.js only: [^\n]*\n {2}extension\.ts imports "outer"[^\n]*\n3 more imports of packages fail, in ("inner", "outer"|"outer", "inner")$/);
+});
+
+test("what is there instead of a module of Node.js is told", async () => {
+  for (const [name, instead] of [["crypto", /crypto\.subtle/], ["node:https", /use ctx\.fetch/], ["fs/promises", /import data as JSON/]]) {
+    const said = await refused(`import it from "${name}"; export default it;`);
+    assert.match(said, instead);
+    assert.equal(said.includes("ctx.fetch"), name === "node:https", said);
+  }
+});
+
+test("a file of a kind that cannot be imported comes with what to do", async () => {
+  for (const [name, advice] of [["rows.csv", /rows\.csv cannot be imported: put its text into a module/], ["page.html", /put its text into a module/], ["code.wasm", /code\.wasm cannot be imported: WebAssembly is not there/]]) {
+    const root = await toolkitFolder(`import it from "./${name}"; export default it;`);
+    await writeFile(join(root, name), "a,b");
+    const entry = join(root, "extension.ts");
+    const said = await bundle(entry, `export { default } from ${JSON.stringify(entry)};`, "sandbox").then(() => assert.fail("it is bundled"), ({ message }) => message);
+    assert.match(said, advice);
+    assert.doesNotMatch(said, /loader/);
+  }
+});

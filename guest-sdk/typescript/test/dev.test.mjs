@@ -143,6 +143,62 @@ test("responses may be compressed as in the sandbox, and no other way", async ()
   assert.match(await dev.call({ what: "br" }), /^TypeError: network error: the answer is compressed in a way that was not asked for/);
 });
 
+test("headers of the connection are ignored as in the sandbox, with a warning", async () => {
+  const host = await api((incoming, response) => response.end(incoming.headers.host + incoming.headers["x-own"]));
+  const attempt = reporting(`fetch("http://${host}/", { headers: { host: "x", "transfer-encoding": "chunked", "x-own": "1" } }).then((it) => it.text())`);
+  const dev = await served(extension(attempt, `egress: ["${host}"],`), { allowedRanges: ["127.0.0.0/8"] });
+
+  assert.equal(await dev.call(), `${host}1`);
+  assert.match(dev.said(), /go \| warning: the request header host is ignored, here and on a server/);
+});
+
+test("a handler that waits for what nothing settles fails at once, and others do not", async () => {
+  const host = await api((_, response) => setTimeout(() => response.end("late"), 300));
+  const handler = `async ({ what }) => {
+    if (what === "timer") return new Promise((resolve) => setTimeout(resolve, 300, "in time"));
+    if (what === "signal") return new Promise((resolve) => AbortSignal.timeout(300).addEventListener("abort", () => resolve("aborted")));
+    if (what === "request") return (await fetch("http://${host}/")).text();
+    if (what === "digest") return String((await crypto.subtle.digest("SHA-256", new Uint8Array(1 << 24))).byteLength);
+    return new Promise(() => {});
+  }`;
+  const dev = await served(extension(handler, `egress: ["${host}"],`), { allowedRanges: ["127.0.0.0/8"], callTime: 60_000 });
+
+  for (const [what, text] of [["timer", "in time"], ["signal", "aborted"], ["request", "late"], ["digest", "32"]]) assert.equal(await dev.call({ what }), text);
+  const began = performance.now();
+  assert.match(await dev.call(), /The tool failed/);
+
+  assert.ok(performance.now() - began < 30_000);
+  assert.match(dev.said(), /go ended its thread: the handler waits for a promise that nothing can settle/);
+});
+
+test("logged errors, unhandled rejections and network errors have their stacks in the author's lines", async () => {
+  const before = `
+function broken(): never {
+  throw new TypeError("broken here");
+}
+async function load(ctx: any) {
+  return ctx.fetch("https://elsewhere.example/");
+}`;
+  const handler = `async ({ what }, ctx) => {
+    try { broken(); } catch (error) { ctx.log("failed", error); console.error(error); console.log((error as Error).stack); }
+    Promise.reject(new RangeError("unhandled"));
+    if (what === "several") await Promise.any([load(ctx), load(ctx)]);
+    return String(await load(ctx));
+  }`;
+  const dev = await served(extension(handler, 'egress: ["api.example.com"],', before));
+
+  await dev.call();
+  await dev.call({ what: "several" });
+
+  const said = dev.said();
+  assert.match(said, /logged "failed" \{"name":"TypeError","message":"broken here","stack":\["at broken \(extension\.ts:5:9\)"/);
+  assert.equal(said.match(/\n\s+at broken \(extension\.ts:5:9\)/g).length, 4, said);
+  assert.match(said, /unhandled rejection: RangeError: unhandled\n\s+at .*extension\.ts:14:/);
+  assert.match(said, /TypeError: network error: elsewhere\.example is not listed[^\n]*\n\s+at load \(extension\.ts:8:/);
+  assert.match(said, /AggregateError: [^\n]*\n(\s+at [^\n]*\n)*\s*Error 1 of 2: TypeError: network error[^\n]*\n\s+at load \(extension\.ts:8:/);
+  assert.doesNotMatch(said, /toolkit\.js|node:internal/);
+});
+
 test("the console has what the sandbox's has", async () => {
   const names = ["assert", "clear", "count", "countReset", "debug", "dir", "dirxml", "error", "group", "groupCollapsed", "groupEnd", "info", "log", "table", "time", "timeEnd", "timeLog", "trace", "warn"];
   const dev = await served(extension(`async () => { console.group("a group"); console.time("t"); return Object.keys(console).sort().join(); }`));

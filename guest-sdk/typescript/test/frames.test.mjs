@@ -31,3 +31,13 @@ test("a failure is told with its causes, in the author's lines", () => {
     "Error: outer\n    at handler (extension.ts:2:1)\n    at extension.ts:2:1\n    at call (extension.ts:1:1)\nCaused by: the handler threw \"a string\"",
   );
 });
+
+test("the errors of an AggregateError are told, and frames that are mapped already stay", () => {
+  const frames = new FrameMap(embeddedMap(map(["extension.ts"], "AAAA;AACA"), "toolkit.js", "/project"));
+  const inner = Object.assign(new Error("inner"), { stack: "    at one (extension.ts:7:1)\n    at two (toolkit.js:2:4)\n" });
+  const error = Object.assign(new AggregateError([inner, "text"], "both"), { stack: "" });
+  assert.equal(
+    failureText(error, frames),
+    'AggregateError: both\nError 1 of 2: Error: inner\n    at one (extension.ts:7:1)\n    at two (extension.ts:2:1)\nError 2 of 2: the handler threw "text"',
+  );
+});

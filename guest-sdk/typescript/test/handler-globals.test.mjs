@@ -47,9 +47,9 @@ test("what the sandbox lacks does not exist in a handler", async () => {
 });
 
 test("what the sandbox has exists in a handler", async () => {
-  const result = await go(async () => JSON.stringify([self === globalThis, navigator.userAgent, typeof reportError, typeof fetch, typeof SharedArrayBuffer]));
+  const result = await go(async () => JSON.stringify([self === globalThis, global === globalThis, navigator.userAgent, typeof reportError, typeof fetch, typeof SharedArrayBuffer]));
 
-  assert.deepEqual(JSON.parse(result.text), [true, "Kitbag", "function", "function", "function"]);
+  assert.deepEqual(JSON.parse(result.text), [true, true, "Kitbag", "function", "function", "function"]);
 });
 
 test("code that runs for a long time finds the same as before", async () => {

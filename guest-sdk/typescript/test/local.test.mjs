@@ -144,6 +144,23 @@ test("a mock sees what the handler sent, with a User-Agent where it set none", a
   ]);
 });
 
+test("headers of the connection are ignored, with one warning", async (t) => {
+  const warn = t.mock.method(console, "warn", () => {});
+  const seen = [];
+  const options = { fetchImpl: async (input, init) => (seen.push([...new Headers(init.headers).keys()]), new Response("ok")) };
+  const handler = async (_, ctx) => {
+    for (let time = 0; time < 2; time += 1) await ctx.fetch("https://api.example/a", { method: "PUT", headers: { Host: "x", "content-length": "7", "x-own": "1" }, body: "b" });
+    await fetch(new Request("https://api.example/b", { headers: { upgrade: "h2c", "x-own": "1" } }));
+    return "done";
+  };
+
+  assert.ok((await go(handler, { egress: ["api.example"] }, {}, options)).ok);
+
+  assert.deepEqual(seen, Array(3).fill(["user-agent", "x-own"]));
+  const said = warn.mock.calls.map(({ arguments: [text] }) => text);
+  assert.deepEqual(said.map((text) => /request header (\S+) is ignored/.exec(text)[1]), ["content-length", "host", "upgrade"]);
+});
+
 test("a declared auth signs in where the test brings the credentials", async () => {
   const auth = { type: "oauth2_client_credentials", tokenUrl: "https://auth.example/t", clientIdSecret: "ID", clientSecretSecret: "SECRET", scope: "read", apiHost: "api.example" };
   const config = { auth, secrets: ["ID", "SECRET"], egress: ["auth.example", "api.example", "other.example"] };

@@ -1,15 +1,16 @@
 // `node --import kitbag/register` loads what a build accepts.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
+import { join } from "node:path";
 import { test } from "node:test";
 
 import { folder } from "./support.mjs";
 
 const REGISTER = new URL("../dist/register.js", import.meta.url).href;
 
-/** Runs `main.ts` of a folder, and returns what it prints. */
-async function run(files) {
-  const directory = await folder(files);
+/** Runs `main.ts` of a folder, or of one in it, and returns what it prints. */
+async function run(files, inside = ".") {
+  const directory = join(await folder(files), inside);
   return new Promise((resolve, reject) => {
     execFile(process.execPath, ["--import", REGISTER, "main.ts"], { cwd: directory }, (error, stdout, stderr) =>
       error === null ? resolve(stdout.trim()) : reject(new Error(stderr)),
@@ -37,6 +38,52 @@ console.log(a, b, c, folder, data.inside, inside, typed.inside, deep);`,
     "node_modules/old-package/deep.js": "module.exports = 'deep';",
   });
   assert.equal(printed, "a b c b json json json deep");
+});
+
+/** Files of packages that builds and Node.js take from different places. */
+const DIFFERENT = {
+  // Like rrule: CommonJS for Node.js that hides its names, and a module for bundlers.
+  "node_modules/rules/package.json": '{ "name": "rules", "main": "main.js", "module": "esm/index.js" }',
+  "node_modules/rules/main.js": "Object.assign(module.exports, { ['ru' + 'le']: 'of Node.js' });",
+  "node_modules/rules/esm/index.js": 'export { rule } from "./rule"; export default "module";',
+  "node_modules/rules/esm/rule.js": 'import named from "named-default"; export const rule = "of bundlers, " + named;',
+  "node_modules/named-default/package.json": '{ "name": "named-default", "main": "index.js" }',
+  "node_modules/named-default/index.js": "exports.__esModule = true; exports.default = 'with its default';",
+  // Like turndown: a browser's files in place of others.
+  "node_modules/page/package.json": '{ "name": "page", "main": "index.cjs", "module": "index.mjs", "browser": { "./index.mjs": "./page.mjs" } }',
+  "node_modules/page/index.cjs": "module.exports = 'Node.js';",
+  "node_modules/page/index.mjs": "export default 'no page';",
+  "node_modules/page/page.mjs": "export default 'a page';",
+  "node_modules/conditions/package.json": '{ "name": "conditions", "exports": { "worker": "./worker.mjs", "default": "./other.mjs" } }',
+  "node_modules/conditions/worker.mjs": "export default 'worker';",
+  "node_modules/conditions/other.mjs": "export default 'other';",
+};
+
+test("a toolkit gets the files of packages that a build takes, and its test those of Node.js", async () => {
+  const imported = 'import page from "page"; import condition from "conditions";';
+  const printed = await run({
+    ...DIFFERENT,
+    "main.ts": `${imported} import all from "./extension.ts"; console.log(page, condition, ...all);`,
+    "extension.ts": `${imported} import { rule } from "rules"; export default [page, condition, rule];`,
+  });
+  assert.equal(printed, "Node.js other a page worker of bundlers, with its default");
+});
+
+test("a folder of tests is one inside of the project, wherever that is", async () => {
+  const main = 'import other from "./other.ts"; import helper from "./tests/helper.ts"; console.log(other, helper);';
+  const condition = 'import condition from "conditions"; export default condition;';
+  const printed = await run({ ...DIFFERENT, "test/main.ts": main, "test/other.ts": condition, "test/tests/helper.ts": condition }, "test");
+  assert.equal(printed, "worker other");
+});
+
+test("paths of the next tsconfig.json upwards are followed, in a toolkit and in its test", async () => {
+  const printed = await run({
+    "tsconfig.json": '{ "compilerOptions": { "paths": { "@lib/*": ["./src/lib/*"] } } }',
+    "main.ts": 'import { twice } from "@lib/util.ts"; import four from "./src/extension.ts"; console.log(twice(1), four);',
+    "src/extension.ts": 'import { twice } from "@lib/util"; export default twice(2);',
+    "src/lib/util.ts": "export const twice = (n: number) => n * 2;",
+  });
+  assert.equal(printed, "2 4");
 });
 
 test("what is missing is named as the author spelled it", async () => {

@@ -18,5 +18,5 @@ export async function evaluateModule(start: () => Promise<{ default?: unknown }>
 
 /** Removes the frames of Node.js and of this package's own files from a stack. */
 function clean(stack: string): string {
-  return stack.split("\n").filter((line) => !/node:internal|reading-thread|build\/answer/.test(line)).join("\n");
+  return stack.split("\n").filter((line) => !/node:internal|reading-thread|build\/answer|local\/current-call/.test(line)).join("\n");
 }

@@ -1,8 +1,10 @@
 import { mkdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 
+import type { Plugin } from "esbuild";
+
 import { limitsOfCalls } from "../rules.js";
-import { bundle, withoutLocales } from "./bundle.js";
+import { bundle, withoutLocales, withoutPackageMaps } from "./bundle.js";
 import { BUNDLE, makeComponent } from "./component.js";
 import { engineFor, entryCode, extrasOf, withMap, type ModuleStart } from "./entry.js";
 import type { Made } from "./engine.js";
@@ -64,9 +66,12 @@ async function makeFrom(entry: string, { manifest, text, bundle: read }: Reading
   const plugins = (await mentions(root, read.sources, "locales")) ? [] : [withoutLocales()];
   const extras = extrasOf(read.code);
   const start = async (modules: ModuleStart, reporter: Reporter) => {
-    const made = await asScript(await bundle(entry, entryCode(entry, extras, modules), "sandbox", plugins));
+    const bundled = async (more: Plugin[]) => asScript(await bundle(entry, entryCode(entry, extras, modules), "sandbox", [...plugins, ...more]));
+    const made = await bundled([]);
     const code = withMap(made.code, embeddedMap(made.map, BUNDLE, root));
-    return { bundle: made, ...(await makeComponent({ engine: engineFor(extras), bundle: code, text }, manifest, reporter)) };
+    const started = await makeComponent({ engine: engineFor(extras), bundle: code, text }, manifest, reporter);
+    // The same code, with a map that leads to the files of packages that are imported.
+    return { bundle: started.error === undefined ? made : await bundled([withoutPackageMaps()]), ...started };
   };
 
   report.step("making the component");

@@ -1,11 +1,13 @@
 // Bundles extension.ts into one file: once to read the declaration in Node.js, once for the sandbox.
-import { basename, dirname, join, relative, resolve } from "node:path";
+import { readFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
 
-import { build, type BuildFailure as EsbuildFailure, type Message, type Metafile, type Plugin } from "esbuild";
+import { build, type BuildFailure as EsbuildFailure, type Metafile, type Plugin } from "esbuild";
 
-import { BuildFailure } from "./failure.js";
-import { addUnguarded, externalizeUnresolved, importChain, nodeOnlyMessage, noNodeModules, type UnguardedRequires } from "./node-modules.js";
+import { bundleFailure } from "./bundle-failure.js";
+import { addUnguarded, externalizeUnresolved, noNodeModules, type UnguardedRequires } from "./node-modules.js";
 import { PACKAGE } from "./package.js";
+import { RESOLUTION } from "./resolution.js";
 
 /** What a bundle is for: `reading` to read the declaration, `sandbox` to become part of the component. */
 export type Purpose = "reading" | "sandbox";
@@ -35,10 +37,8 @@ export async function bundle(entry: string, code: string, purpose: Purpose, extr
       bundle: true,
       format: "esm",
       target: "es2022",
-      // The "browser" field of packages applies, as in bundles for the Web.
-      platform: "browser",
-      mainFields: ["browser", "module", "main"],
-      conditions: ["worker", "browser", "import", ...(purpose === "sandbox" ? ["kitbag-sandbox"] : [])],
+      ...RESOLUTION,
+      conditions: [...RESOLUTION.conditions, ...(purpose === "sandbox" ? ["kitbag-sandbox"] : [])],
       // A bundle has no URL, and in the engine reading `import.meta.url` would end the call.
       define: { "process.env.NODE_ENV": '"production"', "import.meta.url": "undefined" },
       // Names and statements stay unchanged, because stack traces show them.
@@ -66,7 +66,7 @@ export async function bundle(entry: string, code: string, purpose: Purpose, extr
     return { code: file("toolkit.js"), map: file("toolkit.js.map"), sources, metafile: result.metafile };
   } catch (error) {
     const imports = await bundled(externalizeUnresolved()).catch(() => undefined);
-    throw asFailure(error, entry, imports?.metafile);
+    throw bundleFailure(error, entry, imports?.metafile);
   }
 }
 
@@ -130,6 +130,22 @@ export function withoutLocales(): Plugin {
   };
 }
 
+/**
+ * Leaves out the source maps of packages. With them a stack names files that the package was made from, which are not in
+ * the import graph.
+ */
+export function withoutPackageMaps(): Plugin {
+  return {
+    name: "package-maps",
+    setup(build) {
+      build.onLoad({ filter: /[\\/]node_modules[\\/].*\.[mc]?js$/ }, async ({ path }) => ({
+        contents: (await readFile(path, "utf8")).replace(/\/\/# sourceMappingURL=.*/g, ""),
+        loader: "js",
+      }));
+    },
+  };
+}
+
 /** Rejects imports of `data:` URLs, except for JavaScript and JSON. */
 function dataModules(): Plugin {
   return {
@@ -142,30 +158,4 @@ function dataModules(): Plugin {
       });
     },
   };
-}
-
-function asFailure(error: unknown, entry: string, imports: Metafile | undefined): BuildFailure {
-  const { errors } = error as EsbuildFailure;
-  if (!Array.isArray(errors)) throw error;
-  return new BuildFailure("source", errors.map((message) => errorText(message, entry, imports)).join("\n"));
-}
-
-function errorText(message: Message, entry: string, imports: Metafile | undefined): string {
-  const { location, notes } = message;
-  const text = nodeOnlyMessage(message, dirname(entry)) ?? message.text;
-  if (text.startsWith("No matching export") && text.includes('import "default"') && location?.file === "kitbag:entry") {
-    return noDefaultExport(relative(dirname(entry), entry));
-  }
-  if (text.startsWith("Could not resolve") && location?.file === "kitbag:entry") return `there is no ${basename(entry)} in this folder`;
-  const where = location === null || location.file === "kitbag:entry" ? "" : `${location.file}:${location.line}:${location.column + 1}: `;
-  const missing = /^Could not resolve "((?:@[a-z0-9~-][^/"]*\/)?[a-z0-9~-][^/"]*)/.exec(text);
-  const hints = text === message.text ? notes.map((note) => note.text) : [];
-  if (missing !== null) hints.splice(0, hints.length, `It is not installed: npm install ${missing[1]}`);
-  const chain = location === null || imports === undefined ? undefined : importChain(location.file, imports);
-  return [where + text, ...hints, chain ?? ""].filter((part) => part !== "").join("\n  ");
-}
-
-/** Returns the error text for an entry file without a default export. */
-export function noDefaultExport(name: string): string {
-  return `${name} has no default export: end it with \`export default defineToolkit({ … })\``;
 }

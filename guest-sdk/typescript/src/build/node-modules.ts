@@ -122,7 +122,8 @@ export function importChain(file: string, { inputs }: Metafile): string | undefi
   return `${chain[first - 1]} imports ${packages.join(", which imports ")}`;
 }
 
-function packageOf(path: string): string {
+/** Returns the name of the package that a file belongs to. */
+export function packageOf(path: string): string {
   const [, name = path] = /^.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path) ?? [];
   return name;
 }
@@ -139,10 +140,26 @@ function keyOf(importer: string, path: string): string {
   return `${importer}\0${path}`;
 }
 
+/** What to use instead of a module of Node.js, by the first part of its name. */
+const INSTEAD: Record<string, string> = {
+  buffer: "use Uint8Array, TextEncoder, btoa and atob",
+  crypto: "use the global crypto: crypto.subtle, crypto.randomUUID and crypto.getRandomValues",
+  fs: "there are no files: import data as JSON, or export it from a module",
+  http: "use ctx.fetch",
+  http2: "use ctx.fetch",
+  https: "use ctx.fetch",
+  process: "declare a setting in config, or a credential in secrets",
+  stream: "use ReadableStream, WritableStream and TransformStream",
+  url: "use the global URL",
+  zlib: "use CompressionStream and DecompressionStream",
+};
+
 function nodeOnlyText(path: string, importer: string, root: string): string {
   const file = relative(root, importer) || importer;
-  const why = "in the sandbox there are no files, processes or sockets. For HTTP use ctx.fetch; otherwise find a package that runs in browsers";
-  return `${file} imports ${JSON.stringify(path)}, which exists in Node.js only: ${why}`;
+  const [name = ""] = path.replace(/^node:/, "").split("/");
+  const instead = Object.hasOwn(INSTEAD, name) ? INSTEAD[name] : "in the sandbox there are no files, processes or sockets";
+  const other = isPackageFile(importer) ? "; for a package, find one that runs in browsers" : "";
+  return `${file} imports ${JSON.stringify(path)}, which exists in Node.js only: ${instead}${other}`;
 }
 
 /**

@@ -1,4 +1,6 @@
+import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /** Root folder of this package, with a trailing slash. */
@@ -14,4 +16,12 @@ export function locate(module: string, directory: string): string | undefined {
     }
   }
   return undefined;
+}
+
+/** Returns the path of the next file or folder of a name in `directory` or above it. */
+export function findUpwards(name: string, directory: string): string | undefined {
+  const path = join(directory, name);
+  if (existsSync(path)) return path;
+  const above = dirname(directory);
+  return above === directory ? undefined : findUpwards(name, above);
 }

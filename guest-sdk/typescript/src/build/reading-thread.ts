@@ -1,8 +1,11 @@
 import { parentPort, workerData } from "node:worker_threads";
 
+import { handlerFetch } from "../local/current-call.js";
 import { evaluateModule } from "./answer.js";
 
-// As in the sandbox; Node.js has no such global.
-Object.defineProperty(globalThis, "self", { value: globalThis, writable: true, configurable: true });
+// As in the sandbox: `self`, which Node.js has not, and no network, which only calls have.
+for (const [name, value] of Object.entries({ self: globalThis, fetch: handlerFetch, WebSocket: undefined, EventSource: undefined })) {
+  Object.defineProperty(globalThis, name, { value, writable: true, configurable: true });
+}
 const { answer } = await evaluateModule(() => import(workerData as string));
 parentPort!.postMessage(answer);

@@ -1,19 +1,17 @@
 // Type-checks the toolkit with the author's TypeScript compiler, if one is installed.
 import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
 import { mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 
 import { BuildFailure } from "./failure.js";
-import { locate, PACKAGE } from "./package.js";
+import { findUpwards, locate, PACKAGE } from "./package.js";
 import type { Reporter } from "./reporter.js";
 
-/** Compiler options without a tsconfig.json: strict mode, and the Web's types without the DOM. */
+/** Compiler options without a tsconfig.json: strict mode, as in a generated one. */
 const DEFAULTS = {
   strict: true,
-  target: "es2022",
   module: "esnext",
   moduleResolution: "bundler",
   types: [],
@@ -21,12 +19,15 @@ const DEFAULTS = {
   esModuleInterop: true,
   resolveJsonModule: true,
 };
+/** The types of what the sandbox has. */
+const SANDBOX_TYPES = join(PACKAGE, "dist/web.d.ts");
 
-/** Returns the type libraries that match the sandbox. TypeScript before 5.7 has none for ES2024. */
-function libraries(version: string): string[] {
+/** Returns the options and files that give a toolkit the types of the sandbox. TypeScript before 5.7 has none of ES2024. */
+function platformTypes(version: string): { options: object; files: string[] } {
   const [major = 0, minor = 0] = version.split(".").map(Number);
   const isOld = major < 5 || (major === 5 && minor < 7);
-  return [isOld ? "es2023" : "es2024", "webworker", "webworker.iterable", "webworker.asynciterable"];
+  if (!isOld) return { options: { target: "es2024", lib: ["es2024"] }, files: [SANDBOX_TYPES] };
+  return { options: { target: "es2022", lib: ["es2023", "webworker", "webworker.iterable", "webworker.asynciterable"] }, files: [] };
 }
 
 /** Throws a `BuildFailure` with the compiler's messages if there are type errors. */
@@ -37,37 +38,59 @@ export async function checkTypes(entry: string, report: Reporter): Promise<void>
   if (compiler === undefined) {
     return report.warning("types are not checked: TypeScript is not installed (npm install --save-dev typescript)");
   }
-  const directory = await realpath(await mkdtemp(join(tmpdir(), "kitbag-types-")));
+  const directory = await temporaryFolder(root);
   try {
     const project = join(directory, "tsconfig.json");
     const { bin, version } = createRequire(import.meta.url)(compiler) as { bin: { tsc: string }; version: string };
-    await writeFile(project, JSON.stringify(configuration(entry, root, version)));
-    await run(join(dirname(compiler), bin.tsc), ["-p", project, "--pretty", "false"], root);
+    const tsc = (...args: string[]) => run(join(dirname(compiler), bin.tsc), ["-p", project, ...args], root);
+    const own = findUpwards("tsconfig.json", root);
+    const write = (paths?: Paths) => writeFile(project, JSON.stringify(configuration(entry, version, own, paths)));
+    await write();
+    const missing = fallbacks(root);
+    // They would replace the author's, which the compiler knows.
+    if (missing !== undefined) await write({ ...(own && ownPaths(await tsc("--showConfig"), dirname(own))), ...missing });
+    await tsc("--pretty", "false");
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
 }
 
-function configuration(entry: string, root: string, version: string): object {
-  const own = join(root, "tsconfig.json");
-  const extended = existsSync(own);
+/** Creates the folder of the check's configuration: the compiler looks for `types` from there. */
+async function temporaryFolder(root: string): Promise<string> {
+  const packages = findUpwards("node_modules", root);
+  const inside = packages === undefined ? undefined : await mkdtemp(join(packages, ".kitbag-types-")).catch(() => undefined);
+  return realpath(inside ?? (await mkdtemp(join(tmpdir(), "kitbag-types-"))));
+}
+
+type Paths = Record<string, string[]>;
+
+/** Returns the configuration of the check. `own` is the author's, if there is one. */
+function configuration(entry: string, version: string, own: string | undefined, paths: Paths | undefined): object {
+  const platform = own === undefined ? platformTypes(version) : undefined;
   return {
-    ...(extended && { extends: own }),
+    extends: own,
     compilerOptions: {
-      ...(!extended && { ...DEFAULTS, lib: libraries(version) }),
+      ...(platform && { ...DEFAULTS, ...platform.options }),
       noEmit: true,
       composite: false,
       incremental: false,
-      paths: fallbacks(root),
+      paths,
     },
-    files: [entry],
+    files: [entry, ...(platform?.files ?? [])],
     include: [],
   };
 }
 
+/** Returns the `paths` of a configuration that the compiler has printed, with absolute targets. */
+function ownPaths(shown: string, root: string): Paths {
+  const { compilerOptions } = JSON.parse(shown) as { compilerOptions: { paths?: Paths } };
+  const entries = Object.entries(compilerOptions.paths ?? {});
+  return Object.fromEntries(entries.map(([name, targets]) => [name, targets.map((target) => resolve(root, target))]));
+}
+
 /** Returns path mappings to this SDK and its zod, for whichever of them the author has not installed. */
-function fallbacks(root: string): Record<string, string[]> | undefined {
-  const paths: Record<string, string[]> = {};
+function fallbacks(root: string): Paths | undefined {
+  const paths: Paths = {};
   const from = createRequire(`${root}/_`);
   const missing = (name: string) => {
     try {
@@ -88,10 +111,11 @@ function fallbacks(root: string): Record<string, string[]> | undefined {
   return Object.keys(paths).length === 0 ? undefined : paths;
 }
 
-function run(compiler: string, args: string[], cwd: string): Promise<void> {
+/** Runs the compiler, and returns what it prints. */
+function run(compiler: string, args: string[], cwd: string): Promise<string> {
   return new Promise((resolve, reject) => {
     execFile(process.execPath, [compiler, ...args], { cwd, maxBuffer: 16 << 20 }, (error, stdout, stderr) => {
-      if (error === null) return resolve();
+      if (error === null) return resolve(stdout);
       const output = `${stdout}${stderr}`.trimEnd();
       reject(new BuildFailure("types", output === "" ? `the compiler failed: ${error.message}` : `the types are wrong:\n${output}`));
     });

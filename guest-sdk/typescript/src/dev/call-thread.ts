@@ -11,6 +11,9 @@ const START_TIMEOUT_MS = 10_000;
 /** Heap limit of a thread: the memory of a call on a server, and what Node.js itself needs. */
 const MAX_HEAP_MIB = 256;
 
+/** Why a thread ends by itself during a call. */
+const UNSETTLED = "the handler waits for a promise that nothing can settle: no timer and no request is under way";
+
 /** How a call's thread ended. */
 export type ThreadEnd =
   | Extract<FromThread, { kind: "ended" }>
@@ -56,7 +59,7 @@ export class CallThread {
     });
     this.answer = this.#start();
     this.#worker.on("error", (error) => this.#die(error instanceof Error ? (error.stack ?? error.message) : String(error)));
-    this.#worker.on("exit", () => this.#die("the thread ended"));
+    this.#worker.on("exit", (status) => this.#die(status === 0 ? UNSETTLED : "the thread ended"));
   }
 
   /** Runs a call for at most `milliseconds`, and then ends the thread. */

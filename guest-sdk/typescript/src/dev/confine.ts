@@ -24,6 +24,14 @@ export async function confine(console: Record<string, unknown>): Promise<void> {
   }
   const ours = { self: globalThis, console, navigator: { userAgent: "Kitbag" }, reportError: console["error"], fetch: handlerFetch };
   for (const [name, value] of Object.entries(ours)) Object.defineProperty(globalThis, name, { value, writable: true, configurable: true });
+  AbortSignal.timeout = abortAfter;
+}
+
+/** As `AbortSignal.timeout`, whose timer in Node.js does not keep a thread alive that waits for it. */
+function abortAfter(milliseconds: number): AbortSignal {
+  const control = new AbortController();
+  setTimeout(() => control.abort(new DOMException("The operation was aborted due to timeout", "TimeoutError")), milliseconds);
+  return control.signal;
 }
 
 /**

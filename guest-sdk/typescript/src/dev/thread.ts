@@ -27,6 +27,7 @@ port.on("message", (message: ToThread) => {
   if (message.kind === "call") return void run(message.call);
   const pending = pendingRequests.get(message.id);
   pendingRequests.delete(message.id);
+  if (pendingRequests.size === 0) port.unref();
   if (message.kind === "no-response") return pending?.reject(new TypeError(message.message));
   pending?.resolve(message);
 });
@@ -60,6 +61,8 @@ async function run(call: CallData): Promise<void> {
     return { ingested: docs.length };
   };
   const world = { secrets: call.secrets, documents, svc: { ingest }, fetchImpl: fetchThroughServer };
+  // Without a timer or a request the thread ends, and the server says why.
+  port.unref();
   const ending = await runHandler(toolkit!, tool, call, world, trace);
   const failure = "failure" in trace ? failureText(trace.failure) : undefined;
   post({ kind: "ended", ending, ingested: trace.ingested, failure });
@@ -75,6 +78,7 @@ async function fetchThroughServer(input: string | URL | Request, init: RequestIn
   signal.throwIfAborted();
   const id = (requests += 1);
   const response = await new Promise<ResponseMessage>((resolve, reject) => {
+    port.ref();
     pendingRequests.set(id, { resolve, reject });
     signal.addEventListener("abort", () => {
       post({ kind: "abort", id });

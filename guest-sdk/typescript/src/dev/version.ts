@@ -20,7 +20,7 @@ import { storeDocuments } from "./documents.js";
 import type { Outbound } from "./outbound.js";
 import type { Console } from "./console.js";
 import type { CallData, ThreadData } from "./protocol.js";
-import { withAuthorFrames } from "./failure-text.js";
+import { withAuthorFrames, withAuthorPlaces } from "./failure-text.js";
 
 /** Calls that run at the same time, each in its own thread. */
 const MAX_RUNNING_CALLS = 8;
@@ -129,8 +129,8 @@ export class ToolkitVersion {
     const { console } = this.options;
     const say = (text: string) => console.line(redact(text));
     const listener: Listener = {
-      printed: (text) => say(`  ${name} | ${text}`),
-      logged: (entry) => say(`  ${name} logged ${entry.map((it) => JSON.stringify(it)).join(" ")}`),
+      printed: (text) => say(`  ${name} | ${withAuthorFrames(text, this.frames)}`),
+      logged: (entry) => say(`  ${name} logged ${entry.map((it) => withAuthorPlaces(it, this.frames)).join(" ")}`),
       requested: (method, url, outcome) => say(`  ${name} ${method} ${url}: ${outcome}`),
     };
 

@@ -4,6 +4,7 @@ import { allows, limitsOfCalls, type SignInCause, type TokenProblem } from "../r
 import { notListed } from "../texts.js";
 import type { OAuth2ClientCredentials, ToolkitConfig } from "../types.js";
 import { encodingsToAccept, readableInSandbox } from "./encodings.js";
+import { headersOf, withHeader, withoutIgnoredHeaders } from "./request-headers.js";
 import type { Trace } from "./world.js";
 
 const REDIRECT_STATUSES = [301, 302, 303, 307, 308];
@@ -31,7 +32,8 @@ export class Network {
   async fetch(input: string | Request, init: RequestInit | undefined): Promise<Response> {
     const first = new URL(typeof input === "string" ? input : input.url);
     const mode = init?.redirect ?? (typeof input === "string" ? "follow" : input.redirect);
-    let [target, request] = [input, await this.#signIn(first, withUserAgent(input, init), input)];
+    const allowed = withoutIgnoredHeaders(input, init);
+    let [target, request] = [input, await this.#signIn(first, withUserAgent(input, allowed), input)];
     let url = first;
     for (let followed = 0; followed <= limitsOfCalls().redirects; followed += 1) {
       const response = await this.#retryWithNewToken(url, target, request, await this.#send(url, target, request));
@@ -166,29 +168,6 @@ function withUserAgent(input: string | Request, init: RequestInit = {}): Request
   return headersOf(input, init).has("user-agent") ? init : withHeader(init, "user-agent", limitsOfCalls().userAgent, input);
 }
 
-function headersOf(input: string | Request, init: RequestInit): Headers {
-  return new Headers(init.headers ?? (typeof input === "string" ? undefined : input.headers));
-}
-
-/**
- * Adds a header, and keeps the form in which the handler gave the headers, because mocks may inspect them.
- */
-function withHeader(init: RequestInit, name: string, value: string, input?: string | Request): RequestInit {
-  const { headers } = init;
-  if (headers === undefined && typeof input === "object") {
-    const copy = new Headers(input.headers);
-    copy.set(name, value);
-    return { ...init, headers: copy };
-  }
-  if (headers instanceof Headers) {
-    const copy = new Headers(headers);
-    copy.set(name, value);
-    return { ...init, headers: copy };
-  }
-  if (Array.isArray(headers)) return { ...init, headers: [...headers, [name, value]] };
-  return { ...init, headers: { ...headers, [name]: value } };
-}
-
 /** Makes a response say where it comes from: each hop was a request of its own, and that of a test has no URL. */
 function withUrl(url: URL, redirected: boolean, response: Response): Response {
   const own = (value: unknown) => ({ value, configurable: true });
@@ -208,6 +187,5 @@ function redirectedInit(init: RequestInit, target: string | Request, status: num
   const becomesGet = (status === 303 && method !== "HEAD") || ((status === 301 || status === 302) && method === "POST");
   if (!becomesGet) return { ...init, method, headers };
   headers.delete("content-type");
-  headers.delete("content-length");
   return { ...init, method: "GET", headers, body: null };
 }

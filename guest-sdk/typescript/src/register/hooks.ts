@@ -1,62 +1,75 @@
-// Module hooks that strip types from TypeScript when it is loaded. Types are not checked.
+// Module hooks that strip types from TypeScript when it is loaded, and that find modules as a build does. Types are not
+// checked.
 import { readFile } from "node:fs/promises";
-import type { LoadHook, ResolveHook } from "node:module";
+import type { LoadHook, ResolveFnOutput, ResolveHook } from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 import { transform, type Loader } from "esbuild";
 
+import { bundledPackage, isModule } from "./package-bundle.js";
+import { resolveAsBuild } from "./resolver.js";
+
 /** This package's own modules. */
 const PACKAGE = new URL("..", import.meta.url).href;
 const SCHEMA_LIBRARY = /^zod(\/|$)/;
+/** Marks the URL of a package's file that is loaded as in a build. */
+const BUNDLED = "?kitbag-bundled";
+/** Files of tests, which import packages as Node.js does; all others of the author's belong to the toolkit. */
+const TEST_FILE = /\.(?:test|spec)\.[mc]?[jt]sx?$/;
+/** Folders of tests, inside of the folder that the process was started in. */
+const TEST_FOLDER = /(?:^|\/)(?:tests?|__tests__)\//;
+const STARTED_IN = pathToFileURL(`${process.cwd()}/`).href;
 /** URL of the first module of the author's that imports this package. */
 let author: string | undefined;
+/** URL of the module that the process was started with. */
+let main: string | undefined;
+
+type Resolve = (from?: string) => Promise<ResolveFnOutput>;
 
 export const resolve: ResolveHook = async (specifier, context, next) => {
-  // As in a build, the SDK and the toolkit share one copy of zod: the author's, else the SDK's own.
   const { parentURL } = context;
-  const isOwn = parentURL?.startsWith(PACKAGE) === true;
-  if (/^kitbag(\/|$)/.test(specifier) && !isOwn) author ??= parentURL;
-  if (SCHEMA_LIBRARY.test(specifier) && isOwn) {
-    for (const from of [author, pathToFileURL(`${process.cwd()}/`).href]) {
-      if (from === undefined) continue;
-      try {
-        return await next(specifier, { ...context, parentURL: from });
-      } catch {
-        // No copy of zod there.
-      }
-    }
-    // `next` keeps the context that it was last given, so the original parent is restored explicitly.
-    return next(specifier, { ...context, parentURL });
+  // `next` keeps the context that it was last given, so the parent is always given explicitly.
+  const asNode: Resolve = async (from = parentURL) => next(specifier, { ...context, parentURL: from });
+  if (parentURL === undefined) {
+    const found = await next(specifier, context);
+    main ??= found.url;
+    return found;
   }
-  try {
-    return await next(specifier, context);
-  } catch (error) {
-    for (const spelling of spellings(specifier)) {
-      try {
-        return await next(spelling, context);
-      } catch {
-        // Try the next one; if all fail, the error for the author's own spelling is thrown.
-      }
-    }
-    // If the author has not installed them, this package and its zod are used.
-    if (/^(kitbag|zod)(\/|$)/.test(specifier)) return next(specifier, { ...context, parentURL: import.meta.url });
-    throw error;
+  if (/^(kitbag|zod)(\/|$)/.test(specifier)) return resolveShared(specifier, parentURL, asNode);
+  let failure: unknown;
+  const found = await asNode().catch((error: unknown) => void (failure = error));
+  // Packages and tests find modules as Node.js does, and only what it does not find as a build.
+  if (found !== undefined && (!isAuthorModule(parentURL) || isTest(parentURL) || found.url.startsWith("node:"))) return found;
+  const file = parentURL.startsWith("file:") ? await resolveAsBuild(specifier, fileURLToPath(parentURL)) : undefined;
+  if (file === undefined) {
+    if (found !== undefined) return found;
+    throw failure;
   }
+  const url = pathToFileURL(file).href;
+  if (url === found?.url) return found;
+  if (!isAuthorModule(url) && (await isModule(file))) return { url: url + BUNDLED, format: "module", shortCircuit: true };
+  return next(url, { ...context, parentURL });
 };
 
-/**
- * Returns the other file names that TypeScript and the build try for a specifier: a.ts for ./a.js or ./a, an
- * index.
- */
-function spellings(specifier: string): string[] {
-  const relative = /^\.{1,2}(\/|$)/.test(specifier);
-  if (relative && /\.[mc]?jsx?$/.test(specifier)) return [specifier.replace(/js(x?)$/, "ts$1")];
-  if (relative) return [".ts", ".js", ".json", "/index.ts", "/index.js"].map((end) => specifier.replace(/\/$/, "") + end);
-  // A path into a package without `exports`.
-  return /^(@[^/]+\/)?[^./@][^/]*\/./.test(specifier) ? [`${specifier}.js`, `${specifier}/index.js`] : [];
+/** Resolves this package and zod. As in a build, the SDK and the toolkit share one copy: the author's, else the SDK's own. */
+async function resolveShared(specifier: string, parentURL: string, asNode: Resolve): Promise<ResolveFnOutput> {
+  const isOwn = parentURL.startsWith(PACKAGE);
+  if (!isOwn && /^kitbag(\/|$)/.test(specifier)) author ??= parentURL;
+  const places = isOwn && SCHEMA_LIBRARY.test(specifier) ? [author, STARTED_IN, parentURL] : [parentURL, import.meta.url];
+  for (const from of places.filter((it) => it !== undefined)) {
+    try {
+      return await asNode(from);
+    } catch {
+      // Try the next place; if all fail, the error for the last one is thrown.
+    }
+  }
+  return asNode(places.at(-1));
 }
 
 export const load: LoadHook = async (url, context, next) => {
+  if (url.endsWith(BUNDLED)) {
+    return { format: "module", source: await bundledPackage(fileURLToPath(url.slice(0, -BUNDLED.length))), shortCircuit: true };
+  }
   const loader = url.startsWith("file:") ? loaderFor(new URL(url).pathname) : undefined;
   // An import with a `type` attribute is loaded by Node.js.
   if (loader === undefined || context.importAttributes.type !== undefined) return next(url, context);
@@ -70,6 +83,15 @@ export const load: LoadHook = async (url, context, next) => {
   });
   return { format: "module", source: code, shortCircuit: true };
 };
+
+function isAuthorModule(url: string): boolean {
+  return url.startsWith("file:") && !url.includes("/node_modules/") && !url.startsWith(PACKAGE);
+}
+
+function isTest(url: string): boolean {
+  const inside = url.startsWith(STARTED_IN) ? url.slice(STARTED_IN.length) : "";
+  return url === main || TEST_FILE.test(url) || TEST_FOLDER.test(inside);
+}
 
 function loaderFor(path: string): Loader | undefined {
   if (/\.[mc]?ts$/.test(path)) return "ts";

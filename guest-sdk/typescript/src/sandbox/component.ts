@@ -9,7 +9,7 @@ import type { ToolkitConfig } from "../types.js";
 import { contents, type WitContent } from "./content.js";
 import { sandboxPlatform } from "./platform.js";
 import { withCompiledSchemas } from "./schemas.js";
-import { FrameMap, failureText, type EmbeddedMap } from "./stack.js";
+import { FrameMap, failureText, mapStacks, type EmbeddedMap } from "./stack.js";
 
 /** The WIT record `invocation`. */
 interface WitInvocation {
@@ -41,6 +41,7 @@ export function callable({ config: declared }: ToolkitDefinition, map: EmbeddedM
 export function callableLater(load: () => Promise<{ default: ToolkitDefinition }>, map: EmbeddedMap): Call {
   let loading: Promise<Call> | undefined;
   return (...invocation) => {
+    mapStacks(map);
     loading ??= load().then(({ default: toolkit }) => callable(toolkit, map));
     return loading.then(
       (ready) => ready(...invocation),
@@ -50,6 +51,7 @@ export function callableLater(load: () => Promise<{ default: ToolkitDefinition }
 }
 
 function call(toolkit: ToolkitConfig, map: EmbeddedMap, invocation: WitInvocation): WitResult | Promise<WitResult> {
+  mapStacks(map);
   const tool = toolkit.tools.find(({ name }) => name === invocation.tool);
   if (tool === undefined) return err({ tag: "failure", val: `the toolkit has no tool ${JSON.stringify(invocation.tool)}` });
 

@@ -1,4 +1,4 @@
-// Describes failures with stack frames mapped to the author's files.
+// Stacks in the lines of the author's files.
 
 /** The part of a source map that covers the author's files. */
 export interface EmbeddedMap {
@@ -13,6 +13,10 @@ export interface EmbeddedMap {
 const MAX_LENGTH = 16 * 1024;
 /** Maximum number of errors described: the failure itself and its causes. */
 const MAX_ERRORS = 5;
+/** A line of a stack that is a frame. */
+const FRAME = /^\s*at /;
+/** Maximum number of errors described of those that an `AggregateError` holds. */
+const MAX_AGGREGATED = 5;
 
 /**
  * Numbers per mapping: line and column in the bundle, source (-1 for none), line and column in the source.
@@ -31,6 +35,11 @@ export class FrameMap {
     this.file = file;
     this.#sources = sources;
     this.#mappings = decode(mappings);
+  }
+
+  /** Whether a place, as `find` returns it, is in one of the author's files. */
+  isPlace(place: string): boolean {
+    return this.#sources.some((source) => place.startsWith(`${source}:`));
   }
 
   /**
@@ -53,24 +62,56 @@ export class FrameMap {
   }
 }
 
-/**
- * Describes a failure for the log: the thrown value and its causes, each with its frames in the author's
- * files.
- */
+/** The map of this call, decoded when a stack is read first. */
+let current: (() => FrameMap) | undefined;
+
+/** Makes the stacks of all errors name the author's files. Not while a component is built, which reads those of the bundle. */
+export function mapStacks(map: EmbeddedMap): void {
+  if (current !== undefined) return;
+  let decoded: FrameMap | undefined;
+  current = () => (decoded ??= new FrameMap(map));
+  const { get, set } = Object.getOwnPropertyDescriptor(Error.prototype, "stack")!;
+  Object.defineProperty(Error.prototype, "stack", {
+    get(this: Error) {
+      const stack: unknown = get!.call(this);
+      return typeof stack === "string" ? authorStack(stack) : stack;
+    },
+    set,
+    configurable: true,
+  });
+}
+
+/** Returns a stack without the frames of other code than the author's; the stack itself outside of calls. */
+export function authorStack(stack: string): string {
+  if (current === undefined) return stack;
+  const frames = current();
+  return stack.split("\n").flatMap((line) => (FRAME.test(line) ? (mappedFrame(line, frames) ?? []) : line)).join("\n");
+}
+
+/** Describes a failure for the log: the thrown value, the errors that it holds, and its causes, with the author's frames. */
 export function failureText(thrown: unknown, frames: FrameMap): string {
   const texts: string[] = [];
   let error = thrown;
   for (let depth = 0; depth < MAX_ERRORS && error !== undefined; depth += 1) {
     texts.push((depth === 0 ? "" : "Caused by: ") + errorText(error, frames));
+    if (error instanceof AggregateError) texts.push(...aggregatedTexts(error, frames));
     error = error instanceof Error ? error.cause : undefined;
   }
   return texts.join("\n").slice(0, MAX_LENGTH);
 }
 
+function aggregatedTexts({ errors }: AggregateError, frames: FrameMap): string[] {
+  const shown = errors.slice(0, MAX_AGGREGATED);
+  return shown.map((error, index) => `Error ${index + 1} of ${errors.length}: ${errorText(error, frames)}`);
+}
+
 function errorText(error: unknown, frames: FrameMap): string {
   if (!(error instanceof Error)) return `the handler threw ${valueText(error)}`;
-  const own = (error.stack ?? "").split("\n").flatMap((line) => mappedFrame(line, frames) ?? []);
-  return [`${error.name}: ${error.message}`, ...own].join("\n");
+  return [`${error.name}: ${error.message}`, ...framesIn(error.stack ?? "", frames)].join("\n");
+}
+
+function framesIn(stack: string, frames: FrameMap): string[] {
+  return stack.split("\n").flatMap((line) => mappedFrame(line, frames) ?? []);
 }
 
 function valueText(value: unknown): string {
@@ -82,14 +123,15 @@ function valueText(value: unknown): string {
 }
 
 /**
- * Maps `at handler (toolkit.js:10:27)` to `at handler (extension.ts:12:5)`; `undefined` for other code's
- * frames.
+ * Maps `at handler (toolkit.js:10:27)` to `at handler (extension.ts:12:5)`, which stays as it is; `undefined` for other
+ * code's frames.
  */
 function mappedFrame(line: string, frames: FrameMap): string | undefined {
   const match = /^at (?:(.*) \()?(.*?):(\d+):(\d+)\)?$/.exec(line.trim());
-  if (match === null || !match[2]!.endsWith(frames.file)) return undefined;
-  const place = frames.find(Number(match[3]), Number(match[4]));
-  if (place === undefined) return undefined;
+  if (match === null) return undefined;
+  const [, , file, row, column] = match;
+  const place = file!.endsWith(frames.file) ? frames.find(Number(row), Number(column)) : `${file}:${row}:${column}`;
+  if (place === undefined || !frames.isPlace(place)) return undefined;
   const name = match[1] ?? "<anonymous>";
   return name === "<anonymous>" ? `    at ${place}` : `    at ${name} (${place})`;
 }

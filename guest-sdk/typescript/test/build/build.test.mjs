@@ -1,9 +1,11 @@
 // The errors of `kitbag build`, and its results.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { readFile, symlink, writeFile } from "node:fs/promises";
+import { readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 
 import { componentize } from "../../dist/build/engine.js";
 import { folder, kitbagBuild } from "../support.mjs";
@@ -99,6 +101,19 @@ test("a module that does at its top level what only a call may do, with the auth
   }
 });
 
+test("a request of the top level does not leave the machine, and is refused with its line", async () => {
+  let requests = 0;
+  const server = createServer((_, response) => response.end(String((requests += 1))));
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  try {
+    const said = await refused(extension("async () => text", "", `const text = await (await fetch("http://127.0.0.1:${server.address().port}/")).text();`));
+    assert.match(said, /the module's top level sends a request, which only a call may do\n\s+at [^\n]*extension\.ts:3:/);
+    assert.equal(requests, 0);
+  } finally {
+    server.close();
+  }
+});
+
 test("a class initializer that does so, for people and for programs", async () => {
   for (const code of ["class Id { static seed = 0; static { Id.seed = Math.random(); } }", "class Id { static seed = Math.random(); }"]) {
     const source = extension("async () => String(Id.seed)", "", code);
@@ -108,9 +123,9 @@ test("a class initializer that does so, for people and for programs", async () =
   }
 });
 
-test("self is there while the declaration is read, as in the sandbox", async () => {
-  const directory = await folder({ "extension.ts": extension("async () => typeof top", "", "const top = self;") });
-  const { status, stderr } = await kitbagBuild(directory, join(directory, "out"));
+test("self and global are there while the declaration is read, as in the sandbox", async () => {
+  const directory = await folder({ "extension.mjs": extension("async () => typeof top", "", "const top = [self, global].map((it) => it.Date);") });
+  const { status, stderr } = await kitbagBuild(join(directory, "extension.mjs"), join(directory, "out"));
   assert.equal(status, 0, stderr);
 });
 
@@ -171,6 +186,13 @@ test("a package that then fails in the sandbox is refused", async () => {
   assert.match(said, /cannot start in the sandbox:\n[^]*seeded\/index\.cjs:2:\d+/);
 });
 
+test("a package that was made from other sources is named, although it has source maps", async () => {
+  const map = JSON.stringify({ version: 3, sources: ["../src/original.ts"], names: [], mappings: "AAAA;AACA;AACA" });
+  const code = `exports.seed = Math.random();\nexports.random = process.version;\n//# sourceMappingURL=data:application/json;base64,${Buffer.from(map).toString("base64")}`;
+  const said = await refused({ ...SEEDED, "node_modules/seeded/index.cjs": code, "extension.ts": extension("async () => String(seed)", "", 'import { seed } from "outer";') });
+  assert.match(said, /cannot start in the sandbox:\n[^]*seeded\/index\.cjs:2:\d+[^]*\nextension\.ts imports "outer", which imports "seeded"/);
+});
+
 test("a module that catches what it must not do", async () => {
   const said = await refused(extension("async () => String(seed)", "", "let seed = 0; try { seed = Math.random(); } catch {}"));
   assert.match(said, /the module's top level asks for randomness/);
@@ -191,6 +213,38 @@ test("a path that only a configuration resolves is no package to install", async
   const said = await refused(extension("async () => ''", "", 'import "@/lib/left-pad";'));
   assert.match(said, /Could not resolve "@\/lib\/left-pad"/);
   assert.doesNotMatch(said, /npm install/);
+});
+
+test("the next tsconfig.json upwards configures types and paths", async () => {
+  const directory = await folder({
+    "tsconfig.json": JSON.stringify({
+      compilerOptions: { target: "es2022", module: "esnext", moduleResolution: "bundler", strict: true, types: [], skipLibCheck: true, noUnusedLocals: true, paths: { "@lib/*": ["./src/lib/*"] } },
+      files: [],
+    }),
+    "src/extension.ts": extension("async () => String(twice(2))", "", 'import { twice } from "@lib/util";'),
+    "src/lib/util.ts": "export const twice = (n: number): number => n * 2;",
+  });
+  const build = () => kitbagBuild(join(directory, "src/extension.ts"), join(directory, "dist"));
+
+  assert.equal((await build()).status, 0, (await build()).stderr);
+
+  await writeFile(join(directory, "src/lib/util.ts"), "export const twice = (n: number): number => n * 2;\nconst unused = 1;");
+  assert.match((await build()).stderr, /the types are wrong:\n.*util\.ts\(2,7\): error TS6133/);
+});
+
+test("the generated tsconfig.json has the types of the sandbox", async () => {
+  const template = await readFile(new URL("../../../../host/scaffold/typescript/tsconfig.json.tmpl", import.meta.url), "utf8");
+  const files = { "tsconfig.json": template, "node_modules/.keep": "", "extension.ts": extension("async () => String([1].values().map((n) => n + 1).toArray())") };
+  const directory = await folder(files);
+  await symlink(fileURLToPath(new URL("../..", import.meta.url)), join(directory, "node_modules/kitbag"));
+  const build = () => kitbagBuild(join(directory, "extension.ts"), join(directory, "dist"));
+
+  const built = await build();
+  assert.equal(built.status, 0, built.stderr);
+  assert.deepEqual((await readdir(join(directory, "node_modules"))).sort(), [".keep", "kitbag"]);
+
+  await writeFile(join(directory, "extension.ts"), extension('async () => String(new Worker("x"))'));
+  assert.match((await build()).stderr, /the types are wrong:\nextension\.ts\(\d+,\d+\): error TS2304: Cannot find name 'Worker'/);
 });
 
 test("a schema library that is too old", async () => {

@@ -97,6 +97,22 @@ test("the log has the failure's story in the author's own lines", { skip }, asyn
   assert.doesNotMatch(log, /toolkit\.js|initializer/);
 });
 
+test("logged, unhandled and network errors have their stacks in the author's own lines", { skip }, async () => {
+  // Only there: in this process an unhandled rejection is the test's.
+  await server.fetch(JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "probe-ts__stacks", arguments: {} } }), HEADERS);
+  const log = await server.cli(["toolkit", "logs", "probe-ts", "--limit", "1"]);
+  const source = (await readFile(PROBE, "utf8")).split("\n");
+  const line = (text) => source.findIndex((it) => it.includes(text)) + 1;
+  const asks = `at asksElsewhere \\(extension\\.ts:${line('ctx.fetch("https://elsewhere')}:\\d+\\)`;
+
+  assert.match(log, new RegExp(`"message":"network error: [^\n]*"stack":\\["${asks}"`), log);
+  assert.match(log, new RegExp(`TypeError: network error: [^\n]*\n\\s+${asks}`), log);
+  assert.match(log, new RegExp(`nobody awaits it: RangeError: nobody awaits me\n\\s+at [^\n]*extension\\.ts:${line('RangeError("nobody')}:`), log);
+  assert.match(log, new RegExp(`AggregateError: [^]*\n\\s*Error 1 of 2: TypeError: network error[^\n]*\n\\s+${asks}`), log);
+  assert.match(log, new RegExp(`\n\\s*Error 2 of 2: Error: inner\n\\s+at [^\n]*extension\\.ts:${line('new Error("inner", {')}:`), log);
+  assert.doesNotMatch(log, /toolkit\.js/);
+});
+
 test("log entries and progress arrive, without the secret", { skip }, async () => {
   await both({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "probe-ts__logs", arguments: {} } });
   const log = await server.cli(["toolkit", "logs", "probe-ts", "--limit", "1"]);

@@ -2,7 +2,7 @@
 import { defineToolkit, dispatch, tool, toFetchHandler, z, ToolError } from "kitbag/extend/toolkit";
 import type {
   SvcClient, SvcDocument, SvcIngestDoc, SvcSearchResult, ToolAnnotations, ToolContext, ToolDefinition, ToolkitConfig,
-  ToolkitDefinition, ToolResult,
+  ToolkitDefinition, ToolkitSettings, ToolResult,
 } from "kitbag/extend/toolkit";
 
 const Book = z.object({ id: z.string(), tags: z.array(z.string()).default([]) });
@@ -38,6 +38,34 @@ export const typed = tool({
     // A member with a default may be left out.
     return { text: "t", structured: { books: [{ id: "1" }] } };
   },
+});
+
+const settings = {
+  country: { type: "string", label: "Country", default: "DE" },
+  limit: { type: "number", label: "Limit", default: 5 },
+  order: { type: "select", label: "Order", options: ["asc", "desc"] },
+} as const satisfies ToolkitSettings;
+
+defineToolkit({
+  id: "a", name: "A", description: "d", icon: "x", version: "1.0.0", config: settings,
+  tools: [
+    tool({
+      name: "settings",
+      description: "d",
+      input: z.object({ n: z.number() }),
+      handler: async ({ n }, { config }: ToolContext<typeof settings>) => {
+        const country: string = config.country;
+        const order: "asc" | "desc" | undefined = config.order;
+        // @ts-expect-error without a default it may be absent
+        const sure: "asc" | "desc" = config.order;
+        // @ts-expect-error there is no such setting
+        config.other;
+        // @ts-expect-error settings are read-only
+        config.limit = n;
+        return `${country}${order}${sure}${n + config.limit}`;
+      },
+    }),
+  ],
 });
 
 export const withoutOutput = tool({

@@ -69,6 +69,14 @@ export default {
     await fetch(URL_A, { headers: { Accept: "application/json" } });
     return same(header("accept"), ["application/json"]);
   },
+  "headers of the connection are ignored, and the length is that of the body": async () => {
+    answer({});
+    const headers = { Host: "evil.example", connection: "close", expect: "100-continue", "Content-Length": "7", "x-own": "1" };
+    await fetch(URL_A, { method: "PUT", headers, body: "ü" });
+    const names = Object.keys(headers).map((name) => header(name.toLowerCase()));
+    await fetch(new Request(URL_A, { headers: { te: "trailers" } }));
+    return same([names, header("te"), header("content-length")], [[[], [], [], ["2"], ["1"]], [], []]);
+  },
   "json, bytes and blobs": async () => {
     answer({ headers: [["content-type", "application/json"]], pieces: ['{"a"', ":1}"] });
     const [a, b, c] = await Promise.all([fetch(URL_A), fetch(URL_A), fetch(URL_A)]);

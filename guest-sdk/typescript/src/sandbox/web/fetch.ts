@@ -1,7 +1,9 @@
 // fetch (Fetch Standard, section 5.6), with the host's HTTP client.
 import { abortRequest, sendRequest } from "kitbag:host";
 
+import { withCallerStack } from "../../caller-stack.js";
 import { acceptedEncodings } from "../../content-encoding.js";
+import { isIgnoredHeader } from "../../ignored-headers.js";
 import { onAbort } from "./abort.js";
 import { Body, exactBuffer } from "./body.js";
 import { Incoming } from "./incoming.js";
@@ -50,14 +52,17 @@ function send(
   resolve: (response: Response) => void,
   reject: (error: unknown) => void,
 ): () => void {
+  const call = new Error();
   const { method, url, redirect, signal } = request;
-  const headers = request.headers.filter(([name]) => name !== REDIRECT_HEADER);
+  const headers = request.headers.filter(([name]) => name !== REDIRECT_HEADER && !isIgnoredHeader(name));
   headers.push([REDIRECT_HEADER, redirect === "follow" ? "follow" : "manual"]);
+  // Without it the host would send the body in chunks, which some servers refuse.
+  if (bytes !== undefined) headers.push(["content-length", String(bytes.length)]);
   const has = (wanted: string): boolean => headers.some(([name]) => name === wanted);
   if (!has("accept")) headers.push(["accept", "*/*"]);
   if (!has("accept-encoding")) headers.push(["accept-encoding", acceptedEncodings(has("range"))]);
   const id = sendRequest(method, url, headers, bytes && exactBuffer(bytes), (error, status, list) => {
-    if (error !== undefined) return reject(new TypeError(error));
+    if (error !== undefined) return reject(withCallerStack(new TypeError(error), call));
     const value = (wanted: string): string | null => list.find(([name]) => name.toLowerCase() === wanted)?.[1] ?? null;
     if (redirect === "error" && REDIRECT_STATUSES.includes(status) && value("location") !== null) {
       abortRequest(id);

@@ -2,6 +2,8 @@
 //
 // Invariant: the text is bounded, whatever the value is.
 
+import { authorStack } from "../stack.js";
+
 /** Default nesting depth. */
 const DEFAULT_DEPTH = 2;
 /** Maximum nesting depth, because the stack is small. */
@@ -327,7 +329,7 @@ function functionText(value: Function): string {
 
 /** Returns an error's name, message and frames. The engine's `stack` contains only the frames. */
 function errorText(error: Error): string {
-  const stack = typeof error.stack === "string" ? error.stack.replace(/\n$/, "") : "";
+  const stack = typeof error.stack === "string" ? authorStack(error.stack).replace(/\n$/, "") : "";
   const name = className(error) ?? "Error";
   const shown = typeof error.name === "string" && error.name !== "" && error.name !== "Error" ? error.name : name;
   const head = error.message === "" || error.message === undefined ? shown : `${shown}: ${error.message}`;

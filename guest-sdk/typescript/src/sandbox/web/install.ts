@@ -76,6 +76,8 @@ const values = {
   console,
   crypto: webCrypto.crypto,
   fetch,
+  // The name that Node.js has for it, which packages use.
+  global: globalThis,
   navigator: new Navigator(),
   performance,
   reportError,

@@ -236,6 +236,19 @@ export default defineToolkit({
       },
     }),
     tool({
+      name: "stacks",
+      description: "Shows the stacks of errors.",
+      input: z.object({}),
+      handler: async (_, ctx) => {
+        const caught = (await asksElsewhere(ctx).catch((error: unknown) => error)) as Error;
+        ctx.log("logged", caught);
+        console.error(caught);
+        Promise.reject(new RangeError("nobody awaits me"));
+        await Promise.any([asksElsewhere(ctx), Promise.reject(new Error("inner", { cause: caught.stack }))]);
+        return "never";
+      },
+    }),
+    tool({
       name: "web",
       description: "Tries the web platform.",
       input: z.object({}),
@@ -250,6 +263,10 @@ export default defineToolkit({
     },
   ],
 });
+
+async function asksElsewhere(ctx: ToolContext): Promise<Response> {
+  return ctx.fetch("https://elsewhere.example/");
+}
 
 async function ends(how: string, ctx: ToolContext): Promise<unknown> {
   switch (how) {

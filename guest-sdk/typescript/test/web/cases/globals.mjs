@@ -66,8 +66,8 @@ export default {
     }),
   functions: () => FUNCTIONS.map((name) => [name, typeof globalThis[name]]),
   objects: {
-    expected: ["object", "object", "string", true],
-    run: () => [typeof console, typeof performance, typeof navigator.userAgent, self === globalThis],
+    expected: ["object", "object", "string", true, true],
+    run: () => [typeof console, typeof performance, typeof navigator.userAgent, self === globalThis, global === globalThis],
   },
   "what WinterTC asks for beyond Node.js 20": {
     expected: ["function", "function"],
