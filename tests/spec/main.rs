@@ -68,6 +68,7 @@ mod memory;
 mod metrics;
 mod names;
 mod odd_components;
+mod office_documents;
 mod outbound_auth;
 mod ownership;
 mod paging;

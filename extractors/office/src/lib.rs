@@ -8,6 +8,9 @@ mod epub;
 mod microsoft;
 mod open_document;
 mod rtf;
+mod ruby;
+mod slides;
+mod workbook;
 mod xml;
 
 use archive::Archive;

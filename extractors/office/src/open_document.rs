@@ -5,6 +5,7 @@ use extractor_text::Flow;
 use crate::archive::Archive;
 use crate::bindings::exports::kitbag::extractor::extraction::{ExtractError, Extracted};
 use crate::collected;
+use crate::workbook::target_of;
 use crate::xml::{Node, Nodes, Tag};
 
 /// Maximum number of embedded documents that are read.
@@ -56,6 +57,8 @@ struct Body {
     readings: String,
     /// The value of the open cell, and how much text there was before it.
     value: Option<(String, usize)>,
+    /// The target of the open link of a cell, and how much text there was before it.
+    link: Option<(String, usize)>,
 }
 
 impl Body {
@@ -101,6 +104,10 @@ impl Body {
                     "table-cell" => {
                         self.cells += 1;
                         self.value = value(&tag).map(|value| (value, self.flow.len()));
+                    }
+                    "a" if self.is_spreadsheet => {
+                        let target = tag.attribute("href").filter(|target| !target.starts_with('#'));
+                        self.link = target.map(|target| (target, self.flow.len()));
                     }
                     "spreadsheet" => self.is_spreadsheet = true,
                     "table" if self.is_spreadsheet => {
@@ -156,6 +163,14 @@ impl Body {
                 }
                 self.flow.tab();
             }
+            "a" => {
+                let link = self.link.take();
+                if let Some(target) =
+                    link.and_then(|(target, before)| target_of(self.flow.since(before), &target))
+                {
+                    self.flow.push(&target);
+                }
+            }
             "table-row" => self.flow.line(),
             "table" => self.flow.paragraph(),
             "note-body" | "annotation" => {
@@ -169,6 +184,24 @@ impl Body {
 
 /// The value of a cell, for those that have no text.
 fn value(cell: &Tag<'_>) -> Option<String> {
-    const VALUES: [&str; 5] = ["string-value", "date-value", "time-value", "boolean-value", "value"];
-    VALUES.into_iter().find_map(|name| cell.attribute(name)).filter(|value| !value.is_empty())
+    const VALUES: [&str; 4] = ["string-value", "date-value", "boolean-value", "value"];
+    let time = cell.attribute("time-value").map(|time| clock(&time).unwrap_or(time));
+    let value = time.or_else(|| VALUES.into_iter().find_map(|name| cell.attribute(name)))?;
+    let is_percentage = cell.attribute("value-type").is_some_and(|kind| kind == "percentage");
+    let percentage = value.parse::<f64>().ok().filter(|_| is_percentage).map(|share| share * 100.0);
+    // Without what is beyond the precision of shares.
+    let percentage = percentage.map(|it| format!("{}%", (it * 1e9).round() / 1e9));
+    Some(percentage.unwrap_or(value)).filter(|value| !value.is_empty())
+}
+
+/// `PT13H45M00S` → `13:45`, and with seconds unless they are zero.
+fn clock(duration: &str) -> Option<String> {
+    let (hours, rest) = duration.strip_prefix("PT")?.split_once('H')?;
+    let (minutes, rest) = rest.split_once('M')?;
+    let seconds = rest.strip_suffix('S').unwrap_or_default();
+    let is_number = |text: &str| text.bytes().all(|it| it.is_ascii_digit() || it == b'.');
+    let is_clock = [hours, minutes, seconds].into_iter().all(is_number) && !hours.is_empty();
+    let seconds = if seconds.parse() == Ok(0.0) { "" } else { seconds };
+    let point = if seconds.is_empty() { "" } else { ":" };
+    is_clock.then(|| format!("{hours}:{minutes}{point}{seconds}"))
 }
