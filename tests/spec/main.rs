@@ -67,6 +67,7 @@ mod mcp_edges;
 mod memory;
 mod metrics;
 mod names;
+mod notebooks;
 mod odd_components;
 mod office_documents;
 mod outbound_auth;

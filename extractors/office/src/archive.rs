@@ -117,7 +117,7 @@ impl Archive {
 }
 
 /// Decodes XML (XML 1.0, appendix F): by its mark, by its first characters, and otherwise as it declares.
-fn decode(bytes: Vec<u8>) -> String {
+pub(crate) fn decode(bytes: Vec<u8>) -> String {
     let encoding = match bytes.as_slice() {
         [b'<', 0, ..] => UTF_16LE,
         [0, b'<', ..] => UTF_16BE,

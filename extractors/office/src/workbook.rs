@@ -2,6 +2,7 @@
 //! and the targets of links.
 
 mod biff;
+mod cell_format;
 mod number_format;
 
 use std::collections::HashMap;
@@ -13,6 +14,7 @@ use office_oxide::xlsx::cell::CellRef;
 use office_oxide::xlsx::{self, HyperlinkTarget, XlsxDocument};
 
 pub(crate) use biff::NumberFormats;
+pub(crate) use cell_format::CellFormat;
 
 /// Makes cells of a package show what a program shows.
 pub(crate) fn complete_package(book: &mut XlsxDocument) {
