@@ -104,6 +104,7 @@ async fn a_cell_of_an_open_document_shows_its_value_or_its_link() {
         cell("office:value-type=\"time\" office:time-value=\"P1Y\"", ""),
         cell("office:value-type=\"percentage\" office:value=\"0.07\"", ""),
         cell("office:value-type=\"percentage\" office:value=\"0.07\"", "<text:p>7 percent</text:p>"),
+        cell("office:value=\"8\"", "<office:annotation><text:p>a comment</text:p></office:annotation>"),
         link("https://tide.example/table", "tides"),
         link("https://tide.example/", "tide.example"),
         link("#Sheet.A1", "above"),
@@ -111,8 +112,23 @@ async fn a_cell_of_an_open_document_shows_its_value_or_its_link() {
 
     assert_eq!(
         text(ods(&cells.concat())).await,
-        "13:45\t30:00:05\tP1Y\t7%\t7 percent\ttides (https://tide.example/table)\ttide.example\tabove"
+        "13:45\t30:00:05\tP1Y\t7%\t7 percent\t8 (a comment)\ttides (https://tide.example/table)\ttide.example\tabove"
     );
+}
+
+#[tokio::test]
+async fn what_all_slides_of_an_open_document_show_is_read_beside_comments_and_formulas() {
+    let slide = "<presentation:footer-decl>every footer</presentation:footer-decl><draw:page><draw:frame><text:p>slide\
+                 </text:p></draw:frame><office:annotation><dc:creator>Ana</dc:creator><text:p>a comment</text:p>\
+                 </office:annotation><presentation:notes><text:p>a note</text:p></presentation:notes></draw:page>";
+    let master = "<style:master-page><draw:frame presentation:class=\"title\"><text:p>Click to edit</text:p></draw:frame>\
+                  <draw:frame><text:p>every slide</text:p></draw:frame></style:master-page>";
+    let formula = "<math><semantics><mi>a</mi><annotation encoding=\"StarMath 5.0\">a over b</annotation></semantics></math>";
+
+    let file =
+        archive::of(&[("content.xml", slide), ("styles.xml", master), ("Object 1/content.xml", formula)]);
+
+    assert_eq!(text(file).await, "every footer\n\nslide\n\n(a comment)\n\na note\n\na over b\n\nevery slide");
 }
 
 #[tokio::test]

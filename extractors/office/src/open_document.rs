@@ -67,14 +67,17 @@ impl Body {
         self.read_nodes(&mut nodes, None)
     }
 
-    /// Reads the headers and footers in the styles of pages.
+    /// Reads the headers and footers in the styles of pages, and what all slides of a style show: frames of a class are
+    /// examples of what a slide may have.
     fn read_page_styles(&mut self, styles: &str) -> Result<(), ExtractError> {
         let mut nodes = Nodes::of(styles);
         while let Some(node) = nodes.next()? {
             let Node::Start(tag) = node else { continue };
             let name = tag.name().to_owned();
             let is_either = name.starts_with("header") || name.starts_with("footer");
-            if is_either && !name.ends_with("style") && !self.flow.is_full() {
+            let is_shown =
+                matches!(name.as_str(), "frame" | "custom-shape") && tag.attribute("class").is_none();
+            if (is_either && !name.ends_with("style") || is_shown) && !self.flow.is_full() {
                 self.read_nodes(&mut nodes, Some(&name))?;
                 self.flow.paragraph();
             }
@@ -96,6 +99,11 @@ impl Body {
                     // Of whoever wrote a comment, and when.
                     name @ ("creator" | "creator-initials" | "date" | "date-string") if self.notes > 0 => {
                         nodes.skip(&name.to_owned())?;
+                    }
+                    // The source of a formula (MathML 3, section 5.2); a comment has no encoding.
+                    "annotation" if tag.attribute("encoding").is_some() => {
+                        self.flow.push(&nodes.text("annotation")?);
+                        self.flow.paragraph();
                     }
                     "ruby-text" => {
                         self.readings.push_str(&nodes.text("ruby-text")?);
@@ -126,7 +134,8 @@ impl Body {
 
     fn start(&mut self, name: &str) {
         match name {
-            "p" | "h" => self.paragraphs += 1,
+            // The last two are headers and footers of slides.
+            "p" | "h" | "header-decl" | "footer-decl" => self.paragraphs += 1,
             "s" => self.flow.space(),
             "tab" => self.flow.tab(),
             "line-break" => self.flow.line(),
@@ -134,6 +143,7 @@ impl Body {
             "title" | "desc" => self.flow.space(),
             // A note stands within the paragraph that it belongs to.
             "note-body" | "annotation" => {
+                self.show_value();
                 self.flow.push(" (");
                 self.notes += 1;
             }
@@ -145,7 +155,7 @@ impl Body {
     fn end(&mut self, name: &str) {
         match name {
             "title" | "desc" => self.flow.space(),
-            "p" | "h" => {
+            "p" | "h" | "header-decl" | "footer-decl" => {
                 let readings = std::mem::take(&mut self.readings);
                 if !readings.trim().is_empty() {
                     self.flow.push(" (");
@@ -157,10 +167,7 @@ impl Body {
             }
             "table-cell" | "covered-table-cell" => {
                 self.cells = self.cells.saturating_sub(1);
-                let value = self.value.take().filter(|(_, before)| self.flow.len() == *before);
-                if let Some((value, _)) = value {
-                    self.flow.push(&value);
-                }
+                self.show_value();
                 self.flow.tab();
             }
             "a" => {
@@ -176,8 +183,19 @@ impl Body {
             "note-body" | "annotation" => {
                 self.notes = self.notes.saturating_sub(1);
                 self.flow.append(")");
+                if self.paragraphs == 0 && self.cells == 0 {
+                    self.flow.paragraph();
+                }
             }
             _ => {}
+        }
+    }
+
+    /// Adds the value of the open cell, unless the cell has text.
+    fn show_value(&mut self) {
+        let value = self.value.take().filter(|(_, before)| self.flow.len() == *before);
+        if let Some((value, _)) = value {
+            self.flow.push(&value);
         }
     }
 }
