@@ -49,6 +49,9 @@ impl Slides {
     }
 
     fn row(&mut self, cells: &[Vec<TextRun>]) {
+        if self.flow.is_full() {
+            return;
+        }
         for run in cells.iter().flatten() {
             self.seen.extend(lines(&run.text).map(str::to_owned));
             self.flow.push(&run.text);

@@ -6,15 +6,13 @@ use extractor_text::Flow;
 
 use crate::archive::decode;
 use crate::bindings::exports::kitbag::extractor::extraction::{ExtractError, Extracted};
-use crate::workbook::{CellFormat, target_of};
+use crate::workbook::{CellFormat, MAX_FORMATS, target_of};
 use crate::xml::{Node, Nodes};
 
 /// The namespace of a workbook, which stands in its first tag.
 const NAMESPACE: &[u8] = b"urn:schemas-microsoft-com:office:spreadsheet";
 /// Bytes in which the namespace is searched.
 const HEAD_BYTES: usize = 4 << 10;
-/// Maximum number of styles, as in a workbook of Excel.
-const MAX_STYLES: usize = 1 << 16;
 
 /// Returns whether a file is such a workbook.
 pub(crate) fn is_workbook(file: &[u8]) -> bool {
@@ -58,7 +56,7 @@ impl Workbook {
                 Node::Start(tag) => match tag.name() {
                     "Title" if self.title.is_empty() => self.title = nodes.text("Title")?,
                     "Style" => self.style = tag.attribute("ID").unwrap_or_default(),
-                    "NumberFormat" if self.formats.len() < MAX_STYLES => {
+                    "NumberFormat" if self.formats.len() < MAX_FORMATS => {
                         let format = tag.attribute("Format").map(|code| CellFormat::compile(&code));
                         self.formats.extend(format.map(|format| (self.style.clone(), format)));
                     }

@@ -16,6 +16,9 @@ use office_oxide::xlsx::{self, HyperlinkTarget, XlsxDocument};
 pub(crate) use biff::NumberFormats;
 pub(crate) use cell_format::CellFormat;
 
+/// Maximum number of styles whose format is read.
+pub(crate) const MAX_FORMATS: usize = 1 << 14;
+
 /// Makes cells of a package show what a program shows.
 pub(crate) fn complete_package(book: &mut XlsxDocument) {
     let mut shown = Shown::default();
@@ -95,7 +98,8 @@ impl Shown {
         style: u32,
         code: impl FnOnce() -> Option<&'c str>,
     ) -> Option<String> {
-        if self.bytes > MAX_TEXT_BYTES {
+        let is_new = !self.formats.contains_key(&style);
+        if self.bytes > MAX_TEXT_BYTES || is_new && self.formats.len() >= MAX_FORMATS {
             return None;
         }
         let format = self.formats.entry(style).or_insert_with(|| code().map(NumberFormat::compile));

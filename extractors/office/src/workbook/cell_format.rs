@@ -2,7 +2,7 @@
 
 use office_oxide::xlsx::numfmt::apply_format;
 
-use super::number_format::NumberFormat;
+use super::number_format::{MAX_CODE_BYTES, NumberFormat};
 
 /// A number that no format has that is built into a program.
 const CUSTOM: u32 = 164;
@@ -29,6 +29,8 @@ impl CellFormat {
     /// Reads a format, which is a code or a name.
     pub(crate) fn compile(code: &str) -> Self {
         let code = NAMED.into_iter().find(|(name, _)| *name == code).map_or(code, |(_, code)| code);
+        // It is read again for each cell.
+        let code = if code.len() > MAX_CODE_BYTES { "General" } else { code };
         Self { code: code.to_owned(), format: NumberFormat::compile(code) }
     }
 

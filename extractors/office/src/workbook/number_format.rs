@@ -1,8 +1,8 @@
 //! Number formats (ISO 29500-1, section 18.8.31) of times of day, durations and numbers with a given number of digits.
 //! `office_oxide` shows other numbers, and dates.
 
-/// Maximum length of a format, in bytes.
-const MAX_CODE_BYTES: usize = 1 << 10;
+/// Maximum length of a format, in bytes. Excel takes 255 characters.
+pub(super) const MAX_CODE_BYTES: usize = 1 << 9;
 /// Days up to which times are shown; spreadsheets end at the year 9999.
 const MAX_DAYS: f64 = 3_000_000.0;
 const SECONDS_PER_DAY: f64 = 86_400.0;
@@ -246,7 +246,7 @@ fn time(days: f64, clock: &Clock) -> String {
         _ => format!("{:02}", seconds / 60),
     };
     if clock.seconds {
-        shown.push_str(&format!(":{:02}{fraction}", seconds % 60));
+        shown += &format!(":{:02}{fraction}", seconds % 60);
     }
     shown
 }
