@@ -56,6 +56,9 @@ async fn numbers_of_a_sheet_are_read_as_they_are_shown() {
         (0.125, "0.0%", "12.5%"),
         (1_234.5, "#,##0.00", "1,234.50"),
         (42.0, "\"no. \"0", "no. 42"),
+        (0.5, "# ?/?", "0.5"),
+        (2.25, "#\\ ??/16", "2.25"),
+        (1_234.0, "00/0000", "00/1234"),
         (3.5, "General", "3.5"),
     ];
 
@@ -105,6 +108,7 @@ async fn a_cell_of_an_open_document_shows_its_value_or_its_link() {
         cell("office:value-type=\"percentage\" office:value=\"0.07\"", ""),
         cell("office:value-type=\"percentage\" office:value=\"0.07\"", "<text:p>7 percent</text:p>"),
         cell("office:value=\"8\"", "<office:annotation><text:p>a comment</text:p></office:annotation>"),
+        cell("", "<office:annotation><text:p>another</text:p></office:annotation><text:p>words</text:p>"),
         link("https://tide.example/table", "tides"),
         link("https://tide.example/", "tide.example"),
         link("#Sheet.A1", "above"),
@@ -112,7 +116,7 @@ async fn a_cell_of_an_open_document_shows_its_value_or_its_link() {
 
     assert_eq!(
         text(ods(&cells.concat())).await,
-        "13:45\t30:00:05\tP1Y\t7%\t7 percent\t8 (a comment)\ttides (https://tide.example/table)\ttide.example\tabove"
+        "13:45\t30:00:05\tP1Y\t7%\t7 percent\t8 (a comment)\t(another) words\ttides (https://tide.example/table)\ttide.example\tabove"
     );
 }
 

@@ -183,8 +183,8 @@ impl Body {
             "note-body" | "annotation" => {
                 self.notes = self.notes.saturating_sub(1);
                 self.flow.append(")");
-                if self.paragraphs == 0 && self.cells == 0 {
-                    self.flow.paragraph();
+                if self.paragraphs == 0 {
+                    if self.cells > 0 { self.flow.space() } else { self.flow.paragraph() }
                 }
             }
             _ => {}

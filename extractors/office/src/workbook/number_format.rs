@@ -35,6 +35,8 @@ enum Shape {
     Time(Clock),
     /// A duration, of which the largest unit is not limited.
     Elapsed(Clock),
+    /// A fraction, which is shown as a decimal number.
+    Fraction,
     /// Digits at given places.
     Digits { pieces: Vec<Piece>, decimals: usize },
 }
@@ -103,11 +105,13 @@ impl Section {
     fn compile(code: &str) -> Self {
         let (mut condition, mut pieces) = (None, Vec::new());
         let (mut clock, mut is_elapsed, mut decimals) = (Clock::default(), false, None);
+        let (mut places, mut is_fraction) = (0_usize, false);
         let mut is_other = code.to_ascii_lowercase().contains("general");
         let mut rest = code;
         while let Some(character) = rest.chars().next() {
             let after = &rest[character.len_utf8()..];
             rest = after;
+            places += usize::from(matches!(character, '0' | '#' | '?'));
             match character {
                 '"' => {
                     let (literal, after) = after.split_once('"').unwrap_or((after, ""));
@@ -144,6 +148,7 @@ impl Section {
                 '0' if decimals.is_some() => decimals = decimals.map(|count| count + 1),
                 '0' => pieces.push(Piece::Zero),
                 '#' if decimals.is_none() => pieces.push(Piece::Optional),
+                '/' if places > 0 && code.contains(['?', '#']) => is_fraction = true,
                 ' ' | '-' | '+' | '(' | ')' | ':' | '/' | '$' => pieces.push(Piece::Literal(character)),
                 _ if clock.add(character.to_ascii_lowercase()) => {}
                 _ => is_other = true,
@@ -152,6 +157,7 @@ impl Section {
         let shape = match (clock.hours || clock.seconds || is_elapsed, decimals.unwrap_or_default()) {
             (true, _) if is_elapsed => Shape::Elapsed(clock),
             (true, _) => Shape::Time(clock),
+            (false, _) if is_fraction && !clock.has_date && !clock.minutes => Shape::Fraction,
             (false, decimals) if !is_other && !clock.has_date && !clock.minutes && is_peculiar(&pieces) => {
                 Shape::Digits { pieces, decimals }
             }
@@ -224,6 +230,7 @@ impl Shape {
     fn show(&self, number: f64) -> Option<String> {
         match self {
             Self::Other => None,
+            Self::Fraction => (number.abs() < MAX_DIGITS).then(|| number.to_string()),
             Self::Time(clock) => {
                 let is_time = (0.0..MAX_DAYS).contains(&number) && (number < 1.0 || !clock.has_date);
                 is_time.then(|| time(number.fract(), clock))
