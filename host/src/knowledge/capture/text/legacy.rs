@@ -1,5 +1,5 @@
-//! Encodings of the time before Unicode that the detector of the Encoding Standard does not know: IBM855, MacCyrillic,
-//! Johab.
+//! Encodings of the time before Unicode that the detector of the Encoding Standard does not know: IBM855, the Cyrillic one
+//! of the Mac, Johab.
 
 mod johab;
 
