@@ -15,10 +15,11 @@ pub(crate) fn ppt(title: &str, table: &[[&str; 2]; 2], outline: &[&str]) -> Vec<
     let slide = container(0x03EE, &slide);
 
     let directory_at = number(document.len() + slide.len());
-    let offsets = [number(DOCUMENT_ID as usize | 2 << 20), number(0), number(document.len())].concat();
+    let offsets = [number(DOCUMENT_ID | 2 << 20), number(0), number(document.len())].concat();
     let directory = atom(0x1772, &offsets);
     let edit_at = number(document.len() + slide.len() + directory.len());
-    let edit = [&number(256)[..], &[0; 8], &directory_at, &number(1), &number(2), &[0; 4]].concat();
+    let edit =
+        [&number(256)[..], &[0; 8], &directory_at, &number(DOCUMENT_ID), &number(SLIDE_ID), &[0; 4]].concat();
     let stream = [document, slide, directory, atom(0x0FF5, &edit)].concat();
     let user = [&number(0x14)[..], &number(0xE391_C05F), &edit_at, &[0, 0, 0xF4, 3, 3, 0, 0, 0]].concat();
 
@@ -30,7 +31,7 @@ pub(crate) fn ppt(title: &str, table: &[[&str; 2]; 2], outline: &[&str]) -> Vec<
 }
 
 /// Numbers by which the document and the slide are found.
-const DOCUMENT_ID: u32 = 1;
+const DOCUMENT_ID: usize = 1;
 const SLIDE_ID: usize = 2;
 
 fn persist_atom(id: usize) -> Vec<u8> {
