@@ -118,6 +118,19 @@ def make_xls() -> bytes:
     return saved(book)
 
 
+def make_times() -> bytes:
+    book = xlwt.Workbook()
+    sheet = book.add_sheet("Times")
+    for row, (value, code) in enumerate([
+        (0.5729166666666666, "h:mm"),
+        (1.25, "[h]:mm"),
+        (1234, "00000"),
+        (0.125, "0.0%"),
+    ]):
+        sheet.write(row, 0, value, xlwt.easyxf(num_format_str=code))
+    return saved(book)
+
+
 def make_secret() -> bytes:
     target = io.BytesIO()
     ooxml.OOXMLFile(io.BytesIO(make_docx())).encrypt("a password", target)
@@ -138,6 +151,7 @@ for name, make in [
     ("notes.odt", make_odt),
     ("currents.ods", make_ods),
     ("old.xls", make_xls),
+    ("times.xls", make_times),
     ("secret.docx", make_secret),
 ]:
     (FOLDER / name).write_bytes(make())

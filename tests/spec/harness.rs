@@ -23,6 +23,7 @@ mod mcp;
 mod name_server;
 mod outcome;
 pub(crate) mod pdf;
+pub(crate) mod presentation;
 mod processes;
 mod program;
 mod provider;

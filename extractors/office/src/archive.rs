@@ -1,10 +1,11 @@
 //! ZIP archives, of which no more is unpacked than is used. Sizes that an archive declares are not believed.
 
-use std::io::{Cursor, Read};
+use std::io::{Cursor, Read, Write};
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
-use zip::ZipArchive;
-use zip::result::ZipError;
+use zip::result::{ZipError, ZipResult};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use crate::bindings::exports::kitbag::extractor::extraction::ExtractError;
 
@@ -83,6 +84,30 @@ impl Archive {
         })
     }
 
+    /// Returns the file with other text in these parts, or as it is if it cannot be written.
+    pub(crate) fn into_file_with(mut self, parts: &[(String, String)]) -> Cursor<Vec<u8>> {
+        match self.with_parts(parts) {
+            Ok(file) if !parts.is_empty() => file,
+            _ => self.into_file(),
+        }
+    }
+
+    fn with_parts(&mut self, parts: &[(String, String)]) -> ZipResult<Cursor<Vec<u8>>> {
+        let mut file = ZipWriter::new(Cursor::new(Vec::new()));
+        for index in 0..self.zip.len() {
+            let part = self.zip.by_index_raw(index)?;
+            if !parts.iter().any(|(name, _)| part.name().is_ok_and(|it| it == name.as_str())) {
+                file.raw_copy_file(part)?;
+            }
+        }
+        let stored = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+        for (name, text) in parts {
+            file.start_file(name.as_str(), stored)?;
+            file.write_all(text.as_bytes())?;
+        }
+        file.finish()
+    }
+
     /// Returns the file.
     pub(crate) fn into_file(self) -> Cursor<Vec<u8>> {
         let mut file = self.zip.into_inner();
@@ -92,7 +117,7 @@ impl Archive {
 }
 
 /// Decodes XML (XML 1.0, appendix F): by its mark, by its first characters, and otherwise as it declares.
-fn decode(bytes: Vec<u8>) -> String {
+pub(crate) fn decode(bytes: Vec<u8>) -> String {
     let encoding = match bytes.as_slice() {
         [b'<', 0, ..] => UTF_16LE,
         [0, b'<', ..] => UTF_16BE,

@@ -1,4 +1,5 @@
-//! Extracts the text of office documents and e-books: the formats of Microsoft Office, `OpenDocument`, EPUB.
+//! Extracts the text of office documents, e-books and notebooks: the formats of Microsoft Office, `OpenDocument`, EPUB,
+//! Jupyter.
 //! What a file is, is read from its content. Compiled for WebAssembly only.
 #![cfg(target_family = "wasm")]
 
@@ -6,8 +7,13 @@ mod archive;
 mod doctype;
 mod epub;
 mod microsoft;
+mod notebook;
 mod open_document;
 mod rtf;
+mod ruby;
+mod slides;
+mod spreadsheet_xml;
+mod workbook;
 mod xml;
 
 use archive::Archive;
@@ -27,6 +33,12 @@ impl Guest for OfficeExtractor {
         }
         if file.starts_with(rtf::SIGNATURE) {
             return rtf::read(&file);
+        }
+        if notebook::is_notebook(&file) {
+            return notebook::read(&file);
+        }
+        if spreadsheet_xml::is_workbook(&file) {
+            return spreadsheet_xml::read(file);
         }
         let archive = Archive::open(file)?;
         if archive.has("META-INF/container.xml") {

@@ -9,14 +9,16 @@ use office_oxide::core::properties::CoreProperties;
 use office_oxide::doc::DocError;
 use office_oxide::docx::DocxError;
 use office_oxide::options::ParseOptions;
-use office_oxide::ppt::PptError;
+use office_oxide::ppt::{PptDocument, PptError};
 use office_oxide::pptx::PptxError;
-use office_oxide::xls::XlsError;
-use office_oxide::xlsx::XlsxError;
+use office_oxide::xls::{XlsDocument, XlsError};
+use office_oxide::xlsx::{XlsxDocument, XlsxError};
 use office_oxide::{Document, DocumentFormat, OfficeError};
 
 use crate::archive::Archive;
 use crate::bindings::exports::kitbag::extractor::extraction::{ExtractError, Extracted};
+use crate::workbook::{self, NumberFormats};
+use crate::{ruby, slides};
 
 /// Folders of the parts of a package, by its kind.
 const FOLDERS: [(&str, DocumentFormat); 3] =
@@ -24,10 +26,14 @@ const FOLDERS: [(&str, DocumentFormat); 3] =
 /// Streams of a binary file, by its kind.
 const STREAMS: [(&str, DocumentFormat); 4] = [
     ("WordDocument", DocumentFormat::Doc),
-    ("Workbook", DocumentFormat::Xls),
+    (BIFF8, DocumentFormat::Xls),
     ("Book", DocumentFormat::Xls),
-    ("PowerPoint Document", DocumentFormat::Ppt),
+    (PRESENTATION, DocumentFormat::Ppt),
 ];
+/// The stream of a workbook since Excel 97.
+const BIFF8: &str = "Workbook";
+/// The stream of a presentation.
+const PRESENTATION: &str = "PowerPoint Document";
 /// The stream with a package that needs a password (\[MS-OFFCRYPTO\], section 2.3.4.4).
 const ENCRYPTED_PACKAGE: &str = "EncryptedPackage";
 /// Maximum size of a package when unpacked, in bytes.
@@ -45,7 +51,19 @@ pub(crate) fn read_package(mut archive: Archive) -> Result<Extracted, ExtractErr
     let Some((_, format)) = format else {
         return Err(ExtractError::Damaged("it is an archive that holds no document".to_owned()));
     };
-    read(archive.into_file(), format, None)
+    if format == DocumentFormat::Xlsx {
+        return read_workbook(archive.into_file());
+    }
+    let changed = if format == DocumentFormat::Docx { ruby::unwrapped(&mut archive) } else { Vec::new() };
+    read(archive.into_file_with(&changed), format, None)
+}
+
+fn read_workbook(file: Cursor<Vec<u8>>) -> Result<Extracted, ExtractError> {
+    options().limits.apply();
+    let mut book = XlsxDocument::from_reader(file).map_err(|error| explain(error.into()))?;
+    workbook::complete_package(&mut book);
+    let title = book.core_properties.as_ref().and_then(|properties| properties.title.clone());
+    Ok(extracted(title, |text| book.write_plain_text(text)))
 }
 
 /// Reads a binary file.
@@ -64,8 +82,41 @@ pub(crate) fn read_compound(file: Vec<u8>) -> Result<Extracted, ExtractError> {
         return Err(ExtractError::Unsupported(what.to_owned()));
     };
     let title = read_document_properties(&mut compound).and_then(|properties| properties.title);
+    if format == DocumentFormat::Xls {
+        let formats =
+            compound.open_stream(BIFF8).map(|stream| NumberFormats::read(&stream)).unwrap_or_default();
+        file.set_position(0);
+        return read_binary_workbook(file, title, &formats);
+    }
+    if format == DocumentFormat::Ppt {
+        let stream = compound.open_stream(PRESENTATION).unwrap_or_default();
+        file.set_position(0);
+        return read_binary_presentation(file, title, &stream);
+    }
     file.set_position(0);
     read(file, format, title)
+}
+
+fn read_binary_presentation(
+    file: Cursor<Vec<u8>>,
+    title: Option<String>,
+    stream: &[u8],
+) -> Result<Extracted, ExtractError> {
+    options().limits.apply();
+    let deck = PptDocument::from_reader(file).map_err(|error| explain(error.into()))?;
+    let (text, truncated) = slides::read(&deck, stream).finish();
+    Ok(Extracted { title: extractor_text::own_title(&title.unwrap_or_default()), text, truncated })
+}
+
+fn read_binary_workbook(
+    file: Cursor<Vec<u8>>,
+    title: Option<String>,
+    formats: &NumberFormats,
+) -> Result<Extracted, ExtractError> {
+    options().limits.apply();
+    let mut book = XlsDocument::from_reader(file).map_err(|error| explain(error.into()))?;
+    workbook::complete_binary(&mut book, formats);
+    Ok(extracted(title, |text| text.write_all(book.plain_text().as_bytes())))
 }
 
 fn read(
@@ -73,26 +124,34 @@ fn read(
     format: DocumentFormat,
     title: Option<String>,
 ) -> Result<Extracted, ExtractError> {
+    let document = Document::from_reader_with(file, format, &options()).map_err(explain)?;
+    let title = title.or_else(|| properties(&document)?.title.clone());
+    Ok(extracted(title, |text| document.write_plain_text(text)))
+}
+
+fn options() -> ParseOptions {
     let mut options = ParseOptions::default();
     options.limits.package_bytes = MAX_UNPACKED_BYTES;
     options.limits.part_bytes = MAX_UNPACKED_BYTES;
     options.limits.memory_bytes = MAX_UNPACKED_BYTES;
     // Much of it may be tabs.
     options.limits.text_chars = MAX_TEXT_CHARS;
-    let document = Document::from_reader_with(file, format, &options).map_err(explain)?;
+    options
+}
+
+/// Returns what `write` writes, as far as it is used.
+fn extracted(title: Option<String>, write: impl FnOnce(&mut Beginning) -> io::Result<()>) -> Extracted {
     let mut text = Beginning::default();
     // Fails where there is more text than is used.
-    drop(document.write_plain_text(&mut text));
+    drop(write(&mut text));
     let (text, truncated) = cut(&String::from_utf8_lossy(&text.0));
-    let title = title.or_else(|| properties(&document)?.title.clone()).unwrap_or_default();
-    Ok(Extracted { title: extractor_text::own_title(&title), text, truncated })
+    Extracted { title: extractor_text::own_title(&title.unwrap_or_default()), text, truncated }
 }
 
 fn properties(document: &Document) -> Option<&CoreProperties> {
     let of_text = document.as_docx().and_then(|it| it.core_properties.as_ref());
-    let of_workbook = document.as_xlsx().and_then(|it| it.core_properties.as_ref());
     let of_slides = document.as_pptx().and_then(|it| it.core_properties.as_ref());
-    of_text.or(of_workbook).or(of_slides)
+    of_text.or(of_slides)
 }
 
 /// The beginning of a text: somewhat more than [`MAX_TEXT_BYTES`]. A row has a tab for each empty cell before one that is

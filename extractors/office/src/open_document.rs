@@ -5,6 +5,7 @@ use extractor_text::Flow;
 use crate::archive::Archive;
 use crate::bindings::exports::kitbag::extractor::extraction::{ExtractError, Extracted};
 use crate::collected;
+use crate::workbook::target_of;
 use crate::xml::{Node, Nodes, Tag};
 
 /// Maximum number of embedded documents that are read.
@@ -56,6 +57,8 @@ struct Body {
     readings: String,
     /// The value of the open cell, and how much text there was before it.
     value: Option<(String, usize)>,
+    /// The target of the open link of a cell, and how much text there was before it.
+    link: Option<(String, usize)>,
 }
 
 impl Body {
@@ -64,14 +67,17 @@ impl Body {
         self.read_nodes(&mut nodes, None)
     }
 
-    /// Reads the headers and footers in the styles of pages.
+    /// Reads the headers and footers in the styles of pages, and what all slides of a style show: frames of a class are
+    /// examples of what a slide may have.
     fn read_page_styles(&mut self, styles: &str) -> Result<(), ExtractError> {
         let mut nodes = Nodes::of(styles);
         while let Some(node) = nodes.next()? {
             let Node::Start(tag) = node else { continue };
             let name = tag.name().to_owned();
             let is_either = name.starts_with("header") || name.starts_with("footer");
-            if is_either && !name.ends_with("style") && !self.flow.is_full() {
+            let is_shown =
+                matches!(name.as_str(), "frame" | "custom-shape") && tag.attribute("class").is_none();
+            if (is_either && !name.ends_with("style") || is_shown) && !self.flow.is_full() {
                 self.read_nodes(&mut nodes, Some(&name))?;
                 self.flow.paragraph();
             }
@@ -94,6 +100,11 @@ impl Body {
                     name @ ("creator" | "creator-initials" | "date" | "date-string") if self.notes > 0 => {
                         nodes.skip(&name.to_owned())?;
                     }
+                    // The source of a formula (MathML 3, section 5.2); a comment has no encoding.
+                    "annotation" if tag.attribute("encoding").is_some() => {
+                        self.flow.push(&nodes.text("annotation")?);
+                        self.flow.paragraph();
+                    }
                     "ruby-text" => {
                         self.readings.push_str(&nodes.text("ruby-text")?);
                         self.readings.push(' ');
@@ -101,6 +112,10 @@ impl Body {
                     "table-cell" => {
                         self.cells += 1;
                         self.value = value(&tag).map(|value| (value, self.flow.len()));
+                    }
+                    "a" if self.is_spreadsheet => {
+                        let target = tag.attribute("href").filter(|target| !target.starts_with('#'));
+                        self.link = target.map(|target| (target, self.flow.len()));
                     }
                     "spreadsheet" => self.is_spreadsheet = true,
                     "table" if self.is_spreadsheet => {
@@ -119,7 +134,8 @@ impl Body {
 
     fn start(&mut self, name: &str) {
         match name {
-            "p" | "h" => self.paragraphs += 1,
+            // The last two are headers and footers of slides.
+            "p" | "h" | "header-decl" | "footer-decl" => self.paragraphs += 1,
             "s" => self.flow.space(),
             "tab" => self.flow.tab(),
             "line-break" => self.flow.line(),
@@ -127,6 +143,7 @@ impl Body {
             "title" | "desc" => self.flow.space(),
             // A note stands within the paragraph that it belongs to.
             "note-body" | "annotation" => {
+                self.show_value();
                 self.flow.push(" (");
                 self.notes += 1;
             }
@@ -138,7 +155,7 @@ impl Body {
     fn end(&mut self, name: &str) {
         match name {
             "title" | "desc" => self.flow.space(),
-            "p" | "h" => {
+            "p" | "h" | "header-decl" | "footer-decl" => {
                 let readings = std::mem::take(&mut self.readings);
                 if !readings.trim().is_empty() {
                     self.flow.push(" (");
@@ -150,25 +167,59 @@ impl Body {
             }
             "table-cell" | "covered-table-cell" => {
                 self.cells = self.cells.saturating_sub(1);
-                let value = self.value.take().filter(|(_, before)| self.flow.len() == *before);
-                if let Some((value, _)) = value {
-                    self.flow.push(&value);
-                }
+                self.show_value();
                 self.flow.tab();
+            }
+            "a" => {
+                let link = self.link.take();
+                if let Some(target) =
+                    link.and_then(|(target, before)| target_of(self.flow.since(before), &target))
+                {
+                    self.flow.push(&target);
+                }
             }
             "table-row" => self.flow.line(),
             "table" => self.flow.paragraph(),
             "note-body" | "annotation" => {
                 self.notes = self.notes.saturating_sub(1);
                 self.flow.append(")");
+                if self.paragraphs == 0 {
+                    if self.cells > 0 { self.flow.space() } else { self.flow.paragraph() }
+                }
             }
             _ => {}
+        }
+    }
+
+    /// Adds the value of the open cell, unless the cell has text.
+    fn show_value(&mut self) {
+        let value = self.value.take().filter(|(_, before)| self.flow.len() == *before);
+        if let Some((value, _)) = value {
+            self.flow.push(&value);
         }
     }
 }
 
 /// The value of a cell, for those that have no text.
 fn value(cell: &Tag<'_>) -> Option<String> {
-    const VALUES: [&str; 5] = ["string-value", "date-value", "time-value", "boolean-value", "value"];
-    VALUES.into_iter().find_map(|name| cell.attribute(name)).filter(|value| !value.is_empty())
+    const VALUES: [&str; 4] = ["string-value", "date-value", "boolean-value", "value"];
+    let time = cell.attribute("time-value").map(|time| clock(&time).unwrap_or(time));
+    let value = time.or_else(|| VALUES.into_iter().find_map(|name| cell.attribute(name)))?;
+    let is_percentage = cell.attribute("value-type").is_some_and(|kind| kind == "percentage");
+    let percentage = value.parse::<f64>().ok().filter(|_| is_percentage).map(|share| share * 100.0);
+    // Without what is beyond the precision of shares.
+    let percentage = percentage.map(|it| format!("{}%", (it * 1e9).round() / 1e9));
+    Some(percentage.unwrap_or(value)).filter(|value| !value.is_empty())
+}
+
+/// `PT13H45M00S` → `13:45`, and with seconds unless they are zero.
+fn clock(duration: &str) -> Option<String> {
+    let (hours, rest) = duration.strip_prefix("PT")?.split_once('H')?;
+    let (minutes, rest) = rest.split_once('M')?;
+    let seconds = rest.strip_suffix('S').unwrap_or_default();
+    let is_number = |text: &str| text.bytes().all(|it| it.is_ascii_digit() || it == b'.');
+    let is_clock = [hours, minutes, seconds].into_iter().all(is_number) && !hours.is_empty();
+    let seconds = if seconds.parse() == Ok(0.0) { "" } else { seconds };
+    let point = if seconds.is_empty() { "" } else { ":" };
+    is_clock.then(|| format!("{hours}:{minutes}{point}{seconds}"))
 }

@@ -52,6 +52,11 @@ impl<'x> Nodes<'x> {
         }
     }
 
+    /// Number of bytes that were read.
+    pub(crate) fn position(&self) -> usize {
+        self.0.buffer_position() as usize
+    }
+
     /// Skips what is in an element, of which the start tag was read, and its end tag.
     pub(crate) fn skip(&mut self, name: &str) -> Result<(), ExtractError> {
         let mut open = 1_usize;

@@ -129,6 +129,11 @@ impl Flow {
         self.text.len()
     }
 
+    /// Returns what was added since there were `length` bytes.
+    pub fn since(&self, length: usize) -> &str {
+        self.text.get(length..).unwrap_or_default()
+    }
+
     /// Returns the text of at most [`MAX_TEXT_BYTES`], and whether it was cut.
     pub fn finish(self) -> (String, bool) {
         cut(&self.text)

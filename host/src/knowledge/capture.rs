@@ -83,7 +83,7 @@ pub enum FileKind {
     Pdf,
     /// `text/html`, as UTF-8.
     Html,
-    /// Office documents and e-books.
+    /// Office documents, e-books and notebooks.
     Office,
     /// `message/rfc822`
     Mail,

@@ -90,7 +90,7 @@ pub struct Summary {
     pub title: String,
     /// Where the title comes from.
     pub title_origin: TitleOrigin,
-    /// The character encoding that its file was read in, by its name in the Encoding Standard, or UTF-32LE or UTF-32BE:
+    /// The character encoding that its file was read in, by its name in the Encoding Standard, where it has one there:
     /// of text files and web pages.
     pub encoding: Option<String>,
     /// Canonical URL of the original.

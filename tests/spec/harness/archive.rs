@@ -58,10 +58,47 @@ pub(crate) fn paragraph(text: &str) -> String {
 
 /// An XLSX file with a sheet of this XML, and one shared string.
 pub(crate) fn xlsx(shared: &str, rows: &str) -> Vec<u8> {
+    workbook(shared, rows, &[], &[])
+}
+
+/// An XLSX file whose cells are numbers with a format, of which the first begin with a link.
+pub(crate) fn xlsx_of_numbers(cells: &[(f64, &str)], links: &[&str]) -> Vec<u8> {
+    let formats: Vec<_> = cells.iter().map(|(_, format)| *format).collect();
+    let rows = cells.iter().enumerate();
+    let rows: Vec<_> = rows
+        .map(|(at, (number, _))| format!("<row><c r=\"A{}\" s=\"{at}\"><v>{number}</v></c></row>", at + 1))
+        .collect();
+    workbook("", &rows.concat(), &formats, links)
+}
+
+/// An XLSX file; each of the formats is that of a style, each of the links belongs to the first cell of a row.
+fn workbook(shared: &str, rows: &str, formats: &[&str], links: &[&str]) -> Vec<u8> {
     const TYPES: &str = "application/vnd.openxmlformats-officedocument.spreadsheetml";
     const RELATION: &str = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
     const PACKAGE: &str = "http://schemas.openxmlformats.org/package/2006";
     const SHEET: &str = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
+
+    let concat = |parts: Vec<String>| parts.concat();
+    let number_formats = concat(
+        (164..)
+            .zip(formats)
+            .map(|(id, code)| {
+                let code = code.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
+                format!("<numFmt numFmtId=\"{id}\" formatCode=\"{code}\"/>")
+            })
+            .collect(),
+    );
+    let styles = concat((164..).zip(formats).map(|(id, _)| format!("<xf numFmtId=\"{id}\"/>")).collect());
+    let targets = concat(
+        links.iter().enumerate().map(|(at, link)| {
+            format!(
+                "<Relationship Id=\"l{at}\" Type=\"{RELATION}/hyperlink\" Target=\"{link}\" TargetMode=\"External\"/>"
+            )
+        }).collect(),
+    );
+    let hyperlinks = concat(
+        (0..links.len()).map(|at| format!("<hyperlink ref=\"A{}\" r:id=\"l{at}\"/>", at + 1)).collect(),
+    );
 
     of(&[
         (
@@ -70,6 +107,7 @@ pub(crate) fn xlsx(shared: &str, rows: &str) -> Vec<u8> {
                 "<Types xmlns=\"{PACKAGE}/content-types\"><Default Extension=\"rels\" \
                  ContentType=\"application/vnd.openxmlformats-package.relationships+xml\"/>\
                  <Override PartName=\"/xl/workbook.xml\" ContentType=\"{TYPES}.sheet.main+xml\"/>\
+                 <Override PartName=\"/xl/styles.xml\" ContentType=\"{TYPES}.styles+xml\"/>\
                  <Override PartName=\"/xl/sheet.xml\" ContentType=\"{TYPES}.worksheet+xml\"/>\
                  <Override PartName=\"/xl/sharedStrings.xml\" ContentType=\"{TYPES}.sharedStrings+xml\"/></Types>"
             ),
@@ -93,11 +131,28 @@ pub(crate) fn xlsx(shared: &str, rows: &str) -> Vec<u8> {
             &format!(
                 "<Relationships xmlns=\"{PACKAGE}/relationships\"><Relationship Id=\"r1\" \
                  Type=\"{RELATION}/worksheet\" Target=\"sheet.xml\"/><Relationship Id=\"r2\" \
-                 Type=\"{RELATION}/sharedStrings\" Target=\"sharedStrings.xml\"/></Relationships>"
+                 Type=\"{RELATION}/sharedStrings\" Target=\"sharedStrings.xml\"/><Relationship Id=\"r3\" \
+                 Type=\"{RELATION}/styles\" Target=\"styles.xml\"/></Relationships>"
             ),
         ),
+        (
+            "xl/styles.xml",
+            &format!(
+                "<styleSheet xmlns=\"{SHEET}\"><numFmts>{number_formats}</numFmts><cellXfs>{styles}</cellXfs></styleSheet>"
+            ),
+        ),
+        (
+            "xl/_rels/sheet.xml.rels",
+            &format!("<Relationships xmlns=\"{PACKAGE}/relationships\">{targets}</Relationships>"),
+        ),
         ("xl/sharedStrings.xml", &format!("<sst xmlns=\"{SHEET}\"><si><t>{shared}</t></si></sst>")),
-        ("xl/sheet.xml", &format!("<worksheet xmlns=\"{SHEET}\"><sheetData>{rows}</sheetData></worksheet>")),
+        (
+            "xl/sheet.xml",
+            &format!(
+                "<worksheet xmlns=\"{SHEET}\" xmlns:r=\"{RELATION}\"><sheetData>{rows}</sheetData>\
+                 <hyperlinks>{hyperlinks}</hyperlinks></worksheet>"
+            ),
+        ),
     ])
 }
 
@@ -110,6 +165,23 @@ pub(crate) fn odt(declaration: &str, body: &str) -> Vec<u8> {
             &format!(
                 "{declaration}<office:document-content xmlns:office=\"{OFFICE}\" xmlns:text=\"{TEXT}\"><office:body>\
                  <office:text>{body}</office:text></office:body></office:document-content>"
+            ),
+        ),
+    ])
+}
+
+/// An ODS file with a row of these cells.
+pub(crate) fn ods(cells: &str) -> Vec<u8> {
+    let row = format!("<table:table><table:table-row>{cells}</table:table-row></table:table>");
+    of(&[
+        ("mimetype", "application/vnd.oasis.opendocument.spreadsheet"),
+        (
+            "content.xml",
+            &format!(
+                "<office:document-content xmlns:office=\"{OFFICE}\" xmlns:text=\"{TEXT}\" \
+                 xmlns:table=\"urn:oasis:names:tc:opendocument:xmlns:table:1.0\" \
+                 xmlns:xlink=\"http://www.w3.org/1999/xlink\"><office:body><office:spreadsheet>{row}\
+                 </office:spreadsheet></office:body></office:document-content>"
             ),
         ),
     ])

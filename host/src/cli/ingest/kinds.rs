@@ -45,7 +45,7 @@ const NAMED_CODE: [&str; 8] = [
     "vagrantfile",
 ];
 /// Source code and configuration.
-const CODE: [&str; 96] = [
+const CODE: [&str; 94] = [
     "asm",
     "astro",
     "awk",
@@ -89,7 +89,6 @@ const CODE: [&str; 96] = [
     "hrl",
     "hs",
     "ini",
-    "ipynb",
     "java",
     "jl",
     "js",
@@ -138,23 +137,23 @@ const CODE: [&str; 96] = [
     "vue",
     "wat",
     "wit",
-    "xml",
     "yaml",
     "yml",
     "zig",
 ];
 /// Files whose type is in their bytes, or follows from them well enough.
-const TELLING: [&str; 18] = [
+const TELLING: [&str; 19] = [
     "aac", "csv", "epub", "flac", "htm", "html", "json", "m4a", "mp3", "odg", "oga", "ogg", "opus", "pdf",
-    "tsv", "wav", "weba", "xhtml",
+    "tsv", "wav", "weba", "xhtml", "xml",
 ];
 /// Files whose type their name says best.
-const TYPED: [(&str, &str); 18] = [
+const TYPED: [(&str, &str); 19] = [
     ("doc", "application/msword"),
     ("docm", WORD),
     ("docx", WORD),
     ("dotx", WORD),
     ("eml", "message/rfc822"),
+    ("ipynb", "application/x-ipynb+json"),
     ("mbox", "message/rfc822"),
     ("odp", "application/vnd.oasis.opendocument.presentation"),
     ("ods", "application/vnd.oasis.opendocument.spreadsheet"),
@@ -222,6 +221,8 @@ mod tests {
             ("Report.DOCX", Kind::File(Some(WORD))),
             ("letter.eml", Kind::File(Some("message/rfc822"))),
             ("paper.pdf", Kind::File(None)),
+            ("tides.xml", Kind::File(None)),
+            ("tides.ipynb", Kind::File(Some("application/x-ipynb+json"))),
             ("a.exe", Kind::Unknown),
             ("Makefile", Kind::Code),
             ("README", Kind::Prose),

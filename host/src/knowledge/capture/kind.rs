@@ -75,6 +75,9 @@ pub(super) fn media_type(head: &[u8], label: &Label<'_>) -> String {
         return documents::MESSAGE.to_owned();
     }
     if is_text(head) || Wide::detect(head).is_some() {
+        if let Some(document) = documents::of_text(head, &claimed, &extension) {
+            return document.to_owned();
+        }
         return kind_of_text(head, &claimed, &extension).to_owned();
     }
     let first = &head[..head.len().min(PDF_HEADER)];

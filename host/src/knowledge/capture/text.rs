@@ -1,6 +1,7 @@
 //! Text files: bytes of whatever encoding become UTF-8, and no more of it than is indexed.
 
 mod headings;
+mod legacy;
 mod wide;
 
 use bytes::Bytes;
@@ -9,6 +10,7 @@ use encoding_rs::{CoderResult, Encoding, UTF_8};
 
 use super::{Extracted, MAX_TEXT_BYTES};
 pub use headings::Markup;
+use legacy::Legacy;
 pub(super) use wide::Wide;
 
 /// What stands at the end of a text that was cut.
@@ -28,12 +30,14 @@ const HTML_PRESCAN: usize = 1024;
 pub(super) fn read(bytes: &[u8]) -> (Extracted, &'static str) {
     if let Some(wide) = wide(bytes) {
         let used = &bytes[..bytes.len().min(wide.bytes_of(MAX_TEXT_BYTES))];
-        let mut text = printable(wide.decode(used));
-        let truncated = bytes.len() > MAX_TEXT_BYTES || text.len() > MAX_TEXT_BYTES;
-        text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
-        return (Extracted { title: None, text, truncated }, wide.name());
+        return (cut(wide.decode(used), bytes.len() > MAX_TEXT_BYTES), wide.name());
     }
     let encoding = encoding(bytes, None);
+    let legacy = if encoding == UTF_8 { None } else { Legacy::detect(bytes, encoding) };
+    if let Some(legacy) = legacy {
+        let used = &bytes[..bytes.len().min(MAX_TEXT_BYTES)];
+        return (cut(legacy.decode(used), bytes.len() > MAX_TEXT_BYTES), legacy.name());
+    }
     let mut decoder = encoding.new_decoder_with_bom_removal();
     let mut text = String::with_capacity(MAX_TEXT_BYTES + SLACK);
     // Not the last piece: an incomplete character at its end is where the file was cut, or nothing lost.
@@ -42,6 +46,14 @@ pub(super) fn read(bytes: &[u8]) -> (Extracted, &'static str) {
         bytes.len() > MAX_TEXT_BYTES || text.len() > MAX_TEXT_BYTES || result == CoderResult::OutputFull;
     text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
     (Extracted { title: None, text: printable(text), truncated }, encoding.name())
+}
+
+/// Returns a text as far as it is indexed; `is_longer` says whether the file holds more than was decoded.
+fn cut(text: String, is_longer: bool) -> Extracted {
+    let mut text = printable(text);
+    let truncated = is_longer || text.len() > MAX_TEXT_BYTES;
+    text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
+    Extracted { title: None, text, truncated }
 }
 
 /// The encoding of a text of units of more than one byte. What has no zero among its bytes is read byte by byte, but

@@ -1,4 +1,4 @@
-//! Office documents, e-books and e-mail messages. Most archives of documents say what they are where they begin; where
+//! Office documents, e-books, notebooks and e-mail messages. Most archives of documents say what they are where they begin; where
 //! one does not, its sender is believed, and its reader refuses it if that was wrong.
 
 /// Media types of documents that are archives or compound files, with the extensions of their files.
@@ -12,17 +12,24 @@ const DOCUMENTS: [(&str, &[&str]); 11] = [
     ("application/vnd.oasis.opendocument.graphics", &["odg", "otg"]),
     ("application/epub+zip", &["epub"]),
     ("application/msword", &["doc", "dot"]),
-    ("application/vnd.ms-excel", &["xls", "xlt"]),
+    (BINARY_EXCEL, &["xls", "xlt"]),
     ("application/vnd.ms-powerpoint", &["ppt", "pps", "pot"]),
 ];
 const WORD: &str = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
 const EXCEL: &str = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
 const POWERPOINT: &str = "application/vnd.openxmlformats-officedocument.presentationml.presentation";
+const BINARY_EXCEL: &str = "application/vnd.ms-excel";
 /// Folders of what is in a package of Microsoft Office.
 const FOLDERS: [(&[u8], &str); 3] = [(b"word/", WORD), (b"xl/", EXCEL), (b"ppt/", POWERPOINT)];
 
 /// Media type of Rich Text Format, which is text to everybody but its reader.
 pub(super) const RTF: &str = "application/rtf";
+/// Media type of a notebook of Jupyter, which is JSON to everybody but its reader.
+const NOTEBOOK: &str = "application/x-ipynb+json";
+/// The namespace of a workbook that is one XML document.
+const WORKBOOK: &str = "urn:schemas-microsoft-com:office:spreadsheet";
+/// Bytes in which its first tag is searched.
+const TAG_BYTES: usize = 4 << 10;
 /// Media type of a message.
 pub(super) const MESSAGE: &str = "message/rfc822";
 /// The longest name of a field in the header of a message, in bytes.
@@ -35,7 +42,32 @@ const COMPOUND_FILE: &[u8] = b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1";
 
 /// Whether this is the media type of a document that is an archive or a compound file.
 pub(super) fn is_document(media_type: &str) -> bool {
-    media_type == RTF || DOCUMENTS.iter().any(|(known, _)| *known == media_type)
+    media_type == RTF || media_type == NOTEBOOK || DOCUMENTS.iter().any(|(known, _)| *known == media_type)
+}
+
+/// The media type of a document that is a text: a notebook, as its label says, or a workbook that is one XML document.
+pub(super) fn of_text(head: &[u8], claimed: &str, extension: &str) -> Option<&'static str> {
+    // UTF-16 is seen through.
+    let text: Vec<u8> = head.iter().copied().filter(|byte| *byte != 0).take(TAG_BYTES).collect();
+    let text = String::from_utf8_lossy(&text);
+    let text = text.trim_start_matches(|it: char| !it.is_ascii() || it.is_whitespace());
+    if text.starts_with('{') && (claimed == NOTEBOOK || extension == "ipynb") {
+        return Some(NOTEBOOK);
+    }
+    let tag = first_tag(text)?;
+    let name = tag.split(|it: char| it.is_whitespace()).next()?;
+    (name.rsplit(':').next() == Some("Workbook") && tag.contains(WORKBOOK)).then_some(BINARY_EXCEL)
+}
+
+/// The first tag of XML, after declarations, instructions and comments.
+fn first_tag(mut text: &str) -> Option<&str> {
+    loop {
+        let (inside, after) = text.strip_prefix('<')?.split_once('>')?;
+        if !inside.starts_with(['?', '!']) {
+            return Some(inside);
+        }
+        text = after.trim_start();
+    }
 }
 
 /// The media type of a document, read from how it begins, or else from its label.

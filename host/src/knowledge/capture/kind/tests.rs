@@ -171,6 +171,28 @@ fn a_message_is_one_by_its_label_and_its_header() {
 }
 
 #[test]
+fn notebooks_and_workbooks_are_texts_to_others() {
+    let workbook = "<?xml version=\"1.0\"?>\n<?mso-application progid=\"Excel.Sheet\"?>\n<!-- old -->\n\
+                    <ss:Workbook xmlns:ss=\"urn:schemas-microsoft-com:office:spreadsheet\">";
+    let utf16: Vec<_> = workbook.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let stylesheet = "<xsl:stylesheet xmlns=\"urn:schemas-microsoft-com:office:spreadsheet\"><Workbook/>";
+    let notebook = b" {\"cells\": []";
+
+    for name in ["tides.xml", "tides.xls", ""] {
+        check(workbook.as_bytes(), "text/xml", name, "application/vnd.ms-excel");
+        check(&utf16, "", name, "application/vnd.ms-excel");
+    }
+    check(stylesheet.as_bytes(), "", "tides.xsl", "text/plain");
+    check(b"<Workbook/>", "", "tides.xml", "text/plain");
+    check(b"<?xml", "", "tides.xml", "text/plain");
+    check(notebook, "", "tides.IPYNB", "application/x-ipynb+json");
+    check(notebook, "application/x-ipynb+json", "", "application/x-ipynb+json");
+    check(b"{\"cells\": []}", "application/json", "tides.json", "application/json");
+    check(b"no notebook", "", "tides.ipynb", "text/plain");
+    assert_eq!(Kind::of("application/x-ipynb+json", None), Kind::Parsed(FileKind::Office));
+}
+
+#[test]
 fn sources_that_begin_like_html_stay_whole() {
     check(b"<script setup>\nlet tide = 1\n</script>", "", "App.vue", "text/plain");
     check(b"<!-- a note --><svg/>", "image/svg+xml", "tide.svg", "text/plain");

@@ -39,6 +39,31 @@ fn text_in_wide_units_needs_no_mark() {
 }
 
 #[test]
+fn text_of_encodings_before_unicode_becomes_utf_8() {
+    let russian = "В старом порту горел фонарь, и смотритель гавани писал о якорях.";
+    let mac: &[u8] = b"\x82 \xF1\xF2\xE0\xF0\xEE\xEC \xEF\xEE\xF0\xF2\xF3 \xE3\xEE\xF0\xE5\xEB \xF4\xEE\xED\xE0\xF0\xFC, \xE8 \xF1\
+        \xEC\xEE\xF2\xF0\xE8\xF2\xE5\xEB\xFC \xE3\xE0\xE2\xE0\xED\xE8 \xEF\xE8\xF1\xE0\xEB \xEE \xDF\xEA\xEE\xF0\xDF\xF5.";
+    let ibm: &[u8] = b"\xEC \xE3\xE5\xA0\xE1\xD6\xD2 \xD8\xD6\xE1\xE5\xE7 \xAC\xD6\xE1\xA8\xD0 \xAA\xD6\xD4\xA0\xE1\xED, \xB7 \xE3\
+        \xD2\xD6\xE5\xE1\xB7\xE5\xA8\xD0\xED \xAC\xA0\xEB\xA0\xD4\xB7 \xD8\xB7\xE3\xA0\xD0 \xD6 \xDE\xC6\xD6\xE1\xDE\xB5.";
+    let korean: &[u8] = b"\xB5\x95 \xD0w\x8A\x81\xB5A\x93e \x97w\xA6\x89\xB7\xA1\x20\
+        \xC8a\x89\xA1 \xB7\xB6\xB4\xF6\x89\xA1, \x8Ba\x93e";
+
+    assert_eq!(read(mac).0.text, russian);
+    assert_eq!(read(ibm).0.text, russian);
+    assert_eq!(read(korean).0.text, "옛 항구에는 등불이 타고 있었고, 그는");
+    // What the detector knows stays so: dashes and quotes of Windows are capitals of a Mac.
+    for text in [
+        russian,
+        "тесты — это хорошо — вот так, „слово“ и “другое” – всё ещё тот же текст — без больших букв",
+    ] {
+        let (windows_1251, ..) = encoding_rs::WINDOWS_1251.encode(text);
+        assert_eq!(read(&windows_1251).0.text, text);
+    }
+    let (euc, ..) = encoding_rs::EUC_KR.encode("옛 항구에는 등불이 타고 있었고, 그는 조수와 닻에 대해 썼다.");
+    assert!(read(&euc).0.text.starts_with("옛 항구에는"));
+}
+
+#[test]
 fn what_a_terminal_or_a_printer_obeys_is_no_text() {
     for (file, text) in [
         (&b"the end\r\n\x1A"[..], "the end\r\n"),
