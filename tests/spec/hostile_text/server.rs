@@ -61,7 +61,7 @@ fn good(head: &Parts, server: &str) -> Response {
         (_, "/graphql") => json!({ "data": {
             "search": {
                 "mode": EVIL,
-                "results": [{ "document": document, "snippet": EVIL, "score": 1.0 }],
+                "results": [{ "document": document, "snippet": EVIL, "matches": [{ "start": 1, "end": 3 }], "score": 1.0 }],
                 "pageInfo": { "endCursor": EVIL, "hasNextPage": true },
             },
             "me": { "usage": { "documents": 3, "documentsQuota": 9, "bytes": 3, "bytesQuota": 9 } },
