@@ -8,6 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use url::Url;
 
+use super::wait::WAIT_TIMEOUT;
 use super::{Answer, Events, Stream, within};
 
 /// A client without a token.
@@ -19,7 +20,8 @@ pub(crate) struct Http {
 
 impl Http {
     pub(crate) fn new(base_url: Url) -> Self {
-        Self { base_url, egress: Egress::new(EgressSettings::default()) }
+        let settings = EgressSettings { response_timeout: WAIT_TIMEOUT, ..EgressSettings::default() };
+        Self { base_url, egress: Egress::new(settings) }
     }
 
     /// The server's URL followed by `path`.

@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 /// How long anything may take before a test fails as hung, also beside compilers on two busy cores. No test uses it to
 /// measure time.
-const WAIT_TIMEOUT: Duration = Duration::from_mins(3);
+pub(super) const WAIT_TIMEOUT: Duration = Duration::from_mins(3);
 
 /// Polls `condition` until it holds; panics after `WAIT_TIMEOUT`.
 pub(crate) async fn eventually(what: &str, mut condition: impl AsyncFnMut() -> bool) {
