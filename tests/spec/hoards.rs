@@ -5,13 +5,13 @@ use serde_json::json;
 use crate::harness::{Process, ServerProcess, guests};
 
 /// The server may grow by the memory of one call, and by what it needs itself.
-const MAX_GROWTH_MIB: u64 = 16 + 32;
+const MAX_GROWTH_MIB: u64 = 8 + 32;
 
 #[tokio::test]
 async fn whatever_a_call_hoards_in_the_host_is_memory_of_the_call() {
     let data = tempfile::tempdir().expect("a scratch directory");
     let server = ServerProcess::start_with(data.path(), |command| {
-        command.args(["--call-memory", "16MiB", "--call-time", "5m"]);
+        command.args(["--call-memory", "8MiB", "--call-time", "5m"]);
     })
     .await;
     let operator = server.as_operator().await;
@@ -31,10 +31,10 @@ async fn whatever_a_call_hoards_in_the_host_is_memory_of_the_call() {
         ("errors", 4000, "memory limit"),
         ("timers", 4000, "limit of streams, requests and timers"),
         // These are small, or share what is large.
-        ("deleted-values", 1500, "held 1500"),
-        ("replaced-values", 1500, "held 1500"),
+        ("deleted-values", 1200, "held 1200"),
+        ("replaced-values", 1200, "held 1200"),
         ("options", 4000, "held 4000"),
-        ("lines", 4000, "held 4000"),
+        ("lines", 3000, "held 3000"),
     ] {
         let arguments = json!({ "kind": kind, "count": count });
         let ended = operator.call("hostile__hoard_resources", arguments).await;
