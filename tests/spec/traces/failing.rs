@@ -13,6 +13,7 @@ async fn traced_to(url: &str) -> (Kitbag, Http) {
     let address = free_address();
     let kitbag = Kitbag::start_with(|settings| {
         tracing_to(settings, url);
+        settings.call_time = "3m".parse().expect("a duration");
         settings.traces_headers = "authorization=Bearer%20key,x-tenant=a".parse().expect("any text");
         settings.metrics_listen = address.to_string().parse().expect("an address");
     })
