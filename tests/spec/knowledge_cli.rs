@@ -301,8 +301,8 @@ async fn an_interrupted_ingest_says_how_far_it_came() {
     let mut command = kitbag(["ingest", "-", "--jsonl", "--output", "jsonl", "--data"]);
     command.arg(server.data()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the program can be started");
-    let documents: String =
-        (0..=BATCH).map(|n| format!("{{\"title\":\"{n}\",\"text\":\"{n}\"}}\n")).collect();
+    let line = |n| format!("{{\"title\":\"{n}\",\"text\":\"{n}\"}}\n");
+    let documents = (0..=BATCH).map(line).collect::<Vec<_>>().concat();
     // It stays open: more might come.
     let mut input = child.stdin.take().expect("it is piped");
     input.write_all(documents.as_bytes()).await.expect("it is read");

@@ -76,12 +76,12 @@ pub(super) fn progress(
 ) -> Option<ProgressReport> {
     let redactor = secrets.redactor_with(&tokens.values());
     optional(&redactor, &mut report.message);
-    report.total = report.total.filter(|total| !has_value(&redactor, *total));
-    Some(report).filter(|report| !has_value(&redactor, report.progress))
+    report.total = report.total.filter(|total| !has_value(&redactor, total));
+    Some(report).filter(|report| !has_value(&redactor, &report.progress))
 }
 
 /// Whether a number has a secret in its digits.
-fn has_value(redactor: &Redactor, number: impl ToString) -> bool {
+fn has_value(redactor: &Redactor, number: &impl ToString) -> bool {
     matches!(redactor.redact_json_text(&number.to_string()), Cow::Owned(_))
 }
 
@@ -165,7 +165,7 @@ fn content(redactor: &Redactor, content: &mut Content) {
             }
         }
         Content::ResourceLink(ResourceLink { uri, name, title, description, media_type, size }) => {
-            *size = size.filter(|size| !has_value(redactor, *size));
+            *size = size.filter(|size| !has_value(redactor, size));
             redactor.redact_string(uri);
             redactor.redact_string(name);
             for text in [title, description, media_type] {

@@ -146,7 +146,9 @@ impl Shared {
     fn cancel(&self, subject: Subject) -> bool {
         let running = self.lock();
         let Some(same) = running.get(&subject) else { return false };
-        same.iter().for_each(|(_, token)| token.cancel());
+        for (_, token) in same {
+            token.cancel();
+        }
         true
     }
 

@@ -47,12 +47,8 @@ impl Ingest {
 
 fn count_lines(mut file: impl BufRead) -> u64 {
     let mut count = 0;
-    while let Ok(some) = file.fill_buf()
-        && !some.is_empty()
-    {
-        count += some.iter().filter(|byte| **byte == b'\n').count() as u64;
-        let length = some.len();
-        file.consume(length);
+    while file.skip_until(b'\n').is_ok_and(|read| read > 0) {
+        count += 1;
     }
     count
 }
