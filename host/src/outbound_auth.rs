@@ -15,7 +15,7 @@ mod mint;
 mod tests;
 mod token;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::{StatusCode, Uri};
 use kitbag_manifest::OAuth2ClientCredentials;
@@ -28,7 +28,9 @@ pub use self::token::Token;
 use self::cache::{Cache, Key, Slot};
 use self::mint::Grant;
 use crate::egress::{ApiHost, Egress, Policy};
+use crate::redaction::Redactor;
 use crate::sha256::Sha256;
+use crate::vault::UserSecrets;
 
 /// The tokens of all users and toolkits. Clones share them.
 #[derive(Clone, Debug)]
@@ -74,7 +76,15 @@ pub struct SignIn {
 ///
 /// An API may echo what it received, so all output of the sandbox is searched for these.
 #[derive(Clone, Debug, Default)]
-pub struct AttachedTokens(Arc<Mutex<Vec<SecretString>>>);
+pub struct AttachedTokens(Arc<Mutex<Attached>>);
+
+#[derive(Debug, Default)]
+struct Attached {
+    /// Without duplicates.
+    tokens: Vec<SecretString>,
+    /// Finds them and the secrets of the call's user, once that was asked for.
+    redactor: Option<Arc<Redactor>>,
+}
 
 impl OutboundAuth {
     /// Creates an empty cache. Token requests are sent through `egress`.
@@ -243,18 +253,32 @@ impl AttachedTokens {
     /// A list with one given token.
     #[cfg(test)]
     pub(crate) fn of(token: SecretString) -> Self {
-        Self(Arc::new(Mutex::new(vec![token])))
+        Self(Arc::new(Mutex::new(Attached { tokens: vec![token], redactor: None })))
     }
 
-    /// The tokens, without duplicates.
-    pub fn values(&self) -> Vec<SecretString> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// The tokens.
+    #[cfg(test)]
+    pub(crate) fn values(&self) -> Vec<SecretString> {
+        self.lock().tokens.clone()
+    }
+
+    /// A redactor for the tokens and for `secrets`, those of the call's user. It is made anew only after another token was
+    /// attached: a guest has it used as often as it likes.
+    pub fn redactor_with(&self, secrets: &UserSecrets) -> Arc<Redactor> {
+        let mut attached = self.lock();
+        let Attached { tokens, redactor } = &mut *attached;
+        redactor.get_or_insert_with(|| secrets.redactor_with(tokens)).clone()
     }
 
     fn add(&self, token: &Token) {
-        let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !values.iter().any(|known| known.expose_secret() == token.expose()) {
-            values.push(token.value());
+        let mut attached = self.lock();
+        if !attached.tokens.iter().any(|known| known.expose_secret() == token.expose()) {
+            attached.tokens.push(token.value());
+            attached.redactor = None;
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Attached> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -13,6 +13,7 @@ mod numbers;
 mod tests;
 
 use std::borrow::Cow;
+use std::fmt;
 use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
@@ -53,6 +54,13 @@ pub struct Redactor {
     forms: Vec<Zeroizing<String>>,
     /// Finds the heads of `forms`; a pattern's index is that of its form. `None` without values.
     heads: Option<AhoCorasick>,
+}
+
+/// Without the values.
+impl fmt::Debug for Redactor {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Redactor of {} forms", self.forms.len())
+    }
 }
 
 impl Redactor {

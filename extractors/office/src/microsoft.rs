@@ -82,19 +82,18 @@ pub(crate) fn read_compound(file: Vec<u8>) -> Result<Extracted, ExtractError> {
         return Err(ExtractError::Unsupported(what.to_owned()));
     };
     let title = read_document_properties(&mut compound).and_then(|properties| properties.title);
-    if format == DocumentFormat::Xls {
-        let formats =
-            compound.open_stream(BIFF8).map(|stream| NumberFormats::read(&stream)).unwrap_or_default();
-        file.set_position(0);
-        return read_binary_workbook(file, title, &formats);
-    }
-    if format == DocumentFormat::Ppt {
-        let stream = compound.open_stream(PRESENTATION).unwrap_or_default();
-        file.set_position(0);
-        return read_binary_presentation(file, title, &stream);
-    }
+    let mut stream = |name| compound.open_stream(name).unwrap_or_default();
+    let records = match format {
+        DocumentFormat::Xls => stream(BIFF8),
+        DocumentFormat::Ppt => stream(PRESENTATION),
+        _ => Vec::new(),
+    };
     file.set_position(0);
-    read(file, format, title)
+    match format {
+        DocumentFormat::Xls => read_binary_workbook(file, title, &NumberFormats::read(&records)),
+        DocumentFormat::Ppt => read_binary_presentation(file, title, &records),
+        _ => read(file, format, title),
+    }
 }
 
 fn read_binary_presentation(

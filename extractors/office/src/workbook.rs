@@ -42,8 +42,7 @@ pub(crate) fn complete_package(book: &mut XlsxDocument) {
             };
             let link = links.get(&(cell.reference.row, cell.reference.col));
             let link = link.and_then(|target| {
-                let text = number.clone().unwrap_or_else(|| book.format_cell_value(cell));
-                shown.link(&text, target)
+                shown.link(|| number.clone().unwrap_or_else(|| book.format_cell_value(cell)), target)
             });
             if let Some(text) = link.or(number) {
                 cell.value = xlsx::CellValue::String(text);
@@ -73,7 +72,7 @@ pub(crate) fn complete_binary(book: &mut XlsDocument, formats: &NumberFormats) {
                 };
                 let link = links.get(&(row, column)).and_then(|target| {
                     let displayed = || sheet.display_text(row, column).unwrap_or_default().into_owned();
-                    shown.link(&number.clone().unwrap_or_else(displayed), target)
+                    shown.link(|| number.clone().unwrap_or_else(displayed), target)
                 });
                 if let Some(text) = link.or(number) {
                     sheet.rows[row][column] = xls::CellValue::String(text);
@@ -108,12 +107,16 @@ impl Shown {
         Some(text)
     }
 
-    fn link(&mut self, text: &str, target: &str) -> Option<String> {
+    /// The text of a cell with the target of its link. What `text` copies counts, also where the target is not told.
+    fn link(&mut self, text: impl FnOnce() -> String, target: &str) -> Option<String> {
         if self.bytes > MAX_TEXT_BYTES {
             return None;
         }
-        let text = format!("{}{}", text.trim_end(), target_of(text, target)?);
+        let text = text();
         self.bytes += text.len();
+        let target = target_of(&text, target)?;
+        let text = format!("{}{target}", text.trim_end());
+        self.bytes += target.len();
         Some(text)
     }
 }

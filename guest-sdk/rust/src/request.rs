@@ -12,16 +12,19 @@ use crate::FetchError;
 /// Characters to escape in a path segment: all but RFC 3986's unreserved characters.
 const PATH_SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Connection-level headers, which a handler may not set; the host refuses them.
-const FORBIDDEN_HEADERS: [&str; 10] = [
+/// Connection-level headers, which a handler may not set; the host refuses or removes them.
+const FORBIDDEN_HEADERS: [&str; 13] = [
     "connection",
     "content-length",
+    "expect",
     "host",
     "http2-settings",
     "keep-alive",
     "proxy-authenticate",
     "proxy-authorization",
     "proxy-connection",
+    "te",
+    "trailer",
     "transfer-encoding",
     "upgrade",
 ];

@@ -1,4 +1,4 @@
-/** The modules of this package: a published one has them, and a checkout makes them where they are first needed. */
+// The modules of this package: a published one has them, and a checkout makes them where they are first needed.
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

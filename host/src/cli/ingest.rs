@@ -184,7 +184,7 @@ async fn send(client: &Client, batch: Batch, report: &Mutex<Report>) -> Result<(
     Ok(())
 }
 
-/// What one run has done, and has to say.
+/// Locks the report of a run, which the run shares with whoever hears an interrupt.
 fn lock(report: &Mutex<Report>) -> MutexGuard<'_, Report> {
     report.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -23,7 +23,7 @@ const MAX_INLINE_BYTES: usize = 64 << 10;
 
 /// Removes the caller's secrets, and the tokens that the host has attached, from a report.
 pub(super) async fn report(report: Report, secrets: &Arc<UserSecrets>, tokens: &AttachedTokens) -> Report {
-    let redactor = secrets.redactor_with(&tokens.values());
+    let redactor = tokens.redactor_with(secrets);
     if redactor.is_empty() {
         return report;
     }
@@ -41,7 +41,7 @@ fn clean(mut report: Report, redactor: &Redactor) -> Report {
 
 /// Redacts the log of a cancelled call.
 pub(super) fn cancelled_log(written: &mut Transcript, secrets: &UserSecrets, tokens: &AttachedTokens) {
-    transcript(&secrets.redactor_with(&tokens.values()), written);
+    transcript(&tokens.redactor_with(secrets), written);
 }
 
 /// Whether redaction takes too long for a thread that serves requests.
@@ -74,7 +74,7 @@ pub(super) fn progress(
     secrets: &UserSecrets,
     tokens: &AttachedTokens,
 ) -> Option<ProgressReport> {
-    let redactor = secrets.redactor_with(&tokens.values());
+    let redactor = tokens.redactor_with(secrets);
     optional(&redactor, &mut report.message);
     report.total = report.total.filter(|total| !has_value(&redactor, total));
     Some(report).filter(|report| !has_value(&redactor, &report.progress))
@@ -305,6 +305,13 @@ mod tests {
         let told =
             self::progress(of(1.0, 48_151_623.0), &secrets, &tokens).expect("its progress is no secret");
         assert_eq!((told.progress, told.total), (1.0, None));
+    }
+
+    #[test]
+    fn a_redactor_is_made_once_however_often_a_guest_reports() {
+        let (secrets, tokens) = (UserSecrets::default(), AttachedTokens::of("beta-gamma".into()));
+
+        assert!(Arc::ptr_eq(&tokens.redactor_with(&secrets), &tokens.redactor_with(&secrets)));
     }
 
     #[tokio::test]

@@ -22,7 +22,7 @@ pub(super) async fn documents(
     secrets: &Arc<UserSecrets>,
     tokens: &AttachedTokens,
 ) -> Result<Vec<NewDocument>, Problems> {
-    let redactor = secrets.redactor_with(&tokens.values());
+    let redactor = tokens.redactor_with(secrets);
     if redactor.is_empty() {
         return Ok(documents);
     }
