@@ -130,7 +130,11 @@ fn remove_leftovers(folder: &Path) -> io::Result<()> {
         let is_code =
             path.extension().is_some_and(|found| found == EXTENSION) && named_digest(&path).is_some();
         if path.is_file() && !is_code {
-            fs::remove_file(&path)?;
+            match fs::remove_file(&path) {
+                // Whoever wrote it has ended it meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                removed => removed?,
+            }
         }
     }
     Ok(())
