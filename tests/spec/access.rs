@@ -134,7 +134,13 @@ impl Requester<'_> {
             "list" => user.tool_names().await.contains(&"wat__run".to_owned()),
             "call" => {
                 let outcome = user.call("wat__run", json!({})).await;
-                !outcome.raw().contains("unknown tool")
+                if outcome.raw().contains("unknown tool") {
+                    outcome.assert_unknown_tool();
+                    false
+                } else {
+                    outcome.text();
+                    true
+                }
             }
             other => panic!("no operation {other}"),
         };

@@ -1,5 +1,5 @@
-//! Several processes of the real program over one PostgreSQL database. Some are killed, stopped, or cut off. Without
-//! `TEST_DATABASE` there is nothing to test. Their files are in a bucket if `TEST_S3` is the URL of an S3 server.
+//! Several processes of the real program over one PostgreSQL database. Some are killed, stopped, or cut off.
+//! Their files are in a bucket if `TEST_S3` is the URL of an S3 server.
 
 mod changes;
 mod failover;

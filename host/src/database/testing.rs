@@ -37,6 +37,13 @@ impl Database {
         }
     }
 
+    /// Opens the PostgreSQL database of a test's folder. Panics without `TEST_DATABASE`.
+    pub(crate) async fn of_test_server(folder: &Path) -> Self {
+        let database = Self::of_test(folder).await;
+        assert!(!database.is_file(), "`TEST_DATABASE` has to be the URL of a PostgreSQL server");
+        database
+    }
+
     /// Opens a file with the first `count` migrations only.
     pub(crate) async fn open_before_migration(folder: &Path, count: usize) -> Self {
         let options = sqlite::options(folder);

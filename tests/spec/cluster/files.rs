@@ -24,38 +24,45 @@ async fn delete(user: &User, id: &str) {
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn a_file_is_downloaded_and_found_on_another_process_and_goes_with_its_last_document_in_a_folder() {
     downloaded_elsewhere(Files::Folder).await;
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL and S3: just test-postgres"]
 async fn a_file_is_downloaded_and_found_on_another_process_and_goes_with_its_last_document_in_a_bucket() {
     downloaded_elsewhere(Files::Bucket).await;
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn a_file_that_comes_on_one_process_while_its_last_document_goes_on_another_is_there_in_a_folder() {
     coming_and_going(Files::Folder).await;
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL and S3: just test-postgres"]
 async fn a_file_that_comes_on_one_process_while_its_last_document_goes_on_another_is_there_in_a_bucket() {
     coming_and_going(Files::Bucket).await;
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn a_toolkit_is_compiled_from_the_shared_component_where_it_was_not_deployed_in_a_folder() {
     compiled_elsewhere(Files::Folder).await;
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL and S3: just test-postgres"]
 async fn a_toolkit_is_compiled_from_the_shared_component_where_it_was_not_deployed_in_a_bucket() {
     compiled_elsewhere(Files::Bucket).await;
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL and S3: just test-postgres"]
 async fn while_the_bucket_is_silent_calls_and_searches_go_on_and_nothing_is_stored() {
-    let Some(cluster) = Cluster::with(Files::Bucket).await else { return };
+    let cluster = Cluster::with(Files::Bucket).await;
     let link = Link::to(&bucket_server()).await;
     let member = cluster.join_with("one", |command| {
         command.env("KITBAG_OBJECTS_ENDPOINT", link.origin());
@@ -90,7 +97,7 @@ async fn while_the_bucket_is_silent_calls_and_searches_go_on_and_nothing_is_stor
 }
 
 async fn downloaded_elsewhere(files: Files) {
-    let Some((cluster, pair)) = Cluster::start_with::<2>(files).await else { return };
+    let (cluster, pair) = Cluster::start_with::<2>(files).await;
     let [one, other] = [&pair[0], &pair[1]].map(|member| cluster.user(member, "ana"));
     let text = "Narwhals have a tusk.\n";
 
@@ -109,7 +116,7 @@ async fn downloaded_elsewhere(files: Files) {
 }
 
 async fn coming_and_going(files: Files) {
-    let Some((cluster, pair)) = Cluster::start_with::<2>(files).await else { return };
+    let (cluster, pair) = Cluster::start_with::<2>(files).await;
     let [ana, ben] = [cluster.user(&pair[0], "ana"), cluster.user(&pair[1], "ben")];
 
     for round in 0..ROUNDS {
@@ -123,7 +130,7 @@ async fn coming_and_going(files: Files) {
 }
 
 async fn compiled_elsewhere(files: Files) {
-    let Some((cluster, pair)) = Cluster::start_with::<2>(files).await else { return };
+    let (cluster, pair) = Cluster::start_with::<2>(files).await;
 
     cluster.operator(&pair[0]).deploy(guests::HINTS.bytes()).await.assert_status(201);
 

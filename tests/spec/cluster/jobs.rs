@@ -33,8 +33,9 @@ async fn count(database: &mut Database, sql: &'static str) -> i64 {
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn every_document_is_indexed_once_though_a_process_is_killed_each_second() {
-    let Some((cluster, [first, second, third])) = Cluster::start().await else { return };
+    let (cluster, [first, second, third]) = Cluster::start().await;
     cluster.operator(&first).deploy(guests::PROBE.bytes()).await.assert_status(201);
     let ana = cluster.user(&first, "ana");
     let mut database = cluster.database().await;
@@ -60,8 +61,9 @@ async fn every_document_is_indexed_once_though_a_process_is_killed_each_second()
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn a_process_that_slept_through_its_lease_registers_anew_and_goes_on() {
-    let Some((cluster, [sleeper, awake])) = Cluster::start().await else { return };
+    let (cluster, [sleeper, awake]) = Cluster::start().await;
     cluster.operator(&awake).deploy(guests::PROBE.bytes()).await.assert_status(201);
     let mut database = cluster.database().await;
     let ids = async |database: &mut Database| -> BTreeSet<String> {

@@ -17,8 +17,9 @@ async fn becomes(member: &Member, status: u16, part: &str, state: &str) {
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn a_process_that_lacks_the_master_key_of_the_others_or_has_one_that_they_lack_does_not_start() {
-    let Some((cluster, [_first])) = Cluster::start().await else { return };
+    let (cluster, [_first]) = Cluster::start().await;
 
     cluster.give_keys(&[2]);
     cluster.try_to_join("other").await.assert_failed("another process was not given the master key");
@@ -33,8 +34,9 @@ async fn a_process_that_lacks_the_master_key_of_the_others_or_has_one_that_they_
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn a_process_whose_folder_of_files_is_not_that_of_the_others_does_not_start() {
-    let Some((cluster, [member])) = Cluster::start_with(Files::Folder).await else { return };
+    let (cluster, [member]) = Cluster::start_with(Files::Folder).await;
     cluster.operator(&member).deploy(guests::HINTS.bytes()).await.assert_status(201);
 
     cluster.move_objects_away();
@@ -43,8 +45,9 @@ async fn a_process_whose_folder_of_files_is_not_that_of_the_others_does_not_star
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn a_master_key_is_never_made() {
-    let Some(cluster) = Cluster::new().await else { return };
+    let cluster = Cluster::new().await;
     std::fs::remove_file(cluster.key_file()).expect("it was given");
 
     cluster.try_to_join("first").await.assert_failed("openssl rand -base64 32");
@@ -52,8 +55,9 @@ async fn a_master_key_is_never_made() {
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn the_master_key_is_rotated_while_the_service_goes_on() {
-    let Some((cluster, [mut one, mut other])) = Cluster::start().await else { return };
+    let (cluster, [mut one, mut other]) = Cluster::start().await;
     cluster.operator(&one).deploy(guests::PROBE.bytes()).await.assert_status(201);
     cluster.user(&one, "ana").set_secret("probe", "API_KEY", "a-secret-value").await;
     let rotate = async |member: &Member| cluster.operator(member).post("/vault/rotate", &json!({})).await;
@@ -84,8 +88,9 @@ async fn the_master_key_is_rotated_while_the_service_goes_on() {
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn processes_of_releases_that_are_too_far_apart_do_not_work_side_by_side() {
-    let Some((cluster, [member])) = Cluster::start().await else { return };
+    let (cluster, [member]) = Cluster::start().await;
     let mut database = cluster.database().await;
     let insert = "INSERT INTO processes (id, job_settings, release, seen_at)
                   VALUES ('another', '', $1, clock_millis() + 3600000)";
@@ -105,8 +110,9 @@ async fn processes_of_releases_that_are_too_far_apart_do_not_work_side_by_side()
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn a_process_is_ready_once_it_has_loaded_what_is_in_use_and_while_the_database_hears_of_it() {
-    let Some((cluster, [first])) = Cluster::start().await else { return };
+    let (cluster, [first]) = Cluster::start().await;
     cluster.operator(&first).deploy(guests::HINTS.bytes()).await.assert_status(201);
     cluster.user(&first, "ana").call("hints__plain", json!({})).await.text();
     // Its record is in the database by now.
@@ -143,8 +149,9 @@ async fn a_process_is_ready_once_it_has_loaded_what_is_in_use_and_while_the_data
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn a_process_that_is_asked_to_stop_says_so_before_it_turns_anybody_away() {
-    let Some((cluster, [member])) = Cluster::start().await else { return };
+    let (cluster, [member]) = Cluster::start().await;
     let ana = cluster.user(&member, "ana");
 
     member.signal("TERM").await;

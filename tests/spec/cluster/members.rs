@@ -41,44 +41,39 @@ pub(super) struct Member {
 }
 
 impl Cluster {
-    /// A service without processes, with files in a bucket if there is one; `None` if the database is a file.
-    pub(super) async fn new() -> Option<Self> {
+    /// A service without processes, with files in a bucket if there is one.
+    pub(super) async fn new() -> Self {
         let is_bucket = std::env::var_os("TEST_S3").is_some();
         Self::with(if is_bucket { Files::Bucket } else { Files::Folder }).await
     }
 
-    /// As `new`; `None` also if there is no bucket, and it would be needed.
-    pub(super) async fn with(files: Files) -> Option<Self> {
-        if matches!(files, Files::Bucket) {
-            std::env::var_os("TEST_S3")?;
-        }
+    /// As `new`, with files there.
+    pub(super) async fn with(files: Files) -> Self {
+        assert!(database::is_server(), "`TEST_DATABASE` is not set");
         let folder = tempfile::tempdir().expect("a scratch directory");
-        if matches!(database::location(folder.path()), DatabaseLocation::DataDirectory) {
-            return None;
-        }
         database::create(folder.path()).await;
         let cluster = Self { folder, provider: Provider::start().await, files };
         cluster.give_keys(&[1]);
-        Some(cluster)
+        cluster
     }
 
     /// A service with so many processes.
-    pub(super) async fn start<const COUNT: usize>() -> Option<(Self, [Member; COUNT])> {
-        Self::new().await?.with_members().await
+    pub(super) async fn start<const COUNT: usize>() -> (Self, [Member; COUNT]) {
+        Self::new().await.with_members().await
     }
 
     /// A service with so many processes, and with files there.
-    pub(super) async fn start_with<const COUNT: usize>(files: Files) -> Option<(Self, [Member; COUNT])> {
-        Self::with(files).await?.with_members().await
+    pub(super) async fn start_with<const COUNT: usize>(files: Files) -> (Self, [Member; COUNT]) {
+        Self::with(files).await.with_members().await
     }
 
-    async fn with_members<const COUNT: usize>(self) -> Option<(Self, [Member; COUNT])> {
+    async fn with_members<const COUNT: usize>(self) -> (Self, [Member; COUNT]) {
         let cluster = self;
         let mut members = Vec::new();
         for number in 0..COUNT {
             members.push(cluster.join(&number.to_string()).await);
         }
-        Some((cluster, members.try_into().ok().expect("as many")))
+        (cluster, members.try_into().ok().expect("as many"))
     }
 
     /// Starts a process in the data directory of this name.

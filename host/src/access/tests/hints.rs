@@ -1,5 +1,4 @@
 //! What one process does while another one waits for it, with hints and without: then it takes a little longer.
-//! Without `TEST_DATABASE` there is nothing to test.
 
 use std::time::Instant;
 
@@ -19,9 +18,10 @@ fn assert_soon(since: Instant) {
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn whoever_listens_on_one_process_hears_of_a_change_on_the_other() {
     for hints in WAYS {
-        let Some((first, second)) = Fixture::with_peer_and(hints).await else { return };
+        let (first, second) = Fixture::with_peer_and(hints).await;
         let una = second.access.request("una").await;
         let mut published = second.access.published();
         assert!(una.toolkit("books").is_ok());
@@ -40,8 +40,9 @@ async fn whoever_listens_on_one_process_hears_of_a_change_on_the_other() {
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn a_process_tells_the_others_of_each_change_to_what_is_live() {
-    let Some((first, second)) = Fixture::with_peer_and(Hints::start).await else { return };
+    let (first, second) = Fixture::with_peer_and(Hints::start).await;
     let mut listening = second.access.hints().listen();
 
     let ana = first.access.operator("ana").await;
@@ -60,8 +61,9 @@ async fn a_process_tells_the_others_of_each_change_to_what_is_live() {
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn a_link_that_one_process_gave_is_good_once_on_another() {
-    let Some((first, second)) = Fixture::with_peer_and(|_| Hints::off()).await else { return };
+    let (first, second) = Fixture::with_peer_and(|_| Hints::off()).await;
     let una = first.access.request("una").await;
     let secret = una.secret("books", "KEY").expect("it declares it");
     let id = una.link_to(&secret).await.expect("the database answers");
@@ -83,9 +85,10 @@ async fn a_link_that_one_process_gave_is_good_once_on_another() {
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn a_call_that_waits_goes_on_when_another_process_has_set_the_secret_and_sees_it() {
     for hints in WAYS {
-        let Some((first, second)) = Fixture::with_peer_and(hints).await else { return };
+        let (first, second) = Fixture::with_peer_and(hints).await;
         let una = first.access.request("una").await;
         let secret = una.secret("books", "KEY").expect("it declares it");
         // What it keeps in memory is older than the secret.

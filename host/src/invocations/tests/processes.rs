@@ -1,4 +1,4 @@
-//! Several processes over one database. Without `TEST_DATABASE` there is nothing to test.
+//! Several processes over one database.
 
 use std::time::Instant;
 
@@ -12,10 +12,11 @@ const RECORDS_PER_WRITER: usize = 400;
 /// How long anything may take here; what is missed is waited for in vain.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A database of a server, with the toolkits `a` and `b`; `None` if tests use files.
-async fn server() -> Option<(Database, TempDir)> {
+/// A database of a server, with the toolkits `a` and `b`.
+async fn server() -> (Database, TempDir) {
     let (database, folder) = database().await;
-    (!database.is_file()).then_some((database, folder))
+    assert!(!database.is_file(), "`TEST_DATABASE` is not set");
+    (database, folder)
 }
 
 /// A process with connections of its own.
@@ -53,8 +54,9 @@ async fn follow(invocations: &Invocations, count: usize) -> Vec<(i64, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn a_follower_misses_no_record_of_three_writers() {
-    let Some((_database, folder)) = server().await else { return };
+    let (_database, folder) = server().await;
     let follower = Arc::new(process(&folder, KEEP_ALL).await);
     let following = {
         let follower = follower.clone();
@@ -86,8 +88,9 @@ async fn a_follower_misses_no_record_of_three_writers() {
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn what_another_process_has_written_is_read_at_once_and_heard_of_within_a_second() {
-    let Some((_database, folder)) = server().await else { return };
+    let (_database, folder) = server().await;
     let (one, other) = (process(&folder, KEEP_ALL).await, process(&folder, KEEP_ALL).await);
     one.record(record("a", "ana", "first"));
     one.flush().await;
@@ -113,8 +116,9 @@ async fn what_another_process_has_written_is_read_at_once_and_heard_of_within_a_
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn a_process_that_writes_records_tells_the_others() {
-    let Some((_database, folder)) = server().await else { return };
+    let (_database, folder) = server().await;
     let (one, _) = hearing(&folder).await;
     let (other, mut listening) = hearing(&folder).await;
     let mut reading = other.read(query("a", "ana"), Scope::Own).await.expect("it can be read");
@@ -130,8 +134,9 @@ async fn a_process_that_writes_records_tells_the_others() {
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn one_process_at_a_time_removes_old_records_and_the_others_do_so_later() {
-    let Some((database, folder)) = server().await else { return };
+    let (database, folder) = server().await;
     let invocations = process(&folder, KEEP_ALL).await;
     for content in ["1", "2", "3"] {
         invocations.record(record("a", "ana", content));

@@ -1,4 +1,4 @@
-//! Questions and their answers, on a server. Without `TEST_DATABASE` there is nothing to test.
+//! Questions and their answers, on a server.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
@@ -47,13 +47,13 @@ impl Seen {
     }
 }
 
-/// A process over a database that others may use; `None` if tests use files.
-async fn process() -> Option<(Database, Arc<Freshness>, Arc<Seen>, TempDir)> {
+/// A process over a database that others may use.
+async fn process() -> (Database, Arc<Freshness>, Arc<Seen>, TempDir) {
     let folder = tempfile::tempdir().expect("a scratch directory");
-    let database = Database::of_test(folder.path()).await;
+    let database = Database::of_test_server(folder.path()).await;
     let seen = Arc::new(Seen::default());
     let freshness = Arc::new(Freshness::start(&database, seen.clone()));
-    database.server().map(|_| (database, freshness, seen, folder))
+    (database, freshness, seen, folder)
 }
 
 /// Keeps all questions waiting until the transaction ends.
@@ -77,8 +77,9 @@ async fn a_process_that_is_alone_asks_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn each_request_sees_what_was_committed_before_it_began_however_many_there_are() {
-    let Some((database, freshness, seen, _folder)) = process().await else { return };
+    let (database, freshness, seen, _folder) = process().await;
 
     join_all((0..32).map(|number| {
         let (database, freshness, seen) = (database.clone(), freshness.clone(), seen.clone());
@@ -103,8 +104,9 @@ async fn each_request_sees_what_was_committed_before_it_began_however_many_there
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn a_smaller_revision_is_another_one() {
-    let Some((database, freshness, seen, _folder)) = process().await else { return };
+    let (database, freshness, seen, _folder) = process().await;
 
     for generation in [7, 3, 4] {
         database.execute(&format!("UPDATE registry SET generation = {generation}")).await;
@@ -121,8 +123,9 @@ async fn a_smaller_revision_is_another_one() {
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn another_timeline_drops_everything_although_no_revision_differs() {
-    let Some((database, freshness, seen, _folder)) = process().await else { return };
+    let (database, freshness, seen, _folder) = process().await;
     freshness.catch_up("ana").await.expect("the database answers");
 
     // As after the promotion of a standby.
@@ -137,8 +140,9 @@ async fn another_timeline_drops_everything_although_no_revision_differs() {
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn however_many_wait_few_questions_are_in_flight_and_all_are_answered() {
-    let Some((database, freshness, _seen, _folder)) = process().await else { return };
+    let (database, freshness, _seen, _folder) = process().await;
     let silence = silence(&database).await;
 
     let waiting = tokio::spawn({
@@ -167,8 +171,9 @@ impl Freshness {
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn a_request_does_not_wait_for_ever_and_the_next_one_is_answered() {
-    let Some((database, freshness, _seen, _folder)) = process().await else { return };
+    let (database, freshness, _seen, _folder) = process().await;
     freshness.catch_up("ana").await.expect("the database answers");
     let silence = silence(&database).await;
 

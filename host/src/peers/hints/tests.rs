@@ -1,4 +1,4 @@
-//! Hints between processes. Without `TEST_DATABASE` only what needs no server is tested.
+//! Hints between processes.
 
 use std::time::Instant;
 
@@ -10,11 +10,10 @@ use crate::database::sql;
 /// How long a hint may take: what is missed is waited for in vain.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A database of a server; `None` if tests use files.
-async fn server() -> Option<(Database, TempDir)> {
+/// A database of a server.
+async fn server() -> (Database, TempDir) {
     let folder = tempfile::tempdir().expect("a scratch directory");
-    let database = Database::of_test(folder.path()).await;
-    (!database.is_file()).then_some((database, folder))
+    (Database::of_test_server(folder.path()).await, folder)
 }
 
 /// A process that hears others.
@@ -107,8 +106,9 @@ async fn who_listens_too_slowly_is_told_that_everything_may_have_changed() {
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn the_others_hear_what_one_tells_them_and_it_does_not() {
-    let Some((database, _folder)) = server().await else { return };
+    let (database, _folder) = server().await;
     let (one, mut own) = process(&database).await;
     let (other, mut listening) = process(&database).await;
 
@@ -123,8 +123,9 @@ async fn the_others_hear_what_one_tells_them_and_it_does_not() {
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn a_payload_names_no_user_and_no_secret() {
-    let Some((database, _folder)) = server().await else { return };
+    let (database, _folder) = server().await;
     let (hints, _listening) = process(&database).await;
     let mut listener = database.server().expect("a server").listen(store::CHANNEL).await.expect("it listens");
 
@@ -138,8 +139,9 @@ async fn a_payload_names_no_user_and_no_secret() {
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn a_flood_becomes_a_few_statements() {
-    let Some((database, _folder)) = server().await else { return };
+    let (database, _folder) = server().await;
     let (hints, _listening) = process(&database).await;
     let mut listener = database.server().expect("a server").listen(store::CHANNEL).await.expect("it listens");
 
@@ -166,8 +168,9 @@ async fn a_flood_becomes_a_few_statements() {
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn who_listens_again_after_a_loss_is_told_that_everything_may_have_changed() {
-    let Some((database, _folder)) = server().await else { return };
+    let (database, _folder) = server().await;
     let (_one, mut listening) = process(&database).await;
 
     let end = "SELECT COUNT(pg_terminate_backend(pid)) FROM pg_stat_activity

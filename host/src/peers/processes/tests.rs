@@ -62,11 +62,9 @@ async fn a_process_is_there_until_it_leaves_and_one_that_is_alone_removes_those_
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn a_process_that_others_believed_to_have_ended_gets_another_id_and_keeps_its_age() {
     let (database, _folder) = database().await;
-    if database.is_file() {
-        return;
-    }
     let process = register(&database, "a").await;
     sleep(Duration::from_millis(5)).await;
     let newer = register(&database, "b").await;
@@ -85,11 +83,9 @@ async fn a_process_that_others_believed_to_have_ended_gets_another_id_and_keeps_
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn a_process_that_nobody_hears_of_is_removed_by_the_others_and_no_sooner() {
     let (database, _folder) = database().await;
-    if database.is_file() {
-        return;
-    }
     let (alive, dead, dying) =
         (register(&database, "a").await, register(&database, "a").await, register(&database, "a").await);
     dead.die();
@@ -108,11 +104,9 @@ async fn a_process_that_nobody_hears_of_is_removed_by_the_others_and_no_sooner()
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn the_process_that_was_started_last_decides_with_what_jobs_are_done() {
     let (database, _folder) = database().await;
-    if database.is_file() {
-        return;
-    }
     let does_jobs = async |process: &Process| process.does_jobs().await.expect("the database works");
     let old = register(&database, "small model").await;
     assert!(does_jobs(&old).await);
@@ -126,11 +120,9 @@ async fn the_process_that_was_started_last_decides_with_what_jobs_are_done() {
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn jobs_are_adapted_by_one_process_once_all_have_the_same_settings() {
     let (database, _folder) = database().await;
-    if database.is_file() {
-        return;
-    }
     let old = register(&database, "small model").await;
     assert_eq!(old.turn(true).await, Turn::Mine { alone: true });
     old.has_adapted().await.expect("the database works");
@@ -168,11 +160,9 @@ async fn the_only_process_adapts_jobs_at_each_start() {
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn a_process_that_was_killed_gives_way_to_the_next_one_in_its_data_directory() {
     let (database, folder) = database().await;
-    if database.is_file() {
-        return;
-    }
     let other = register(&database, "a").await;
     let profile = Profile::of_this_program("a");
     let killed = try_to_register(&database, profile.clone(), folder.path()).await.expect("it is registered");
@@ -184,11 +174,9 @@ async fn a_process_that_was_killed_gives_way_to_the_next_one_in_its_data_directo
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn a_process_that_does_not_fit_leaves_nothing_behind() {
     let (database, folder) = database().await;
-    if database.is_file() {
-        return;
-    }
     let with_key = |key: &str| Profile { master_keys: vec![key.to_owned()], ..Profile::of_this_program("a") };
     let first = try_to_register(&database, with_key("one"), folder.path()).await.expect("it is alone");
 

@@ -227,12 +227,10 @@ mod tests {
     }
 
     #[tokio::test]
+    #[ignore = "needs PostgreSQL: just test-postgres"]
     async fn a_cancel_reaches_a_call_of_another_process_and_another_users_does_not() {
         let folder = tempfile::tempdir().expect("a scratch directory");
-        let database = Database::of_test(folder.path()).await;
-        if database.is_file() {
-            return;
-        }
+        let database = Database::of_test_server(folder.path()).await;
         let (one, other) = (Hints::start(&database), Hints::start(&database));
         // Each is told once it has begun to hear.
         let (mut first, mut second) = (one.listen(), other.listen());

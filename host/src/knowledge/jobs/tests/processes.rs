@@ -81,12 +81,10 @@ async fn indexing_beside(context: &Context, hints: fn(&Database) -> Hints) -> (C
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn a_process_takes_jobs_of_another_one_at_once_and_without_hints_after_its_poll() {
     for (hints, at_most) in [(Hints::start as fn(&Database) -> Hints, 3), (|_| Hints::off(), 10)] {
         let (context, _data) = context().await;
-        if context.store.database().is_file() {
-            return;
-        }
         let (_other, running) = indexing_beside(&context, hints).await;
         // By now it rests, and hears.
         sleep(Duration::from_secs(1)).await;
@@ -106,12 +104,10 @@ async fn a_process_takes_jobs_of_another_one_at_once_and_without_hints_after_its
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL: just test-postgres"]
 async fn a_hint_wakes_the_task_of_its_kind_alone() {
     let (context, _data) = context().await;
     let database = context.store.database();
-    if database.is_file() {
-        return;
-    }
     let (one, other) = (Wakes::new(Hints::start(database)), Arc::new(Wakes::new(Hints::start(database))));
     let hearing = other.clone();
     let hearing = tokio::spawn(async move { hearing.hear().await });
