@@ -61,33 +61,21 @@ impl Named {
 }
 
 /// The files to which rows refer, read in pages: first all of one kind, then all of the other.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Names {
-    /// Of the database: older ones do not say where files are.
-    schema: i64,
     kinds_done: usize,
     /// The last digest that was read of the current kind.
     after: String,
 }
 
 impl Names {
-    /// Those of a database with this program's schema.
-    pub(crate) fn new() -> Self {
-        Self::of_schema(Database::program_schema())
-    }
-
-    /// Those of a database with this schema.
-    pub(crate) fn of_schema(schema: i64) -> Self {
-        Self { schema, kinds_done: 0, after: String::new() }
-    }
-
     /// The next files, in the order of their digests; `None` at the end.
     pub(crate) async fn next_page(
         &mut self,
         transaction: &mut Transaction,
     ) -> database::Result<Option<Vec<Named>>> {
         while let Some(&kind) = FileKind::ALL.get(self.kinds_done) {
-            let named = store::named_after(transaction, self.schema, kind, &self.after).await?;
+            let named = store::named_after(transaction, kind, &self.after).await?;
             if let Some(last) = named.last() {
                 self.after.clone_from(&last.digest);
                 return Ok(Some(named));

@@ -201,10 +201,12 @@ mod tests {
 
         let data = scratch();
         let settings = self::settings(data.path());
-        Database::open_before_migration(data.path(), 20).await.close().await;
+        let database = Database::open(data.path()).await.expect("a database");
+        database.claim_schema(0).await;
+        database.close().await;
         let program = Database::program_schema();
         let refused = AtRest::open(&settings).await.err().expect("it is old");
-        assert!(matches!(refused, AtRestError::Schema { found: 20, program: it } if it == program));
+        assert!(matches!(refused, AtRestError::Schema { found: 0, program: it } if it == program));
     }
 
     #[test]

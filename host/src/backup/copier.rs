@@ -115,7 +115,7 @@ impl<'a> Copier<'a> {
     /// Fails if a row of the copied database refers to a file that is neither copied nor listed as missing. Makes the copies
     /// durable.
     pub(super) async fn finish(self, copy: &Database) -> Result<CopiedFiles, BackupError> {
-        let (mut missing, mut pages) = (Vec::new(), Names::new());
+        let (mut missing, mut pages) = (Vec::new(), Names::default());
         while let Some(named) = pages.next_page_of(copy).await? {
             for file in named {
                 if self.is_unobtainable(&file) {
@@ -133,7 +133,7 @@ impl<'a> Copier<'a> {
     /// Copies the files that rows name now.
     async fn copy_named(&mut self, live: &Database, progress: &mut Progress<'_>) -> Result<(), BackupError> {
         let (mut done, total) = (0, count(live).await?);
-        let mut pages = Names::new();
+        let mut pages = Names::default();
         while let Some(named) = pages.next_page_of(live).await? {
             for file in named {
                 done += 1;
@@ -154,7 +154,7 @@ impl<'a> Copier<'a> {
 
     /// The files that rows name, and that were not copied.
     async fn missing(&self, transaction: &mut Transaction) -> Result<Vec<Named>, BackupError> {
-        let (mut missing, mut pages) = (Vec::new(), Names::new());
+        let (mut missing, mut pages) = (Vec::new(), Names::default());
         while let Some(named) = pages.next_page(transaction).await? {
             let files = named.into_iter();
             missing.extend(files.filter(|file| !self.is_known(file) && !self.is_unobtainable(file)));

@@ -158,7 +158,7 @@ impl Repository {
                     return Ok(None);
                 }
             };
-            let mut pages = Names::of_schema(database.schema().await?);
+            let mut pages = Names::default();
             while let Some(named) = pages.next_page_of(&database).await? {
                 needed.extend(named.iter().filter_map(|file| digest_of(&file.digest)));
             }

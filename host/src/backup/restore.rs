@@ -248,7 +248,7 @@ impl Backup<'_> {
         mut act: impl FnMut(&Named) -> Result<(), BackupError>,
     ) -> Result<(), BackupError> {
         let (mut done, total) = (0, count(database).await?);
-        let mut pages = Names::of_schema(self.manifest.schema);
+        let mut pages = Names::default();
         while let Some(named) = pages.next_page_of(database).await? {
             for file in &named {
                 if self.manifest.missing_files.binary_search(&file.path()).is_err() {

@@ -317,39 +317,6 @@ async fn a_backup_of_a_newer_schema_or_format_is_refused_and_one_of_another_data
 }
 
 #[tokio::test]
-async fn a_backup_of_before_rows_said_where_files_are_is_restored_and_converted() {
-    let scratch = Scratch::new().await;
-    scratch.capture("d1", b"one").await;
-    let created = scratch.back_up().await;
-    let older = Database::open_existing(&created.folder).await.expect("it opens");
-    let later = "DROP TABLE files; DROP VIEW clock; DROP TABLE spent_links;
-                 ALTER TABLE processes DROP COLUMN release; ALTER TABLE processes DROP COLUMN master_keys;
-                 ALTER TABLE processes DROP COLUMN settings; ALTER TABLE service DROP COLUMN store;
-                 ALTER TABLE service DROP COLUMN release; ALTER TABLE service DROP COLUMN last_start;
-                 ALTER TABLE documents DROP COLUMN title_origin;
-                 ALTER TABLE documents DROP COLUMN encoding";
-    older.execute(later).await;
-    older.claim_schema(20).await;
-    older.close().await;
-    let bytes = fs::read(created.folder.join(DATABASE)).expect("a file");
-    let database =
-        StoredFile { name: DATABASE.to_owned(), size: bytes.len() as u64, sha256: name_of(&bytes) };
-    let manifest = Manifest { schema: 20, database, ..created.manifest };
-    let path = created.folder.join("manifest.json");
-    fs::write(&path, serde_json::to_vec(&manifest).expect("JSON")).expect("it is ours");
-
-    scratch.restore().await.expect("it is whole");
-    let restored = Database::open(&scratch.path("restored")).await.expect("it is converted");
-
-    let object = restored.column::<String>("SELECT object FROM files").await.remove(0);
-    assert_eq!(object, FileKind::Artifact.plain_object(&name_of(b"one")));
-    assert_eq!(fs::read(scratch.path("restored").join(object)).expect("a file"), b"one");
-    let name: Vec<String> =
-        restored.column("SELECT name FROM files WHERE kept_until = 0 AND NOT dropped").await;
-    assert_eq!(name, [FileKind::Artifact.name(&name_of(b"one"))]);
-}
-
-#[tokio::test]
 async fn the_newest_backup_that_is_complete_is_restored_and_newer_ones_are_named() {
     let scratch = Scratch::new().await;
     let first = scratch.back_up().await;

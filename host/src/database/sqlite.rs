@@ -79,13 +79,6 @@ pub(super) fn options(data: &Path) -> SqliteConnectOptions {
         .pragma(TRUSTED_SCHEMA, "OFF")
 }
 
-/// The first `count` migrations.
-#[cfg(test)]
-pub(super) fn migrations(count: usize) -> Migrator {
-    let migrations = MIGRATIONS.migrations[..count].to_vec();
-    Migrator { migrations: migrations.into(), ..Migrator::DEFAULT }
-}
-
 pub(super) fn arguments(values: Vec<Value<'_>>) -> Result<SqliteArguments> {
     let mut arguments = SqliteArguments::default();
     arguments.reserve(values.len(), 0);

@@ -3,13 +3,11 @@
 
 use std::path::Path;
 
-use sqlx::sqlite::SqlitePoolOptions;
 use sqlx::{Connection, PgConnection};
 use url::Url;
 
-use super::pool::Pool;
 use super::statement::{Fetch, Statement};
-use super::{AssertSqlSafe, Database, Pools, Scope, Transaction, sql, sqlite};
+use super::{AssertSqlSafe, Database, Pools, Scope, Transaction, sql};
 
 /// The server's code for a database that exists already.
 const DUPLICATE_DATABASE: &str = "42P04";
@@ -42,16 +40,6 @@ impl Database {
         let database = Self::of_test(folder).await;
         assert!(!database.is_file(), "`TEST_DATABASE` has to be the URL of a PostgreSQL server");
         database
-    }
-
-    /// Opens a file with the first `count` migrations only.
-    pub(crate) async fn open_before_migration(folder: &Path, count: usize) -> Self {
-        let options = sqlite::options(folder);
-        let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options).await;
-        let pool = pool.expect("a database");
-        sqlite::migrations(count).run(&pool).await.expect("it migrates");
-        let pool = Pool::from(pool);
-        Self(Pools::Sqlite(sqlite::Pools { writer: pool.clone(), readers: pool }))
     }
 
     /// Whether this is a file, and not a server.

@@ -40,7 +40,7 @@ async fn check_named(
 ) -> database::Result<()> {
     let (mut missing, mut unreadable, mut damaged) =
         (Examples::default(), Examples::default(), Examples::default());
-    let (mut done, total, mut pages) = (0, count(database).await?, Names::new());
+    let (mut done, total, mut pages) = (0, count(database).await?, Names::default());
     while let Some(named) = pages.next_page_of(database).await? {
         for named in named {
             done += 1;

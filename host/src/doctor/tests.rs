@@ -265,7 +265,7 @@ async fn a_disk_that_is_nearly_full_is_found() {
 #[tokio::test]
 async fn a_model_that_cannot_be_used_is_found_and_none_is_no_fault() {
     let scratch = Scratch::new().await;
-    let folder = scratch.path("model");
+    let folder = scratch.path("models").join(DEFAULT_NAME);
     let named = located(scratch.data.path(), Path::new(DEFAULT_NAME));
     let subject = Subject { model: Some(named), ..scratch.subject() };
     let report = examine(&subject, &mut |_, _, _| {}).await.expect("it can look");
@@ -277,9 +277,10 @@ async fn a_model_that_cannot_be_used_is_found_and_none_is_no_fault() {
     let finding = assert_finding(&report, "bge-small-en-v1.5 is not in");
     assert!(finding.remedy.contains("kitbag model fetch bge-small-en-v1.5"), "{finding:?}");
 
-    // Where an earlier release has put it.
-    fs::create_dir(&folder).expect("a folder");
-    set_mode(&folder, 0o700);
+    fs::create_dir_all(&folder).expect("a folder");
+    for private in [&folder, folder.parent().expect("it has one")] {
+        set_mode(private, 0o700);
+    }
     let named = located(scratch.data.path(), Path::new(DEFAULT_NAME));
     let subject = Subject { model: Some(named), ..scratch.subject() };
 
@@ -290,8 +291,8 @@ async fn a_model_that_cannot_be_used_is_found_and_none_is_no_fault() {
 #[tokio::test]
 async fn other_schemas_are_found_and_what_cannot_be_checked_then_is_said() {
     let scratch = Scratch::new().await;
-    scratch.database.claim_schema(14).await;
-    assert!(scratch.assert_finds("has schema 14").await.remedy.contains("back it up"));
+    scratch.database.claim_schema(0).await;
+    assert!(scratch.assert_finds("has schema 0").await.remedy.contains("back it up"));
 
     scratch.database.claim_schema(9999).await;
     assert!(scratch.assert_finds("has schema 9999").await.remedy.contains("newer"));

@@ -20,9 +20,6 @@ pub use self::fetch::{DownloadError, FetchError, Fetched, Origin, fetch};
 /// The folder of a data directory that has a folder for each model.
 const MODELS: &str = "models";
 
-/// The folder of the default model in data directories that an earlier release has made.
-const ONLY_MODEL: &str = "model";
-
 /// The model that a setting or an argument means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Located {
@@ -49,13 +46,7 @@ pub fn located(data: &Path, named: &Path) -> Located {
 
 /// The folder of a model in a data directory, whether it is there or not.
 pub fn folder(data: &Path, model: &CatalogModel) -> PathBuf {
-    let folder = data.join(MODELS).join(model.name);
-    let of_earlier_release = data.join(ONLY_MODEL);
-    if model.name == DEFAULT_NAME && !folder.exists() && of_earlier_release.exists() {
-        of_earlier_release
-    } else {
-        folder
-    }
+    data.join(MODELS).join(model.name)
 }
 
 /// The models that a data directory has.
@@ -66,7 +57,7 @@ pub fn fetched(data: &Path) -> impl Iterator<Item = &'static CatalogModel> {
 /// The folders of all models in a data directory, those included that somebody else has put there.
 pub fn folders(data: &Path) -> Vec<PathBuf> {
     let named = fs::read_dir(data.join(MODELS)).into_iter().flatten().flatten().map(|entry| entry.path());
-    named.chain([data.join(ONLY_MODEL)]).filter(|folder| folder.is_dir()).collect()
+    named.filter(|folder| folder.is_dir()).collect()
 }
 
 /// Removes a model of a data directory; says whether there was one.

@@ -48,7 +48,7 @@ impl FileKind {
         self.object(digest, &format!("-{}", hex::encode(random)))
     }
 
-    /// The name of the object for the file with this digest before there were random digits.
+    /// Name that stands for the object of a file in messages and backups where no row has its real name.
     pub(crate) fn plain_object(self, digest: &str) -> String {
         self.object(digest, "")
     }

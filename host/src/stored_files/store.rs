@@ -1,46 +1,32 @@
 //! All SQL about which files rows refer to.
 //!
-//! Backups are restored before their database is migrated: these statements have to work for every schema since 16, with
-//! which the first backups were made.
+//! Backups are restored before their database is migrated: these statements have to work for every schema.
 
 use super::{FileKind, Named};
 use crate::database::{self, Database, Transaction, sql};
 
 /// Rows of a page.
 const PAGE_ROWS: i64 = 1000;
-/// The first schema whose rows say where files are.
-const SCHEMA_WITH_FILES: i64 = 21;
 
 pub(super) async fn named_after(
     transaction: &mut Transaction,
-    schema: i64,
     kind: FileKind,
     after: &str,
 ) -> database::Result<Vec<Named>> {
-    let has_files = schema >= SCHEMA_WITH_FILES;
-    let statement = match (kind, has_files) {
-        (FileKind::Component, true) => sql("SELECT named.digest, files.object
+    let statement = match kind {
+        FileKind::Component => sql("SELECT named.digest, files.object
              FROM (SELECT digest FROM toolkit_versions UNION SELECT digest FROM toolkit_uploads) AS named
              LEFT JOIN files ON files.name = 'components/' || named.digest AND NOT files.dropped
              WHERE named.digest > $1 ORDER BY named.digest LIMIT $2"),
-        (FileKind::Artifact, true) => sql("SELECT named.digest, files.object
+        FileKind::Artifact => sql("SELECT named.digest, files.object
              FROM (SELECT DISTINCT artifact AS digest FROM documents
                    WHERE artifact > $1 ORDER BY artifact LIMIT $2) AS named
              LEFT JOIN files ON files.name = 'artifacts/' || named.digest AND NOT files.dropped
              ORDER BY named.digest"),
-        (FileKind::Component, false) => sql("SELECT digest, NULL FROM
-                 (SELECT digest FROM toolkit_versions UNION SELECT digest FROM toolkit_uploads) AS named
-             WHERE digest > $1 ORDER BY digest LIMIT $2"),
-        (FileKind::Artifact, false) => sql("SELECT DISTINCT artifact, NULL FROM documents
-             WHERE artifact > $1 ORDER BY artifact LIMIT $2"),
     };
     let rows: Vec<(String, Option<String>)> =
         statement.bind(after).bind(PAGE_ROWS).fetch_all(transaction).await?;
-    let named = rows.into_iter().map(|(digest, object)| {
-        let object = if has_files { object } else { Some(kind.plain_object(&digest)) };
-        Named { kind, digest, object }
-    });
-    Ok(named.collect())
+    Ok(rows.into_iter().map(|(digest, object)| Named { kind, digest, object }).collect())
 }
 
 pub(super) async fn is_named(

@@ -92,13 +92,13 @@ pub enum Change {
 pub struct Side<'a> {
     /// Its declaration.
     pub manifest: &'a ToolkitDefinition,
-    /// The interfaces that it imports, if they are known.
-    pub imports: Option<&'a [String]>,
+    /// The interfaces that it imports, without their versions.
+    pub imports: &'a [String],
 }
 
 impl<'a> From<&'a Version> for Side<'a> {
     fn from(Version { manifest, imports, .. }: &'a Version) -> Self {
-        Self { manifest, imports: imports.as_deref() }
+        Self { manifest, imports }
     }
 }
 
@@ -183,9 +183,8 @@ fn grants(before: Option<&ToolkitDefinition>, after: &ToolkitDefinition) -> Vec<
 }
 
 fn imports(before: Option<Side<'_>>, after: Side<'_>) -> Vec<ImportChange> {
-    let before = before.map_or(Some(&[][..]), |side| side.imports);
-    let Some((before, after)) = before.zip(after.imports) else { return Vec::new() };
-    let all = each(before.to_vec(), after.to_vec());
+    let before = before.map_or(&[][..], |side| side.imports);
+    let all = each(before.to_vec(), after.imports.to_vec());
     all.map(|(interface, change)| {
         let always_refused = is_always_refused(&interface);
         ImportChange { interface, always_refused, change }
@@ -273,7 +272,7 @@ mod tests {
     }
 
     fn between(before: Option<&ToolkitDefinition>, after: &ToolkitDefinition) -> Difference {
-        let side = |manifest| Side { manifest, imports: None };
+        let side = |manifest| Side { manifest, imports: &[] };
         Difference::between(before.map(side), side(after))
     }
 
@@ -371,30 +370,26 @@ mod tests {
     }
 
     #[test]
-    fn imports_are_compared_where_those_of_both_are_known() {
+    fn imports_are_compared() {
         let manifest = &toolkit(&[], &[]);
-        let compared = |before: Option<&[&str]>, after: &[&str]| -> Vec<_> {
+        let compared = |before: &[&str], after: &[&str]| -> Vec<_> {
             let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-            let (before, after) = (before.map(owned), owned(after));
-            let (before, after) = (before.as_deref(), Some(&*after));
-            let difference = Difference::between(
-                Some(Side { manifest, imports: before }),
-                Side { manifest, imports: after },
-            );
+            let (before, after) = (owned(before), owned(after));
+            let side = |imports| Side { manifest, imports };
+            let difference = Difference::between(Some(side(&before)), side(&after));
             assert_eq!(difference.is_empty(), difference.imports.iter().all(|it| it.change == Change::Kept));
             difference.imports.into_iter().map(|it| (it.interface, it.change)).collect()
         };
         let named = |name: &str, change| (name.to_owned(), change);
 
-        let both = compared(Some(&["a:a/a", "b:b/b"]), &["b:b/b", "c:c/c"]);
+        let both = compared(&["a:a/a", "b:b/b"], &["b:b/b", "c:c/c"]);
 
         let expected =
             [named("b:b/b", Change::Kept), named("c:c/c", Change::Added), named("a:a/a", Change::Removed)];
         assert_eq!(both, expected);
-        assert_eq!(compared(Some(&["a:a/a"]), &["a:a/a"]), [named("a:a/a", Change::Kept)]);
-        assert_eq!(compared(None, &["a:a/a"]), []);
+        assert_eq!(compared(&["a:a/a"], &["a:a/a"]), [named("a:a/a", Change::Kept)]);
         let imports = ["a:a/a", "wasi:sockets/tcp"].map(str::to_owned);
-        let first = Difference::between(None, Side { manifest, imports: Some(&imports) });
+        let first = Difference::between(None, Side { manifest, imports: &imports });
         assert_eq!(first.imports[0].change, Change::Added);
         assert!(!first.imports[0].always_refused && first.imports[1].always_refused, "{:?}", first.imports);
     }

@@ -153,11 +153,10 @@ impl Store {
         .bind(version)
         .execute(&mut transaction)
         .await?;
-        // The same version again: an earlier release of the server may not have kept its imports.
         sql("INSERT INTO toolkit_versions
                  (toolkit_id, version, digest, size, manifest, imports, changes, deployed_by, deployed_at)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-             ON CONFLICT (toolkit_id, version) DO UPDATE SET imports = excluded.imports")
+             ON CONFLICT (toolkit_id, version) DO NOTHING")
         .bind(id)
         .bind(version)
         .bind(digest)

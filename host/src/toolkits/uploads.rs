@@ -146,7 +146,7 @@ impl Toolkits {
         let (manifest, imports) = (upload.definition()?, upload.imports()?);
         let live = before.as_ref().map(LiveVersion::from);
         let (difference, manifest, imports) = off_thread(move || {
-            let after = Side { manifest: &manifest, imports: Some(&imports) };
+            let after = Side { manifest: &manifest, imports: &imports };
             (Difference::between(before.as_ref().map(Side::from), after), manifest, imports)
         })
         .await;

@@ -35,7 +35,7 @@ pub(super) async fn copy(
     progress: &mut Progress<'_>,
 ) -> Result<FilesCopied, TransferError> {
     let (mut done, total) = (0, stored_files::count(&source.database).await?);
-    let (mut copied, mut pages) = (FilesCopied::default(), Names::new());
+    let (mut copied, mut pages) = (FilesCopied::default(), Names::default());
     while let Some(named) = pages.next_page(state).await? {
         let sending = named.into_iter().map(async |file| {
             let sent = send(source, target, &file).await;

@@ -51,12 +51,12 @@ struct Deployment {
 #[derive(Deserialize)]
 struct Described {
     manifest: ToolkitDefinition,
-    imports: Option<Vec<String>>,
+    imports: Vec<String>,
 }
 
 impl<'a> From<&'a Described> for Side<'a> {
     fn from(Described { manifest, imports }: &'a Described) -> Self {
-        Self { manifest, imports: imports.as_deref() }
+        Self { manifest, imports }
     }
 }
 

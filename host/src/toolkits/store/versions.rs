@@ -59,8 +59,8 @@ pub struct Version {
     pub manifest: ToolkitDefinition,
     /// SHA-256 of the declaration, hexadecimal, which a rollback can name.
     pub manifest_digest: String,
-    /// The interfaces that it imports, without their versions; `None` if it was deployed before they were kept.
-    pub imports: Option<Vec<String>>,
+    /// The interfaces that it imports, without their versions.
+    pub imports: Vec<String>,
 }
 
 #[derive(FromRow)]
@@ -161,7 +161,7 @@ pub(super) async fn read(
     #[derive(FromRow)]
     struct Row {
         manifest: String,
-        imports: Option<String>,
+        imports: String,
         #[sqlx(flatten)]
         version: VersionRow,
     }
@@ -177,7 +177,7 @@ pub(super) async fn read(
             record: row.version.try_into()?,
             manifest_digest: manifest_digest(&row.manifest),
             manifest: from_json(&row.manifest)?,
-            imports: row.imports.as_deref().map(from_json).transpose()?,
+            imports: from_json(&row.imports)?,
         })
     };
     row.map(version).transpose()

@@ -27,8 +27,6 @@ struct ReviewPage {
     is_others: bool,
     /// Whether a deploy makes the operator the owner, even without `take-over`.
     changes_owner: bool,
-    /// Whether nobody knows what the live version imports.
-    has_unknown_imports: bool,
     /// Why the form that was sent did nothing.
     problem: Option<String>,
 }
@@ -103,14 +101,12 @@ async fn page(
 ) -> Result<Response, WebError> {
     let mut review = operator.review(digest).await?;
     let difference = std::mem::take(&mut review.difference);
-    let has_unknown_imports = difference.imports.is_empty() && !review.imports.is_empty();
     let page = ReviewPage {
         is_others: review.owner.as_ref().is_some_and(|owner| *owner != frame.user),
         changes_owner: review.changes_owner(&frame.user),
         frame: Some(frame.at(Section::Operate)),
         difference: ShownDifference::of(difference, &review.secret_users),
         size: text::size(u64::try_from(review.upload.size).unwrap_or_default()),
-        has_unknown_imports,
         review,
         problem,
     };

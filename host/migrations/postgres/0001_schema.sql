@@ -1,5 +1,15 @@
--- The tables that SQLite has after its migration of the same number, without those of local sign-in. Ids, users and keys
--- are ordered by their bytes, as SQLite orders them. Times are milliseconds since 1970, UTC.
+-- The tables of SQLite without those of local sign-in. Ids, users and keys are ordered by their bytes, as SQLite orders
+-- them. Times are milliseconds since 1970, UTC.
+
+-- Milliseconds since 1970 by the server's clock: those of processes may differ.
+CREATE FUNCTION clock_millis() RETURNS BIGINT LANGUAGE sql VOLATILE
+AS $$ SELECT (extract(epoch FROM clock_timestamp()) * 1000)::BIGINT $$;
+
+CREATE VIEW clock AS SELECT clock_millis() AS now;
+
+-- Changes with each failover and each restore: revisions may have been lost, and given again. Fails on a standby.
+CREATE FUNCTION timeline() RETURNS TEXT LANGUAGE sql VOLATILE
+AS $$ SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8) $$;
 
 -- As in SQLite: the elements of a JSON array, for statements that take a list.
 CREATE FUNCTION json_each(list TEXT) RETURNS TABLE (value TEXT) LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -36,6 +46,8 @@ CREATE TABLE toolkit_versions (
     manifest    TEXT NOT NULL,
     -- What changed since the version that was live before: { "added": [...], "removed": [...] }
     changes     TEXT NOT NULL,
+    -- The interfaces that the component imports, without their versions: a JSON array.
+    imports     TEXT NOT NULL,
     deployed_by TEXT COLLATE "C" NOT NULL,
     deployed_at BIGINT NOT NULL,
     PRIMARY KEY (toolkit_id, version)
@@ -72,6 +84,19 @@ CREATE TABLE toolkit_ownership (
 
 CREATE INDEX toolkit_ownership_by_toolkit ON toolkit_ownership (toolkit_id, sequence);
 
+-- Pictures of versions whose icon is a URL, as they were when the version was deployed.
+CREATE TABLE toolkit_icons (
+    toolkit_id TEXT COLLATE "C" NOT NULL,
+    version    TEXT COLLATE "C" NOT NULL,
+    -- SHA-256 of the content, hexadecimal.
+    digest     TEXT COLLATE "C" NOT NULL,
+    -- Of the content, whatever its sender called it.
+    media_type TEXT NOT NULL,
+    content    BYTEA NOT NULL,
+    PRIMARY KEY (toolkit_id, version),
+    FOREIGN KEY (toolkit_id, version) REFERENCES toolkit_versions (toolkit_id, version) ON DELETE CASCADE
+);
+
 -- Components that were received and inspected, and wait for an operator to deploy or discard them. Their files have
 -- the names of deployed ones.
 CREATE TABLE toolkit_uploads (
@@ -87,6 +112,16 @@ CREATE TABLE toolkit_uploads (
     uploaded_by TEXT COLLATE "C" NOT NULL,
     uploaded_at BIGINT NOT NULL
 );
+
+-- Revisions of what processes cache: each process compares them before it serves a request. One row.
+CREATE TABLE registry (
+    -- Changes of what is live, of its owner, and of what is shown of it.
+    generation BIGINT NOT NULL,
+    -- Number of times that secrets of users were deleted with their toolkit, or because its owner changed.
+    removals   BIGINT NOT NULL
+);
+
+INSERT INTO registry (generation, removals) VALUES (0, 0);
 
 -- Secrets of users, sealed: what is here opens with the master key alone, and in its own row alone.
 CREATE TABLE secrets (
@@ -105,6 +140,23 @@ CREATE TABLE secrets (
 
 CREATE INDEX secrets_by_toolkit ON secrets (toolkit_id);
 CREATE INDEX secrets_by_master_key ON secrets (master_key);
+
+-- Revisions of the secrets of users who have ever set one.
+CREATE TABLE secret_revisions (
+    user_id  TEXT COLLATE "C" PRIMARY KEY,
+    -- Changes that the user has made.
+    revision BIGINT NOT NULL
+);
+
+-- Links to pages of secrets that have set one. A row is deleted some time after its link has expired.
+CREATE TABLE spent_links (
+    -- SHA-256 of the link.
+    digest  BYTEA PRIMARY KEY,
+    -- Seconds since 1970.
+    expires BIGINT NOT NULL
+);
+
+CREATE INDEX spent_links_by_expiry ON spent_links (expires);
 
 -- What users have set of the settings that toolkits declare.
 CREATE TABLE user_config (
@@ -156,6 +208,8 @@ CREATE TABLE invocations (
 CREATE INDEX invocations_by_toolkit ON invocations (toolkit_id, id, size);
 CREATE INDEX invocations_by_user ON invocations (toolkit_id, user_id, id, size, outcome, started_at);
 CREATE INDEX invocations_by_age ON invocations (ended_at);
+-- Failures of all toolkits are counted from this index alone; calls that succeed are not in it.
+CREATE INDEX invocations_failed ON invocations (started_at, toolkit_id, outcome) WHERE outcome <> 'succeeded';
 
 -- Whose `sub` the user ids of all other tables are: the last row counts.
 CREATE TABLE issuers (
@@ -200,6 +254,57 @@ CREATE TABLE web_clients (
     PRIMARY KEY (issuer, redirect_uri)
 );
 
+-- The files to which rows refer: components of toolkits, and captured files. They are outside the database, in a folder or
+-- in a bucket.
+CREATE TABLE files (
+    -- Where the file is. Never used again, so that a late deletion hits nothing that came after it.
+    object     TEXT COLLATE "C" PRIMARY KEY,
+    -- `components/` or `artifacts/`, and the SHA-256 of its bytes, as the rows have it that refer to it.
+    name       TEXT COLLATE "C" NOT NULL,
+    -- 0 while rows refer to it. Otherwise the earliest time at which it may be dropped; for one that is dropped, when to try
+    -- again to delete it.
+    kept_until BIGINT NOT NULL,
+    -- Whether it is being deleted, and may not be referred to any more.
+    dropped    BOOLEAN NOT NULL
+);
+
+CREATE UNIQUE INDEX files_by_name ON files (name) WHERE NOT dropped;
+CREATE INDEX files_to_end ON files (kept_until) WHERE kept_until > 0;
+
+-- The processes that use the database.
+CREATE TABLE processes (
+    -- Random, and never used again.
+    id           TEXT COLLATE "C" PRIMARY KEY,
+    -- What jobs are done with: model and transcriber.
+    job_settings TEXT NOT NULL,
+    started_at   BIGINT NOT NULL DEFAULT clock_millis(),
+    -- When the process last reported.
+    seen_at      BIGINT NOT NULL DEFAULT clock_millis(),
+    -- The release of its program, such as 1.4.
+    release      TEXT NOT NULL DEFAULT '',
+    -- The names of its master keys, separated by spaces. It seals with the first.
+    master_keys  TEXT NOT NULL DEFAULT '',
+    -- Fingerprints of the settings that all processes should have alike, by name: a JSON object.
+    settings     TEXT NOT NULL DEFAULT '{}'
+);
+
+-- One row.
+CREATE TABLE service (
+    -- The settings that all jobs were last adapted to; NULL before the first time.
+    job_settings TEXT,
+    -- The process that adapts them to others now.
+    adapting     TEXT COLLATE "C" REFERENCES processes (id) ON DELETE SET NULL,
+    -- The name of the store of files that all processes have; NULL before the first of several has named it.
+    store        TEXT,
+    -- The newest release that has changed the schema; NULL before a server has started.
+    release      TEXT,
+    -- Random, of the process that has started last; NULL before a server has started. Tells this database from an older copy
+    -- of itself that was put in its place.
+    last_start   TEXT
+);
+
+INSERT INTO service (job_settings, adapting) VALUES (NULL, NULL);
+
 -- The knowledge base. Every row names its user, and every statement asks for it.
 
 -- Sub-groups of a source's documents.
@@ -234,6 +339,8 @@ CREATE TABLE documents (
     -- SHA-256 of title and text as they were given: another one has the document indexed again.
     digest         BYTEA NOT NULL,
     title          TEXT NOT NULL,
+    -- 'given' by whoever ingested it, found in the 'file', or the 'file-name'.
+    title_origin   TEXT NOT NULL DEFAULT 'given',
     url            TEXT,
     author         TEXT,
     -- The author in lower case, as filters compare it.
@@ -246,6 +353,8 @@ CREATE TABLE documents (
     artifact       TEXT COLLATE "C",
     artifact_size  BIGINT,
     artifact_type  TEXT,
+    -- The character encoding that the file was read in.
+    encoding       TEXT,
     -- pending, ready, failed
     state          TEXT COLLATE "C" NOT NULL,
     -- Which kind of job failed permanently, and why, for a person.
@@ -290,11 +399,14 @@ CREATE TABLE knowledge_jobs (
     -- How often it failed; for a capture, how often it was begun.
     tries     BIGINT NOT NULL,
     -- Not before.
-    run_at    BIGINT NOT NULL
+    run_at    BIGINT NOT NULL,
+    -- The process that does the job. It is free again when that process has gone.
+    taken_by  TEXT COLLATE "C" REFERENCES processes (id) ON DELETE SET NULL
 );
 
--- The users with jobs of a kind, and the next job of each, are found by one step each.
-CREATE INDEX knowledge_jobs_by_user ON knowledge_jobs (kind, user_id, run_at);
+-- The users with free jobs of a kind, and the next job of each, are found by one step each.
+CREATE INDEX knowledge_jobs_by_user ON knowledge_jobs (kind, user_id, run_at, document) WHERE taken_by IS NULL;
+CREATE INDEX knowledge_jobs_taken ON knowledge_jobs (taken_by) WHERE taken_by IS NOT NULL;
 
 -- Passages of documents, as search sees them.
 CREATE TABLE chunks (

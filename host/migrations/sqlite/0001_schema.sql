@@ -1,0 +1,485 @@
+-- All tables are strict: a column holds values of its own type, as in other engines. Times are milliseconds since 1970, UTC.
+
+CREATE VIEW clock AS SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER) AS now;
+
+-- A toolkit exists exactly as long as one of its versions is live.
+CREATE TABLE toolkits (
+    id           TEXT PRIMARY KEY NOT NULL,
+    owner        TEXT NOT NULL,
+    live_version TEXT NOT NULL,
+    FOREIGN KEY (id, live_version) REFERENCES toolkit_versions (toolkit_id, version)
+        DEFERRABLE INITIALLY DEFERRED
+) STRICT;
+
+CREATE TABLE toolkit_versions (
+    toolkit_id  TEXT NOT NULL REFERENCES toolkits (id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
+    version     TEXT NOT NULL,
+    -- SHA-256 of the component, hexadecimal; the name of its file.
+    digest      TEXT NOT NULL,
+    size        INTEGER NOT NULL,
+    -- manifest.json
+    manifest    TEXT NOT NULL,
+    -- What changed since the version that was live before: { "added": [...], "removed": [...] }
+    changes     TEXT NOT NULL,
+    -- The interfaces that the component imports, without their versions: a JSON array.
+    imports     TEXT NOT NULL,
+    deployed_by TEXT NOT NULL,
+    deployed_at INTEGER NOT NULL,
+    PRIMARY KEY (toolkit_id, version)
+) STRICT;
+
+CREATE INDEX toolkit_versions_by_digest ON toolkit_versions (digest);
+
+-- Which version became live, when and by whom; a roll-back adds a line like any deploy.
+CREATE TABLE toolkit_activations (
+    sequence     INTEGER PRIMARY KEY AUTOINCREMENT,
+    toolkit_id   TEXT NOT NULL REFERENCES toolkits (id) ON DELETE CASCADE,
+    version      TEXT NOT NULL,
+    activated_by TEXT NOT NULL,
+    activated_at INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX toolkit_activations_by_toolkit ON toolkit_activations (toolkit_id, sequence);
+
+-- What became of the ownership of toolkits, oldest first. Lines stay when their toolkit is removed: whoever
+-- takes one over, removes it and deploys it anew is still seen to have done so.
+CREATE TABLE toolkit_ownership (
+    sequence     INTEGER PRIMARY KEY AUTOINCREMENT,
+    toolkit_id   TEXT NOT NULL,
+    -- `released`, `kept` (released before, and used by its owner again), `taken-over`, `removed`
+    event        TEXT NOT NULL,
+    owner_before TEXT NOT NULL,
+    -- Who did it; the owner from then on, where the toolkit was taken over.
+    by_user      TEXT NOT NULL,
+    at           INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX toolkit_ownership_by_toolkit ON toolkit_ownership (toolkit_id, sequence);
+
+-- Pictures of versions whose icon is a URL, as they were when the version was deployed.
+CREATE TABLE toolkit_icons (
+    toolkit_id TEXT NOT NULL,
+    version    TEXT NOT NULL,
+    -- SHA-256 of the content, hexadecimal.
+    digest     TEXT NOT NULL,
+    -- Of the content, whatever its sender called it.
+    media_type TEXT NOT NULL,
+    content    BLOB NOT NULL,
+    PRIMARY KEY (toolkit_id, version),
+    FOREIGN KEY (toolkit_id, version) REFERENCES toolkit_versions (toolkit_id, version) ON DELETE CASCADE
+) STRICT;
+
+-- Components that were received and inspected, and wait for an operator to deploy or discard them. Their files have
+-- the names of deployed ones.
+CREATE TABLE toolkit_uploads (
+    -- SHA-256 of the component, hexadecimal; the name of its file.
+    digest      TEXT PRIMARY KEY NOT NULL,
+    toolkit_id  TEXT NOT NULL,
+    version     TEXT NOT NULL,
+    size        INTEGER NOT NULL,
+    -- manifest.json
+    manifest    TEXT NOT NULL,
+    -- The interfaces that it imports, without their versions: a JSON array.
+    imports     TEXT NOT NULL,
+    uploaded_by TEXT NOT NULL,
+    uploaded_at INTEGER NOT NULL
+) STRICT;
+
+-- Revisions of what processes cache: each process compares them before it serves a request. One row.
+CREATE TABLE registry (
+    -- Changes of what is live, of its owner, and of what is shown of it.
+    generation INTEGER NOT NULL,
+    -- Number of times that secrets of users were deleted with their toolkit, or because its owner changed.
+    removals   INTEGER NOT NULL
+) STRICT;
+
+INSERT INTO registry (generation, removals) VALUES (0, 0);
+
+-- Secrets of users, sealed: what is here opens with the master key alone, and in its own row alone.
+CREATE TABLE secrets (
+    user_id     TEXT NOT NULL,
+    toolkit_id  TEXT NOT NULL REFERENCES toolkits (id) ON DELETE CASCADE,
+    name        TEXT NOT NULL,
+    -- Which master key wraps the record's own key.
+    master_key  TEXT NOT NULL,
+    -- Nonce, key, tag.
+    wrapped_key BLOB NOT NULL,
+    -- Nonce, value, tag.
+    sealed      BLOB NOT NULL,
+    updated_at  INTEGER NOT NULL,
+    PRIMARY KEY (user_id, toolkit_id, name)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX secrets_by_toolkit ON secrets (toolkit_id);
+CREATE INDEX secrets_by_master_key ON secrets (master_key);
+
+-- Revisions of the secrets of users who have ever set one.
+CREATE TABLE secret_revisions (
+    user_id  TEXT PRIMARY KEY NOT NULL,
+    -- Changes that the user has made.
+    revision INTEGER NOT NULL
+) STRICT;
+
+-- Links to pages of secrets that have set one. A row is deleted some time after its link has expired.
+CREATE TABLE spent_links (
+    -- SHA-256 of the link.
+    digest  BLOB PRIMARY KEY,
+    -- Seconds since 1970.
+    expires INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX spent_links_by_expiry ON spent_links (expires);
+
+-- What users have set of the settings that toolkits declare.
+CREATE TABLE user_config (
+    user_id    TEXT NOT NULL,
+    toolkit_id TEXT NOT NULL REFERENCES toolkits (id) ON DELETE CASCADE,
+    key        TEXT NOT NULL,
+    -- JSON
+    value      TEXT NOT NULL,
+    PRIMARY KEY (user_id, toolkit_id, key)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX user_config_by_toolkit ON user_config (toolkit_id);
+
+-- One row for each call of a tool, written once the call has ended.
+CREATE TABLE invocations (
+    -- In the order in which the rows were committed, and never used again: readers follow it.
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,
+    toolkit_id  TEXT NOT NULL REFERENCES toolkits (id) ON DELETE CASCADE,
+    version     TEXT NOT NULL,
+    tool        TEXT NOT NULL,
+    user_id     TEXT NOT NULL,
+    started_at  INTEGER NOT NULL,
+    ended_at    INTEGER NOT NULL,
+    -- Microseconds.
+    duration    INTEGER NOT NULL,
+    -- succeeded, tool-error, invalid-params, failed, deadline, limit, cancelled, busy, unavailable
+    outcome     TEXT NOT NULL,
+    -- The limit that ended the call.
+    limit_hit   TEXT,
+    -- Outbound requests, and the bytes of their bodies.
+    requests    INTEGER NOT NULL,
+    bytes_out   INTEGER NOT NULL,
+    bytes_in    INTEGER NOT NULL,
+    -- Bytes.
+    result_size INTEGER NOT NULL,
+    -- Entries beyond the budget.
+    dropped     INTEGER NOT NULL,
+    -- From here on: content, for the calling user alone. What the caller was not told.
+    detail      TEXT,
+    -- JSON; the data of a ToolError.
+    data        TEXT,
+    -- JSON array of { source, arguments }.
+    entries     TEXT NOT NULL,
+    -- Bytes that this row takes, about.
+    size        INTEGER NOT NULL
+) STRICT;
+
+-- Covers what retention asks; `id` is in it for the order.
+CREATE INDEX invocations_by_toolkit ON invocations (toolkit_id, id, size);
+CREATE INDEX invocations_by_user ON invocations (toolkit_id, user_id, id, size, outcome, started_at);
+CREATE INDEX invocations_by_age ON invocations (ended_at);
+-- Failures of all toolkits are counted from this index alone; calls that succeed are not in it.
+CREATE INDEX invocations_failed ON invocations (started_at, toolkit_id, outcome) WHERE outcome <> 'succeeded';
+
+-- Whose `sub` the user ids of all other tables are: the last row counts.
+CREATE TABLE issuers (
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+    -- The identifier of an OpenID provider, letter for letter, or `local`.
+    issuer   TEXT NOT NULL,
+    since    INTEGER NOT NULL
+) STRICT;
+
+-- Clients that registered with the local issuer (RFC 7591).
+CREATE TABLE oauth_clients (
+    id            TEXT PRIMARY KEY NOT NULL,
+    -- What the client calls itself, where it said so.
+    name          TEXT,
+    -- JSON array of strings.
+    redirect_uris TEXT NOT NULL,
+    -- When the client last obtained a refresh token, or else registered.
+    used_at       INTEGER NOT NULL
+) STRICT;
+
+-- Consents that last beyond an access token. One refresh token of each is good, the newest: the id is
+-- the part that all of them have in common, so an older one still finds its grant, and ends it.
+CREATE TABLE oauth_grants (
+    id             TEXT PRIMARY KEY NOT NULL,
+    client_id      TEXT NOT NULL REFERENCES oauth_clients (id) ON DELETE CASCADE,
+    user_id        TEXT NOT NULL,
+    -- Separated by spaces.
+    scopes         TEXT NOT NULL,
+    -- SHA-256 of the newest refresh token.
+    refresh_digest BLOB NOT NULL,
+    -- Moves on with every refresh.
+    expires_at     INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX oauth_grants_by_client ON oauth_grants (client_id);
+
+-- Sessions of browsers on Kitbag's own pages.
+CREATE TABLE browser_sessions (
+    -- SHA-256 of the cookie's value.
+    digest     BLOB PRIMARY KEY,
+    -- Who knows the user by this id.
+    issuer     TEXT NOT NULL,
+    user_id    TEXT NOT NULL,
+    -- The browser's name for itself.
+    agent      TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    used_at    INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX browser_sessions_by_user ON browser_sessions (user_id, used_at);
+
+-- What the provider has granted for a session.
+CREATE TABLE browser_session_grants (
+    digest        BLOB PRIMARY KEY REFERENCES browser_sessions (digest) ON DELETE CASCADE,
+    -- When the access token expires.
+    expires_at    INTEGER NOT NULL,
+    -- The refresh token, sealed by the vault; NULL where the provider has given none.
+    master_key    TEXT,
+    wrapped_key   BLOB,
+    refresh_token BLOB
+) STRICT;
+
+-- Clients that this server has registered for its pages (RFC 7591).
+CREATE TABLE web_clients (
+    issuer        TEXT NOT NULL,
+    redirect_uri  TEXT NOT NULL,
+    client_id     TEXT NOT NULL,
+    registered_at INTEGER NOT NULL,
+    PRIMARY KEY (issuer, redirect_uri)
+) STRICT;
+
+-- The files to which rows refer: components of toolkits, and captured files. They are outside the database, in a folder or
+-- in a bucket.
+CREATE TABLE files (
+    -- Where the file is. Never used again, so that a late deletion hits nothing that came after it.
+    object     TEXT PRIMARY KEY NOT NULL,
+    -- `components/` or `artifacts/`, and the SHA-256 of its bytes, as the rows have it that refer to it.
+    name       TEXT NOT NULL,
+    -- 0 while rows refer to it. Otherwise the earliest time at which it may be dropped; for one that is dropped, when to try
+    -- again to delete it.
+    kept_until INTEGER NOT NULL,
+    -- Whether it is being deleted, and may not be referred to any more.
+    dropped    INTEGER NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX files_by_name ON files (name) WHERE NOT dropped;
+CREATE INDEX files_to_end ON files (kept_until) WHERE kept_until > 0;
+
+-- The processes that use the database.
+CREATE TABLE processes (
+    -- Random, and never used again.
+    id           TEXT PRIMARY KEY NOT NULL,
+    -- What jobs are done with: model and transcriber.
+    job_settings TEXT NOT NULL,
+    started_at   INTEGER NOT NULL DEFAULT (CAST(unixepoch('subsec') * 1000 AS INTEGER)),
+    -- When the process last reported.
+    seen_at      INTEGER NOT NULL DEFAULT (CAST(unixepoch('subsec') * 1000 AS INTEGER)),
+    -- The release of its program, such as 1.4.
+    release      TEXT NOT NULL DEFAULT '',
+    -- The names of its master keys, separated by spaces. It seals with the first.
+    master_keys  TEXT NOT NULL DEFAULT '',
+    -- Fingerprints of the settings that all processes should have alike, by name: a JSON object.
+    settings     TEXT NOT NULL DEFAULT '{}'
+) STRICT;
+
+-- One row.
+CREATE TABLE service (
+    -- The settings that all jobs were last adapted to; NULL before the first time.
+    job_settings TEXT,
+    -- The process that adapts them to others now.
+    adapting     TEXT REFERENCES processes (id) ON DELETE SET NULL,
+    -- The name of the store of files that all processes have; NULL before the first of several has named it.
+    store        TEXT,
+    -- The newest release that has changed the schema; NULL before a server has started.
+    release      TEXT,
+    -- Random, of the process that has started last; NULL before a server has started. Tells this database from an older copy
+    -- of itself that was put in its place.
+    last_start   TEXT
+) STRICT;
+
+INSERT INTO service (job_settings, adapting) VALUES (NULL, NULL);
+
+-- The knowledge base. Every row names its user, and every statement asks for it.
+
+-- Sub-groups of a source's documents.
+CREATE TABLE feeds (
+    id       INTEGER PRIMARY KEY,
+    user_id  TEXT NOT NULL,
+    -- The id of the toolkit that ingests into it, or `user`.
+    source   TEXT NOT NULL,
+    -- The entity's stable id upstream.
+    key      TEXT NOT NULL,
+    name     TEXT NOT NULL,
+    label    TEXT,
+    -- What counts for the user's quota.
+    bytes    INTEGER NOT NULL GENERATED ALWAYS AS (
+        octet_length(key) + octet_length(name) + ifnull(octet_length(label), 0)) VIRTUAL,
+    UNIQUE (user_id, source, key)
+) STRICT;
+
+CREATE TABLE documents (
+    -- What other tables hold. Never shown: it counts the documents of all users.
+    sequence       INTEGER PRIMARY KEY AUTOINCREMENT,
+    -- What everybody else sees.
+    id             TEXT NOT NULL,
+    user_id        TEXT NOT NULL,
+    -- In the order in which the user's documents came; cursors hold it.
+    number         INTEGER NOT NULL,
+    source         TEXT NOT NULL,
+    feed_id        INTEGER REFERENCES feeds (id),
+    -- What makes it the same document when it comes again, within its feed: `url …`, `file …` or
+    -- `sha256 …`.
+    identity       TEXT NOT NULL,
+    -- SHA-256 of title and text as they were given: another one has the document indexed again.
+    digest         BLOB NOT NULL,
+    title          TEXT NOT NULL,
+    -- 'given' by whoever ingested it, found in the 'file', or the 'file-name'.
+    title_origin   TEXT NOT NULL DEFAULT 'given',
+    url            TEXT,
+    author         TEXT,
+    -- The author in lower case, as filters compare it.
+    author_folded  TEXT,
+    -- The file to capture: its URL, and the media type that was claimed for it.
+    file_url       TEXT,
+    claimed_type   TEXT,
+    capture_only   INTEGER NOT NULL,
+    -- The captured file: SHA-256, bytes, and the media type that its bytes have.
+    artifact       TEXT,
+    artifact_size  INTEGER,
+    artifact_type  TEXT,
+    -- The character encoding that the file was read in.
+    encoding       TEXT,
+    -- pending, ready, failed
+    state          TEXT NOT NULL,
+    -- Which kind of job failed permanently, and why, for a person.
+    failed_job     TEXT,
+    reason         TEXT,
+    -- What the server lacked, where that was it: transcriber, extractor. Once there is one, the file is
+    -- captured after all.
+    lacking        TEXT,
+    -- Grows with each change of what is captured or indexed: work that was begun before is thrown away.
+    revision       INTEGER NOT NULL,
+    created_at     INTEGER NOT NULL,
+    updated_at     INTEGER NOT NULL,
+    -- What counts for the user's quota: everything whose length a user chooses.
+    bytes          INTEGER NOT NULL GENERATED ALWAYS AS (
+        octet_length(identity) + octet_length(title) + octet_length(text)
+        + ifnull(octet_length(url), 0) + ifnull(octet_length(author), 0)
+        + ifnull(octet_length(author_folded), 0) + ifnull(octet_length(file_url), 0)
+        + ifnull(octet_length(claimed_type), 0) + ifnull(octet_length(captured), 0)
+        + ifnull(artifact_size, 0)) VIRTUAL,
+    -- The body as it was given, and what was read from the captured file. Both are indexed. They stand last: whatever stands
+    -- behind a long text is slow to read.
+    text           TEXT NOT NULL,
+    captured       TEXT
+) STRICT;
+
+-- Whoever asks for an id of another user finds as much as for one that nobody has, and as fast.
+CREATE UNIQUE INDEX documents_by_id ON documents (user_id, id);
+CREATE UNIQUE INDEX documents_by_identity ON documents (user_id, source, COALESCE(feed_id, 0), identity);
+CREATE UNIQUE INDEX documents_by_user ON documents (user_id, number);
+CREATE INDEX documents_by_source ON documents (user_id, source, number);
+CREATE INDEX documents_by_state ON documents (user_id, state, number);
+CREATE INDEX documents_by_author ON documents (user_id, author_folded) WHERE author_folded IS NOT NULL;
+CREATE INDEX documents_by_feed ON documents (feed_id, number) WHERE feed_id IS NOT NULL;
+CREATE INDEX documents_by_lack ON documents (lacking) WHERE lacking IS NOT NULL;
+CREATE INDEX documents_by_artifact ON documents (artifact) WHERE artifact IS NOT NULL;
+
+-- What is still to be done for a document: one job at a time.
+CREATE TABLE knowledge_jobs (
+    document  INTEGER PRIMARY KEY REFERENCES documents (sequence) ON DELETE CASCADE,
+    user_id   TEXT NOT NULL,
+    -- capture, index, embed
+    kind      TEXT NOT NULL,
+    -- How often it failed; for a capture, how often it was begun.
+    tries     INTEGER NOT NULL,
+    -- Not before.
+    run_at    INTEGER NOT NULL,
+    -- The process that does the job. It is free again when that process has gone.
+    taken_by  TEXT REFERENCES processes (id) ON DELETE SET NULL
+) STRICT;
+
+-- The users with free jobs of a kind, and the next job of each, are found by one step each.
+CREATE INDEX knowledge_jobs_by_user ON knowledge_jobs (kind, user_id, run_at, document) WHERE taken_by IS NULL;
+CREATE INDEX knowledge_jobs_taken ON knowledge_jobs (taken_by) WHERE taken_by IS NOT NULL;
+
+-- Passages of documents, as search sees them.
+CREATE TABLE chunks (
+    id        INTEGER PRIMARY KEY AUTOINCREMENT,
+    user_id   TEXT NOT NULL,
+    document  INTEGER NOT NULL REFERENCES documents (sequence) ON DELETE CASCADE,
+    -- From 0, within the document.
+    position  INTEGER NOT NULL,
+    -- The user's revision at which the row was written or got its vector.
+    revision  INTEGER NOT NULL,
+    -- Its words, counted; see `knowledge/words`.
+    terms     BLOB NOT NULL,
+    -- The embedding, as little-endian 32-bit floats, and the model that made it.
+    vector    BLOB,
+    model     TEXT
+) STRICT;
+
+CREATE INDEX chunks_by_revision ON chunks (user_id, revision);
+CREATE INDEX chunks_by_document ON chunks (document, position);
+-- Finds what another model has embedded, or none.
+CREATE INDEX chunks_by_model ON chunks (model, document);
+
+-- The text of each chunk, apart: search reads all chunks of a user, but the text of few.
+CREATE TABLE chunk_texts (
+    chunk  INTEGER PRIMARY KEY REFERENCES chunks (id) ON DELETE CASCADE,
+    text   TEXT NOT NULL
+) STRICT;
+
+-- How often a user's chunks have changed: what keeps them in memory compares.
+CREATE TABLE knowledge_revisions (
+    user_id   TEXT PRIMARY KEY NOT NULL,
+    revision  INTEGER NOT NULL,
+    -- How often chunks went away.
+    removals  INTEGER NOT NULL
+) STRICT;
+
+-- What each user's documents take, kept by the statements that change them: whatever changes a document
+-- changes this in the same transaction.
+CREATE TABLE knowledge_usage (
+    user_id    TEXT PRIMARY KEY NOT NULL,
+    documents  INTEGER NOT NULL,
+    -- Those of documents and of feeds: each user's in full, also where the same file is kept once for several.
+    bytes      INTEGER NOT NULL
+) STRICT;
+
+CREATE TRIGGER documents_usage_insert AFTER INSERT ON documents BEGIN
+    INSERT INTO knowledge_usage (user_id, documents, bytes) VALUES (NEW.user_id, 1, NEW.bytes)
+    ON CONFLICT (user_id) DO UPDATE SET documents = documents + 1, bytes = bytes + excluded.bytes;
+END;
+
+CREATE TRIGGER documents_usage_delete AFTER DELETE ON documents BEGIN
+    UPDATE knowledge_usage SET documents = documents - 1, bytes = bytes - OLD.bytes WHERE user_id = OLD.user_id;
+END;
+
+CREATE TRIGGER documents_usage_update AFTER UPDATE ON documents
+WHEN OLD.user_id <> NEW.user_id OR OLD.bytes <> NEW.bytes BEGIN
+    UPDATE knowledge_usage SET documents = documents - 1, bytes = bytes - OLD.bytes WHERE user_id = OLD.user_id;
+    INSERT INTO knowledge_usage (user_id, documents, bytes) VALUES (NEW.user_id, 1, NEW.bytes)
+    ON CONFLICT (user_id) DO UPDATE SET documents = documents + 1, bytes = bytes + excluded.bytes;
+END;
+
+CREATE TRIGGER feeds_usage_insert AFTER INSERT ON feeds BEGIN
+    INSERT INTO knowledge_usage (user_id, documents, bytes) VALUES (NEW.user_id, 0, NEW.bytes)
+    ON CONFLICT (user_id) DO UPDATE SET bytes = bytes + excluded.bytes;
+END;
+
+CREATE TRIGGER feeds_usage_delete AFTER DELETE ON feeds BEGIN
+    UPDATE knowledge_usage SET bytes = bytes - OLD.bytes WHERE user_id = OLD.user_id;
+END;
+
+CREATE TRIGGER feeds_usage_update AFTER UPDATE ON feeds
+WHEN OLD.user_id <> NEW.user_id OR OLD.bytes <> NEW.bytes BEGIN
+    UPDATE knowledge_usage SET bytes = bytes - OLD.bytes WHERE user_id = OLD.user_id;
+    INSERT INTO knowledge_usage (user_id, documents, bytes) VALUES (NEW.user_id, 0, NEW.bytes)
+    ON CONFLICT (user_id) DO UPDATE SET bytes = bytes + excluded.bytes;
+END;

@@ -1,3 +1,0 @@
--- The character encoding that the file of a document was read in.
-
-ALTER TABLE documents ADD COLUMN encoding TEXT;
