@@ -30,7 +30,7 @@ impl SignInCode {
             Err(error) => return Err(failed(error)),
         };
         let code = Self::read(data_directory)?;
-        // A release before this file was kept has ended grants whenever it made a code.
+        // A restored backup has the code without its digest.
         let is_same = code.as_ref().is_some_and(|code| recorded.is_none_or(|digest| digest == code.digest()));
         let code = match code {
             Some(code) if is_same => code,
