@@ -57,7 +57,7 @@ def contents_of(program: Path, extractors: Path) -> Contents:
         "share/doc/kitbag/README.md": Entry((ROOT / "README.md").read_bytes()),
         "share/doc/kitbag/LICENSE": licence(),
         "share/doc/kitbag/THIRD-PARTY.txt": Entry(third_parties(ROOT, platform.triple).encode()),
-    }
+    } | {f"share/doc/kitbag/docs/{page.name}": Entry(page.read_bytes()) for page in (ROOT / "docs").glob("*.md")}
     return Contents(
         version=version[1],
         platform=platform,

@@ -35,6 +35,7 @@ class Tarball(PackageTest):
             "share/zsh/site-functions/_kitbag",
             "share/fish/vendor_completions.d/kitbag.fish",
             "share/doc/kitbag/README.md",
+            "share/doc/kitbag/docs/operating.md",
             "share/doc/kitbag/LICENSE",
             "share/doc/kitbag/THIRD-PARTY.txt",
         }
