@@ -10,6 +10,10 @@ const TABLES_OF_FILE: &str = "SELECT name FROM sqlite_schema WHERE type = 'table
     AND name <> '_sqlx_migrations' ORDER BY name";
 
 impl Database {
+    async fn columns(&self, table: &str) -> Vec<String> {
+        self.column(&format!("SELECT name FROM pragma_table_xinfo('{table}') ORDER BY name")).await
+    }
+
     async fn texts(&self, sql: &str) -> Vec<String> {
         self.column(sql).await
     }
