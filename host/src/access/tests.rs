@@ -114,7 +114,7 @@ async fn insert(database: &Database, id: &str, visibility: &str, owner: &str) {
         write!(
             sql,
             "INSERT INTO toolkit_versions
-                 VALUES ('{id}', '{version}', '{version}', 1, '{manifest}', '{changes}', '{owner}', 0, NULL);
+                 VALUES ('{id}', '{version}', '{version}', 1, '{manifest}', '{changes}', '[]', '{owner}', 0);
              INSERT INTO toolkit_activations (toolkit_id, version, activated_by, activated_at)
                  VALUES ('{id}', '{version}', '{owner}', 0);"
         )

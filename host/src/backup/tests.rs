@@ -133,7 +133,7 @@ async fn what_is_restored_is_what_was_backed_up() {
     let component = name_of(b"component");
     let version = format!(
         "INSERT INTO toolkits VALUES ('t', 'op', '1.0.0');
-         INSERT INTO toolkit_versions VALUES ('t', '1.0.0', '{component}', 9, '{{}}', '{{}}', 'op', 0, NULL);"
+         INSERT INTO toolkit_versions VALUES ('t', '1.0.0', '{component}', 9, '{{}}', '{{}}', '[]', 'op', 0);"
     );
     fs::create_dir(scratch.path("data/components")).expect("a folder");
     fs::write(scratch.path("data/components").join(format!("{component}.wasm")), "component")

@@ -13,7 +13,7 @@ use crate::sha256::Sha256;
 use crate::vault::{SecretSlot, Vault};
 
 const TOOLKIT: &str =
-    "INSERT INTO toolkit_versions VALUES ('books', '1.0.0', '{digest}', 1, '{}', '{}', 'op', 0, NULL);
+    "INSERT INTO toolkit_versions VALUES ('books', '1.0.0', '{digest}', 1, '{}', '{}', '[]', 'op', 0);
     INSERT INTO toolkits VALUES ('books', 'op', '1.0.0');";
 const DOCUMENT: &str = "INSERT INTO documents (id, user_id, number, source, identity, digest, title, capture_only,
         artifact, artifact_size, artifact_type, state, revision, created_at, updated_at, text)

@@ -24,8 +24,8 @@ async fn database() -> (Database, TempDir) {
             .execute(&format!(
                 "INSERT INTO toolkits (id, owner, live_version) VALUES ('{id}', 'ana', '1.0.0');
                  INSERT INTO toolkit_versions
-                     (toolkit_id, version, digest, size, manifest, changes, deployed_by, deployed_at)
-                 VALUES ('{id}', '1.0.0', '', 0, '', '', '', 0)"
+                     (toolkit_id, version, digest, size, manifest, changes, imports, deployed_by, deployed_at)
+                 VALUES ('{id}', '1.0.0', '', 0, '', '', '', '', 0)"
             ))
             .await;
     }

@@ -41,7 +41,7 @@ async fn insert_books(database: &Database) {
         .to_string()
     };
     let version = |version: &str| {
-        format!("('books', '{version}', '{version}', 1, '{}', '{{}}', 'ana', 0, NULL)", manifest(version))
+        format!("('books', '{version}', '{version}', 1, '{}', '{{}}', '[]', 'ana', 0)", manifest(version))
     };
     let (one, two) = (version("1.0.0"), version("2.0.0"));
     database

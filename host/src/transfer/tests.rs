@@ -96,7 +96,7 @@ impl Service {
         let one = service.keep(FileKind::Artifact, b"one").await;
         let two = service.keep(FileKind::Artifact, b"two").await;
         let versions = format!(
-            "INSERT INTO toolkit_versions VALUES ('t', '1.0.0', '{component}', 9, '{{}}', '{{}}', 'ben', 0, NULL);
+            "INSERT INTO toolkit_versions VALUES ('t', '1.0.0', '{component}', 9, '{{}}', '{{}}', '[]', 'ben', 0);
              INSERT INTO toolkit_uploads VALUES ('{component}', 't', '2.0.0', 9, '{{}}', '[]', 'ben', 0);"
         );
         let documents = [(3, "ana", &one), (4, "ana", &two), (5, "ben", &one), (8, "ana", &two)];

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     const TOOLKIT: &str =
-        "INSERT INTO toolkit_versions VALUES ('books', '1.0.0', 'd', 1, '{}', '{}', 'op', 0, NULL);
+        "INSERT INTO toolkit_versions VALUES ('books', '1.0.0', 'd', 1, '{}', '{}', '[]', 'op', 0);
         INSERT INTO toolkits VALUES ('books', 'op', '1.0.0');";
 
     /// A database with a secret of each user.

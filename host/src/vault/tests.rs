@@ -15,8 +15,8 @@ async fn database(folder: &Path) -> Database {
         .execute(
             "INSERT INTO toolkits VALUES ('books', 'ana', '1.0.0'), ('films', 'ana', '1.0.0') ON CONFLICT DO NOTHING;
              INSERT INTO toolkit_versions VALUES
-                 ('books', '1.0.0', 'a', 1, '{}', '{}', 'ana', 0, NULL),
-                 ('films', '1.0.0', 'b', 1, '{}', '{}', 'ana', 0, NULL)
+                 ('books', '1.0.0', 'a', 1, '{}', '{}', '[]', 'ana', 0),
+                 ('films', '1.0.0', 'b', 1, '{}', '{}', '[]', 'ana', 0)
                  ON CONFLICT DO NOTHING;",
         )
         .await;
