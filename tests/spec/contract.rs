@@ -39,8 +39,8 @@ fn no_frozen_contract_has_changed() {
     let wit = root().join("wit");
     let mut files = Vec::new();
     for entry in fs::read_dir(&wit).expect("a folder").flatten() {
-        // `current` is a link to one of them.
-        if !entry.path().is_symlink() {
+        // `current` is a link to one of them, and `deps` has the text of WASI.
+        if !entry.path().is_symlink() && entry.file_name() != "deps" {
             collect(&entry.path(), &mut files);
         }
     }
