@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use crate::harness::{Guest, Kitbag, User, guests, kitbag, run};
+use crate::fetch::loopback_allowed;
+use crate::harness::{Guest, Kitbag, Upstream, User, guests, kitbag, run};
 
 async fn deployed(toolkit: Guest) -> (Kitbag, User) {
     let kitbag = Kitbag::start().await;
@@ -18,6 +19,37 @@ async fn a_toolkit_in_rust_without_an_sdk() {
     let slug = ana.call("slugs__slug", json!({ "title": "Hello, World: 2nd try!" })).await;
 
     assert_eq!(slug.text(), "hello-world-2nd-try");
+}
+
+#[tokio::test]
+async fn a_toolkit_in_c_by_zig() {
+    let (_kitbag, ana) = deployed(guests::C).await;
+
+    assert_eq!(ana.call("roman__write", json!({ "number": 1999 })).await.text(), "MCMXCIX");
+    assert_eq!(ana.call("roman__write", json!({ "number": 3888 })).await.text(), "MMMDCCCLXXXVIII");
+
+    let logged = ana.logged("roman__write").await;
+    assert_eq!(logged["entries"], json!([{ "source": "log", "arguments": [3888] }]));
+    ana.call("roman__write", json!({ "number": 0 })).await.assert_tool_error("The Romans had no zero.");
+    ana.call("roman__write", json!({ "number": 4000 })).await.assert_invalid_params("/number");
+}
+
+#[tokio::test]
+async fn a_toolkit_in_go_that_requests_pages() {
+    let upstream = Upstream::start().await;
+    let kitbag = Kitbag::start_with(loopback_allowed).await;
+    kitbag.deploy(guests::GO).await;
+    let ana = kitbag.as_user("ana");
+
+    assert_eq!(ana.call("words__count", json!({ "text": "to be or not" })).await.text(), "Words: 4");
+    assert_eq!(ana.call("words__count_page", json!({ "path": "/hello" })).await.text(), "Words: 1");
+
+    let logged = ana.logged("words__count_page").await;
+    assert_eq!(logged["entries"], json!([{ "source": "log", "arguments": ["counting", 5] }]));
+    let missing = ana.call("words__count_page", json!({ "path": "/redirect/404" })).await;
+    missing.assert_tool_error("There is no page /redirect/404: status 404.");
+    ana.call("words__count_page", json!({ "path": "hello" })).await.assert_invalid_params("/path");
+    assert_eq!(upstream.requests().len(), 2);
 }
 
 #[tokio::test]

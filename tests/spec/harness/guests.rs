@@ -20,6 +20,10 @@ pub(crate) const TRANSLATE: Guest = Guest("toolkit-translate");
 pub(crate) const DATES: Guest = Guest("toolkit-dates");
 /// A toolkit in JavaScript, written against the contract alone.
 pub(crate) const JAVASCRIPT: Guest = Guest("language-javascript");
+/// A toolkit in C, written against the contract alone.
+pub(crate) const C: Guest = Guest("language-c");
+/// A toolkit in Go, written against the contract alone: requests pages of the upstream.
+pub(crate) const GO: Guest = Guest("language-go");
 /// A toolkit in Rust, written against the contract alone.
 pub(crate) const RUST: Guest = Guest("language-rust");
 /// Declares behavioural hints in each possible way, one tool for each.
