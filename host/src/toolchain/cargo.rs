@@ -1,6 +1,6 @@
 //! One run of cargo: its progress, its errors, and its output files.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -14,6 +14,9 @@ use super::{BuildOptions, Step, ToolchainError};
 
 /// Interval of progress lines while cargo prints nothing.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
+
+/// Crates that compile for WebAssembly, and whose requests fail in the sandbox: they open sockets, or call a browser.
+const UNUSABLE_CLIENTS: [&str; 4] = ["attohttpc", "minreq", "reqwest", "ureq"];
 
 /// Compiles the libraries of `packages` with a stack of `stack_bytes`. Returns their WebAssembly files, by the paths of
 /// the packages' manifests.
@@ -56,6 +59,11 @@ pub(super) async fn compile(
     }
     for line in &diagnostics {
         progress(line);
+    }
+    for client in unusable_clients(&messages) {
+        progress(&format!(
+            "warning: requests of the crate {client} fail in the sandbox: use `ctx.fetch`, or wasi:http itself"
+        ));
     }
     Ok(modules(&messages))
 }
@@ -110,19 +118,37 @@ struct Message {
     manifest_path: PathBuf,
     #[serde(default)]
     filenames: Vec<PathBuf>,
+    #[serde(default)]
+    target: Target,
+}
+
+#[derive(Default, Deserialize)]
+struct Target {
+    #[serde(default)]
+    name: String,
 }
 
 /// Finds the WebAssembly files in cargo's messages, one JSON object per line.
 fn modules(messages: &[u8]) -> HashMap<PathBuf, PathBuf> {
-    messages
-        .split(|byte| *byte == b'\n')
-        .filter_map(|line| serde_json::from_slice::<Message>(line).ok())
-        .filter(|message| message.reason == "compiler-artifact")
+    artifacts(messages)
         .filter_map(|message| {
             let is_module = |file: &PathBuf| file.extension().is_some_and(|extension| extension == "wasm");
             Some((message.manifest_path, message.filenames.into_iter().find(is_module)?))
         })
         .collect()
+}
+
+/// Returns which of [`UNUSABLE_CLIENTS`] were compiled, or had been before.
+fn unusable_clients(messages: &[u8]) -> BTreeSet<&'static str> {
+    let named = |name: &str| UNUSABLE_CLIENTS.into_iter().find(|client| *client == name);
+    artifacts(messages).filter_map(|message| named(&message.target.name)).collect()
+}
+
+fn artifacts(messages: &[u8]) -> impl Iterator<Item = Message> {
+    messages
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| serde_json::from_slice::<Message>(line).ok())
+        .filter(|message| message.reason == "compiler-artifact")
 }
 
 #[cfg(test)]
@@ -169,5 +195,15 @@ error[E0308]: mismatched types
         let found = modules(messages);
 
         assert_eq!(found, HashMap::from([(PathBuf::from("/b/Cargo.toml"), PathBuf::from("/t/b.wasm"))]));
+    }
+
+    #[test]
+    fn clients_that_cannot_work_are_found_among_what_was_compiled() {
+        let messages =
+            br#"{"reason":"compiler-artifact","manifest_path":"/a/Cargo.toml","target":{"name":"reqwest"},"filenames":[]}
+{"reason":"compiler-artifact","manifest_path":"/b/Cargo.toml","target":{"name":"http"},"filenames":[]}
+{"reason":"build-script-executed","manifest_path":"/c/Cargo.toml","target":{"name":"ureq"}}"#;
+
+        assert_eq!(unusable_clients(messages), BTreeSet::from(["reqwest"]));
     }
 }

@@ -25,6 +25,12 @@ pub(in crate::cli) struct Build {
     out: Option<PathBuf>,
 }
 
+/// Crates that do not compile for WebAssembly, because they are made of sockets or of a library of the system.
+const SOCKET_CRATES: [&str; 4] = ["mio", "openssl-sys", "socket2", "tokio"];
+
+const NO_SOCKETS: &str = "there are no sockets in the sandbox: leave out the feature or the crate that needs them (of tokio, \
+                          net), and make requests with `ctx.fetch`";
+
 /// Where a build put its results.
 pub(in crate::cli) struct Built {
     /// The component.
@@ -96,5 +102,27 @@ fn progress(line: &str) {
 }
 
 fn failed(error: &ToolchainError) -> CliError {
-    CliError::new(error.to_string())
+    let lacks_sockets = matches!(error, ToolchainError::Cargo { output, .. } if needs_sockets(output));
+    CliError::new(error.to_string()).hint_if(lacks_sockets.then_some(NO_SOCKETS))
+}
+
+/// Whether one of [`SOCKET_CRATES`] did not compile.
+fn needs_sockets(output: &str) -> bool {
+    SOCKET_CRATES.iter().any(|name| output.contains(&format!("could not compile `{name}`")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crate_that_needs_sockets_is_recognised_in_the_errors_of_a_build() {
+        let tokio = "error: Only features sync,macros,io-util,rt,time are supported on wasm.\n\
+                     error: could not compile `tokio` (lib) due to 1 previous error";
+
+        assert!(needs_sockets(tokio));
+        assert!(!needs_sockets(
+            "error: could not compile `toolkit-tokio-notes` (lib) due to 1 previous error"
+        ));
+    }
 }
