@@ -40,6 +40,10 @@ test-packages: build build-rules build-engine build-extractors install-packagers
     scripts/install-python-packages tests/packages
     TEST_PACKAGES={{ absolute_path("target-package/tests") }} python3 -m unittest discover --buffer --start-directory tests/packages
 
+# Follow docs/authoring.md as an author does, and time the first call; all languages, or `just walk-authoring c go`. Takes long.
+walk-authoring *languages: build build-rules build-engine
+    scripts/walk-authoring {{ output }}/kitbag {{ languages }}
+
 # Compile the crates that authors use, as they would be published; nothing is uploaded. Takes minutes.
 package-crates:
     cargo publish --dry-run --allow-dirty -p kitbag-manifest -p kitbag-toolkit
