@@ -47,15 +47,15 @@ fn check_text(bytes: &[u8]) {
     if let Ok(given) = std::str::from_utf8(bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes))
         && !truncated
         && !has_other_mark
-        && !given.bytes().any(is_stray)
+        && !given.contains(is_stray)
     {
         assert_eq!(read, given, "text in UTF-8 stays as it is");
     }
 }
 
 /// Whether it is a control character that texts have by mistake, or for printers; zeros are of UTF-16.
-fn is_stray(byte: u8) -> bool {
-    matches!(byte, 0x00..=0x08 | 0x0E..=0x1F | 0x7F)
+fn is_stray(character: char) -> bool {
+    character.is_control() && !matches!(character, '\t' | '\n' | '\r' | '\x0C')
 }
 
 fn check_line(given: &str) {

@@ -31,8 +31,20 @@ const ALLOWED_PATHS: [&str; 7] = [
 ];
 
 /// Names of folders that have no source of this repository.
-const SKIPPED_FOLDERS: [&str; 8] =
-    [".git", ".venv", "corpus", "dist", "docs", "node_modules", "target", "target-guests"];
+const SKIPPED_FOLDERS: [&str; 12] = [
+    ".git",
+    ".tools",
+    ".venv",
+    "artifacts",
+    "corpus",
+    "deps",
+    "dist",
+    "docs",
+    "found",
+    "node_modules",
+    "target",
+    "target-guests",
+];
 
 #[test]
 fn no_frozen_contract_has_changed() {

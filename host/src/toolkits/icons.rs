@@ -22,6 +22,8 @@ use crate::egress::{Egress, Policy};
 use crate::sha256::Sha256;
 
 const MAX_BYTES: usize = 64 << 10;
+/// First bytes of a PNG file (PNG specification, section 5.2): the crate that reads sizes looks at four of them.
+const PNG_SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 /// Width and height in pixels: a few bytes may unpack to a picture that fills a reader's memory.
 const MAX_SIDE: usize = 1024;
 /// From the start of the request to the end of the picture; the deploy waits for it.
@@ -45,7 +47,7 @@ impl Picture {
     /// Reads the type and the size from the first bytes.
     fn of(content: Bytes) -> Result<Self, &'static str> {
         let media_type = match imagesize::image_type(&content) {
-            Ok(ImageType::Png) => "image/png",
+            Ok(ImageType::Png) if content.starts_with(PNG_SIGNATURE) => "image/png",
             Ok(ImageType::Jpeg) => "image/jpeg",
             Ok(ImageType::Gif) => "image/gif",
             Ok(ImageType::Webp) => "image/webp",
@@ -123,6 +125,7 @@ mod tests {
                 "/icon.svg" => b"<svg xmlns=\"http://www.w3.org/2000/svg\"><script/></svg>".to_vec(),
                 "/page" => b"<!doctype html>\x89PNG".to_vec(),
                 "/cut.png" => b"\x89PNG\r\n\x1a\n".to_vec(),
+                "/damaged.png" => b"\x89PNG\r\n\"\n\0\0\0\rIHDR\0\0\0\x40\0\0\0\x40\x08\x06\0\0\0".to_vec(),
                 "/moved" => {
                     let moved = Response::builder().status(302).header(header::LOCATION, "/icon.png");
                     return moved.body(Full::default()).expect("a response");
@@ -162,6 +165,7 @@ mod tests {
             ("/icon.svg", None),
             ("/page", None),
             ("/cut.png", None),
+            ("/damaged.png", None),
             ("/none", None),
         ] {
             assert_eq!(fetched(&server, path).await.as_deref(), expected, "{path}");

@@ -46,6 +46,8 @@ impl Postings {
         let is_whole = part.terms.len().is_multiple_of(size_of::<u32>())
             && part.postings.len().is_multiple_of(size_of::<u32>())
             && part.ends.len() == part.terms.len() * 2
+            // Otherwise terms share postings, and a file that is written anew has more than this one.
+            && part.ends.as_chunks().0.is_sorted_by_key(|end| u64::from_le_bytes(*end))
             && part.end(part.len()) == part.postings.len() / size_of::<u32>();
         is_whole.then(|| Self { parts: vec![part], ..Self::default() })
     }
@@ -139,4 +141,23 @@ pub(super) fn posting(place: ChunkNumber, count: u16) -> Posting {
 /// The chunk's number, and how often it has the term.
 pub(super) fn place_and_count(posting: Posting) -> (ChunkNumber, u8) {
     (u32::from_le_bytes(posting) >> 8, posting[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_terms_of_a_part_share_postings() {
+        let numbers = |numbers: &[u64]| numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        let part = |ends: &[u64]| Part {
+            terms: [1_u32, 2, 3].iter().flat_map(|term| term.to_le_bytes()).collect(),
+            ends: numbers(ends),
+            postings: [posting(0, 1), posting(1, 1)].concat().into(),
+        };
+
+        assert!(Postings::of_part(part(&[1, 1, 2])).is_some());
+        assert!(Postings::of_part(part(&[2, 0, 2])).is_none());
+        assert!(Postings::of_part(part(&[1, 1, 1])).is_none());
+    }
 }
