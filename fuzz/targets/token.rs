@@ -45,7 +45,8 @@ fn has_key_of(keys: &str, genuine: &str) -> bool {
     let issued = key_set["keys"].as_array().expect("the keys are a list");
     issued.iter().filter(|key| verifies(key, genuine)).any(|issued| {
         keys.iter().any(|key| {
-            let is_same = |name: &str| key.get(name) == issued.get(name);
+            // Members that are not of the key's type are ignored (RFC 7517, section 4).
+            let is_same = |name: &str| issued.get(name).is_none_or(|value| key.get(name) == Some(value));
             let is_for_signatures = key.get("use").is_none_or(|it| it.is_null() || it == "sig");
             let names_other = key.get("alg").is_some_and(|it| it == "none" || it == "HS256");
             ["kty", "x", "y", "n", "e"].into_iter().all(is_same) && is_for_signatures && !names_other
