@@ -64,14 +64,14 @@ impl Bench {
 }
 
 #[tokio::test]
-#[ignore = "needs an S3 server"]
+#[ignore = "needs S3"]
 async fn what_was_put_into_a_bucket_is_read_back_whole_and_in_part() {
     let (bench, _folder) = Bench::in_bucket(None).await;
     bench.expect_read_back().await;
 }
 
 #[tokio::test]
-#[ignore = "needs an S3 server"]
+#[ignore = "needs S3"]
 async fn a_file_goes_from_the_bucket_with_the_last_document() {
     let (bench, _folder) = Bench::in_bucket(None).await;
     let (digest, first) = bench.put(b"same").await;
@@ -88,7 +88,7 @@ async fn a_file_goes_from_the_bucket_with_the_last_document() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-#[ignore = "needs an S3 server"]
+#[ignore = "needs S3"]
 async fn no_file_in_a_bucket_is_missed_by_two_processes_that_capture_and_remove_it() {
     let (one, folder) = Bench::in_bucket(None).await;
     let database = Database::of_test(folder.path()).await;
@@ -108,7 +108,7 @@ async fn no_file_in_a_bucket_is_missed_by_two_processes_that_capture_and_remove_
 }
 
 #[tokio::test]
-#[ignore = "needs an S3 server"]
+#[ignore = "needs S3"]
 async fn a_bucket_that_refuses_the_key_is_told_from_one_that_fails() {
     let (bench, _folder) = Bench::in_bucket(Some("wrong")).await;
     let refused = bench.try_put(b"a file").await.expect_err("the key is wrong");
