@@ -151,6 +151,16 @@ async fn words_of_a_pdf_are_apart_and_its_lines_in_order() {
         (turned, "/Rotate 90", "First line\nSecond line"),
         (bold.as_str(), "", "bold\nbold"),
         ("BT /F1 12 Tf 72 700 Td [(brought)-180(under)-150(the)] TJ ET", "", "brought under the"),
+        ("BT /F1 12 Tf 72 700 Td 3 Tc (harbou) Tj 0 Tc (r) Tj ET", "", "harbour"),
+        ("BT /F1 12 Tf 72 700 Td 3 Tc (PWR) Tj ET", "", "PWR"),
+        ("BT /F1 12 Tf 72 700 Td [(High)-250(tide.)-190(.)-190(.)-190(.)] TJ ET", "", "High tide. . . ."),
+        ("BT /F1 12 Tf 14 TL 72 700 Td (the har-) Tj T* (bour) Tj ET", "", "the harbour"),
+        (
+            "BT /F1 12 Tf 14 TL 72 700 Td (pages 10-) Tj T* (20 of B-) Tj T* (Dock) Tj ET",
+            "",
+            "pages 10-\n20 of B-\nDock",
+        ),
+        ("BT /F1 12 Tf 72 700 Td (no area) Tj ET", "/CropBox [0 0 0 0]", "no area"),
     ] {
         let read = read(FileKind::Pdf, pdf::with_content(content, page, "")).await;
         assert_eq!(read.text, text, "{content}");
@@ -158,6 +168,34 @@ async fn words_of_a_pdf_are_apart_and_its_lines_in_order() {
     for filter in ["/ASCIIHexDecode", "[/ASCIIHexDecode]"] {
         let read = read(FileKind::Pdf, pdf::with_indirect_filter(filter, "by reference")).await;
         assert_eq!(read.text, "by reference", "{filter}");
+    }
+}
+
+#[tokio::test]
+async fn glyphs_of_a_pdf_are_characters_in_the_order_of_reading() {
+    let page = "/MediaBox [0 0 612 792] /Resources << /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont \
+        /Helvetica /ToUnicode 6 0 R >> /F3 << /Type /Font /Subtype /Type3 /FontBBox [0 0 1 1] /FontMatrix [1 0 0 1 0 0] \
+        /FirstChar 97 /LastChar 100 /Widths [60 60 60 60] /Encoding << /Differences [97 /a /b /c /d] >> /CharProcs << \
+        /a 7 0 R /b 7 0 R /c 7 0 R /d 7 0 R >> >> >> >>";
+    let characters = |of_b: &str| {
+        format!(
+            "/CIDInit /ProcSet findresource begin begincmap 1 begincodespacerange <00> <FF> endcodespacerange \
+             2 beginbfchar <61> <05D0> <62> <{of_b}> endbfchar endcmap"
+        )
+    };
+    let drawn = ("", "60 0 0 0 50 50 d1 0 0 50 50 re f");
+
+    for (content, of_b, text) in [
+        // A word and a number of Hebrew, of which the first is on the right.
+        ("BT /F1 12 Tf 72 700 Td (1 ab) Tj ET", "05D1", "בא 1"),
+        // Degrees in a font of symbols, and a letter in one of texts.
+        ("BT /F1 12 Tf 72 700 Td (30b) Tj ET", "F0B0", "30"),
+        ("BT /F1 12 Tf 72 700 Td (30b) Tj ET", "F062", "30b"),
+        // A font with glyphs of 60 times the size that is named.
+        ("BT /F3 0.1 Tf 72 700 Td (ab) Tj 20 0 Td (cd) Tj ET", "0062", "ab cd"),
+    ] {
+        let file = pdf::with_streams(page, content, &[("", &characters(of_b)), drawn]);
+        assert_eq!(read(FileKind::Pdf, file).await.text, text, "{content}");
     }
 }
 
@@ -189,6 +227,19 @@ async fn comments_and_fields_of_a_pdf_are_read() {
     let read = read(FileKind::Pdf, pdf::with_content("BT /F1 12 Tf 72 700 Td (page) Tj ET", page, "")).await;
 
     assert_eq!(read.text, "page\n\na sticky note\na value");
+
+    let drawn = "/MediaBox [0 0 612 792] /Resources << /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica \
+        >> >> >> /Annots [<< /Subtype /Widget /FT /Ch /Rect [110 700 210 714] /V (7) /AP << /N 6 0 R >> >> \
+        << /Subtype /Stamp /Rect [0 0 1 1] /Contents (not drawn) /AP << >> >>]";
+    let appearance = (
+        "/Type /XObject /Subtype /Form /BBox [0 0 100 14] /Resources << /Font << /F1 << /Type /Font /Subtype /Type1 \
+         /BaseFont /Helvetica >> >> >>",
+        "BT /F1 12 Tf 0 0 Td (pier 7) Tj ET",
+    );
+    let page = "BT /F1 12 Tf 72 700 Td (Berth:) Tj ET";
+    let read = self::read(FileKind::Pdf, pdf::with_streams(drawn, page, &[appearance])).await;
+
+    assert_eq!(read.text, "Berth: pier 7\n\nnot drawn");
 }
 
 #[tokio::test]

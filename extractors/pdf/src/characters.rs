@@ -21,9 +21,13 @@ impl Fonts {
         };
         let is_told =
             |text: &String| text.chars().any(|it| !is_private(it) && it != char::REPLACEMENT_CHARACTER);
+        // Fonts of symbols have their own characters from U+F000, and those of texts the codes of ASCII there.
+        let symbol =
+            text.as_ref().and_then(|text| text.chars().next()).filter(|it| is_private(*it)).map(u32::from);
+        let is_symbol = symbol.is_some_and(|symbol| symbol & 0xFF != glyph.char_code());
         let text = text.filter(is_told).or_else(|| self.embedded(glyph).map(String::from));
         let text = text.or_else(|| {
-            let code = char::from_u32(glyph.char_code());
+            let code = char::from_u32(glyph.char_code()).filter(|_| !is_symbol);
             code.filter(|code| (' '..='~').contains(code)).map(String::from)
         });
         let text: String = text?.chars().filter(|it| !it.is_control() || it.is_whitespace()).collect();

@@ -15,6 +15,9 @@ const MAX_GLYPHS: usize = 500_000;
 const EM: f64 = 1000.0;
 /// Advance of a glyph of which the font does not say it, in units of the em.
 const DEFAULT_ADVANCE: f32 = 500.0;
+/// Median advance of the glyphs of a run, in thousandths of the size: what is usual, and from which the size is wrong.
+const USUAL_ADVANCE: f64 = 500.0;
+const MAX_MEDIAN_ADVANCE: f64 = 1_600.0;
 /// Text that is turned by less is straight, in degrees.
 const STRAIGHT_DEGREES: f64 = 3.0;
 /// How far the baseline of vertical text is from its middle, as a share of the size.
@@ -34,8 +37,8 @@ pub(crate) struct PlacedGlyph {
     pub(crate) up: f64,
     pub(crate) width: f64,
     pub(crate) size: f64,
-    /// Letter spacing of its run, which separates no words.
-    pub(crate) spacing: f64,
+    /// Letter spacing of its run, which separates no words; `None` if the run is too short to tell.
+    pub(crate) spacing: Option<f64>,
 }
 
 impl PlacedGlyph {
@@ -82,8 +85,8 @@ impl<'f> Collector<'f> {
         median(&mut scales).unwrap_or(1.0)
     }
 
-    fn place(&mut self, glyph: &Glyph<'_>, shape: &[f64; 6], scale: f64, is_vertical: bool) {
-        let (size, across) = (EM * shape[2].hypot(shape[3]), EM * shape[0].hypot(shape[1]));
+    fn place(&mut self, glyph: &Glyph<'_>, shape: &[f64; 6], scale: f64, is_vertical: bool, em: f64) {
+        let (size, across) = (em * shape[2].hypot(shape[3]), em * shape[0].hypot(shape[1]));
         let has_size = size.is_finite() && across.is_finite() && size > 0.01 && across > 0.001;
         if !has_size || !self.visible.contains(Point::new(shape[4], shape[5])) {
             return;
@@ -92,24 +95,20 @@ impl<'f> Collector<'f> {
             self.unknown += 1;
             return;
         };
-        let advance = match glyph {
-            Glyph::Outline(outline) => outline.advance_width(),
-            Glyph::Type3(drawn) => drawn.advance_width(),
-        };
         let angle = angle(shape, is_vertical);
         let (sin, cos) = f64::from(angle).to_radians().sin_cos();
         let (mut along, mut up) = (shape[4] * cos + shape[5] * sin, shape[5] * cos - shape[4] * sin);
-        let mut width = f64::from(advance.unwrap_or(DEFAULT_ADVANCE)) / EM * size * scale;
+        let mut width = f64::from(advance(glyph).unwrap_or(DEFAULT_ADVANCE)) / em * size * scale;
         if is_vertical {
             // The advance is downwards: the middle of the glyph is that of its outline.
             let middle = match glyph {
                 Glyph::Outline(outline) => outline.outline().bounding_box().center().x,
                 Glyph::Type3(_) => EM / 2.0,
             };
-            (along, up, width) = (along - VERTICAL_BASELINE * size, up + middle / EM * size, size);
+            (along, up, width) = (along - VERTICAL_BASELINE * size, up + middle / em * size, size);
         }
         let width = width.clamp(0.0, 4.0 * size);
-        self.glyphs.push(PlacedGlyph { text, angle, along, up, width, size, spacing: 0.0 });
+        self.glyphs.push(PlacedGlyph { text, angle, along, up, width, size, spacing: None });
     }
 }
 
@@ -128,11 +127,29 @@ impl<'a> Device<'a> for Collector<'_> {
         let is_vertical = run.writing_mode() == WritingMode::Vertical;
         let shape = |transform: Affine| (props.transform * transform).as_coeffs();
         let shapes: Vec<_> = run.glyphs().iter().map(|glyph| shape(glyph.transform())).collect();
-        let (first, scale) = (self.glyphs.len(), self.scale(&shapes));
+        let (first, scale, em) = (self.glyphs.len(), self.scale(&shapes), em(run));
         for (glyph, shape) in run.glyphs().iter().zip(&shapes) {
-            self.place(glyph, shape, scale, is_vertical);
+            self.place(glyph, shape, scale, is_vertical, em);
         }
         set_spacing(&mut self.glyphs[first..]);
+    }
+}
+
+/// Units of the em of a run's font. A font whose glyphs are drawn by the file may have glyphs many times as large as the
+/// size that the file names, so theirs is found by how wide they are.
+fn em(run: &GlyphRun<'_, '_>) -> f64 {
+    let is_drawn = |glyph: &Glyph<'_>| matches!(glyph, Glyph::Type3(_));
+    let drawn = run.glyphs().iter().filter(|glyph| is_drawn(glyph));
+    let mut widths: Vec<f64> =
+        drawn.filter_map(|glyph| advance(glyph)).map(|it| f64::from(it).abs()).collect();
+    let width = median(&mut widths).unwrap_or_default();
+    if width < MAX_MEDIAN_ADVANCE { EM } else { EM * 10_f64.powf((width / USUAL_ADVANCE).log10().round()) }
+}
+
+fn advance(glyph: &Glyph<'_>) -> Option<f32> {
+    match glyph {
+        Glyph::Outline(outline) => outline.advance_width(),
+        Glyph::Type3(drawn) => drawn.advance_width(),
     }
 }
 
@@ -150,17 +167,22 @@ fn angle(shape: &[f64; 6], is_vertical: bool) -> i32 {
     degrees.rem_euclid(360)
 }
 
-/// Finds the letter spacing of a run: its median gap, if it has some gaps and they are no spaces between words.
+/// Finds the letter spacing of a run: the median gap of its letters and digits, unless that is one between words.
 fn set_spacing(run: &mut [PlacedGlyph]) {
-    let pairs = run.windows(2).filter(|pair| !pair[0].is_blank() && !pair[1].is_blank());
+    let is_letter = |glyph: &PlacedGlyph| glyph.text.chars().any(char::is_alphanumeric);
+    let pairs = run.windows(2).filter(|pair| is_letter(&pair[0]) && is_letter(&pair[1]));
     let level = pairs.filter(|pair| (pair[0].up - pair[1].up).abs() < 0.1 * pair[0].size);
     let mut gaps: Vec<f64> = level.map(|pair| (pair[1].along - pair[0].end()) / pair[0].size).collect();
-    if gaps.len() < 3 {
+    // Two gaps are spacing only if they are equal.
+    let is_enough = match gaps[..] {
+        [one, other] => (one - other).abs() < 0.02,
+        _ => gaps.len() > 2,
+    };
+    if !is_enough {
         return;
     }
-    if let Some(gap) = median(&mut gaps).filter(|gap| (0.02..0.35).contains(gap)) {
-        run.iter_mut().for_each(|glyph| glyph.spacing = gap * glyph.size);
-    }
+    let gap = median(&mut gaps).filter(|gap| (0.02..0.35).contains(gap)).unwrap_or_default();
+    run.iter_mut().for_each(|glyph| glyph.spacing = Some(gap * glyph.size));
 }
 
 fn median(values: &mut [f64]) -> Option<f64> {

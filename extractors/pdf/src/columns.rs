@@ -138,13 +138,21 @@ impl Band {
             let Some(line) = row.between(from, to) else { continue };
             let is_paragraph =
                 last.is_some_and(|last| last.up - row.up > PARAGRAPH_STEP * last.size.max(row.size));
-            if !text.is_empty() {
+            if !is_paragraph && divides_word(text, &line) {
+                text.pop();
+            } else if !text.is_empty() {
                 text.push_str(if is_paragraph { "\n\n" } else { "\n" });
             }
             text.push_str(&line);
             last = Some(row);
         }
     }
+}
+
+/// Returns whether the hyphen at the end of a text divides a word that the next line continues.
+fn divides_word(text: &str, next: &str) -> bool {
+    let divided = text.strip_suffix(['-', '\u{AD}', '\u{2010}']);
+    divided.is_some_and(|it| it.ends_with(char::is_lowercase)) && next.starts_with(char::is_lowercase)
 }
 
 /// What a row leaves free: before, between and after its cells.

@@ -50,7 +50,10 @@ pub(crate) fn write(glyphs: &[PlacedGlyph], direction: Direction) -> String {
 
 fn are_apart(last: &PlacedGlyph, glyph: &PlacedGlyph) -> bool {
     let size = last.size.min(glyph.size);
-    let gap = glyph.along - last.end() - last.spacing.min(glyph.spacing);
+    // The gap has the spacing of the run before it. A run that is too short to tell its own may continue that one.
+    let spacing =
+        last.spacing.map_or(0.0, |spacing| glyph.spacing.map_or(spacing, |other| spacing.min(other)));
+    let gap = glyph.along - last.end() - spacing;
     let is_back = glyph.along < last.along - 0.3 * size;
     let is_script = glyph.size < 0.85 * last.size && (glyph.up - last.up).abs() > 0.1 * last.size;
     let space = if is_script { SPACE_BEFORE_SCRIPT * last.size } else { SPACE * size };
@@ -65,22 +68,25 @@ fn is_right_to_left(text: &str) -> bool {
 }
 
 /// Reverses what is written from right to left, and the order of all parts if the line is. What has no direction goes
-/// with what stands before it.
+/// with what stands around it, and with the line where that differs.
 fn reordered(pieces: Vec<&str>, direction: Direction) -> Vec<&str> {
     let mut runs: Vec<(Direction, Vec<&str>)> = Vec::new();
+    let mut undirected: Vec<&str> = Vec::new();
     for piece in pieces {
         let of_piece = if is_right_to_left(piece) {
             Direction::RightToLeft
         } else if piece.chars().any(char::is_alphanumeric) {
             Direction::LeftToRight
         } else {
-            runs.last().map_or(direction, |run| run.0)
+            undirected.push(piece);
+            continue;
         };
-        match runs.last_mut() {
-            Some(run) if run.0 == of_piece => run.1.push(piece),
-            _ => runs.push((of_piece, vec![piece])),
-        }
+        let before = runs.last().map_or(direction, |run| run.0);
+        let between = if before == of_piece { of_piece } else { direction };
+        add(&mut runs, between, std::mem::take(&mut undirected));
+        add(&mut runs, of_piece, vec![piece]);
     }
+    add(&mut runs, direction, undirected);
     for (_, run) in runs.iter_mut().filter(|run| run.0 == Direction::RightToLeft) {
         run.reverse();
     }
@@ -88,4 +94,12 @@ fn reordered(pieces: Vec<&str>, direction: Direction) -> Vec<&str> {
         runs.reverse();
     }
     runs.into_iter().flat_map(|(_, run)| run).collect()
+}
+
+fn add<'p>(runs: &mut Vec<(Direction, Vec<&'p str>)>, direction: Direction, pieces: Vec<&'p str>) {
+    match runs.last_mut() {
+        Some(run) if run.0 == direction => run.1.extend(pieces),
+        _ if pieces.is_empty() => {}
+        _ => runs.push((direction, pieces)),
+    }
 }

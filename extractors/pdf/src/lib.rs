@@ -18,7 +18,10 @@ use extractor_text::{MAX_TEXT_BYTES, cut};
 use hayro_interpret::hayro_syntax::page::Page;
 use hayro_interpret::hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
 use hayro_interpret::kurbo::{Affine, Rect};
-use hayro_interpret::{Context, InterpreterCache, InterpreterSettings, RenderContent, interpret_page};
+use hayro_interpret::{Context, InterpreterCache, InterpreterSettings, interpret_page};
+
+/// What programs show of a page whose area is empty.
+const US_LETTER: Rect = Rect::new(0.0, 0.0, 612.0, 792.0);
 
 /// The extractor for PDF files.
 pub struct PdfExtractor;
@@ -50,19 +53,27 @@ fn text(document: &Pdf) -> (String, usize) {
             break;
         }
         let mut collector = Collector::new(bounds(page), &mut fonts);
-        let settings = InterpreterSettings { render_content: RenderContent::PAGE, ..Default::default() };
-        let mut context = Context::new(Affine::IDENTITY, bounds(page), &cache, document.xref(), settings);
+        let mut context = Context::new(
+            Affine::IDENTITY,
+            bounds(page),
+            &cache,
+            document.xref(),
+            InterpreterSettings::default(),
+        );
         interpret_page(page, &mut context, &mut collector);
         unknown += collector.unknown;
-        append(&mut text, &layout::write(collector.glyphs));
-        append(&mut text, &annotations::read(page));
+        let shown = layout::write(collector.glyphs);
+        let annotations = annotations::read(page, &shown);
+        append(&mut text, &shown);
+        append(&mut text, &annotations);
     }
     (text, unknown)
 }
 
 fn bounds(page: &Page<'_>) -> Rect {
     let area = page.intersected_crop_box();
-    Rect::new(area.x0, area.y0, area.x1, area.y1)
+    let area = Rect::new(area.x0, area.y0, area.x1, area.y1);
+    if area.is_zero_area() { US_LETTER } else { area }
 }
 
 fn append(text: &mut String, page: &str) {

@@ -30,6 +30,15 @@ pub(crate) fn with_content(content: &str, page: &str, information: &str) -> Vec<
     file(&objects, "/Info 3 0 R")
 }
 
+/// One page with these entries and this content, and streams with their entries, which are the objects from 6.
+pub(crate) fn with_streams(page: &str, content: &str, streams: &[(&str, &str)]) -> Vec<u8> {
+    let mut objects = objects_of("");
+    objects[3] = object(&format!("<< /Type /Page /Parent 2 0 R /Contents 5 0 R {page} >>"));
+    objects[4] = stream("", content.as_bytes());
+    objects.extend(streams.iter().map(|(entries, data)| stream(entries, data.as_bytes())));
+    file(&objects, "")
+}
+
 /// One page whose filter is named by an object of its own.
 pub(crate) fn with_indirect_filter(filter: &str, text: &str) -> Vec<u8> {
     let mut objects = objects_of("");
