@@ -44,6 +44,7 @@ mod upstream;
 mod visitor;
 mod wait;
 pub(crate) mod wat;
+pub(crate) mod workbook;
 
 pub(crate) use self::activation::activated;
 pub(crate) use self::answer::Answer;

@@ -3,8 +3,9 @@
 use kitbag::knowledge::{FailureKind, FileKind};
 
 use crate::extractors::{Xorshift, installed};
-use crate::harness::archive::{self, docx, ods, xlsx_of_numbers};
+use crate::harness::archive::{self, docx, ods, xlsx, xlsx_of_numbers};
 use crate::harness::presentation::ppt;
+use crate::harness::workbook::xls;
 
 /// The text of a document.
 async fn text(file: Vec<u8>) -> String {
@@ -93,6 +94,47 @@ async fn a_link_of_a_cell_tells_its_target() {
     let linked = text(xlsx_of_numbers(&cells, &links)).await;
 
     assert_eq!(linked, "Sheet\n01 (https://tide.example/table)\n02 (mailto:ana@a.example)\n03");
+}
+
+#[tokio::test]
+async fn a_link_that_is_a_formula_tells_its_target() {
+    let formulas = [
+        ("HYPERLINK(\"https://tide.example/table\",\"tides\")", "tides (https://tide.example/table)"),
+        ("IF(B1,Hyperlink( \"https://tide.example/\"\"7\"\"\"),\"\")", "tides (https://tide.example/\"7\")"),
+        ("HYPERLINK(\"#Sheet!A1\",\"tides\")", "tides"),
+        ("HYPERLINK(\"https://tide.example/\"&B1,\"tides\")", "tides"),
+        ("HYPERLINK(\"unclosed", "tides"),
+    ];
+    let escaped = formulas.map(|(formula, _)| formula.replace('&', "&amp;").replace('"', "&quot;"));
+    let rows = escaped.iter().map(|it| format!("<row><c t=\"str\"><f>{it}</f><v>tides</v></c></row>"));
+    let cells = escaped.iter().map(|it| {
+        let formula = it.replace(',', ";");
+        format!("<table:table-cell table:formula=\"of:={formula}\"><text:p>tides</text:p></table:table-cell>")
+    });
+    let data = "<Data ss:Type=\"String\">tides</Data>";
+    let workbook = format!(
+        "<Workbook xmlns=\"urn:schemas-microsoft-com:office:spreadsheet\"><Row><Cell ss:Formula=\"={}\">{data}</Cell></Row></Workbook>",
+        escaped[0]
+    );
+    let shown = formulas.map(|(_, shown)| shown);
+
+    assert_eq!(text(xlsx("", &rows.collect::<String>())).await, format!("Sheet\n{}", shown.join("\n")));
+    assert_eq!(text(ods(&cells.collect::<String>())).await, shown.join("\t"));
+    assert_eq!(text(workbook.into_bytes()).await, shown[0]);
+}
+
+#[tokio::test]
+async fn a_binary_workbook_tells_targets_of_formulas_comments_without_an_author_and_a_title_of_east_asia() {
+    let links = [("https://tide.example/table", "tides"), ("#Tides!A1", "above")];
+    let (title, ..) = encoding_rs::GBK.encode("潮水的故事");
+
+    let file = xls((936, &title), &links, (" ", "spring tides"));
+    let signed = xls((1252, b"Tides"), &[], ("Ana", "spring tides"));
+
+    let read = installed().await.extract(FileKind::Office, file.into()).await.expect("it can be read");
+    assert_eq!(read.text, "Tides\ntides (https://tide.example/table)\nabove\nA1: spring tides");
+    assert_eq!(read.title.as_deref(), Some("潮水的故事"));
+    assert!(text(signed).await.ends_with("A1 (Ana): spring tides"));
 }
 
 #[tokio::test]

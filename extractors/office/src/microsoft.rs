@@ -2,6 +2,7 @@
 
 use std::io::{self, Cursor, Write};
 
+use encoding_rs::{BIG5, EUC_KR, GBK, SHIFT_JIS};
 use extractor_text::{MAX_TEXT_BYTES, cut};
 use office_oxide::cfb::{CfbReader, read_document_properties};
 use office_oxide::core::Error;
@@ -17,8 +18,7 @@ use office_oxide::{Document, DocumentFormat, OfficeError};
 
 use crate::archive::Archive;
 use crate::bindings::exports::kitbag::extractor::extraction::{ExtractError, Extracted};
-use crate::workbook::{self, NumberFormats};
-use crate::{ruby, slides};
+use crate::{ruby, slides, workbook};
 
 /// Folders of the parts of a package, by its kind.
 const FOLDERS: [(&str, DocumentFormat); 3] =
@@ -36,6 +36,14 @@ const BIFF8: &str = "Workbook";
 const PRESENTATION: &str = "PowerPoint Document";
 /// The stream with a package that needs a password (\[MS-OFFCRYPTO\], section 2.3.4.4).
 const ENCRYPTED_PACKAGE: &str = "EncryptedPackage";
+/// The stream with the properties of a document (\[MS-OLEPS\], section 2.25).
+const SUMMARY_INFORMATION: &str = "\u{5}SummaryInformation";
+/// Where the offset of the first set of properties is (\[MS-OLEPS\], section 2.21).
+const FIRST_SET: usize = 44;
+/// Number of the property with the code page of the others (\[MS-OLEPS\], section 2.18.2).
+const CODE_PAGE: u32 = 1;
+/// Maximum number of properties that are looked at.
+const MAX_PROPERTIES: usize = 256;
 /// Maximum size of a package when unpacked, in bytes.
 const MAX_UNPACKED_BYTES: u64 = 256 << 20;
 /// Maximum number of characters that are made of a document, before empty cells are left out.
@@ -81,7 +89,7 @@ pub(crate) fn read_compound(file: Vec<u8>) -> Result<Extracted, ExtractError> {
         let what = "a file of another program than Word, Excel or PowerPoint";
         return Err(ExtractError::Unsupported(what.to_owned()));
     };
-    let title = read_document_properties(&mut compound).and_then(|properties| properties.title);
+    let title = title(&mut compound);
     let mut stream = |name| compound.open_stream(name).unwrap_or_default();
     let records = match format {
         DocumentFormat::Xls => stream(BIFF8),
@@ -90,10 +98,37 @@ pub(crate) fn read_compound(file: Vec<u8>) -> Result<Extracted, ExtractError> {
     };
     file.set_position(0);
     match format {
-        DocumentFormat::Xls => read_binary_workbook(file, title, &NumberFormats::read(&records)),
+        DocumentFormat::Xls => read_binary_workbook(file, title, &records),
         DocumentFormat::Ppt => read_binary_presentation(file, title, &records),
         _ => read(file, format, title),
     }
+}
+
+/// Returns the title in the properties, of which `office_oxide` reads those in code pages of East Asia byte by byte.
+fn title(compound: &mut CfbReader<&mut Cursor<Vec<u8>>>) -> Option<String> {
+    let title = read_document_properties(compound)?.title?;
+    let encoding = match code_page(&compound.open_stream(SUMMARY_INFORMATION).unwrap_or_default()) {
+        Some(932) => SHIFT_JIS,
+        Some(936) => GBK,
+        Some(949) => EUC_KR,
+        Some(950) => BIG5,
+        _ => return Some(title),
+    };
+    let bytes: Option<Vec<u8>> = title.chars().map(|character| u8::try_from(character).ok()).collect();
+    Some(bytes.map_or(title, |bytes| encoding.decode_without_bom_handling(&bytes).0.into_owned()))
+}
+
+fn code_page(information: &[u8]) -> Option<u32> {
+    let number = |bytes: &[u8], at: usize| {
+        let number = bytes.get(at..)?.first_chunk().copied().map(u32::from_le_bytes)?;
+        usize::try_from(number).ok().map(|offset| (number, offset))
+    };
+    let set = information.get(number(information, FIRST_SET)?.1..)?;
+    let count = number(set, 4)?.1.min(MAX_PROPERTIES);
+    let places = (0..count).map(|property| 8 + 8 * property);
+    let place = places.filter(|place| number(set, *place).is_some_and(|(id, _)| id == CODE_PAGE)).next()?;
+    // After its type, in units of four bytes.
+    Some(number(set, number(set, place + 4)?.1.checked_add(4)?)?.0 & 0xFFFF)
 }
 
 fn read_binary_presentation(
@@ -110,11 +145,11 @@ fn read_binary_presentation(
 fn read_binary_workbook(
     file: Cursor<Vec<u8>>,
     title: Option<String>,
-    formats: &NumberFormats,
+    records: &[u8],
 ) -> Result<Extracted, ExtractError> {
     options().limits.apply();
     let mut book = XlsDocument::from_reader(file).map_err(|error| explain(error.into()))?;
-    workbook::complete_binary(&mut book, formats);
+    workbook::complete_binary(&mut book, records);
     Ok(extracted(title, |text| text.write_all(book.plain_text().as_bytes())))
 }
 

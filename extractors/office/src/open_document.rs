@@ -5,7 +5,7 @@ use extractor_text::Flow;
 use crate::archive::Archive;
 use crate::bindings::exports::kitbag::extractor::extraction::{ExtractError, Extracted};
 use crate::collected;
-use crate::workbook::target_of;
+use crate::workbook::{target_in_formula, target_of};
 use crate::xml::{Node, Nodes, Tag};
 
 /// Maximum number of embedded documents that are read.
@@ -57,6 +57,8 @@ struct Body {
     readings: String,
     /// The value of the open cell, and how much text there was before it.
     value: Option<(String, usize)>,
+    /// The target that the formula of the open cell names, and how much text there was before it.
+    computed: Option<(String, usize)>,
     /// The target of the open link of a cell, and how much text there was before it.
     link: Option<(String, usize)>,
 }
@@ -111,6 +113,8 @@ impl Body {
                     }
                     "table-cell" => {
                         self.cells += 1;
+                        let target = tag.attribute("formula").and_then(|it| target_in_formula(&it));
+                        self.computed = target.map(|target| (target, self.flow.len()));
                         self.value = value(&tag).map(|value| (value, self.flow.len()));
                     }
                     "a" if self.is_spreadsheet => {
@@ -168,15 +172,13 @@ impl Body {
             "table-cell" | "covered-table-cell" => {
                 self.cells = self.cells.saturating_sub(1);
                 self.show_value();
+                let link = self.computed.take();
+                self.show_target(link);
                 self.flow.tab();
             }
             "a" => {
                 let link = self.link.take();
-                if let Some(target) =
-                    link.and_then(|(target, before)| target_of(self.flow.since(before), &target))
-                {
-                    self.flow.push(&target);
-                }
+                self.show_target(link);
             }
             "table-row" => self.flow.line(),
             "table" => self.flow.paragraph(),
@@ -188,6 +190,14 @@ impl Body {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Adds the target of a link, unless its text tells it.
+    fn show_target(&mut self, link: Option<(String, usize)>) {
+        let told = link.and_then(|(target, before)| target_of(self.flow.since(before), &target));
+        if let Some(target) = told {
+            self.flow.push(&target);
         }
     }
 

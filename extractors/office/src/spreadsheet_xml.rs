@@ -6,7 +6,7 @@ use extractor_text::Flow;
 
 use crate::archive::decode;
 use crate::bindings::exports::kitbag::extractor::extraction::{ExtractError, Extracted};
-use crate::workbook::{CellFormat, MAX_FORMATS, target_of};
+use crate::workbook::{CellFormat, MAX_FORMATS, target_in_formula, target_of};
 use crate::xml::{Node, Nodes};
 
 /// The namespace of a workbook, which stands in its first tag.
@@ -65,7 +65,10 @@ impl Workbook {
                         self.flow.push(&tag.attribute("Name").unwrap_or_default());
                         self.flow.paragraph();
                     }
-                    "Cell" => (style, link) = (tag.attribute("StyleID"), tag.attribute("HRef")),
+                    "Cell" => {
+                        let computed = || target_in_formula(&tag.attribute("Formula")?);
+                        (style, link) = (tag.attribute("StyleID"), tag.attribute("HRef").or_else(computed));
+                    }
                     "Comment" => is_comment = true,
                     "Data" if is_comment => {
                         let comment = nodes.text("Data")?;

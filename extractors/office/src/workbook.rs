@@ -7,13 +7,13 @@ mod number_format;
 
 use std::collections::HashMap;
 
+use biff::NumberFormats;
 use extractor_text::MAX_TEXT_BYTES;
 use number_format::NumberFormat;
 use office_oxide::xls::{self, XlsDocument};
 use office_oxide::xlsx::cell::CellRef;
 use office_oxide::xlsx::{self, HyperlinkTarget, XlsxDocument};
 
-pub(crate) use biff::NumberFormats;
 pub(crate) use cell_format::CellFormat;
 
 /// Maximum number of styles whose format is read.
@@ -40,7 +40,8 @@ pub(crate) fn complete_package(book: &mut XlsxDocument) {
                 }
                 _ => None,
             };
-            let link = links.get(&(cell.reference.row, cell.reference.col));
+            let computed = cell.formula().and_then(target_in_formula);
+            let link = links.get(&(cell.reference.row, cell.reference.col)).copied().or(computed.as_deref());
             let link = link.and_then(|target| {
                 shown.link(|| number.clone().unwrap_or_else(|| book.format_cell_value(cell)), target)
             });
@@ -53,9 +54,13 @@ pub(crate) fn complete_package(book: &mut XlsxDocument) {
 }
 
 /// Makes cells of a binary workbook show what a program shows.
-pub(crate) fn complete_binary(book: &mut XlsDocument, formats: &NumberFormats) {
+pub(crate) fn complete_binary(book: &mut XlsDocument, records: &[u8]) {
+    let (formats, computed) = (NumberFormats::read(records), biff::computed_links(records));
     let mut shown = Shown::default();
-    for sheet in &mut book.sheets {
+    for (position, sheet) in book.sheets.iter_mut().enumerate() {
+        for comment in &mut sheet.comments {
+            comment.author = comment.author.take().filter(|author| !author.trim().is_empty());
+        }
         let links = sheet.hyperlinks.iter();
         let links: HashMap<_, _> = links
             .map(|link| ((usize::from(link.row_first), usize::from(link.col_first)), link.target.as_str()))
@@ -70,7 +75,9 @@ pub(crate) fn complete_binary(book: &mut XlsDocument, formats: &NumberFormats) {
                     }
                     _ => None,
                 };
-                let link = links.get(&(row, column)).and_then(|target| {
+                let link = links.get(&(row, column)).copied();
+                let link = link.or_else(|| Some(&**computed.get(&(position, row, column))?));
+                let link = link.and_then(|target| {
                     let displayed = || sheet.display_text(row, column).unwrap_or_default().into_owned();
                     shown.link(|| number.clone().unwrap_or_else(displayed), target)
                 });
@@ -127,4 +134,27 @@ pub(crate) fn target_of(text: &str, target: &str) -> Option<String> {
     let address = address.split_once("://").map_or(address, |(_, address)| address).trim_end_matches('/');
     let is_told = address.is_empty() || text.contains(address);
     (!is_told).then(|| format!(" ({target})"))
+}
+
+/// Returns the target that a formula gives to `HYPERLINK`, unless it is computed or in the workbook.
+pub(crate) fn target_in_formula(formula: &str) -> Option<String> {
+    const FUNCTION: &str = "HYPERLINK(";
+    let at = formula.to_ascii_uppercase().find(FUNCTION)? + FUNCTION.len();
+    let mut rest = formula[at..].trim_start().strip_prefix('"')?;
+    let mut target = String::new();
+    loop {
+        let (piece, after) = rest.split_once('"')?;
+        target.push_str(piece);
+        match after.strip_prefix('"') {
+            // Two quotes stand for one.
+            Some(after) => {
+                target.push('"');
+                rest = after;
+            }
+            None => {
+                let is_whole = after.trim_start().starts_with([',', ';', ')']);
+                return Some(target).filter(|target| is_whole && !target.starts_with('#'));
+            }
+        }
+    }
 }

@@ -8,15 +8,20 @@ const PRINTED_BY: [&str; 4] =
     ["Microsoft Word - ", "Microsoft PowerPoint - ", "Microsoft Excel - ", "Print - "];
 
 /// Titles that programs give to new documents, in small letters, without a number at their end.
-const DEFAULTS: [&str; 22] = [
+const DEFAULTS: [&str; 29] = [
     "(anonymous)",
     "(untitled)",
     "about:blank",
+    "aucun titre de diapositive",
     "document",
     "dokument",
+    "folie",
     "home",
     "index",
+    "ingen lysbildetittel",
+    "kein folientitel",
     "new document",
+    "no slide title",
     "no title",
     "none",
     "powerpoint presentation",
@@ -31,6 +36,8 @@ const DEFAULTS: [&str; 22] = [
     "untitled document",
     "word document",
     "workbook",
+    "没有幻灯片标题",
+    "幻灯片",
 ];
 
 /// Extensions of files; a title with one is a name.
