@@ -118,6 +118,15 @@ async fn a_page_keeps_its_heading_its_lists_and_its_running_text() {
         "A question. ".repeat(30)
     );
 
+    let form = format!("<form action=/>{discussion}</form>");
+    let linked = format!(
+        "<title>Tides</title><article><h1>Tides</h1>{}<p><a href=/a>More about ropes</a></p>{}</article>",
+        words.repeat(12),
+        words.repeat(12)
+    );
+
+    let form = read(FileKind::Html, form).await;
+    let linked = read(FileKind::Html, linked).await;
     let read_page = read(FileKind::Html, page).await;
     let discussion = read(FileKind::Html, discussion).await;
 
@@ -125,6 +134,8 @@ async fn a_page_keeps_its_heading_its_lists_and_its_running_text() {
     assert_eq!(read_page.text.matches("How we moved").count(), 1);
     assert!(read_page.text.contains("Battery\n\nLithium cell"), "{}", read_page.text);
     assert!(discussion.text.contains("reader 39"), "{}", discussion.text);
+    assert!(form.text.contains("reader 39"), "{}", form.text);
+    assert!(linked.text.contains("nobody answered.") && !linked.text.contains("ropes\n"), "{}", linked.text);
 }
 
 #[tokio::test]
@@ -251,6 +262,7 @@ async fn the_own_title_of_a_pdf_is_taken_unless_a_program_made_it_up() {
         ("(Microsoft Word - report_final.docx)", None),
         ("(Microsoft Word - Of tides)", Some("Of tides")),
         ("(untitled)", None),
+        ("(No Slide Title)", None),
         ("(Untitled-1)", None),
         ("(Binder1.pdf)", None),
         ("(C:\\\\Users\\\\ana\\\\plan)", None),

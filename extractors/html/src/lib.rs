@@ -15,6 +15,9 @@ const MAX_ELEMENTS: usize = 200_000;
 /// An article has this share of a page's running text at least, in percent.
 const MIN_PERCENT: usize = 50;
 
+/// An article is read without menus and links between its paragraphs, if this share of it remains, in percent.
+const MIN_RUNNING_PERCENT: usize = 80;
+
 /// The extractor for web pages.
 pub struct HtmlExtractor;
 
@@ -56,7 +59,12 @@ fn article(page: &str, outline: &Outline) -> Option<Article> {
     let article = Readability::new(page, None, Some(config)).ok()?.parse().ok()?;
     let found = outline::read(&article.content, Syntax::Html);
     let is_fraction = found.text.len() * 100 < outline.running.len() * MIN_PERCENT;
-    let text = if is_fraction { outline.running.clone() } else { found.text };
+    let is_running = found.running.len() * 100 >= found.text.len() * MIN_RUNNING_PERCENT;
+    let text = match (is_fraction, is_running) {
+        (true, _) => outline.running.clone(),
+        (false, true) => found.running,
+        (false, false) => found.text,
+    };
     let text = without_heading(text, &outline.heading);
     (!text.trim().is_empty()).then_some(Article { title: article.title, text })
 }

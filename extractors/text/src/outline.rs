@@ -23,7 +23,7 @@ pub struct Outline {
     /// Text between the tags, without scripts and styles: a line for each block, in it a [`BREAK`] after each row of a
     /// table and a tab between two cells.
     pub text: String,
-    /// The same without menus, forms, headers and footers of the page, and blocks that are little more than links.
+    /// The same without menus, headers and footers of the page, and blocks that are little more than links.
     pub running: String,
     /// Text of the first `<title>`.
     pub title: String,

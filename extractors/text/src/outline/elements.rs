@@ -90,11 +90,11 @@ pub(super) fn is_cell(name: &str) -> bool {
     matches!(name, "td" | "th")
 }
 
-/// Returns whether an element holds what a page has around its text.
+/// Returns whether an element holds what a page has around its text. A form does not: some servers put each page into one.
 pub(super) fn is_around_text(name: &str) -> bool {
     matches!(
         name,
-        "aside" | "button" | "dialog" | "fieldset" | "footer" | "form" | "header" | "menu" | "nav" | "select"
+        "aside" | "button" | "dialog" | "fieldset" | "footer" | "header" | "menu" | "nav" | "select"
     )
 }
 

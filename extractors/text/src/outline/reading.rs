@@ -17,7 +17,7 @@ pub(super) struct Reading {
     /// Open formatting elements, in the order of [`FORMATTING`].
     open_formatting: [usize; FORMATTING.len()],
     place: Place,
-    /// Open elements around the text of the page: menus, forms.
+    /// Open elements around the text of the page: menus, buttons.
     around: usize,
     links: usize,
     in_heading: bool,
