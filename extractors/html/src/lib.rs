@@ -14,7 +14,6 @@ const MAX_FORMATTING: usize = 50;
 const MAX_ELEMENTS: usize = 200_000;
 /// An article has this share of a page's running text at least, in percent.
 const MIN_PERCENT: usize = 50;
-
 /// An article is read without menus and links between its paragraphs, if this share of it remains, in percent.
 const MIN_RUNNING_PERCENT: usize = 80;
 

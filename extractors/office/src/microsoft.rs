@@ -119,14 +119,15 @@ fn title(compound: &mut CfbReader<&mut Cursor<Vec<u8>>>) -> Option<String> {
 }
 
 fn code_page(information: &[u8]) -> Option<u32> {
+    // Also as an offset.
     let number = |bytes: &[u8], at: usize| {
         let number = bytes.get(at..)?.first_chunk().copied().map(u32::from_le_bytes)?;
         usize::try_from(number).ok().map(|offset| (number, offset))
     };
     let set = information.get(number(information, FIRST_SET)?.1..)?;
     let count = number(set, 4)?.1.min(MAX_PROPERTIES);
-    let places = (0..count).map(|property| 8 + 8 * property);
-    let place = places.filter(|place| number(set, *place).is_some_and(|(id, _)| id == CODE_PAGE)).next()?;
+    let mut places = (0..count).map(|property| 8 + 8 * property);
+    let place = places.find(|place| number(set, *place).is_some_and(|(id, _)| id == CODE_PAGE))?;
     // After its type, in units of four bytes.
     Some(number(set, number(set, place + 4)?.1.checked_add(4)?)?.0 & 0xFFFF)
 }

@@ -14,6 +14,8 @@ const EOF: u16 = 0x000A;
 const BOUND_SHEET: u16 = 0x0085;
 /// Type of the record with a formula (section 2.4.127).
 const FORMULA: u16 = 0x0006;
+/// Length of the type and the length of a record, in bytes.
+const RECORD_HEADER: usize = 4;
 /// Where the tokens of a formula begin, after their length.
 const TOKENS: usize = 22;
 /// Token of a literal string (section 2.5.198.89).
@@ -62,17 +64,19 @@ impl NumberFormats {
 /// string, and end with the function have one.
 pub(super) fn computed_links(stream: &[u8]) -> HashMap<(usize, usize, usize), String> {
     let mut links = HashMap::new();
+    // Several sheets may claim the same place: as many records are looked at as the stream can have.
+    let mut left = stream.len() / RECORD_HEADER;
     let globals = records(stream).take_while(|(record, _)| *record != EOF);
     let sheets = globals.filter(|(record, _)| *record == BOUND_SHEET).map(|(_, data)| offset(data));
     for (sheet, offset) in sheets.enumerate() {
         let of_sheet = offset.and_then(|offset| stream.get(offset..)).unwrap_or_default();
         for (record, data) in records(of_sheet).take_while(|(record, _)| *record != EOF) {
-            if record != FORMULA || links.len() >= MAX_LINKS {
-                continue;
+            if left == 0 || links.len() >= MAX_LINKS {
+                return links;
             }
-            if let (Some(row), Some(column), Some(target)) =
-                (number_at(data, 0), number_at(data, 2), target(data))
-            {
+            left -= 1;
+            let place = number_at(data, 0).zip(number_at(data, 2));
+            if let Some(((row, column), target)) = place.zip(target(data)).filter(|_| record == FORMULA) {
                 links.insert((sheet, row.into(), column.into()), target);
             }
         }
@@ -107,8 +111,8 @@ fn records(mut stream: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
 /// The type and the data of the first record, and what comes after it.
 fn next(stream: &[u8]) -> Option<(u16, &[u8], &[u8])> {
     let (record, length) = (number_at(stream, 0)?, number_at(stream, 2)?);
-    let end = 4 + usize::from(length);
-    Some((record, stream.get(4..end)?, &stream[end..]))
+    let end = RECORD_HEADER + usize::from(length);
+    Some((record, stream.get(RECORD_HEADER..end)?, &stream[end..]))
 }
 
 fn format(data: &[u8]) -> Option<(u16, String)> {
