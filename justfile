@@ -54,8 +54,10 @@ check: (needs "fmt" "rustfmt") (needs "clippy" "clippy")
     cargo clippy --workspace --all-targets -- -D warnings
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 
-# `cargo audit` and `cargo deny` are not included: both fetch their advisories from GitHub, and the tasks of
-# this project may depend on the package registries only.
+# Check licences, sources and bans of all crates (deny.toml); with their database, which is on GitHub: `just deny advisories`.
+deny *checks="bans licenses sources":
+    [ -x .tools/bin/cargo-deny ] || cargo install cargo-deny --version 0.20.2 --locked --root .tools
+    .tools/bin/cargo-deny --locked check --hide-inclusion-graph {{ checks }}
 
 # Benchmarks measure a release build, as packages have it: the first one takes a quarter of an hour, besides what tests need.
 

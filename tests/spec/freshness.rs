@@ -19,7 +19,7 @@ async fn start() -> (Kitbag, Database) {
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn what_another_process_has_removed_is_refused_by_the_next_request_on_every_kind_of_route() {
     let (kitbag, mut database) = start().await;
     let ana = client(&kitbag, "ana", Revision::Current).await;
@@ -46,7 +46,7 @@ async fn what_another_process_has_removed_is_refused_by_the_next_request_on_ever
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn while_the_database_does_not_say_what_has_changed_every_request_is_refused() {
     let (kitbag, mut database) = start().await;
     let ana = client(&kitbag, "ana", Revision::Current).await;

@@ -14,7 +14,7 @@ fn in_turn(round: usize, pair: &[Member; 2]) -> (&Member, &Member) {
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn what_is_removed_on_one_is_refused_by_the_next_request_on_the_other() {
     let (cluster, pair) = Cluster::start::<2>().await;
 
@@ -30,7 +30,7 @@ async fn what_is_removed_on_one_is_refused_by_the_next_request_on_the_other() {
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn a_secret_that_is_unset_on_one_is_in_no_later_call_on_the_other() {
     let (cluster, pair) = Cluster::start::<2>().await;
     cluster.operator(&pair[0]).deploy(guests::PROBE.bytes()).await.assert_status(201);
@@ -49,7 +49,7 @@ async fn a_secret_that_is_unset_on_one_is_in_no_later_call_on_the_other() {
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn a_process_that_is_cut_off_serves_nothing_that_was_removed() {
     let (cluster, [member]) = Cluster::start().await;
     let url = cluster.database_url();
@@ -75,7 +75,7 @@ async fn a_process_that_is_cut_off_serves_nothing_that_was_removed() {
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn of_two_components_with_one_version_that_are_deployed_at_once_one_wins_everywhere() {
     let (cluster, pair) = Cluster::start::<2>().await;
     let original = guests::GREETER_V1.bytes();
@@ -99,7 +99,7 @@ async fn of_two_components_with_one_version_that_are_deployed_at_once_one_wins_e
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn a_process_killed_in_a_deploy_leaves_the_old_or_the_new_version_whole_everywhere() {
     const STEPS: u32 = 6;
 

@@ -82,7 +82,7 @@ async fn first_answer(user: &User, tool: &str) -> Value {
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn what_a_promoted_standby_never_had_is_served_by_no_process() {
     let cluster = Cluster::new().await;
     let primary = cluster.database_url();

@@ -24,43 +24,43 @@ async fn delete(user: &User, id: &str) {
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn a_file_is_downloaded_and_found_on_another_process_and_goes_with_its_last_document_in_a_folder() {
     downloaded_elsewhere(Files::Folder).await;
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL and S3"]
+#[ignore = "needs a database server and S3"]
 async fn a_file_is_downloaded_and_found_on_another_process_and_goes_with_its_last_document_in_a_bucket() {
     downloaded_elsewhere(Files::Bucket).await;
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn a_file_that_comes_on_one_process_while_its_last_document_goes_on_another_is_there_in_a_folder() {
     coming_and_going(Files::Folder).await;
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL and S3"]
+#[ignore = "needs a database server and S3"]
 async fn a_file_that_comes_on_one_process_while_its_last_document_goes_on_another_is_there_in_a_bucket() {
     coming_and_going(Files::Bucket).await;
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn a_toolkit_is_compiled_from_the_shared_component_where_it_was_not_deployed_in_a_folder() {
     compiled_elsewhere(Files::Folder).await;
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL and S3"]
+#[ignore = "needs a database server and S3"]
 async fn a_toolkit_is_compiled_from_the_shared_component_where_it_was_not_deployed_in_a_bucket() {
     compiled_elsewhere(Files::Bucket).await;
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL and S3"]
+#[ignore = "needs a database server and S3"]
 async fn while_the_bucket_is_silent_calls_and_searches_go_on_and_nothing_is_stored() {
     let cluster = Cluster::with(Files::Bucket).await;
     let link = Link::to(&bucket_server()).await;

@@ -33,7 +33,7 @@ async fn count(database: &mut Database, sql: &'static str) -> i64 {
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn every_document_is_indexed_once_though_a_process_is_killed_each_second() {
     let (cluster, [first, second, third]) = Cluster::start().await;
     cluster.operator(&first).deploy(guests::PROBE.bytes()).await.assert_status(201);
@@ -61,7 +61,7 @@ async fn every_document_is_indexed_once_though_a_process_is_killed_each_second()
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn a_process_that_slept_through_its_lease_registers_anew_and_goes_on() {
     let (cluster, [sleeper, awake]) = Cluster::start().await;
     cluster.operator(&awake).deploy(guests::PROBE.bytes()).await.assert_status(201);

@@ -17,7 +17,7 @@ async fn becomes(member: &Member, status: u16, part: &str, state: &str) {
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn a_process_that_lacks_the_master_key_of_the_others_or_has_one_that_they_lack_does_not_start() {
     let (cluster, [_first]) = Cluster::start().await;
 
@@ -34,7 +34,7 @@ async fn a_process_that_lacks_the_master_key_of_the_others_or_has_one_that_they_
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn a_process_whose_folder_of_files_is_not_that_of_the_others_does_not_start() {
     let (cluster, [member]) = Cluster::start_with(Files::Folder).await;
     cluster.operator(&member).deploy(guests::HINTS.bytes()).await.assert_status(201);
@@ -45,7 +45,7 @@ async fn a_process_whose_folder_of_files_is_not_that_of_the_others_does_not_star
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn a_master_key_is_never_made() {
     let cluster = Cluster::new().await;
     std::fs::remove_file(cluster.key_file()).expect("it was given");
@@ -55,7 +55,7 @@ async fn a_master_key_is_never_made() {
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn the_master_key_is_rotated_while_the_service_goes_on() {
     let (cluster, [mut one, mut other]) = Cluster::start().await;
     cluster.operator(&one).deploy(guests::PROBE.bytes()).await.assert_status(201);
@@ -88,7 +88,7 @@ async fn the_master_key_is_rotated_while_the_service_goes_on() {
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn processes_of_releases_that_are_too_far_apart_do_not_work_side_by_side() {
     let (cluster, [member]) = Cluster::start().await;
     let mut database = cluster.database().await;
@@ -110,7 +110,7 @@ async fn processes_of_releases_that_are_too_far_apart_do_not_work_side_by_side()
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn a_process_is_ready_once_it_has_loaded_what_is_in_use_and_while_the_database_hears_of_it() {
     let (cluster, [first]) = Cluster::start().await;
     cluster.operator(&first).deploy(guests::HINTS.bytes()).await.assert_status(201);
@@ -149,7 +149,7 @@ async fn a_process_is_ready_once_it_has_loaded_what_is_in_use_and_while_the_data
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn a_process_that_is_asked_to_stop_says_so_before_it_turns_anybody_away() {
     let (cluster, [member]) = Cluster::start().await;
     let ana = cluster.user(&member, "ana");

@@ -18,7 +18,7 @@ fn assert_soon(since: Instant) {
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn whoever_listens_on_one_process_hears_of_a_change_on_the_other() {
     for hints in WAYS {
         let (first, second) = Fixture::with_peer_and(hints).await;
@@ -40,7 +40,7 @@ async fn whoever_listens_on_one_process_hears_of_a_change_on_the_other() {
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn a_process_tells_the_others_of_each_change_to_what_is_live() {
     let (first, second) = Fixture::with_peer_and(Hints::start).await;
     let mut listening = second.access.hints().listen();
@@ -61,7 +61,7 @@ async fn a_process_tells_the_others_of_each_change_to_what_is_live() {
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn a_link_that_one_process_gave_is_good_once_on_another() {
     let (first, second) = Fixture::with_peer_and(|_| Hints::off()).await;
     let una = first.access.request("una").await;
@@ -85,7 +85,7 @@ async fn a_link_that_one_process_gave_is_good_once_on_another() {
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn a_call_that_waits_goes_on_when_another_process_has_set_the_secret_and_sees_it() {
     for hints in WAYS {
         let (first, second) = Fixture::with_peer_and(hints).await;

@@ -68,7 +68,7 @@ impl Access {
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn what_one_process_has_removed_is_refused_by_the_next_request_on_the_other() {
     let (first, second) = Fixture::with_peer().await;
 
@@ -89,7 +89,7 @@ async fn what_one_process_has_removed_is_refused_by_the_next_request_on_the_othe
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn what_one_process_has_hidden_is_refused_by_the_next_request_on_the_other() {
     let (first, second) = Fixture::with_peer().await;
     let private = "UPDATE toolkit_versions SET manifest = replace(manifest, '\"shared\"', '\"private\"')
@@ -108,7 +108,7 @@ async fn what_one_process_has_hidden_is_refused_by_the_next_request_on_the_other
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn what_one_process_has_set_or_unset_holds_in_the_next_request_on_the_other() {
     let (first, second) = Fixture::with_peer().await;
 
@@ -127,7 +127,7 @@ async fn what_one_process_has_set_or_unset_holds_in_the_next_request_on_the_othe
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn secrets_go_everywhere_with_the_owner_to_whom_they_were_given() {
     let (first, second) = Fixture::with_peer().await;
     for user in ["una", "fay"] {
@@ -147,7 +147,7 @@ async fn secrets_go_everywhere_with_the_owner_to_whom_they_were_given() {
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn a_database_that_has_lost_its_last_changes_is_believed() {
     let (first, second) = Fixture::with_peer().await;
     insert(&first.database, "films", "shared", "ana").await;
@@ -167,7 +167,7 @@ async fn a_database_that_has_lost_its_last_changes_is_believed() {
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn another_timeline_is_read_from_the_beginning_although_its_revisions_are_the_same() {
     let (first, second) = Fixture::with_peer().await;
     first.access.set("una", "books", "a-secret-value").await;
@@ -184,7 +184,7 @@ async fn another_timeline_is_read_from_the_beginning_although_its_revisions_are_
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn a_change_reads_no_more_than_what_has_changed() {
     let (first, second) = Fixture::with_peer().await;
     insert(&first.database, "films", "shared", "ana").await;

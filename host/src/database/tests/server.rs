@@ -21,7 +21,7 @@ fn columns(rows: Vec<(String, String)>) -> Columns {
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn the_schema_is_not_changed_under_a_process_of_a_release_that_is_too_far_away() {
     let folder = tempfile::tempdir().expect("a scratch directory");
     let url = server_url(folder.path()).await.expect("`TEST_DATABASE` is set");
@@ -53,7 +53,7 @@ pub(super) async fn both_schemas(folder: &Path) -> (Database, Database) {
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn both_engines_have_the_same_tables_with_the_same_columns() {
     let folder = tempfile::tempdir().expect("a scratch directory");
     let (server, file) = both_schemas(folder.path()).await;
@@ -72,7 +72,7 @@ async fn both_engines_have_the_same_tables_with_the_same_columns() {
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn a_text_with_nul_is_stored_without_it() {
     let folder = tempfile::tempdir().expect("a scratch directory");
     let database = Database::of_test_server(folder.path()).await;

@@ -74,7 +74,7 @@ async fn a_table_refers_to_those_before_it() {
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn both_engines_compute_the_same_columns_and_count_the_same_ones_up() {
     let folder = tempfile::tempdir().expect("a scratch directory");
     let (server, file) = both_schemas(folder.path()).await;

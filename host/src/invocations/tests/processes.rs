@@ -54,7 +54,7 @@ async fn follow(invocations: &Invocations, count: usize) -> Vec<(i64, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn a_follower_misses_no_record_of_three_writers() {
     let (_database, folder) = server().await;
     let follower = Arc::new(process(&folder, KEEP_ALL).await);
@@ -88,7 +88,7 @@ async fn a_follower_misses_no_record_of_three_writers() {
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn what_another_process_has_written_is_read_at_once_and_heard_of_within_a_second() {
     let (_database, folder) = server().await;
     let (one, other) = (process(&folder, KEEP_ALL).await, process(&folder, KEEP_ALL).await);
@@ -116,7 +116,7 @@ async fn what_another_process_has_written_is_read_at_once_and_heard_of_within_a_
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn a_process_that_writes_records_tells_the_others() {
     let (_database, folder) = server().await;
     let (one, _) = hearing(&folder).await;
@@ -134,7 +134,7 @@ async fn a_process_that_writes_records_tells_the_others() {
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn one_process_at_a_time_removes_old_records_and_the_others_do_so_later() {
     let (database, folder) = server().await;
     let invocations = process(&folder, KEEP_ALL).await;

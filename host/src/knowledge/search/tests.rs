@@ -323,7 +323,7 @@ async fn after_a_failover_indexes_are_loaded_again_although_no_revision_differs(
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn a_process_that_the_others_gave_up_does_jobs_again_with_another_id() {
     let library = Library::without_model().await;
     library.add("ana", [note("Wings", "wing")]).await;

@@ -77,7 +77,7 @@ async fn a_process_that_is_alone_asks_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn each_request_sees_what_was_committed_before_it_began_however_many_there_are() {
     let (database, freshness, seen, _folder) = process().await;
 
@@ -104,7 +104,7 @@ async fn each_request_sees_what_was_committed_before_it_began_however_many_there
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn a_smaller_revision_is_another_one() {
     let (database, freshness, seen, _folder) = process().await;
 
@@ -123,7 +123,7 @@ async fn a_smaller_revision_is_another_one() {
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn another_timeline_drops_everything_although_no_revision_differs() {
     let (database, freshness, seen, _folder) = process().await;
     freshness.catch_up("ana").await.expect("the database answers");
@@ -140,7 +140,7 @@ async fn another_timeline_drops_everything_although_no_revision_differs() {
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn however_many_wait_few_questions_are_in_flight_and_all_are_answered() {
     let (database, freshness, _seen, _folder) = process().await;
     let silence = silence(&database).await;
@@ -171,7 +171,7 @@ impl Freshness {
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn a_request_does_not_wait_for_ever_and_the_next_one_is_answered() {
     let (database, freshness, _seen, _folder) = process().await;
     freshness.catch_up("ana").await.expect("the database answers");

@@ -106,7 +106,7 @@ async fn who_listens_too_slowly_is_told_that_everything_may_have_changed() {
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn the_others_hear_what_one_tells_them_and_it_does_not() {
     let (database, _folder) = server().await;
     let (one, mut own) = process(&database).await;
@@ -123,7 +123,7 @@ async fn the_others_hear_what_one_tells_them_and_it_does_not() {
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn a_payload_names_no_user_and_no_secret() {
     let (database, _folder) = server().await;
     let (hints, _listening) = process(&database).await;
@@ -139,7 +139,7 @@ async fn a_payload_names_no_user_and_no_secret() {
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn a_flood_becomes_a_few_statements() {
     let (database, _folder) = server().await;
     let (hints, _listening) = process(&database).await;
@@ -168,7 +168,7 @@ async fn a_flood_becomes_a_few_statements() {
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn who_listens_again_after_a_loss_is_told_that_everything_may_have_changed() {
     let (database, _folder) = server().await;
     let (_one, mut listening) = process(&database).await;

@@ -62,7 +62,7 @@ async fn a_process_is_there_until_it_leaves_and_one_that_is_alone_removes_those_
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn a_process_that_others_believed_to_have_ended_gets_another_id_and_keeps_its_age() {
     let (database, _folder) = database().await;
     let process = register(&database, "a").await;
@@ -83,7 +83,7 @@ async fn a_process_that_others_believed_to_have_ended_gets_another_id_and_keeps_
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn a_process_that_nobody_hears_of_is_removed_by_the_others_and_no_sooner() {
     let (database, _folder) = database().await;
     let (alive, dead, dying) =
@@ -104,7 +104,7 @@ async fn a_process_that_nobody_hears_of_is_removed_by_the_others_and_no_sooner()
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn the_process_that_was_started_last_decides_with_what_jobs_are_done() {
     let (database, _folder) = database().await;
     let does_jobs = async |process: &Process| process.does_jobs().await.expect("the database works");
@@ -120,7 +120,7 @@ async fn the_process_that_was_started_last_decides_with_what_jobs_are_done() {
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn jobs_are_adapted_by_one_process_once_all_have_the_same_settings() {
     let (database, _folder) = database().await;
     let old = register(&database, "small model").await;
@@ -160,7 +160,7 @@ async fn the_only_process_adapts_jobs_at_each_start() {
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn a_process_that_was_killed_gives_way_to_the_next_one_in_its_data_directory() {
     let (database, folder) = database().await;
     let other = register(&database, "a").await;
@@ -174,7 +174,7 @@ async fn a_process_that_was_killed_gives_way_to_the_next_one_in_its_data_directo
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn a_process_that_does_not_fit_leaves_nothing_behind() {
     let (database, folder) = database().await;
     let with_key = |key: &str| Profile { master_keys: vec![key.to_owned()], ..Profile::of_this_program("a") };

@@ -149,7 +149,7 @@ async fn missing_and_damaged_files_are_named_and_the_rest_is_copied_only_if_that
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn a_database_that_a_process_uses_is_neither_copied_nor_copied_to() {
     let [first, second, third] =
         [Service::filled().await, Service::elsewhere().await, Service::in_file().await];

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[tokio::test]
-    #[ignore = "needs PostgreSQL"]
+    #[ignore = "needs a database server"]
     async fn a_cancel_reaches_a_call_of_another_process_and_another_users_does_not() {
         let folder = tempfile::tempdir().expect("a scratch directory");
         let database = Database::of_test_server(folder.path()).await;

@@ -81,7 +81,7 @@ async fn indexing_beside(context: &Context, hints: fn(&Database) -> Hints) -> (C
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn a_process_takes_jobs_of_another_one_at_once_and_without_hints_after_its_poll() {
     for (hints, at_most) in [(Hints::start as fn(&Database) -> Hints, 3), (|_| Hints::off(), 10)] {
         let (context, _data) = context().await;
@@ -104,7 +104,7 @@ async fn a_process_takes_jobs_of_another_one_at_once_and_without_hints_after_its
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn a_hint_wakes_the_task_of_its_kind_alone() {
     let (context, _data) = context().await;
     let database = context.store.database();

@@ -245,7 +245,7 @@ async fn where_everything_is_forgotten_no_file_is_left() {
 }
 
 #[tokio::test]
-#[ignore = "needs PostgreSQL"]
+#[ignore = "needs a database server"]
 async fn after_a_failover_files_are_not_used_and_after_a_start_they_are() {
     let mut library = Library::with_files(None).await;
     library.add("ana", wings()).await;
