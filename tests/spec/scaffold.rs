@@ -55,14 +55,25 @@ async fn a_new_toolkit_in_typescript_passes_its_own_tests_builds_and_deploys() {
     run(&mut npm(&["test"])).await;
     let built = run(kitbag(["toolkit", "build"]).arg(&directory)).await;
 
-    let component = directory.join("dist/word-count.wasm");
-    let paths = [component.clone(), directory.join("dist/manifest.json")];
+    let paths = ["dist/word-count.wasm", "dist/manifest.json"].map(|path| directory.join(path));
     assert_eq!(built.lines().map(PathBuf::from).collect::<Vec<_>>(), paths);
     let server = Kitbag::start().await;
     let operator = server.as_operator();
-    operator.deploy(fs::read(component).expect("a component")).await.assert_status(201);
+    let deploy = async || {
+        let mut command = kitbag(["toolkit", "deploy", "--data"]);
+        command.arg(server.data()).arg(&directory);
+        crate::harness::run(command).await
+    };
+    deploy().await.succeeded();
     let greeted = operator.call("word-count__greet", json!({ "name": "Ana", "tone": "formal" })).await;
     assert_eq!(greeted.structured(), &json!({ "greeting": "Good day, Ana.", "letters": 3 }));
+
+    let source = directory.join("extension.ts");
+    let other = fs::read_to_string(&source).expect("it was made").replace("Good day", "Good evening");
+    fs::write(&source, other).expect("it is ours");
+    let refused = deploy().await;
+    assert!(!refused.stderr.contains("Uploading"), "{}", refused.stderr);
+    refused.assert_failed("version 0.1.0 of word-count is already deployed with other contents");
 }
 
 fn clear_all_but_compiler_output(directory: &Path) {

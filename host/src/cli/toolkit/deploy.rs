@@ -1,11 +1,13 @@
 //! `kitbag toolkit deploy`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 use http::Method;
 use indicatif::{ProgressBar, ProgressStyle};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Deserialize;
 use tokio::time::{Instant, interval_at};
 
 use super::ownership::{Confirmation, print_taken};
@@ -14,8 +16,9 @@ use crate::cli::CliError;
 use crate::cli::client::{Client, Connection};
 use crate::cli::output::report;
 use crate::cli::terminal::{note, say, stderr_is_terminal};
+use crate::sha256::Sha256;
 use crate::toolchain;
-use crate::toolkits::{Claim, Deployed, Review};
+use crate::toolkits::{Claim, Deployed, Review, ToolkitError};
 
 /// How often a line reports progress where standard error is not a terminal.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
@@ -60,8 +63,16 @@ impl Deploy {
         }
         let claim = if self.take_over { Claim::TakeOver } else { Claim::OwnOnly };
         let client = self.connection.open().await?;
-        let component = if is_source { build::build(&self.path, None).await?.component } else { self.path };
+        let (component, manifest) = if is_source {
+            let built = build::build(&self.path, None).await?;
+            (built.component, Some(built.manifest))
+        } else {
+            (self.path, None)
+        };
         let bytes = read(&component)?;
+        if let Some(manifest) = manifest {
+            refuse_taken_version(&client, &manifest, &bytes).await?;
+        }
         note!("Uploading {} ({}) to {}", component.display(), size(&bytes), client.server());
         let waiting = Waiting::begin();
         if self.review {
@@ -109,6 +120,29 @@ impl Waiting {
                 }
             }
         }
+    }
+}
+
+/// Refuses a version that the server has with other bytes, as the server would after the upload and its checks. Whatever else
+/// the server answers is left to them.
+async fn refuse_taken_version(client: &Client, manifest: &Path, component: &[u8]) -> Result<(), CliError> {
+    #[derive(Deserialize)]
+    struct Declared {
+        id: String,
+        version: String,
+    }
+    #[derive(Deserialize)]
+    struct Known {
+        digest: String,
+    }
+
+    let Ok(Declared { id, version }) = serde_json::from_slice(&read(manifest)?) else { return Ok(()) };
+    let path = format!("/toolkits/{id}/versions/{}", utf8_percent_encode(&version, NON_ALPHANUMERIC));
+    match client.try_send(Method::GET, &path, "application/json", "").await {
+        Ok(Known { digest }) if digest != hex::encode(Sha256::digest(component)) => {
+            Err(CliError::new(ToolkitError::VersionTaken { id, version }.to_string()))
+        }
+        _ => Ok(()),
     }
 }
 
