@@ -52,7 +52,8 @@ async fn a_model_is_named_and_has_to_be_fetched_before_a_server_starts_with_it()
 
 #[tokio::test]
 async fn the_list_of_models_says_which_a_data_directory_has() {
-    let (kept, _) = folder(&[("model/config.json", b"{}"), ("models/e5-small-v2/config.json", b"{}")]);
+    let (kept, _) =
+        folder(&[("models/all-MiniLM-L6-v2/config.json", b"{}"), ("models/e5-small-v2/config.json", b"{}")]);
     let list = async || -> Value {
         let listed = command(kept.path(), &["model", "list", "--json"]).await.succeeded();
         serde_json::from_str(&listed).expect("JSON")
