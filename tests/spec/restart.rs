@@ -186,9 +186,9 @@ async fn copy_toolkit(stopped: &Stopped, copies: i64) {
     database.execute("BEGIN", &[]).await;
     for table in [
         "toolkits (id, owner, live_version) SELECT 'copy-' || n, owner, live_version FROM toolkits, numbers",
-        "toolkit_versions (toolkit_id, version, digest, size, manifest, changes, deployed_by, deployed_at)
+        "toolkit_versions (toolkit_id, version, digest, size, manifest, changes, imports, deployed_by, deployed_at)
          SELECT 'copy-' || n, version, digest, size, replace(manifest, '\"id\":\"' || toolkit_id, '\"id\":\"copy-' || n),
-                changes, deployed_by, deployed_at
+                changes, imports, deployed_by, deployed_at
          FROM toolkit_versions, numbers",
     ] {
         let sql = format!(

@@ -114,17 +114,6 @@ async fn a_comparison_shows_what_the_code_imports() {
     ana.get(compared).await.assert_status(200).assert_says(new);
     let review = ana.upload_component(&Wat { version: "3.0.0", ..first }.component()).await;
     ana.get(&review).await.assert_says("<code>kitbag:toolkit/search</code> <span class=\"tag\">gone</span>");
-
-    // As an earlier release of the server has left it.
-    let stopped = kitbag.stop().await;
-    stopped.alter("UPDATE toolkit_versions SET imports = NULL").await;
-    let kitbag = stopped.start().await;
-    let ana = Visitor::sign_in(&kitbag, "ana").await;
-    let unknown = ana.get(compared).await.assert_status(200);
-    assert!(!unknown.text().contains("kitbag:toolkit/search"), "{}", unknown.text());
-    ana.get(&review).await.assert_says("those of the live version were not kept");
-    kitbag.as_user("ana").deploy(second.component()).await.assert_status(201);
-    ana.get(&review).await.assert_says("<code>kitbag:toolkit/search</code> <span class=\"tag\">gone</span>");
 }
 
 #[tokio::test]
