@@ -19,7 +19,7 @@ demo: install-guest-compiler build
 test: install install-browser install-prometheus build-guests build-extractors test-typescript test-packages && test-postgres (test-postgres "--test spec -- cluster:: database_copy:: freshness::")
     cargo test --workspace --no-fail-fast
 
-# Run tests with a PostgreSQL server and an S3 server, also those that need one: those of the stores, or others: `just test-postgres --test spec FILTER`.
+# Run tests with a PostgreSQL server and an S3 server, also those that need one: those of the stores, or others: `just test-postgres "--test spec -- FILTER…"`.
 test-postgres *arguments="--lib -- access:: database:: dispatch:: identity:: invocations:: knowledge:: objects:: peers:: toolkits:: transfer:: vault:: web::mcp::calls::": install
     scripts/with-postgres scripts/with-s3 cargo test --workspace {{ arguments }} {{ if arguments =~ '(^| )-- ' { "" } else { "--" } }} --include-ignored
 
