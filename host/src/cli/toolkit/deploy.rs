@@ -6,10 +6,10 @@ use std::time::Duration;
 use clap::Args;
 use http::Method;
 use indicatif::{ProgressBar, ProgressStyle};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use tokio::time::{Instant, interval_at};
 
+use super::diff::version_path;
 use super::ownership::{Confirmation, print_taken};
 use super::{build, difference, read, uploads};
 use crate::cli::CliError;
@@ -137,8 +137,7 @@ async fn refuse_taken_version(client: &Client, manifest: &Path, component: &[u8]
     }
 
     let Ok(Declared { id, version }) = serde_json::from_slice(&read(manifest)?) else { return Ok(()) };
-    let path = format!("/toolkits/{id}/versions/{}", utf8_percent_encode(&version, NON_ALPHANUMERIC));
-    match client.try_send(Method::GET, &path, "application/json", "").await {
+    match client.try_send(Method::GET, &version_path(&id, &version), "application/json", "").await {
         Ok(Known { digest }) if digest != hex::encode(Sha256::digest(component)) => {
             Err(CliError::new(ToolkitError::VersionTaken { id, version }.to_string()))
         }

@@ -91,9 +91,12 @@ fn before(versions: &[Deployment], version: &str) -> Option<String> {
 }
 
 async fn described(client: &Client, id: &str, version: &str) -> Result<Described, CliError> {
-    let version = utf8_percent_encode(version, NON_ALPHANUMERIC);
-    let path = format!("/toolkits/{id}/versions/{version}");
-    client.send(Method::GET, &path, "application/json", "").await
+    client.send(Method::GET, &version_path(id, version), "application/json", "").await
+}
+
+/// Path of a deployed version.
+pub(super) fn version_path(id: &str, version: &str) -> String {
+    format!("/toolkits/{id}/versions/{}", utf8_percent_encode(version, NON_ALPHANUMERIC))
 }
 
 #[cfg(test)]
