@@ -42,6 +42,8 @@ pub struct Lifetimes {
     pub access_token: Duration,
     /// A refresh token that is not used.
     pub refresh_token: Duration,
+    /// A refresh token that was replaced, for clients that share one or lost the answer.
+    pub replaced_token: Duration,
 }
 
 impl Default for Lifetimes {
@@ -51,6 +53,7 @@ impl Default for Lifetimes {
             code: Duration::from_mins(2),
             access_token: Duration::from_hours(1),
             refresh_token: Duration::from_hours(24 * 30),
+            replaced_token: Duration::from_secs(30),
         }
     }
 }

@@ -28,6 +28,19 @@ pub(super) struct GrantRow {
     /// Separated by spaces.
     pub(super) scopes: String,
     pub(super) refresh_digest: Vec<u8>,
+    pub(super) seed: Vec<u8>,
+    pub(super) replaced_digest: Option<Vec<u8>>,
+    /// Milliseconds since 1970.
+    pub(super) replaced_at: Option<i64>,
+}
+
+impl GrantRow {
+    /// Whether this is the digest of the refresh token before the newest, and it was replaced within `grace`.
+    pub(super) fn was_just_replaced(&self, digest: &Digest, grace: Duration) -> bool {
+        let expired = now().saturating_sub(milliseconds(grace));
+        self.replaced_digest.as_deref() == Some(digest.as_slice())
+            && self.replaced_at.is_some_and(|replaced| replaced > expired)
+    }
 }
 
 /// A client with grants of one user.
@@ -90,13 +103,14 @@ impl Store {
         .bind(MAX_GRANTS_OF_CLIENT - 1)
         .execute(&mut transaction)
         .await?;
-        sql("INSERT INTO oauth_grants (id, client_id, user_id, scopes, refresh_digest, expires_at)
-             VALUES ($1, $2, $3, $4, $5, $6)")
+        sql("INSERT INTO oauth_grants (id, client_id, user_id, scopes, refresh_digest, seed, expires_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $7)")
         .bind(&grant.id)
         .bind(&grant.client_id)
         .bind(&grant.user_id)
         .bind(&grant.scopes)
         .bind(&grant.refresh_digest)
+        .bind(&grant.seed)
         .bind(after(lifetime))
         .execute(&mut transaction)
         .await?;
@@ -106,8 +120,8 @@ impl Store {
 
     /// The grant, unless it has expired.
     pub(super) async fn grant(&self, id: &str) -> database::Result<Option<GrantRow>> {
-        sql("SELECT id, client_id, user_id, scopes, refresh_digest FROM oauth_grants
-             WHERE id = $1 AND expires_at > $2")
+        sql("SELECT id, client_id, user_id, scopes, refresh_digest, seed, replaced_digest, replaced_at
+             FROM oauth_grants WHERE id = $1 AND expires_at > $2")
         .bind(id)
         .bind(now())
         .fetch_optional(self.0.readers())
@@ -123,11 +137,12 @@ impl Store {
         lifetime: Duration,
     ) -> database::Result<bool> {
         let mut transaction = self.0.begin(Scope::Sessions).await?;
-        let rotated = sql(
-            "UPDATE oauth_grants SET refresh_digest = $1, expires_at = $2 WHERE id = $3 AND refresh_digest = $4",
-        )
+        let rotated = sql("UPDATE oauth_grants
+             SET refresh_digest = $1, expires_at = $2, replaced_digest = refresh_digest, replaced_at = $3
+             WHERE id = $4 AND refresh_digest = $5")
         .bind(new.as_slice())
         .bind(after(lifetime))
+        .bind(now())
         .bind(&grant.id)
         .bind(&grant.refresh_digest)
         .execute(&mut transaction)
@@ -195,5 +210,9 @@ fn now() -> i64 {
 }
 
 fn after(lifetime: Duration) -> i64 {
-    now().saturating_add(i64::try_from(lifetime.as_millis()).unwrap_or(i64::MAX))
+    now().saturating_add(milliseconds(lifetime))
+}
+
+fn milliseconds(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }

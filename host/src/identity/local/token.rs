@@ -3,6 +3,9 @@
 use std::mem;
 use std::time::Duration;
 
+use aws_lc_rs::hmac;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use secrecy::{ExposeSecret, SecretString};
 use tracing::warn;
 
@@ -22,7 +25,7 @@ pub struct Tokens {
     pub access_token: SecretString,
     /// How long the access token is valid.
     pub expires_in: Duration,
-    /// Good once, for the next pair; only with the scope `offline_access`.
+    /// Good once, for the next pair, and for the same pair some seconds after; only with the scope `offline_access`.
     pub refresh_token: Option<SecretString>,
     /// What the access token allows.
     pub scopes: Scopes,
@@ -93,13 +96,16 @@ impl AuthorizationServer {
         }
 
         let refresh_token = if authorization.scopes.last_beyond_access_token() {
-            let refresh_token = new_refresh_token(&grant_id);
+            let refresh_token = first_refresh_token(&grant_id);
             let grant = GrantRow {
                 id: grant_id,
                 client_id: authorization.client_id,
                 user_id: user.clone(),
                 scopes: authorization.scopes.to_string(),
                 refresh_digest: Sha256::digest(refresh_token.expose_secret()).to_vec(),
+                seed: random_text::<32>().into_bytes(),
+                replaced_digest: None,
+                replaced_at: None,
             };
             self.store.insert_grant(&grant, self.lifetimes.refresh_token).await?;
             Some(refresh_token)
@@ -111,27 +117,28 @@ impl AuthorizationServer {
 
     async fn refresh(&self, parameters: &Parameters, client_id: &str) -> Result<Tokens, EndpointError> {
         let presented = parameters.require("refresh_token", "refresh_token is missing")?;
-        let grant = match presented.split_once('.') {
-            Some((grant_id, _)) => self.store.grant(grant_id).await?,
-            None => None,
-        };
-        let grant =
-            grant.ok_or(ErrorCode::InvalidGrant.because("the refresh token is unknown or has expired"))?;
-        if grant.refresh_digest != Sha256::digest(presented) {
-            return Err(self.reused(&grant).await?.into());
-        }
+        let unknown = ErrorCode::InvalidGrant.because("the refresh token is unknown or has expired");
+        let (grant_id, _) = presented.split_once('.').ok_or(unknown)?;
+        let mut grant = self.store.grant(grant_id).await?.ok_or(unknown)?;
         if grant.client_id != client_id {
             return Err(ErrorCode::InvalidGrant.because("the refresh token is another client's").into());
         }
         let scopes = Scopes::parse(&grant.scopes)?.narrowed(parameters.get("scope")?)?;
 
-        let next = new_refresh_token(&grant.id);
-        let new = Sha256::digest(next.expose_secret());
-        if !self.store.rotate(&grant, &new, self.lifetimes.refresh_token).await? {
+        let digest = Sha256::digest(presented);
+        let next = next_refresh_token(&grant, presented);
+        if grant.refresh_digest == digest {
+            let new = Sha256::digest(next.expose_secret());
+            if self.store.rotate(&grant, &new, self.lifetimes.refresh_token).await? {
+                return Ok(self.issue(&grant.user_id, client_id, scopes, Some(next)));
+            }
             // Somebody else was quicker with the same token.
-            return Err(self.reused(&grant).await?.into());
+            grant = self.store.grant(grant_id).await?.ok_or(unknown)?;
         }
-        Ok(self.issue(&grant.user_id, client_id, scopes, Some(next)))
+        if grant.was_just_replaced(&digest, self.lifetimes.replaced_token) {
+            return Ok(self.issue(&grant.user_id, client_id, scopes, Some(next)));
+        }
+        Err(self.reused(&grant).await?.into())
     }
 
     /// Ends the grant of a refresh token (RFC 7009). A token that is good for nothing is as it should
@@ -152,7 +159,7 @@ impl AuthorizationServer {
         Ok(())
     }
 
-    /// A refresh token that was replaced has two holders, and nobody knows which is the client: the
+    /// A refresh token that was replaced long ago has two holders, and nobody knows which is the client: the
     /// grant ends (RFC 9700, section 4.14.2).
     async fn reused(&self, grant: &GrantRow) -> database::Result<OAuthError> {
         warn!(client.id = %grant.client_id, user.id = %grant.user_id, "a refresh token was used again; its grant is revoked");
@@ -185,6 +192,14 @@ impl Code {
 }
 
 /// The grant's id, a dot, and 256 random bits.
-fn new_refresh_token(grant_id: &str) -> SecretString {
+fn first_refresh_token(grant_id: &str) -> SecretString {
     format!("{grant_id}.{}", random_text::<32>()).into()
+}
+
+/// The token after another one: the same each time, so that clients that share a token, and all refresh it, get the same.
+/// It cannot be told without the grant's seed, which only the database has.
+fn next_refresh_token(grant: &GrantRow, presented: &str) -> SecretString {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, &grant.seed);
+    let secret = URL_SAFE_NO_PAD.encode(hmac::sign(&key, presented.as_bytes()));
+    format!("{}.{secret}", grant.id).into()
 }

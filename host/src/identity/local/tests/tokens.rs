@@ -111,17 +111,42 @@ async fn each_refresh_gives_a_new_token_and_an_old_one_ends_the_grant() {
 }
 
 #[tokio::test]
-async fn of_two_that_refresh_at_once_one_wins_and_the_grant_ends() {
+async fn clients_that_share_a_token_and_refresh_it_at_once_get_the_same_next_one() {
     let fixture = Fixture::new().await;
     let (client_id, token) = fixture.signed_in().await;
+    let refresh = || fixture.refresh(&client_id, &token, &[]);
 
-    let (one, other) =
-        tokio::join!(fixture.refresh(&client_id, &token, &[]), fixture.refresh(&client_id, &token, &[]));
+    let (one, two, three) = tokio::join!(refresh(), refresh(), refresh());
+    // One whose answer was lost asks again.
+    let again = refresh().await;
 
-    let winners: Vec<_> = [one, other].into_iter().flatten().collect();
-    assert_eq!(winners.len(), 1);
-    let after = fixture.refresh(&client_id, &refresh_token(&winners[0]), &[]).await;
-    assert_refused(after, ErrorCode::InvalidGrant, "the winner's");
+    let next: Vec<_> = [one, two, three, again].into_iter().map(|it| refresh_token(&it.unwrap())).collect();
+    assert!(next.iter().all(|it| *it == next[0] && *it != token), "they differ");
+    assert!(fixture.refresh(&client_id, &next[0], &[]).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_token_that_was_replaced_a_while_ago_ends_the_grant() {
+    let lifetimes = Lifetimes { replaced_token: Duration::ZERO, ..Lifetimes::default() };
+    let fixture = Fixture::with(lifetimes).await;
+    let (client_id, token) = fixture.signed_in().await;
+    let next = refresh_token(&fixture.refresh(&client_id, &token, &[]).await.unwrap());
+
+    assert_refused(fixture.refresh(&client_id, &token, &[]).await, ErrorCode::InvalidGrant, "replaced");
+
+    assert_refused(fixture.refresh(&client_id, &next, &[]).await, ErrorCode::InvalidGrant, "its next");
+}
+
+#[tokio::test]
+async fn another_client_gets_nothing_for_a_token_that_was_just_replaced() {
+    let fixture = Fixture::new().await;
+    let (client_id, token) = fixture.signed_in().await;
+    let next = refresh_token(&fixture.refresh(&client_id, &token, &[]).await.unwrap());
+    let other = fixture.client().await;
+
+    assert_refused(fixture.refresh(&other, &token, &[]).await, ErrorCode::InvalidGrant, "another client");
+
+    assert!(fixture.refresh(&client_id, &next, &[]).await.is_ok());
 }
 
 #[tokio::test]
