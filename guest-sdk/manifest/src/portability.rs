@@ -1,0 +1,246 @@
+//! What MCP clients and the APIs of models accept of a tool: its schemas as all of them read them, and warnings about
+//! what some refuse. `docs/mcp.md` says which client does what.
+
+use serde_json::{Map, Value, json};
+
+use crate::{Problem, Problems, ToolDefinition, ToolkitDefinition};
+
+/// Maximum length of a tool's name at the APIs of models.
+const MAX_MODEL_NAME_LENGTH: usize = 64;
+/// What Claude Code puts before the name of a tool of a server that its user calls `kitbag`.
+const CLIENT_PREFIX: &str = "mcp__kitbag__";
+/// Maximum length of a property's name at the APIs of models.
+const MAX_PROPERTY_NAME_LENGTH: usize = 64;
+/// The dialect in which schemas are checked, without its fragment.
+const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
+
+/// Keywords whose value is a schema.
+const SCHEMA: [&str; 8] =
+    ["contains", "contentSchema", "else", "if", "items", "not", "propertyNames", "then"];
+/// Keywords whose value is a schema, and most often a boolean, which every client knows there.
+const SCHEMA_OR_FLAG: [&str; 4] =
+    ["additionalItems", "additionalProperties", "unevaluatedItems", "unevaluatedProperties"];
+/// Keywords whose value is a list of schemas.
+const SCHEMAS: [&str; 5] = ["allOf", "anyOf", "items", "oneOf", "prefixItems"];
+/// Keywords whose value is a map of schemas.
+const NAMED_SCHEMAS: [&str; 5] =
+    ["$defs", "definitions", "dependentSchemas", "patternProperties", "properties"];
+
+/// Returns a schema without boolean subschemas, which mean the same as `{}` and `{"not": {}}`: where a property has one, some
+/// clients refuse the tools of the whole server.
+#[must_use]
+pub fn portable(mut schema: Value) -> Value {
+    make_portable(&mut schema);
+    schema
+}
+
+fn make_portable(schema: &mut Value) {
+    match schema {
+        Value::Bool(true) => *schema = json!({}),
+        Value::Bool(false) => *schema = json!({ "not": {} }),
+        Value::Object(members) => {
+            for keyword in SCHEMA_OR_FLAG {
+                members.get_mut(keyword).filter(|it| it.is_object()).into_iter().for_each(make_portable);
+            }
+            for keyword in SCHEMA {
+                members.get_mut(keyword).into_iter().for_each(make_portable);
+            }
+            for keyword in SCHEMAS {
+                let list = members.get_mut(keyword).and_then(Value::as_array_mut);
+                list.into_iter().flatten().for_each(make_portable);
+            }
+            for keyword in NAMED_SCHEMAS {
+                let named = members.get_mut(keyword).and_then(Value::as_object_mut);
+                named.into_iter().flat_map(Map::values_mut).for_each(make_portable);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Returns what some clients refuse of a declaration that keeps every rule, each with its path and the client's name.
+pub fn warnings(definition: &ToolkitDefinition) -> Vec<Problem> {
+    let mut warnings = Problems::default();
+    for (index, tool) in definition.tools.iter().enumerate() {
+        let path = format!("tools[{index}]");
+        name(&definition.id, tool, &path, &mut warnings);
+        let path = format!("{path}.input");
+        root(&tool.input_schema, &path, &mut warnings);
+        within(&tool.input_schema, &path, &mut warnings);
+    }
+    warnings.0
+}
+
+fn name(toolkit: &str, tool: &ToolDefinition, path: &str, warnings: &mut Problems) {
+    let length = CLIENT_PREFIX.len() + toolkit.len() + "__".len() + tool.name.len();
+    if length > MAX_MODEL_NAME_LENGTH {
+        let most = MAX_MODEL_NAME_LENGTH - CLIENT_PREFIX.len();
+        warnings.add(
+            format!("{path}.name"),
+            format!(
+                "{toolkit}__{} is too long for Claude Code, which calls it {CLIENT_PREFIX}…, and for Cursor: make it at most {most} characters",
+                tool.name
+            ),
+        );
+    }
+}
+
+fn root(schema: &Value, path: &str, warnings: &mut Problems) {
+    for keyword in ["allOf", "anyOf", "oneOf"] {
+        if schema.get(keyword).is_some() {
+            let message = format!(
+                "Claude Code leaves out a tool whose schema has {keyword} at its root: put the alternatives into a property"
+            );
+            warnings.add(path, message);
+        }
+    }
+    let dialect = schema.get("$schema").and_then(Value::as_str).map(|it| it.trim_end_matches('#'));
+    if let Some(dialect) = dialect.filter(|dialect| *dialect != DIALECT) {
+        warnings.add(
+            path,
+            format!("is checked as JSON Schema 2020-12, and some clients refuse its $schema, {dialect}"),
+        );
+    }
+}
+
+/// Checks a schema with all that are in it.
+fn within(schema: &Value, path: &str, warnings: &mut Problems) {
+    let Some(members) = schema.as_object() else { return };
+    let properties = members.get("properties").and_then(Value::as_object);
+    for name in properties.into_iter().flat_map(Map::keys).filter(|name| !is_accepted(name)) {
+        let message = format!(
+            "Claude refuses every request with the property {name:?}: use letters, digits, _, . and -, at most {MAX_PROPERTY_NAME_LENGTH}"
+        );
+        warnings.add(path, message);
+    }
+    if members.get("items").is_some_and(|items| items.get("type").is_some_and(Value::is_array)) {
+        warnings.add(path, "Gemini refuses a list whose items have several types: list them in anyOf");
+    }
+    for keyword in SCHEMA.iter().chain(&SCHEMA_OR_FLAG) {
+        members.get(*keyword).into_iter().for_each(|inner| within(inner, path, warnings));
+    }
+    for keyword in SCHEMAS {
+        let list = members.get(keyword).and_then(Value::as_array);
+        list.into_iter().flatten().for_each(|inner| within(inner, path, warnings));
+    }
+    for keyword in NAMED_SCHEMAS {
+        let named = members.get(keyword).and_then(Value::as_object);
+        named.into_iter().flat_map(Map::values).for_each(|inner| within(inner, path, warnings));
+    }
+}
+
+fn is_accepted(property: &str) -> bool {
+    (1..=MAX_PROPERTY_NAME_LENGTH).contains(&property.len())
+        && property.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_boolean_schema_is_an_object_at_every_depth() {
+        let schema = json!({
+            "type": "object", "additionalProperties": false, "unevaluatedProperties": true,
+            "properties": {
+                "any": true,
+                "none": false,
+                "list": { "items": true, "contains": { "not": true } },
+                "pair": { "prefixItems": [true, { "anyOf": [false, { "if": true }] }], "items": false },
+                "map": { "additionalProperties": { "properties": { "a": true } }, "propertyNames": true },
+                "value": { "const": true, "enum": [true, false], "default": false, "examples": [true] },
+                "properties": { "properties": { "properties": true } },
+            },
+            "$defs": { "x": true },
+            "dependentSchemas": { "any": true },
+        });
+
+        let nothing = json!({ "not": {} });
+        assert_eq!(
+            portable(schema),
+            json!({
+                "type": "object", "additionalProperties": false, "unevaluatedProperties": true,
+                "properties": {
+                    "any": {},
+                    "none": nothing,
+                    "list": { "items": {}, "contains": { "not": {} } },
+                    "pair": { "prefixItems": [{}, { "anyOf": [nothing, { "if": {} }] }], "items": nothing },
+                    "map": { "additionalProperties": { "properties": { "a": {} } }, "propertyNames": {} },
+                    "value": { "const": true, "enum": [true, false], "default": false, "examples": [true] },
+                    "properties": { "properties": { "properties": {} } },
+                },
+                "$defs": { "x": {} },
+                "dependentSchemas": { "any": {} },
+            })
+        );
+    }
+
+    /// The warnings about a tool with these properties beside `"type": "object"`.
+    fn of(schema: &Value) -> Vec<String> {
+        let mut input_schema = json!({ "type": "object" });
+        for (name, value) in schema.as_object().expect("an object") {
+            input_schema[name] = value.clone();
+        }
+        let tool = ToolDefinition { name: "find".into(), input_schema, ..ToolDefinition::default() };
+        let definition =
+            ToolkitDefinition { id: "books".into(), tools: vec![tool], ..ToolkitDefinition::default() };
+        warnings(&definition).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn what_a_client_refuses_is_told_with_its_name() {
+        for (schema, expected) in [
+            (
+                json!({ "properties": { "a b": {} } }),
+                "tools[0].input: Claude refuses every request with the property \"a b\"",
+            ),
+            (json!({ "properties": { "": {} } }), "tools[0].input: Claude refuses"),
+            (
+                json!({ "properties": { "a": { "items": { "properties": { "ä": {} } } } } }),
+                "tools[0].input: Claude refuses",
+            ),
+            (json!({ "properties": { "a".repeat(65): {} } }), "tools[0].input: Claude refuses"),
+            (
+                json!({ "anyOf": [{}, {}] }),
+                "tools[0].input: Claude Code leaves out a tool whose schema has anyOf at its root",
+            ),
+            (
+                json!({ "$schema": "http://json-schema.org/draft-07/schema#" }),
+                "tools[0].input: is checked as JSON Schema 2020-12",
+            ),
+            (
+                json!({ "properties": { "a": { "items": { "type": ["string", "null"] } } } }),
+                "tools[0].input: Gemini refuses a list whose items have several types",
+            ),
+        ] {
+            let found = of(&schema);
+            assert!(found.len() == 1 && found[0].starts_with(expected), "{found:?}");
+        }
+
+        let fine = json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "properties": { "a.B-c_9": { "anyOf": [{}, {}], "type": ["string", "null"] }, "l": { "items": { "type": "string" } } },
+        });
+        assert_eq!(of(&fine), [""; 0]);
+    }
+
+    #[test]
+    fn a_name_that_is_too_long_with_what_clients_put_before_it_is_told() {
+        let named = |length: usize| {
+            let tool = ToolDefinition { name: "n".repeat(length), ..ToolDefinition::default() };
+            warnings(&ToolkitDefinition {
+                id: "books".into(),
+                tools: vec![tool],
+                ..ToolkitDefinition::default()
+            })
+        };
+
+        assert!(named(51 - 7).is_empty());
+        let found = named(52 - 7);
+        assert_eq!(found[0].path, "tools[0].name");
+        assert!(
+            found[0].message.contains("Claude Code") && found[0].message.ends_with("at most 51 characters"),
+            "{found:?}"
+        );
+    }
+}
