@@ -65,9 +65,10 @@ deny *checks="bans licenses sources":
 bench *arguments: build-rules build-engine install-bench
     {{ if arguments =~ "--cluster" { "scripts/with-postgres" } else { "" } }} cargo bench --workspace --bench load -- {{ arguments }}
 
-# Write the GraphQL schema to docs/schema.graphql.
+# Write the GraphQL schema to docs/schema.graphql, and the JSON Schema of manifests beside the contract.
 schema: install
     RENEW_SCHEMA=1 cargo test --workspace --lib -- the_schema_in_docs_is_the_servers
+    RENEW_SCHEMA=1 cargo test --workspace --test json_schema -- the_published_schema
 
 # Measure search: `just bench-search DIR` on a collection in BEIR layout (with `--postgres`: there), `--load` on many documents.
 bench-search *arguments:

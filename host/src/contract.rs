@@ -6,14 +6,12 @@
 
 mod extraction;
 mod result;
-mod v0_1;
+mod v0_2;
 
 pub(crate) use extraction::ExtractError;
 pub use extraction::Extracted;
-pub use result::{
-    CallError, Content, EmbeddedResource, Media, ResourceBody, ResourceLink, ToolError, ToolResult,
-};
-pub(crate) use v0_1::{LinkedExtractor, LinkedToolkit, NAME, WASI_HTTP_TYPES, interfaces, is_toolkit};
+pub use result::{CallError, ToolError, ToolResult};
+pub(crate) use v0_2::{LinkedExtractor, LinkedToolkit, NAME, WASI_HTTP_TYPES, interfaces, is_toolkit};
 
 /// The interface that makes a component a toolkit.
 pub(crate) const TOOLS: &str = "kitbag:toolkit/tools";

@@ -25,7 +25,6 @@ use tokio::time::timeout;
 use tracing::{Instrument, error};
 
 pub use crate::capabilities::progress::{ProgressListener, ProgressReport};
-pub use crate::contract::{Content, EmbeddedResource, Media, ResourceBody, ResourceLink};
 use crate::identity::Caller;
 use crate::invocations::{Conclusion, Invocations, Outcome};
 use crate::metrics::Metrics;

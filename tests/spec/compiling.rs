@@ -194,13 +194,12 @@ async fn a_schema_that_is_nested_too_deeply_is_refused_for_that() {
 
     for levels in [60, 62, 63, 64, 1000] {
         let schema = nested(levels);
-        for (field, toolkit) in [
-            ("tools[0].input", Wat { input: Some(&schema), ..Wat::default() }),
-            ("tools[0].output", Wat { output: Some(&schema), ..Wat::default() }),
-        ] {
+        for toolkit in
+            [Wat { input: Some(&schema), ..Wat::default() }, Wat { output: Some(&schema), ..Wat::default() }]
+        {
             let answer = kitbag.as_operator().deploy(toolkit.component()).await;
             let answer = answer.assert_problem(422, "refused");
-            assert_only_problem(&answer, field, &format!("nested {} levels deep", 2 * levels + 1));
+            assert_only_problem(&answer, "(root)", &format!("nested {} levels deep", 2 * levels + 4));
         }
     }
 
@@ -208,6 +207,23 @@ async fn a_schema_that_is_nested_too_deeply_is_refused_for_that() {
     let toolkit = Wat { input: Some(&deepest), ..Wat::default() };
     kitbag.as_operator().deploy(toolkit.component()).await.assert_status(201);
     assert_eq!(kitbag.as_user("ben").call("wat__run", json!({ "a": {} })).await.text(), "done");
+}
+
+#[tokio::test]
+async fn a_manifest_may_have_a_field_that_the_server_knows_and_no_other() {
+    let kitbag = kitbag_with(|_| {}).await;
+    let with = |further| Wat { further, ..Wat::default() }.component();
+
+    let newer = with(r#"{"kitbag":"99.1.0","prompts":[]}"#);
+    let answer = kitbag.as_operator().deploy(newer).await.assert_problem(422, "refused");
+    assert_only_problem(&answer, "prompts", "the toolkit was made for Kitbag 99.1.0");
+    let misspelled = with(r#"{"authr":"Ana"}"#);
+    let answer = kitbag.as_operator().deploy(misspelled).await.assert_problem(422, "refused");
+    assert_only_problem(&answer, "authr", "there is no such field; there are ");
+
+    let known = with(r#"{"kitbag":"99.1.0","author":"Ana"}"#);
+    kitbag.as_operator().deploy(known).await.assert_status(201);
+    assert_eq!(kitbag.as_user("ben").call("wat__run", json!({})).await.text(), "done");
 }
 
 #[tokio::test]

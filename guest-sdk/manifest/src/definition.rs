@@ -14,8 +14,13 @@ pub const SCOPE_INGEST: &str = "svc:ingest";
 
 /// A toolkit's whole declaration; as JSON, it is `manifest.json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "rules", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ToolkitDefinition {
+    /// Version of Kitbag that the declaration was written for, such as `0.1.0`. A server that does not know a field says
+    /// with it which version does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kitbag: Option<String>,
     /// Stable identifier, `^[a-z0-9-]+$`.
     pub id: String,
     /// Display name.
@@ -70,6 +75,7 @@ impl ToolkitDefinition {
 
 /// Which users see a deployed toolkit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "rules", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Visibility {
     /// Only its owner.
@@ -81,6 +87,7 @@ pub enum Visibility {
 
 /// One tool of a toolkit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "rules", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ToolDefinition {
     /// Unique within the toolkit.
@@ -108,6 +115,7 @@ pub struct ToolDefinition {
 
 /// One setting that a user fills in.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "rules", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ConfigField {
     /// Type of its values.
@@ -131,6 +139,7 @@ pub struct ConfigField {
 
 /// The type of a setting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "rules", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ConfigKind {
     /// Free text.
@@ -146,8 +155,12 @@ pub enum ConfigKind {
 
 /// Client-credentials grant (RFC 6749, section 4.4) that the host carries out for the toolkit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename = "oauth2_client_credentials", rename_all = "camelCase")]
+#[cfg_attr(feature = "rules", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct OAuth2ClientCredentials {
+    /// Type of the grant.
+    #[serde(rename = "type")]
+    pub kind: AuthKind,
     /// Token endpoint; its host is listed in `egress`.
     pub token_url: String,
     /// Name of the secret that holds the client id.
@@ -159,4 +172,14 @@ pub struct OAuth2ClientCredentials {
     pub scope: Option<String>,
     /// The one host that receives the token.
     pub api_host: String,
+}
+
+/// The type of a grant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "rules", derive(schemars::JsonSchema))]
+pub enum AuthKind {
+    /// RFC 6749, section 4.4.
+    #[default]
+    #[serde(rename = "oauth2_client_credentials")]
+    OAuth2ClientCredentials,
 }

@@ -9,6 +9,7 @@
 mod annotations;
 mod definition;
 
+pub mod content;
 pub mod credentials;
 pub mod egress;
 pub mod knowledge;
@@ -28,16 +29,22 @@ pub mod limits;
 #[cfg(feature = "rules")]
 pub mod media_type;
 #[cfg(feature = "rules")]
+pub mod portability;
+#[cfg(feature = "rules")]
 pub mod reply;
 #[cfg(feature = "rules")]
 mod rules;
 #[cfg(feature = "rules")]
 pub mod schema;
+#[cfg(feature = "rules")]
+mod shape;
 
 pub use annotations::ToolAnnotations;
 pub use definition::{
-    ConfigField, ConfigKind, OAuth2ClientCredentials, SCOPE_INGEST, SCOPE_SEARCH, ToolDefinition,
+    AuthKind, ConfigField, ConfigKind, OAuth2ClientCredentials, SCOPE_INGEST, SCOPE_SEARCH, ToolDefinition,
     ToolkitDefinition, Visibility,
 };
 #[cfg(feature = "rules")]
 pub use rules::{Problem, Problems, ValidDefinition, validate};
+#[cfg(feature = "rules")]
+pub use shape::{json_schema, parse};

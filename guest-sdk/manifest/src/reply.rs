@@ -69,6 +69,11 @@ impl Failure {
         Self::tool_error(mismatch::of_output(violations))
     }
 
+    /// The content of the result has a hint that clients refuse.
+    pub fn invalid_content(problem: &str) -> Self {
+        Self::tool_error(format!("The tool's result is not valid: {problem}"))
+    }
+
     /// The result is larger than the limit.
     pub fn result_too_large() -> Self {
         Self::tool_error("The tool's result is too large.")

@@ -31,10 +31,6 @@ use crate::mismatch::MAX_REPORTED;
 /// Maximum number of values (members and items, at any depth) in one checked value.
 pub const MAX_VALUES: usize = 50_000;
 
-/// Maximum nesting depth of a schema's JSON in a declaration. JSON parsers stop at 128, and declarations and
-/// tool lists add some levels around the schema.
-pub const MAX_LEVELS: usize = 120;
-
 /// Maximum number of steps for listing violations. Beyond that, only whether the value fits is reported:
 /// listing takes memory at each step, deciding does not.
 const MAX_LISTING_STEPS: u64 = 200_000;

@@ -139,7 +139,7 @@ pub fn answer(request: &str) -> String {
 
 fn answer_to(request: Request) -> Answer {
     match request {
-        Request::Declaration { declaration } => match validate(*declaration) {
+        Request::Declaration { declaration } => match validate(of_this_version(*declaration)) {
             Ok(valid) => Answer::Manifest { manifest: manifest_text(&valid.into_inner()) },
             Err(problems) => Answer::Problems { problems },
         },
@@ -221,6 +221,11 @@ fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
+/// Notes in a declaration which version it was written for.
+fn of_this_version(declaration: ToolkitDefinition) -> ToolkitDefinition {
+    ToolkitDefinition { kitbag: Some(env!("CARGO_PKG_VERSION").to_owned()), ..declaration }
+}
+
 /// Returns the text of `manifest.json`.
 fn manifest_text(manifest: &ToolkitDefinition) -> String {
     let text = serde_json::to_string_pretty(manifest).expect("plain data always serialises");
@@ -284,7 +289,7 @@ mod tests {
 
         let valid = ask(&json!({ "ask": "declaration", "declaration": declaration }));
         let text = valid["manifest"].as_str().expect("a text");
-        assert!(text.starts_with("{\n  \"id\": \"books\"") && text.ends_with("}\n"), "{text}");
+        assert!(text.starts_with("{\n  \"kitbag\": ") && text.ends_with("}\n"), "{text}");
         let problems = &ask(&json!({ "ask": "declaration", "declaration": wrong }))["problems"];
         assert_eq!(problems[0], json!({ "path": "id", "message": "must match ^[a-z0-9-]+$" }));
         assert_eq!(problems.as_array().map(Vec::len), Some(3));

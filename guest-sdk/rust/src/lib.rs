@@ -73,7 +73,6 @@
 //! ```
 
 mod arguments;
-mod content;
 mod ctx;
 mod error;
 mod log;
@@ -94,7 +93,6 @@ mod local;
 pub mod sandbox;
 
 pub use arguments::NoArgs;
-pub use content::{Content, EmbeddedResource, Media, ResourceBody, ResourceLink};
 pub use ctx::Ctx;
 pub use error::{Failure, FetchError, Result, SvcError, ToolError};
 #[cfg(not(target_family = "wasm"))]
@@ -112,6 +110,9 @@ pub use toolkit::{ClientCredentials, Scope, Toolkit};
 
 pub use http;
 pub use kitbag_manifest::Visibility;
+pub use kitbag_manifest::content::{
+    Content, ContentAnnotations, ContentBlock, EmbeddedResource, Media, ResourceBody, ResourceLink, Role,
+};
 #[cfg(not(target_family = "wasm"))]
 pub use kitbag_manifest::{Problem, Problems};
 pub use schemars;
@@ -135,10 +136,10 @@ pub mod prelude {
     #[cfg(not(target_family = "wasm"))]
     pub use crate::{Answer, Call, ErrorCode, Outcome, dispatch};
     pub use crate::{
-        ClientCredentials, Content, Ctx, Document, DocumentSummary, EmbeddedResource, Failure, FetchError,
-        IngestDocument, IngestFeed, IntoToolResult, NoArgs, Progress, Request, ResourceLink, Response,
-        Result, Scope, SearchOptions, SearchResult, Setting, Structured, Svc, SvcError, Tool, ToolError,
-        ToolResult, Toolkit, Visibility, log,
+        ClientCredentials, Content, ContentBlock, Ctx, Document, DocumentSummary, EmbeddedResource, Failure,
+        FetchError, IngestDocument, IngestFeed, IntoToolResult, NoArgs, Progress, Request, ResourceLink,
+        Response, Result, Role, Scope, SearchOptions, SearchResult, Setting, Structured, Svc, SvcError, Tool,
+        ToolError, ToolResult, Toolkit, Visibility, log,
     };
 }
 

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{Content, Failure, schema};
+use crate::{ContentBlock, Failure, schema};
 
 /// Result of a tool: text for the model, optionally a value for programs, images, audio, documents.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -14,7 +14,7 @@ pub struct ToolResult {
     /// A JSON value. Clients receive it only if the tool declares `output`; see [`Structured`].
     pub structured: Option<Value>,
     /// Content that clients show in addition to the text, in this order.
-    pub content: Vec<Content>,
+    pub content: Vec<ContentBlock>,
 }
 
 impl ToolResult {
@@ -30,11 +30,11 @@ impl ToolResult {
     /// let png = vec![0x89, b'P', b'N', b'G'];
     /// let result = ToolResult::new("A chart of this week.")
     ///     .with(Content::image(png, "image/png"))
-    ///     .with(ResourceLink::new("https://example.com/week.csv", "week.csv"));
+    ///     .with(ContentBlock::new(ResourceLink::new("https://example.com/week.csv", "week.csv")).priority(0.2));
     /// # assert_eq!(result.content.len(), 2);
     /// ```
     #[must_use]
-    pub fn with(mut self, content: impl Into<Content>) -> Self {
+    pub fn with(mut self, content: impl Into<ContentBlock>) -> Self {
         self.content.push(content.into());
         self
     }
@@ -54,7 +54,7 @@ pub struct Structured<T> {
     /// The value; must serialize to a JSON object.
     pub structured: T,
     /// Content that clients show in addition to the text, in this order.
-    pub content: Vec<Content>,
+    pub content: Vec<ContentBlock>,
 }
 
 impl<T: Serialize + JsonSchema> Structured<T> {
@@ -70,7 +70,7 @@ impl<T: Serialize + JsonSchema> Structured<T> {
 
     /// Adds an image, audio, a document or a link.
     #[must_use]
-    pub fn with(mut self, content: impl Into<Content>) -> Self {
+    pub fn with(mut self, content: impl Into<ContentBlock>) -> Self {
         self.content.push(content.into());
         self
     }

@@ -10,7 +10,6 @@ pub mod bindings {
     });
 }
 mod content;
-mod definition;
 mod fetch;
 mod network;
 mod svc;
@@ -19,7 +18,7 @@ use std::borrow::Cow;
 use std::marker::PhantomData;
 
 use self::bindings::exports::kitbag::toolkit::tools;
-use self::bindings::kitbag::toolkit::{definition as wit, log, progress, secrets};
+use self::bindings::kitbag::toolkit::{log, progress, secrets};
 use crate::ctx::SecretError;
 use crate::error::CallError;
 use crate::{Ctx, Progress, Toolkit};
@@ -36,8 +35,8 @@ pub trait Author {
 pub struct Component<A>(PhantomData<A>);
 
 impl<A: Author> tools::Guest for Component<A> {
-    fn describe() -> wit::ToolkitDefinition {
-        A::toolkit().definition().into()
+    fn describe() -> String {
+        serde_json::to_string(&A::toolkit().definition()).expect("plain data always serialises")
     }
 
     fn call(invocation: tools::Invocation) -> Result<tools::ToolResult, tools::CallError> {

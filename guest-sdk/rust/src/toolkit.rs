@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use kitbag_manifest::{OAuth2ClientCredentials, SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition, Visibility};
+use kitbag_manifest::{
+    AuthKind, OAuth2ClientCredentials, SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition, Visibility,
+};
 
 use crate::{Setting, Tool};
 
@@ -177,6 +179,7 @@ impl Toolkit {
     pub(crate) fn definition(&self) -> ToolkitDefinition {
         let texts = |list: &[Text]| list.iter().map(ToString::to_string).collect();
         ToolkitDefinition {
+            kitbag: Some(env!("CARGO_PKG_VERSION").to_owned()),
             id: self.id.to_string(),
             name: self.name.to_string(),
             description: self.description.to_string(),
@@ -227,6 +230,7 @@ impl Scope {
 impl ClientCredentials {
     fn definition(&self) -> OAuth2ClientCredentials {
         OAuth2ClientCredentials {
+            kind: AuthKind::OAuth2ClientCredentials,
             token_url: self.token_url.to_owned(),
             client_id_secret: self.client_id_secret.to_owned(),
             client_secret_secret: self.client_secret_secret.to_owned(),

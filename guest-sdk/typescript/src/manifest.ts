@@ -5,6 +5,8 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
 
 /** A toolkit's declaration as plain data with all defaults filled in: the content of `manifest.json`. */
 export interface Manifest {
+  /** The version of Kitbag that the declaration was written for. */
+  kitbag: string;
   id: string;
   name: string;
   description: string;

@@ -5,19 +5,23 @@ import type { ToolContent, ToolResult } from "./types.js";
 const RESULT = ["text", "structured", "content"];
 
 const CONTENT: Record<ToolContent["type"], string[]> = {
-  image: ["type", "data", "mimeType"],
-  audio: ["type", "data", "mimeType"],
-  resource: ["type", "resource"],
-  resource_link: ["type", "uri", "name", "title", "description", "mimeType", "size"],
+  image: ["type", "data", "mimeType", "annotations"],
+  audio: ["type", "data", "mimeType", "annotations"],
+  resource: ["type", "resource", "annotations"],
+  resource_link: ["type", "uri", "name", "title", "description", "mimeType", "size", "annotations"],
 };
 
 const RESOURCE = ["uri", "mimeType", "text", "blob"];
+
+const ANNOTATIONS = ["audience", "priority", "lastModified"];
+
+/** Date and time as in RFC 3339. */
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
 
 /** What to write instead of a member that MCP has and toolkits have not. */
 const INSTEAD: Record<string, string> = {
   isError: "to report a failure, throw new ToolError(message)",
   structuredContent: "the value for programs is named structured",
-  annotations: "annotations of content are not passed on",
   _meta: "_meta is not passed on",
 };
 
@@ -39,6 +43,7 @@ function checkContent(block: unknown, path: string): void {
   }
   const type = block.type as ToolContent["type"];
   refuseUnknown(block, CONTENT[type], path);
+  if (block.annotations !== undefined) checkAnnotations(block.annotations, `${path}.annotations`);
   if (type === "resource_link") return texts(block, ["uri", "name"], path);
   if (type !== "resource") {
     texts(block, ["mimeType"], path);
@@ -50,6 +55,23 @@ function checkContent(block: unknown, path: string): void {
   texts(resource, ["uri"], `${path}.resource`);
   if (resource.text === undefined) return bytes(resource.blob, `${path}.resource.blob`);
   texts(resource, ["text"], `${path}.resource`);
+}
+
+/** Checks hints: for a wrong one, clients would refuse the whole result. */
+function checkAnnotations(annotations: unknown, path: string): void {
+  if (!isObject(annotations)) throw new TypeError(`${path} must be an object`);
+  refuseUnknown(annotations, ANNOTATIONS, path);
+  const { audience, priority, lastModified } = annotations;
+  const roles: unknown[] = Array.isArray(audience) ? audience : [];
+  if (audience !== undefined && (!Array.isArray(audience) || roles.length > 2 || roles.some((role) => role !== "user" && role !== "assistant"))) {
+    throw new TypeError(`${path}.audience must be a list of "user" and "assistant"`);
+  }
+  if (priority !== undefined && !(typeof priority === "number" && priority >= 0 && priority <= 1)) {
+    throw new TypeError(`${path}.priority must be a number from 0 to 1`);
+  }
+  if (lastModified !== undefined && !(typeof lastModified === "string" && TIME.test(lastModified) && !Number.isNaN(Date.parse(lastModified)))) {
+    throw new TypeError(`${path}.lastModified must be a time such as 2026-11-26T09:30:00Z`);
+  }
 }
 
 function refuseUnknown(value: Record<string, unknown>, known: string[], path: string): void {

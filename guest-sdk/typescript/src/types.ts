@@ -37,9 +37,9 @@ export interface ToolResult<Structured = unknown> {
 
 /**
  * One MCP content block besides the text. `data` and `blob` are raw bytes or a base64 string; `size` is in
- * bytes. MCP's `annotations` and `_meta` are not supported.
+ * bytes. MCP's `_meta` is not supported.
  */
-export type ToolContent = { annotations?: never; _meta?: never } & (
+export type ToolContent = { annotations?: ContentAnnotations | undefined; _meta?: never } & (
   | { type: "image" | "audio"; data: Uint8Array | string; mimeType: string }
   | {
       type: "resource";
@@ -55,6 +55,16 @@ export type ToolContent = { annotations?: never; _meta?: never } & (
       size?: number | undefined;
     }
 );
+
+/** Hints of a content block for the client, as in the Model Context Protocol. */
+export interface ContentAnnotations {
+  /** Whom the block is for. */
+  audience?: ("user" | "assistant")[] | undefined;
+  /** From 0 (optional) to 1 (required). */
+  priority?: number | undefined;
+  /** Time of the last change (RFC 3339), such as `2026-11-26T09:30:00Z`. */
+  lastModified?: string | undefined;
+}
 
 /**
  * The four tool annotations (behavioural hints) of the Model Context Protocol.

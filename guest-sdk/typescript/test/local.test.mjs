@@ -51,7 +51,11 @@ test("a result with members that would be lost fails, and the log names them", a
     [{ text: "t", extra: 1 }, /cannot have extra: there are text, structured, content$/],
     [{ text: "t", content: image }, /^content must be a list/],
     [{ text: "t", content: [image, { type: "text", text: "t" }] }, /^content\[1\] must be of the type image, audio, resource, resource_link/],
-    [{ text: "t", content: [{ ...image, annotations: { priority: 1 } }] }, /^content\[0\] cannot have annotations/],
+    [{ text: "t", content: [{ ...image, annotations: 1 }] }, /^content\[0\]\.annotations must be an object/],
+    [{ text: "t", content: [{ ...image, annotations: { prioriy: 1 } }] }, /^content\[0\]\.annotations cannot have prioriy: there are audience, priority, lastModified$/],
+    [{ text: "t", content: [{ ...image, annotations: { priority: 2 } }] }, /^content\[0\]\.annotations\.priority must be a number from 0 to 1$/],
+    [{ text: "t", content: [{ ...image, annotations: { audience: ["model"] } }] }, /^content\[0\]\.annotations\.audience must be a list of "user" and "assistant"$/],
+    [{ text: "t", content: [{ ...image, annotations: { lastModified: "2026-11-26" } }] }, /^content\[0\]\.annotations\.lastModified must be a time such as/],
     [{ text: "t", content: [{ type: "image", mimeType: "image/png" }] }, /^content\[0\]\.data must be a Uint8Array or a base64 string/],
     [{ text: "t", content: [{ type: "resource", resource: { uri: "a:b", text: "t", _meta: {} } }] }, /^content\[0\]\.resource cannot have _meta/],
   ];
@@ -60,7 +64,9 @@ test("a result with members that would be lost fails, and the log names them", a
     assert.deepEqual({ ...result }, failed("The tool failed."), JSON.stringify(returned));
     assert.match(result.trace.failure.message, message);
   }
-  assert.equal((await go(async () => ({ text: "t", isError: undefined, content: [image] }))).ok, true);
+  const annotations = { audience: ["user"], priority: 0.5, lastModified: "2026-11-26T09:30:00+01:00" };
+  const valid = { text: "t", isError: undefined, content: [image, { ...image, annotations }] };
+  assert.deepEqual((await go(async () => valid)).content, valid.content);
 });
 
 test("where output is declared, a text alone is a tool error", async () => {

@@ -1,11 +1,9 @@
-//! Version 0.1, frozen in `wit/v0_1`.
+//! Version 0.2, frozen in `wit/v0_2`.
 
-mod declaration;
 mod documents;
 mod extraction;
 mod result;
 
-use kitbag_manifest::{Problems, ToolkitDefinition};
 use wasmtime::component::InstancePre;
 use wasmtime::{Engine, Store};
 
@@ -18,7 +16,7 @@ use toolkit::exports::kitbag::toolkit::tools;
 
 mod toolkit {
     wasmtime::component::bindgen!({
-        path: "../wit/v0_1",
+        path: "../wit/v0_2",
         world: "toolkit",
         imports: {
             "kitbag:toolkit/log": trappable,
@@ -31,20 +29,20 @@ mod toolkit {
 
 mod extractor {
     wasmtime::component::bindgen!({
-        path: "../wit/v0_1/extractor",
+        path: "../wit/v0_2/extractor",
         world: "extractor",
         exports: { default: async },
     });
 }
 
 /// The name of the contract with toolkits, for messages.
-pub(crate) const NAME: &str = "kitbag:toolkit@0.1";
+pub(crate) const NAME: &str = "kitbag:toolkit@0.2";
 /// The interface of the types of `wasi:http`, as wasmtime links it for this version.
 pub(crate) const WASI_HTTP_TYPES: &str = "wasi:http/types@0.2.12";
 
 /// Whether an export with this name makes a component a toolkit.
 pub(crate) fn is_toolkit(export: &str) -> bool {
-    export.strip_prefix(TOOLS).is_some_and(|version| version.starts_with("@0.1."))
+    export.strip_prefix(TOOLS).is_some_and(|version| version.starts_with("@0.2."))
 }
 
 /// A linked toolkit, which can be instantiated repeatedly.
@@ -81,13 +79,9 @@ impl Toolkit {
         Ok(returned.map(Into::into).map_err(Into::into))
     }
 
-    /// Runs `describe`. Returns the declaration, or problems that the types of the contract do not exclude.
-    pub(crate) async fn describe<T: Send>(
-        &self,
-        store: &mut Store<T>,
-    ) -> wasmtime::Result<Result<ToolkitDefinition, Problems>> {
-        let declared = self.0.kitbag_toolkit_tools().call_describe(store).await?;
-        Ok(declaration::convert(declared))
+    /// Runs `describe`. Returns the manifest, not validated.
+    pub(crate) async fn describe<T: Send>(&self, store: &mut Store<T>) -> wasmtime::Result<String> {
+        self.0.kitbag_toolkit_tools().call_describe(store).await
     }
 }
 

@@ -6,10 +6,12 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::capabilities::progress::ProgressReport;
-use crate::contract::{
-    CallError, Content, EmbeddedResource, Media, ResourceBody, ResourceLink, ToolError, ToolResult,
+use kitbag_manifest::content::{
+    Content, ContentAnnotations, ContentBlock, EmbeddedResource, Media, ResourceBody, ResourceLink,
 };
+
+use crate::capabilities::progress::ProgressReport;
+use crate::contract::{CallError, ToolError, ToolResult};
 use crate::observations::{Transcript, json_or_string};
 use crate::outbound_auth::AttachedTokens;
 use crate::redaction::Redactor;
@@ -91,7 +93,8 @@ fn ended(redactor: &Redactor, ended: &mut Ended) {
             redactor.redact_string(text);
             json(redactor, structured);
             for block in blocks {
-                content(redactor, block);
+                content(redactor, &mut block.content);
+                annotations(redactor, &mut block.annotations);
             }
         }
         Ended::Refused(CallError::Tool(ToolError { message, retryable: _, data })) => {
@@ -108,7 +111,7 @@ fn ended(redactor: &Redactor, ended: &mut Ended) {
 fn size_of_end(ended: &Ended) -> usize {
     match ended {
         Ended::Returned(ToolResult { text, structured, content }) => {
-            text.len() + length(structured.as_deref()) + content.iter().map(size_of_content).sum::<usize>()
+            text.len() + length(structured.as_deref()) + content.iter().map(ContentBlock::size).sum::<usize>()
         }
         Ended::Refused(CallError::Tool(ToolError { message, data, .. })) => {
             message.len() + length(data.as_deref())
@@ -116,28 +119,6 @@ fn size_of_end(ended: &Ended) -> usize {
         Ended::Refused(CallError::InvalidParams(text) | CallError::Failure(text))
         | Ended::Faulted(Fault::Trap(text)) => text.len(),
         Ended::Faulted(_) => 0,
-    }
-}
-
-fn size_of_content(content: &Content) -> usize {
-    match content {
-        Content::Image(Media { data, media_type }) | Content::Audio(Media { data, media_type }) => {
-            data.len() + media_type.len()
-        }
-        Content::Resource(EmbeddedResource { uri, media_type, body }) => {
-            let body = match body {
-                ResourceBody::Text(text) => text.len(),
-                ResourceBody::Blob(blob) => blob.len(),
-            };
-            uri.len() + length(media_type.as_deref()) + body
-        }
-        Content::ResourceLink(ResourceLink { uri, name, title, description, media_type, size: _ }) => {
-            uri.len()
-                + name.len()
-                + length(title.as_deref())
-                + length(description.as_deref())
-                + length(media_type.as_deref())
-        }
     }
 }
 
@@ -164,7 +145,7 @@ fn content(redactor: &Redactor, content: &mut Content) {
                 ResourceBody::Blob(blob) => redactor.redact_bytes(blob),
             }
         }
-        Content::ResourceLink(ResourceLink { uri, name, title, description, media_type, size }) => {
+        Content::Link(ResourceLink { uri, name, title, description, media_type, size }) => {
             *size = size.filter(|size| !has_value(redactor, size));
             redactor.redact_string(uri);
             redactor.redact_string(name);
@@ -173,6 +154,17 @@ fn content(redactor: &Redactor, content: &mut Content) {
             }
         }
     }
+}
+
+/// Removes a hint that has a secret.
+fn annotations(redactor: &Redactor, annotations: &mut ContentAnnotations) {
+    let ContentAnnotations { audience: _, priority, last_modified } = annotations;
+    *priority = priority.filter(|priority| !has_value(redactor, priority));
+    last_modified.take_if(|time| {
+        let given = time.clone();
+        redactor.redact_string(time);
+        *time != given
+    });
 }
 
 fn optional(redactor: &Redactor, text: &mut Option<String>) {
@@ -214,18 +206,18 @@ mod tests {
     }
 
     /// Every kind of content, with the secret in every part of it.
-    fn contents() -> Vec<Content> {
+    fn contents() -> Vec<ContentBlock> {
         let text = || format!("a {SECRET}");
         let some = || Some(text());
         let bytes = || [b"\xff".as_slice(), text().as_bytes()].concat();
         let media = || Media { data: bytes(), media_type: text() };
         let resource = |body| Content::Resource(EmbeddedResource { uri: text(), media_type: some(), body });
-        vec![
+        let blocks = [
             Content::Image(media()),
             Content::Audio(media()),
             resource(ResourceBody::Text(text())),
             resource(ResourceBody::Blob(bytes())),
-            Content::ResourceLink(ResourceLink {
+            Content::Link(ResourceLink {
                 uri: text(),
                 name: text(),
                 title: some(),
@@ -233,7 +225,8 @@ mod tests {
                 media_type: some(),
                 size: None,
             }),
-        ]
+        ];
+        blocks.map(|content| ContentBlock::new(content).priority(0.5).last_modified(text())).into()
     }
 
     #[tokio::test]
@@ -253,10 +246,16 @@ mod tests {
             let parts = format!("{:?}", result.content);
             assert!(!parts.contains(SECRET) && parts.matches("a [redacted]").count() == 12, "{parts}");
             for block in &result.content {
-                if let Content::Image(Media { data, .. }) | Content::Audio(Media { data, .. }) = block {
+                let hints = ContentAnnotations { priority: Some(0.5), ..ContentAnnotations::default() };
+                assert_eq!(block.annotations, hints);
+                if let Content::Image(Media { data, .. }) | Content::Audio(Media { data, .. }) =
+                    &block.content
+                {
                     assert_eq!(data, b"\xffa [redacted]");
                 }
-                if let Content::Resource(EmbeddedResource { body: ResourceBody::Blob(data), .. }) = block {
+                if let Content::Resource(EmbeddedResource { body: ResourceBody::Blob(data), .. }) =
+                    &block.content
+                {
                     assert_eq!(data, b"\xffa [redacted]");
                 }
             }
@@ -282,24 +281,14 @@ mod tests {
             "48151623".into(),
         )])));
         let tokens = AttachedTokens::default();
-        let link = ResourceLink {
-            uri: "a:b".to_owned(),
-            name: "b".to_owned(),
-            title: None,
-            description: None,
-            media_type: None,
-            size: Some(48_151_623),
-        };
-        let content = vec![Content::ResourceLink(link)];
+        let link = ResourceLink::new("a:b", "b").size(48_151_623);
+        let content = vec![ContentBlock::new(link).priority(48_151_623.0)];
         let result = ToolResult { text: String::new(), structured: None, content };
 
         let clean = report(report_of(Ended::Returned(result), ""), &secrets, &tokens).await;
 
         let Ended::Returned(ToolResult { content, .. }) = &clean.ended else { panic!("it was a result") };
-        assert!(
-            matches!(&content[..], [Content::ResourceLink(ResourceLink { size: None, .. })]),
-            "{content:?}"
-        );
+        assert_eq!(content, &[ContentBlock::new(ResourceLink::new("a:b", "b"))]);
         let of = |progress, total| ProgressReport { progress, total: Some(total), message: None };
         assert!(self::progress(of(48_151_623.0, 1.0), &secrets, &tokens).is_none());
         let told =

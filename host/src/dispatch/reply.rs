@@ -3,12 +3,13 @@
 use std::mem::take;
 use std::ops::{Deref, DerefMut};
 
+use kitbag_manifest::content::{self, ContentBlock};
 use kitbag_manifest::reply;
 pub use kitbag_manifest::reply::ErrorCode;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::contract::{CallError, Content, ToolError, ToolResult};
+use crate::contract::{CallError, ToolError, ToolResult};
 use crate::memory::Shortage;
 use crate::observations::{MissingSecrets, SignInFailure};
 use crate::sandbox::{Ended, Fault};
@@ -30,7 +31,7 @@ pub struct Success {
     /// Only if the tool declares `output`.
     pub structured: Option<Value>,
     /// Content besides the text.
-    pub content: Vec<Content>,
+    pub content: Vec<ContentBlock>,
 }
 
 /// The error envelope, which clients and both SDKs use, with information for the host.
@@ -145,6 +146,9 @@ fn returned(result: &mut ToolResult, structured: Structured) -> Reply {
         Structured::Valid(value) => Some(value),
         Structured::Refused(failure) => return Reply::Failure(failure),
     };
+    if let Some(problem) = content::problem(&result.content) {
+        return Reply::Failure(reply::Failure::invalid_content(&problem).into());
+    }
     Reply::Success(Success { text: take(&mut result.text), structured, content: take(&mut result.content) })
 }
 
@@ -180,6 +184,7 @@ fn out_of_memory(shortage: Shortage) -> String {
 
 #[cfg(test)]
 mod tests {
+    use kitbag_manifest::content::Content;
     use serde_json::json;
 
     use super::*;
@@ -209,6 +214,23 @@ mod tests {
 
         assert!(failed.iter().all(|ended| sign_in_failure(ended, &noted) == Some(missing())));
         assert!(others.iter().all(|ended| sign_in_failure(ended, &noted).is_none()));
+    }
+
+    #[test]
+    fn a_hint_that_would_make_clients_refuse_the_result_fails_the_call() {
+        let content = |priority| vec![ContentBlock::new(Content::image([1], "image/png")).priority(priority)];
+        let reply = |content| {
+            let result = ToolResult { text: "t".into(), structured: None, content };
+            from(&mut Ended::Returned(result), Structured::Absent)
+        };
+
+        let Reply::Success(success) = reply(content(0.5)) else { panic!("its hints are valid") };
+        assert_eq!(success.content, content(0.5));
+        let Reply::Failure(failure) = reply(content(2.0)) else { panic!("its priority is too large") };
+        assert_eq!(
+            failure.error,
+            "The tool's result is not valid: content[0].annotations.priority: must be a number from 0 to 1"
+        );
     }
 
     #[test]

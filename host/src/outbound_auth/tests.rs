@@ -9,6 +9,7 @@ use bytes::Bytes;
 use futures::future::join_all;
 use http::Response;
 use http_body_util::Full;
+use kitbag_manifest::AuthKind;
 
 use super::*;
 use crate::egress::test_server::TestServer;
@@ -37,6 +38,7 @@ fn service() -> OutboundAuth {
 
 fn declaration(server: &TestServer) -> OAuth2ClientCredentials {
     OAuth2ClientCredentials {
+        kind: AuthKind::default(),
         token_url: format!("{}/token", server.origin()),
         client_id_secret: "CLIENT_ID".to_owned(),
         client_secret_secret: "CLIENT_SECRET".to_owned(),

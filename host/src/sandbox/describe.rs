@@ -38,7 +38,7 @@ pub enum DescribeError {
         "the declaration is larger than a result may be; make it shorter, or have the operator raise the setting call-result"
     )]
     TooLarge,
-    /// The declaration breaks a rule that the types of the contract do not express.
+    /// The declaration is no manifest.
     #[error("{0}")]
     Invalid(Problems),
 }
@@ -103,7 +103,7 @@ pub(super) async fn describe(
         () = out_of_time() => return Err(DescribeError::Deadline),
     };
     match answer {
-        Ok(declared) => declared.map_err(DescribeError::Invalid),
+        Ok(manifest) => kitbag_manifest::parse(&manifest).map_err(DescribeError::Invalid),
         Err(error) => Err(explain(&error, store.data())),
     }
 }

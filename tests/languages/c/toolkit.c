@@ -5,13 +5,16 @@
 
 #include "roman.h"
 
-typedef exports_kitbag_toolkit_tools_toolkit_definition_t definition_t;
 typedef exports_kitbag_toolkit_tools_invocation_t invocation_t;
 typedef exports_kitbag_toolkit_tools_tool_result_t result_t;
 typedef exports_kitbag_toolkit_tools_call_error_t error_t;
 
-static const char INPUT[] = "{\"type\": \"object\", \"additionalProperties\": false, \"required\": [\"number\"],"
-                            " \"properties\": {\"number\": {\"type\": \"integer\", \"minimum\": 0, \"maximum\": 3999}}}";
+static const char MANIFEST[] =
+    "{\"id\": \"roman\", \"name\": \"Roman numerals\", \"description\": \"Writes numbers as the Romans did.\","
+    " \"icon\": \"🏛️\", \"version\": \"1.0.0\", \"visibility\": \"shared\", \"tools\": ["
+    "{\"name\": \"write\", \"description\": \"Writes a number as the Romans did.\", \"inputSchema\":"
+    " {\"type\": \"object\", \"additionalProperties\": false, \"required\": [\"number\"], \"properties\":"
+    " {\"number\": {\"type\": \"integer\", \"minimum\": 0, \"maximum\": 3999}}}}]}";
 
 static const int VALUES[] = {1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1};
 static const char *const NUMERALS[] = {"M", "CM", "D", "CD", "C", "XC", "L", "XL", "X", "IX", "V", "IV", "I"};
@@ -38,20 +41,8 @@ static void log_number(int number) {
     kitbag_toolkit_log_write(&entries);
 }
 
-void exports_kitbag_toolkit_tools_describe(definition_t *definition) {
-    // Zeros are absent options and empty lists.
-    memset(definition, 0, sizeof *definition);
-    definition->id = copy("roman");
-    definition->name = copy("Roman numerals");
-    definition->description = copy("Writes numbers as the Romans did.");
-    definition->icon = copy("🏛️");
-    definition->version = copy("1.0.0");
-    definition->visibility = KITBAG_TOOLKIT_DEFINITION_VISIBILITY_SHARED;
-    definition->tools.len = 1;
-    definition->tools.ptr = calloc(1, sizeof *definition->tools.ptr);
-    definition->tools.ptr->name = copy("write");
-    definition->tools.ptr->description = copy("Writes a number as the Romans did.");
-    definition->tools.ptr->input_schema = copy(INPUT);
+void exports_kitbag_toolkit_tools_describe(roman_string_t *manifest) {
+    *manifest = copy(MANIFEST);
 }
 
 // Returns whether the call succeeded, and fills in one of the two.

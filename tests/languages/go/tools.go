@@ -9,7 +9,6 @@ import (
 
 	"go.bytecodealliance.org/pkg/wit/types"
 
-	"wit_component/kitbag_toolkit_definition"
 	"wit_component/kitbag_toolkit_log"
 	"wit_component/kitbag_toolkit_tools"
 	"wit_component/wasi_http_outgoing_handler"
@@ -25,29 +24,36 @@ type (
 	failed = kitbag_toolkit_tools.CallError
 )
 
-// Describe returns the declaration.
-func Describe() kitbag_toolkit_tools.ToolkitDefinition {
-	return kitbag_toolkit_tools.ToolkitDefinition{
-		Id:          "words",
-		Name:        "Words",
-		Description: "Counts the words of texts and pages.",
-		Icon:        "🔤",
-		Version:     "1.0.0",
-		Egress:      []string{host},
-		Visibility:  kitbag_toolkit_definition.Visibility_Shared,
-		Tools: []kitbag_toolkit_definition.ToolDefinition{
-			tool("count", "Counts the words of a text.", `{"text": {"type": "string"}}`),
-			tool("count_page", "Counts the words of a page.", `{"path": {"type": "string", "pattern": "^/"}}`),
+// Describe returns the manifest.
+func Describe() string {
+	manifest, err := json.Marshal(map[string]any{
+		"id":          "words",
+		"name":        "Words",
+		"description": "Counts the words of texts and pages.",
+		"icon":        "🔤",
+		"version":     "1.0.0",
+		"egress":      []string{host},
+		"visibility":  "shared",
+		"tools": []any{
+			tool("count", "Counts the words of a text.", "text", `{"type": "string"}`),
+			tool("count_page", "Counts the words of a page.", "path", `{"type": "string", "pattern": "^/"}`),
 		},
+	})
+	if err != nil {
+		panic(err)
 	}
+	return string(manifest)
 }
 
-func tool(name, description, properties string) kitbag_toolkit_definition.ToolDefinition {
-	return kitbag_toolkit_definition.ToolDefinition{
-		Name:        name,
-		Description: description,
-		InputSchema: `{"type": "object", "properties": ` + properties + `, "minProperties": 1}`,
-		Annotations: kitbag_toolkit_definition.ToolAnnotations{ReadOnlyHint: wit_types.Some(true)},
+func tool(name, description, argument, schema string) any {
+	return map[string]any{
+		"name":        name,
+		"description": description,
+		"inputSchema": map[string]any{
+			"type":       "object",
+			"properties": map[string]any{argument: json.RawMessage(schema)},
+			"required":   []string{argument},
+		},
 	}
 }
 

@@ -1,43 +1,27 @@
-import { write } from "kitbag:toolkit/log@0.1.0";
+import { write } from "kitbag:toolkit/log@0.2.0";
 
 const CODES =
   ".- -... -.-. -.. . ..-. --. .... .. .--- -.- .-.. -- -. --- .--. --.- .-. ... - ..- ...- .-- -..- -.-- --..".split(" ");
 const LETTERS = new Map(CODES.map((code, index) => [String.fromCharCode(65 + index), code]));
-const unset = undefined;
 const input = {
   type: "object",
   properties: { text: { type: "string", minLength: 1, description: "Letters and spaces" } },
   required: ["text"],
 };
 
+const manifest = {
+  id: "morse",
+  name: "Morse code",
+  description: "Writes text in Morse code.",
+  icon: "📡",
+  version: "1.0.0",
+  visibility: "shared",
+  tools: [{ name: "encode", description: "Writes text in Morse code.", inputSchema: input }],
+};
+
 export const tools = {
   describe() {
-    return {
-      id: "morse",
-      name: "Morse code",
-      description: "Writes text in Morse code.",
-      icon: "📡",
-      version: "1.0.0",
-      author: unset,
-      tools: [
-        {
-          name: "encode",
-          title: unset,
-          description: "Writes text in Morse code.",
-          inputSchema: JSON.stringify(input),
-          outputSchema: unset,
-          annotations: { readOnlyHint: true, destructiveHint: unset, idempotentHint: unset, openWorldHint: false },
-          mutating: false,
-          alwaysOn: false,
-        },
-      ],
-      secrets: [],
-      egress: [],
-      scopes: [],
-      config: [],
-      visibility: "shared",
-      auth: unset,
-    };
+    return JSON.stringify(manifest);
   },
 
   call({ tool, arguments: json }) {
@@ -45,14 +29,14 @@ export const tools = {
     write([JSON.stringify(tool), JSON.stringify({ length: text.length })]);
     const words = text.toUpperCase().split(/\s+/);
     const encoded = words.map((word) => [...word].map(code).join(" "));
-    return { text: encoded.join(" / "), structured: unset, content: [] };
+    return { text: encoded.join(" / "), structured: undefined, content: [] };
   },
 };
 
 function code(letter) {
   const code = LETTERS.get(letter);
   if (code === undefined) {
-    throw { tag: "tool-error", val: { message: `There is no code for ${letter}.`, retryable: false, data: unset } };
+    throw { tag: "tool-error", val: { message: `There is no code for ${letter}.`, retryable: false, data: undefined } };
   }
   return code;
 }

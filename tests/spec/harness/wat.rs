@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use serde::Serialize;
+use serde_json::json;
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::{PackageId, Resolve};
 
@@ -31,6 +33,8 @@ pub(crate) struct Wat<'a> {
     pub(crate) world: &'a str,
     /// Imports, and other fields that must precede all functions.
     pub(crate) imports: &'a str,
+    /// Further members of the manifest, as a JSON object, if any.
+    pub(crate) further: &'a str,
     /// Further fields of the module.
     pub(crate) fields: &'a str,
     /// Instructions of `describe`, before it returns the declaration.
@@ -39,20 +43,47 @@ pub(crate) struct Wat<'a> {
     pub(crate) call: &'a str,
 }
 
-/// `visibility` of the contract.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// As in the manifest; shared by default, so that tests may call the toolkit as any user.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Visibility {
-    Private = 0,
+    Private,
     #[default]
-    Shared = 1,
+    Shared,
 }
 
 impl Wat<'_> {
+    /// The manifest, as text: schemas may be nested more deeply than JSON parsers allow.
+    fn manifest(&self) -> String {
+        let or =
+            |text: &str, default: &str| if text.is_empty() { default.to_owned() } else { text.to_owned() };
+        let description = or(self.description, "A guest of the test suite.");
+        // The description of a toolkit must be one line.
+        let one_line = description.replace(['\n', '\r'], " ");
+        let output = self.output.map(|schema| format!(r#","outputSchema":{schema}"#)).unwrap_or_default();
+        let tool = format!(
+            r#"{{"name":"run","description":{},"inputSchema":{}{output}}}"#,
+            json!(description),
+            self.input.unwrap_or(r#"{"type":"object"}"#),
+        );
+        let further = self.further.trim_matches(['{', '}']);
+        let separator = if further.is_empty() { "" } else { "," };
+        format!(
+            r#"{{"id":"wat","name":"Guest wat","description":{},"icon":"🧪","version":{},"tools":[{tool}],"secrets":{},"egress":{},"scopes":{},"visibility":{}{separator}{further}}}"#,
+            json!(one_line),
+            json!(or(self.version, "1.0.0")),
+            json!(self.secrets),
+            json!(self.egress),
+            json!(self.scopes),
+            json!(self.visibility),
+        )
+    }
+
     /// The component.
     pub(crate) fn component(&self) -> Vec<u8> {
         let mut memory = Memory::default();
         let answer = memory.answer("done", self.structured);
-        let definition = memory.definition(self);
+        let manifest = memory.manifest(self);
         let Self { imports, fields, describe, call, .. } = self;
         let module = format!(
             r#"(module
@@ -67,7 +98,7 @@ impl Wat<'_> {
                         (i32.and (i32.add (i32.add (global.get $heap) (local.get 3)) (i32.const 7)) (i32.const -8))))
                 (func (export "{tools}#describe") (result i32)
                     {describe}
-                    i32.const {definition})
+                    i32.const {manifest})
                 (func (export "{tools}#call")
                     (param i32 i32 i32 i32 i32 i32 i32 i32) (result i32)
                     {call}
@@ -122,47 +153,10 @@ impl Memory {
         self.put(&words(&[&[0], &text, &structured, &[0; 2]]))
     }
 
-    /// `toolkit-definition`
-    fn definition(&mut self, toolkit: &Wat<'_>) -> u32 {
-        let description =
-            if toolkit.description.is_empty() { "A guest of the test suite." } else { toolkit.description };
-        // The description of a toolkit must be one line.
-        let one_line = description.replace(['\n', '\r'], " ");
-        let version = if toolkit.version.is_empty() { "1.0.0" } else { toolkit.version };
-        let strings = ["wat", "Guest wat", &one_line, "🧪", version];
-        let strings: Vec<u32> = strings.into_iter().flat_map(|text| self.string(text)).collect();
-        let input = toolkit.input.unwrap_or(r#"{"type":"object"}"#);
-        let tools = self.tools(description, input, toolkit.output);
-        let [scopes, secrets, egress] =
-            [toolkit.scopes, toolkit.secrets, toolkit.egress].map(|list| self.list(list));
-        let (author, config, visibility) = ([0; 3], [0; 2], [toolkit.visibility as u32]);
-        let auth = [0; 12];
-        self.put(&words(&[
-            &strings,
-            &author,
-            &tools,
-            &secrets,
-            &egress,
-            &scopes,
-            &config,
-            &visibility,
-            &auth,
-        ]))
-    }
-
-    /// `list<tool-definition>`
-    fn tools(&mut self, description: &str, input: &str, output: Option<&str>) -> [u32; 2] {
-        let [name, description, input] = ["run", description, input].map(|text| self.string(text));
-        let output = self.optional(output);
-        let (absent, annotations, mutating_and_always_on) = ([0; 3], [0; 2], [0]);
-        let tool = [&name[..], &absent, &description, &input, &output, &annotations, &mutating_and_always_on];
-        [self.put(&words(&tool)), 1]
-    }
-
-    /// `list<string>`
-    fn list(&mut self, texts: &[&str]) -> [u32; 2] {
-        let texts: Vec<[u32; 2]> = texts.iter().map(|text| self.string(text)).collect();
-        [self.put(&words(&[texts.as_flattened()])), length(texts.len())]
+    /// `string`, as `describe` returns it.
+    fn manifest(&mut self, toolkit: &Wat<'_>) -> u32 {
+        let manifest = self.string(&toolkit.manifest());
+        self.put(&words(&[&manifest]))
     }
 
     fn string(&mut self, text: &str) -> [u32; 2] {

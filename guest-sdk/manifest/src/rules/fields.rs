@@ -17,6 +17,11 @@ const MAX_LISTED_NAME_LENGTH: usize = 128;
 const MAX_TOOLKIT_TEXT_PATTERNS_SIZE: usize = 16 << 20;
 
 pub(super) fn identity(definition: &ToolkitDefinition, problems: &mut Problems) {
+    if let Some(kitbag) = &definition.kitbag
+        && let Err(error) = semver::Version::parse(kitbag)
+    {
+        problems.add("kitbag", format!("must be a version of Kitbag such as 0.1.0 ({error})"));
+    }
     if definition.id.is_empty() || !definition.id.bytes().all(is_id_byte) {
         problems.add("id", "must match ^[a-z0-9-]+$");
     } else if definition.id == USER_SOURCE {

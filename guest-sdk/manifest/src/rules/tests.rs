@@ -1,7 +1,8 @@
 use serde_json::json;
 
 use crate::{
-    ConfigField, ConfigKind, OAuth2ClientCredentials, Problems, ToolDefinition, ToolkitDefinition, validate,
+    AuthKind, ConfigField, ConfigKind, OAuth2ClientCredentials, Problems, ToolDefinition, ToolkitDefinition,
+    validate,
 };
 
 fn good() -> ToolkitDefinition {
@@ -150,6 +151,7 @@ fn settings_are_typed() {
 #[test]
 fn outbound_sign_in_names_only_what_is_listed() {
     let auth = OAuth2ClientCredentials {
+        kind: AuthKind::default(),
         token_url: "https://auth.example/token".into(),
         client_id_secret: "ID".into(),
         client_secret_secret: "SECRET".into(),

@@ -2,20 +2,41 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use kitbag_manifest::limits::CONTENT_OVERHEAD_BYTES;
 use kitbag_manifest::reply::Failure;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{Content, EmbeddedResource, Media, ResourceBody, ResourceLink, ToolResult};
+use crate::{
+    Content, ContentAnnotations, ContentBlock, EmbeddedResource, Media, ResourceBody, ResourceLink, Role,
+    ToolResult,
+};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct CallResult<'a> {
-    content: Vec<Block<'a>>,
+    content: Vec<Annotated<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     structured_content: Option<&'a Value>,
     is_error: bool,
+}
+
+#[derive(Serialize)]
+struct Annotated<'a> {
+    #[serde(flatten)]
+    block: Block<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    annotations: Option<Annotations<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Annotations<'a> {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    audience: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    priority: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_modified: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -68,35 +89,36 @@ pub(super) fn of(result: &Result<ToolResult, Failure>, structured: Option<&Value
         |result: &CallResult<'_>| serde_json::to_string(result).expect("plain data always serialises");
     match result {
         Ok(result) => {
-            let text = Block::Text { text: &result.text };
-            let content = std::iter::once(text).chain(result.content.iter().map(block)).collect();
+            let blocks = result.content.iter().map(annotated);
+            let content = std::iter::once(text(&result.text)).chain(blocks).collect();
             to_json(&CallResult { content, structured_content: structured, is_error: false })
         }
         Err(failure) => {
             let envelope = serde_json::to_string(failure).expect("plain data always serialises");
-            let content = vec![Block::Text { text: &envelope }];
-            to_json(&CallResult { content, structured_content: None, is_error: true })
+            to_json(&CallResult { content: vec![text(&envelope)], structured_content: None, is_error: true })
         }
     }
 }
 
-/// Returns how much a content block adds to the size of a result, in bytes.
-pub(super) fn size(content: &Content) -> usize {
-    let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-    CONTENT_OVERHEAD_BYTES
-        + match content {
-            Content::Image(media) | Content::Audio(media) => media.data.len() + media.media_type.len(),
-            Content::Resource(EmbeddedResource { uri, media_type, body }) => {
-                let body = match body {
-                    ResourceBody::Text(text) => text.len(),
-                    ResourceBody::Blob(bytes) => bytes.len(),
-                };
-                uri.len() + length(media_type) + body
-            }
-            Content::Link(ResourceLink { uri, name, title, description, media_type, size: _ }) => {
-                uri.len() + name.len() + length(title) + length(description) + length(media_type)
-            }
-        }
+fn text(text: &str) -> Annotated<'_> {
+    Annotated { block: Block::Text { text }, annotations: None }
+}
+
+fn annotated(ContentBlock { content, annotations }: &ContentBlock) -> Annotated<'_> {
+    let is_set = *annotations != ContentAnnotations::default();
+    Annotated { block: block(content), annotations: is_set.then(|| hints(annotations)) }
+}
+
+fn hints(ContentAnnotations { audience, priority, last_modified }: &ContentAnnotations) -> Annotations<'_> {
+    let role = |role: &Role| match role {
+        Role::User => "user",
+        Role::Assistant => "assistant",
+    };
+    Annotations {
+        audience: audience.iter().map(role).collect(),
+        priority: *priority,
+        last_modified: last_modified.as_deref(),
+    }
 }
 
 fn block(content: &Content) -> Block<'_> {

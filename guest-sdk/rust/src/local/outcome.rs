@@ -1,5 +1,6 @@
 //! The outcome of a call in a test.
 
+use kitbag_manifest::content;
 use kitbag_manifest::limits::DEFAULT_RESULT_MIB;
 use kitbag_manifest::reply::{Failure, check_structured};
 use kitbag_manifest::schema::Schema;
@@ -7,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::call_result;
 use crate::error::CallError;
-use crate::{Content, IngestDocument, Progress, Request, ToolResult};
+use crate::{ContentBlock, IngestDocument, Progress, Request, ToolResult};
 
 /// The outcome of a call: the envelope that a client receives, and details for assertions.
 #[derive(Debug)]
@@ -49,7 +50,7 @@ impl Outcome {
     /// # Panics
     /// When the call failed.
     #[track_caller]
-    pub fn content(&self) -> &[Content] {
+    pub fn content(&self) -> &[ContentBlock] {
         &self.result().content
     }
 
@@ -159,9 +160,12 @@ impl CallOutcome {
         let structured = result.structured.as_ref().map(Value::to_string);
         let size = result.text.len()
             + structured.as_ref().map_or(0, String::len)
-            + result.content.iter().map(call_result::size).sum::<usize>();
+            + result.content.iter().map(ContentBlock::size).sum::<usize>();
         if size > DEFAULT_RESULT_MIB << 20 {
             return Self::of_failure(Failure::result_too_large());
+        }
+        if let Some(problem) = content::problem(&result.content) {
+            return Self::of_failure(Failure::invalid_content(&problem));
         }
         match check_structured(output, structured.as_deref()) {
             Ok(declared) => Self { result: Ok(result), declared, detail: None },

@@ -1,7 +1,26 @@
 //! Converts content of results to the WIT types.
 
+use kitbag_manifest::content::{
+    Content, ContentAnnotations, ContentBlock, EmbeddedResource, Media, ResourceBody, ResourceLink, Role,
+};
+
 use super::tools;
-use crate::{Content, EmbeddedResource, Media, ResourceBody, ResourceLink};
+
+impl From<ContentBlock> for tools::ContentBlock {
+    fn from(ContentBlock { content, annotations }: ContentBlock) -> Self {
+        Self { content: content.into(), annotations: annotations.into() }
+    }
+}
+
+impl From<ContentAnnotations> for tools::ContentAnnotations {
+    fn from(ContentAnnotations { audience, priority, last_modified }: ContentAnnotations) -> Self {
+        let role = |role| match role {
+            Role::User => tools::Role::User,
+            Role::Assistant => tools::Role::Assistant,
+        };
+        Self { audience: audience.into_iter().map(role).collect(), priority, last_modified }
+    }
+}
 
 impl From<Content> for tools::Content {
     fn from(content: Content) -> Self {

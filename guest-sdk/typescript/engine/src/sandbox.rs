@@ -9,7 +9,6 @@
 mod allocator;
 mod call;
 mod capabilities;
-mod definition;
 mod event_loop;
 mod exports;
 mod host;

@@ -69,20 +69,23 @@ function replyTo(ending: Ending, output: Json | undefined): DispatchSuccess | Di
 }
 
 /** Returns what a content block counts for in the size of a result, in bytes. */
-function contentSize(content: ToolContent): number {
-  const { contentOverhead } = limitsOfCalls();
-  switch (content.type) {
+function contentSize(block: ToolContent): number {
+  return limitsOfCalls().contentOverhead + partsSize(block) + utf8Length(block.annotations?.lastModified ?? "");
+}
+
+function partsSize(block: ToolContent): number {
+  switch (block.type) {
     case "resource": {
-      const { resource } = content;
+      const { resource } = block;
       const body = "blob" in resource ? dataSize(resource.blob) : utf8Length(resource.text);
-      return contentOverhead + utf8Length(resource.uri) + utf8Length(resource.mimeType ?? "") + body;
+      return utf8Length(resource.uri) + utf8Length(resource.mimeType ?? "") + body;
     }
     case "resource_link": {
-      const { uri, name, title = "", description = "", mimeType = "" } = content;
-      return contentOverhead + [uri, name, title, description, mimeType].reduce((sum, text) => sum + utf8Length(text), 0);
+      const { uri, name, title = "", description = "", mimeType = "" } = block;
+      return [uri, name, title, description, mimeType].reduce((sum, text) => sum + utf8Length(text), 0);
     }
     default:
-      return contentOverhead + dataSize(content.data) + utf8Length(content.mimeType);
+      return dataSize(block.data) + utf8Length(block.mimeType);
   }
 }
 

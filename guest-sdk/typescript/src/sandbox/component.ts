@@ -6,7 +6,7 @@ import { run, type Ending } from "../run.js";
 import { step } from "../step.js";
 import type { ToolError } from "../tool-error.js";
 import type { ToolkitConfig } from "../types.js";
-import { contents, type WitContent } from "./content.js";
+import { contentBlock, type WitContentBlock } from "./content.js";
 import { sandboxPlatform } from "./platform.js";
 import { withCompiledSchemas } from "./schemas.js";
 import { FrameMap, failureText, mapStacks, type EmbeddedMap } from "./stack.js";
@@ -20,7 +20,7 @@ interface WitInvocation {
 }
 
 type WitResult =
-  | { tag: "ok"; val: { text: string; structured: string | undefined; content: WitContent[] } }
+  | { tag: "ok"; val: { text: string; structured: string | undefined; content: WitContentBlock[] } }
   | { tag: "err"; val: WitCallError };
 
 type WitCallError =
@@ -67,7 +67,7 @@ function call(toolkit: ToolkitConfig, map: EmbeddedMap, invocation: WitInvocatio
 function result(ending: Ending, map: EmbeddedMap): WitResult {
   switch (ending.kind) {
     case "result":
-      return { tag: "ok", val: { text: ending.text, structured: ending.structured, content: contents(ending.content) } };
+      return { tag: "ok", val: { text: ending.text, structured: ending.structured, content: ending.content.map(contentBlock) } };
     case "tool-error":
       return err({ tag: "tool-error", val: toolError(ending.error) });
     case "invalid-params":

@@ -1,7 +1,13 @@
-import type { ToolContent } from "../types.js";
+import type { ContentAnnotations, ToolContent } from "../types.js";
+
+/** The WIT record `content-block`. */
+export interface WitContentBlock {
+  content: WitContent;
+  annotations: ContentAnnotations | undefined;
+}
 
 /** The WIT variant `content`. */
-export type WitContent =
+type WitContent =
   | { tag: "image" | "audio"; val: { data: Uint8Array; mediaType: string } }
   | {
       tag: "resource";
@@ -23,27 +29,29 @@ export type WitContent =
       };
     };
 
-/** Converts checked content blocks to the types of the WIT contract. */
-export function contents(list: ToolContent[]): WitContent[] {
-  return list.map((content) => {
-    switch (content.type) {
-      case "image":
-      case "audio":
-        return { tag: content.type, val: { data: bytes(content.data), mediaType: content.mimeType } };
-      case "resource": {
-        const { resource } = content;
-        const body =
-          "text" in resource
-            ? ({ tag: "text", val: resource.text } as const)
-            : ({ tag: "blob", val: bytes(resource.blob) } as const);
-        return { tag: "resource", val: { uri: resource.uri, mediaType: resource.mimeType, body } };
-      }
-      case "resource_link": {
-        const { uri, name, title, description, mimeType, size } = content;
-        return { tag: "resource-link", val: { uri, name, title, description, mediaType: mimeType, size } };
-      }
+/** Converts a checked content block to the types of the WIT contract. */
+export function contentBlock(block: ToolContent): WitContentBlock {
+  return { content: content(block), annotations: block.annotations };
+}
+
+function content(block: ToolContent): WitContent {
+  switch (block.type) {
+    case "image":
+    case "audio":
+      return { tag: block.type, val: { data: bytes(block.data), mediaType: block.mimeType } };
+    case "resource": {
+      const { resource } = block;
+      const body =
+        "text" in resource
+          ? ({ tag: "text", val: resource.text } as const)
+          : ({ tag: "blob", val: bytes(resource.blob) } as const);
+      return { tag: "resource", val: { uri: resource.uri, mediaType: resource.mimeType, body } };
     }
-  });
+    case "resource_link": {
+      const { uri, name, title, description, mimeType, size } = block;
+      return { tag: "resource-link", val: { uri, name, title, description, mediaType: mimeType, size } };
+    }
+  }
 }
 
 function bytes(data: Uint8Array | string): Uint8Array {

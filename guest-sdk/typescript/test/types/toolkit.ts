@@ -87,8 +87,8 @@ tool({
   name: "a",
   description: "d",
   input: z.object({}),
-  // @ts-expect-error content has no annotations
-  handler: async () => ({ text: "t", content: [{ type: "image" as const, data: "", mimeType: "image/png", annotations: { priority: 1 } }] }),
+  // @ts-expect-error there is no such role
+  handler: async () => ({ text: "t", content: [{ type: "image" as const, data: "", mimeType: "image/png", annotations: { audience: ["model"] } }] }),
 });
 
 export const bare = tool({ name: "a", description: "d", input: z.object({}), handler: async () => "text" });

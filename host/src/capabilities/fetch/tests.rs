@@ -12,7 +12,7 @@ use bytes::Bytes;
 use futures::FutureExt as _;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
-use kitbag_manifest::{OAuth2ClientCredentials, ToolkitDefinition};
+use kitbag_manifest::{AuthKind, OAuth2ClientCredentials, ToolkitDefinition};
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
 use super::*;

@@ -1,9 +1,11 @@
 //! Results and errors of tool calls.
 
-use super::tools;
-use crate::contract::{
-    CallError, Content, EmbeddedResource, Media, ResourceBody, ResourceLink, ToolError, ToolResult,
+use kitbag_manifest::content::{
+    Content, ContentAnnotations, ContentBlock, EmbeddedResource, Media, ResourceBody, ResourceLink, Role,
 };
+
+use super::tools;
+use crate::contract::{CallError, ToolError, ToolResult};
 
 impl From<tools::ToolResult> for ToolResult {
     fn from(it: tools::ToolResult) -> Self {
@@ -24,6 +26,23 @@ impl From<tools::CallError> for CallError {
     }
 }
 
+impl From<tools::ContentBlock> for ContentBlock {
+    fn from(tools::ContentBlock { content, annotations }: tools::ContentBlock) -> Self {
+        Self { content: content.into(), annotations: annotations.into() }
+    }
+}
+
+impl From<tools::ContentAnnotations> for ContentAnnotations {
+    fn from(it: tools::ContentAnnotations) -> Self {
+        let role = |role| match role {
+            tools::Role::User => Role::User,
+            tools::Role::Assistant => Role::Assistant,
+        };
+        let audience = it.audience.into_iter().map(role).collect();
+        Self { audience, priority: it.priority, last_modified: it.last_modified }
+    }
+}
+
 impl From<tools::Content> for Content {
     fn from(content: tools::Content) -> Self {
         match content {
@@ -37,7 +56,7 @@ impl From<tools::Content> for Content {
                     tools::ResourceBody::Blob(bytes) => ResourceBody::Blob(bytes),
                 },
             }),
-            tools::Content::ResourceLink(it) => Self::ResourceLink(ResourceLink {
+            tools::Content::ResourceLink(it) => Self::Link(ResourceLink {
                 uri: it.uri,
                 name: it.name,
                 title: it.title,

@@ -2,24 +2,58 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use rmcp::model::{ContentBlock, Resource, ResourceContents};
-
-use crate::dispatch::{Content, EmbeddedResource, ResourceBody, ResourceLink};
+use kitbag_manifest::content::{
+    Content, ContentAnnotations, ContentBlock, EmbeddedResource, ResourceBody, ResourceLink, Role,
+};
+use rmcp::model as mcp;
 
 /// Converts one block.
-pub(in crate::web) fn block(content: Content) -> ContentBlock {
-    match content {
-        Content::Image(media) => ContentBlock::image(STANDARD.encode(media.data), media.media_type),
-        Content::Audio(media) => ContentBlock::audio(STANDARD.encode(media.data), media.media_type),
-        Content::Resource(resource) => ContentBlock::resource(embedded(resource)),
-        Content::ResourceLink(it) => ContentBlock::resource_link(link(it)),
+pub(in crate::web) fn block(ContentBlock { content, annotations }: ContentBlock) -> mcp::ContentBlock {
+    use mcp::ContentBlock as Block;
+
+    let mut block = match content {
+        Content::Image(media) => Block::image(STANDARD.encode(media.data), media.media_type),
+        Content::Audio(media) => Block::audio(STANDARD.encode(media.data), media.media_type),
+        Content::Resource(resource) => Block::resource(embedded(resource)),
+        Content::Link(it) => Block::resource_link(link(it)),
+    };
+    let annotations = hints(annotations);
+    match &mut block {
+        Block::Image(image) => image.annotations = annotations,
+        Block::Audio(audio) => audio.annotations = annotations,
+        Block::Resource(resource) => resource.annotations = annotations,
+        Block::ResourceLink(link) => link.annotations = annotations,
+        _ => {}
     }
+    block
 }
 
-fn embedded(EmbeddedResource { uri, media_type, body }: EmbeddedResource) -> ResourceContents {
+/// Returns `None` if no hint is set.
+fn hints(it: ContentAnnotations) -> Option<mcp::Annotations> {
+    if it == ContentAnnotations::default() {
+        return None;
+    }
+    let role = |role| match role {
+        Role::User => mcp::Role::User,
+        Role::Assistant => mcp::Role::Assistant,
+    };
+    let mut annotations = mcp::Annotations::default();
+    annotations.audience =
+        Some(it.audience.into_iter().map(role).collect()).filter(|audience: &Vec<_>| !audience.is_empty());
+    annotations.priority = it.priority.map(single);
+    annotations.last_modified = it.last_modified;
+    Some(annotations)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a priority from 0 to 1 needs no more digits")]
+fn single(priority: f64) -> f32 {
+    priority as f32
+}
+
+fn embedded(EmbeddedResource { uri, media_type, body }: EmbeddedResource) -> mcp::ResourceContents {
     let contents = match body {
-        ResourceBody::Text(text) => ResourceContents::text(text, uri),
-        ResourceBody::Blob(bytes) => ResourceContents::blob(STANDARD.encode(bytes), uri),
+        ResourceBody::Text(text) => mcp::ResourceContents::text(text, uri),
+        ResourceBody::Blob(bytes) => mcp::ResourceContents::blob(STANDARD.encode(bytes), uri),
     };
     match media_type {
         Some(media_type) => contents.with_mime_type(media_type),
@@ -27,8 +61,8 @@ fn embedded(EmbeddedResource { uri, media_type, body }: EmbeddedResource) -> Res
     }
 }
 
-fn link(it: ResourceLink) -> Resource {
-    let mut link = Resource::new(it.uri, it.name);
+fn link(it: ResourceLink) -> mcp::Resource {
+    let mut link = mcp::Resource::new(it.uri, it.name);
     link.title = it.title;
     link.description = it.description;
     link.mime_type = it.media_type;

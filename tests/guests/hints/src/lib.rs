@@ -1,5 +1,6 @@
 //! Declares behavioural hints in every possible way, and lists its `always_on` tool last.
 
+use guest_support::serde_json::json;
 use guest_support::{
     Invocation, Outcome, ToolAnnotations, ToolDefinition, ToolkitDefinition, definition, text, tool,
 };
@@ -7,7 +8,7 @@ use guest_support::{
 guest_support::toolkit!(describe, call);
 
 fn describe() -> ToolkitDefinition {
-    let nothing = r#"{"type":"object","additionalProperties":false}"#.to_owned();
+    let nothing = json!({ "type": "object", "additionalProperties": false });
     let plain =
         ToolDefinition { input_schema: nothing, ..tool("plain", "Sets no hint and takes no argument.") };
     let mutating = ToolDefinition { mutating: true, ..tool("mutating", "Changes state.") };

@@ -1,11 +1,12 @@
 //! Results that break the contract.
 
-use guest_support::serde_json::json;
-use guest_support::{Content, Invocation, Media, Outcome, ToolResult, structured, text};
+use guest_support::serde_json::{Value, json};
+use guest_support::{Content, Invocation, Media, Outcome, ToolResult, block, structured, text};
 
 /// The output schema of `wrong_output`.
-pub(crate) const COUNT_SCHEMA: &str =
-    r#"{"type":"object","properties":{"count":{"type":"integer"}},"required":["count"]}"#;
+pub(crate) fn count_schema() -> Value {
+    json!({ "type": "object", "properties": { "count": { "type": "integer" } }, "required": ["count"] })
+}
 
 pub(crate) fn big_result(_: &Invocation) -> Outcome {
     text("x".repeat(100_000_000))
@@ -24,6 +25,7 @@ fn picture(size: usize) -> Content {
 }
 
 fn with_content(content: Vec<Content>) -> Outcome {
+    let content = content.into_iter().map(block).collect();
     Ok(ToolResult { text: "see the pictures".to_owned(), structured: None, content })
 }
 

@@ -12,6 +12,7 @@ mod logs;
 mod reach;
 mod remains;
 
+use guest_support::serde_json::{Value, json};
 use guest_support::{
     ConfigField, ConfigKind, Invocation, Outcome, ToolDefinition, ToolkitDefinition, definition, tool,
     unknown,
@@ -103,12 +104,13 @@ fn describe() -> ToolkitDefinition {
         .collect();
 
     ToolkitDefinition {
-        config: vec![
-            setting("language", ConfigKind::String, Some("\"en\""), &[]),
+        config: [
+            setting("language", ConfigKind::String, Some(json!("en")), &[]),
             setting("limit", ConfigKind::Number, None, &[]),
-            setting("adult", ConfigKind::Boolean, Some("false"), &[]),
-            setting("order", ConfigKind::Select, Some("\"newest\""), &["newest", "oldest"]),
-        ],
+            setting("adult", ConfigKind::Boolean, Some(json!(false)), &[]),
+            setting("order", ConfigKind::Select, Some(json!("newest")), &["newest", "oldest"]),
+        ]
+        .into(),
         ..definition("hostile", tools)
     }
 }
@@ -118,24 +120,17 @@ fn call(invocation: &Invocation) -> Outcome {
     found.map_or_else(|| unknown(&invocation.tool), |(_, _, misbehave)| misbehave(invocation))
 }
 
-fn output_schema(tool: &str) -> Option<String> {
+fn output_schema(tool: &str) -> Option<Value> {
     match tool {
-        "wrong_output" => Some(answers::COUNT_SCHEMA.to_owned()),
+        "wrong_output" => Some(answers::count_schema()),
         "invalid_json" | "deep_json" | "remember" | "whoami" | "read_env" | "read_files" => {
-            Some(r#"{"type":"object"}"#.to_owned())
+            Some(json!({ "type": "object" }))
         }
         _ => None,
     }
 }
 
-fn setting(key: &str, kind: ConfigKind, default_value: Option<&str>, options: &[&str]) -> ConfigField {
-    ConfigField {
-        key: key.to_owned(),
-        kind,
-        label: key.to_owned(),
-        description: None,
-        default_value: default_value.map(str::to_owned),
-        required: false,
-        options: options.iter().map(|option| (*option).to_owned()).collect(),
-    }
+fn setting(key: &str, kind: ConfigKind, default: Option<Value>, options: &[&str]) -> (String, ConfigField) {
+    let options = options.iter().map(|option| (*option).to_owned()).collect();
+    (key.to_owned(), ConfigField { kind, label: key.to_owned(), default, options, ..ConfigField::default() })
 }

@@ -21,33 +21,31 @@ fn describe() -> ToolkitDefinition {
         ToolDefinition { title: Some(evil.clone()), ..tool("say", &evil) },
         tool("fail", "Fails with such a text."),
     ];
+    let choice =
+        ConfigField { options: vec![evil.clone(), "b".to_owned()], ..setting(ConfigKind::Select, &evil) };
     ToolkitDefinition {
         name: evil.clone(),
         description: evil.clone(),
         author: Some(evil.clone()),
         secrets: vec!["API_KEY".to_owned()],
         egress: vec!["xn--pypal-4ve.example".to_owned()],
-        config: vec![
-            setting("word", ConfigKind::String, &evil),
-            setting("number", ConfigKind::Number, &evil),
-            ConfigField {
-                options: vec![evil.clone(), "b".to_owned()],
-                ..setting("choice", ConfigKind::Select, &evil)
-            },
-        ],
+        config: [
+            ("word", setting(ConfigKind::String, &evil)),
+            ("number", setting(ConfigKind::Number, &evil)),
+            ("choice", choice),
+        ]
+        .map(|(key, field)| (key.to_owned(), field))
+        .into(),
         ..definition("misleading", tools)
     }
 }
 
-fn setting(key: &str, kind: ConfigKind, evil: &str) -> ConfigField {
+fn setting(kind: ConfigKind, evil: &str) -> ConfigField {
     ConfigField {
-        key: key.to_owned(),
         kind,
         label: evil.to_owned(),
         description: Some(format!("{evil}\n{evil}")),
-        default_value: None,
-        required: false,
-        options: Vec::new(),
+        ..ConfigField::default()
     }
 }
 

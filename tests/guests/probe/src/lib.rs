@@ -33,7 +33,7 @@ fn describe() -> ToolkitDefinition {
         tool("secret", "Returns the secret {name}; null when it has no value."),
         tool("leak", "Gives the secret {name} away by way of {into}, written {as}."),
         ToolDefinition {
-            output_schema: Some(r#"{"type":"object"}"#.to_owned()),
+            output_schema: Some(json!({"type":"object"})),
             ..tool(
                 "leak_structured",
                 "Returns the secret {name} as a value and as a key of a structured result.",

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use guest_support::serde_json::json;
 use guest_support::{
-    CallError, Content, EmbeddedResource, Invocation, Media, Outcome, ResourceBody, ResourceLink, ToolError,
-    ToolResult, arguments, clock, error, http, log, progress, secrets, structured, text, unknown,
+    CallError, Content, ContentAnnotations, ContentBlock, EmbeddedResource, Invocation, Media, Outcome,
+    ResourceBody, ResourceLink, ToolError, ToolResult, arguments, clock, error, http, log, progress, secrets,
+    structured, text, unknown,
 };
 
 pub(crate) fn secret(invocation: &Invocation) -> Outcome {
@@ -115,17 +116,19 @@ fn with_all_content(leak: &str) -> ToolResult {
         media_type: Some(string()),
         size: Some(1),
     };
-    ToolResult {
-        text: "see the content".to_owned(),
-        structured: None,
-        content: vec![
-            Content::Image(media()),
-            Content::Audio(media()),
-            resource(ResourceBody::Text(string())),
-            resource(ResourceBody::Blob(leak.into())),
-            Content::ResourceLink(link),
-        ],
-    }
+    let contents = [
+        Content::Image(media()),
+        Content::Audio(media()),
+        resource(ResourceBody::Text(string())),
+        resource(ResourceBody::Blob(leak.into())),
+        Content::ResourceLink(link),
+    ];
+    let block = |content| {
+        let annotations =
+            ContentAnnotations { audience: Vec::new(), priority: Some(0.5), last_modified: Some(string()) };
+        ContentBlock { content, annotations }
+    };
+    ToolResult { text: "see the content".to_owned(), structured: None, content: contents.map(block).into() }
 }
 
 /// Encodes a secret in one of the encodings in which values are transmitted.

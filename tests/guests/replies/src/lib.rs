@@ -138,6 +138,12 @@ async fn content(_: NoArgs, _: Ctx) -> ToolResult {
     ToolResult::new("a chart")
         .with(Content::image([1, 2, 3, 255], "image/png"))
         .with(EmbeddedResource::text("data:week", "1,2").media_type("text/csv"))
+        .with(
+            ContentBlock::new(ResourceLink::new("https://a.example/week", "week"))
+                .audience([Role::User])
+                .priority(0.25)
+                .last_modified("2026-11-26T09:30:00Z"),
+        )
 }
 
 async fn fetch(_: NoArgs, ctx: Ctx) -> Result<String> {

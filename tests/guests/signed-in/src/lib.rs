@@ -2,7 +2,7 @@
 //! reach. The other one must never receive the token. Both are names of a server on this machine.
 
 use guest_support::{
-    Invocation, Oauth2ClientCredentials, Outcome, ToolkitDefinition, definition, http, tool, unknown,
+    Invocation, OAuth2ClientCredentials, Outcome, ToolkitDefinition, definition, http, tool, unknown,
 };
 
 guest_support::toolkit!(describe, call);
@@ -13,12 +13,13 @@ fn describe() -> ToolkitDefinition {
     ToolkitDefinition {
         secrets: vec!["CLIENT_ID".to_owned(), "CLIENT_SECRET".to_owned()],
         egress: vec!["127.0.0.1:18999".to_owned(), "localhost:18999".to_owned()],
-        auth: Some(Oauth2ClientCredentials {
+        auth: Some(OAuth2ClientCredentials {
             token_url: "http://127.0.0.1:18999/token".to_owned(),
             client_id_secret: "CLIENT_ID".to_owned(),
             client_secret_secret: "CLIENT_SECRET".to_owned(),
             scope: Some("read write".to_owned()),
             api_host: "127.0.0.1:18999".to_owned(),
+            ..OAuth2ClientCredentials::default()
         }),
         ..definition("signed-in", tools)
     }

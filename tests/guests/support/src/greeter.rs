@@ -13,8 +13,7 @@ pub fn definition(version: &str) -> ToolkitDefinition {
         "type": "object",
         "properties": { "name": { "type": "string" }, "wait_ms": { "type": "integer", "minimum": 0 } },
         "required": ["name"],
-    })
-    .to_string();
+    });
 
     ToolkitDefinition {
         version: version.to_owned(),

@@ -19,19 +19,20 @@ pub mod bindings {
     });
 }
 
+pub use kitbag_manifest::{
+    ConfigField, ConfigKind, OAuth2ClientCredentials, ToolAnnotations, ToolDefinition, ToolkitDefinition,
+    Visibility,
+};
 pub use serde_json;
 pub use wasip2;
 
 pub use self::bindings::exports::kitbag::toolkit::tools::{
-    CallError, Content, EmbeddedResource, Guest, Invocation, Media, ResourceBody, ResourceLink, ToolError,
-    ToolResult, ToolkitDefinition,
-};
-pub use self::bindings::kitbag::toolkit::definition::{
-    ConfigField, ConfigKind, Oauth2ClientCredentials, ToolAnnotations, ToolDefinition, Visibility,
+    CallError, Content, ContentAnnotations, ContentBlock, EmbeddedResource, Guest, Invocation, Media,
+    ResourceBody, ResourceLink, ToolError, ToolResult,
 };
 pub use self::bindings::kitbag::toolkit::{ingest, knowledge, log, progress, search, secrets};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// What a call returns.
 pub type Outcome = Result<ToolResult, CallError>;
@@ -44,8 +45,8 @@ macro_rules! toolkit {
         pub struct Toolkit;
 
         impl $crate::Guest for Toolkit {
-            fn describe() -> $crate::ToolkitDefinition {
-                $describe()
+            fn describe() -> String {
+                $crate::serde_json::to_string(&$describe()).expect("plain data always serialises")
             }
 
             fn call(invocation: $crate::Invocation) -> $crate::Outcome {
@@ -73,14 +74,9 @@ pub fn definition(id: &str, tools: Vec<ToolDefinition>) -> ToolkitDefinition {
         description: "A guest of the test suite.".to_owned(),
         icon: "🧪".to_owned(),
         version: "1.0.0".to_owned(),
-        author: None,
         tools,
-        secrets: Vec::new(),
-        egress: Vec::new(),
-        scopes: Vec::new(),
-        config: Vec::new(),
         visibility: Visibility::Shared,
-        auth: None,
+        ..ToolkitDefinition::default()
     }
 }
 
@@ -88,19 +84,16 @@ pub fn definition(id: &str, tools: Vec<ToolDefinition>) -> ToolkitDefinition {
 pub fn tool(name: &str, description: &str) -> ToolDefinition {
     ToolDefinition {
         name: name.to_owned(),
-        title: None,
         description: description.to_owned(),
-        input_schema: r#"{"type":"object"}"#.to_owned(),
-        output_schema: None,
-        annotations: ToolAnnotations {
-            read_only_hint: None,
-            destructive_hint: None,
-            idempotent_hint: None,
-            open_world_hint: None,
-        },
-        mutating: false,
-        always_on: false,
+        input_schema: json!({ "type": "object" }),
+        ..ToolDefinition::default()
     }
+}
+
+/// Returns content without annotations.
+pub fn block(content: Content) -> ContentBlock {
+    let annotations = ContentAnnotations { audience: Vec::new(), priority: None, last_modified: None };
+    ContentBlock { content, annotations }
 }
 
 /// Returns the call's arguments.

@@ -1,8 +1,9 @@
 //! Breaks at least one rule in every part of a declaration, so that a test can check that all problems are
 //! reported at once.
 
+use guest_support::serde_json::{Value, json};
 use guest_support::{
-    ConfigField, ConfigKind, Invocation, Oauth2ClientCredentials, Outcome, ToolDefinition, ToolkitDefinition,
+    ConfigField, ConfigKind, Invocation, OAuth2ClientCredentials, Outcome, ToolDefinition, ToolkitDefinition,
     Visibility, tool, unknown,
 };
 
@@ -10,6 +11,7 @@ guest_support::toolkit!(describe, call);
 
 fn describe() -> ToolkitDefinition {
     ToolkitDefinition {
+        kitbag: None,
         id: "Ten Mistakes!".to_owned(),
         name: "  ".to_owned(),
         description: "Two\nlines.".to_owned(),
@@ -17,28 +19,26 @@ fn describe() -> ToolkitDefinition {
         version: "one".to_owned(),
         author: Some(String::new()),
         tools: vec![
-            ToolDefinition {
-                input_schema: r#"{"type":"array"}"#.to_owned(),
-                ..tool("do it", "Has a space.")
-            },
-            ToolDefinition { output_schema: Some("{not json".to_owned()), ..tool("twice", "Has a twin.") },
+            ToolDefinition { input_schema: json!({"type":"array"}), ..tool("do it", "Has a space.") },
+            ToolDefinition { output_schema: Some(json!("no schema")), ..tool("twice", "Has a twin.") },
             ToolDefinition { title: Some(String::new()), ..tool("twice", "") },
         ],
         secrets: strings(&["lower_case", "API_KEY", "API_KEY"]),
         egress: strings(&["*.example.com", "https://api.example.com", "user@api.example.com"]),
         scopes: strings(&["svc:everything"]),
-        config: vec![
+        config: [
             config_field("no-identifier", ConfigKind::String, None),
             config_field("nothing_to_choose", ConfigKind::Select, None),
-            config_field("wrong_default", ConfigKind::Number, Some("\"five\"")),
-        ],
+            config_field("wrong_default", ConfigKind::Number, Some(json!("five"))),
+        ]
+        .into(),
         visibility: Visibility::Shared,
-        auth: Some(Oauth2ClientCredentials {
+        auth: Some(OAuth2ClientCredentials {
             token_url: "http://token.example.com/".to_owned(),
             client_id_secret: "CLIENT_ID".to_owned(),
             client_secret_secret: "CLIENT_SECRET".to_owned(),
-            scope: None,
             api_host: "unlisted.example.com".to_owned(),
+            ..OAuth2ClientCredentials::default()
         }),
     }
 }
@@ -47,16 +47,8 @@ fn call(invocation: &Invocation) -> Outcome {
     unknown(&invocation.tool)
 }
 
-fn config_field(key: &str, kind: ConfigKind, default_value: Option<&str>) -> ConfigField {
-    ConfigField {
-        key: key.to_owned(),
-        kind,
-        label: String::new(),
-        description: None,
-        default_value: default_value.map(str::to_owned),
-        required: false,
-        options: Vec::new(),
-    }
+fn config_field(key: &str, kind: ConfigKind, default: Option<Value>) -> (String, ConfigField) {
+    (key.to_owned(), ConfigField { kind, default, ..ConfigField::default() })
 }
 
 fn strings(items: &[&str]) -> Vec<String> {

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use bindings::exports::kitbag::toolkit::tools::{CallError, Guest, Invocation, ToolResult};
-use bindings::kitbag::toolkit::definition::{ToolAnnotations, ToolDefinition, ToolkitDefinition, Visibility};
 
 #[allow(unsafe_code, missing_docs, clippy::pedantic, reason = "generated")]
 mod bindings {
@@ -20,37 +19,23 @@ mod bindings {
 pub struct Slugs;
 
 impl Guest for Slugs {
-    fn describe() -> ToolkitDefinition {
-        let input = json!({ "type": "object", "properties": { "title": { "type": "string" } }, "required": ["title"] });
-        ToolkitDefinition {
-            id: "slugs".to_owned(),
-            name: "Slugs".to_owned(),
-            description: "Makes the last part of an URL of a title.".to_owned(),
-            icon: "🐌".to_owned(),
-            version: "1.0.0".to_owned(),
-            author: None,
-            tools: vec![ToolDefinition {
-                name: "slug".to_owned(),
-                title: None,
-                description: "Makes the last part of an URL of a title.".to_owned(),
-                input_schema: input.to_string(),
-                output_schema: None,
-                annotations: ToolAnnotations {
-                    read_only_hint: Some(true),
-                    destructive_hint: None,
-                    idempotent_hint: None,
-                    open_world_hint: Some(false),
-                },
-                mutating: false,
-                always_on: false,
+    fn describe() -> String {
+        let description = "Makes the last part of an URL of a title.";
+        let title = json!({ "type": "string" });
+        json!({
+            "id": "slugs",
+            "name": "Slugs",
+            "description": description,
+            "icon": "🐌",
+            "version": "1.0.0",
+            "visibility": "shared",
+            "tools": [{
+                "name": "slug",
+                "description": description,
+                "inputSchema": { "type": "object", "properties": { "title": title }, "required": ["title"] },
             }],
-            secrets: Vec::new(),
-            egress: Vec::new(),
-            scopes: Vec::new(),
-            config: Vec::new(),
-            visibility: Visibility::Shared,
-            auth: None,
-        }
+        })
+        .to_string()
     }
 
     fn call(invocation: Invocation) -> Result<ToolResult, CallError> {

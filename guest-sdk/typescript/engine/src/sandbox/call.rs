@@ -4,25 +4,22 @@ use rquickjs::promise::PromiseState;
 use rquickjs::{CatchResultExt, Ctx, Function, Object, Result, Value};
 
 use super::bindings::exports::kitbag::toolkit::tools;
-use super::bindings::kitbag::toolkit::definition::ToolkitDefinition;
-use super::definition::definition;
 use super::event_loop;
-use super::exports::with_toolkit;
+use super::exports::{manifest, with_toolkit};
 use super::record::{list, required, text};
 use super::rejections;
-use crate::values::Bytes;
+use crate::values::{Bytes, Text};
 
 /// The component's export.
 pub(super) struct Component;
 
 impl tools::Guest for Component {
-    fn describe() -> ToolkitDefinition {
-        with_toolkit(|ctx, _, manifest| definition(ctx, manifest))
-            .expect("the builder has checked the manifest")
+    fn describe() -> String {
+        manifest()
     }
 
     fn call(invocation: tools::Invocation) -> std::result::Result<tools::ToolResult, tools::CallError> {
-        with_toolkit(|ctx, call, _| match outcome(ctx, &call, invocation).catch(ctx) {
+        with_toolkit(|ctx, call| match outcome(ctx, &call, invocation).catch(ctx) {
             Ok(outcome) => Ok(outcome),
             // The SDK already converts exceptions of handlers to failures; this one comes from elsewhere.
             Err(caught) => Ok(Err(tools::CallError::Failure(caught.to_string()))),
@@ -61,7 +58,7 @@ fn from_variant(it: &Object<'_>) -> Result<Outcome> {
         return Ok(Ok(tools::ToolResult {
             text: required(&value, "text")?,
             structured: text(&value, "structured")?,
-            content: list::<Object>(&value, "content")?.iter().map(content).collect::<Result<_>>()?,
+            content: list::<Object>(&value, "content")?.iter().map(block).collect::<Result<_>>()?,
         }));
     }
     Ok(Err(match required(&value, "tag")?.as_str() {
@@ -76,6 +73,26 @@ fn from_variant(it: &Object<'_>) -> Result<Outcome> {
         "invalid-params" => tools::CallError::InvalidParams(required(&value, "val")?),
         _ => tools::CallError::Failure(required(&value, "val")?),
     }))
+}
+
+/// Reads `{ content, annotations? }`.
+fn block(it: &Object<'_>) -> Result<tools::ContentBlock> {
+    let hints: Option<Object> = it.get("annotations")?;
+    let annotations = hints.as_ref().map(annotations).transpose()?;
+    let none = tools::ContentAnnotations { audience: Vec::new(), priority: None, last_modified: None };
+    Ok(tools::ContentBlock {
+        content: content(&it.get("content")?)?,
+        annotations: annotations.unwrap_or(none),
+    })
+}
+
+fn annotations(it: &Object<'_>) -> Result<tools::ContentAnnotations> {
+    let role = |Text(role): Text| if role == "user" { tools::Role::User } else { tools::Role::Assistant };
+    Ok(tools::ContentAnnotations {
+        audience: list(it, "audience")?.into_iter().map(role).collect(),
+        priority: it.get("priority")?,
+        last_modified: text(it, "lastModified")?,
+    })
 }
 
 fn content(it: &Object<'_>) -> Result<tools::Content> {

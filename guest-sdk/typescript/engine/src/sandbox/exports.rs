@@ -29,15 +29,19 @@ thread_local! {
     static ANSWER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Calls `action` with the toolkit's function for calls, and the manifest.
+/// Calls `action` with the toolkit's function for calls.
 pub(super) fn with_toolkit<R>(
-    action: impl for<'js> FnOnce(&Ctx<'js>, Function<'js>, &str) -> rquickjs::Result<R>,
+    action: impl for<'js> FnOnce(&Ctx<'js>, Function<'js>) -> rquickjs::Result<R>,
 ) -> rquickjs::Result<R> {
     TOOLKIT.with_borrow(|toolkit| {
-        let Toolkit { call, engine, manifest } =
-            toolkit.as_ref().expect("the builder has started the toolkit");
-        engine.with(|ctx| action(&ctx, call.clone().restore(&ctx)?, manifest))
+        let Toolkit { call, engine, .. } = toolkit.as_ref().expect("the builder has started the toolkit");
+        engine.with(|ctx| action(&ctx, call.clone().restore(&ctx)?))
     })
+}
+
+/// Returns the manifest as JSON, which the builder has checked.
+pub(super) fn manifest() -> String {
+    TOOLKIT.with_borrow(|toolkit| toolkit.as_ref().map(|it| it.manifest.clone()).unwrap_or_default())
 }
 
 /// Allocates `length` bytes of memory and returns the address.

@@ -1,6 +1,6 @@
 //! Reads members of JavaScript objects for the contract's records.
 
-use rquickjs::{Ctx, FromJs, Object, Result, Value};
+use rquickjs::{FromJs, Object, Result};
 
 use crate::values::Text;
 
@@ -17,11 +17,4 @@ pub(super) fn required(object: &Object<'_>, name: &str) -> Result<String> {
 /// Returns a list's items; an empty list if it is undefined or null.
 pub(super) fn list<'js, T: FromJs<'js>>(object: &Object<'js>, name: &str) -> Result<Vec<T>> {
     Ok(object.get::<_, Option<Vec<T>>>(name)?.unwrap_or_default())
-}
-
-/// Returns a value as JSON text; `None` if it is undefined.
-pub(super) fn json<'js>(ctx: &Ctx<'js>, object: &Object<'js>, name: &str) -> Result<Option<String>> {
-    let value: Value = object.get(name)?;
-    let json = ctx.json_stringify(value)?;
-    json.map(|text| Ok(Text::from_js(ctx, text.into_value())?.0)).transpose()
 }

@@ -94,6 +94,12 @@ export default defineToolkit({
         content: [
           { type: "image", data: new Uint8Array([1, 2, 3, 255]), mimeType: "image/png" },
           { type: "resource", resource: { uri: "data:week", mimeType: "text/csv", text: "1,2" } },
+          {
+            type: "resource_link",
+            uri: "https://a.example/week",
+            name: "week",
+            annotations: { audience: ["user"], priority: 0.25, lastModified: "2026-11-26T09:30:00Z" },
+          },
         ],
       }),
     }),

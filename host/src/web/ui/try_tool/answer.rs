@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use kitbag_manifest::content::{Content, Media, ResourceBody};
 use serde_json::Value;
 
 use crate::bounded_json::{self, Beginning};
-use crate::dispatch::{Content, ErrorCode, Failure, Media, Reply, ResourceBody, Success};
+use crate::dispatch::{ErrorCode, Failure, Reply, Success};
 use crate::web::ui::schema_form::Mistakes;
 use crate::web::ui::text;
 
@@ -84,7 +85,7 @@ impl Answer {
             missing: Vec::new(),
             text: Shown::lines(&text),
             structured: structured.as_ref().map(Shown::json),
-            blocks: content.into_iter().take(MAX_BLOCKS).map(|it| Block::of(it, &mut room)).collect(),
+            blocks: content.into_iter().take(MAX_BLOCKS).map(|it| Block::of(it.content, &mut room)).collect(),
             left_out,
         }
     }
@@ -154,7 +155,7 @@ impl Block {
                     }
                 }
             }
-            Content::ResourceLink(link) => Self::Other { label: format!("{}: {}", link.name, link.uri) },
+            Content::Link(link) => Self::Other { label: format!("{}: {}", link.name, link.uri) },
         }
     }
 
@@ -186,10 +187,11 @@ mod tests {
     const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
 
     fn image(data: &[u8], media_type: &str) -> Content {
-        Content::Image(Media { data: data.to_vec(), media_type: media_type.to_owned() })
+        Content::image(data, media_type)
     }
 
     fn answer(content: Vec<Content>) -> Answer {
+        let content = content.into_iter().map(Into::into).collect();
         let success = Success { text: "done".to_owned(), structured: None, content };
         Answer::of(Reply::Success(success), Duration::from_millis(7))
     }
