@@ -33,7 +33,8 @@ fn a_chart_comes_with_its_table() {
     let outcome = dispatch(&toolkit(), call);
 
     let table = EmbeddedResource::text("charts:week.csv", "day,calls\nMonday,3\n").media_type("text/csv");
-    assert_eq!(outcome.content()[..2], [Content::image(*b"\x89PNG", "image/png"), table.into()]);
+    let chart = ContentBlock::new(Content::image(*b"\x89PNG", "image/png"));
+    assert_eq!(outcome.content()[..2], [chart, table.into()]);
 }
 // authoring.md
 

@@ -7,6 +7,7 @@ mod knowledge;
 mod network;
 mod vault;
 
+use guest_support::serde_json::json;
 use guest_support::{
     Invocation, Outcome, ToolDefinition, ToolkitDefinition, definition, http, text, tool, unknown,
 };
@@ -33,7 +34,7 @@ fn describe() -> ToolkitDefinition {
         tool("secret", "Returns the secret {name}; null when it has no value."),
         tool("leak", "Gives the secret {name} away by way of {into}, written {as}."),
         ToolDefinition {
-            output_schema: Some(json!({"type":"object"})),
+            output_schema: Some(json!({ "type": "object" })),
             ..tool(
                 "leak_structured",
                 "Returns the secret {name} as a value and as a key of a structured result.",

@@ -39,7 +39,7 @@ fn pictures_and_documents_stand_beside_the_text() {
 
     assert_eq!(outcome.text(), "a chart");
     let expected = EmbeddedResource::text("data:week", "1,2").media_type("text/csv");
-    assert_eq!(outcome.content(), [Content::image([1, 2], "image/png"), expected.into()]);
+    assert_eq!(outcome.content(), [ContentBlock::new(Content::image([1, 2], "image/png")), expected.into()]);
 }
 
 #[test]
