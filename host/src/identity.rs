@@ -36,6 +36,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use http::HeaderMap;
 use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
 
 use crate::egress::Egress;
 use crate::sha256::{Digest, Sha256};
@@ -101,6 +102,22 @@ pub struct IdentitySettings {
     pub allowed_origins: Vec<String>,
     /// What becomes of session tokens that name no audience.
     pub session_audience: SessionAudience,
+    /// Audiences besides the base URL for which tokens are accepted; of tokens without an audience, identifiers of clients.
+    pub audiences: Vec<String>,
+    /// What becomes of tokens whose header has no `typ`.
+    pub untyped_tokens: UntypedTokens,
+    /// Scopes that clients are told to ask for; if empty, those of the provider that this service knows.
+    pub scopes: Vec<String>,
+}
+
+/// Whether a token must say in its header what it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UntypedTokens {
+    /// A token without `typ` is refused.
+    #[default]
+    Refused,
+    /// It passes if its claims show that it is an access token.
+    Accepted,
 }
 
 /// Whether a session token must say that it is meant for this service.
@@ -121,6 +138,9 @@ pub struct Identity {
     algorithms: Algorithms,
     origins: Origins,
     rules: Rules,
+    untyped_tokens: UntypedTokens,
+    /// What clients are told to ask for, if the operator says so.
+    scopes: Vec<String>,
     tokens: TokenCache,
 }
 
@@ -155,8 +175,18 @@ impl Identity {
 
     fn new(settings: IdentitySettings, issuer_name: &str, issuer: Issuer) -> Result<Self, InvalidSettings> {
         let origins = Origins::new(&settings.base_url, &settings.allowed_origins)?;
-        let rules = Rules::new(issuer_name, &settings.base_url, settings.session_audience);
-        Ok(Self { issuer, algorithms: settings.algorithms, origins, rules, tokens: TokenCache::new() })
+        let IdentitySettings { base_url, audiences, session_audience, untyped_tokens, scopes, .. } =
+            &settings;
+        let rules = Rules::new(issuer_name, base_url, audiences, *session_audience);
+        Ok(Self {
+            issuer,
+            origins,
+            rules,
+            untyped_tokens: *untyped_tokens,
+            scopes: scopes.clone(),
+            algorithms: settings.algorithms,
+            tokens: TokenCache::new(),
+        })
     }
 
     /// Establishes who makes the request with these headers.
@@ -202,6 +232,32 @@ impl Identity {
         self.rules.issuer()
     }
 
+    /// The scopes that clients are told to ask for, where they are known without asking the provider.
+    pub fn known_scopes(&self) -> Option<Vec<String>> {
+        match &self.issuer {
+            _ if !self.scopes.is_empty() => Some(self.scopes.clone()),
+            Issuer::Local { .. } => Some(local::SCOPES.map(str::to_owned).into()),
+            Issuer::Provider(_) => None,
+        }
+    }
+
+    /// The scopes that clients are told to ask for: those that the operator lists, or those of the provider that this
+    /// service has a use for. `None` if the provider does not say, or cannot be reached.
+    pub async fn scopes(&self) -> Option<Vec<String>> {
+        #[derive(Deserialize)]
+        struct Metadata {
+            scopes_supported: Vec<String>,
+        }
+
+        if let Some(scopes) = self.known_scopes() {
+            return Some(scopes);
+        }
+        let metadata = self.authorization_server_metadata().await.ok()?;
+        let Metadata { scopes_supported } = serde_json::from_slice(&metadata).ok()?;
+        let is_supported = |scope: &&str| scopes_supported.iter().any(|supported| supported == scope);
+        Some(local::SCOPES.into_iter().filter(is_supported).map(str::to_owned).collect())
+    }
+
     /// The authorization server's metadata (RFC 8414): JSON, at most ten minutes old while the provider is up.
     pub async fn authorization_server_metadata(&self) -> Result<Bytes, AuthError> {
         match &self.issuer {
@@ -223,7 +279,7 @@ impl Identity {
         digest: Digest,
         mut keys: Arc<KeySet>,
     ) -> Result<Arc<Verified>, AuthError> {
-        let token = Token::parse(presented, &self.algorithms)?;
+        let token = Token::parse(presented, &self.algorithms, self.untyped_tokens)?;
         if !keys.suits(&token)
             && let Issuer::Provider(provider) = &self.issuer
         {
@@ -232,7 +288,7 @@ impl Identity {
         }
         keys.verify(&token)?;
         let now = now();
-        let verified = Arc::new(self.rules.accept(token.profile, token.payload()?, &self.origins, now)?);
+        let verified = Arc::new(self.rules.accept(token.kind, token.payload()?, &self.origins, now)?);
         self.tokens.insert(digest, keys.generation(), Arc::clone(&verified), now);
         Ok(verified)
     }

@@ -137,6 +137,15 @@ settings! {
     /// Accepts session tokens that name no audience (some providers send none); a wrong one is
     /// always refused.
     accept_missing_audience: bool = false, "KITBAG_ACCEPT_MISSING_AUDIENCE";
+    /// Audiences of tokens (`aud`) that are accepted besides the base URL, such as the provider's identifier of this API. Of
+    /// tokens without an audience, identifiers of the clients whose tokens are accepted.
+    audience: List<String> = List::default(), "KITBAG_AUDIENCE";
+    /// Accepts tokens whose header does not say what they are (`typ`), as those of Okta and Cognito, if their claims show
+    /// that they are access tokens.
+    accept_untyped_tokens: bool = false, "KITBAG_ACCEPT_UNTYPED_TOKENS";
+    /// Scopes that clients are told to ask the provider for; by default profile, email and offline_access, as far as the
+    /// provider's metadata lists them.
+    scopes: List<String> = List::default(), "KITBAG_SCOPES";
     /// How long an access token of local sign-in is valid.
     access_token_lifetime: Span = Span::seconds(3600), "KITBAG_ACCESS_TOKEN_LIFETIME";
     /// How long a browser stays signed in on this server's pages; a quarter of it without a request ends the

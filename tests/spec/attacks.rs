@@ -60,7 +60,8 @@ async fn refuses_all_attacks(kitbag: &Kitbag, signer: &Signer) {
             }
             assert_eq!(answer.status, 401, "{name}: {path}");
             let answer = answer.assert_problem(401, "This request needs a valid access token.");
-            assert_eq!(answer.header("www-authenticate"), Some(challenge.as_str()), "{name}");
+            let said = answer.header("www-authenticate").expect("a challenge");
+            assert!(said.starts_with(&challenge), "{name}: {said}");
             let said = kitbag.log().text().split_off(before);
             assert!(said.contains(reason), "{name}: refused for another reason: {said}");
         }

@@ -332,7 +332,7 @@ async fn without_a_token_there_is_no_answer() {
 
     let challenge =
         format!("Bearer resource_metadata=\"{}.well-known/oauth-protected-resource\"", kitbag.base_url());
-    assert_eq!(answer.header("www-authenticate"), Some(challenge.as_str()));
+    assert!(answer.header("www-authenticate").is_some_and(|said| said.starts_with(&challenge)), "{answer:?}");
     answer.assert_problem(401, "access token");
     for path in ["/documents/1/artifact", "/documents/file?title=A"] {
         kitbag.anonymous().send(Method::POST, path, http::HeaderMap::new(), "").await.assert_status(401);

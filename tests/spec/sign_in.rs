@@ -36,11 +36,17 @@ async fn a_request_without_a_valid_token_learns_where_to_sign_in() {
     let of_another_server = elsewhere.as_operator().headers();
     let nonsense =
         HeaderMap::from_iter([("authorization".parse().expect("a name"), header("Bearer nonsense"))]);
-    let challenge =
-        format!(r#"Bearer resource_metadata="{}.well-known/oauth-protected-resource""#, kitbag.base_url());
+    // RFC 6750, section 3.1: what is wrong is said of a token, and not where there is none.
+    let without = format!(
+        r#"Bearer resource_metadata="{}.well-known/oauth-protected-resource", scope="profile email offline_access""#,
+        kitbag.base_url()
+    );
+    let wrong = format!(r#"{without}, error="invalid_token""#);
 
     for (method, path) in PROTECTED {
-        for headers in [HeaderMap::new(), nonsense.clone(), of_another_server.clone()] {
+        for (headers, challenge) in
+            [(HeaderMap::new(), &without), (nonsense.clone(), &wrong), (of_another_server.clone(), &wrong)]
+        {
             let answer = kitbag.anonymous().send(method.clone(), path, headers, "").await;
 
             let answer = answer.assert_problem(401, "valid access token");

@@ -14,7 +14,9 @@ use crate::certificate::CertificateFiles;
 use crate::compiler::CompileLimits;
 use crate::dispatch::AdmissionLimits;
 use crate::egress::{Egress, EgressSettings, Nat64Prefix};
-use crate::identity::{Algorithms, IdentitySettings, SessionAudience, SessionLifetime, WebClient};
+use crate::identity::{
+    Algorithms, IdentitySettings, SessionAudience, SessionLifetime, UntypedTokens, WebClient,
+};
 use crate::invocations::RetentionLimits;
 use crate::knowledge::MAX_FILES_IN_MEMORY;
 use crate::local_mode;
@@ -165,10 +167,12 @@ pub fn key_source(settings: &Settings) -> Result<KeySource, SettingsError> {
 /// Fingerprints of the settings that all processes of a service should have alike, by name: who signs in and who is an
 /// operator, and limits on what is stored.
 pub(super) fn shared_settings(settings: &Settings) -> BTreeMap<String, String> {
-    let shared: [(&str, &dyn Debug); 15] = [
+    let shared: [(&str, &dyn Debug); 18] = [
         ("accept-missing-audience", &settings.accept_missing_audience),
+        ("accept-untyped-tokens", &settings.accept_untyped_tokens),
         ("allow-private-ranges", &settings.allow_private_ranges),
         ("allowed-origins", &settings.allowed_origins),
+        ("audience", &settings.audience),
         ("base-url", &settings.base_url),
         ("capture-private-ranges", &settings.capture_private_ranges),
         ("component-size", &settings.component_size),
@@ -179,6 +183,7 @@ pub(super) fn shared_settings(settings: &Settings) -> BTreeMap<String, String> {
         ("log-retention", &settings.log_retention),
         ("log-size-per-toolkit", &settings.log_size_per_toolkit),
         ("operators", &settings.operators),
+        ("scopes", &settings.scopes),
         ("token-algorithms", &settings.token_algorithms),
         ("web-client-id", &settings.web_client_id),
     ];
@@ -212,6 +217,13 @@ pub(super) fn identity_settings(settings: &Settings, base_url: &Url) -> Identity
         } else {
             SessionAudience::Required
         },
+        audiences: settings.audience.to_vec(),
+        untyped_tokens: if settings.accept_untyped_tokens {
+            UntypedTokens::Accepted
+        } else {
+            UntypedTokens::Refused
+        },
+        scopes: settings.scopes.to_vec(),
     }
 }
 

@@ -9,6 +9,17 @@ pub enum AuthError {
     /// There is a credential, and it is not good enough. The reason is for the log, never for the client.
     #[error("invalid token: {0}")]
     Invalid(&'static str),
+    /// The provider has signed it, and it is for something else than this service expects. What the provider wrote is for
+    /// the log too: operators set by it what they accept.
+    #[error("invalid token: {reason}: expected {expected}, found {found}")]
+    Unexpected {
+        /// What is wrong.
+        reason: &'static str,
+        /// What the settings say.
+        expected: String,
+        /// What the token says, clipped.
+        found: String,
+    },
     /// The provider cannot be reached, and none of its keys is known.
     #[error("the identity provider is unavailable")]
     Unavailable,
@@ -19,7 +30,7 @@ impl AuthError {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Missing => "missing",
-            Self::Invalid(_) => "invalid",
+            Self::Invalid(_) | Self::Unexpected { .. } => "invalid",
             Self::Unavailable => "unavailable",
         }
     }

@@ -10,7 +10,7 @@ use super::credential::Credential;
 use super::keys::KeySet;
 use super::origins::Origins;
 use super::token::Token;
-use super::{Caller, SessionAudience};
+use super::{Caller, SessionAudience, UntypedTokens};
 
 /// The issuer that [`verify`] trusts.
 pub const ISSUER: &str = "https://id.example";
@@ -21,10 +21,10 @@ pub const BASE_URL: &str = "https://kb.example";
 /// since 1970.
 pub fn verify(key_set: &[u8], token: &str, now: f64) -> Option<Arc<Caller>> {
     let keys = KeySet::parse(key_set, 0)?;
-    let token = Token::parse(token, &Algorithms::default()).ok()?;
+    let token = Token::parse(token, &Algorithms::default(), UntypedTokens::Accepted).ok()?;
     keys.verify(&token).ok()?;
-    let rules = Rules::new(ISSUER, BASE_URL, SessionAudience::Required);
-    rules.accept(token.profile, token.payload().ok()?, &origins(), now).ok().map(|verified| verified.caller)
+    let rules = Rules::new(ISSUER, BASE_URL, &[], SessionAudience::Required);
+    rules.accept(token.kind, token.payload().ok()?, &origins(), now).ok().map(|verified| verified.caller)
 }
 
 /// The token that a request with these headers presents.

@@ -68,7 +68,7 @@ pub mod paths {
 }
 
 /// The scopes that can be asked for.
-const SCOPES: [&str; 3] = ["profile", "email", "offline_access"];
+pub(super) const SCOPES: [&str; 3] = ["profile", "email", "offline_access"];
 
 /// Issues access tokens for the service itself.
 pub struct LocalIssuer {

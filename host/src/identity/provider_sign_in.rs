@@ -217,7 +217,9 @@ impl ProviderSignIn {
             warn!(%cause, "the provider's access token is not one for this server");
             match cause {
                 AuthError::Unavailable => ProviderError::Unavailable,
-                AuthError::Missing | AuthError::Invalid(_) => ProviderError::Refused(NO_TOKEN.to_owned()),
+                AuthError::Missing | AuthError::Invalid(_) | AuthError::Unexpected { .. } => {
+                    ProviderError::Refused(NO_TOKEN.to_owned())
+                }
             }
         })?;
         let seal = |id: &str| self.grant(id, time(expires), tokens.refresh_token.as_ref());

@@ -8,11 +8,11 @@ use serde::de::{DeserializeOwned, Deserializer, IgnoredAny};
 
 use super::algorithms::Algorithms;
 use super::error::invalid;
-use super::{AuthError, TokenProfile};
+use super::{AuthError, UntypedTokens};
 
 /// A token whose signature has yet to be verified.
 pub(super) struct Token<'a> {
-    pub(super) profile: TokenProfile,
+    pub(super) kind: TokenKind,
     pub(super) algorithm: Algorithm,
     pub(super) key_id: Option<String>,
     /// What the signature is over: header, dot, payload.
@@ -34,8 +34,12 @@ struct Header {
 }
 
 impl<'a> Token<'a> {
-    /// Splits the token and judges its header.
-    pub(super) fn parse(compact: &'a str, algorithms: &Algorithms) -> Result<Self, AuthError> {
+    /// Splits the token and judges its header. `untyped` says whether it may have no `typ`.
+    pub(super) fn parse(
+        compact: &'a str,
+        algorithms: &Algorithms,
+        untyped: UntypedTokens,
+    ) -> Result<Self, AuthError> {
         let (signed, signature) = compact.rsplit_once('.').ok_or(invalid("no JWS"))?;
         let (header, payload) = signed.split_once('.').ok_or(invalid("no JWS"))?;
         if payload.contains('.') {
@@ -46,8 +50,12 @@ impl<'a> Token<'a> {
             return Err(invalid("a crit header"));
         }
         let algorithm = algorithms.accept(&header.alg).ok_or(invalid("an algorithm that is not accepted"))?;
-        let profile = profile(header.typ.as_deref())?;
-        Ok(Self { profile, algorithm, key_id: header.kid, signed, signature, payload })
+        let kind = match header.typ.as_deref() {
+            Some(typ) => kind(typ)?,
+            None if untyped == UntypedTokens::Accepted => TokenKind::Untyped,
+            None => return Err(invalid("no typ; the setting accept-untyped-tokens accepts such tokens")),
+        };
+        Ok(Self { kind, algorithm, key_id: header.kid, signed, signature, payload })
     }
 
     /// Decodes the claims; to be called once the signature is verified.
@@ -70,13 +78,22 @@ impl<'de> Deserialize<'de> for Presence {
     }
 }
 
-/// `typ` tells the profiles apart (RFC 8725, section 3.11); without it there is nothing to go by.
-fn profile(typ: Option<&str>) -> Result<TokenProfile, AuthError> {
-    let typ = typ.ok_or(invalid("no typ"))?;
+/// What the header says that a token is (RFC 8725, section 3.11).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TokenKind {
+    /// `JWT`: a session token; of some providers also an access token, or an ID token.
+    Jwt,
+    /// `at+jwt`: an access token (RFC 9068).
+    AccessToken,
+    /// Without `typ`: of some providers an access token, or an ID token.
+    Untyped,
+}
+
+fn kind(typ: &str) -> Result<TokenKind, AuthError> {
     if typ.eq_ignore_ascii_case("JWT") {
-        Ok(TokenProfile::Session)
+        Ok(TokenKind::Jwt)
     } else if typ.eq_ignore_ascii_case("at+jwt") || typ.eq_ignore_ascii_case("application/at+jwt") {
-        Ok(TokenProfile::Access)
+        Ok(TokenKind::AccessToken)
     } else {
         Err(invalid("a typ that is neither JWT nor at+jwt"))
     }

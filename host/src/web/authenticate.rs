@@ -1,13 +1,15 @@
 //! Who makes a request: without a valid token it goes no further.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use axum::extract::{FromRef, FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use tracing::error;
+use tracing::{debug, error, info};
+use url::Url;
 
 use super::error::WebError;
 use super::share::{Purpose, RequestShare, RequestShares};
@@ -24,22 +26,69 @@ pub(super) struct Authentication {
     metrics: Metrics,
     traces: Traces,
     shares: RequestShares,
-    /// `WWW-Authenticate` of a 401: where the resource's metadata is (RFC 9728, section 5.1).
-    challenge: HeaderValue,
+    challenge: Challenge,
+    refusals: Refusals,
+}
+
+/// The log of refused tokens: an operator who sets up a provider finds there what is wrong, and nobody fills it.
+#[derive(Default)]
+struct Refusals(Mutex<Option<Instant>>);
+
+impl Refusals {
+    /// Between two lines.
+    const INTERVAL: Duration = Duration::from_secs(5);
+
+    fn log(&self, cause: &AuthError) {
+        if matches!(cause, AuthError::Missing) {
+            debug!("request without a token");
+            return;
+        }
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.is_none_or(|last| last.elapsed() >= Self::INTERVAL) {
+            *last = Some(Instant::now());
+            info!(%cause, "refused a token");
+        } else {
+            debug!(%cause, "refused a token");
+        }
+    }
+}
+
+/// `WWW-Authenticate` of a 401: where the resource's metadata is (RFC 9728, section 5.1), and what to ask for.
+struct Challenge {
+    without_token: HeaderValue,
+    /// With what is wrong (RFC 6750, section 3.1).
+    wrong_token: HeaderValue,
+}
+
+impl Challenge {
+    fn new(base_url: &Url, scopes: Option<Vec<String>>) -> Self {
+        let metadata = below(base_url, "/.well-known/oauth-protected-resource");
+        let scope = scopes.map(|scopes| format!(", scope=\"{}\"", scopes.join(" "))).unwrap_or_default();
+        let without_token = format!("Bearer resource_metadata=\"{metadata}\"{scope}");
+        Self {
+            wrong_token: header_value(&format!("{without_token}, error=\"invalid_token\"")),
+            without_token: header_value(&without_token),
+        }
+    }
+
+    fn about(&self, cause: &AuthError) -> HeaderValue {
+        let challenge =
+            if matches!(cause, AuthError::Missing) { &self.without_token } else { &self.wrong_token };
+        challenge.clone()
+    }
 }
 
 impl Authentication {
     /// For a layer, which clones it for each request.
     pub(super) fn of(shared: &Shared) -> Arc<Self> {
-        let metadata = below(&shared.base_url, "/.well-known/oauth-protected-resource");
-        let challenge = header_value(&format!("Bearer resource_metadata=\"{metadata}\""));
         Arc::new(Self {
             identity: shared.identity.clone(),
             access: shared.access.clone(),
             metrics: shared.metrics.clone(),
             traces: shared.traces.clone(),
             shares: shared.request_shares.clone(),
-            challenge,
+            refusals: Refusals::default(),
+            challenge: Challenge::new(&shared.base_url, shared.identity.known_scopes()),
         })
     }
 }
@@ -51,11 +100,14 @@ pub(super) async fn require_caller(
     mut request: Request,
     next: Next,
 ) -> Result<Response, WebError> {
-    let Authentication { identity, access, metrics, traces, shares, challenge } = &*authentication;
+    let Authentication { identity, access, metrics, traces, shares, challenge, refusals } = &*authentication;
     let arrival = traces.arrival(request.headers());
     let outcome = identity.authenticate(request.headers()).await;
     metrics.sign_in_check(outcome.as_ref().map_or_else(AuthError::kind, |_| "accepted"));
-    let caller = outcome.map_err(|cause| WebError::unauthenticated(&cause, challenge))?;
+    let caller = outcome.map_err(|cause| {
+        refusals.log(&cause);
+        WebError::unauthenticated(&cause, challenge.about(&cause))
+    })?;
     let share = shares.begin(Purpose::Api, &caller.user_id)?;
     access.catch_up(&caller.user_id).await?;
     // No handler sees a token.

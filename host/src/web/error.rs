@@ -10,7 +10,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use kitbag_manifest::{Problem, Problems};
 use serde::Serialize;
-use tracing::{debug, error};
+use tracing::error;
 
 use super::body::Unread;
 use super::media_type;
@@ -106,13 +106,12 @@ impl WebError {
 
     /// 401 with the challenge of RFC 9728, section 5.1, or 503 while the provider's keys are out
     /// of reach. The reason is for the log: a client with a bad token learns that it is bad.
-    pub(super) fn unauthenticated(cause: &AuthError, challenge: &HeaderValue) -> Self {
-        debug!(%cause, "request without a valid token");
+    pub(super) fn unauthenticated(cause: &AuthError, challenge: HeaderValue) -> Self {
         if let AuthError::Unavailable = cause {
             return Self::new(StatusCode::SERVICE_UNAVAILABLE, "Sign-in cannot be checked at the moment.");
         }
         let detail = "This request needs a valid access token.";
-        Self { challenge: Some(challenge.clone()), ..Self::new(StatusCode::UNAUTHORIZED, detail) }
+        Self { challenge: Some(challenge), ..Self::new(StatusCode::UNAUTHORIZED, detail) }
     }
 }
 

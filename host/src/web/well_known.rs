@@ -11,12 +11,15 @@ use super::{Shared, below};
 
 /// Protected resource metadata (RFC 9728, section 2).
 pub(super) async fn protected_resource(State(shared): State<Shared>) -> Json<Value> {
-    Json(json!({
+    let mut metadata = json!({
         "resource": below(&shared.base_url, "/mcp"),
         "authorization_servers": [shared.identity.issuer()],
-        "scopes_supported": ["profile", "email", "offline_access"],
         "bearer_methods_supported": ["header"],
-    }))
+    });
+    if let Some(scopes) = shared.identity.scopes().await {
+        metadata["scopes_supported"] = scopes.into();
+    }
+    Json(metadata)
 }
 
 /// The identity provider's own metadata (RFC 8414).

@@ -229,7 +229,7 @@ impl AuthorizationServer {
             client_id: client.id.clone(),
             redirect_uri: redirect_uri.clone(),
             state,
-            scopes: parameters.get("scope")?.map_or_else(|| Ok(Scopes::all()), Scopes::parse)?,
+            scopes: parameters.get("scope")?.map_or_else(Scopes::all, Scopes::parse),
             challenge,
         })
     }

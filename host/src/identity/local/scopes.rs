@@ -14,18 +14,22 @@ impl Scopes {
         Self(SCOPES.to_vec())
     }
 
-    /// Reads names separated by spaces. An unknown one is refused.
-    pub(super) fn parse(text: &str) -> Result<Self, OAuthError> {
-        let asked: Vec<_> = text.split(' ').filter(|name| !name.is_empty()).collect();
-        if asked.is_empty() || !asked.iter().all(|name| SCOPES.contains(name)) {
-            return Err(ErrorCode::InvalidScope.because("scopes are profile, email and offline_access"));
-        }
-        Ok(Self(SCOPES.into_iter().filter(|scope| asked.contains(scope)).collect()))
+    /// Reads names separated by spaces. Unknown ones are ignored, and the client is told what it is granted
+    /// (RFC 6749, section 3.3): many ask for `openid`. One that asks for unknown ones alone is granted the least.
+    pub(super) fn parse(text: &str) -> Self {
+        let known = Self::known(text);
+        if known.0.is_empty() { Self(vec!["profile"]) } else { known }
     }
 
-    /// Reads what a client wants of `self`; nothing said means all of it.
+    fn known(text: &str) -> Self {
+        let asked: Vec<_> = text.split(' ').collect();
+        Self(SCOPES.into_iter().filter(|scope| asked.contains(scope)).collect())
+    }
+
+    /// Reads what a client wants of `self`; nothing that is known means all of it.
     pub(super) fn narrowed(&self, asked: Option<&str>) -> Result<Self, OAuthError> {
-        let asked = asked.map_or_else(|| Ok(self.clone()), Self::parse)?;
+        let asked =
+            asked.map(Self::known).filter(|asked| !asked.0.is_empty()).unwrap_or_else(|| self.clone());
         if asked.0.iter().all(|scope| self.0.contains(scope)) {
             Ok(asked)
         } else {

@@ -123,7 +123,7 @@ impl AuthorizationServer {
         if grant.client_id != client_id {
             return Err(ErrorCode::InvalidGrant.because("the refresh token is another client's").into());
         }
-        let scopes = Scopes::parse(&grant.scopes)?.narrowed(parameters.get("scope")?)?;
+        let scopes = Scopes::parse(&grant.scopes).narrowed(parameters.get("scope")?)?;
 
         let digest = Sha256::digest(presented);
         let next = next_refresh_token(&grant, presented);

@@ -97,7 +97,7 @@ impl Sessions {
             return match caller {
                 Ok(caller) => Ok(Some(SignedIn { caller, session: None })),
                 Err(AuthError::Unavailable) => Err(ProviderError::Unavailable.into()),
-                Err(AuthError::Missing | AuthError::Invalid(_)) => Ok(None),
+                Err(AuthError::Missing | AuthError::Invalid(_) | AuthError::Unexpected { .. }) => Ok(None),
             };
         }
         let session = self.find(headers).await?;
