@@ -43,7 +43,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::Response;
-use axum::routing::{get, post, put};
+use axum::routing::{MethodRouter, get, post, put};
 use axum::{Extension, Router};
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -168,7 +168,9 @@ fn for_users(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared> {
 /// For programs that speak MCP, with a token.
 fn for_mcp_clients(shared: &Shared, rate: Arc<RateLimit>) -> Router<Shared> {
     Router::new()
-        .route("/mcp", post(mcp::receive).get(mcp::listen).fallback(mcp::no_such_method))
+        .route("/mcp", mcp_methods())
+        // Some clients add the slash. A redirect would cost them their token.
+        .route("/mcp/", mcp_methods())
         .with_state(mcp::endpoint(shared, rate))
         .layer((
             from_fn(unread::discard),
@@ -176,6 +178,10 @@ fn for_mcp_clients(shared: &Shared, rate: Arc<RateLimit>) -> Router<Shared> {
             from_fn_with_state(Arc::new(OriginCheck::of(shared)), mcp::refuse_other_origins),
             from_fn_with_state(Authentication::of(shared), require_caller),
         ))
+}
+
+fn mcp_methods() -> MethodRouter<Arc<mcp::Endpoint>> {
+    post(mcp::receive).get(mcp::listen).fallback(mcp::no_such_method)
 }
 
 /// For whoever has a link, in a browser: sets one secret.

@@ -71,3 +71,18 @@ async fn a_secret_does_not_leave_beside_the_text() {
 fn bytes(block: &Value) -> Vec<u8> {
     BASE64_STANDARD.decode(block["data"].as_str().expect("data")).expect("base64")
 }
+
+#[tokio::test]
+async fn an_empty_text_is_left_out_beside_other_content() {
+    let kitbag = Kitbag::start().await;
+    kitbag.deploy(guests::CONFORMANCE).await;
+
+    for revision in Revision::BOTH {
+        let ana = kitbag.as_user("ana").speaking(revision).await;
+        let outcome = ana.call("conformance__bare_image", json!({})).await;
+        let content = outcome.result()["content"].as_array().expect("a list").clone();
+
+        assert_eq!(content.len(), 1, "{revision:?}: {content:?}");
+        assert_eq!(content[0]["type"], "image");
+    }
+}

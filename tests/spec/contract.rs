@@ -100,14 +100,21 @@ fn a_version_is_found_however_it_is_named() {
     ] {
         assert!(names_a_version(text), "{text}");
     }
-    for text in ["wit/current", "kitbag:toolkit/log", "wasi:io/poll@0.2.12", "version = \"0.1.0\"", "`wasi:http/types`"] {
+    for text in [
+        "wit/current",
+        "kitbag:toolkit/log",
+        "wasi:io/poll@0.2.12",
+        "version = \"0.1.0\"",
+        "`wasi:http/types`",
+    ] {
         assert!(!names_a_version(text), "{text}");
     }
 }
 
 fn names_a_version(text: &str) -> bool {
     let is_version = |rest: &str| {
-        let rest = rest.trim_start_matches(|letter: char| letter.is_ascii_alphabetic() || matches!(letter, '/' | '-'));
+        let rest = rest
+            .trim_start_matches(|letter: char| letter.is_ascii_alphabetic() || matches!(letter, '/' | '-'));
         rest.starts_with("@0.")
     };
     let mut contracts = CONTRACT_PREFIXES.iter().flat_map(|prefix| text.split(prefix).skip(1));

@@ -66,6 +66,42 @@ async fn an_output_schema_is_listed_only_where_output_is_declared() {
 }
 
 #[tokio::test]
+async fn no_schema_is_listed_that_takes_the_other_tools_away() {
+    let kitbag = Kitbag::start().await;
+    let input =
+        r#"{"type":"object","properties":{"any":true,"none":{"items":false}},"additionalProperties":false}"#;
+    let output = r#"{"type":"object","properties":{"list":{"items":true}}}"#;
+    let wat = Wat { input: Some(input), output: Some(output), structured: Some("{}"), ..Wat::default() };
+    kitbag.as_operator().deploy(wat.component()).await.assert_status(201);
+
+    for revision in Revision::BOTH {
+        let ana = kitbag.as_user("ana").speaking(revision).await;
+        let tool = ana.tools().await.remove(0);
+
+        let properties = json!({ "any": {}, "none": { "items": { "not": {} } } });
+        assert_eq!(tool["inputSchema"]["properties"], properties, "{revision:?}");
+        assert_eq!(tool["inputSchema"]["additionalProperties"], false, "{revision:?}");
+        assert_eq!(tool["outputSchema"]["properties"]["list"], json!({ "items": {} }), "{revision:?}");
+        // What is checked is what was declared.
+        assert_eq!(ana.call("wat__run", json!({ "any": [1] })).await.text(), "done");
+        assert!(ana.call("wat__run", json!({ "none": [1] })).await.failure()["error"].is_string());
+    }
+}
+
+#[tokio::test]
+async fn a_deploy_tells_what_some_clients_refuse() {
+    let kitbag = Kitbag::start().await;
+    let input = r#"{"type":"object","properties":{"a b":{}}}"#;
+
+    let deployed =
+        kitbag.as_operator().deploy(Wat { input: Some(input), ..Wat::default() }.component()).await;
+
+    let warning = &deployed.assert_status(201).json()["warnings"][0];
+    assert_eq!(warning["path"], "tools[0].input");
+    assert!(warning["message"].as_str().is_some_and(|it| it.starts_with("Claude refuses")), "{warning}");
+}
+
+#[tokio::test]
 async fn a_structured_value_is_surfaced_only_where_output_is_declared() {
     let kitbag = Kitbag::start().await;
     kitbag.deploy(guests::HOSTILE).await;
@@ -117,6 +153,12 @@ async fn tools_that_are_always_on_come_first_and_the_others_keep_their_order() {
     let hints = ["hints__always_on", "hints__plain", "hints__mutating", "hints__explicit"];
     assert_eq!(names[..4], hints, "toolkits by id, and in each the order of its declaration");
     assert_eq!(names[4], "text__count");
+
+    // Of whatever toolkit they are.
+    kitbag.deploy(guests::CONFORMANCE).await;
+    let names = kitbag.as_user("ana").tool_names().await;
+    assert_eq!(names[0], "hints__always_on");
+    assert!(names[1].starts_with("conformance__"), "{names:?}");
 }
 
 #[tokio::test]

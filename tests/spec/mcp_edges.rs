@@ -165,6 +165,59 @@ async fn a_client_may_accept_json_in_any_words() {
 }
 
 #[tokio::test]
+async fn a_client_that_takes_streams_alone_gets_one_of_one_event() {
+    let kitbag = Kitbag::start().await;
+    kitbag.deploy(guests::HINTS).await;
+
+    for revision in Revision::BOTH {
+        let ana = kitbag.as_user("ana").speaking(revision).await;
+        for method in ["tools/list", "ping"] {
+            let (mut headers, body) = ana.message(method, None, json!({}));
+            headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+
+            let answer = kitbag.anonymous().send(Method::POST, "/mcp", headers, body.to_string()).await;
+
+            let answer = answer.assert_status(200);
+            assert_eq!(answer.header("content-type"), Some("text/event-stream"), "{revision:?} {method}");
+            assert_eq!(answer.header("x-accel-buffering"), Some("no"));
+            assert!(answer.text().starts_with("event: message\ndata: {") && answer.text().ends_with("}\n\n"));
+            assert_eq!(answer.json()["jsonrpc"], "2.0");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_slash_at_the_end_is_the_same_endpoint() {
+    let kitbag = Kitbag::start().await;
+    kitbag.deploy(guests::HINTS).await;
+    let ana = kitbag.as_user("ana");
+    let (headers, body) = ana.message("tools/list", None, json!({}));
+
+    let answer = kitbag.anonymous().send(Method::POST, "/mcp/", headers, body.to_string()).await;
+
+    assert_eq!(answer.assert_status(200).json()["result"]["tools"].as_array().map(Vec::len), Some(4));
+    let anonymous = kitbag.anonymous().send(Method::POST, "/mcp/", HeaderMap::new(), "").await;
+    anonymous.assert_status(401);
+}
+
+#[tokio::test]
+async fn an_id_that_is_none_is_told_as_that() {
+    let kitbag = Kitbag::start().await;
+    let ana = kitbag.as_user("ana");
+    let (headers, body) = ana.message("tools/list", None, json!({}));
+
+    for id in [json!(1.5), json!(null), json!({}), json!([1])] {
+        let mut odd = body.clone();
+        odd["id"] = id;
+        let answer = kitbag.anonymous().send(Method::POST, "/mcp", headers.clone(), odd.to_string()).await;
+        let message = answer.assert_status(400).json()["error"]["message"].to_string();
+        assert!(message.contains("id is a string or an integer") && !message.contains("batch"), "{message}");
+    }
+    let batch = kitbag.anonymous().send(Method::POST, "/mcp", headers, format!("[{body}]")).await;
+    assert!(batch.assert_status(400).text().contains("never a batch"));
+}
+
+#[tokio::test]
 async fn there_are_no_sessions_to_read_or_to_end() {
     let kitbag = Kitbag::start().await;
 

@@ -118,6 +118,20 @@ impl Failure {
     }
 }
 
+/// A warning for the author of a tool whose text says much more than its structured value, if it does. Some clients
+/// (Claude Code, VS Code) give the model the structured value alone.
+pub fn text_warning(tool: &str, text_bytes: usize, structured: Option<&Value>) -> Option<String> {
+    /// Text that may say in a sentence what the value has.
+    const MAX_SENTENCES: usize = 300;
+
+    let value = structured?.to_string();
+    (text_bytes > MAX_SENTENCES + 2 * value.len()).then(|| {
+        format!(
+            "the text of {tool:?} says much more than its structured value, which some clients give to the model alone: put into structured what the model needs"
+        )
+    })
+}
+
 /// What is wrong with the successful response of a token endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -191,6 +205,17 @@ mod tests {
         let envelope = serde_json::to_string(&failure).expect("it serialises");
 
         assert_eq!(envelope, r#"{"ok":false,"code":"TOOL_ERROR","error":"Closed.","retryable":true}"#);
+    }
+
+    #[test]
+    fn a_text_that_says_much_more_than_its_structured_value_is_told() {
+        let counts = json!({ "added": 1 });
+
+        assert_eq!(text_warning("diff", 300, Some(&counts)), None);
+        assert_eq!(text_warning("diff", 10_000, None), None);
+        assert_eq!(text_warning("diff", 10_000, Some(&json!({ "diff": "x".repeat(9000) }))), None);
+        let warning = text_warning("diff", 1000, Some(&counts)).expect("a warning");
+        assert!(warning.starts_with("the text of \"diff\" says much more"), "{warning}");
     }
 
     #[test]

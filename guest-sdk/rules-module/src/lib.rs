@@ -19,7 +19,8 @@ use kitbag_manifest::mismatch::{self, Kind, Meant, Violation};
 use kitbag_manifest::reply::{self, Failure, TokenProblem};
 use kitbag_manifest::schema::Schema;
 use kitbag_manifest::{
-    ConfigField, Problems, ToolkitDefinition, address, config, egress, knowledge, limits, texts, validate,
+    ConfigField, Problem, Problems, ToolkitDefinition, address, config, egress, knowledge, limits,
+    portability, texts, validate,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -31,13 +32,13 @@ const MAX_CACHED_SCHEMAS: usize = 64;
 #[derive(Deserialize)]
 #[serde(tag = "ask", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 enum Request {
-    /// Checks a declaration. Answers the text of the manifest, or the problems.
+    /// Checks a declaration. Answers the text of the manifest and what some clients refuse of it, or the problems.
     Declaration { declaration: Box<ToolkitDefinition> },
     /// Checks arguments. Answers the failure if they do not fit.
     Arguments { schema: Value, arguments: Value },
-    /// Checks a handler's result. Answers the structured value for the client, if there is one, or the
-    /// failure.
-    Result { size: usize, structured: Option<String>, output: Option<Value> },
+    /// Checks a handler's result. Answers the structured value for the client, if there is one, and a warning for the
+    /// author, or the failure. Sizes are in bytes: of the text, and of the whole result.
+    Result { tool: String, text: usize, size: usize, structured: Option<String>, output: Option<Value> },
     /// Answers the failure that a client receives.
     Failure(Cause),
     /// Answers the settings that a handler sees, and the problems of a user's values by key.
@@ -83,6 +84,7 @@ enum Cause {
 enum Answer {
     Manifest {
         manifest: String,
+        warnings: Vec<Problem>,
     },
     Problems {
         problems: Problems,
@@ -93,6 +95,8 @@ enum Answer {
     Structured {
         #[serde(skip_serializing_if = "Option::is_none")]
         structured: Option<Value>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        warning: Option<String>,
     },
     Settings {
         config: Map<String, Value>,
@@ -140,7 +144,10 @@ pub fn answer(request: &str) -> String {
 fn answer_to(request: Request) -> Answer {
     match request {
         Request::Declaration { declaration } => match validate(of_this_version(*declaration)) {
-            Ok(valid) => Answer::Manifest { manifest: manifest_text(&valid.into_inner()) },
+            Ok(valid) => Answer::Manifest {
+                warnings: portability::warnings(&valid),
+                manifest: manifest_text(&valid.into_inner()),
+            },
             Err(problems) => Answer::Problems { problems },
         },
         Request::Arguments { schema, arguments } => {
@@ -149,10 +156,18 @@ fn answer_to(request: Request) -> Answer {
         Request::Result { size, .. } if size > limits::DEFAULT_RESULT_MIB << 20 => {
             Answer::Failure { failure: Failure::result_too_large() }
         }
-        Request::Result { output: None, .. } => Answer::Structured { structured: None },
-        Request::Result { structured, output: Some(output), .. } => checked(with_schema(&output, |schema| {
-            reply::check_structured(Some(schema), structured.as_deref())
-        })),
+        Request::Result { output: None, .. } => Answer::Structured { structured: None, warning: None },
+        Request::Result { tool, text, structured, output: Some(output), .. } => {
+            let outcome =
+                with_schema(&output, |schema| reply::check_structured(Some(schema), structured.as_deref()));
+            match checked(outcome) {
+                Answer::Structured { structured, .. } => {
+                    let warning = reply::text_warning(&tool, text, structured.as_ref());
+                    Answer::Structured { structured, warning }
+                }
+                other => other,
+            }
+        }
         Request::Failure(cause) => Answer::Failure { failure: failure(cause) },
         Request::Settings { fields, values } => Answer::Settings {
             config: config::effective(&fields, &values),
@@ -199,7 +214,7 @@ fn answer_to(request: Request) -> Answer {
 
 fn checked(outcome: Result<Result<Option<Value>, Failure>, String>) -> Answer {
     match outcome {
-        Ok(Ok(structured)) => Answer::Structured { structured },
+        Ok(Ok(structured)) => Answer::Structured { structured, warning: None },
         Ok(Err(failure)) => Answer::Failure { failure },
         Err(error) => Answer::Error { error },
     }
@@ -299,7 +314,9 @@ mod tests {
     fn results_that_are_too_large_or_do_not_fit_are_failures() {
         let output = json!({ "type": "object", "required": ["a"] });
         let check_result = |size: usize, structured: &str| {
-            ask(&json!({ "ask": "result", "size": size, "structured": structured, "output": output }))
+            ask(&json!({
+                "ask": "result", "tool": "t", "text": 0, "size": size, "structured": structured, "output": output,
+            }))
         };
 
         assert_eq!(check_result(10, r#"{"a":1}"#), json!({ "structured": { "a": 1 } }));

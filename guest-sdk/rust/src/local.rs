@@ -53,7 +53,11 @@ pub fn dispatch(toolkit: &Toolkit, call: Call) -> Outcome {
         let ctx = Ctx::new(toolkit, invocation.user_id, invocation.config, platform.clone());
         CallOutcome::of(block_on(tool.call(&invocation.arguments, ctx)), output.as_ref())
     };
-    platform.into_outcome(outcome)
+    let outcome = platform.into_outcome(outcome);
+    if let Some(warning) = outcome.warning(&declared.name) {
+        eprintln!("warning: {warning}");
+    }
+    outcome
 }
 
 fn schemas(tool: &ToolDefinition) -> (Schema, Option<Schema>) {

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
-use schemars::transform::RestrictFormats;
+use schemars::transform::{ReplaceBoolSchemas, RestrictFormats};
 use serde_json::Value;
 
 /// Returns the schema of the JSON that `T` deserializes from.
@@ -18,6 +18,8 @@ pub(crate) fn output<T: JsonSchema>() -> Value {
 fn generate<T: JsonSchema>(settings: SchemaSettings) -> Value {
     // Rust's number formats ("uint32") are not part of the JSON Schema standard.
     let settings = settings.with_transform(RestrictFormats::default());
+    // Some clients refuse all tools of a server that lists a boolean as the schema of a property.
+    let settings = settings.with_transform(ReplaceBoolSchemas { skip_additional_properties: true });
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
 
     // Not useful to a model: the draft, which the protocol fixes, and the type's Rust name.
@@ -65,6 +67,21 @@ mod tests {
                 "required": ["text"],
             })
         );
+    }
+
+    #[test]
+    fn a_field_of_any_type_has_no_boolean_as_its_schema() {
+        #[derive(Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        struct Anything {
+            #[expect(dead_code, reason = "only its schema matters")]
+            value: Value,
+        }
+
+        let schema = input::<Anything>();
+
+        assert_eq!(schema["properties"]["value"], json!({}));
+        assert_eq!(schema["additionalProperties"], false);
     }
 
     #[test]

@@ -6,9 +6,14 @@ export interface Problem {
   message: string;
 }
 
-/** Formats problems as lines `path: message`. */
+/** Formats a problem as `path: message`. */
+export function problemText({ path, message }: Problem): string {
+  return `${path}: ${message}`;
+}
+
+/** Formats problems, each on a line of its own. */
 export function problemLines(problems: readonly Problem[], indent = ""): string {
-  return problems.map(({ path, message }) => `${indent}${path}: ${message}`).join("\n");
+  return problems.map((problem) => `${indent}${problemText(problem)}`).join("\n");
 }
 
 /** Thrown by `defineToolkit` for a declaration that is not valid. The message lists all problems. */

@@ -47,14 +47,18 @@ export type SignInCause =
 /** What is wrong with the successful response of a token endpoint. */
 export type TokenProblem = "no-token" | "not-bearer" | "not-a-header-value";
 
-/**
- * Returns the manifest of a declaration and the text of `manifest.json`; throws a `DeclarationError` with all
- * problems.
- */
-export function manifestOf(declaration: Declaration): { manifest: Manifest; text: string } {
-  const { manifest: text, problems } = ask<{ manifest?: string; problems?: Problem[] }>({ ask: "declaration", declaration });
+/** A manifest, the text of `manifest.json`, and what some clients refuse of it. */
+export interface CheckedManifest {
+  manifest: Manifest;
+  text: string;
+  warnings: Problem[];
+}
+
+/** Returns the manifest of a declaration; throws a `DeclarationError` with all problems. */
+export function manifestOf(declaration: Declaration): CheckedManifest {
+  const { manifest: text, warnings, problems } = ask<{ manifest?: string; warnings: Problem[]; problems?: Problem[] }>({ ask: "declaration", declaration });
   if (text === undefined) throw new DeclarationError(declaration.id, problems!);
-  return { manifest: JSON.parse(text) as Manifest, text };
+  return { manifest: JSON.parse(text) as Manifest, text, warnings };
 }
 
 /** Returns the error envelope for arguments that do not match `schema`; `undefined` if they do. */
@@ -62,12 +66,18 @@ export function argumentsFailure(schema: Json, args: Json): DispatchFailure | un
   return ask<{ failure?: DispatchFailure }>({ ask: "arguments", schema, arguments: args }).failure;
 }
 
-/**
- * Returns the structured value for the client, or the error envelope instead. `size` is the whole result's,
- * in bytes.
- */
-export function checkedResult(size: number, structured: string | undefined, output: Json | undefined): { structured?: Json; failure?: DispatchFailure } {
-  return ask({ ask: "result", size, structured, output });
+/** A handler's result, by its sizes in bytes: of the text, and of the whole. */
+export interface SizedResult {
+  tool: string;
+  text: number;
+  size: number;
+  structured: string | undefined;
+  output: Json | undefined;
+}
+
+/** Returns the structured value for the client and a warning for the author, or the error envelope instead. */
+export function checkedResult(result: SizedResult): { structured?: Json; warning?: string; failure?: DispatchFailure } {
+  return ask({ ask: "result", ...result });
 }
 
 /** Returns the error envelope for a failed call. */

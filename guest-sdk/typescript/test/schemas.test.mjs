@@ -94,7 +94,7 @@ test("what a schema accepts its JSON Schema lets through, and what it returns as
         accepted += 1;
         const what = `${name} ${JSON.stringify(args)} ${JSON.stringify(input)} ${JSON.stringify(output)}`;
         assert.equal(argumentsFailure(input, args), undefined, what);
-        assert.equal(checkedResult(10, JSON.stringify(checked.data), output).failure, undefined, what);
+        assert.equal(checkedResult({ tool: "t", text: 0, size: 10, structured: JSON.stringify(checked.data), output }).failure, undefined, what);
       }
     }
   }

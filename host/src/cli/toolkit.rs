@@ -18,9 +18,11 @@ use std::fs::File;
 use std::path::Path;
 
 use clap::Subcommand;
+use kitbag_manifest::Problem;
 use tokio_util::sync::CancellationToken;
 
 use super::CliError;
+use super::terminal::note;
 use crate::app;
 use crate::capabilities::Services;
 use crate::compiler::{Compiler, Program};
@@ -87,6 +89,13 @@ impl Toolkit {
             Self::Release(command) => command.run().await,
             Self::TakeOver(command) => command.run().await,
         }
+    }
+}
+
+/// Prints what some clients refuse of a toolkit that a deploy accepts.
+fn print_warnings(warnings: &[Problem]) {
+    for Problem { path, message } in warnings {
+        note!("warning: {}: {}", path, message);
     }
 }
 

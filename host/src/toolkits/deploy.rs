@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use futures::Stream;
+use kitbag_manifest::{Problem, portability};
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 use tracing::info;
@@ -28,6 +29,9 @@ pub struct Deployed {
     pub capabilities: Vec<String>,
     /// Their changes since the version that was live before.
     pub changes: Changes,
+    /// What some clients refuse of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Problem>,
     /// The former owner, if this deploy took the toolkit over.
     #[serde(rename = "takenOver", default, skip_serializing_if = "Option::is_none")]
     pub taken_over: Option<TakenOver>,
@@ -130,6 +134,7 @@ impl Toolkits {
             tools: definition.tools.iter().map(|tool| listed_name(&definition.id, &tool.name)).collect(),
             capabilities: capabilities(definition),
             changes,
+            warnings: portability::warnings(definition),
             taken_over,
         })
     }

@@ -11,6 +11,7 @@ mod changes;
 pub(super) mod content;
 mod direct;
 mod elicitation;
+mod events;
 pub(super) mod fuzzing;
 mod handler;
 mod media;
@@ -111,7 +112,11 @@ pub(super) async fn receive(
     share: RequestShare,
     request: Request,
 ) -> Result<Response, TransportError> {
-    endpoint.receive(user, share, request).await
+    let accepts = Accepts::of(request.headers());
+    let is_patient = Accepts::names_stream(request.headers());
+    let answer = endpoint.receive(user, share, request);
+    let response = if is_patient { events::patiently(answer).await? } else { answer.await? };
+    Ok(if accepts.json { events::unbuffered(response) } else { events::one_event(response) })
 }
 
 /// `GET /mcp`: clients of the older revisions wait here for changes of what they see.
@@ -129,7 +134,7 @@ pub(super) async fn no_such_method() -> TransportError {
 
 impl Endpoint {
     async fn receive(
-        self: &Arc<Self>,
+        self: Arc<Self>,
         user: User,
         share: RequestShare,
         request: Request,
@@ -195,7 +200,7 @@ impl Endpoint {
             return Err(method_not_allowed("POST"));
         }
         let changes = self.changes(user, None)?;
-        Ok(changes::event_stream(changes, self.stopping.clone()).into_response())
+        Ok(events::unbuffered(changes::event_stream(changes, self.stopping.clone()).into_response()))
     }
 
     fn changes(&self, user: &User, id: Option<RequestId>) -> Result<Changes, TransportError> {

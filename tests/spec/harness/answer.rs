@@ -13,10 +13,14 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// The body as JSON.
+    /// The body as JSON; of a stream, its one event: so the server answers a call that takes long.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("no JSON ({error}): {self:?}"))
+        let is_stream = self.header("content-type") == Some("text/event-stream");
+        let data =
+            if is_stream { self.text().lines().find_map(|line| line.strip_prefix("data: ")) } else { None };
+        let json = data.map_or(&*self.body, str::as_bytes);
+        serde_json::from_slice(json).unwrap_or_else(|error| panic!("no JSON ({error}): {self:?}"))
     }
 
     /// The body as JSON objects, one per line.

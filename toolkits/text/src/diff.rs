@@ -26,6 +26,8 @@ pub(crate) struct Difference {
     added: usize,
     /// Lines that are only in the text before.
     removed: usize,
+    /// The unified diff; empty if the two texts are the same.
+    diff: String,
 }
 
 pub(crate) async fn diff(args: DiffArgs, _ctx: Ctx) -> Result<Structured<Difference>> {
@@ -35,12 +37,10 @@ pub(crate) async fn diff(args: DiffArgs, _ctx: Ctx) -> Result<Structured<Differe
         identical: args.before == args.after,
         added: lines(ChangeTag::Insert),
         removed: lines(ChangeTag::Delete),
+        diff: diff.unified_diff().context_radius(args.context).header("before", "after").to_string(),
     };
-    let text = if difference.identical {
-        "The texts are identical.".to_owned()
-    } else {
-        diff.unified_diff().context_radius(args.context).header("before", "after").to_string()
-    };
+    let text =
+        if difference.identical { "The texts are identical.".to_owned() } else { difference.diff.clone() };
     Ok(Structured::new(text, difference))
 }
 
@@ -63,7 +63,10 @@ mod tests {
         let outcome = diff(json!({ "before": "a\nb\nc\n", "after": "a\nB\nc\n" }));
 
         assert_eq!(outcome.text(), "--- before\n+++ after\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n");
-        assert_eq!(outcome.structured(), &json!({ "identical": false, "added": 1, "removed": 1 }));
+        assert_eq!(
+            outcome.structured(),
+            &json!({ "identical": false, "added": 1, "removed": 1, "diff": outcome.text() })
+        );
     }
 
     #[test]
@@ -86,7 +89,7 @@ mod tests {
         let outcome = diff(json!({ "before": "a\n", "after": "a\n" }));
 
         assert_eq!(outcome.text(), "The texts are identical.");
-        assert_eq!(outcome.structured(), &json!({ "identical": true, "added": 0, "removed": 0 }));
+        assert_eq!(outcome.structured(), &json!({ "identical": true, "added": 0, "removed": 0, "diff": "" }));
     }
 
     #[test]

@@ -89,8 +89,10 @@ pub(super) fn of(result: &Result<ToolResult, Failure>, structured: Option<&Value
         |result: &CallResult<'_>| serde_json::to_string(result).expect("plain data always serialises");
     match result {
         Ok(result) => {
-            let blocks = result.content.iter().map(annotated);
-            let content = std::iter::once(text(&result.text)).chain(blocks).collect();
+            // As on a server: the APIs of models refuse an empty text.
+            let is_left_out = result.text.is_empty() && !result.content.is_empty();
+            let text = (!is_left_out).then(|| text(&result.text));
+            let content = text.into_iter().chain(result.content.iter().map(annotated)).collect();
             to_json(&CallResult { content, structured_content: structured, is_error: false })
         }
         Err(failure) => {

@@ -2,7 +2,7 @@
 
 use kitbag_manifest::content;
 use kitbag_manifest::limits::DEFAULT_RESULT_MIB;
-use kitbag_manifest::reply::{Failure, check_structured};
+use kitbag_manifest::reply::{Failure, check_structured, text_warning};
 use kitbag_manifest::schema::Schema;
 use serde_json::{Value, json};
 
@@ -52,6 +52,12 @@ impl Outcome {
     #[track_caller]
     pub fn content(&self) -> &[ContentBlock] {
         &self.result().content
+    }
+
+    /// Returns a warning for the author of the tool, if there is one.
+    pub(super) fn warning(&self, tool: &str) -> Option<String> {
+        let text = self.call.result.as_ref().map_or(0, |result| result.text.len());
+        text_warning(tool, text, self.call.declared.as_ref())
     }
 
     /// Returns the failure.

@@ -3,6 +3,7 @@ import { dirname, join, resolve } from "node:path";
 
 import type { Plugin } from "esbuild";
 
+import { problemText } from "../problems.js";
 import { limitsOfCalls } from "../rules.js";
 import { bundle, withoutLocales, withoutPackageMaps } from "./bundle.js";
 import { BUNDLE, makeComponent } from "./component.js";
@@ -39,7 +40,8 @@ export async function buildToolkit(path: string, options: BuildOptions, report: 
   for (const outcome of await Promise.allSettled([reading, checkTypes(entry, report), making])) {
     if (outcome.status === "rejected") throw outcome.reason;
   }
-  const [{ manifest, text }, { component, memory }] = await Promise.all([reading, making]);
+  const [{ manifest, text, warnings }, { component, memory }] = await Promise.all([reading, making]);
+  for (const problem of warnings) report.warning(problemText(problem));
   for (const line of memoryWarnings(memory, limitsOfCalls().callMemory)) report.warning(line);
   const out = resolve(options.out ?? join(root, "dist"));
   const results = { component: join(out, `${manifest.id}.wasm`), manifest: join(out, "manifest.json") };

@@ -8,9 +8,8 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
 
 import type { Declaration } from "../declaration.js";
-import type { Manifest } from "../manifest.js";
 import { DeclarationError, type Problem } from "../problems.js";
-import { manifestOf } from "../rules.js";
+import { manifestOf, type CheckedManifest } from "../rules.js";
 import { noDefaultExport } from "./bundle-failure.js";
 import { bundle, type Bundle } from "./bundle.js";
 import { BuildFailure } from "./failure.js";
@@ -31,10 +30,7 @@ export type ModuleOutcome =
   | { kind: "thrown"; message: string };
 
 /** A declaration. */
-export interface Reading {
-  manifest: Manifest;
-  /** The manifest's text. */
-  text: string;
+export interface Reading extends CheckedManifest {
   /** The bundle that was read. */
   bundle: Bundle;
 }
@@ -74,8 +70,8 @@ export function checkSchemaLibrary(root: string): void {
   throw new BuildFailure("source", `zod ${version} is installed, and toolkits are written with zod 4: npm install zod@4`);
 }
 
-/** Returns the manifest and its text; throws a `BuildFailure` if the module has no valid declaration. */
-export function manifestFrom(outcome: ModuleOutcome, name: string): { manifest: Manifest; text: string } {
+/** Returns the manifest; throws a `BuildFailure` if the module has no valid declaration. */
+export function manifestFrom(outcome: ModuleOutcome, name: string): CheckedManifest {
   switch (outcome.kind) {
     case "declaration":
       try {

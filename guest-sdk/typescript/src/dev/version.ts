@@ -12,6 +12,7 @@ import { callTool } from "../local/call.js";
 import type { DispatchResult } from "../local/dispatch.js";
 import { redactor } from "../local/redaction.js";
 import type { Manifest } from "../manifest.js";
+import { problemText } from "../problems.js";
 import { failureOf, limitsOfCalls } from "../rules.js";
 import { FrameMap } from "../sandbox/stack.js";
 import type { SvcDocument } from "../types.js";
@@ -77,8 +78,8 @@ export class ToolkitVersion {
     const first = new CallThread(data, startListener(options.console));
     try {
       const answer = await first.answer;
-      const { manifest } = manifestFrom(answer.kind === "thrown" ? { ...answer, message: withAuthorFrames(answer.message, frames) } : answer, basename(entry));
-      const warnings = await missingParts(root, made.sources);
+      const { manifest, warnings: refused } = manifestFrom(answer.kind === "thrown" ? { ...answer, message: withAuthorFrames(answer.message, frames) } : answer, basename(entry));
+      const warnings = [...refused.map(problemText), ...(await missingParts(root, made.sources))];
       return new ToolkitVersion(manifest, made.sources, warnings, data, frames, options, first);
     } catch (error) {
       first.end();

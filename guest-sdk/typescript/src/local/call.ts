@@ -38,7 +38,7 @@ export async function callTool(
   const refused = argumentsFailure(tool.inputSchema, args);
   if (refused !== undefined) return redact(refused);
   const { config } = settingsOf(manifest.config, values);
-  return redact(replyTo(await handle({ args, config }), tool.outputSchema));
+  return redact(replyTo(await handle({ args, config }), tool));
 }
 
 /** Converts the ending of a handler to plain data. */
@@ -55,12 +55,21 @@ export function plainEnding(ending: HandlerEnding): Ending {
   }
 }
 
-function replyTo(ending: Ending, output: Json | undefined): DispatchSuccess | DispatchFailure {
+/** Warnings that were printed: each call of a tool would repeat its own. */
+const warned = new Set<string>();
+
+function replyTo(ending: Ending, tool: ManifestTool): DispatchSuccess | DispatchFailure {
   if (ending.kind === "failed") return failureOf(ending.cause);
   const { text, structured, content } = ending;
-  const size = utf8Length(text) + utf8Length(structured ?? "") + content.reduce((sum, it) => sum + contentSize(it), 0);
-  const { failure, structured: declared } = checkedResult(size, structured, output);
+  const textSize = utf8Length(text);
+  const size = textSize + utf8Length(structured ?? "") + content.reduce((sum, it) => sum + contentSize(it), 0);
+  const checked = checkedResult({ tool: tool.name, text: textSize, size, structured, output: tool.outputSchema });
+  const { failure, warning, structured: declared } = checked;
   if (failure !== undefined) return failure;
+  if (warning !== undefined && !warned.has(warning)) {
+    warned.add(warning);
+    console.warn(`warning: ${warning}`);
+  }
   const reply: DispatchSuccess = { ok: true, text };
   if (content.length > 0) reply.content = content;
   if (structured !== undefined) reply.structured = JSON.parse(structured) as Json;

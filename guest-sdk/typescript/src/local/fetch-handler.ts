@@ -131,7 +131,8 @@ function toolResult(result: DispatchResult): object {
   }
   const { text, content = [], structuredContent } = result;
   return {
-    content: [{ type: "text", text }, ...content.map(encoded)],
+    // As on a server: the APIs of models refuse an empty text.
+    content: [...(text === "" && content.length > 0 ? [] : [{ type: "text", text }]), ...content.map(encoded)],
     ...(structuredContent !== undefined && { structuredContent }),
     isError: false,
   };

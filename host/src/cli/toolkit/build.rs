@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use kitbag_manifest::portability;
 use serde_json::json;
 
-use super::{inspect_locally, read};
+use super::{inspect_locally, print_warnings, read};
 use crate::cli::CliError;
 use crate::cli::output::report;
 use crate::cli::terminal::{note, say};
@@ -84,6 +85,7 @@ async fn build_rust(directory: &Path, out: Option<PathBuf>) -> Result<Built, Cli
         .await
         .map_err(|error| failed(&error))?;
     let definition = inspect_locally(component.bytes.clone()).await?.definition;
+    print_warnings(&portability::warnings(&definition));
 
     let out = out.unwrap_or_else(|| directory.join("dist"));
     let built =

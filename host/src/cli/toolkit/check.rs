@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use kitbag_manifest::portability;
 
-use super::{inspect_locally, read};
+use super::{inspect_locally, print_warnings, read};
 use crate::cli::CliError;
 use crate::cli::output::report;
 use crate::cli::terminal::{Text, say};
@@ -57,6 +58,7 @@ fn print(inspected: &Inspected) {
     print_names("imports", linked);
     print_names("imported, always refused: a call of any of these ends the tool's call", refused);
     print_names("exported, never used", inspected.unused_exports.iter().map(String::as_str).collect());
+    print_warnings(&portability::warnings(it));
     say!("\nA deploy would accept it.");
 }
 

@@ -11,7 +11,7 @@ use tokio::time::{Instant, interval_at};
 
 use super::diff::version_path;
 use super::ownership::{Confirmation, print_taken};
-use super::{build, difference, read, uploads};
+use super::{build, difference, print_warnings, read, uploads};
 use crate::cli::CliError;
 use crate::cli::client::{Client, Connection};
 use crate::cli::output::report;
@@ -168,6 +168,7 @@ pub(in crate::cli) fn print(deployed: &Deployed) {
     for capability in &deployed.changes.removed {
         say!("  may no longer {}", difference::worded(capability));
     }
+    print_warnings(&deployed.warnings);
     if let Some(taken) = &deployed.taken_over {
         print_taken(&deployed.id, taken);
     }

@@ -2,11 +2,12 @@
 
 use clap::{Args, Subcommand};
 use http::Method;
+use kitbag_manifest::portability;
 use serde_json::json;
 
 use super::difference;
 use super::ownership::Confirmation;
-use super::print_deployed;
+use super::{print_deployed, print_warnings};
 use crate::cli::CliError;
 use crate::cli::client::{Client, Connection};
 use crate::cli::output::{Format, report};
@@ -154,6 +155,7 @@ fn print(review: &Review) {
     };
     say!("{} {} ({})", review.upload.id, review.upload.version, live);
     difference::print(&review.difference, &review.secret_users);
+    print_warnings(&portability::warnings(&review.manifest));
 }
 
 async fn review(client: &Client, digest: &str) -> Result<Review, CliError> {

@@ -10,8 +10,10 @@ mod encoded;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use kitbag_manifest::portability::portable;
 use kitbag_manifest::{ToolDefinition, ToolkitDefinition};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
@@ -24,8 +26,10 @@ pub(super) use cursor::InvalidCursor;
 use encoded::EncodedLists;
 pub(super) use encoded::Shape;
 
-/// Tools on one page.
-const PAGE_SIZE: usize = 100;
+/// Tools on one page: older SDKs read the first page only.
+const PAGE_SIZE: usize = 1000;
+/// Bytes of the tools on one page; a single larger tool is a page of its own.
+const PAGE_BYTES: usize = 2 << 20;
 
 /// A parameter whose schema has this member travels in a header too (2026-07-28).
 const HEADER_MEMBER: &str = "x-mcp-header";
@@ -44,15 +48,30 @@ struct Listed {
     list: Arc<ToolList>,
 }
 
-/// The tools of one toolkit, the `alwaysOn` ones first.
+/// The tools of one toolkit.
 struct ToolList {
     toolkit: String,
-    tools: Vec<Tool>,
+    always_on: Vec<ListedTool>,
+    others: Vec<ListedTool>,
     /// Of all that is listed.
     digest: Digest,
 }
 
-/// The tools that a user sees: toolkits by id.
+struct ListedTool {
+    tool: Tool,
+    /// Of its JSON.
+    bytes: usize,
+}
+
+/// A part of the whole list: the `alwaysOn` tools of all toolkits come before all others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+enum Section {
+    #[default]
+    AlwaysOn,
+    Others,
+}
+
+/// The tools that a user sees: toolkits by id, in each section.
 struct WholeList(Vec<Arc<ToolList>>);
 
 /// What a user sees, told from what others see, or the user saw before.
@@ -127,18 +146,26 @@ fn list(lists: &mut HashMap<String, Listed>, toolkit: &VisibleToolkit) -> Arc<To
 
 impl WholeList {
     fn page(&self, from: &Cursor) -> Page {
-        let mut listed = self.0.iter().flat_map(|list| {
-            let tools = list.tools.iter().enumerate().skip(from.listed_of(&list.toolkit));
-            tools.map(|(index, tool)| (&list.toolkit, index, tool))
+        let sections = [Section::AlwaysOn, Section::Others].into_iter();
+        let lists = sections.flat_map(|section| self.0.iter().map(move |list| (section, list)));
+        let mut listed = lists.flat_map(|(section, list)| {
+            let tools = list.section(section).iter().enumerate();
+            let tools = tools.skip(from.listed_of(section, &list.toolkit));
+            tools.map(move |(index, tool)| (Cursor::after(section, &list.toolkit, index), tool))
         });
-        let mut tools = Vec::new();
-        let mut last = None;
-        for (toolkit, index, tool) in listed.by_ref().take(PAGE_SIZE) {
-            tools.push(tool.clone());
-            last = Some((toolkit, index));
+        let mut page = Page { tools: Vec::new(), next: None };
+        let (mut bytes, mut last) = (0, None);
+        for (cursor, tool) in listed.by_ref() {
+            let is_full = page.tools.len() == PAGE_SIZE || bytes + tool.bytes > PAGE_BYTES;
+            if is_full && last.is_some() {
+                page.next = last;
+                break;
+            }
+            bytes += tool.bytes;
+            page.tools.push(tool.tool.clone());
+            last = Some(cursor);
         }
-        let next = last.filter(|_| listed.next().is_some());
-        Page { tools, next: next.map(|(toolkit, index)| Cursor::after(toolkit, index)) }
+        page
     }
 
     fn view(&self) -> View {
@@ -148,13 +175,30 @@ impl WholeList {
     }
 }
 
+impl ToolList {
+    fn section(&self, section: Section) -> &[ListedTool] {
+        match section {
+            Section::AlwaysOn => &self.always_on,
+            Section::Others => &self.others,
+        }
+    }
+}
+
 impl From<&ToolkitDefinition> for ToolList {
     fn from(definition: &ToolkitDefinition) -> Self {
-        let mut declared: Vec<_> = definition.tools.iter().collect();
-        declared.sort_by_key(|tool| !tool.always_on);
-        let tools: Vec<_> = declared.into_iter().map(|tool| listed(&definition.id, tool)).collect();
-        let digest = Sha256::digest(serde_json::to_vec(&tools).expect("tools always serialise"));
-        Self { toolkit: definition.id.clone(), tools, digest }
+        let mut hasher = Sha256::new();
+        let (mut always_on, mut others) = (Vec::new(), Vec::new());
+        for declared in &definition.tools {
+            let tool = listed(&definition.id, declared);
+            let json = serde_json::to_vec(&tool).expect("tools always serialise");
+            // The length tells where one tool ends and the next begins.
+            hasher.update(json.len().to_le_bytes());
+            hasher.update([u8::from(declared.always_on)]);
+            hasher.update(&json);
+            let section = if declared.always_on { &mut always_on } else { &mut others };
+            section.push(ListedTool { tool, bytes: json.len() });
+        }
+        Self { toolkit: definition.id.clone(), always_on, others, digest: hasher.finish() }
     }
 }
 
@@ -163,10 +207,10 @@ pub(super) fn listed(toolkit_id: &str, declared: &ToolDefinition) -> Tool {
     let mut tool = Tool::new(
         listed_name(toolkit_id, &declared.name),
         declared.description.clone(),
-        Arc::new(object(&declared.input_schema)),
+        Arc::new(listed_schema(&declared.input_schema)),
     );
     tool.title.clone_from(&declared.title);
-    tool.output_schema = declared.output_schema.as_ref().map(|schema| Arc::new(object(schema)));
+    tool.output_schema = declared.output_schema.as_ref().map(|schema| Arc::new(listed_schema(schema)));
     let hints = declared.annotations;
     let mut annotations = ToolAnnotations::default();
     annotations.read_only_hint = hints.read_only_hint;
@@ -177,7 +221,10 @@ pub(super) fn listed(toolkit_id: &str, declared: &ToolDefinition) -> Tool {
     tool
 }
 
-/// The rules of a declaration let only objects through.
-fn object(schema: &Value) -> JsonObject {
-    schema.as_object().cloned().unwrap_or_default()
+/// A schema as every client can read it. The rules of a declaration let only objects through.
+fn listed_schema(schema: &Value) -> JsonObject {
+    match portable(schema.clone()) {
+        Value::Object(schema) => schema,
+        _ => JsonObject::default(),
+    }
 }

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::answer::TransportError;
 use super::catalogue::{Catalogue, View};
+use super::events::KEEP_ALIVE_INTERVAL;
 use crate::access::User;
 use crate::shares::{Share, Shares};
 
@@ -27,9 +28,6 @@ const MAX_STREAMS: usize = usize::MAX;
 
 /// A stream ends after this long, whatever token it was opened with; clients open another.
 const MAX_STREAM_TIME: Duration = Duration::from_hours(1);
-
-/// How often a quiet stream says that it is there, so that one whose client is gone is noticed.
-const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
 /// From -32000 to -32019 codes are a server's own; beyond are the protocol's (2026-07-28).
 const TOO_MANY_STREAMS: ErrorCode = ErrorCode(-32011);

@@ -364,9 +364,11 @@ fn abandoned() -> ErrorData {
 }
 
 fn succeeded(success: Success) -> CallToolResult {
-    let text = std::iter::once(ContentBlock::text(success.text));
-    let mut result =
-        CallToolResult::success(text.chain(success.content.into_iter().map(content::block)).collect());
+    // The APIs of models refuse an empty text, and with it the rest of the conversation.
+    let is_left_out = success.text.is_empty() && !success.content.is_empty();
+    let text = (!is_left_out).then(|| ContentBlock::text(success.text));
+    let blocks = text.into_iter().chain(success.content.into_iter().map(content::block));
+    let mut result = CallToolResult::success(blocks.collect());
     result.structured_content = success.structured;
     result
 }

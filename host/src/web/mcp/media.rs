@@ -12,7 +12,7 @@ pub(super) const STREAM: &str = "text/event-stream";
 /// Which responses a client accepts; without `Accept`, any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Accepts {
-    json: bool,
+    pub(super) json: bool,
     /// A stream of events.
     pub(super) stream: bool,
 }
@@ -36,7 +36,7 @@ impl Accepts {
 
     /// Refuses a client that could not read any answer.
     pub(super) fn check(self) -> Result<(), TransportError> {
-        if self.json { Ok(()) } else { Err(not_acceptable(None, JSON)) }
+        if self.json || self.stream { Ok(()) } else { Err(not_acceptable(None, JSON)) }
     }
 
     /// Refuses a client that could not read a stream.

@@ -41,10 +41,12 @@ impl Envelope {
     /// Reads the members that every message has.
     pub(super) fn parse(body: &[u8]) -> Result<Self, TransportError> {
         const NO_OBJECT: &str = "a message is one JSON object of JSON-RPC 2.0, never a batch";
+        const WRONG_MEMBER: &str = "of a message, id is a string or an integer, jsonrpc and method are strings, and each is there once";
 
         let JsonObject::<Members>(members) = serde_json::from_slice(body).map_err(|error| {
             if error.classify() == Category::Data {
-                return invalid(None, NO_OBJECT);
+                let is_object = body.trim_ascii_start().starts_with(b"{");
+                return invalid(None, if is_object { WRONG_MEMBER } else { NO_OBJECT });
             }
             let error = ErrorData::parse_error(format!("this is not JSON: {error}"), None);
             TransportError::new(StatusCode::BAD_REQUEST, None, error)

@@ -54,16 +54,17 @@ impl OriginCheck {
         foreign.filter_map(|origin| HeaderValue::from_str(origin).ok()).collect()
     }
 
-    pub(super) fn allows(&self, request: &Request) -> Result<(), &'static str> {
+    pub(super) fn allows(&self, request: &Request) -> Result<(), String> {
         let headers = request.headers();
         let host = single(headers, &header::HOST).or(request.uri().authority().map(Authority::as_str));
         if !host.is_some_and(|host| self.is_own(host)) {
-            return Err("the Host of the request is not this server");
+            return Err(format!("the Host of the request is not this server: use {}/mcp", self.own));
         }
         if headers.contains_key(header::ORIGIN)
             && !single(headers, &header::ORIGIN).is_some_and(|origin| self.origins.contains(origin))
         {
-            return Err("pages of this Origin may not call this server; its operator can allow them");
+            let why = "pages of this Origin may not call this server; its operator can allow them";
+            return Err(why.to_owned());
         }
         Ok(())
     }

@@ -21,6 +21,7 @@ fn toolkit() -> Toolkit {
         .visibility(Visibility::Shared)
         .tool(Tool::new("test_simple_text", text).description("Returns text."))
         .tool(Tool::new("test_image_content", image).description("Returns a picture."))
+        .tool(Tool::new("bare_image", bare_image).description("Returns an image without a text."))
         .tool(Tool::new("test_audio_content", audio).description("Returns a sound."))
         .tool(Tool::new("test_embedded_resource", resource).description("Returns a document."))
         .tool(Tool::new("test_multiple_content_types", mixed).description("Returns one of each."))
@@ -45,6 +46,10 @@ async fn text(_: NoArgs, _: Ctx) -> &'static str {
 
 async fn image(_: NoArgs, _: Ctx) -> ToolResult {
     ToolResult::new("A picture.").with(Content::image(PNG, "image/png"))
+}
+
+async fn bare_image(_: NoArgs, _: Ctx) -> ToolResult {
+    ToolResult::new("").with(Content::image(PNG, "image/png"))
 }
 
 async fn audio(_: NoArgs, _: Ctx) -> ToolResult {

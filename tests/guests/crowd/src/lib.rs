@@ -5,7 +5,7 @@ use guest_support::{Invocation, Outcome, ToolkitDefinition, definition, text, to
 guest_support::toolkit!(describe, call);
 
 fn describe() -> ToolkitDefinition {
-    definition("crowd", (0..250).map(|number| tool(&format!("tool_{number}"), "One of many.")).collect())
+    definition("crowd", (0..1250).map(|number| tool(&format!("tool_{number}"), "One of many.")).collect())
 }
 
 fn call(invocation: &Invocation) -> Outcome {

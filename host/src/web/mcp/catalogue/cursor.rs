@@ -1,6 +1,6 @@
 //! Where a page of `tools/list` begins.
 //!
-//! A cursor says how many tools of which toolkit were listed last. So it still means something after
+//! A cursor says how many tools of which toolkit, in which section, were listed last. So it still means something after
 //! toolkits came, went or changed: none that is there before and after is left out or listed twice.
 
 use std::fmt;
@@ -11,9 +11,11 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::Section;
+
 /// The beginning of a page. By default that of the list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Cursor(String, usize);
+pub(super) struct Cursor(Section, String, usize);
 
 /// A cursor that this server has not made.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -22,15 +24,15 @@ pub(crate) struct InvalidCursor;
 
 impl Cursor {
     /// Begins after the tool at `index` of a toolkit.
-    pub(super) fn after(toolkit_id: &str, index: usize) -> Self {
-        Self(toolkit_id.to_owned(), index + 1)
+    pub(super) fn after(section: Section, toolkit_id: &str, index: usize) -> Self {
+        Self(section, toolkit_id.to_owned(), index + 1)
     }
 
     /// How many tools of a toolkit are on earlier pages.
-    pub(super) fn listed_of(&self, toolkit_id: &str) -> usize {
-        match toolkit_id.cmp(&self.0) {
+    pub(super) fn listed_of(&self, section: Section, toolkit_id: &str) -> usize {
+        match (section, toolkit_id).cmp(&(self.0, &self.1)) {
             std::cmp::Ordering::Less => usize::MAX,
-            std::cmp::Ordering::Equal => self.1,
+            std::cmp::Ordering::Equal => self.2,
             std::cmp::Ordering::Greater => 0,
         }
     }
@@ -38,7 +40,7 @@ impl Cursor {
 
 impl fmt::Display for Cursor {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let json = serde_json::to_vec(self).expect("a string and a number always serialise");
+        let json = serde_json::to_vec(self).expect("plain data always serialises");
         out.write_str(&URL_SAFE_NO_PAD.encode(json))
     }
 }
@@ -58,7 +60,7 @@ mod tests {
 
     #[test]
     fn a_cursor_survives_its_journey() {
-        let cursor = Cursor::after("text", 4);
+        let cursor = Cursor::after(Section::Others, "text", 4);
 
         assert_eq!(cursor.to_string().parse(), Ok(cursor));
         for stranger in ["", "text", "e30", "W10", "bm90IGpzb24", "!"] {
@@ -68,11 +70,12 @@ mod tests {
 
     #[test]
     fn toolkits_before_it_are_listed_and_toolkits_after_it_are_not() {
-        let cursor = Cursor::after("m", 1);
+        let cursor = Cursor::after(Section::Others, "m", 1);
 
-        let listed = ["a", "m", "z"].map(|id| cursor.listed_of(id));
+        let listed = |section| ["a", "m", "z"].map(|id| cursor.listed_of(section, id));
 
-        assert_eq!(listed, [usize::MAX, 2, 0]);
-        assert_eq!(Cursor::default().listed_of("a"), 0);
+        assert_eq!(listed(Section::AlwaysOn), [usize::MAX; 3]);
+        assert_eq!(listed(Section::Others), [usize::MAX, 2, 0]);
+        assert_eq!(Cursor::default().listed_of(Section::AlwaysOn, "a"), 0);
     }
 }

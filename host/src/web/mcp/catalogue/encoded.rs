@@ -86,7 +86,7 @@ mod tests {
     use kitbag_manifest::{ToolDefinition, ToolkitDefinition};
     use serde_json::{Value, json};
 
-    use super::super::{PAGE_SIZE, ToolList};
+    use super::super::{PAGE_BYTES, PAGE_SIZE, Section, ToolList};
     use super::*;
 
     fn toolkit(id: &str, tools: usize, description: &str) -> Arc<ToolList> {
@@ -133,9 +133,40 @@ mod tests {
         let first = || encoded.page(&list, &Cursor::default(), Shape::Current).expect("there is one");
         assert!(Arc::ptr_eq(&first(), &first()));
         assert!(
-            encoded.page(&list, &Cursor::after("a", 7), Shape::Current).is_none(),
+            encoded.page(&list, &Cursor::after(Section::Others, "a", 7), Shape::Current).is_none(),
             "no page begins there"
         );
+    }
+
+    #[test]
+    fn tools_that_are_always_on_come_first_whatever_toolkit_has_them() {
+        let with_last_always_on = |id: &str| {
+            let tool = |name: &str, always_on| ToolDefinition {
+                name: name.to_owned(),
+                always_on,
+                input_schema: json!({ "type": "object" }),
+                ..ToolDefinition::default()
+            };
+            let tools = vec![tool("other", false), tool("first", true)];
+            let definition = ToolkitDefinition { id: id.to_owned(), tools, ..ToolkitDefinition::default() };
+            Arc::new(ToolList::from(&definition))
+        };
+        let list = WholeList(vec![with_last_always_on("a"), with_last_always_on("b")]);
+
+        let (names, pages) = names(&EncodedLists::new(), &list, Shape::Current);
+
+        assert_eq!(names, [r#""a__first""#, r#""b__first""#, r#""a__other""#, r#""b__other""#]);
+        assert_eq!(pages, 1);
+    }
+
+    #[test]
+    fn a_page_ends_where_its_tools_become_too_large() {
+        let third = "x".repeat(PAGE_BYTES / 3);
+        let list = WholeList(vec![toolkit("a", 7, &third), toolkit("b", 1, &"x".repeat(2 * PAGE_BYTES))]);
+
+        let (names, pages) = names(&EncodedLists::new(), &list, Shape::Current);
+
+        assert_eq!((names.len(), pages), (8, 5));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use axum::body::Body;
 use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
+use kitbag_manifest::{Problem, portability};
 
 use super::back_after_discard;
 use crate::access::{AccessError, Operator};
@@ -22,6 +23,8 @@ struct ReviewPage {
     frame: Option<Frame>,
     review: Review,
     difference: ShownDifference,
+    /// What some clients refuse of it.
+    warnings: Vec<Problem>,
     size: String,
     /// Whether the toolkit belongs to another operator.
     is_others: bool,
@@ -106,6 +109,7 @@ async fn page(
         changes_owner: review.changes_owner(&frame.user),
         frame: Some(frame.at(Section::Operate)),
         difference: ShownDifference::of(difference, &review.secret_users),
+        warnings: portability::warnings(&review.manifest),
         size: text::size(u64::try_from(review.upload.size).unwrap_or_default()),
         review,
         problem,
