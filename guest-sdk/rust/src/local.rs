@@ -54,7 +54,7 @@ pub fn dispatch(toolkit: &Toolkit, call: Call) -> Outcome {
         CallOutcome::of(block_on(tool.call(&invocation.arguments, ctx)), output.as_ref())
     };
     let outcome = platform.into_outcome(outcome);
-    if let Some(warning) = outcome.warning(&declared.name) {
+    if let Some(warning) = outcome.warning(tool.name()) {
         eprintln!("warning: {warning}");
     }
     outcome

@@ -19,7 +19,9 @@ fn generate<T: JsonSchema>(settings: SchemaSettings) -> Value {
     // Rust's number formats ("uint32") are not part of the JSON Schema standard.
     let settings = settings.with_transform(RestrictFormats::default());
     // Some clients refuse all tools of a server that lists a boolean as the schema of a property.
-    let settings = settings.with_transform(ReplaceBoolSchemas { skip_additional_properties: true });
+    let mut objects_only = ReplaceBoolSchemas::default();
+    objects_only.skip_additional_properties = true;
+    let settings = settings.with_transform(objects_only);
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
 
     // Not useful to a model: the draft, which the protocol fixes, and the type's Rust name.
