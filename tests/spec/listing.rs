@@ -1,5 +1,6 @@
 //! Deployed components become tools that clients can list and call.
 
+use http::Method;
 use http::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 
@@ -84,7 +85,44 @@ async fn no_schema_is_listed_that_takes_the_other_tools_away() {
         assert_eq!(tool["outputSchema"]["properties"]["list"], json!({ "items": {} }), "{revision:?}");
         // What is checked is what was declared.
         assert_eq!(ana.call("wat__run", json!({ "any": [1] })).await.text(), "done");
-        assert!(ana.call("wat__run", json!({ "none": [1] })).await.failure()["error"].is_string());
+        ana.call("wat__run", json!({ "none": [1] })).await.assert_invalid_params("/none");
+    }
+}
+
+#[tokio::test]
+async fn a_url_may_choose_toolkits_and_tools() {
+    let kitbag = Kitbag::start().await;
+    kitbag.deploy(guests::TEXT).await;
+    kitbag.deploy(guests::HINTS).await;
+
+    for revision in Revision::BOTH {
+        let ana = kitbag.as_user("ana").speaking(revision).await;
+        let at = async |query: &str, method: &str, name: Option<&str>, params: Value| {
+            let (headers, body) = ana.message(method, name, params);
+            let path = format!("/mcp?{query}");
+            kitbag.anonymous().send(Method::POST, &path, headers, body.to_string()).await.json()
+        };
+        let names = async |query: &str| {
+            let list = at(query, "tools/list", None, json!({})).await;
+            let tools = list["result"]["tools"].as_array().expect("a list").clone();
+            tools.iter().map(|tool| tool["name"].as_str().expect("a name").to_owned()).collect::<Vec<_>>()
+        };
+
+        assert_eq!(names("tools=text__count,hints__plain").await, ["hints__plain", "text__count"]);
+        assert!(names("toolkits=text").await.iter().all(|name| name.starts_with("text__")), "{revision:?}");
+        assert!(names("toolkits=nothing").await.is_empty(), "{revision:?}");
+        assert!(names("other=1").await.len() > 8, "{revision:?}");
+
+        let call = json!({ "name": "hints__plain", "arguments": {} });
+        let called = at("toolkits=hints", "tools/call", Some("hints__plain"), call.clone()).await;
+        assert_eq!(called["result"]["content"][0]["text"], "plain", "{called}");
+        // With a progress token it is not answered directly.
+        let mut unusual = call.clone();
+        unusual["_meta"] = json!({ "progressToken": 1 });
+        for params in [call, unusual] {
+            let refused = at("toolkits=text", "tools/call", Some("hints__plain"), params).await;
+            assert_eq!(refused["error"]["code"], -32602, "{revision:?}: {refused}");
+        }
     }
 }
 

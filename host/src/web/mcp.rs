@@ -17,11 +17,12 @@ mod handler;
 mod media;
 mod message;
 mod origin;
+mod selection;
 
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{FromRef, Request, State};
+use axum::extract::{FromRef, RawQuery, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use rmcp::model::{ProtocolVersion, RequestId};
@@ -48,6 +49,7 @@ use handler::{ClientContext, Handler};
 use media::Accepts;
 use message::{Envelope, MAX_VALUES, Message};
 pub(super) use origin::{OriginCheck, refuse_other_origins};
+use selection::Selection;
 
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
@@ -123,9 +125,10 @@ pub(super) async fn receive(
 pub(super) async fn listen(
     State(endpoint): State<Arc<Endpoint>>,
     user: User,
+    RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, TransportError> {
-    endpoint.listen(&user, &headers)
+    endpoint.listen(&user, &Selection::of(query.as_deref()), &headers)
 }
 
 pub(super) async fn no_such_method() -> TransportError {
@@ -152,7 +155,8 @@ impl Endpoint {
             return Err(answer::unread(why, self.request_size));
         }
         let client = ClientLabel::of(&parts.headers);
-        let context = ClientContext { user, client, takes_stream: accepts.stream, changes: None };
+        let chosen = Selection::of(parts.uri.query());
+        let context = ClientContext { user, client, chosen, takes_stream: accepts.stream, changes: None };
         let mut handler = Handler::new(self.clone(), context);
         if parsed.is_ok()
             && let Some(request) = DirectRequest::read(&parts.headers, &held.bytes)
@@ -165,7 +169,8 @@ impl Endpoint {
             Message::Cancelled(request) => handler.cancel(request.clone()),
             Message::Listen => {
                 accepts.check_stream(id.clone())?;
-                handler.context.changes = Some(self.changes(&handler.context.user, id.clone())?);
+                handler.context.changes =
+                    Some(self.changes(&handler.context.user, &handler.context.chosen, id.clone())?);
             }
             Message::Initialize(_) | Message::Other => {}
         }
@@ -191,7 +196,12 @@ impl Endpoint {
         response.map(Body::new)
     }
 
-    fn listen(&self, user: &User, headers: &HeaderMap) -> Result<Response, TransportError> {
+    fn listen(
+        &self,
+        user: &User,
+        chosen: &Selection,
+        headers: &HeaderMap,
+    ) -> Result<Response, TransportError> {
         self.rate.admit(user.id())?;
         let version = headers.get(PROTOCOL_VERSION).and_then(|version| version.to_str().ok());
         // Later revisions ask with a POST of `subscriptions/listen`.
@@ -199,13 +209,18 @@ impl Endpoint {
         if is_current || !Accepts::names_stream(headers) {
             return Err(method_not_allowed("POST"));
         }
-        let changes = self.changes(user, None)?;
+        let changes = self.changes(user, chosen, None)?;
         Ok(events::unbuffered(changes::event_stream(changes, self.stopping.clone()).into_response()))
     }
 
-    fn changes(&self, user: &User, id: Option<RequestId>) -> Result<Changes, TransportError> {
+    fn changes(
+        &self,
+        user: &User,
+        chosen: &Selection,
+        id: Option<RequestId>,
+    ) -> Result<Changes, TransportError> {
         let share = self.streams.take(user.id(), 1).ok_or_else(|| changes::too_many(id))?;
-        Ok(Changes::new(self.catalogue.clone(), user.clone(), share))
+        Ok(Changes::new(self.catalogue.clone(), user.clone(), chosen.clone(), share))
     }
 }
 

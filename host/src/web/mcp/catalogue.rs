@@ -18,6 +18,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 
+use super::selection::Selection;
 use crate::access::{Access, User, VisibleToolkit};
 use crate::sha256::{Digest, Sha256};
 use crate::toolkits::{Live, listed_name};
@@ -57,10 +58,12 @@ struct ToolList {
     digest: Digest,
 }
 
+#[derive(Clone)]
 struct ListedTool {
     tool: Tool,
-    /// Of its JSON.
+    /// Of its JSON, which has this hash.
     bytes: usize,
+    digest: Digest,
 }
 
 /// A part of the whole list: the `alwaysOn` tools of all toolkits come before all others.
@@ -95,32 +98,37 @@ impl Catalogue {
         self.access.published()
     }
 
-    /// One page of the tools that `user` can see.
-    pub(super) fn page(&self, user: &User, cursor: Option<&str>) -> Result<Page, InvalidCursor> {
+    /// One page of the tools that `user` can see, and the client has chosen.
+    pub(super) fn page(
+        &self,
+        (user, chosen): (&User, &Selection),
+        cursor: Option<&str>,
+    ) -> Result<Page, InvalidCursor> {
         let from = cursor.map(str::parse).transpose()?.unwrap_or_default();
-        Ok(self.whole_list(user).page(&from))
+        Ok(self.whole_list(user, chosen).page(&from))
     }
 
     /// The same as the `result` of a response; `None` unless a page of the list begins at `cursor`.
     pub(super) fn encoded_page(
         &self,
-        user: &User,
+        (user, chosen): (&User, &Selection),
         cursor: Option<&str>,
         shape: Shape,
     ) -> Option<Arc<RawValue>> {
         let from = cursor.map(str::parse).transpose().ok()?.unwrap_or_default();
-        self.encoded.page(&self.whole_list(user), &from, shape)
+        self.encoded.page(&self.whole_list(user, chosen), &from, shape)
     }
 
-    /// What `user` sees at this moment.
-    pub(super) fn view(&self, user: &User) -> View {
-        self.whole_list(user).view()
+    /// What `user` sees at this moment, of what the client has chosen.
+    pub(super) fn view(&self, user: &User, chosen: &Selection) -> View {
+        self.whole_list(user, chosen).view()
     }
 
-    fn whole_list(&self, user: &User) -> WholeList {
+    fn whole_list(&self, user: &User, chosen: &Selection) -> WholeList {
         let toolkits = user.toolkits();
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
-        WholeList(toolkits.iter().map(|toolkit| list(&mut lists, toolkit)).collect())
+        let lists = toolkits.iter().map(|toolkit| list(&mut lists, toolkit));
+        WholeList(lists.filter_map(|list| part(list, chosen)).collect())
     }
 }
 
@@ -142,6 +150,19 @@ fn list(lists: &mut HashMap<String, Listed>, toolkit: &VisibleToolkit) -> Arc<To
     let list = Arc::new(ToolList::from(definition));
     lists.insert(definition.id.clone(), Listed { of: Arc::downgrade(live), list: list.clone() });
     list
+}
+
+/// The tools of a toolkit that a client has chosen, if any.
+fn part(list: Arc<ToolList>, chosen: &Selection) -> Option<Arc<ToolList>> {
+    if chosen.has_all_of(&list.toolkit) {
+        return Some(list);
+    }
+    let [always_on, others] = [&list.always_on, &list.others].map(|tools| {
+        let tools = tools.iter().filter(|tool| chosen.has(&tool.tool.name));
+        tools.cloned().collect::<Vec<_>>()
+    });
+    let is_empty = always_on.is_empty() && others.is_empty();
+    (!is_empty).then(|| Arc::new(ToolList::new(list.toolkit.clone(), always_on, others)))
 }
 
 impl WholeList {
@@ -176,6 +197,14 @@ impl WholeList {
 }
 
 impl ToolList {
+    fn new(toolkit: String, always_on: Vec<ListedTool>, others: Vec<ListedTool>) -> Self {
+        let mut hasher = Sha256::new();
+        // The number tells where one section ends and the next begins.
+        hasher.update(always_on.len().to_le_bytes());
+        always_on.iter().chain(&others).for_each(|tool| hasher.update(tool.digest));
+        Self { toolkit, always_on, others, digest: hasher.finish() }
+    }
+
     fn section(&self, section: Section) -> &[ListedTool] {
         match section {
             Section::AlwaysOn => &self.always_on,
@@ -186,19 +215,19 @@ impl ToolList {
 
 impl From<&ToolkitDefinition> for ToolList {
     fn from(definition: &ToolkitDefinition) -> Self {
-        let mut hasher = Sha256::new();
-        let (mut always_on, mut others) = (Vec::new(), Vec::new());
-        for declared in &definition.tools {
-            let tool = listed(&definition.id, declared);
-            let json = serde_json::to_vec(&tool).expect("tools always serialise");
-            // The length tells where one tool ends and the next begins.
-            hasher.update(json.len().to_le_bytes());
-            hasher.update([u8::from(declared.always_on)]);
-            hasher.update(&json);
-            let section = if declared.always_on { &mut always_on } else { &mut others };
-            section.push(ListedTool { tool, bytes: json.len() });
-        }
-        Self { toolkit: definition.id.clone(), always_on, others, digest: hasher.finish() }
+        let (always_on, others): (Vec<_>, Vec<_>) = definition.tools.iter().partition(|tool| tool.always_on);
+        let [always_on, others] = [always_on, others].map(|tools| {
+            let tools = tools.into_iter().map(|declared| ListedTool::from(listed(&definition.id, declared)));
+            tools.collect()
+        });
+        Self::new(definition.id.clone(), always_on, others)
+    }
+}
+
+impl From<Tool> for ListedTool {
+    fn from(tool: Tool) -> Self {
+        let json = serde_json::to_vec(&tool).expect("tools always serialise");
+        Self { tool, bytes: json.len(), digest: Sha256::digest(json) }
     }
 }
 

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::answer::TransportError;
 use super::catalogue::{Catalogue, View};
 use super::events::KEEP_ALIVE_INTERVAL;
+use super::selection::Selection;
 use crate::access::User;
 use crate::shares::{Share, Shares};
 
@@ -38,19 +39,20 @@ pub(super) struct Changes {
     catalogue: Arc<Catalogue>,
     published: watch::Receiver<()>,
     user: User,
+    chosen: Selection,
     seen: View,
     end: Instant,
     _share: Arc<Share>,
 }
 
 impl Changes {
-    /// Begins with what `user` sees now.
-    pub(super) fn new(catalogue: Arc<Catalogue>, user: User, share: Share) -> Self {
+    /// Begins with what `user` sees now, of what the client has chosen.
+    pub(super) fn new(catalogue: Arc<Catalogue>, user: User, chosen: Selection, share: Share) -> Self {
         // Before the look at what there is: what changes in between is then seen as a change.
         let published = catalogue.published();
-        let seen = catalogue.view(&user);
+        let seen = catalogue.view(&user, &chosen);
         let end = Instant::now() + MAX_STREAM_TIME;
-        Self { catalogue, published, user, seen, end, _share: Arc::new(share) }
+        Self { catalogue, published, user, chosen, seen, end, _share: Arc::new(share) }
     }
 
     /// Waits for the next change; nothing when it is time to end.
@@ -61,7 +63,7 @@ impl Changes {
                 () = stopping.cancelled() => return None,
                 () = sleep_until(self.end) => return None,
             }
-            let now = self.catalogue.view(&self.user);
+            let now = self.catalogue.view(&self.user, &self.chosen);
             if now != self.seen {
                 self.seen = now;
                 return Some(());

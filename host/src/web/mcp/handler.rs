@@ -23,10 +23,11 @@ use super::catalogue::{self, Shape};
 use super::changes::Changes;
 use super::direct::{DirectMethod, DirectRequest};
 use super::elicitation::{ElicitationMode, ElicitationResponse};
+use super::selection::Selection;
 use super::{Endpoint, answer, content};
 use crate::access::{CallError, OwnSecret, User};
 use crate::dispatch::{Failure, ProgressReport, Reply, Success};
-use crate::toolkits::toolkit_of;
+use crate::toolkits::{self, toolkit_of};
 
 /// Progress reports that are queued for a slow client; further ones are dropped.
 const MAX_WAITING_REPORTS: usize = 16;
@@ -55,6 +56,8 @@ pub(super) struct ClientContext {
     pub(super) user: User,
     /// Sent by clients of the older revisions alone.
     pub(super) client: Option<ClientLabel>,
+    /// The tools that the client has chosen.
+    pub(super) chosen: Selection,
     /// Whether the answer may be a stream.
     pub(super) takes_stream: bool,
     /// Of `subscriptions/listen`; observed since before the acknowledgement, so that no change is missed.
@@ -80,7 +83,7 @@ impl Handler {
         let user = &self.context.user;
         match method {
             DirectMethod::Call(call) => {
-                let tool = user.tool(&call.name)?;
+                let tool = self.tool(&call.name)?;
                 // rmcp checks the headers that carry parameters.
                 if catalogue::has_header_parameters(tool.definition()) {
                     return None;
@@ -89,7 +92,11 @@ impl Handler {
             }
             DirectMethod::List { cursor } => {
                 let shape = if capabilities.is_some() { Shape::Current } else { Shape::Older };
-                let page = self.endpoint.catalogue.encoded_page(user, cursor.as_deref(), shape)?;
+                let page = self.endpoint.catalogue.encoded_page(
+                    (user, &self.context.chosen),
+                    cursor.as_deref(),
+                    shape,
+                )?;
                 Some(answer::with_encoded_result(id, &page))
             }
         }
@@ -170,6 +177,11 @@ impl Handler {
         }
     }
 
+    /// A tool that the client sees.
+    fn tool(&self, name: &str) -> Option<toolkits::Tool> {
+        self.context.user.tool(name).filter(|_| self.context.chosen.has(name))
+    }
+
     /// What a client of the older revisions may cancel by name. Later ones close the request.
     fn cancellable(&self, request: RequestId, client: &RequestClient) -> Option<Running> {
         let RequestClient::Older = client else { return None };
@@ -201,6 +213,9 @@ impl Handler {
         response: &ElicitationResponse,
     ) -> Result<Reply, CallError> {
         let CallToolRequestParams { name, arguments, .. } = request;
+        if !self.context.chosen.has(&name) {
+            return Err(CallError::UnknownTool(name));
+        }
         let Endpoint { elicitation, stopping, .. } = &*self.endpoint;
         let user = &self.context.user;
         if let (ElicitationResponse::Opened(secrets), Some(toolkit)) = (response, toolkit_of(&name)) {
@@ -243,14 +258,14 @@ impl ServerHandler for Handler {
         let page = self
             .endpoint
             .catalogue
-            .page(&self.context.user, cursor.as_deref())
+            .page((&self.context.user, &self.context.chosen), cursor.as_deref())
             .map_err(|error| ErrorData::invalid_params(error.to_string(), None))?;
         Ok(page.into())
     }
 
     /// rmcp checks the `Mcp-Param-*` headers of a call against the tool's schema.
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        let tool = self.context.user.tool(name)?;
+        let tool = self.tool(name)?;
         let definition = tool.definition();
         catalogue::has_header_parameters(definition)
             .then(|| catalogue::listed(&tool.toolkit.definition.id, definition))
