@@ -214,7 +214,7 @@ impl Handler {
     ) -> Result<Reply, CallError> {
         let CallToolRequestParams { name, arguments, .. } = request;
         if !self.context.chosen.has(&name) {
-            return Err(CallError::UnknownTool(name));
+            return Err(CallError::UnknownTool(name.into_owned()));
         }
         let Endpoint { elicitation, stopping, .. } = &*self.endpoint;
         let user = &self.context.user;
