@@ -147,7 +147,7 @@ pub(super) async fn sign_in(
         let identity = Identity::with_local_issuer(identity, local.clone())?;
         let lifetimes =
             Lifetimes { access_token: settings.access_token_lifetime.get(), ..Lifetimes::default() };
-        let server = AuthorizationServer::new(local, code, database.clone(), lifetimes);
+        let server = AuthorizationServer::new(local, code, database.clone(), egress, lifetimes);
         return Ok((Arc::new(identity), Some(Arc::new(server))));
     };
     if !settings.token_algorithms.is_empty() {

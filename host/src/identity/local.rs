@@ -11,6 +11,7 @@ mod code_change;
 mod code_check;
 mod granted_clients;
 mod key_file;
+mod metadata_document;
 mod oauth_error;
 mod parameters;
 mod person;
@@ -167,6 +168,7 @@ impl LocalIssuer {
             "token_endpoint_auth_methods_supported": ["none"],
             "revocation_endpoint_auth_methods_supported": ["none"],
             "code_challenge_methods_supported": ["S256"],
+            "client_id_metadata_document_supported": true,
             "authorization_response_iss_parameter_supported": true,
         })
     }

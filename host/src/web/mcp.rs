@@ -118,7 +118,8 @@ pub(super) async fn receive(
     let accepts = Accepts::of(request.headers());
     let is_patient = Accepts::names_stream(request.headers());
     let answer = endpoint.receive(user, share, request);
-    let response = if is_patient { events::patiently(Patience::default(), answer).await? } else { answer.await? };
+    let response =
+        if is_patient { events::patiently(Patience::default(), answer).await? } else { answer.await? };
     Ok(if accepts.json { events::unbuffered(response) } else { events::one_event(response) })
 }
 

@@ -10,18 +10,21 @@ use std::time::Duration;
 
 use super::authorize::Pending;
 use super::code_check::CodeCheck;
+use super::metadata_document::MetadataDocuments;
 use super::redirect_uri::RedirectUri;
 use super::short_lived::ShortLived;
 use super::sign_in_code::SignInCode;
-use super::store::Store;
+use super::store::{ClientRow, Store};
 use super::token::Code;
 use super::{ErrorCode, LocalIssuer, OAuthError};
 use crate::database::{self, Database};
+use crate::egress::Egress;
 
 /// Registers clients, asks people, and issues tokens.
 pub struct AuthorizationServer {
     pub(super) issuer: Arc<LocalIssuer>,
     pub(super) store: Store,
+    pub(super) documents: MetadataDocuments,
     pub(super) lifetimes: Lifetimes,
     /// Requests that a person is looking at.
     pub(super) pending: Mutex<ShortLived<Pending>>,
@@ -63,16 +66,24 @@ impl Default for Lifetimes {
 pub(super) struct Client {
     pub(super) id: String,
     pub(super) name: Option<String>,
-    redirect_uris: Vec<String>,
+    pub(super) redirect_uris: Vec<String>,
 }
 
 impl AuthorizationServer {
-    /// A server that issues tokens of `issuer` to whoever knows `code`, with its clients and grants in `database`.
-    pub fn new(issuer: Arc<LocalIssuer>, code: SignInCode, database: Database, lifetimes: Lifetimes) -> Self {
-        let store = Store::new(database);
+    /// A server that issues tokens of `issuer` to whoever knows `code`, with its clients and grants in `database`. Documents
+    /// of clients are fetched through `egress`.
+    pub fn new(
+        issuer: Arc<LocalIssuer>,
+        code: SignInCode,
+        database: Database,
+        egress: Egress,
+        lifetimes: Lifetimes,
+    ) -> Self {
+        let (store, documents) = (Store::new(database), MetadataDocuments::new(egress));
         Self {
             issuer,
             store,
+            documents,
             lifetimes,
             pending: Mutex::new(ShortLived::new(lifetimes.consent)),
             code_check: Mutex::new(CodeCheck::new(code)),
@@ -85,7 +96,23 @@ impl AuthorizationServer {
         &self.issuer
     }
 
+    /// The client of an id, as it is now: that of a metadata document, or a registered one.
     pub(super) async fn client(&self, id: &str) -> database::Result<Option<Client>> {
+        if self.documents.is_document(id) {
+            return Ok(self.documents.client(id).await);
+        }
+        self.recorded_client(id).await
+    }
+
+    /// The client of an id that has a grant, also while its document is out of reach.
+    pub(super) async fn client_of_grant(&self, id: &str) -> database::Result<Option<Client>> {
+        match self.recorded_client(id).await? {
+            Some(client) => Ok(Some(client)),
+            None => self.client(id).await,
+        }
+    }
+
+    async fn recorded_client(&self, id: &str) -> database::Result<Option<Client>> {
         Ok(self.store.client(id).await?.map(|row| Client {
             redirect_uris: serde_json::from_str(&row.redirect_uris).unwrap_or_default(),
             id: row.id,
@@ -101,6 +128,13 @@ impl AuthorizationServer {
             path.is_some_and(|path| ["", "/", "/mcp"].contains(&path))
         });
         if own { Ok(()) } else { Err(ErrorCode::InvalidTarget.because("the resource is not this server")) }
+    }
+}
+
+impl From<&Client> for ClientRow {
+    fn from(client: &Client) -> Self {
+        let redirect_uris = serde_json::to_string(&client.redirect_uris).expect("strings always serialise");
+        Self { id: client.id.clone(), name: client.name.clone(), redirect_uris }
     }
 }
 

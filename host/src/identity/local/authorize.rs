@@ -39,6 +39,8 @@ pub struct Consent {
     pub request_id: String,
     /// What the client calls itself; anything can call itself anything.
     pub client_name: Option<String>,
+    /// The URL of the client's metadata document, if it has one: its host says who describes the client.
+    pub client_document: Option<String>,
     /// Where the answer goes.
     pub redirect_uri: RedirectUri,
     /// What is asked for.
@@ -171,6 +173,10 @@ impl AuthorizationServer {
         Consent {
             request_id: String::new(),
             client_name: pending.client_name.clone(),
+            client_document: self
+                .documents
+                .is_document(&authorization.client_id)
+                .then(|| authorization.client_id.clone()),
             redirect_uri: authorization.redirect_uri.clone(),
             scopes: authorization.scopes.clone(),
             lifetime: self.lifetimes.access_token,

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::authorization_server::Client;
 use super::redirect_uri::RedirectUri;
 use super::scopes::Scopes;
 use super::secret::random_text;
-use super::store::ClientRow;
 use super::{AuthorizationServer, EndpointError, ErrorCode, OAuthError};
 use crate::json_object::JsonObject;
 use crate::visible::has_hidden;
@@ -37,7 +37,7 @@ pub struct Registration {
 
 /// What is read of a client's metadata (section 2); everything else is ignored, as it demands.
 #[derive(Deserialize)]
-struct Metadata {
+pub(super) struct Metadata {
     redirect_uris: Option<Vec<String>>,
     client_name: Option<String>,
     token_endpoint_auth_method: Option<String>,
@@ -58,17 +58,13 @@ impl AuthorizationServer {
             ErrorCode::InvalidClientMetadata.because("the body is not client metadata as JSON")
         })?;
         let (client_name, redirect_uris) = metadata.check()?;
-        let client = ClientRow {
-            id: random_text::<16>(),
-            name: client_name.clone(),
-            redirect_uris: serde_json::to_string(&redirect_uris).expect("strings always serialise"),
-        };
-        self.store.insert_client(&client).await?;
+        let client = Client { id: random_text::<16>(), name: client_name, redirect_uris };
+        self.store.insert_client(&(&client).into()).await?;
         Ok(Registration {
             client_id: client.id,
             client_id_issued_at: jiff::Timestamp::now().as_second(),
-            client_name,
-            redirect_uris,
+            client_name: client.name,
+            redirect_uris: client.redirect_uris,
             token_endpoint_auth_method: "none",
             grant_types: ["authorization_code", "refresh_token"],
             response_types: ["code"],
@@ -79,7 +75,7 @@ impl AuthorizationServer {
 
 impl Metadata {
     /// Returns name and redirect URIs of a client that can be served.
-    fn check(self) -> Result<(Option<String>, Vec<String>), OAuthError> {
+    pub(super) fn check(self) -> Result<(Option<String>, Vec<String>), OAuthError> {
         let refused = |description| Err(ErrorCode::InvalidClientMetadata.because(description));
         let method = self.token_endpoint_auth_method.as_deref().unwrap_or("none");
         if !["none", "client_secret_basic", "client_secret_post"].contains(&method) {

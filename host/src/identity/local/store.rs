@@ -93,10 +93,24 @@ impl Store {
             .await
     }
 
-    /// Keeps a grant for `lifetime`. Beyond the limit, the client's oldest goes.
-    pub(super) async fn insert_grant(&self, grant: &GrantRow, lifetime: Duration) -> database::Result<()> {
+    /// Keeps a grant for `lifetime`, with its client, which may have a metadata document instead of a registration. Beyond
+    /// the limit, the client's oldest goes.
+    pub(super) async fn insert_grant(
+        &self,
+        grant: &GrantRow,
+        client: &ClientRow,
+        lifetime: Duration,
+    ) -> database::Result<()> {
         let mut transaction = self.0.begin(Scope::Sessions).await?;
         delete_expired(&mut transaction).await?;
+        sql("INSERT INTO oauth_clients (id, name, redirect_uris, used_at) VALUES ($1, $2, $3, $4)
+             ON CONFLICT (id) DO UPDATE SET name = excluded.name")
+        .bind(&client.id)
+        .bind(&client.name)
+        .bind(&client.redirect_uris)
+        .bind(now())
+        .execute(&mut transaction)
+        .await?;
         sql("DELETE FROM oauth_grants WHERE client_id = $1 AND id NOT IN (
                  SELECT id FROM oauth_grants WHERE client_id = $1 ORDER BY expires_at DESC LIMIT $2)")
         .bind(&grant.client_id)

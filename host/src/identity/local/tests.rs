@@ -16,6 +16,7 @@ use url::form_urlencoded::Serializer;
 
 use super::*;
 use crate::database::Database;
+use crate::egress::{Egress, EgressSettings};
 use crate::sha256::Sha256;
 
 const BASE_URL: &str = "http://127.0.0.1:8787";
@@ -133,7 +134,13 @@ async fn open(data: &TempDir, lifetimes: Lifetimes) -> AuthorizationServer {
     let database = Database::open(data.path()).await.unwrap();
     let code = SignInCode::open(data.path(), &database).await.unwrap();
     let issuer = LocalIssuer::open(data.path(), BASE_URL).unwrap();
-    AuthorizationServer::new(Arc::new(issuer), code, database, lifetimes)
+    AuthorizationServer::new(
+        Arc::new(issuer),
+        code,
+        database,
+        Egress::new(EgressSettings::default()),
+        lifetimes,
+    )
 }
 
 /// The query of a good authorization request with some parameters changed.

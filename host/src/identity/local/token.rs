@@ -9,6 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use secrecy::{ExposeSecret, SecretString};
 use tracing::warn;
 
+use super::authorization_server::Client;
 use super::authorize::Authorization;
 use super::parameters::Parameters;
 use super::scopes::Scopes;
@@ -52,14 +53,14 @@ impl AuthorizationServer {
         let parameters = Parameters::parse(form);
         let grant_type = parameters.require("grant_type", "grant_type is missing")?;
         let client_id = parameters.require("client_id", "client_id is missing")?;
-        if self.client(client_id).await?.is_none() {
+        let Some(client) = self.client_of_grant(client_id).await? else {
             return Err(ErrorCode::InvalidClient
                 .because("the client is not registered; register again")
                 .into());
-        }
+        };
         self.check_resource(parameters.get("resource")?)?;
         match grant_type {
-            "authorization_code" => self.redeem(&parameters, client_id).await,
+            "authorization_code" => self.redeem(&parameters, &client).await,
             "refresh_token" => self.refresh(&parameters, client_id).await,
             _ => Err(ErrorCode::UnsupportedGrantType
                 .because("grant_type must be authorization_code or refresh_token")
@@ -67,7 +68,8 @@ impl AuthorizationServer {
         }
     }
 
-    async fn redeem(&self, parameters: &Parameters, client_id: &str) -> Result<Tokens, EndpointError> {
+    async fn redeem(&self, parameters: &Parameters, client: &Client) -> Result<Tokens, EndpointError> {
+        let client_id = &*client.id;
         let code = parameters.require("code", "code is missing")?;
         let redirect_uri = parameters.require("redirect_uri", "redirect_uri is missing")?;
         let verifier = parameters.require("code_verifier", "code_verifier is missing")?;
@@ -107,7 +109,7 @@ impl AuthorizationServer {
                 replaced_digest: None,
                 replaced_at: None,
             };
-            self.store.insert_grant(&grant, self.lifetimes.refresh_token).await?;
+            self.store.insert_grant(&grant, &client.into(), self.lifetimes.refresh_token).await?;
             Some(refresh_token)
         } else {
             None

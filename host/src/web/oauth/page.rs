@@ -18,6 +18,8 @@ struct ConsentPage<'a> {
     client: &'a str,
     destination: String,
     address: &'a str,
+    /// Where the client is described, if it did not register.
+    document: Option<&'a str>,
     /// How long the client may act.
     duration: String,
     /// Where the form goes.
@@ -40,6 +42,7 @@ pub(super) fn consent(question: &Consent) -> Response {
     let page = ConsentPage {
         title: TITLE,
         client: question.client_name.as_deref().unwrap_or("an application without a name"),
+        document: question.client_document.as_deref(),
         destination: describe(&question.redirect_uri.destination()),
         address: question.redirect_uri.as_str(),
         duration,
