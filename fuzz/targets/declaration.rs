@@ -5,20 +5,20 @@ use std::collections::HashSet;
 use http::Uri;
 use kitbag::egress::{Allowlist, ApiHost};
 use kitbag_manifest::schema::Schema;
-use kitbag_manifest::{ToolkitDefinition, validate};
+use kitbag_manifest::{ToolkitDefinition, parse, validate};
 use serde_json::Value;
 
-/// Input: a declaration in JSON.
+/// Input: a manifest, as `describe` returns it.
 ///
 /// Checks that the host can use an accepted declaration: its hosts, its schemas, its sign-in. Serialized, it
 /// is accepted again and equal. A refusal has a path and a reason.
 pub fn declaration(data: &[u8]) {
-    let Ok(definition) = serde_json::from_slice::<ToolkitDefinition>(data) else { return };
-    match validate(definition) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    match parse(text).and_then(validate) {
         Ok(valid) => {
             check_valid(&valid);
             let written = serde_json::to_value(&*valid).expect("a declaration is JSON");
-            let read = serde_json::from_value(written.clone()).expect("a written declaration can be read");
+            let read = parse(&written.to_string()).expect("a written declaration can be read");
             let again = validate(read).expect("what was accepted once is accepted again");
             // Fractions may differ in their last bit after serialization.
             assert!(has_fraction(&written) || again == valid, "{written} is read as {again:?}");
