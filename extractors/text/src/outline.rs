@@ -146,3 +146,18 @@ impl TokenSink for Sink {
         self.syntax == Syntax::Xml
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tags;
+
+    #[test]
+    fn the_title_of_a_picture_does_not_hold_the_rest_of_the_page() {
+        let page = "<title>Tides</title><svg><title/><path d=m></svg><p>The <b>moon</b> pulls.<svg><title>Wave</title></svg>";
+
+        let outline = read(&tags::bounded(page, Syntax::Html), Syntax::Html);
+
+        assert_eq!((outline.title.as_str(), outline.text.as_str()), ("Tides", "The moon pulls.\n"));
+    }
+}

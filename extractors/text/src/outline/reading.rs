@@ -72,6 +72,10 @@ impl Reading {
         }
         self.outline.surroundings.start(tag, name);
         let (place, state) = match name {
+            // That of a picture, which may close itself.
+            "title" if tag.self_closing && self.outline.surroundings.is_open("svg") => {
+                return TokenSinkResult::Continue;
+            }
             "title" if self.outline.title.is_empty() => (Place::Title, Rcdata),
             "title" | "textarea" => (Place::Hidden, Rcdata),
             "script" => (Place::Hidden, ScriptData),
