@@ -4,7 +4,7 @@
 
 use bindings::exports::kitbag::extractor::extraction::{ExtractError, Extracted, Guest};
 use dom_smoothie::{Config, Readability};
-use extractor_text::{Flow, Outline, Syntax, outline, tags};
+use extractor_text::{Flow, Outline, Syntax, article, outline, tags};
 
 /// Maximum depth of an element tree, as in browsers. Deeper pages are read without building a tree.
 const MAX_DEPTH: usize = 512;
@@ -12,10 +12,6 @@ const MAX_DEPTH: usize = 512;
 const MAX_FORMATTING: usize = 50;
 /// Maximum number of elements in a page for which the article is searched.
 const MAX_ELEMENTS: usize = 200_000;
-/// An article has this share of a page's running text at least, in percent.
-const MIN_PERCENT: usize = 50;
-/// An article is read without menus and links between its paragraphs, if this share of it remains, in percent.
-const MIN_RUNNING_PERCENT: usize = 80;
 
 /// The extractor for web pages.
 pub struct HtmlExtractor;
@@ -47,25 +43,16 @@ struct Article {
     text: String,
 }
 
-/// Finds the article of a page, if it has one. Where that is only a fraction of the running text, the page is a list, a
-/// discussion or a table rather than an article, and all of its running text is returned: too little is worse than too
-/// much for those who save a page in order to find it.
+/// Reads the article of a page, if it has one.
 fn article(page: &str, outline: &Outline) -> Option<Article> {
     if outline.depth > MAX_DEPTH || outline.formatting > MAX_FORMATTING {
         return None;
     }
     let config = Config { max_elements_to_parse: MAX_ELEMENTS, ..Config::default() };
-    let article = Readability::new(page, None, Some(config)).ok()?.parse().ok()?;
-    let found = outline::read(&article.content, Syntax::Html);
-    let is_fraction = found.text.len() * 100 < outline.running.len() * MIN_PERCENT;
-    let is_running = found.running.len() * 100 >= found.text.len() * MIN_RUNNING_PERCENT;
-    let text = match (is_fraction, is_running) {
-        (true, _) => outline.running.clone(),
-        (false, true) => found.running,
-        (false, false) => found.text,
-    };
+    let found = Readability::new(page, None, Some(config)).ok()?.parse().ok()?;
+    let text = article::choose(outline, &outline::read(&found.content, Syntax::Html).text);
     let text = without_heading(text, &outline.heading);
-    (!text.trim().is_empty()).then_some(Article { title: article.title, text })
+    (!text.trim().is_empty()).then_some(Article { title: found.title, text })
 }
 
 /// Leaves the heading out at the beginning, before which it is written anyway.

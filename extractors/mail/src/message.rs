@@ -119,7 +119,7 @@ impl<'m> Parts<'m> {
                 best = written;
             }
         }
-        flow.add(best);
+        flow.add(&best);
         events.into_iter().for_each(|event| self.write(event, depth, flow));
     }
 }

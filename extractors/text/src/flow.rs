@@ -76,7 +76,7 @@ impl Flow {
     }
 
     /// Adds what was collected elsewhere, as a paragraph.
-    pub fn add(&mut self, other: Self) {
+    pub fn add(&mut self, other: &Self) {
         if other.is_empty() || self.is_full() {
             return;
         }

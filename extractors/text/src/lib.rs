@@ -1,7 +1,8 @@
 //! What extractors share: text that is collected up to a limit, and the text of HTML without its element tree.
-//! Compiled for WebAssembly only.
-#![cfg(target_family = "wasm")]
+//! Compiled for WebAssembly only, and for tests.
+#![cfg(any(target_family = "wasm", test))]
 
+pub mod article;
 mod flow;
 pub mod outline;
 pub mod tags;

@@ -26,8 +26,8 @@ pub fn bounded(page: &str, syntax: Syntax) -> String {
         rest = if begins_tag(rest) {
             let Some((name, after)) = tag(rest, &mut out) else { return out };
             match TEXT_ELEMENTS.iter().find(|it| it.eq_ignore_ascii_case(name)) {
-                // In XML, every element may close itself.
-                Some(name) if syntax == Syntax::Html || !out.ends_with("/>") => {
+                // In XML, every element may close itself; in HTML, the title of a picture.
+                Some(name) if !out.ends_with("/>") || syntax == Syntax::Html && *name != "title" => {
                     content(name, after, &mut out)
                 }
                 _ => after,

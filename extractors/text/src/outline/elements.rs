@@ -6,6 +6,11 @@ pub(super) const FORMATTING: [&str; 14] =
 
 /// Returns whether an element is a block: its text stands on lines of its own.
 pub(super) fn is_block(name: &str) -> bool {
+    block(name).is_some()
+}
+
+/// Returns the name of a block.
+pub(super) fn block(name: &str) -> Option<&'static str> {
     const BLOCKS: [&str; 74] = [
         "address",
         "article",
@@ -82,20 +87,12 @@ pub(super) fn is_block(name: &str) -> bool {
         "plaintext",
         "xmp",
     ];
-    BLOCKS.contains(&name)
+    BLOCKS.into_iter().find(|block| *block == name)
 }
 
 /// Returns whether an element is a cell of a table.
 pub(super) fn is_cell(name: &str) -> bool {
     matches!(name, "td" | "th")
-}
-
-/// Returns whether an element holds what a page has around its text. A form does not: some servers put each page into one.
-pub(super) fn is_around_text(name: &str) -> bool {
-    matches!(
-        name,
-        "aside" | "button" | "dialog" | "fieldset" | "footer" | "header" | "menu" | "nav" | "select"
-    )
 }
 
 /// Returns whether a tag has no content, or is closed by its next sibling. Such tags do not add to the depth,

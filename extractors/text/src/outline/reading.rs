@@ -3,9 +3,8 @@
 use html5ever::tokenizer::states::RawKind::{Rawtext, Rcdata, ScriptData};
 use html5ever::tokenizer::{Tag, TagKind, TokenSinkResult};
 
-use super::elements::{FORMATTING, is_around_text, is_block, is_cell, is_closed_by_its_sibling};
-use super::{BREAK, Outline, Syntax};
-use crate::MAX_TEXT_BYTES;
+use super::elements::{FORMATTING, is_block, is_cell, is_closed_by_its_sibling};
+use super::{BREAK, Location, Outline, Syntax};
 
 /// A block of running text has fewer characters in links than this share of all, in percent.
 const MAX_LINKED_PERCENT: usize = 50;
@@ -17,8 +16,6 @@ pub(super) struct Reading {
     /// Open formatting elements, in the order of [`FORMATTING`].
     open_formatting: [usize; FORMATTING.len()],
     place: Place,
-    /// Open elements around the text of the page: menus, buttons.
-    around: usize,
     links: usize,
     in_heading: bool,
     /// Open elements in which line ends are kept.
@@ -60,6 +57,7 @@ impl Reading {
         self.annotate(name, is_end);
         self.surround(name, is_end);
         if is_end {
+            self.outline.surroundings.end(name);
             if self.place != Place::Reading {
                 self.place = Place::Body;
             }
@@ -72,7 +70,12 @@ impl Reading {
             self.surround(name, true);
             return TokenSinkResult::Continue;
         }
+        self.outline.surroundings.start(tag, name);
         let (place, state) = match name {
+            // That of a picture, which may close itself.
+            "title" if tag.self_closing && self.outline.surroundings.is_open("svg") => {
+                return TokenSinkResult::Continue;
+            }
             "title" if self.outline.title.is_empty() => (Place::Title, Rcdata),
             "title" | "textarea" => (Place::Hidden, Rcdata),
             "script" => (Place::Hidden, ScriptData),
@@ -166,12 +169,9 @@ impl Reading {
         if text.len() > self.line || text.is_empty() {
             text.truncate(self.line + text[self.line..].trim_end().len());
             let is_linked = self.linked * 100 >= self.written.max(1) * MAX_LINKED_PERCENT;
-            let has_room = self.outline.running.len() < MAX_TEXT_BYTES;
-            if text.len() > self.line && self.around == 0 && !is_linked && has_room {
-                self.outline.running.push_str(&text[self.line..]);
-                self.outline.running.push('\n');
-            }
             if text.len() > self.line {
+                let region = self.outline.surroundings.current();
+                self.outline.locations.push(Location { region, is_linked });
                 text.push('\n');
             }
         }
@@ -203,14 +203,14 @@ impl Reading {
 
     fn surround(&mut self, name: &str, is_end: bool) {
         let change = |count: usize| if is_end { count.saturating_sub(1) } else { count + 1 };
-        if is_around_text(name) {
-            self.around = change(self.around);
-        }
         match name {
             "pre" | "listing" => self.preformatted = change(self.preformatted),
             "a" => self.links = usize::from(!is_end),
             "h1" => {
                 self.in_heading = !is_end && self.outline.heading.is_empty();
+                if self.in_heading {
+                    self.outline.heading_line = Some(self.outline.locations.len());
+                }
             }
             _ => {}
         }
