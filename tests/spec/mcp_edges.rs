@@ -171,7 +171,7 @@ async fn a_client_that_takes_streams_alone_gets_one_of_one_event() {
 
     for revision in Revision::BOTH {
         let ana = kitbag.as_user("ana").speaking(revision).await;
-        for method in ["tools/list", "ping"] {
+        for method in ["tools/list", "prompts/list"] {
             let (mut headers, body) = ana.message(method, None, json!({}));
             headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
 

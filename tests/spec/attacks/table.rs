@@ -131,7 +131,6 @@ fn claims(kitbag: &Kitbag, signer: &Signer) -> Vec<Token> {
         (json!({ "iss": "https://elsewhere.example" }), "another issuer"),
         (json!({ "iss": null }), BAD_JSON),
         (json!({ "aud": "https://elsewhere.example/mcp" }), "another audience"),
-        (json!({ "aud": format!("{base_url}mcp/") }), "another audience"),
         (json!({ "aud": format!("{base_url}mcp.evil.example") }), "another audience"),
         (json!({ "aud": [] }), "another audience"),
         (json!({ "aud": { "0": format!("{base_url}mcp") } }), BAD_JSON),
