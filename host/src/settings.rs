@@ -143,7 +143,7 @@ settings! {
     /// Accepts tokens whose header does not say what they are (`typ`), as those of Okta and Cognito, if their claims show
     /// that they are access tokens.
     accept_untyped_tokens: bool = false, "KITBAG_ACCEPT_UNTYPED_TOKENS";
-    /// Scopes that clients are told to ask the provider for; by default profile, email and offline_access, as far as the
+    /// Scopes that clients are told to ask the provider for; by default `profile`, `email` and `offline_access`, as far as the
     /// provider's metadata lists them.
     scopes: List<String> = List::default(), "KITBAG_SCOPES";
     /// How long an access token of local sign-in is valid.

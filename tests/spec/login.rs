@@ -213,15 +213,20 @@ async fn an_access_token_that_the_server_does_not_take_is_renewed() {
     ana.login("ana").await;
     let before: Value = serde_json::from_str(&ana.sessions()).expect("JSON");
     let origin = server.base_url().origin().ascii_serialization();
-    let access_token = before[&origin]["access_token"].as_str().expect("a token");
-    let damaged = ana.sessions().replace(access_token, "damaged");
-    fs::write(ana.session_file(), damaged).expect("it is ours");
+    let damage = |sessions: &str| {
+        let mut sessions: Value = serde_json::from_str(sessions).expect("JSON");
+        sessions[&origin]["access_token"] = "damaged".into();
+        fs::write(ana.session_file(), sessions.to_string()).expect("it is ours");
+    };
 
-    ana.run(&["toolkit", "list"]).await.succeeded();
+    for _ in 0..2 {
+        damage(&ana.sessions());
+        ana.run(&["toolkit", "list"]).await.succeeded();
+        assert!(!ana.sessions().contains("damaged"));
+    }
 
-    assert!(!ana.sessions().contains("damaged"));
-    // Using a spent refresh token ends the session: the user has to sign in again.
-    fs::write(ana.session_file(), before.to_string().replace(access_token, "damaged")).expect("it is ours");
+    // Using a refresh token that was replaced twice ends the session: the user has to sign in again.
+    damage(&before.to_string());
     let over = ana.run(&["toolkit", "list"]).await;
     over.assert_failed("is over");
     over.assert_failed("kitbag login --server");

@@ -27,7 +27,7 @@ use crate::sha256::Digest;
 #[derive(Debug)]
 pub enum Step {
     /// A person is asked; again, where the sign-in code was not right.
-    Ask(Consent),
+    Ask(Box<Consent>),
     /// The browser goes back to the client, at this URL, with a code or an error.
     Return(String),
 }
@@ -107,7 +107,7 @@ impl AuthorizationServer {
                 let pending = Pending { authorization, client_name: client.name, ticket };
                 let mut consent = self.question(&pending, code);
                 consent.request_id = lock(&self.pending).keep(pending);
-                Ok(Step::Ask(consent))
+                Ok(Step::Ask(Box::new(consent)))
             }
             Err(error) => {
                 let state = parameters.get("state").unwrap_or_default();
@@ -131,7 +131,7 @@ impl AuthorizationServer {
         let typed = field("code")?.unwrap_or_default();
         let authorization = match self.settle(request_id, allowed.then_some(typed))? {
             Ok(authorization) => authorization,
-            Err(asked_again) => return Ok(Step::Ask(asked_again)),
+            Err(asked_again) => return Ok(Step::Ask(Box::new(asked_again))),
         };
         let (redirect_uri, state) = (authorization.redirect_uri.clone(), authorization.state.clone());
         if !allowed {

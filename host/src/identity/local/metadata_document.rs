@@ -243,7 +243,7 @@ mod tests {
     fn a_document_says_how_long_it_may_be_used_within_bounds() {
         for (said, expected) in [
             (None, DEFAULT_AGE),
-            (Some("public, max-age=600"), Duration::from_secs(600)),
+            (Some("public, max-age=600"), Duration::from_mins(10)),
             (Some("max-age=1"), MIN_AGE),
             (Some("max-age=99999999"), MAX_AGE),
             (Some("no-store"), MIN_AGE),

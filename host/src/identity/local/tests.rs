@@ -60,7 +60,7 @@ impl Fixture {
     /// The question that a good request with some parameters changed leads to.
     async fn ask(&self, client_id: &str, changes: &[(&str, &str)]) -> Consent {
         match self.server.authorize(&request(client_id, changes)).await.unwrap() {
-            Step::Ask(consent) => consent,
+            Step::Ask(consent) => *consent,
             Step::Return(url) => panic!("nobody is asked: {url}"),
         }
     }
