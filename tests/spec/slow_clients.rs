@@ -50,7 +50,7 @@ async fn no_route_waits_for_a_body_that_does_not_come() {
             for media_type in [JSON, FORM, WASM] {
                 for user in [None, Some(&operator)] {
                     // The response is a stream without end.
-                    if (method, path, user.is_some()) == ("GET", "/mcp", true) {
+                    if method == "GET" && path.trim_end_matches('/') == "/mcp" && user.is_some() {
                         continue;
                     }
                     requests.push(head(&kitbag, method, path, media_type, user));
