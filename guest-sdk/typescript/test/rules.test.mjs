@@ -4,7 +4,7 @@ import { test } from "node:test";
 
 import { entryFor, meant, text } from "../dist/handler-rules.js";
 import { describeChoices, notListed } from "../dist/texts.js";
-import { allows, argumentsFailure, checkedDocuments, failureOf, permits, searchProblems, settingsOf, wrongRange } from "../dist/rules.js";
+import { allows, argumentsFailure, checkedDocuments, checkedResult, failureOf, manifestOf, permits, searchProblems, settingsOf, wrongRange } from "../dist/rules.js";
 
 test("a check that takes too many steps ends, and the next one begins anew", () => {
   const patterns = Array.from({ length: 40 }, (_, index) => ({ pattern: `^[a-z]+${index}$` }));
@@ -21,6 +21,25 @@ test("a schema that multiplies is refused before it is compiled", () => {
   const schema = { type: "object", properties: { a: { $ref: "#/$defs/0" } }, $defs: { ...definitions, 40: {} } };
 
   assert.throws(() => argumentsFailure(schema, { a: 1 }), /checking one value may take/);
+});
+
+test("what some clients refuse of a declaration is a warning, and its manifest says which version it was written for", () => {
+  const inputSchema = { type: "object", properties: { "a b": {} } };
+  const declaration = { id: "books", name: "Books", description: "Finds books.", icon: "📚", version: "1.0.0", tools: [{ name: "find", description: "Finds.", inputSchema }] };
+
+  const { manifest, warnings } = manifestOf(declaration);
+
+  assert.match(manifest.kitbag, /^\d+\.\d+\.\d+$/);
+  assert.equal(warnings.length, 1);
+  assert.equal(warnings[0].path, "tools[0].input");
+  assert.match(warnings[0].message, /^Claude refuses every request with the property "a b"/);
+});
+
+test("a text that says much more than its structured value is a warning", () => {
+  const result = { tool: "diff", size: 5000, structured: '{"added":1}', output: { type: "object" } };
+
+  assert.match(checkedResult({ ...result, text: 5000 }).warning, /^the text of "diff" says much more than its structured value/);
+  assert.equal(checkedResult({ ...result, text: 100 }).warning, undefined);
 });
 
 test("settings are those that fit, over the defaults", () => {
