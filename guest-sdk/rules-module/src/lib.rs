@@ -59,6 +59,8 @@ enum Request {
     Ranges { ranges: Vec<String> },
     /// Answers whether a handler may connect to an address.
     Permits { opened: Vec<IpNet>, address: IpAddr },
+    /// Answers a schema as it is listed.
+    Listed { schema: Value },
     /// Answers the limits.
     Limits,
 }
@@ -196,6 +198,7 @@ fn answer_to(request: Request) -> Answer {
             Answer::Plain(json!(ranges.iter().find(|range| range.parse::<IpNet>().is_err())))
         }
         Request::Permits { opened, address } => Answer::Plain(address::permits(&opened, address).into()),
+        Request::Listed { schema } => Answer::Plain(json!({ "schema": portability::portable(schema) })),
         Request::Limits => Answer::Plain(json!({
             "callTime": milliseconds(limits::DEFAULT_CALL_TIME),
             "callMemory": limits::DEFAULT_CALL_MEMORY_MIB << 20,

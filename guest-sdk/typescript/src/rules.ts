@@ -113,6 +113,11 @@ export function searchProblems(query: string, limit: number): Problem[] {
   return ask<{ problems: Problem[] }>({ ask: "search", query, limit }).problems;
 }
 
+/** Returns a schema as a server lists it: as every client can read it. */
+export function listedSchema(schema: Json): Json {
+  return ask<{ schema: Json }>({ ask: "listed", schema }).schema;
+}
+
 /** Whether `egress` lists the URL's host. */
 export function allows(egress: readonly string[], url: URL): boolean {
   return ask({ ask: "allows", egress, url: url.href });

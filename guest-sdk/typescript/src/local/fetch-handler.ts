@@ -1,7 +1,7 @@
 // The toolkit as an MCP server for tests: the protocol of docs/mcp.md without authorization.
 import type { ToolkitDefinition } from "../define.js";
 import type { Manifest } from "../manifest.js";
-import { limitsOfCalls } from "../rules.js";
+import { limitsOfCalls, listedSchema } from "../rules.js";
 import type { ToolContent } from "../types.js";
 import { dispatch, type DispatchResult, type TestWorld } from "./dispatch.js";
 
@@ -109,8 +109,8 @@ function list(manifest: Manifest): unknown[] {
     name: `${manifest.id}__${tool.name}`,
     ...(tool.title !== undefined && { title: tool.title }),
     description: tool.description,
-    inputSchema: tool.inputSchema,
-    ...(tool.outputSchema !== undefined && { outputSchema: tool.outputSchema }),
+    inputSchema: listedSchema(tool.inputSchema),
+    ...(tool.outputSchema !== undefined && { outputSchema: listedSchema(tool.outputSchema) }),
     annotations: tool.annotations,
   }));
 }
