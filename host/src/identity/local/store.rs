@@ -76,13 +76,7 @@ impl Store {
         .bind(MAX_CLIENTS - 1)
         .execute(&mut transaction)
         .await?;
-        sql("INSERT INTO oauth_clients (id, name, redirect_uris, used_at) VALUES ($1, $2, $3, $4)")
-            .bind(&client.id)
-            .bind(&client.name)
-            .bind(&client.redirect_uris)
-            .bind(now())
-            .execute(&mut transaction)
-            .await?;
+        record(&mut transaction, client).await?;
         transaction.commit().await
     }
 
@@ -103,14 +97,7 @@ impl Store {
     ) -> database::Result<()> {
         let mut transaction = self.0.begin(Scope::Sessions).await?;
         delete_expired(&mut transaction).await?;
-        sql("INSERT INTO oauth_clients (id, name, redirect_uris, used_at) VALUES ($1, $2, $3, $4)
-             ON CONFLICT (id) DO UPDATE SET name = excluded.name")
-        .bind(&client.id)
-        .bind(&client.name)
-        .bind(&client.redirect_uris)
-        .bind(now())
-        .execute(&mut transaction)
-        .await?;
+        record(&mut transaction, client).await?;
         sql("DELETE FROM oauth_grants WHERE client_id = $1 AND id NOT IN (
                  SELECT id FROM oauth_grants WHERE client_id = $1 ORDER BY expires_at DESC LIMIT $2)")
         .bind(&grant.client_id)
@@ -206,6 +193,19 @@ impl Store {
 
 async fn delete_expired(transaction: &mut Transaction) -> database::Result<()> {
     sql("DELETE FROM oauth_grants WHERE expires_at <= $1").bind(now()).execute(transaction).await?;
+    Ok(())
+}
+
+/// Records a client, or what it calls itself now.
+async fn record(transaction: &mut Transaction, client: &ClientRow) -> database::Result<()> {
+    sql("INSERT INTO oauth_clients (id, name, redirect_uris, used_at) VALUES ($1, $2, $3, $4)
+         ON CONFLICT (id) DO UPDATE SET name = excluded.name")
+    .bind(&client.id)
+    .bind(&client.name)
+    .bind(&client.redirect_uris)
+    .bind(now())
+    .execute(transaction)
+    .await?;
     Ok(())
 }
 
