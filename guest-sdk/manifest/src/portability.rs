@@ -11,6 +11,9 @@ const MAX_MODEL_NAME_LENGTH: usize = 64;
 const CLIENT_PREFIX: &str = "mcp__kitbag__";
 /// Maximum length of a property's name at the APIs of models.
 const MAX_PROPERTY_NAME_LENGTH: usize = 64;
+/// Maximum number of warnings about one toolkit, and of characters that are quoted of a name.
+const MAX_WARNINGS: usize = 100;
+const MAX_QUOTED: usize = 80;
 /// The dialect in which schemas are checked, without its fragment.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
@@ -68,6 +71,7 @@ pub fn warnings(definition: &ToolkitDefinition) -> Vec<Problem> {
         root(&tool.input_schema, &path, &mut warnings);
         within(&tool.input_schema, &path, &mut warnings);
     }
+    warnings.0.truncate(MAX_WARNINGS);
     warnings.0
 }
 
@@ -98,16 +102,20 @@ fn root(schema: &Value, path: &str, warnings: &mut Problems) {
     if let Some(dialect) = dialect.filter(|dialect| *dialect != DIALECT) {
         warnings.add(
             path,
-            format!("is checked as JSON Schema 2020-12, and some clients refuse its $schema, {dialect}"),
+            format!(
+                "is checked as JSON Schema 2020-12, and some clients refuse its $schema, {}",
+                quoted(dialect)
+            ),
         );
     }
 }
 
 /// Checks a schema with all that are in it.
 fn within(schema: &Value, path: &str, warnings: &mut Problems) {
-    let Some(members) = schema.as_object() else { return };
+    let Some(members) = schema.as_object().filter(|_| warnings.0.len() < MAX_WARNINGS) else { return };
     let properties = members.get("properties").and_then(Value::as_object);
-    for name in properties.into_iter().flat_map(Map::keys).filter(|name| !is_accepted(name)) {
+    let refused = properties.into_iter().flat_map(Map::keys).filter(|name| !is_accepted(name));
+    for name in refused.take(MAX_WARNINGS).map(|name| quoted(name)) {
         let message = format!(
             "Claude refuses every request with the property {name:?}: use letters, digits, _, . and -, at most {MAX_PROPERTY_NAME_LENGTH}"
         );
@@ -127,6 +135,10 @@ fn within(schema: &Value, path: &str, warnings: &mut Problems) {
         let named = members.get(keyword).and_then(Value::as_object);
         named.into_iter().flat_map(Map::values).for_each(|inner| within(inner, path, warnings));
     }
+}
+
+fn quoted(text: &str) -> String {
+    text.chars().take(MAX_QUOTED).collect()
 }
 
 fn is_accepted(property: &str) -> bool {
@@ -222,6 +234,18 @@ mod tests {
             "properties": { "a.B-c_9": { "anyOf": [{}, {}], "type": ["string", "null"] }, "l": { "items": { "type": "string" } } },
         });
         assert_eq!(of(&fine), [""; 0]);
+    }
+
+    #[test]
+    fn warnings_are_few_and_short_whatever_the_schema() {
+        let properties: Map<String, Value> = (0..5000)
+            .map(|index| (format!("{index} {}", "x".repeat(1000)), json!({ "items": { "type": ["null"] } })))
+            .collect();
+
+        let found = of(&json!({ "properties": properties, "$schema": "x".repeat(100_000) }));
+
+        assert_eq!(found.len(), MAX_WARNINGS);
+        assert!(found.iter().all(|warning| warning.len() < 400), "{found:?}");
     }
 
     #[test]

@@ -16,6 +16,8 @@ use crate::{Problems, ToolkitDefinition};
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Maximum number of JSON values in a manifest. A value takes some 30 bytes once it is parsed.
 const MAX_VALUES: usize = 200_000;
+/// Maximum number of problems that are told.
+const MAX_PROBLEMS: usize = 100;
 /// Maximum nesting depth of a manifest: 120 for a schema, and 3 around it. JSON parsers stop at 128, and lists of tools
 /// have some levels around a schema, too.
 const MAX_LEVELS: usize = 123;
@@ -52,9 +54,10 @@ pub fn parse(json: &str) -> Result<ToolkitDefinition, Problems> {
     let manifest: Value =
         serde_json::from_str(json).map_err(|error| whole(format!("is not valid JSON: {error}")))?;
     let mut problems = Problems::default();
-    for error in VALIDATOR.iter_errors(&manifest) {
+    for error in VALIDATOR.iter_errors(&manifest).take(MAX_PROBLEMS) {
         add(&error, &manifest, &mut problems);
     }
+    problems.0.truncate(MAX_PROBLEMS);
     if !problems.0.is_empty() {
         return Err(problems);
     }
@@ -73,7 +76,7 @@ fn add(error: &ValidationError<'_>, manifest: &Value, problems: &mut Problems) {
     match error.kind() {
         ValidationErrorKind::AdditionalProperties { unexpected } => {
             let message = unknown(error, manifest);
-            for name in unexpected {
+            for name in unexpected.iter().take(MAX_PROBLEMS) {
                 problems.add(member(&path, name), &message);
             }
         }
@@ -281,6 +284,14 @@ mod tests {
             let found = problems(&json!({ "kitbag": version, "prompts": [] }));
             assert!(found[0].starts_with("prompts: there is no such field; there are"), "{found:?}");
         }
+    }
+
+    #[test]
+    fn problems_are_few_however_many_there_are() {
+        let many: Map<String, Value> = (0..5000).map(|index| (format!("f{index}"), json!(1))).collect();
+
+        assert_eq!(problems(&Value::Object(many)).len(), MAX_PROBLEMS);
+        assert_eq!(problems(&json!({ "tools": vec![json!(1); 5000] })).len(), MAX_PROBLEMS);
     }
 
     #[test]

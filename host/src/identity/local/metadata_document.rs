@@ -13,6 +13,8 @@ use http_body_util::Empty;
 use moka::Expiry;
 use moka::future::Cache;
 use serde::Deserialize;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 use tracing::debug;
 use url::Url;
 
@@ -28,9 +30,12 @@ const MAX_DOCUMENT_BYTES: usize = 16 << 10;
 const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
 /// Documents that are remembered.
 const MAX_DOCUMENTS: u64 = 256;
-/// How long a document is used that does not say for how long it may be, and the least and most that one may say.
+/// Documents that are fetched at a time.
+const MAX_FETCHES: usize = 4;
+/// How long a document is used that does not say for how long it may be, and the least and most that one may say. The least
+/// is longer than a code is good: the client of a code is known until then.
 const DEFAULT_AGE: Duration = Duration::from_hours(1);
-const MIN_AGE: Duration = Duration::from_mins(1);
+const MIN_AGE: Duration = Duration::from_mins(5);
 const MAX_AGE: Duration = Duration::from_hours(24);
 /// How long a document is not asked for that could not be read: whoever asks for sign-ins must not make this server send
 /// request after request.
@@ -39,6 +44,7 @@ const FAILURE_AGE: Duration = Duration::from_secs(30);
 /// The documents of clients, as far as they are known.
 pub(super) struct MetadataDocuments {
     egress: Egress,
+    fetches: Semaphore,
     /// By URL; `None` where there was no valid document.
     known: Cache<String, Known>,
     scheme: &'static str,
@@ -74,7 +80,7 @@ impl MetadataDocuments {
 
     pub(super) fn of_scheme(scheme: &'static str, egress: Egress) -> Self {
         let known = Cache::builder().max_capacity(MAX_DOCUMENTS).expire_after(Ages).build();
-        Self { egress, known, scheme }
+        Self { egress, fetches: Semaphore::new(MAX_FETCHES), known, scheme }
     }
 
     /// Whether a client id is a URL of a document (section 3 of the draft).
@@ -95,6 +101,11 @@ impl MetadataDocuments {
         self.known.get_with_by_ref(client_id, self.fetch(client_id)).await.client
     }
 
+    /// The same, if its document was fetched of late.
+    pub(super) async fn known_client(&self, client_id: &str) -> Option<Client> {
+        self.known.get(client_id).await?.client
+    }
+
     async fn fetch(&self, client_id: &str) -> Known {
         match self.read(client_id).await {
             Ok((client, age)) => Known { client: Some(client), age },
@@ -106,6 +117,8 @@ impl MetadataDocuments {
     }
 
     async fn read(&self, client_id: &str) -> Result<(Client, Duration), String> {
+        let place = timeout(FETCH_TIMEOUT, self.fetches.acquire()).await;
+        let _place = place.map_err(|_| "too many documents are being fetched".to_owned())?;
         let mut request = Request::new(Empty::<Bytes>::new());
         *request.uri_mut() = client_id.parse().map_err(|_| "no URI".to_owned())?;
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));

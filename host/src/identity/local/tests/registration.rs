@@ -137,6 +137,10 @@ async fn a_client_with_a_metadata_document_signs_in_and_renews_its_access_withou
     fixture.server.documents = MetadataDocuments::of_scheme("http", egress);
     let id = format!("{}/client.json", provider.origin());
 
+    // Only who opens the consent page makes the server fetch something.
+    assert_refused(fixture.redeem(&id, "guess", &[]).await, ErrorCode::InvalidClient, "before a sign-in");
+    assert_eq!(provider.hits("/client.json"), 0);
+
     let consent = fixture.ask(&id, &[]).await;
     assert_eq!(
         (consent.client_name.as_deref(), consent.client_document.as_deref()),
