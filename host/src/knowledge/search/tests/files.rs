@@ -8,6 +8,7 @@ use tokio::time::sleep;
 use super::*;
 use crate::database::Database;
 use crate::knowledge::embedding::tiny_model;
+use crate::private_file;
 use crate::sha256::Sha256;
 
 impl Library {
@@ -29,6 +30,12 @@ impl Library {
     /// Spoils what the database has of words and vectors: from now on, only a file has what there is already.
     async fn spoil_rows(&self) {
         self.database.write(sql("UPDATE chunks SET terms = $1, vector = $1").bind(vec![1_u8])).await;
+    }
+
+    /// Puts another file in the place of the user's, as somebody could who can write to the data directory. The server may have
+    /// mapped the one that was there, which must keep its bytes.
+    fn replace_file(&self, user: &str, bytes: &[u8]) {
+        private_file::replace(&self.file_of(user), bytes).expect("it is ours");
     }
 
     /// How many chunks the user's index has.
@@ -160,8 +167,7 @@ async fn another_users_file_is_refused() {
     library.write_file("ben").await;
     library.write_file("ana").await;
 
-    // As somebody would who can write to the data directory, or a program that confuses names.
-    fs::copy(library.file_of("ben"), library.file_of("ana")).expect("both are there");
+    library.replace_file("ana", &fs::read(library.file_of("ben")).expect("it is there"));
     library.search().indexes.let_go();
 
     assert_eq!(library.chunks("ana").await, 3);
@@ -182,7 +188,7 @@ async fn a_damaged_file_is_deleted_and_the_index_comes_from_the_database() {
     let mut flipped = whole.clone();
     flipped[whole.len() / 2] ^= 1;
     for damaged in [&flipped[..], &whole[..whole.len() - 1], &whole[..40], &[][..], &[0xff; 4096][..]] {
-        fs::write(library.file_of("ana"), damaged).expect("it is ours");
+        library.replace_file("ana", damaged);
         library.search().indexes.let_go();
         assert_eq!(rankings(&library).await, expected, "{} bytes", damaged.len());
         assert_ne!(fs::read(library.file_of("ana")).ok().as_deref(), Some(damaged));
