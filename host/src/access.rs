@@ -4,8 +4,9 @@
 //!
 //! | function | allowed |
 //! |---|---|
-//! | [`User::toolkit`], [`User::call`] | shared toolkits and own private ones |
+//! | [`User::toolkit`], [`User::call`] | shared toolkits and own private ones; the server's own tools, on own documents |
 //! | [`User::listing`], [`User::toolkit_record`], [`User::picture`] | the same; operators see all |
+//! | [`User::hide`], [`User::show_again`] | for the user's own clients, what the user may call |
 //! | [`User::secret`], [`VisibleToolkit::settings`] | own ones, for a toolkit that the user can see and that declares them |
 //! | [`User::link_to`], [`Access::set_linked_secret`] | own ones, once, also without a token: whoever has the link |
 //! | [`User::secrets`], [`User::unset_secret`] | own ones, also for a toolkit that the user can no longer see |
@@ -68,6 +69,7 @@ mod documents;
 mod error;
 mod freshness;
 mod health;
+mod hidden;
 mod hints;
 mod links;
 mod operator;
@@ -95,6 +97,7 @@ use crate::dispatch::Dispatch;
 use crate::identity::Caller;
 use crate::invocations::Invocations;
 use crate::knowledge::Knowledge;
+use crate::knowledge_tools::KnowledgeTools;
 use crate::peers::{Freshness, Hints, Process};
 use crate::toolkits::Toolkits;
 use crate::traces::Arrival;
@@ -143,6 +146,8 @@ pub struct Stores {
     pub invocations: Arc<Invocations>,
     /// Documents of users.
     pub knowledge: Knowledge,
+    /// The server's own tools, if clients may use them.
+    pub knowledge_tools: Option<Arc<KnowledgeTools>>,
     /// This process among others.
     pub process: Process,
     /// The disk of the data directory.

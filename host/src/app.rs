@@ -40,8 +40,8 @@ use connections::{Service, Tls};
 use listeners::Listeners;
 use metrics::{Exposition, Sources};
 use parts::{
-    browser_sessions, capture, claim, dispatch, embedder, join, knowledge_options, open_certificate,
-    open_database, open_objects, outbound, restrict_permissions, sign_in, watched_disk,
+    browser_sessions, capture, claim, dispatch, embedder, join, knowledge_options, knowledge_tools,
+    open_certificate, open_database, open_objects, outbound, restrict_permissions, sign_in, watched_disk,
 };
 use stopping::Stopping;
 
@@ -134,6 +134,7 @@ impl App {
             user_config,
             invocations: invocations.clone(),
             knowledge: knowledge.clone(),
+            knowledge_tools: knowledge_tools(settings, &knowledge, &base_url),
             process: process.clone(),
             disk,
             hints,

@@ -5,6 +5,7 @@
 //! is written here exactly once, even if the call is cancelled.
 
 mod admission;
+mod callee;
 mod checks;
 mod invocation_log;
 mod redact;
@@ -30,12 +31,14 @@ use crate::invocations::{Conclusion, Invocations, Outcome};
 use crate::metrics::Metrics;
 use crate::observations::Observations;
 use crate::sandbox::{Ended, Fault, Invocation, Loaded, Report};
-use crate::toolkits::Tool;
+use crate::toolkits::{Ready, Tool};
 use crate::traces::{Arrival, CallStep, Trace, Traces};
 use crate::user_config::UserConfig;
 use crate::vault::Vault;
 use admission::Admission;
 pub use admission::AdmissionLimits;
+pub use callee::Callee;
+use callee::Prepared;
 use checks::{Checked, Checks};
 use invocation_log::{Recording, conclude, result_size};
 pub use reply::{ErrorCode, Failure, Reply, Success};
@@ -86,15 +89,15 @@ impl Dispatch {
         &self,
         caller: &Caller,
         arrival: Option<Arrival>,
-        tool: &Tool,
+        callee: &Callee,
         arguments: Map<String, Value>,
         listener: Option<ProgressListener>,
     ) -> Result<Reply, Unavailable> {
-        let span = self.traces.begin(arrival, &tool.toolkit.definition, tool.definition());
+        let span = self.traces.begin(arrival, callee.toolkit(), callee.tool());
         let (in_log, trace) = (span.in_log(), span.below());
-        let mut recording = Recording::start(&self.invocations, &self.metrics, tool, caller, span);
+        let mut recording = Recording::start(&self.invocations, &self.metrics, callee, caller, span);
         let recorded = async move {
-            match self.run(tool, caller, arguments, listener, &trace, &mut recording).await {
+            match self.run(callee, caller, arguments, listener, &trace, &mut recording).await {
                 Ok((reply, conclusion)) => {
                     recording.end(conclusion);
                     Ok(reply)
@@ -108,9 +111,21 @@ impl Dispatch {
         recorded.instrument(in_log).await
     }
 
+    /// Texts of a user as they are told to models: without the user's secrets.
+    pub async fn redacted(&self, user_id: &str, mut texts: Vec<String>) -> Result<Vec<String>, Unavailable> {
+        let secrets = self.vault.of_user(user_id).await.map_err(|cause| {
+            error!(%cause, "texts cannot be redacted");
+            Unavailable
+        })?;
+        for text in &mut texts {
+            *text = redact::text(take(text), &secrets).await;
+        }
+        Ok(texts)
+    }
+
     async fn run(
         &self,
-        tool: &Tool,
+        callee: &Callee,
         caller: &Caller,
         arguments: Map<String, Value>,
         listener: Option<ProgressListener>,
@@ -118,22 +133,22 @@ impl Dispatch {
         recording: &mut Recording<'_>,
     ) -> Result<(Reply, Conclusion), Unavailable> {
         let step = trace.begin(CallStep::Admit);
-        let Some(_admitted) = self.admission.enter(&caller.user_id, &tool.toolkit.definition.id) else {
+        let Some(_admitted) = self.admission.enter(&caller.user_id, &callee.toolkit().id) else {
             return Ok((Reply::Failure(Failure::busy()), Outcome::Busy.into()));
         };
-        let ready = timeout(READY_TIMEOUT, tool.toolkit.ready());
-        let (ready, secrets) = tokio::join!(ready, self.vault.of_user(&caller.user_id));
-        let Ok(ready) = ready else {
+        let prepared = timeout(READY_TIMEOUT, callee.prepare());
+        let (prepared, secrets) = tokio::join!(prepared, self.vault.of_user(&caller.user_id));
+        let Ok(prepared) = prepared else {
             return Ok((Reply::Failure(Failure::not_ready()), Outcome::Busy.into()));
         };
-        let ready = ready.map_err(|cause| unavailable(tool, &cause))?;
+        let prepared = prepared.map_err(|cause| unavailable(callee.toolkit(), &cause))?;
         // Secrets that cannot be read cannot be redacted either, so the call must not start.
-        let secrets = secrets.map_err(|cause| unavailable(tool, &cause))?;
+        let secrets = secrets.map_err(|cause| unavailable(callee.toolkit(), &cause))?;
         drop(step);
 
         let step = trace.begin(CallStep::CheckArguments);
         let arguments = Value::Object(arguments);
-        let arguments = match self.checks.check(&caller.user_id, ready.input(tool.index), arguments).await {
+        let arguments = match self.checks.check(&caller.user_id, prepared.input(), arguments).await {
             Checked::Valid(arguments) => arguments,
             Checked::Violations(violations) => {
                 let mut failure = Failure::invalid_params(&violations);
@@ -145,36 +160,31 @@ impl Dispatch {
             }
         };
         drop(step);
-        let invocation = Invocation {
-            tool: tool.definition().name.clone(),
-            arguments: arguments.to_string(),
-            user_id: caller.user_id.clone(),
-            config: self.config(tool, caller).await?,
-            secrets: secrets.clone(),
-            progress: None,
+        let (report, observations) = match prepared {
+            Prepared::Toolkit(tool, ready) => {
+                let invocation = Invocation {
+                    tool: tool.definition().name.clone(),
+                    arguments: arguments.to_string(),
+                    user_id: caller.user_id.clone(),
+                    config: self.config(tool, caller).await?,
+                    secrets: secrets.clone(),
+                    progress: None,
+                };
+                call_toolkit(ready, invocation, listener, trace, recording).await
+            }
+            Prepared::Own(tool) => {
+                let observations = Observations::default();
+                recording.watch(&observations, &secrets);
+                (callee::call_own(tool, &caller.user_id, arguments).await, observations)
+            }
         };
-        let step = trace.begin(CallStep::Sandbox);
-        let observations = Observations { trace: step.below(), ..ready.code.new_observations() };
-        recording.watch(&observations, &secrets);
-        let mut report = match listener {
-            None => ready.code.call(invocation, &observations).await,
-            Some(listener) => call_with_progress(&ready.code, invocation, &observations, listener).await,
-        };
-        drop(step);
-        if !matches!(report.ended, Ended::Faulted(Fault::NoRoom(_))) {
-            recording.ran_for(report.duration);
-        }
-        if let Some(instance) = report.instance.take() {
-            instance.drop_later();
-        }
         let _step = trace.begin(CallStep::CheckResult);
         // Before redaction: afterwards the size would reveal whether it contained a secret.
         let result_size = result_size(&report.ended);
         let missing = reply::missing_secrets(&report.ended, &observations.missing);
         let sign_in_failure = reply::sign_in_failure(&report.ended, &observations.sign_in);
         let report = redact::report(report, &secrets, &observations.tokens).await;
-        let output = ready.output(tool.index);
-        let structured = self.checks.structured(&caller.user_id, &report.ended, output).await;
+        let structured = self.checks.structured(&caller.user_id, &report.ended, prepared.output()).await;
         let (mut reply, conclusion) = conclude(report, result_size, structured);
         if let Reply::Failure(failure) = &mut reply {
             failure.missing_secrets = missing;
@@ -193,9 +203,34 @@ impl Dispatch {
             return Ok("{}".to_owned());
         }
         let values = self.user_config.values(&caller.user_id, id).await;
-        let values = values.map_err(|cause| unavailable(tool, &cause))?;
+        let values = values.map_err(|cause| unavailable(&tool.toolkit.definition, &cause))?;
         Ok(Value::Object(config::effective(fields, &values)).to_string())
     }
+}
+
+/// Runs a call in the sandbox.
+async fn call_toolkit(
+    ready: &Ready,
+    invocation: Invocation,
+    listener: Option<ProgressListener>,
+    trace: &Trace,
+    recording: &mut Recording<'_>,
+) -> (Report, Observations) {
+    let step = trace.begin(CallStep::Sandbox);
+    let observations = Observations { trace: step.below(), ..ready.code.new_observations() };
+    recording.watch(&observations, &invocation.secrets);
+    let mut report = match listener {
+        None => ready.code.call(invocation, &observations).await,
+        Some(listener) => call_with_progress(&ready.code, invocation, &observations, listener).await,
+    };
+    drop(step);
+    if !matches!(report.ended, Ended::Faulted(Fault::NoRoom(_))) {
+        recording.ran_for(report.duration);
+    }
+    if let Some(instance) = report.instance.take() {
+        instance.drop_later();
+    }
+    (report, observations)
 }
 
 /// Runs a call, and forwards its progress reports.
@@ -227,7 +262,7 @@ async fn call_with_progress(
     }
 }
 
-fn unavailable(tool: &Tool, cause: &dyn Display) -> Unavailable {
-    error!(toolkit.id = %tool.toolkit.definition.id, %cause, "toolkit cannot run");
+fn unavailable(toolkit: &ToolkitDefinition, cause: &dyn Display) -> Unavailable {
+    error!(toolkit.id = %toolkit.id, %cause, "toolkit cannot run");
     Unavailable
 }

@@ -49,8 +49,8 @@ pub use capture::{
     MAX_FILES_IN_MEMORY, MAX_TEXT_BYTES, Markup, TranscriptionSettings,
 };
 pub use document::{
-    Artifact, Change, Counts, DEFAULT_RESULTS, Document, Feed, Found, Hit, Ingested, Listing, MAX_RESULTS,
-    Mode, NewDocument, NewFeed, Origin, Page, Query, State, StateName, Summary, TitleOrigin, USER_SOURCE,
+    Artifact, Change, Counts, DEFAULT_RESULTS, Document, DocumentPart, Feed, Found, Hit, Ingested, Listing, MAX_RESULTS,
+    Mode, NewDocument, NewFeed, Origin, Page, Query, State, StateName, Summary, TOOLS, TitleOrigin, USER_SOURCE,
 };
 pub use embedding::{EmbedError, Embedder, Endpoint, ModelError};
 pub use error::KnowledgeError;
@@ -62,7 +62,7 @@ use jobs::Jobs;
 use quota::Uploads;
 pub use quota::{Quota, QuotaExceeded, TooManyUploads, Usage};
 use search::{Search, find_previous, models};
-use store::{Store, Stored};
+use store::{Revision, Store, Stored};
 pub use words::language_of;
 
 /// The file that came with a document could not be stored.
@@ -130,6 +130,10 @@ impl Default for Options {
         }
     }
 }
+
+/// The state of a user's documents: another one once any of them can be found, has changed or has gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DocumentsState(Revision);
 
 impl Parts {
     /// Stores a batch, and the file that came with it. Returns the file too.
@@ -300,6 +304,11 @@ impl Knowledge {
         run_on(&self.0.runtime, async move { parts.search.search(&user_id, &query).await }).await?
     }
 
+    /// What the user's documents are now, to be compared with what they are later.
+    pub async fn state(&self, user_id: &str) -> Result<DocumentsState, KnowledgeError> {
+        Ok(DocumentsState(self.0.store.revision(user_id).await?))
+    }
+
     /// Forgets what is kept in memory of all users, because another database may have taken the place of this one.
     pub fn forget_indexes(&self) {
         self.0.search.forget_indexes();
@@ -311,6 +320,18 @@ impl Knowledge {
         let document =
             run_on(&self.0.runtime, async move { parts.store.document(&user_id, &id).await }).await?;
         document?.ok_or(KnowledgeError::NotFound)
+    }
+
+    /// One document of the user, with so many characters of its text from an offset on.
+    pub async fn document_part(
+        &self,
+        user_id: &str,
+        id: &str,
+        offset: u32,
+        count: u32,
+    ) -> Result<DocumentPart, KnowledgeError> {
+        let part = self.0.store.document_part(user_id, id, (offset, count)).await?;
+        part.ok_or(KnowledgeError::NotFound)
     }
 
     /// One document of the user without its text, which is not even read.

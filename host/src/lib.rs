@@ -42,6 +42,7 @@ pub mod identity;
 pub mod invocations;
 mod json_object;
 pub mod knowledge;
+pub mod knowledge_tools;
 pub mod local_mode;
 mod loopback;
 mod machine_code;

@@ -198,6 +198,9 @@ settings! {
     compile_memory: Size = Size::mebibytes(2048), "KITBAG_COMPILE_MEMORY";
     /// Largest request of an MCP client, and largest arguments of a call over HTTP.
     mcp_request_size: Size = Size::mebibytes(limits::DEFAULT_MCP_REQUEST_MIB), "KITBAG_MCP_REQUEST_SIZE";
+    /// Offers MCP clients the tools `search` and `fetch` over their user's documents, and the documents as resources. Each
+    /// user can hide them: `kitbag toolkit hide knowledge`.
+    knowledge_tools: bool = true, "KITBAG_KNOWLEDGE_TOOLS";
     /// MCP requests and other calls per minute of one user, on average; a burst of as many is allowed.
     mcp_requests_per_minute: NonZeroU32 = MCP_REQUESTS_PER_MINUTE, "KITBAG_MCP_REQUESTS_PER_MINUTE";
     /// Wall time of one call.

@@ -14,10 +14,12 @@ pub mod fuzzing {
     //! Entry points for `fuzz/`.
     pub use super::icons::fuzzing::picture;
 }
+mod hidden;
 mod icons;
 mod inspect;
 mod live;
 mod registry;
+mod schemas;
 mod store;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -44,10 +46,12 @@ use artifacts::Artifacts;
 pub use deploy::Deployed;
 pub use difference::{Changes, Difference, Side, capabilities};
 pub use error::ToolkitError;
+pub use hidden::Hidden;
 pub use icons::Picture;
 pub use inspect::{Inspected, inspect};
 pub use live::{FormerOwner, Live, NotReady, Ready};
-pub use registry::{Registry, Tool, listed_name, toolkit_of};
+pub use registry::{Registry, Tool, listed_name, names_of, toolkit_of};
+pub use schemas::Schemas;
 use store::Store;
 pub use store::{
     Claim, Expected, LiveVersion, OwnershipRecord, Rollback, TakenOver, ToolkitRecord, Version, VersionRecord,

@@ -19,6 +19,7 @@ mod error;
 pub mod fuzzing;
 mod graphql;
 mod health;
+mod hidden;
 mod logs;
 mod mcp;
 mod media_type;
@@ -140,6 +141,9 @@ fn for_users(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared> {
         .route("/toolkits", get(toolkits::list).post(toolkits::deploy))
         .route("/toolkits/{id}", get(toolkits::show).delete(toolkits::remove))
         .route("/toolkits/{id}/rollback", post(toolkits::roll_back))
+        .route("/toolkits/{id}/hide", post(hidden::hide))
+        .route("/toolkits/{id}/show-again", post(hidden::show_again))
+        .route("/hidden-tools", get(hidden::list))
         .route("/toolkits/{id}/release", post(toolkits::release))
         .route("/toolkits/{id}/take-over", post(toolkits::take_over))
         .route("/toolkits/{id}/versions/{version}", get(toolkits::version))

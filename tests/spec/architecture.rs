@@ -8,13 +8,14 @@ use crate::harness::root;
 
 /// Modules from left to right. A module imports from layers to its right only: never from the left,
 /// and never from its neighbours in the same layer.
-const LAYERS: [&[&str]; 15] = [
+const LAYERS: [&[&str]; 16] = [
     &["fuzzing", "main"],
     &["cli"],
     &["app"],
     &["web"],
     &["access"],
     &["dispatch"],
+    &["knowledge_tools"],
     &["backup", "doctor", "extractors", "invocations", "toolkits", "transfer", "user_config"],
     &["compiler"],
     &["sandbox"],

@@ -142,11 +142,24 @@ CREATE TABLE user_config (
 
 CREATE INDEX user_config_by_toolkit ON user_config (toolkit_id);
 
+-- Tools that users hide from models. It counts as a change of the registry.
+CREATE TABLE hidden_tools (
+    user_id    TEXT NOT NULL,
+    -- Or `knowledge`, for the server's own tools. Rows go with their toolkit.
+    toolkit_id TEXT NOT NULL,
+    -- Empty for all of the toolkit.
+    tool       TEXT NOT NULL,
+    PRIMARY KEY (user_id, toolkit_id, tool)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX hidden_tools_by_toolkit ON hidden_tools (toolkit_id);
+
 -- One row for each call of a tool, written once the call has ended.
 CREATE TABLE invocations (
     -- In the order in which the rows were committed, and never used again: readers follow it.
     id          INTEGER PRIMARY KEY AUTOINCREMENT,
-    toolkit_id  TEXT NOT NULL REFERENCES toolkits (id) ON DELETE CASCADE,
+    -- Or `knowledge`, for the server's own tools. Rows go with their toolkit.
+    toolkit_id  TEXT NOT NULL,
     version     TEXT NOT NULL,
     tool        TEXT NOT NULL,
     user_id     TEXT NOT NULL,

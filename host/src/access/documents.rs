@@ -7,7 +7,7 @@ use futures::stream::BoxStream;
 
 use super::User;
 use crate::knowledge::{
-    Artifact, Counts, Document, Feed, Found, Ingested, Knowledge, KnowledgeError, Listing, NewDocument,
+    Artifact, Counts, Document, DocumentsState, Feed, Found, Ingested, Knowledge, KnowledgeError, Listing, NewDocument,
     Origin, Page, Query, Quota, Summary, USER_SOURCE, Usage,
 };
 
@@ -53,6 +53,11 @@ impl OwnDocuments {
     /// See [`Knowledge::counts`].
     pub async fn counts(&self) -> Result<Counts, KnowledgeError> {
         self.knowledge().counts(self.0.id()).await
+    }
+
+    /// See [`Knowledge::state`].
+    pub async fn state(&self) -> Result<DocumentsState, KnowledgeError> {
+        self.knowledge().state(self.0.id()).await
     }
 
     /// See [`Knowledge::usage`].

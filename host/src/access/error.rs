@@ -25,6 +25,19 @@ pub enum AccessError {
         /// The declared names.
         declared: Vec<String>,
     },
+    /// The toolkit has no tool of this name.
+    #[error("{toolkit} has no tool {tool:?}; it has {}.", .tools.join(", "))]
+    NoSuchTool {
+        /// The toolkit.
+        toolkit: String,
+        /// The requested name.
+        tool: String,
+        /// The names of its tools.
+        tools: Vec<String>,
+    },
+    /// A tool of a toolkit that is hidden as a whole cannot be shown alone.
+    #[error("All of {0} is hidden: show it again, and then hide the other tools.")]
+    HiddenAsAWhole(String),
     /// The limit of concurrent log readers is reached, for the user or in total.
     #[error("Too many logs are being read.")]
     TooManyReaders,
@@ -70,6 +83,12 @@ pub enum CallError {
     /// The tool does not exist for the user.
     #[error("unknown tool: {0}")]
     UnknownTool(String),
+    /// The user has hidden the tool.
+    #[error(
+        "{0} is hidden from models by its user, who can show it again: on the page of its toolkit, or by `kitbag toolkit \
+         show-again`"
+    )]
+    Hidden(String),
     /// A server error; the cause is in the log.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),

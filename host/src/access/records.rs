@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::{AccessError, User, rules};
 use crate::invocations::{Filter, Logged, Query, Reading, Scope, Usage};
+use crate::knowledge_tools;
 use crate::shares::Share;
 use crate::toolkits::ToolkitError;
 
@@ -89,8 +90,17 @@ impl Records {
 
     /// Whose calls the user may see now; `None` if the toolkit does not exist for them.
     pub(super) fn scope(&self) -> Option<Scope> {
+        if self.toolkit == knowledge_tools::ID {
+            return Some(rules::records_of_own_tools_seen(&self.user));
+        }
         let registry = self.user.stores().toolkits.registry();
         rules::records_seen(&self.user, registry.get(&self.toolkit)?)
+    }
+
+    /// Whether what they are of was not removed.
+    fn exist(&self) -> bool {
+        self.toolkit == knowledge_tools::ID
+            || self.user.stores().toolkits.registry().get(&self.toolkit).is_some()
     }
 
     fn unknown(&self) -> AccessError {
@@ -107,8 +117,7 @@ impl Reader {
     /// The next records, oldest first; empty if there are no more for now. A user who may no longer see
     /// others' calls stops seeing them; once the toolkit is removed, this fails.
     pub async fn next_page(&mut self) -> Result<Vec<Logged>, AccessError> {
-        let registry = self.records.user.stores().toolkits.registry();
-        if registry.get(&self.records.toolkit).is_none() {
+        if !self.records.exist() {
             return Err(self.records.unknown());
         }
         let scope = self.records.scope().unwrap_or(Scope::Own);

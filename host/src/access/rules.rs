@@ -23,3 +23,8 @@ pub(super) fn records_seen(user: &User, toolkit: &Live) -> Option<Scope> {
         sees(user.id(), toolkit).then_some(Scope::Own)
     }
 }
+
+/// Whose calls of the server's own tools the user may see in their records; never the content of others' calls.
+pub(super) fn records_of_own_tools_seen(user: &User) -> Scope {
+    if user.is_operator() { Scope::All } else { Scope::Own }
+}

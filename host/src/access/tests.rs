@@ -185,6 +185,7 @@ async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
         user_config,
         invocations,
         knowledge: knowledge.expect("it opens"),
+        knowledge_tools: None,
         process,
         disk: Disk::unwatched(),
         hints,

@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use kitbag_manifest::{ToolDefinition, ToolkitDefinition};
 use serde_json::{Map, Value};
 
-use super::{AccessError, CallError, User, rules};
-use crate::dispatch::{ProgressListener, Reply};
-use crate::toolkits::{FormerOwner, Live, Picture, Tool, ToolkitError, ToolkitRecord, listed_name};
+use super::{AccessError, CallError, Stores, User, rules};
+use crate::dispatch::{Callee, ProgressListener, Reply};
+use crate::toolkits::{FormerOwner, Live, Picture, ToolkitError, ToolkitRecord, listed_name};
 
 /// A live toolkit that the user sees and may call.
 #[derive(Clone)]
@@ -57,10 +57,19 @@ impl User {
         Ok(picture.ok_or(ToolkitError::UnknownPicture)?)
     }
 
+    /// What the server's own tools declare, if the user may call them.
+    pub fn own_tools(&self) -> Option<&ToolkitDefinition> {
+        self.stores().knowledge_tools.as_ref().map(|tools| tools.definition())
+    }
+
     /// A tool that the user may call, by its listed name.
-    pub fn tool(&self, listed_name: &str) -> Option<Tool> {
-        let tool = self.stores().toolkits.registry().find(listed_name)?;
-        rules::sees(self.id(), &tool.toolkit).then_some(tool)
+    pub fn callee(&self, listed_name: &str) -> Option<Callee> {
+        let Stores { toolkits, knowledge_tools, .. } = self.stores();
+        if let Some(tool) = knowledge_tools.as_ref().and_then(|tools| tools.find(listed_name)) {
+            return Some(Callee::Own(tool));
+        }
+        let tool = toolkits.registry().find(listed_name)?;
+        rules::sees(self.id(), &tool.toolkit).then_some(Callee::Toolkit(tool))
     }
 
     /// Calls a tool. `listener` receives progress reports. Dropping the future ends the call.
@@ -70,8 +79,13 @@ impl User {
         arguments: Map<String, Value>,
         listener: Option<ProgressListener>,
     ) -> Result<Reply, CallError> {
-        let tool = self.tool(listed_name).ok_or_else(|| CallError::UnknownTool(listed_name.to_owned()))?;
-        Ok(self.stores().dispatch.call(&self.caller, self.arrival, &tool, arguments, listener).await?)
+        let callee = self.callee(listed_name).ok_or_else(|| CallError::UnknownTool(listed_name.to_owned()))?;
+        Ok(self.stores().dispatch.call(&self.caller, self.arrival, &callee, arguments, listener).await?)
+    }
+
+    /// Texts of the user as they are told to models: without the user's secrets.
+    pub async fn redacted(&self, texts: Vec<String>) -> Result<Vec<String>, CallError> {
+        Ok(self.stores().dispatch.redacted(self.id(), texts).await?)
     }
 
     fn visible(&self, live: &Arc<Live>) -> VisibleToolkit {

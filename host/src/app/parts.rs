@@ -31,6 +31,7 @@ use crate::knowledge::{
     self, Capture, CaptureSettings, Embedder, Endpoint, MAX_TEXT_BYTES, Quota, SearchFiles,
     TranscriptionSettings, model,
 };
+use crate::knowledge_tools::KnowledgeTools;
 use crate::local_mode;
 use crate::metrics::Metrics;
 use crate::objects::{Files, Objects};
@@ -154,6 +155,15 @@ pub(super) async fn sign_in(
         identity.algorithms = Algorithms::parse(settings.token_algorithms.iter())?;
     }
     Ok((Arc::new(Identity::with_provider(identity, issuer, egress)?), None))
+}
+
+/// The server's own tools, if clients may use them.
+pub(super) fn knowledge_tools(
+    settings: &Settings,
+    knowledge: &Knowledge,
+    base_url: &Url,
+) -> Option<Arc<KnowledgeTools>> {
+    settings.knowledge_tools.then(|| Arc::new(KnowledgeTools::new(knowledge.clone(), base_url)))
 }
 
 /// The limits of the knowledge base, and what it works with.

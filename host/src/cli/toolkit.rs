@@ -7,6 +7,7 @@ mod dev;
 mod diff;
 mod difference;
 mod failures;
+mod hide;
 mod logs;
 mod manage;
 mod new;
@@ -64,6 +65,10 @@ pub(super) enum Toolkit {
     Rollback(manage::Rollback),
     /// Remove a toolkit with all its versions.
     Remove(manage::Remove),
+    /// Hide a toolkit, or one of its tools, from your models.
+    Hide(hide::Hide),
+    /// Show your models again what you have hidden.
+    ShowAgain(hide::ShowAgain),
     /// Let any operator have a toolkit of yours.
     Release(ownership::Release),
     /// Make another operator's toolkit yours.
@@ -86,6 +91,8 @@ impl Toolkit {
             Self::Failures(command) => command.run().await,
             Self::Rollback(command) => command.run().await,
             Self::Remove(command) => command.run().await,
+            Self::Hide(command) => command.run().await,
+            Self::ShowAgain(command) => command.run().await,
             Self::Release(command) => command.run().await,
             Self::TakeOver(command) => command.run().await,
         }

@@ -31,6 +31,7 @@ pub(crate) const TABLES: &[Table] = &[
     Table { users: &["user_id"], ..Table::named("secret_revisions") },
     Table::named("spent_links"),
     Table { users: &["user_id"], ..Table::named("user_config") },
+    Table { users: &["user_id"], ..Table::named("hidden_tools") },
     Table { ids: Some("id"), users: &["user_id"], ..Table::named("invocations") },
     Table { ids: Some("sequence"), is_never_empty: true, ..Table::named("issuers") },
     Table { users: &["user_id"], ..Table::named(SESSIONS) },

@@ -15,6 +15,7 @@ use super::usage::{HOUR_MS, HOURS};
 use crate::database::{
     self, AssertSqlSafe, Database, DatabaseError, Executor, FromRow, StatementBuilder, Transaction, list, sql,
 };
+use crate::knowledge;
 
 /// Maximum number of records in a page.
 const MAX_PAGE_RECORDS: usize = 16;
@@ -271,7 +272,7 @@ async fn newest(executor: impl Into<Executor<'_>>) -> database::Result<i64> {
     sql("SELECT COALESCE(MAX(id), 0) FROM invocations").fetch_value(executor).await
 }
 
-/// Those of the records' toolkits that have not been removed.
+/// Those of the records' toolkits that have not been removed. What the server's own tools are called by is among them.
 async fn existing_toolkits(
     transaction: &mut Transaction,
     records: &[Record],
@@ -283,7 +284,7 @@ async fn existing_toolkits(
         .bind(list(&toolkits))
         .fetch_values(transaction)
         .await?;
-    Ok(there.into_iter().collect())
+    Ok(there.into_iter().chain([knowledge::TOOLS.to_owned()]).collect())
 }
 
 /// Inserts rows with one statement, because each statement goes to another thread and back. Their ids ascend in the

@@ -120,6 +120,17 @@ pub struct Document {
     pub text: String,
 }
 
+/// A document with a part of its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocumentPart {
+    /// All but the text.
+    pub summary: Summary,
+    /// The part.
+    pub text: String,
+    /// Characters (Unicode scalar values) that the whole text has.
+    pub characters: u64,
+}
+
 /// A captured file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Artifact {
@@ -191,6 +202,10 @@ pub struct Counts {
     /// [`State::Failed`]
     pub failed: u64,
 }
+
+/// What the server's own tools over documents are called by where others have the id of their toolkit: in records, metrics
+/// and traces, and where users and clients choose tools. No toolkit has this id.
+pub const TOOLS: &str = "knowledge";
 
 /// What to search for, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]

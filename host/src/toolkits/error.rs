@@ -87,6 +87,9 @@ pub enum ToolkitError {
     /// As many uploads wait as may.
     #[error("as many uploads are waiting as may; deploy or discard one (`kitbag toolkit uploads list`)")]
     TooManyUploads,
+    /// The user hides as many tools as one may.
+    #[error("you hide as many tools as you may; hide whole toolkits, or show some again")]
+    TooManyHidden,
     /// Another version is live than the one that was compared.
     #[error(
         "{} in the meantime; compare again",

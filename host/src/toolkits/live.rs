@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use jiff::Timestamp;
-use kitbag_manifest::schema::{Schema, SchemaError};
-use kitbag_manifest::{ToolDefinition, ToolkitDefinition};
+use kitbag_manifest::ToolkitDefinition;
 use serde::Serialize;
 use tracing::warn;
 
 use super::artifacts::Artifacts;
+use super::schemas::Schemas;
 use crate::capabilities::Grants;
 use crate::compiler::{Compiler, Job};
 use crate::sandbox::{LoadError, Loaded, Sandbox};
@@ -51,12 +51,8 @@ pub struct FormerOwner {
 pub struct Ready {
     /// The linked machine code.
     pub code: Loaded,
-    tools: Vec<Schemas>,
-}
-
-struct Schemas {
-    input: Arc<Schema>,
-    output: Option<Arc<Schema>>,
+    /// Of all its tools.
+    pub schemas: Schemas,
 }
 
 /// The toolkit could not be loaded. The text is for the log.
@@ -111,9 +107,9 @@ impl Live {
 
     async fn load(&self) -> Result<Ready, NotReady> {
         let definition = self.definition.clone();
-        let tools = off_thread(move || definition.tools.iter().map(schemas).collect::<Result<_, _>>());
-        let (code, tools) = tokio::join!(self.load_code(), tools);
-        Ok(Ready { code: code?, tools: tools.map_err(|error: SchemaError| NotReady(error.to_string()))? })
+        let schemas = off_thread(move || Schemas::compile(&definition.tools));
+        let (code, schemas) = tokio::join!(self.load_code(), schemas);
+        Ok(Ready { code: code?, schemas: schemas.map_err(|error| NotReady(error.to_string()))? })
     }
 
     async fn load_code(&self) -> Result<Loaded, NotReady> {
@@ -170,24 +166,4 @@ impl FormerOwner {
     pub(super) fn new(from: String, at: i64) -> Self {
         Self { from, at: Timestamp::from_millisecond(at).unwrap_or_default().to_string() }
     }
-}
-
-impl Ready {
-    /// The schema of a tool's arguments.
-    pub fn input(&self, tool: usize) -> &Arc<Schema> {
-        &self.tools[tool].input
-    }
-
-    /// The schema of a tool's structured result, if it declares one.
-    pub fn output(&self, tool: usize) -> Option<&Arc<Schema>> {
-        self.tools[tool].output.as_ref()
-    }
-}
-
-fn schemas(tool: &ToolDefinition) -> Result<Schemas, SchemaError> {
-    let compile = |schema| Schema::compile(schema).map(Arc::new);
-    Ok(Schemas {
-        input: compile(&tool.input_schema)?,
-        output: tool.output_schema.as_ref().map(compile).transpose()?,
-    })
 }

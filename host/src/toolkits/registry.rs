@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use kitbag_manifest::ToolDefinition;
 
+use super::hidden::HiddenOfUsers;
 use super::live::Live;
 use super::store::LiveRow;
 
@@ -17,6 +18,7 @@ pub struct Registry {
     /// What the database counted when it was read; `None` before that, and after the database was replaced.
     generation: Option<i64>,
     toolkits: BTreeMap<String, Entry>,
+    pub(super) hidden: HiddenOfUsers,
 }
 
 /// A live toolkit, and what it was made from.
@@ -58,14 +60,15 @@ impl Registry {
                 toolkits.insert(row.id.clone(), Entry { row: Some(row), live });
             }
         }
-        Self { generation: Some(generation), toolkits }
+        Self { generation: Some(generation), toolkits, hidden: HiddenOfUsers::default() }
     }
 
     /// The same toolkits, of which nothing in the database is known to be the same.
     pub(super) fn unconfirmed(&self) -> Self {
         let entry =
             |(id, known): (&String, &Entry)| (id.clone(), Entry { row: None, live: known.live.clone() });
-        Self { generation: None, toolkits: self.toolkits.iter().map(entry).collect() }
+        let toolkits = self.toolkits.iter().map(entry).collect();
+        Self { generation: None, toolkits, hidden: HiddenOfUsers::default() }
     }
 
     /// Whether it was read when the database counted this.
@@ -97,7 +100,7 @@ impl Registry {
 
     /// Finds `{id}__{tool}`, without checking who may see it.
     pub fn find(&self, listed_name: &str) -> Option<Tool> {
-        let (id, name) = listed_name.split_once(SEPARATOR)?;
+        let (id, name) = names_of(listed_name)?;
         let toolkit = self.get(id)?;
         let index = toolkit.definition.tools.iter().position(|tool| tool.name == name)?;
         Some(Tool { toolkit: toolkit.clone(), index })
@@ -111,9 +114,14 @@ impl Tool {
     }
 }
 
+/// The toolkit's id and the tool's name in a listed name; `None` for a tool that is no toolkit's.
+pub fn names_of(listed_name: &str) -> Option<(&str, &str)> {
+    listed_name.split_once(SEPARATOR)
+}
+
 /// The toolkit's id in a listed name, if it has one.
 pub fn toolkit_of(listed_name: &str) -> Option<&str> {
-    listed_name.split_once(SEPARATOR).map(|(id, _)| id)
+    names_of(listed_name).map(|(id, _)| id)
 }
 
 /// The name under which a tool is listed: `{id}__{tool}`.

@@ -1,6 +1,7 @@
 //! All SQL about toolkits, their versions and which one is live.
 
 mod conditions;
+mod hidden;
 mod icons;
 mod ownership;
 mod revisions;
@@ -197,6 +198,9 @@ impl Store {
             .fetch_values(&mut transaction)
             .await?;
         sql("DELETE FROM toolkits WHERE id = $1").bind(id).execute(&mut transaction).await?;
+        // Not all calls are of toolkits, so that no foreign key does it.
+        sql("DELETE FROM invocations WHERE toolkit_id = $1").bind(id).execute(&mut transaction).await?;
+        hidden::forget(&mut transaction, id).await?;
         change_references(&mut transaction, FileKind::Component, None, &digests).await?;
         revisions::count_change(&mut transaction).await?;
         revisions::count_removal(&mut transaction).await?;

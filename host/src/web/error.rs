@@ -169,13 +169,15 @@ impl From<AccessError> for WebError {
     fn from(error: AccessError) -> Self {
         let status = match error {
             AccessError::NotOperator(_) => StatusCode::FORBIDDEN,
-            AccessError::UndeclaredSecret { .. } => StatusCode::NOT_FOUND,
+            AccessError::UndeclaredSecret { .. } | AccessError::NoSuchTool { .. } => StatusCode::NOT_FOUND,
             AccessError::TooManyReaders => StatusCode::TOO_MANY_REQUESTS,
             AccessError::Toolkit(error) => return error.into(),
             AccessError::Secrets(error) => return error.into(),
             AccessError::Settings(error) => return error.into(),
             AccessError::DiskFull(full) => return full.into(),
-            AccessError::SeveralReleases | AccessError::OtherSealingKey { .. } => StatusCode::CONFLICT,
+            AccessError::SeveralReleases
+            | AccessError::OtherSealingKey { .. }
+            | AccessError::HiddenAsAWhole(_) => StatusCode::CONFLICT,
             AccessError::Records(cause) | AccessError::Processes(cause) => return Self::storage(&cause),
         };
         Self::new(status, error.to_string())
@@ -210,6 +212,7 @@ impl From<CallError> for WebError {
     fn from(error: CallError) -> Self {
         let status = match error {
             CallError::UnknownTool(_) => StatusCode::NOT_FOUND,
+            CallError::Hidden(_) => StatusCode::FORBIDDEN,
             CallError::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
         };
         Self::new(status, format!("The tool was not called: {error}."))
@@ -262,6 +265,7 @@ impl From<ToolkitError> for WebError {
             | ToolkitError::NoSuchVersion(_)
             | ToolkitError::AlreadyOwner(_)
             | ToolkitError::TooManyUploads
+            | ToolkitError::TooManyHidden
             | ToolkitError::LiveChanged { .. }
             | ToolkitError::VersionChanged { .. }
             | ToolkitError::ManifestChanged(_) => StatusCode::CONFLICT,

@@ -17,6 +17,7 @@ mod handler;
 mod media;
 mod message;
 mod origin;
+mod resources;
 mod selection;
 
 use std::sync::Arc;
@@ -25,12 +26,13 @@ use axum::body::Body;
 use axum::extract::{FromRef, RawQuery, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use rmcp::model::{ProtocolVersion, RequestId};
+use rmcp::model::{ErrorData, ProtocolVersion, RequestId};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 use tower_http::cors::{AllowHeaders, CorsLayer};
+use tracing::error;
 
 use super::Shared;
 use super::body::Unread;
@@ -130,7 +132,7 @@ pub(super) async fn listen(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, TransportError> {
-    endpoint.listen(&user, &Selection::of(query.as_deref()), &headers)
+    endpoint.listen(user, query.as_deref(), &headers).await
 }
 
 pub(super) async fn no_such_method() -> TransportError {
@@ -157,7 +159,7 @@ impl Endpoint {
             return Err(answer::unread(why, self.request_size));
         }
         let client = ClientLabel::of(&parts.headers);
-        let chosen = Selection::of(parts.uri.query());
+        let chosen = selection(&user, parts.uri.query()).await?;
         let context = ClientContext { user, client, chosen, takes_stream: accepts.stream, changes: None };
         let mut handler = Handler::new(self.clone(), context);
         if parsed.is_ok()
@@ -172,7 +174,7 @@ impl Endpoint {
             Message::Listen => {
                 accepts.check_stream(id.clone())?;
                 handler.context.changes =
-                    Some(self.changes(&handler.context.user, &handler.context.chosen, id.clone())?);
+                    Some(self.changes(handler.context.user.clone(), handler.context.chosen.clone(), id.clone()).await?);
             }
             Message::Initialize(_) | Message::Other => {}
         }
@@ -198,10 +200,10 @@ impl Endpoint {
         response.map(Body::new)
     }
 
-    fn listen(
+    async fn listen(
         &self,
-        user: &User,
-        chosen: &Selection,
+        user: User,
+        query: Option<&str>,
         headers: &HeaderMap,
     ) -> Result<Response, TransportError> {
         self.rate.admit(user.id())?;
@@ -211,19 +213,29 @@ impl Endpoint {
         if is_current || !Accepts::names_stream(headers) {
             return Err(method_not_allowed("POST"));
         }
-        let changes = self.changes(user, chosen, None)?;
+        let chosen = selection(&user, query).await?;
+        let changes = self.changes(user, chosen, None).await?;
         Ok(events::unbuffered(changes::event_stream(changes, self.stopping.clone()).into_response()))
     }
 
-    fn changes(
+    async fn changes(
         &self,
-        user: &User,
-        chosen: &Selection,
+        user: User,
+        chosen: Selection,
         id: Option<RequestId>,
     ) -> Result<Changes, TransportError> {
         let share = self.streams.take(user.id(), 1).ok_or_else(|| changes::too_many(id))?;
-        Ok(Changes::new(self.catalogue.clone(), user.clone(), chosen.clone(), share))
+        Ok(Changes::new(self.catalogue.clone(), user, chosen, share).await)
     }
+}
+
+/// What the client of a user sees that sends requests to a URL with this query.
+async fn selection(user: &User, query: Option<&str>) -> Result<Selection, TransportError> {
+    Selection::of(query).shown_to(user).await.map_err(|cause| {
+        error!(%cause, "what a user hides cannot be read");
+        let error = ErrorData::internal_error("the database cannot be reached now; try again", None);
+        TransportError::new(StatusCode::SERVICE_UNAVAILABLE, None, error)
+    })
 }
 
 fn method_not_allowed(allowed: &'static str) -> TransportError {

@@ -8,6 +8,7 @@
 mod account;
 mod assets;
 mod connect;
+mod cost;
 mod difference;
 mod directory;
 mod documents;
@@ -60,6 +61,8 @@ pub(super) fn router(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared>
         .route("/ui/toolkits/{id}/settings", post(toolkit::settings::change))
         .route("/ui/toolkits/{id}/secrets/{name}", post(toolkit::secrets::set))
         .route("/ui/toolkits/{id}/secrets/{name}/unset", post(toolkit::secrets::unset))
+        .route("/ui/toolkits/{id}/hide", post(toolkit::hidden::hide))
+        .route("/ui/toolkits/{id}/show-again", post(toolkit::hidden::show_again))
         .route("/ui/toolkits/{id}/tools/{tool}", get(try_tool::show).post(try_tool::call))
         .route("/ui/toolkits/{id}/versions", get(versions::show))
         .route("/ui/toolkits/{id}/versions/rollback", post(versions::change::roll_back))

@@ -71,8 +71,15 @@ impl User {
         self
     }
 
-    /// The tools that are listed for this user, on all pages.
+    /// The tools of toolkits that are listed for this user.
     pub(crate) async fn tools(&self) -> Vec<Value> {
+        let mut tools = self.all_tools().await;
+        tools.retain(|tool| tool["name"].as_str().is_some_and(|name| name.contains("__")));
+        tools
+    }
+
+    /// The tools that are listed for this user, on all pages: the server's own too.
+    pub(crate) async fn all_tools(&self) -> Vec<Value> {
         let (mut tools, mut params) = (Vec::new(), json!({}));
         loop {
             let reply = self.request("tools/list", None, params).await;
@@ -85,7 +92,7 @@ impl User {
         }
     }
 
-    /// Names of the tools that are listed for this user.
+    /// Names of the tools of toolkits that are listed for this user.
     pub(crate) async fn tool_names(&self) -> Vec<String> {
         let tools = self.tools().await;
         tools.iter().map(|tool| tool["name"].as_str().expect("a name").to_owned()).collect()

@@ -9,6 +9,8 @@ use crate::{
 
 /// Source of documents that users add themselves. All other sources are toolkit ids.
 const USER_SOURCE: &str = "user";
+/// What the server's own tools are called by.
+const KNOWLEDGE: &str = "knowledge";
 
 /// MCP's maximum length of a tool's listed name, `{id}__{tool}`.
 const MAX_LISTED_NAME_LENGTH: usize = 128;
@@ -26,6 +28,8 @@ pub(super) fn identity(definition: &ToolkitDefinition, problems: &mut Problems) 
         problems.add("id", "must match ^[a-z0-9-]+$");
     } else if definition.id == USER_SOURCE {
         problems.add("id", "is the source of what users keep themselves: choose another");
+    } else if definition.id == KNOWLEDGE {
+        problems.add("id", "is that of the server's own tools: choose another");
     }
     not_blank("name", &definition.name, problems);
     not_blank("description", &definition.description, problems);

@@ -57,8 +57,16 @@ pub(in crate::cli) struct Remove {
 
 impl List {
     pub(super) async fn run(self) -> Result<(), CliError> {
-        let toolkits: Vec<Value> = get(self.connection, "/toolkits").await?;
-        report(&toolkits, || print_list(&toolkits))
+        let client = self.connection.open().await?;
+        let fetch = async |path: &str| client.send(Method::GET, path, "application/json", "").await;
+        let toolkits: Vec<Value> = fetch("/toolkits").await?;
+        if Format::current().is_json() {
+            return report(&toolkits, || {});
+        }
+        let hidden: Vec<Value> = fetch("/hidden-tools").await?;
+        print_list(&toolkits);
+        print_hidden(&hidden);
+        Ok(())
     }
 }
 
@@ -82,6 +90,17 @@ fn print_list(toolkits: &[Value]) {
         if let Some(from) = it["takenOver"]["from"].as_str() {
             let (by, at) = (text(&it["owner"]), text(&it["takenOver"]["at"]));
             say!("{:<24} taken over by {} from {} {}", "", by, from, at);
+        }
+    }
+}
+
+/// What is hidden from models, a line for each toolkit.
+fn print_hidden(hidden: &[Value]) {
+    for it in hidden {
+        let tools = it["tools"].as_array().map(|tools| tools.iter().map(text).collect::<Vec<_>>().join(", "));
+        match tools {
+            Some(tools) => say!("Hidden from your models: {} of {}", tools, text(&it["toolkit"])),
+            None => say!("Hidden from your models: {}", text(&it["toolkit"])),
         }
     }
 }
@@ -149,10 +168,6 @@ impl Remove {
         self.connection.open().await?.delete(&format!("/toolkits/{}", self.id)).await?;
         report(&json!({ "id": self.id }), || say!("{} is removed, with all its versions.", self.id))
     }
-}
-
-async fn get<T: serde::de::DeserializeOwned>(connection: Connection, path: &str) -> Result<T, CliError> {
-    connection.open().await?.send(Method::GET, path, "application/json", "").await
 }
 
 fn text(value: &Value) -> &str {

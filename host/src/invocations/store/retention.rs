@@ -3,6 +3,7 @@
 use super::{Store, as_i64};
 use crate::database::{self, AssertSqlSafe, Lock, list, sql};
 use crate::invocations::record::Outcome;
+use crate::knowledge;
 
 /// Rows per `DELETE` transaction, so that others can write in between.
 const ROWS_PER_DELETE: usize = 500;
@@ -13,9 +14,11 @@ impl Store {
         self.0.try_lock("retention of records").await
     }
 
-    /// Ids of all toolkits.
+    /// Ids of all toolkits, and what the server's own tools are called by.
     pub(in crate::invocations) async fn toolkits(&self) -> database::Result<Vec<String>> {
-        sql("SELECT id FROM toolkits").fetch_values(self.0.readers()).await
+        let mut toolkits: Vec<_> = sql("SELECT id FROM toolkits").fetch_values(self.0.readers()).await?;
+        toolkits.push(knowledge::TOOLS.to_owned());
+        Ok(toolkits)
     }
 
     /// Removes records of calls that ended before `ended_at`, in milliseconds since 1970.

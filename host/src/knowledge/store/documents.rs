@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::Store;
 use super::rows::{FROM, SUMMARY, SummaryRow};
 use crate::database::{self, AssertSqlSafe, FromRow, Scope, StatementBuilder, list, sql};
-use crate::knowledge::document::{Counts, Document, Listing, Page, StateName, Summary};
+use crate::knowledge::document::{Counts, Document, DocumentPart, Listing, Page, StateName, Summary};
 use crate::objects::change_references;
 use crate::stored_files::FileKind;
 
@@ -28,6 +28,14 @@ struct DocumentRow {
 }
 
 #[derive(FromRow)]
+struct PartRow {
+    #[sqlx(flatten)]
+    summary: SummaryRow,
+    part: String,
+    characters: i64,
+}
+
+#[derive(FromRow)]
 struct SequenceRow {
     sequence: i64,
     #[sqlx(flatten)]
@@ -46,6 +54,33 @@ impl Store {
         let row: Option<DocumentRow> =
             sql(AssertSqlSafe(statement)).bind(user_id).bind(id).fetch_optional(self.0.readers()).await?;
         Ok(row.map(|row| Document { summary: row.summary.into(), text: body(row.text, row.captured) }))
+    }
+
+    /// One document of the user with a part of its text: so many characters from an offset on. The rest is not read.
+    pub(in crate::knowledge) async fn document_part(
+        &self,
+        user_id: &str,
+        id: &str,
+        (offset, count): (u32, u32),
+    ) -> database::Result<Option<DocumentPart>> {
+        let statement = format!(
+            "SELECT {SUMMARY}, substr({BODY}, CAST($3 AS INTEGER), CAST($4 AS INTEGER)) AS part,
+                    CAST(length({BODY}) AS BIGINT) AS characters
+             FROM {FROM} WHERE d.user_id = $1 AND d.id = $2"
+        );
+        let row: Option<PartRow> = sql(AssertSqlSafe(statement))
+            .bind(user_id)
+            .bind(id)
+            // The first character is 1.
+            .bind(i64::from(offset) + 1)
+            .bind(i64::from(count))
+            .fetch_optional(self.0.readers())
+            .await?;
+        Ok(row.map(|PartRow { summary, part, characters }| DocumentPart {
+            summary: summary.into(),
+            text: part,
+            characters: u64::try_from(characters).unwrap_or_default(),
+        }))
     }
 
     /// One document of the user without its text, which may have megabytes and is not read.
@@ -165,6 +200,12 @@ impl Store {
         Ok(Some(Deleted { artifact }))
     }
 }
+
+/// The text of a document as an expression of SQL: what [`body`] makes of it.
+const BODY: &str = "(CASE WHEN COALESCE(d.captured, '') = '' THEN d.text WHEN d.text = '' THEN d.captured
+     ELSE d.text || '
+
+' || d.captured END)";
 
 /// What was given, and then what was read from the file.
 pub(super) fn body(text: String, captured: Option<String>) -> String {

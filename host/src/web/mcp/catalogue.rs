@@ -8,7 +8,7 @@ mod cursor;
 mod encoded;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use kitbag_manifest::portability::portable;
 use kitbag_manifest::{ToolDefinition, ToolkitDefinition};
@@ -40,6 +40,8 @@ pub(super) struct Catalogue {
     access: Access,
     /// By the toolkit's id.
     lists: Mutex<HashMap<String, Listed>>,
+    /// Of the server's own tools.
+    own: OnceLock<Arc<ToolList>>,
     encoded: EncodedLists,
 }
 
@@ -90,7 +92,7 @@ pub(super) struct Page {
 
 impl Catalogue {
     pub(super) fn new(access: Access) -> Self {
-        Self { access, lists: Mutex::default(), encoded: EncodedLists::new() }
+        Self { access, lists: Mutex::default(), own: OnceLock::new(), encoded: EncodedLists::new() }
     }
 
     /// Signals whenever users may see something else.
@@ -126,9 +128,12 @@ impl Catalogue {
 
     fn whole_list(&self, user: &User, chosen: &Selection) -> WholeList {
         let toolkits = user.toolkits();
+        let own = user.own_tools().map(|own| self.own.get_or_init(|| Arc::new(ToolList::of_own(own))).clone());
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
-        let lists = toolkits.iter().map(|toolkit| list(&mut lists, toolkit));
-        WholeList(lists.filter_map(|list| part(list, chosen)).collect())
+        let lists = own.into_iter().chain(toolkits.iter().map(|toolkit| list(&mut lists, toolkit)));
+        let mut lists: Vec<_> = lists.filter_map(|list| part(list, chosen)).collect();
+        lists.sort_by(|one, other| one.toolkit.cmp(&other.toolkit));
+        WholeList(lists)
     }
 }
 
@@ -215,10 +220,21 @@ impl ToolList {
 
 impl From<&ToolkitDefinition> for ToolList {
     fn from(definition: &ToolkitDefinition) -> Self {
+        Self::of(definition, |name| listed_name(&definition.id, name))
+    }
+}
+
+impl ToolList {
+    /// The list of the server's own tools, which have no prefix.
+    fn of_own(definition: &ToolkitDefinition) -> Self {
+        Self::of(definition, str::to_owned)
+    }
+
+    fn of(definition: &ToolkitDefinition, listed_name: impl Fn(&str) -> String) -> Self {
         let (always_on, others): (Vec<_>, Vec<_>) = definition.tools.iter().partition(|tool| tool.always_on);
         let [always_on, others] = [always_on, others].map(|tools| {
-            let tools = tools.into_iter().map(|declared| ListedTool::from(listed(&definition.id, declared)));
-            tools.collect()
+            let tools = tools.into_iter();
+            tools.map(|declared| ListedTool::from(listed(listed_name(&declared.name), declared))).collect()
         });
         Self::new(definition.id.clone(), always_on, others)
     }
@@ -231,13 +247,10 @@ impl From<Tool> for ListedTool {
     }
 }
 
-/// A tool as it is listed.
-pub(super) fn listed(toolkit_id: &str, declared: &ToolDefinition) -> Tool {
-    let mut tool = Tool::new(
-        listed_name(toolkit_id, &declared.name),
-        declared.description.clone(),
-        Arc::new(listed_schema(&declared.input_schema)),
-    );
+/// A tool as it is listed under a name.
+pub(super) fn listed(name: String, declared: &ToolDefinition) -> Tool {
+    let schema = Arc::new(listed_schema(&declared.input_schema));
+    let mut tool = Tool::new(name, declared.description.clone(), schema);
     tool.title.clone_from(&declared.title);
     tool.output_schema = declared.output_schema.as_ref().map(|schema| Arc::new(listed_schema(schema)));
     let hints = declared.annotations;

@@ -1,4 +1,4 @@
-//! Telling clients that their list of tools has changed.
+//! Telling clients that their list of tools has changed, or that of their documents.
 //!
 //! Invariant: a user hears of changes to what that user sees, and of no others.
 
@@ -12,7 +12,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use futures::StreamExt;
 use rmcp::model::{ErrorCode, ErrorData, RequestId};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::answer::TransportError;
@@ -20,6 +20,8 @@ use super::catalogue::{Catalogue, View};
 use super::events::KEEP_ALIVE_INTERVAL;
 use super::selection::Selection;
 use crate::access::User;
+use crate::knowledge::DocumentsState;
+use crate::knowledge_tools::FETCH;
 use crate::shares::{Share, Shares};
 
 /// Streams that one user may have open: some clients on some machines.
@@ -27,11 +29,23 @@ const MAX_STREAMS_PER_USER: usize = 16;
 /// Of all users: connections are bounded before.
 const MAX_STREAMS: usize = usize::MAX;
 
+/// How often the user's documents are looked at. Whatever changes is told a little later.
+const DOCUMENTS_INTERVAL: Duration = Duration::from_secs(5);
+
 /// A stream ends after this long, whatever token it was opened with; clients open another.
 const MAX_STREAM_TIME: Duration = Duration::from_hours(1);
 
 /// From -32000 to -32019 codes are a server's own; beyond are the protocol's (2026-07-28).
 const TOO_MANY_STREAMS: ErrorCode = ErrorCode(-32011);
+
+/// What has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// The list of tools.
+    Tools,
+    /// The list of documents.
+    Resources,
+}
 
 /// What a user sees, as it changes. Its share of the streams is held as long as there is somebody to tell.
 #[derive(Clone)]
@@ -41,35 +55,68 @@ pub(super) struct Changes {
     user: User,
     chosen: Selection,
     seen: View,
+    documents: Option<DocumentsState>,
     end: Instant,
     _share: Arc<Share>,
 }
 
 impl Changes {
     /// Begins with what `user` sees now, of what the client has chosen.
-    pub(super) fn new(catalogue: Arc<Catalogue>, user: User, chosen: Selection, share: Share) -> Self {
+    pub(super) async fn new(catalogue: Arc<Catalogue>, user: User, chosen: Selection, share: Share) -> Self {
         // Before the look at what there is: what changes in between is then seen as a change.
         let published = catalogue.published();
         let seen = catalogue.view(&user, &chosen);
+        let documents = documents(&user).await;
         let end = Instant::now() + MAX_STREAM_TIME;
-        Self { catalogue, published, user, chosen, seen, end, _share: Arc::new(share) }
+        Self { catalogue, published, user, chosen, seen, documents, end, _share: Arc::new(share) }
     }
 
     /// Waits for the next change; nothing when it is time to end.
-    pub(super) async fn next(&mut self, stopping: &CancellationToken) -> Option<()> {
+    pub(super) async fn next(&mut self, stopping: &CancellationToken) -> Option<Change> {
+        let mut look = looks();
         loop {
             tokio::select! {
                 published = self.published.changed() => published.ok()?,
+                _ = look.tick() => {
+                    if self.sees_other_documents().await {
+                        return Some(Change::Resources);
+                    }
+                    continue;
+                }
                 () = stopping.cancelled() => return None,
                 () = sleep_until(self.end) => return None,
+            }
+            // What cannot be read now is as it was; the client finds out with its next request.
+            if let Ok(chosen) = self.chosen.clone().shown_to(&self.user).await {
+                self.chosen = chosen;
             }
             let now = self.catalogue.view(&self.user, &self.chosen);
             if now != self.seen {
                 self.seen = now;
-                return Some(());
+                return Some(Change::Tools);
             }
         }
     }
+
+    async fn sees_other_documents(&mut self) -> bool {
+        if !self.chosen.has(FETCH) {
+            return false;
+        }
+        let Some(now) = documents(&self.user).await else { return false };
+        self.documents.replace(now) != Some(now)
+    }
+}
+
+/// The state of a user's documents; nothing where the client cannot have them, or it is not known now.
+async fn documents(user: &User) -> Option<DocumentsState> {
+    user.own_tools()?;
+    user.documents().state().await.ok()
+}
+
+fn looks() -> Interval {
+    let mut looks = interval_at(Instant::now() + DOCUMENTS_INTERVAL, DOCUMENTS_INTERVAL);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    looks
 }
 
 /// The streams that are open.
@@ -79,11 +126,15 @@ pub(super) fn streams() -> Shares {
 
 /// The stream of a client of the older revisions.
 pub(super) fn event_stream(changes: Changes, stopping: CancellationToken) -> impl IntoResponse {
-    const CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+    const TOOLS: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+    const RESOURCES: &str = r#"{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}"#;
 
     let events = futures::stream::unfold((changes, stopping), async |(mut changes, stopping)| {
-        changes.next(&stopping).await?;
-        Some((Event::default().event("message").data(CHANGED), (changes, stopping)))
+        let changed = match changes.next(&stopping).await? {
+            Change::Tools => TOOLS,
+            Change::Resources => RESOURCES,
+        };
+        Some((Event::default().event("message").data(changed), (changes, stopping)))
     });
     Sse::new(events.map(Ok::<_, Infallible>)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE_INTERVAL))
 }

@@ -8,7 +8,8 @@ use axum::response::{IntoResponse, Response};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, CompleteRequestMethod,
     CompleteRequestParams, CompleteResult, ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData,
-    GetPromptRequestParams, GetPromptResponse, Implementation, ListToolsResult, PaginatedRequestParams,
+    GetPromptRequestParams, GetPromptResponse, Implementation, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams,
     ProgressNotificationParam, ProgressToken, ProtocolVersion, ReadResourceRequestParams,
     ReadResourceResponse, RequestId, ServerCapabilities, ServerConfig, ServerJsonRpcMessage, ServerResult,
     SubscriptionFilter, Tool,
@@ -20,14 +21,15 @@ use tokio::sync::mpsc;
 
 use super::calls::{ClientLabel, Key, Running};
 use super::catalogue::{self, Shape};
-use super::changes::Changes;
+use super::changes::{Change, Changes};
 use super::direct::{DirectMethod, DirectRequest};
 use super::elicitation::{ElicitationMode, ElicitationResponse};
 use super::selection::Selection;
-use super::{Endpoint, answer, content};
+use super::{Endpoint, answer, content, resources};
 use crate::access::{CallError, OwnSecret, User};
-use crate::dispatch::{Failure, ProgressReport, Reply, Success};
-use crate::toolkits::{self, toolkit_of};
+use crate::dispatch::{Callee, Failure, ProgressReport, Reply, Success};
+use crate::knowledge_tools::FETCH;
+use crate::toolkits::toolkit_of;
 
 /// Progress reports that are queued for a slow client; further ones are dropped.
 const MAX_WAITING_REPORTS: usize = 16;
@@ -83,9 +85,9 @@ impl Handler {
         let user = &self.context.user;
         match method {
             DirectMethod::Call(call) => {
-                let tool = self.tool(&call.name)?;
+                let callee = self.callee(&call.name)?;
                 // rmcp checks the headers that carry parameters.
-                if catalogue::has_header_parameters(tool.definition()) {
+                if catalogue::has_header_parameters(callee.tool()) {
                     return None;
                 }
                 Some(Json(self.call_directly(call, id, capabilities).await).into_response())
@@ -172,14 +174,21 @@ impl Handler {
                     }
                 }
             }
-            Err(error @ CallError::UnknownTool(_)) => Err(ErrorData::invalid_params(error.to_string(), None)),
+            Err(error @ (CallError::UnknownTool(_) | CallError::Hidden(_))) => {
+                Err(ErrorData::invalid_params(error.to_string(), None))
+            }
             Err(error @ CallError::Unavailable(_)) => Err(ErrorData::internal_error(error.to_string(), None)),
         }
     }
 
     /// A tool that the client sees.
-    fn tool(&self, name: &str) -> Option<toolkits::Tool> {
-        self.context.user.tool(name).filter(|_| self.context.chosen.has(name))
+    fn callee(&self, name: &str) -> Option<Callee> {
+        self.context.user.callee(name).filter(|_| self.context.chosen.has(name))
+    }
+
+    /// Whether the client sees documents as resources: where it may fetch them.
+    fn sees_documents(&self) -> bool {
+        self.callee(FETCH).is_some()
     }
 
     /// What a client of the older revisions may cancel by name. Later ones close the request.
@@ -213,11 +222,13 @@ impl Handler {
         response: &ElicitationResponse,
     ) -> Result<Reply, CallError> {
         let CallToolRequestParams { name, arguments, .. } = request;
-        if !self.context.chosen.has(&name) {
-            return Err(CallError::UnknownTool(name.into_owned()));
-        }
         let Endpoint { elicitation, stopping, .. } = &*self.endpoint;
-        let user = &self.context.user;
+        let ClientContext { user, chosen, .. } = &self.context;
+        if !chosen.has(&name) {
+            let is_hidden = chosen.hides_chosen(&name) && user.callee(&name).is_some();
+            let refusal = if is_hidden { CallError::Hidden } else { CallError::UnknownTool };
+            return Err(refusal(name.into_owned()));
+        }
         if let (ElicitationResponse::Opened(secrets), Some(toolkit)) = (response, toolkit_of(&name)) {
             tokio::select! {
                 () = elicitation.wait(user, toolkit, secrets) => {}
@@ -243,6 +254,7 @@ impl ServerHandler for Handler {
             .enable_tool_list_changed()
             .enable_prompts()
             .enable_resources()
+            .enable_resources_list_changed()
             .build();
         let mut info = ServerConfig::new(capabilities);
         info.server_info = Implementation::new("kitbag", env!("CARGO_PKG_VERSION")).with_title("Kitbag");
@@ -265,10 +277,9 @@ impl ServerHandler for Handler {
 
     /// rmcp checks the `Mcp-Param-*` headers of a call against the tool's schema.
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        let tool = self.tool(name)?;
-        let definition = tool.definition();
-        catalogue::has_header_parameters(definition)
-            .then(|| catalogue::listed(&tool.toolkit.definition.id, definition))
+        let callee = self.callee(name)?;
+        let definition = callee.tool();
+        catalogue::has_header_parameters(definition).then(|| catalogue::listed(name.to_owned(), definition))
     }
 
     async fn call_tool(
@@ -291,7 +302,7 @@ impl ServerHandler for Handler {
     }
 
     fn accepted_subscription_filter(&self, _requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        Some(SubscriptionFilter::builder().tools_list_changed().build())
+        Some(SubscriptionFilter::builder().tools_list_changed().resources_list_changed().build())
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
@@ -302,7 +313,8 @@ impl ServerHandler for Handler {
             tokio::select! {
                 changed = seen.next(&self.endpoint.stopping) => match changed {
                     // Refused where the client did not ask for this kind.
-                    Some(()) => drop(context.sink().notify_tool_list_changed().await),
+                    Some(Change::Tools) => drop(context.sink().notify_tool_list_changed().await),
+                    Some(Change::Resources) => drop(context.sink().notify_resource_list_changed().await),
                     None => return Ok(()),
                 },
                 () = context.cancelled() => return Ok(()),
@@ -318,13 +330,35 @@ impl ServerHandler for Handler {
         Err(ErrorData::invalid_params(format!("unknown prompt: {}", request.name), None))
     }
 
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        if !self.sees_documents() {
+            return Ok(ListResourcesResult::default());
+        }
+        let cursor = request.and_then(|request| request.cursor);
+        resources::list(&self.context.user, cursor.as_deref()).await
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(if self.sees_documents() { resources::templates() } else { ListResourceTemplatesResult::default() })
+    }
+
     async fn read_resource(
         &self,
         request: ReadResourceRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let data = json!({ "uri": request.uri });
-        Err(ErrorData::resource_not_found("unknown resource", Some(data)))
+        if !self.sees_documents() {
+            return Err(resources::unknown(&request.uri, "unknown resource"));
+        }
+        Ok(resources::read(&self.context.user, &request.uri).await?.into())
     }
 
     async fn complete(

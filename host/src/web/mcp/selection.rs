@@ -1,15 +1,22 @@
-//! The tools that a client chooses by its URL: `/mcp?toolkits=weather,notes&tools=text__count`.
+//! The tools that a client sees of those that its user may call: what its URL chooses, as
+//! `/mcp?toolkits=weather,notes&tools=text__count` does, without what the user hides.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use url::form_urlencoded;
 
-use crate::toolkits::toolkit_of;
+use crate::access::{AccessError, User};
+use crate::knowledge_tools;
+use crate::toolkits::{Hidden, names_of};
 
-/// What a client sees of what its user sees; by default all of it.
+/// What a client sees; by default all of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Selection(Option<Arc<Chosen>>);
+pub(super) struct Selection {
+    /// `None` where the URL chooses nothing.
+    chosen: Option<Arc<Chosen>>,
+    hidden: Arc<Hidden>,
+}
 
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Chosen {
@@ -33,19 +40,47 @@ impl Selection {
             chooses = true;
             into.extend(value.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned));
         }
-        Self(chooses.then(|| Arc::new(chosen)))
+        Self { chosen: chooses.then(|| Arc::new(chosen)), hidden: Arc::default() }
+    }
+
+    /// The same, without what the user hides now.
+    pub(super) async fn shown_to(self, user: &User) -> Result<Self, AccessError> {
+        Ok(Self { hidden: user.hidden().await?, ..self })
     }
 
     /// Whether the client sees the tool of this listed name.
     pub(super) fn has(&self, listed_name: &str) -> bool {
-        self.has_all_of(toolkit_of(listed_name).unwrap_or_default())
-            || self.0.as_ref().is_some_and(|chosen| chosen.tools.contains(listed_name))
+        self.chooses(listed_name) && !self.hides(listed_name)
     }
 
     /// Whether the client sees every tool of a toolkit.
     pub(super) fn has_all_of(&self, toolkit: &str) -> bool {
-        self.0.as_ref().is_none_or(|chosen| chosen.toolkits.contains(toolkit))
+        self.chooses_all_of(toolkit) && !self.hidden.has_any_of(toolkit)
     }
+
+    /// Whether the user hides the tool of this listed name, which the client has chosen.
+    pub(super) fn hides_chosen(&self, listed_name: &str) -> bool {
+        self.chooses(listed_name) && self.hides(listed_name)
+    }
+
+    fn hides(&self, listed_name: &str) -> bool {
+        let (toolkit, tool) = parts(listed_name);
+        self.hidden.has(toolkit, tool)
+    }
+
+    fn chooses(&self, listed_name: &str) -> bool {
+        self.chooses_all_of(parts(listed_name).0)
+            || self.chosen.as_ref().is_some_and(|chosen| chosen.tools.contains(listed_name))
+    }
+
+    fn chooses_all_of(&self, toolkit: &str) -> bool {
+        self.chosen.as_ref().is_none_or(|chosen| chosen.toolkits.contains(toolkit))
+    }
+}
+
+/// The toolkit and the tool of a listed name.
+fn parts(listed_name: &str) -> (&str, &str) {
+    names_of(listed_name).unwrap_or((knowledge_tools::ID, listed_name))
 }
 
 #[cfg(test)]
@@ -56,17 +91,18 @@ mod tests {
     fn a_url_chooses_toolkits_and_tools_or_everything() {
         let sees = |query: Option<&str>| {
             let selection = Selection::of(query);
-            ["text__count", "text__diff", "notes__add"].map(|name| selection.has(name))
+            ["text__count", "text__diff", "notes__add", "search"].map(|name| selection.has(name))
         };
 
         for all in [None, Some(""), Some("key=1")] {
-            assert_eq!(sees(all), [true, true, true], "{all:?}");
+            assert_eq!(sees(all), [true; 4], "{all:?}");
         }
-        assert_eq!(sees(Some("toolkits=text")), [true, true, false]);
-        assert_eq!(sees(Some("toolkits=text,%20notes")), [true, true, true]);
-        assert_eq!(sees(Some("tools=text__diff&toolkits=notes")), [false, true, true]);
-        assert_eq!(sees(Some("tools=text__diff&tools=notes__add")), [false, true, true]);
-        assert_eq!(sees(Some("toolkits=")), [false, false, false]);
-        assert_eq!(sees(Some("toolkits=tex,text__")), [false, false, false]);
+        assert_eq!(sees(Some("toolkits=text")), [true, true, false, false]);
+        assert_eq!(sees(Some("toolkits=text,%20notes")), [true, true, true, false]);
+        assert_eq!(sees(Some("tools=text__diff&toolkits=notes")), [false, true, true, false]);
+        assert_eq!(sees(Some("tools=text__diff&tools=notes__add,search")), [false, true, true, true]);
+        assert_eq!(sees(Some("toolkits=knowledge")), [false, false, false, true]);
+        assert_eq!(sees(Some("toolkits=")), [false; 4]);
+        assert_eq!(sees(Some("toolkits=tex,text__")), [false; 4]);
     }
 }

@@ -12,9 +12,10 @@ use shlex::try_join;
 use url::Url;
 
 use super::assets;
+use super::cost;
 use super::frame::{self, Frame, Section};
 use super::text;
-use crate::access::User;
+use crate::access::{User, VisibleToolkit};
 use crate::mcp_clients::{CLIENTS, DEFAULT_NAME, McpClient};
 use crate::web::error::WebError;
 use crate::web::{Shared, below};
@@ -25,7 +26,12 @@ struct ConnectPage {
     frame: Option<Frame>,
     url: String,
     clients: Vec<Client>,
+    /// That the user's clients list.
     tools: usize,
+    /// What a listing costs a model.
+    cost: String,
+    /// Whether the user hides the server's own tools; `None` where it offers none.
+    hides_own: Option<bool>,
 }
 
 /// One client, and how it is told of this server.
@@ -48,10 +54,16 @@ pub(super) async fn show(
 ) -> Result<Response, WebError> {
     let url = below(&shared.base_url, "/mcp");
     let address: Url = url.parse().expect("a path below a URL is a URL");
+    let (toolkits, hidden) = (user.toolkits(), user.hidden().await?);
+    let definitions = toolkits.iter().map(VisibleToolkit::definition).chain(user.own_tools());
+    let tools = definitions.flat_map(|it| it.tools.iter().filter(|tool| !hidden.has(&it.id, &tool.name)));
+    let tools: Vec<_> = tools.collect();
     let page = ConnectPage {
         clients: CLIENTS.iter().map(|client| Client::of(client, &address)).collect(),
         url,
-        tools: user.toolkits().iter().map(|toolkit| toolkit.definition().tools.len()).sum(),
+        tools: tools.len(),
+        cost: cost::of(tools),
+        hides_own: user.own_tools().map(|own| hidden.has_any_of(&own.id)),
         frame: Some(frame.at(Section::Connect)),
     };
     Ok(frame::page(StatusCode::OK, &page))

@@ -129,12 +129,13 @@ pub(super) async fn show(
     entries.truncate(wanted);
     entries.reverse();
     let listing = user.listing();
-    let live = listing.iter().find(|live| live.definition.id == id);
-    let declared = live.iter().flat_map(|live| live.definition.tools.iter().map(|tool| tool.name.as_str()));
+    let listed = listing.iter().map(|live| &live.definition);
+    let definition = listed.chain(user.own_tools()).find(|definition| definition.id == id);
+    let declared = definition.iter().flat_map(|it| it.tools.iter().map(|tool| tool.name.as_str()));
     let page = LogPage {
         frame: Some(frame.at(Section::Directory)),
         id: &id,
-        name: live.map_or_else(|| id.clone(), |live| live.definition.name.clone()),
+        name: definition.map_or_else(|| id.clone(), |definition| definition.name.clone()),
         is_visible: user.toolkit(&id).is_ok(),
         tools: choices(declared, &parameters.tool),
         outcomes: choices(OutcomeFilter::all().map(OutcomeFilter::as_str), &parameters.outcome),

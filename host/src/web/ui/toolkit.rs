@@ -1,5 +1,6 @@
 //! The page of a toolkit: what it may reach, its tools, and the user's settings and secrets for it.
 
+pub(super) mod hidden;
 pub(super) mod secrets;
 pub(super) mod settings;
 
@@ -11,6 +12,7 @@ use jiff::Timestamp;
 use kitbag_manifest::{ToolDefinition, ToolkitDefinition, Visibility};
 use serde::{Deserialize, Serialize};
 
+use super::cost;
 use super::form::Form;
 use super::frame::{self, Frame, Section};
 use super::icon::Icon;
@@ -18,7 +20,7 @@ use super::reach::{self, Reach};
 use super::text;
 use super::usage::Curve;
 use crate::access::{User, VisibleToolkit};
-use crate::toolkits::VersionRecord;
+use crate::toolkits::{Hidden, VersionRecord};
 use crate::vault::SecretStatus;
 use crate::web::error::WebError;
 use settings::{Field, Input};
@@ -32,6 +34,8 @@ enum Done {
     /// It cannot be found in what the toolkit returns.
     ShortSecretSet,
     SecretUnset,
+    Hidden,
+    Shown,
 }
 
 /// What was wrong with a form of the page.
@@ -77,7 +81,10 @@ struct ToolkitPage<'a> {
     reach: Vec<Reach>,
     never: Vec<&'static str>,
     tools: Vec<Tool<'a>>,
-    model_text: String,
+    /// Whether the user hides all of them from models.
+    is_hidden: bool,
+    /// What a listing costs a model.
+    cost: String,
     fields: Vec<Field>,
     secrets: Vec<SecretStatus>,
     /// Hosts that were added after one of the user's secrets was set.
@@ -97,6 +104,8 @@ struct Tool<'a> {
     listed_name: String,
     is_read_only: bool,
     is_destructive: bool,
+    /// Whether the user hides it from models, alone or with all others.
+    is_hidden: bool,
 }
 
 /// A secret of the user that may now go further than when it was set.
@@ -117,6 +126,8 @@ impl Done {
                 "The secret is set. It is too short to be taken out of what the toolkit returns or logs."
             }
             Self::SecretUnset => "The secret is gone.",
+            Self::Hidden => "Your clients do not list it any more, and cannot call it. You can, here.",
+            Self::Shown => "Your clients list it again.",
         }
     }
 }
@@ -152,6 +163,7 @@ async fn page(
     let record = user.toolkit_record(&definition.id).await?;
     let secrets = user.secrets(&definition.id).await?;
     let usage = user.records(&definition.id).await?.usage().await?;
+    let hidden = user.hidden().await?;
     let (status, problem) = match &refused {
         None => (StatusCode::OK, None),
         Some(Refused::Changed) => (StatusCode::CONFLICT, Some(CHANGED)),
@@ -176,8 +188,9 @@ async fn page(
         live: record.versions.iter().find(|version| version.version == record.live_version),
         reach: reach::of(definition),
         never: reach::never(definition),
-        tools: definition.tools.iter().map(|tool| Tool::of(&definition.id, tool)).collect(),
-        model_text: text::size(definition.tools.iter().map(model_bytes).sum::<usize>() as u64),
+        tools: definition.tools.iter().map(|tool| Tool::of(&definition.id, tool, &hidden)).collect(),
+        is_hidden: hidden.has_all_of(&definition.id),
+        cost: cost::of(&definition.tools),
         since: since(toolkit, &secrets).await?,
         seen: Seen::of(toolkit),
         fields,
@@ -192,19 +205,15 @@ async fn page(
 }
 
 impl<'a> Tool<'a> {
-    fn of(toolkit: &str, definition: &'a ToolDefinition) -> Self {
+    fn of(toolkit: &str, definition: &'a ToolDefinition, hidden: &Hidden) -> Self {
         Self {
+            is_hidden: hidden.has(toolkit, &definition.name),
             definition,
             listed_name: format!("{toolkit}__{}", definition.name),
             is_read_only: definition.annotations.read_only_hint == Some(true),
             is_destructive: definition.annotations.destructive_hint == Some(true),
         }
     }
-}
-
-/// Size of what a model reads about a tool, in bytes.
-fn model_bytes(tool: &ToolDefinition) -> usize {
-    tool.name.len() + tool.description.len() + tool.input_schema.to_string().len()
 }
 
 /// The hosts that the toolkit did not list when the user set the oldest of the secrets: it may be sent there too.

@@ -1,0 +1,87 @@
+//! What a call goes to: a tool of a toolkit, or one of the server's own.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kitbag_manifest::schema::Schema;
+use kitbag_manifest::{ToolDefinition, ToolkitDefinition};
+use serde_json::Value;
+use tokio::time::timeout;
+
+use crate::knowledge_tools::KnowledgeTool;
+use crate::observations::{Transcript, UsageSnapshot};
+use crate::sandbox::{Ended, Fault, Report};
+use crate::toolkits::{NotReady, Ready, Tool};
+
+/// How long a tool of the server's own may take.
+const MAX_TIME: Duration = Duration::from_secs(30);
+
+/// A tool that can be called.
+#[derive(Clone)]
+pub enum Callee {
+    /// A toolkit's, which runs in the sandbox.
+    Toolkit(Tool),
+    /// The server's own.
+    Own(KnowledgeTool),
+}
+
+/// A tool that is ready to be called.
+pub(super) enum Prepared<'a> {
+    Toolkit(&'a Tool, &'a Ready),
+    Own(&'a KnowledgeTool),
+}
+
+impl Callee {
+    /// The declaration of all tools that belong together.
+    pub fn toolkit(&self) -> &ToolkitDefinition {
+        match self {
+            Self::Toolkit(tool) => &tool.toolkit.definition,
+            Self::Own(tool) => tool.tools.definition(),
+        }
+    }
+
+    /// The tool's declaration.
+    pub fn tool(&self) -> &ToolDefinition {
+        match self {
+            Self::Toolkit(tool) => tool.definition(),
+            Self::Own(tool) => tool.definition(),
+        }
+    }
+
+    pub(super) async fn prepare(&self) -> Result<Prepared<'_>, NotReady> {
+        Ok(match self {
+            Self::Toolkit(tool) => Prepared::Toolkit(tool, tool.toolkit.ready().await?),
+            Self::Own(tool) => Prepared::Own(tool),
+        })
+    }
+}
+
+impl Prepared<'_> {
+    /// The schema of the tool's arguments.
+    pub(super) fn input(&self) -> &Arc<Schema> {
+        match self {
+            Self::Toolkit(tool, ready) => ready.schemas.input(tool.index),
+            Self::Own(tool) => tool.tools.schemas().input(tool.index),
+        }
+    }
+
+    /// The schema of the tool's structured result, if it declares one.
+    pub(super) fn output(&self) -> Option<&Arc<Schema>> {
+        match self {
+            Self::Toolkit(tool, ready) => ready.schemas.output(tool.index),
+            Self::Own(tool) => tool.tools.schemas().output(tool.index),
+        }
+    }
+}
+
+/// Calls a tool of the server's own. The report is as one of the sandbox.
+pub(super) async fn call_own(tool: &KnowledgeTool, user_id: &str, arguments: Value) -> Report {
+    let started = Instant::now();
+    let ended = match timeout(MAX_TIME, tool.call(user_id, arguments)).await {
+        Ok(Ok(result)) => Ended::Returned(result),
+        Ok(Err(refusal)) => Ended::Refused(refusal),
+        Err(_elapsed) => Ended::Faulted(Fault::Deadline(MAX_TIME)),
+    };
+    let (log, usage, duration) = (Transcript::default(), UsageSnapshot::default(), started.elapsed());
+    Report { ended, log, usage, duration, stages: None, held: None, instance: None }
+}

@@ -1,0 +1,40 @@
+//! The buttons that hide tools from the user's models.
+
+use axum::body::Body;
+use axum::extract::Path;
+use axum::response::Redirect;
+
+use super::{Done, back_to};
+use crate::access::User;
+use crate::knowledge_tools;
+use crate::web::error::WebError;
+use crate::web::ui::form::Form;
+
+/// `POST /ui/toolkits/{id}/hide`: the field `tool`, or all of the toolkit.
+pub(in crate::web::ui) async fn hide(
+    user: User,
+    Path(id): Path<String>,
+    body: Body,
+) -> Result<Redirect, WebError> {
+    user.hide(&id, Form::read(body).await?.find("tool")).await?;
+    Ok(back(&user, &id, Done::Hidden))
+}
+
+/// `POST /ui/toolkits/{id}/show-again`: the field `tool`, or whatever is hidden of the toolkit.
+pub(in crate::web::ui) async fn show_again(
+    user: User,
+    Path(id): Path<String>,
+    body: Body,
+) -> Result<Redirect, WebError> {
+    user.show_again(&id, Form::read(body).await?.find("tool")).await?;
+    Ok(back(&user, &id, Done::Shown))
+}
+
+/// The page that has the button.
+fn back(user: &User, id: &str, done: Done) -> Redirect {
+    if id == knowledge_tools::ID {
+        return Redirect::to("/ui/connect");
+    }
+    // The user may hide what is no longer visible.
+    if user.toolkit(id).is_ok() { back_to(id, done) } else { Redirect::to("/ui/") }
+}
