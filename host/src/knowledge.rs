@@ -49,8 +49,9 @@ pub use capture::{
     MAX_FILES_IN_MEMORY, MAX_TEXT_BYTES, Markup, TranscriptionSettings,
 };
 pub use document::{
-    Artifact, Change, Counts, DEFAULT_RESULTS, Document, DocumentPart, Feed, Found, Hit, Ingested, Listing, MAX_RESULTS,
-    Mode, NewDocument, NewFeed, Origin, Page, Query, State, StateName, Summary, TOOLS, TitleOrigin, USER_SOURCE,
+    Artifact, Change, Counts, DEFAULT_RESULTS, Document, DocumentPart, Feed, Found, Hit, Ingested, Listing,
+    MAX_RESULTS, Mode, NewDocument, NewFeed, Origin, Page, Query, State, StateName, Summary, TOOLS,
+    TitleOrigin, USER_SOURCE,
 };
 pub use embedding::{EmbedError, Embedder, Endpoint, ModelError};
 pub use error::KnowledgeError;

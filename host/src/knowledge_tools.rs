@@ -15,7 +15,9 @@ use url::Url;
 
 use crate::contract::{CallError, ToolError, ToolResult};
 pub use crate::knowledge::TOOLS as ID;
-use crate::knowledge::{DEFAULT_RESULTS, DocumentPart, Hit, Knowledge, KnowledgeError, Query, State, Summary};
+use crate::knowledge::{
+    DEFAULT_RESULTS, DocumentPart, Hit, Knowledge, KnowledgeError, Query, State, Summary,
+};
 use crate::toolkits::Schemas;
 
 /// Characters of a document's text in one answer: some 12,000 tokens, which the largest answers that clients take have room for.
@@ -87,7 +89,8 @@ struct Metadata {
     source: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     author: Option<String>,
-    updated_at: Timestamp,
+    /// RFC 3339, UTC.
+    updated_at: String,
     /// Of the whole text.
     characters: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -150,7 +153,7 @@ impl KnowledgeTools {
             metadata: Metadata {
                 source: summary.source,
                 author: summary.author,
-                updated_at: Timestamp::from_millisecond(summary.updated_at).unwrap_or_default(),
+                updated_at: Timestamp::from_millisecond(summary.updated_at).unwrap_or_default().to_string(),
                 characters,
                 next_offset: (end < characters).then_some(end),
                 note: note(&summary.state),
@@ -212,7 +215,8 @@ fn note(state: &State) -> Option<String> {
 }
 
 fn definition() -> ToolkitDefinition {
-    let offset = |of: &str| json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX, "description": of });
+    let offset =
+        |of: &str| json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX, "description": of });
     let text = |of: &str| json!({ "type": "string", "description": of });
     let metadata = json!({
         "type": "object",

@@ -56,7 +56,10 @@ async fn a_server_without_toolkits_searches_and_fetches() {
 
         let fetched = ana.call("fetch", json!({ "id": ids[0] })).await;
         let document = fetched.structured();
-        assert_eq!((&document["title"], &document["text"]), (&json!("Wombats"), &json!("The wombat sleeps.")));
+        assert_eq!(
+            (&document["title"], &document["text"]),
+            (&json!("Wombats"), &json!("The wombat sleeps."))
+        );
         let metadata = &document["metadata"];
         assert_eq!((&metadata["source"], &metadata["author"]), (&json!("user"), &json!("Una")));
         assert_eq!((&metadata["characters"], metadata.get("nextOffset")), (&json!(18), None));
@@ -123,7 +126,8 @@ async fn what_is_found_and_read_has_none_of_the_users_secrets_and_each_call_is_r
     kitbag.deploy(guests::PROBE).await;
     let (ana, ben) = (kitbag.as_user("ana"), kitbag.as_user("ben"));
     ana.set_secret("probe", "API_KEY", "s3cr3t-of-ana-17").await;
-    let document = json!([{ "title": "Key s3cr3t-of-ana-17", "text": "The wombat's key is s3cr3t-of-ana-17." }]);
+    let document =
+        json!([{ "title": "Key s3cr3t-of-ana-17", "text": "The wombat's key is s3cr3t-of-ana-17." }]);
     let ids = ana.ingest(document).await;
     ana.settled().await;
 

@@ -7,8 +7,8 @@ use futures::stream::BoxStream;
 
 use super::User;
 use crate::knowledge::{
-    Artifact, Counts, Document, DocumentsState, Feed, Found, Ingested, Knowledge, KnowledgeError, Listing, NewDocument,
-    Origin, Page, Query, Quota, Summary, USER_SOURCE, Usage,
+    Artifact, Counts, Document, DocumentsState, Feed, Found, Ingested, Knowledge, KnowledgeError, Listing,
+    NewDocument, Origin, Page, Query, Quota, Summary, USER_SOURCE, Usage,
 };
 
 /// The documents of one user, of all sources.

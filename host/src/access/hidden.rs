@@ -45,7 +45,8 @@ impl User {
 
     /// The names of a toolkit's tools, if the user may call it.
     fn tools_of(&self, toolkit: &str) -> Result<Vec<String>, AccessError> {
-        let names = |tools: &[kitbag_manifest::ToolDefinition]| tools.iter().map(|tool| tool.name.clone()).collect();
+        let names =
+            |tools: &[kitbag_manifest::ToolDefinition]| tools.iter().map(|tool| tool.name.clone()).collect();
         match self.own_tools().filter(|_| toolkit == knowledge_tools::ID) {
             Some(own) => Ok(names(&own.tools)),
             None => Ok(names(&self.toolkit(toolkit)?.definition().tools)),

@@ -79,7 +79,8 @@ impl User {
         arguments: Map<String, Value>,
         listener: Option<ProgressListener>,
     ) -> Result<Reply, CallError> {
-        let callee = self.callee(listed_name).ok_or_else(|| CallError::UnknownTool(listed_name.to_owned()))?;
+        let callee =
+            self.callee(listed_name).ok_or_else(|| CallError::UnknownTool(listed_name.to_owned()))?;
         Ok(self.stores().dispatch.call(&self.caller, self.arrival, &callee, arguments, listener).await?)
     }
 

@@ -28,7 +28,7 @@ use crate::identity::{
 };
 use crate::invocations::Invocations;
 use crate::knowledge::{
-    self, Capture, CaptureSettings, Embedder, Endpoint, MAX_TEXT_BYTES, Quota, SearchFiles,
+    self, Capture, CaptureSettings, Embedder, Endpoint, Knowledge, MAX_TEXT_BYTES, Quota, SearchFiles,
     TranscriptionSettings, model,
 };
 use crate::knowledge_tools::KnowledgeTools;

@@ -173,8 +173,10 @@ impl Endpoint {
             Message::Cancelled(request) => handler.cancel(request.clone()),
             Message::Listen => {
                 accepts.check_stream(id.clone())?;
-                handler.context.changes =
-                    Some(self.changes(handler.context.user.clone(), handler.context.chosen.clone(), id.clone()).await?);
+                handler.context.changes = Some(
+                    self.changes(handler.context.user.clone(), handler.context.chosen.clone(), id.clone())
+                        .await?,
+                );
             }
             Message::Initialize(_) | Message::Other => {}
         }

@@ -43,7 +43,8 @@ impl Part {
     /// Its name, and whether it is in the state that was asked for now.
     async fn put(self, what: &str, said: &str) -> Result<(), CliError> {
         let Self { id, tool, connection } = self;
-        let query = tool.as_ref().map(|tool| format!("?tool={}", utf8_percent_encode(tool, NON_ALPHANUMERIC)));
+        let query =
+            tool.as_ref().map(|tool| format!("?tool={}", utf8_percent_encode(tool, NON_ALPHANUMERIC)));
         connection.open().await?.post(&format!("/toolkits/{id}/{what}{}", query.unwrap_or_default())).await?;
         report(&json!({ "toolkit": id, "tool": tool }), || match &tool {
             Some(tool) => say!("{} of {} {}", tool, id, said),

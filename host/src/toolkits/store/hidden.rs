@@ -17,7 +17,9 @@ impl Store {
             .bind(user)
             .fetch_all(self.0.readers())
             .await?;
-        Ok(Hidden::of(rows.into_iter().map(|(toolkit, tool)| (toolkit, Some(tool).filter(|tool| tool != WHOLE)))))
+        Ok(Hidden::of(
+            rows.into_iter().map(|(toolkit, tool)| (toolkit, Some(tool).filter(|tool| tool != WHOLE))),
+        ))
     }
 
     /// Hides a tool, or all of a toolkit.
@@ -35,12 +37,14 @@ impl Store {
         if count >= MAX_PER_USER {
             return Err(ToolkitError::TooManyHidden);
         }
-        sql("INSERT INTO hidden_tools (user_id, toolkit_id, tool) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING")
-            .bind(user)
-            .bind(toolkit)
-            .bind(tool.unwrap_or(WHOLE))
-            .execute(&mut transaction)
-            .await?;
+        sql(
+            "INSERT INTO hidden_tools (user_id, toolkit_id, tool) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+        )
+        .bind(user)
+        .bind(toolkit)
+        .bind(tool.unwrap_or(WHOLE))
+        .execute(&mut transaction)
+        .await?;
         revisions::count_change(&mut transaction).await?;
         Ok(transaction.commit().await?)
     }

@@ -128,7 +128,8 @@ impl Catalogue {
 
     fn whole_list(&self, user: &User, chosen: &Selection) -> WholeList {
         let toolkits = user.toolkits();
-        let own = user.own_tools().map(|own| self.own.get_or_init(|| Arc::new(ToolList::of_own(own))).clone());
+        let own =
+            user.own_tools().map(|own| self.own.get_or_init(|| Arc::new(ToolList::of_own(own))).clone());
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
         let lists = own.into_iter().chain(toolkits.iter().map(|toolkit| list(&mut lists, toolkit)));
         let mut lists: Vec<_> = lists.filter_map(|list| part(list, chosen)).collect();

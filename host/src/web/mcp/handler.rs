@@ -8,15 +8,13 @@ use axum::response::{IntoResponse, Response};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, CompleteRequestMethod,
     CompleteRequestParams, CompleteResult, ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData,
-    GetPromptRequestParams, GetPromptResponse, Implementation, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams,
-    ProgressNotificationParam, ProgressToken, ProtocolVersion, ReadResourceRequestParams,
-    ReadResourceResponse, RequestId, ServerCapabilities, ServerConfig, ServerJsonRpcMessage, ServerResult,
-    SubscriptionFilter, Tool,
+    GetPromptRequestParams, GetPromptResponse, Implementation, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProgressToken,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, RequestId, ServerCapabilities,
+    ServerConfig, ServerJsonRpcMessage, ServerResult, SubscriptionFilter, Tool,
 };
 use rmcp::service::{Peer, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
-use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::calls::{ClientLabel, Key, Running};
@@ -347,7 +345,11 @@ impl ServerHandler for Handler {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Ok(if self.sees_documents() { resources::templates() } else { ListResourceTemplatesResult::default() })
+        Ok(if self.sees_documents() {
+            resources::templates()
+        } else {
+            ListResourceTemplatesResult::default()
+        })
     }
 
     async fn read_resource(

@@ -14,7 +14,7 @@ use rmcp::model::{
     Annotations, ErrorData, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, Resource,
     ResourceContents, ResourceTemplate,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 use tracing::error;
 use url::Url;
 
@@ -67,8 +67,7 @@ pub(super) async fn list(user: &User, cursor: Option<&str>) -> Result<ListResour
     let after = after.map_err(|_| {
         ErrorData::invalid_params("this cursor is not one of nextCursor; start without one", None)
     })?;
-    let listing =
-        Listing { state: Some(StateName::Ready), after, limit: PAGE_SIZE, ..Listing::default() };
+    let listing = Listing { state: Some(StateName::Ready), after, limit: PAGE_SIZE, ..Listing::default() };
     let page = user.documents().list(&listing).await.map_err(|error| failed(&error))?;
     let next = page.documents.last().filter(|_| page.has_more).map(|(cursor, _)| cursor.to_string());
     let titles = page.documents.iter().map(|(_, document)| document.title.clone()).collect();
@@ -76,7 +75,8 @@ pub(super) async fn list(user: &User, cursor: Option<&str>) -> Result<ListResour
     let titles = titles.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
     let resources = page.documents.into_iter().zip(titles).map(|((_, document), title)| {
         let mut annotations = Annotations::default();
-        annotations.last_modified = Timestamp::from_millisecond(document.updated_at).ok().map(|time| time.to_string());
+        annotations.last_modified =
+            Timestamp::from_millisecond(document.updated_at).ok().map(|time| time.to_string());
         Resource::new(format!("{PREFIX}{}", document.id), title.clone())
             .with_title(title)
             .with_mime_type(TEXT)
