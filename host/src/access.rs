@@ -94,12 +94,12 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::database::Database;
 use crate::disk::Disk;
 use crate::dispatch::Dispatch;
-use crate::identity::Caller;
+use crate::identity::{Caller, TokenProfile};
 use crate::invocations::Invocations;
 use crate::knowledge::Knowledge;
 use crate::knowledge_tools::KnowledgeTools;
 use crate::peers::{Freshness, Hints, Process};
-use crate::toolkits::Toolkits;
+use crate::toolkits::{Live, Toolkits};
 use crate::traces::Arrival;
 use crate::user_config::UserConfig;
 use crate::vault::Vault;
@@ -202,6 +202,21 @@ impl User {
     /// The identity provider's id for the user.
     pub fn id(&self) -> &str {
         &self.caller.user_id
+    }
+
+    /// Whether a program acts for the user, with a key.
+    pub fn is_program(&self) -> bool {
+        self.caller.profile == TokenProfile::Key
+    }
+
+    /// Whether the caller may use a toolkit that its user may: a key may be limited to some.
+    fn is_for(&self, toolkit: &str) -> bool {
+        self.caller.toolkits.as_ref().is_none_or(|toolkits| toolkits.contains(toolkit))
+    }
+
+    /// Whether the user sees the toolkit and may call it, by this caller.
+    fn sees(&self, toolkit: &Live) -> bool {
+        rules::sees(self.id(), toolkit) && self.is_for(&toolkit.definition.id)
     }
 
     /// Whether the user may deploy and manage toolkits.

@@ -41,12 +41,15 @@ use listeners::Listeners;
 use metrics::{Exposition, Sources};
 use parts::{
     browser_sessions, capture, claim, dispatch, embedder, join, knowledge_options, knowledge_tools,
-    open_certificate, open_database, open_objects, outbound, restrict_permissions, sign_in, watched_disk,
+    open_certificate, open_database, open_objects, outbound, program_keys, restrict_permissions, sign_in,
+    watched_disk,
 };
 use stopping::Stopping;
 
 pub use at_rest::{AtRest, AtRestError, share_data};
-pub use configuration::{certificate_files, compile_limits, key_source, limits, objects_location};
+pub use configuration::{
+    certificate_files, compile_limits, egress_settings, key_source, limits, objects_location,
+};
 use configuration::{
     connection_limits, drain, memory_for_calls, operators, pace, request_shares, retention, web_client,
 };
@@ -140,8 +143,9 @@ impl App {
             hints,
         };
 
+        let program_keys = program_keys(settings, &database);
         let (identity, authorization_server) =
-            sign_in(settings, &base_url, egress.clone(), &database).await?;
+            sign_in(settings, &base_url, egress.clone(), &database, program_keys.clone()).await?;
         let browser_sessions = browser_sessions(settings, &database);
         let provider_sign_in = web_client(settings).map(|client| {
             let (identity, sessions) = (identity.clone(), browser_sessions.clone());
@@ -159,6 +163,7 @@ impl App {
             identity,
             authorization_server,
             browser_sessions,
+            program_keys,
             provider_sign_in,
             access: access.clone(),
             base_url: base_url.clone(),

@@ -15,6 +15,7 @@ mod doctor;
 mod documents;
 mod help;
 mod ingest;
+mod key;
 mod login;
 mod logout;
 mod man;
@@ -91,6 +92,9 @@ enum Verb {
     /// Set, remove and list your secrets for a toolkit.
     #[command(subcommand)]
     Secret(secret::Secret),
+    /// Make, list and revoke keys for programs that cannot sign in by a browser.
+    #[command(subcommand)]
+    Key(key::Key),
     /// List, get, show and remove models that search can use.
     #[command(subcommand)]
     Model(model::Model),
@@ -198,6 +202,7 @@ pub async fn run(command: Command) -> ExitCode {
         Verb::Tool(command) => command.run().await,
         Verb::Config(command) => command.run().await,
         Verb::Secret(command) => command.run().await,
+        Verb::Key(command) => command.run().await,
         Verb::Model(command) => command.run().await,
         Verb::Vault(command) => command.run().await,
         Verb::Backup(command) => command.run().await,

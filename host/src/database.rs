@@ -38,7 +38,7 @@ pub(crate) use scope::Scope;
 pub use sqlite::CopyError;
 pub(crate) use sqlite::FrozenState;
 pub(crate) use statement::{Executor, list, sql};
-pub(crate) use tables::{SECRETS, SESSION_GRANTS, SESSIONS, TABLES, Table};
+pub(crate) use tables::{KEYS, SECRETS, SESSION_GRANTS, SESSIONS, TABLES, Table};
 pub(crate) use value::Value;
 
 /// A result of the database.

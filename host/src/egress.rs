@@ -11,8 +11,9 @@
 //! - toolkits, captures and the operator never share a connection: each has a guard and a client of its own,
 //!   so an address range opened to one is not opened to the others;
 //! - an idle connection serves only the user and the toolkit for whom it was opened (see `pool`);
-//! - proxy variables of the environment (`HTTPS_PROXY`, …) are not read: a proxy would resolve
-//!   names without the guard's check;
+//! - through the operator's proxy, connections of toolkits and captures go to addresses that the guard has checked, never to
+//!   names: the proxy would resolve them without the guard's check. So proxy variables of the environment (`HTTPS_PROXY`, …)
+//!   are not read either;
 //! - redirects are not followed: a 3xx is returned like any other response. Code that follows one, with
 //!   [`Redirects`], sends each request through this client and so through the same policy;
 //! - connections, and all work on them, stay on the runtime that the client was built on, whichever
@@ -31,6 +32,7 @@ mod nat64;
 mod policy;
 mod pool;
 mod ports;
+mod proxy;
 mod redirects;
 mod repeatable;
 mod resolver;
@@ -62,6 +64,7 @@ pub use self::error::EgressError;
 pub use self::guard::{CaptureRanges, ToolkitRanges};
 pub use self::nat64::Nat64Prefix;
 pub use self::policy::{ListedHost, Policy};
+pub use self::proxy::{NoProxy, Proxy};
 pub use self::redirects::{Redirects, Step};
 pub use self::repeatable::{Repeatable, Unrepeatable};
 pub use self::resolver::LookupError;
@@ -124,12 +127,14 @@ impl Egress {
     /// As [`new`](Self::new), with `untrusted` as the resolver for toolkits and captures, and `operator`
     /// as that of the operator.
     fn resolving(settings: EgressSettings, untrusted: &Resolver, operator: &Resolver) -> Self {
-        let EgressSettings { toolkit_ranges, capture_ranges, nat64_prefixes, connect_timeout, .. } = settings;
+        let EgressSettings { toolkit_ranges, capture_ranges, nat64_prefixes, proxy, connect_timeout, .. } =
+            settings;
         let runtime = Handle::current();
         let (nat64, tls) = (Arc::new(Nat64::new(nat64_prefixes)), Arc::new(tls_config()));
         let pool = Pool::new(Limits::default(), &runtime);
         let client = |guard, resolver: &Resolver| {
-            let tcp = GuardedTcp { guard, resolver: resolver.clone(), nat64: nat64.clone() };
+            let tcp =
+                GuardedTcp { guard, resolver: resolver.clone(), nat64: nat64.clone(), proxy: proxy.clone() };
             let connector = Connector { tcp, tls: tls.clone(), connect_timeout };
             Arc::new(Client { connector, pool: pool.clone(), runtime: runtime.clone() })
         };

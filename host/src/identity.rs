@@ -22,6 +22,7 @@ mod jwks;
 mod keys;
 mod local;
 mod origins;
+mod program_keys;
 mod provider_sign_in;
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,7 @@ mod token_cache;
 mod weak_rsa;
 mod well_known;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -54,6 +56,7 @@ pub use self::local::{
     Registration, Scopes, SignInCode, SignInError, Step, TicketRequest, Tokens, paths,
 };
 
+pub use self::program_keys::{KeyError, NewKey, ProgramKey, ProgramKeys};
 pub use self::provider_sign_in::{
     Arrival, Departure, ProviderError, ProviderSignIn, SessionState, WebClient,
 };
@@ -73,21 +76,25 @@ pub(crate) use self::well_known::metadata_urls;
 pub struct Caller {
     /// The provider's `sub`, opaque and never empty.
     pub user_id: String,
-    /// Which of the two kinds of token was presented.
+    /// Which kind of token was presented.
     pub profile: TokenProfile,
     /// The OAuth client; always there for access tokens.
     pub client_id: Option<String>,
     /// Granted OAuth scopes, as listed in the token.
     pub scopes: Vec<String>,
+    /// The toolkits whose tools the caller may call, and nothing else; `None` if it may do what its user may.
+    pub toolkits: Option<Arc<BTreeSet<String>>>,
 }
 
-/// The two kinds of token that are accepted, told apart by the JWS header `typ`.
+/// The kinds of token that are accepted. The first two are told apart by the JWS header `typ`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenProfile {
     /// `JWT`: a session token of the provider's front end.
     Session,
     /// `at+jwt` or `application/at+jwt`: an OAuth access token (RFC 9068).
     Access,
+    /// A key of a program.
+    Key,
 }
 
 /// What the operator decides about tokens.
@@ -142,6 +149,8 @@ pub struct Identity {
     /// What clients are told to ask for, if the operator says so.
     scopes: Vec<String>,
     tokens: TokenCache,
+    /// Keys of programs, unless the operator forbids them.
+    keys: Option<ProgramKeys>,
 }
 
 #[derive(Debug)]
@@ -186,14 +195,27 @@ impl Identity {
             scopes: scopes.clone(),
             algorithms: settings.algorithms,
             tokens: TokenCache::new(),
+            keys: None,
         })
+    }
+
+    /// Accepts keys of programs where a token is expected in the header.
+    #[must_use]
+    pub fn accepting(self, keys: Option<ProgramKeys>) -> Self {
+        Self { keys, ..self }
     }
 
     /// Establishes who makes the request with these headers.
     ///
     /// A token that was verified before costs one hash and one look-up.
     pub async fn authenticate(&self, headers: &HeaderMap) -> Result<Arc<Caller>, AuthError> {
-        self.establish(Credential::from_headers(headers, &self.origins)?).await
+        let credential = Credential::from_headers(headers, &self.origins)?;
+        if matches!(credential.source, Source::Header) && program_keys::is_key(credential.token) {
+            let keys =
+                self.keys.as_ref().ok_or(invalid("a key, and this server takes none (setting `keys`)"))?;
+            return keys.caller(credential.token).await;
+        }
+        self.establish(credential).await
     }
 
     /// Establishes whose browser opens a page, by its session cookie alone.

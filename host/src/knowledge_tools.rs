@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tracing::error;
 use url::Url;
 
+use crate::base_url::below;
 use crate::contract::{CallError, ToolError, ToolResult};
 pub use crate::knowledge::TOOLS as ID;
 use crate::knowledge::{
@@ -105,7 +106,7 @@ impl KnowledgeTools {
     pub fn new(knowledge: Knowledge, base_url: &Url) -> Self {
         let definition = definition();
         let schemas = Schemas::compile(&definition.tools).expect("these schemas compile");
-        let pages = format!("{}/ui/documents/", base_url.as_str().trim_end_matches('/'));
+        let pages = below(base_url, "/ui/documents/");
         Self { knowledge, pages, definition, schemas }
     }
 

@@ -9,6 +9,7 @@
 //! → web
 //! → access
 //! → dispatch
+//! → knowledge_tools
 //! → backup, doctor, extractors, invocations, toolkits, transfer, user_config
 //! → compiler
 //! → sandbox
@@ -23,6 +24,7 @@
 pub mod access;
 pub mod app;
 pub mod backup;
+mod base_url;
 mod bounded_json;
 pub mod capabilities;
 pub mod certificate;

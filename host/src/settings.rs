@@ -120,7 +120,7 @@ settings! {
     objects_key_id: Maybe<String> = Maybe::UNSET, "KITBAG_OBJECTS_KEY_ID";
     /// Secret of that access key. Prefer the variable or the file: other users of the machine can read a flag.
     objects_secret: Maybe<Secret> = Maybe::UNSET, "KITBAG_OBJECTS_SECRET";
-    /// Public URL of this server, without a path; by default `http://`, or `https://` with a certificate, and the
+    /// Public URL of this server, which may have a path (`https://example.com/kitbag`); by default `http://`, or `https://` with a certificate, and the
     /// address it listens on.
     base_url: value::BaseUrl = value::BaseUrl::default(), "KITBAG_BASE_URL";
     /// Issuer URL of the OpenID provider that people sign in with, or `local` for Kitbag's own.
@@ -146,6 +146,8 @@ settings! {
     /// Scopes that clients are told to ask the provider for; by default `profile`, `email` and `offline_access`, as far as the
     /// provider's metadata lists them.
     scopes: List<String> = List::default(), "KITBAG_SCOPES";
+    /// Lets users make keys for programs that cannot sign in by a browser; `false` refuses those that there are, too.
+    keys: bool = true, "KITBAG_KEYS";
     /// How long an access token of local sign-in is valid.
     access_token_lifetime: Span = Span::seconds(3600), "KITBAG_ACCESS_TOKEN_LIFETIME";
     /// How long a browser stays signed in on this server's pages; a quarter of it without a request ends the
@@ -168,6 +170,9 @@ settings! {
     /// Name servers for the host names that toolkits and captures use, such as `10.0.0.2` or
     /// `10.0.0.2:5353`; by default those of the system.
     name_servers: List<value::NameServer> = List::default(), "KITBAG_NAME_SERVERS";
+    /// URL of the proxy (CONNECT) through which connections to public addresses go, such as `http://proxy.internal:3128`;
+    /// private addresses are connected to directly. Prefer the variable or the file for a URL with a password.
+    https_proxy: Maybe<Secret> = Maybe::UNSET, "KITBAG_HTTPS_PROXY";
     /// NAT64 prefixes of this network, such as `2001:db8:64::/96`, if its name servers do not announce them.
     nat64_prefixes: List<Ipv6Net> = List::default(), "KITBAG_NAT64_PREFIXES";
     /// Where to find the key that encrypts the users' secrets: `file` (`master-key` in the data directory,

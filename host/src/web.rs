@@ -9,6 +9,7 @@
 
 mod arrival;
 mod authenticate;
+mod base_path;
 mod body;
 mod config;
 mod connection_state;
@@ -20,6 +21,7 @@ pub mod fuzzing;
 mod graphql;
 mod health;
 mod hidden;
+mod keys;
 mod logs;
 mod mcp;
 mod media_type;
@@ -44,7 +46,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::Response;
-use axum::routing::{MethodRouter, get, post, put};
+use axum::routing::{MethodRouter, delete, get, post, put};
 use axum::{Extension, Router};
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -52,8 +54,9 @@ use tower_http::cors::{Any, CorsLayer};
 use url::Url;
 
 use crate::access::Access;
+use crate::base_url::path_of;
 use crate::certificate::LiveCertificate;
-use crate::identity::{AuthorizationServer, BrowserSessions, Identity, ProviderSignIn, paths};
+use crate::identity::{AuthorizationServer, BrowserSessions, Identity, ProgramKeys, ProviderSignIn, paths};
 use crate::metrics::Metrics;
 use crate::traces::Traces;
 use authenticate::{Authentication, require_caller};
@@ -79,6 +82,8 @@ pub struct Shared {
     pub provider_sign_in: Option<Arc<ProviderSignIn>>,
     /// Sessions of browsers on this server's pages.
     pub browser_sessions: Arc<BrowserSessions>,
+    /// Keys of programs, unless the operator forbids them.
+    pub program_keys: Option<ProgramKeys>,
     /// What callers may do.
     pub access: Access,
     /// What is counted.
@@ -93,7 +98,7 @@ pub struct Shared {
     pub stopping: CancellationToken,
     /// Cancelled when it then refuses other requests.
     pub refusing: CancellationToken,
-    /// Public URL of this server, without a path.
+    /// Public URL of this server.
     pub base_url: Url,
     /// Origins of browser pages that may call.
     pub allowed_origins: Arc<[String]>,
@@ -114,7 +119,8 @@ pub fn router(shared: Shared) -> Router {
     let rate = Arc::new(RateLimit::new(shared.mcp_requests_per_minute));
     let limits = Arc::new(CallLimits::new(&shared, rate.clone()));
     let pace = shared.pace;
-    for_users(&shared, limits.clone())
+    let path = path_of(&shared.base_url).to_owned();
+    let router = for_users(&shared, limits.clone())
         .merge(for_mcp_clients(&shared, rate))
         .merge(for_people(&shared))
         .merge(ui::router(&shared, limits))
@@ -125,7 +131,8 @@ pub fn router(shared: Shared) -> Router {
         .layer(from_fn_with_state(Arc::new(shared.refusing.clone()), health::refuse_while_stopping))
         .merge(for_load_balancers())
         .layer((from_fn_with_state((pace, shared.metrics.clone()), answer), CatchPanicLayer::new()))
-        .with_state(shared)
+        .with_state(shared);
+    base_path::serve_below(&path, router)
 }
 
 /// Around everything: no route reads a body that need not arrive, and all errors have one form.
@@ -156,6 +163,8 @@ fn for_users(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared> {
         .route("/toolkits/{id}/logs", get(logs::read))
         .route("/toolkits/{id}/tools/{tool}", post(tools::call))
         .route("/toolkits/{id}/usage", get(logs::usage))
+        .route("/keys", get(keys::list).post(keys::create))
+        .route("/keys/{id}", delete(keys::revoke))
         .route("/failures", get(logs::failures))
         .route("/vault/rotate", post(secrets::rotate))
         .route("/documents/file", post(documents::upload))
@@ -235,11 +244,6 @@ fn for_load_balancers() -> Router<Shared> {
 /// a client that runs in a browser starts to sign in like any other.
 fn open_to_any_page() -> CorsLayer {
     CorsLayer::new().allow_origin(Any).allow_headers(Any).allow_methods([Method::GET, Method::POST])
-}
-
-/// `{base_url}{path}`, without doubling the slash.
-fn below(base_url: &Url, path: &str) -> String {
-    format!("{}{path}", base_url.as_str().trim_end_matches('/'))
 }
 
 /// A header made of a URL: the URL parser has left nothing in it that a header cannot hold.

@@ -41,7 +41,8 @@ const LAYERS: [&[&str]; 16] = [
 ];
 
 /// Modules outside the order, each with the modules that may import it. They import no other module.
-const LEAVES: [(&str, &[&str]); 8] = [
+const LEAVES: [(&str, &[&str]); 9] = [
+    ("base_url", &["cli", "identity", "knowledge_tools", "web"]),
     ("bounded_json", &["toolkits", "web"]),
     ("loopback", &["cli", "egress", "identity", "local_mode", "settings"]),
     ("mcp_clients", &["cli", "web"]),

@@ -153,7 +153,8 @@ async fn what_is_found_and_read_has_none_of_the_users_secrets_and_each_call_is_r
 async fn documents_are_resources_on_pages_newest_first() {
     let kitbag = Kitbag::start().await;
     let ana = kitbag.as_user("ana");
-    let documents: Vec<_> = (0..150).map(|n| json!({ "title": format!("D{n}"), "text": "wombat" })).collect();
+    let documents: Vec<_> =
+        (0..150).map(|n| json!({ "title": format!("D{n}"), "text": format!("wombat {n}") })).collect();
     ana.ingest(json!(documents)).await;
     ana.settled().await;
 
@@ -188,9 +189,9 @@ async fn clients_hear_that_their_documents_have_changed_and_not_those_of_others(
             events.next().await.expect("an acknowledgement");
         }
 
-        ben.ingest(json!([{ "title": "Of Ben", "text": "wombat" }])).await;
+        ben.ingest(json!([{ "title": "Of Ben", "text": format!("wombat {revision:?}") }])).await;
         ben.settled().await;
-        let ids = ana.ingest(json!([{ "title": "Of Ana", "text": "wombat" }])).await;
+        let ids = ana.ingest(json!([{ "title": "Of Ana", "text": format!("wombat {revision:?}") }])).await;
 
         let told = events.next().await.expect("the stream is open");
         assert_eq!(told["method"], "notifications/resources/list_changed", "{revision:?}");

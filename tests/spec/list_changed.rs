@@ -112,7 +112,9 @@ async fn real_clients_of_both_revisions_hear_of_progress_and_changes() {
         kitbag.deploy(guest).await;
         let tools = client.said().await["tools"].take();
 
-        assert_eq!(tools, json!(kitbag.as_user("ana").tool_names().await), "{era}");
+        let listed: Vec<_> =
+            kitbag.as_user("ana").all_tools().await.iter().map(|tool| tool["name"].clone()).collect();
+        assert_eq!(tools, json!(listed), "{era}");
     }
 }
 

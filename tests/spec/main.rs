@@ -49,6 +49,7 @@ mod hostile_files;
 mod hostile_network;
 mod hostile_text;
 mod isolation;
+mod keys;
 mod knowledge;
 mod knowledge_cli;
 mod knowledge_crash;

@@ -232,6 +232,26 @@ CREATE TABLE issuers (
     since    BIGINT NOT NULL
 );
 
+-- Keys of programs that act for a user.
+CREATE TABLE program_keys (
+    -- SHA-256 of the key.
+    digest     BYTEA PRIMARY KEY,
+    -- Who knows the user by this id.
+    issuer     TEXT COLLATE "C" NOT NULL,
+    user_id    TEXT COLLATE "C" NOT NULL,
+    -- As its user calls it; one of a kind among the user's keys.
+    name       TEXT NOT NULL,
+    -- The only toolkits whose tools it may call, separated by spaces; NULL where it may do what its user may.
+    toolkits   TEXT,
+    created_at BIGINT NOT NULL,
+    -- NULL if it never does.
+    expires_at BIGINT,
+    -- The last request, to the minute.
+    used_at    BIGINT
+);
+
+CREATE INDEX program_keys_by_user ON program_keys (user_id);
+
 -- Sessions of browsers on Kitbag's own pages.
 CREATE TABLE browser_sessions (
     -- SHA-256 of the cookie's value.

@@ -96,6 +96,7 @@ impl Fixture {
             profile: TokenProfile::Access,
             client_id: None,
             scopes: Vec::new(),
+            toolkits: None,
         }))
     }
 }

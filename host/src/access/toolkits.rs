@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use kitbag_manifest::{ToolDefinition, ToolkitDefinition};
 use serde_json::{Map, Value};
 
-use super::{AccessError, CallError, Stores, User, rules};
+use super::{AccessError, CallError, Stores, User};
 use crate::dispatch::{Callee, ProgressListener, Reply};
 use crate::toolkits::{FormerOwner, Live, Picture, ToolkitError, ToolkitRecord, listed_name};
 
@@ -21,19 +21,19 @@ impl User {
     /// The toolkits that the user may call, by id.
     pub fn toolkits(&self) -> Vec<VisibleToolkit> {
         let registry = self.stores().toolkits.registry();
-        registry.all().filter(|live| rules::sees(self.id(), live)).map(|live| self.visible(live)).collect()
+        registry.all().filter(|live| self.sees(live)).map(|live| self.visible(live)).collect()
     }
 
     /// The toolkits that the user may list, by id: those that the user may call, and for operators all.
     pub fn listing(&self) -> Vec<Arc<Live>> {
         let registry = self.stores().toolkits.registry();
-        registry.all().filter(|live| self.is_operator() || rules::sees(self.id(), live)).cloned().collect()
+        registry.all().filter(|live| self.is_operator() || self.sees(live)).cloned().collect()
     }
 
     /// One toolkit that the user may call.
     pub fn toolkit(&self, id: &str) -> Result<VisibleToolkit, AccessError> {
         let registry = self.stores().toolkits.registry();
-        let live = registry.get(id).filter(|live| rules::sees(self.id(), live));
+        let live = registry.get(id).filter(|live| self.sees(live));
         live.map(|live| self.visible(live)).ok_or_else(|| ToolkitError::Unknown(id.to_owned()).into())
     }
 
@@ -59,17 +59,19 @@ impl User {
 
     /// What the server's own tools declare, if the user may call them.
     pub fn own_tools(&self) -> Option<&ToolkitDefinition> {
-        self.stores().knowledge_tools.as_ref().map(|tools| tools.definition())
+        let own = self.stores().knowledge_tools.as_ref().map(|tools| tools.definition());
+        own.filter(|own| self.is_for(&own.id))
     }
 
     /// A tool that the user may call, by its listed name.
     pub fn callee(&self, listed_name: &str) -> Option<Callee> {
         let Stores { toolkits, knowledge_tools, .. } = self.stores();
-        if let Some(tool) = knowledge_tools.as_ref().and_then(|tools| tools.find(listed_name)) {
+        let own = knowledge_tools.as_ref().filter(|own| self.is_for(&own.definition().id));
+        if let Some(tool) = own.and_then(|tools| tools.find(listed_name)) {
             return Some(Callee::Own(tool));
         }
         let tool = toolkits.registry().find(listed_name)?;
-        rules::sees(self.id(), &tool.toolkit).then_some(Callee::Toolkit(tool))
+        self.sees(&tool.toolkit).then_some(Callee::Toolkit(tool))
     }
 
     /// Calls a tool. `listener` receives progress reports. Dropping the future ends the call.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt::Debug;
 use std::time::Duration;
 
+use secrecy::ExposeSecret;
 use tracing::{info, warn};
 use url::Url;
 
@@ -13,7 +14,7 @@ use crate::capabilities::fetch::FetchLimits;
 use crate::certificate::CertificateFiles;
 use crate::compiler::CompileLimits;
 use crate::dispatch::AdmissionLimits;
-use crate::egress::{Egress, EgressSettings, Nat64Prefix};
+use crate::egress::{Egress, EgressSettings, Nat64Prefix, Proxy};
 use crate::identity::{
     Algorithms, IdentitySettings, SessionAudience, SessionLifetime, UntypedTokens, WebClient,
 };
@@ -121,12 +122,15 @@ pub(super) fn memory_for_calls(settings: &Settings) -> Result<MemoryBudget, Sett
     Ok(MemoryBudget::new(calls, of_user))
 }
 
-pub(super) fn egress_settings(settings: &Settings) -> Result<EgressSettings, SettingsError> {
+/// How requests to others are sent.
+pub fn egress_settings(settings: &Settings) -> Result<EgressSettings, SettingsError> {
     let prefix = |&range| Nat64Prefix::new(range).ok_or(SettingsError::Nat64Prefix(range));
+    let proxy = settings.https_proxy.get().map(|url| Proxy::parse(url.get().expose_secret()));
     Ok(EgressSettings {
         toolkit_ranges: settings.allow_private_ranges.iter().map(|range| range.get()).collect(),
         capture_ranges: settings.capture_private_ranges.iter().map(|range| range.get()).collect(),
         name_servers: settings.name_servers.iter().map(|server| server.address()).collect(),
+        proxy: proxy.transpose().map_err(|_| SettingsError::Proxy)?,
         nat64_prefixes: settings.nat64_prefixes.iter().map(prefix).collect::<Result<_, _>>()?,
         ..EgressSettings::default()
     })

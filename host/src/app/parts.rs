@@ -24,7 +24,8 @@ use crate::dispatch::Dispatch;
 use crate::egress::Egress;
 use crate::extractors::Extractors;
 use crate::identity::{
-    Algorithms, AuthorizationServer, BrowserSessions, Identity, Lifetimes, LocalIssuer, SignInCode,
+    Algorithms, AuthorizationServer, BrowserSessions, Identity, Lifetimes, LocalIssuer, ProgramKeys,
+    SignInCode,
 };
 use crate::invocations::Invocations;
 use crate::knowledge::{
@@ -131,12 +132,18 @@ pub(super) fn browser_sessions(settings: &Settings, database: &Database) -> Arc<
     Arc::new(BrowserSessions::new(database.clone(), issuer, lifetime))
 }
 
+/// Keys of programs, unless the operator forbids them.
+pub(super) fn program_keys(settings: &Settings, database: &Database) -> Option<ProgramKeys> {
+    settings.keys.then(|| ProgramKeys::new(database.clone(), settings.issuer.name()))
+}
+
 /// Creates the verifier of tokens and, in local mode, the authorization server.
 pub(super) async fn sign_in(
     settings: &Settings,
     base_url: &Url,
     egress: Egress,
     database: &Database,
+    keys: Option<ProgramKeys>,
 ) -> Result<(Arc<Identity>, Option<Arc<AuthorizationServer>>), StartError> {
     let mut identity = identity_settings(settings, base_url);
     let Issuer::External(issuer) = &settings.issuer else {
@@ -145,7 +152,7 @@ pub(super) async fn sign_in(
         let local = Arc::new(LocalIssuer::open(&settings.data, base_url.as_str())?);
         local_mode::announce(&settings.data, base_url)
             .map_err(|cause| StartError::Data { path: settings.data.clone(), cause })?;
-        let identity = Identity::with_local_issuer(identity, local.clone())?;
+        let identity = Identity::with_local_issuer(identity, local.clone())?.accepting(keys);
         let lifetimes =
             Lifetimes { access_token: settings.access_token_lifetime.get(), ..Lifetimes::default() };
         let server = AuthorizationServer::new(local, code, database.clone(), egress, lifetimes);
@@ -154,7 +161,7 @@ pub(super) async fn sign_in(
     if !settings.token_algorithms.is_empty() {
         identity.algorithms = Algorithms::parse(settings.token_algorithms.iter())?;
     }
-    Ok((Arc::new(Identity::with_provider(identity, issuer, egress)?), None))
+    Ok((Arc::new(Identity::with_provider(identity, issuer, egress)?.accepting(keys)), None))
 }
 
 /// The server's own tools, if clients may use them.

@@ -22,6 +22,7 @@ use super::output::Exit;
 use super::session::{SessionFile, SignedIn, sign_in_again};
 use super::terminal::note;
 use super::token::mint;
+use crate::base_url::below;
 use crate::egress::{Egress, EgressError, EgressSettings, Policy, ResponseBody};
 use crate::identity::client::expect_protected;
 use crate::local_mode::{self, Unusable};
@@ -210,10 +211,9 @@ impl Client {
         body: Bytes,
     ) -> Result<Response<ResponseBody>, Failed> {
         let unusable = |error: &dyn std::fmt::Display| Failed::Refused(CliError::new(error.to_string()));
-        let url = self.server.join(path).map_err(|error| unusable(&error))?;
         let request = Request::builder()
             .method(method)
-            .uri(url.as_str())
+            .uri(below(&self.server, path))
             .header(header::AUTHORIZATION, format!("Bearer {}", token.expose_secret()))
             .header(header::CONTENT_TYPE, content_type)
             .body(Full::new(body))

@@ -19,6 +19,7 @@ use super::CliError;
 use super::client::which_server;
 use super::output::{Exit, report};
 use super::terminal::{Text, note, say};
+use crate::base_url::below;
 use crate::identity::client::expect_protected;
 use crate::mcp_clients::{CLIENTS, DEFAULT_NAME, McpClient};
 
@@ -114,7 +115,9 @@ impl Connect {
     pub(super) async fn run(self) -> Result<(), CliError> {
         let server = which_server(self.server.clone(), self.data.as_deref())?;
         expect_protected(&server)?;
-        let url = server.join("mcp").map_err(|error| CliError::new(format!("{server}: {error}")))?;
+        let url = below(&server, "/mcp")
+            .parse::<Url>()
+            .map_err(|error| CliError::new(format!("{server}: {error}")))?;
         let Some(ClientId(index)) = self.client else {
             let all: Vec<_> = CLIENTS.iter().map(|client| self.shown(client, &url)).collect();
             return report(&all, || print_all(&all, &url));

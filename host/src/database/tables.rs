@@ -35,6 +35,7 @@ pub(crate) const TABLES: &[Table] = &[
     Table { ids: Some("id"), users: &["user_id"], ..Table::named("invocations") },
     Table { ids: Some("sequence"), is_never_empty: true, ..Table::named("issuers") },
     Table { users: &["user_id"], ..Table::named(SESSIONS) },
+    Table { users: &["user_id"], ..Table::named(KEYS) },
     Table::named(SESSION_GRANTS),
     Table::named("web_clients"),
     Table { ids: Some("id"), users: &["user_id"], ..Table::named("feeds") },
@@ -64,6 +65,8 @@ pub(crate) const TABLES: &[Table] = &[
 
 /// Secrets of users, whose rows are sealed for their user.
 pub(crate) const SECRETS: &str = "secrets";
+/// Keys of programs.
+pub(crate) const KEYS: &str = "program_keys";
 /// Sessions of browsers, and what a provider has granted for them.
 pub(crate) const SESSIONS: &str = "browser_sessions";
 pub(crate) const SESSION_GRANTS: &str = "browser_session_grants";

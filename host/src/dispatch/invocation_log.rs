@@ -247,6 +247,7 @@ mod tests {
             profile: TokenProfile::Access,
             client_id: None,
             scopes: Vec::new(),
+            toolkits: None,
         };
 
         let metrics = Metrics::default();

@@ -21,8 +21,9 @@ use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 use tower::Service;
 
-use super::guard::AddressGuard;
+use super::guard::{AddressGuard, is_public};
 use super::nat64::Nat64;
+use super::proxy::Proxy;
 use super::resolver::{LookupError, Resolver};
 use super::target::Target;
 use super::{BoxError, EgressError};
@@ -63,6 +64,8 @@ pub(super) struct GuardedTcp {
     pub(super) guard: AddressGuard,
     pub(super) resolver: Resolver,
     pub(super) nat64: Arc<Nat64>,
+    /// Through which connections to public addresses go.
+    pub(super) proxy: Option<Proxy>,
 }
 
 /// The same for one user.
@@ -91,21 +94,64 @@ async fn open(uri: &Uri, tcp: &GuardedTcp, user: &Arc<str>) -> Result<TcpStream,
     let host = uri.host().unwrap_or_default();
     let default_port = if uri.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 };
     let port = uri.port_u16().unwrap_or(default_port);
-    let failed = |source| EgressError::Resolve { host: host.to_owned(), source };
-    let found = resolve(&tcp.resolver, host, user).await.map_err(failed)?;
-    let addresses = permitted(&found, tcp).await.map_err(failed)?;
-    if addresses.is_empty() {
-        return Err(EgressError::ForbiddenAddress { host: host.to_owned() });
-    }
-    let addresses: Vec<_> =
-        addresses.into_iter().take(MAX_ADDRESSES).map(|address| SocketAddr::new(address, port)).collect();
-    let stream = connect_to_first(&addresses).await.map_err(|source| EgressError::Connect {
+    let addresses = match addresses(host, port, tcp, user).await {
+        Ok(addresses) => Some(addresses),
+        // A network that has a proxy may have no names of others. The operator has chosen this one.
+        Err(EgressError::Resolve { .. }) if tcp.proxy.is_some() && tcp.guard.is_open() => None,
+        Err(error) => return Err(error),
+    };
+    let connecting = async {
+        match (&tcp.proxy, addresses) {
+            (Some(proxy), None) => {
+                proxy.connect_by_name(&format!("{host}:{port}")).await.map_err(io::Error::other)
+            }
+            (Some(proxy), Some(addresses)) if is_outside(&addresses, tcp) => {
+                connect_by(proxy, &addresses).await
+            }
+            (_, addresses) => connect_to_first(&addresses.unwrap_or_default()).await,
+        }
+    };
+    let stream = connecting.await.map_err(|source| EgressError::Connect {
         authority: uri.authority().map(ToString::to_string).unwrap_or_default(),
         source: Arc::new(source),
     })?;
     // Requests are written whole, so Nagle's algorithm only delays them. A failure here is harmless.
     stream.set_nodelay(true).ok();
     Ok(stream)
+}
+
+/// The addresses of a host that the guard permits, with the port; at least one.
+async fn addresses(
+    host: &str,
+    port: u16,
+    tcp: &GuardedTcp,
+    user: &Arc<str>,
+) -> Result<Vec<SocketAddr>, EgressError> {
+    let failed = |source| EgressError::Resolve { host: host.to_owned(), source };
+    let found = resolve(&tcp.resolver, host, user).await.map_err(failed)?;
+    let addresses = permitted(&found, tcp).await.map_err(failed)?;
+    if addresses.is_empty() {
+        return Err(EgressError::ForbiddenAddress { host: host.to_owned() });
+    }
+    Ok(addresses.into_iter().take(MAX_ADDRESSES).map(|address| SocketAddr::new(address, port)).collect())
+}
+
+/// Whether all addresses are public: a private one is of the network that the server is in, and no proxy's business.
+fn is_outside(addresses: &[SocketAddr], tcp: &GuardedTcp) -> bool {
+    let prefixes = tcp.nat64.cached();
+    addresses.iter().all(|address| is_public(address.ip().to_canonical(), &prefixes))
+}
+
+/// Has a proxy connect to the first address that accepts, one after the other: a proxy takes its time to say no.
+async fn connect_by(proxy: &Proxy, addresses: &[SocketAddr]) -> io::Result<TcpStream> {
+    let mut last_error = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    for address in addresses {
+        match proxy.connect(*address).await {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last_error = io::Error::other(error),
+        }
+    }
+    Err(last_error)
 }
 
 /// Resolves a host to addresses. An IP literal is returned as it is, and is checked by the same guard.
@@ -120,7 +166,7 @@ async fn resolve(resolver: &Resolver, host: &str, user: &Arc<str>) -> Result<Vec
 /// Returns the addresses that the guard permits. Fails if none is permitted, and the decision about an
 /// IPv6 address depended on NAT64 prefixes that could not be discovered.
 async fn permitted(found: &[IpAddr], tcp: &GuardedTcp) -> Result<Vec<IpAddr>, LookupError> {
-    let GuardedTcp { guard, resolver, nat64 } = tcp;
+    let GuardedTcp { guard, resolver, nat64, .. } = tcp;
     let depends_on_nat64 = found.iter().any(|address| guard.depends_on_nat64(*address));
     let prefixes = if depends_on_nat64 { nat64.prefixes(resolver).await } else { nat64.cached() };
     let permitted: Vec<_> =

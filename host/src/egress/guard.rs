@@ -72,6 +72,11 @@ impl AddressGuard {
         is_global_unicast(address) || opened.iter().any(may_be_translated)
     }
 
+    /// Whether every address is permitted.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self, Self::Open)
+    }
+
     /// The ranges that the operator opened; `None` if every address is permitted.
     fn opened(&self) -> Option<&[IpNet]> {
         match self {
@@ -90,7 +95,8 @@ fn may_be_translated(address: Ipv6Addr, range: &Ipv6Net) -> bool {
     })
 }
 
-fn is_public(address: IpAddr, nat64: &Prefixes) -> bool {
+/// Whether an address is one of the Internet's.
+pub(super) fn is_public(address: IpAddr, nat64: &Prefixes) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
         IpAddr::V6(address) => {

@@ -8,6 +8,7 @@ use kitbag_manifest::limits;
 
 use super::guard::{CaptureRanges, ToolkitRanges};
 use super::nat64::Nat64Prefix;
+use super::proxy::Proxy;
 
 /// The operator's settings for outbound traffic.
 #[derive(Clone, Debug)]
@@ -23,6 +24,8 @@ pub struct EgressSettings {
     pub hosts: PathBuf,
     /// NAT64 prefixes of the network, besides those discovered from its name servers.
     pub nat64_prefixes: Vec<Nat64Prefix>,
+    /// Through which connections to public addresses go.
+    pub proxy: Option<Proxy>,
     /// Time limit of one look-up by the name servers.
     pub lookup_timeout: Duration,
     /// From the start of name resolution to the end of the TLS handshake.
@@ -39,6 +42,7 @@ impl Default for EgressSettings {
             name_servers: Vec::new(),
             hosts: PathBuf::from("/etc/hosts"),
             nat64_prefixes: Vec::new(),
+            proxy: None,
             lookup_timeout: Duration::from_secs(5),
             connect_timeout: limits::CONNECT_TIMEOUT,
             response_timeout: Duration::from_mins(1),

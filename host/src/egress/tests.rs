@@ -2,6 +2,7 @@
 
 mod head;
 mod names;
+mod proxy;
 mod resolution;
 mod reuse;
 mod runtime;

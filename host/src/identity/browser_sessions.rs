@@ -128,6 +128,7 @@ impl BrowserSession {
             profile: TokenProfile::Session,
             client_id: None,
             scopes: Vec::new(),
+            toolkits: None,
         }
     }
 }

@@ -152,6 +152,7 @@ impl Rules {
             client_id: claims.client().map(str::to_owned),
             scopes: claims.scope.or(claims.scp).map(OneOrMany::into_words).unwrap_or_default(),
             user_id: claims.sub,
+            toolkits: None,
         };
         Ok(Verified { caller: Arc::new(caller), authorized_party: claims.azp, expires: claims.exp })
     }

@@ -82,6 +82,7 @@ async fn an_access_token_names_its_caller() {
             profile: TokenProfile::Access,
             client_id: Some("assistant".to_owned()),
             scopes: vec!["profile".to_owned(), "email".to_owned()],
+            toolkits: None,
         };
         assert_eq!(*caller, expected, "{algorithm:?}");
     }

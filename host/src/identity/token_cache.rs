@@ -111,6 +111,7 @@ mod tests {
             profile: TokenProfile::Session,
             client_id: None,
             scopes: Vec::new(),
+            toolkits: None,
         };
         Arc::new(Verified { caller: Arc::new(caller), authorized_party: None, expires })
     }

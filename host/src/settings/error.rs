@@ -55,6 +55,11 @@ pub enum SettingsError {
     /// The server would name itself with a URL that it does not serve.
     #[error("with tls-certificate, the base URL begins with https, and is not {0}")]
     PlainBaseUrl(Url),
+    /// `https-proxy` is none. Its value, which may have a password, is not quoted.
+    #[error(
+        "the setting https-proxy is the URL of a proxy: http://proxy.internal:3128, or http://user:password@…"
+    )]
+    Proxy,
     /// `database` is neither. Its value, which may have a password, is not quoted.
     #[error("the setting database is sqlite, or the URL of a PostgreSQL database: postgres://user@host/name")]
     Database,

@@ -119,7 +119,7 @@ impl FromStr for BaseUrl {
         match Url::parse(text) {
             Ok(url)
                 if matches!(url.scheme(), "http" | "https")
-                    && url.path() == "/"
+                    && is_plain_path(url.path())
                     && url.query().is_none()
                     && url.fragment().is_none()
                     && url.username().is_empty()
@@ -127,9 +127,23 @@ impl FromStr for BaseUrl {
             {
                 Ok(Self(Some(url)))
             }
-            _ => Err("a base URL is scheme and host alone, such as https://kitbag.example.com".to_owned()),
+            _ => Err(
+                "a base URL has a scheme, a host, and perhaps a path, such as https://kitbag.example.com or \
+                      https://example.com/kitbag"
+                    .to_owned(),
+            ),
         }
     }
+}
+
+/// Whether a path can be that of a base URL: segments of letters, digits and `-._~`, so that it means the same in a URL, in a
+/// page and in a cookie.
+fn is_plain_path(path: &str) -> bool {
+    let path = path.strip_suffix('/').unwrap_or(path);
+    let is_plain = |segment: &str| {
+        !segment.is_empty() && segment.bytes().all(|it| it.is_ascii_alphanumeric() || b"-._~".contains(&it))
+    };
+    path.is_empty() || path.strip_prefix('/').is_some_and(|path| path.split('/').all(is_plain))
 }
 
 /// The optional URL of a service that the operator uses.

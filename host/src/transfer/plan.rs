@@ -3,7 +3,7 @@
 use super::store::all_users;
 use super::users::{UserIds, UserIdsError};
 use super::{Source, Target, TransferError};
-use crate::database::{Column, Row, SECRETS, SESSION_GRANTS, SESSIONS, Table, Transaction, Value};
+use crate::database::{Column, KEYS, Row, SECRETS, SESSION_GRANTS, SESSIONS, Table, Transaction, Value};
 use crate::identity::recorded_issuer;
 use crate::vault::{Resealing, SealedValue, SecretsCheck, check_secrets, master_key_names};
 
@@ -63,9 +63,9 @@ impl<'j> Plan<'j> {
         self.issuer == Issuer::Other
     }
 
-    /// Whether rows of a table are copied. Sessions are good for the issuer that has begun them.
+    /// Whether rows of a table are copied. Sessions and keys are good for the issuer whose users have them.
     pub(super) fn includes(&self, table: &Table) -> bool {
-        self.issuer == Issuer::Same || ![SESSIONS, SESSION_GRANTS].contains(&table.name)
+        self.issuer == Issuer::Same || ![SESSIONS, SESSION_GRANTS, KEYS].contains(&table.name)
     }
 
     /// Makes a row of the source one of the target.

@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::extract::{FromRef, FromRequestParts, Request, State};
+use axum::extract::{FromRef, FromRequestParts, MatchedPath, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{Extensions, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tracing::{debug, error, info};
@@ -13,8 +13,9 @@ use url::Url;
 
 use super::error::WebError;
 use super::share::{Purpose, RequestShare, RequestShares};
-use super::{ConnectionState, Shared, below, header_value};
+use super::{ConnectionState, Shared, header_value};
 use crate::access::{Access, Operator, User};
+use crate::base_url::{below, path_of, well_known};
 use crate::identity::{AuthError, Caller, Identity};
 use crate::metrics::Metrics;
 use crate::traces::{Arrival, Traces};
@@ -62,7 +63,11 @@ struct Challenge {
 
 impl Challenge {
     fn new(base_url: &Url, scopes: Option<Vec<String>>) -> Self {
-        let metadata = below(base_url, "/.well-known/oauth-protected-resource");
+        // Without a path, the document about the whole host is the one that all clients have always been told.
+        let metadata = match path_of(base_url) {
+            "" => below(base_url, "/.well-known/oauth-protected-resource"),
+            _ => well_known(base_url, "oauth-protected-resource", "/mcp").into(),
+        };
         let scope = scopes.map(|scopes| format!(", scope=\"{}\"", scopes.join(" "))).unwrap_or_default();
         let without_token = format!("Bearer resource_metadata=\"{metadata}\"{scope}");
         Self {
@@ -108,6 +113,10 @@ pub(super) async fn require_caller(
         refusals.log(&cause);
         WebError::unauthenticated(&cause, challenge.about(&cause))
     })?;
+    if caller.toolkits.is_some() && !is_for_limited(request.extensions()) {
+        let why = "This key is for calls of some toolkits' tools alone: over MCP, or POST /toolkits/{id}/tools/{tool}.";
+        return Err(WebError::new(StatusCode::FORBIDDEN, why));
+    }
     let share = shares.begin(Purpose::Api, &caller.user_id)?;
     access.catch_up(&caller.user_id).await?;
     // No handler sees a token.
@@ -122,6 +131,13 @@ pub(super) async fn require_caller(
         request.extensions_mut().insert(arrival.signed_in());
     }
     Ok(share.answer(next.run(request).await))
+}
+
+/// Whether a caller who may use some toolkits alone may come by this route.
+fn is_for_limited(request: &Extensions) -> bool {
+    const ROUTES: [&str; 3] = ["/mcp", "/mcp/", "/toolkits/{id}/tools/{tool}"];
+
+    request.get::<MatchedPath>().is_some_and(|path| ROUTES.contains(&path.as_str()))
 }
 
 impl FromRef<Shared> for Access {

@@ -17,7 +17,7 @@ use super::media_type;
 use super::rate::TooManyRequests;
 use crate::access::{AccessError, CallError};
 use crate::disk::DiskFull;
-use crate::identity::{AuthError, ProviderError};
+use crate::identity::{AuthError, KeyError, ProviderError};
 use crate::knowledge::{KnowledgeError, TooManyUploads};
 use crate::peers::NoAnswer;
 use crate::toolkits::ToolkitError;
@@ -163,6 +163,17 @@ pub(super) async fn as_problem(response: Response) -> Response {
     parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM));
     parts.extensions.insert(error);
     Response::from_parts(parts, problem.into_body())
+}
+
+impl From<KeyError> for WebError {
+    fn from(error: KeyError) -> Self {
+        let status = match &error {
+            KeyError::Refused(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            KeyError::NameTaken(_) | KeyError::TooMany => StatusCode::CONFLICT,
+            KeyError::Storage(cause) => return Self::storage(cause),
+        };
+        Self::new(status, error.to_string())
+    }
 }
 
 impl From<AccessError> for WebError {

@@ -28,12 +28,13 @@ use serde::Deserialize;
 use tracing::error;
 use url::Url;
 
+use super::Shared;
 use super::body::read_small;
 use super::pages::origin::{self, OwnOrigin, Sender};
 use super::share::{Purpose, RequestShare, RequestShares};
 use super::ui::{Sessions, SignInMode};
-use super::{Shared, below};
 use crate::access::{Access, AccessError, LinkedSecret, OwnSecret, StoredSecret};
+use crate::base_url::below;
 use crate::peers::NoAnswer;
 use crate::toolkits::Live;
 use crate::vault::{MAX_VALUE_BYTES, SecretSlot, VaultError};

@@ -54,6 +54,7 @@ pub(super) fn router(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared>
         .route("/ui/account/sessions/end", post(account::end_all))
         .route("/ui/account/sessions/{id}/end", post(account::end))
         .route("/ui/account/clients/{id}/revoke", post(account::revoke))
+        .route("/ui/account/keys/{id}/revoke", post(account::revoke_key))
         .with_state(sessions.clone());
     let for_the_signed_in = Router::new()
         .route("/ui/", get(directory::show))

@@ -6,8 +6,9 @@ use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use serde_json::{Value, json};
 
+use super::Shared;
 use super::error::WebError;
-use super::{Shared, below};
+use crate::base_url::below;
 
 /// Protected resource metadata (RFC 9728, section 2).
 pub(super) async fn protected_resource(State(shared): State<Shared>) -> Json<Value> {

@@ -42,6 +42,7 @@ impl Access {
             profile: TokenProfile::Access,
             client_id: None,
             scopes: Vec::new(),
+            toolkits: None,
         }))
     }
 

@@ -8,12 +8,14 @@ use serde_json::json;
 use url::Url;
 
 use super::{Data, Name, explained, megabytes};
+use crate::app;
 use crate::cli::CliError;
 use crate::cli::output::report;
 use crate::cli::terminal::{note, say, stderr_is_terminal};
-use crate::egress::{Egress, EgressSettings};
+use crate::egress::Egress;
 use crate::knowledge::model::{self, CatalogModel, DEFAULT_NAME, Fetched, Origin};
 use crate::ownership;
+use crate::settings::{Settings, Sources};
 
 /// Fetch a model by its name.
 #[derive(Args, Debug)]
@@ -71,7 +73,10 @@ pub(in crate::cli) async fn fetch_default(data: &Path) -> Result<(), CliError> {
 }
 
 async fn fetch(data: &Path, model: &'static CatalogModel, origin: &Origin) -> Result<Fetched, CliError> {
-    let egress = Egress::new(EgressSettings::default());
+    // Through the proxy that a server here would use.
+    let sources = Sources::of_environment().map_err(|error| CliError::new(error.to_string()))?;
+    let settings = Settings::load(sources, None).and_then(|settings| app::egress_settings(&settings));
+    let egress = Egress::new(settings.map_err(|error| CliError::new(error.to_string()))?);
     let mut progress = Progress::new();
     let fetched = model::fetch(&egress, data, model, origin, |done, total| progress.show(done, total)).await;
     progress.end();

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::Session;
+use crate::base_url::path_of;
 use crate::cli::CliError;
 use crate::ownership::{self, Protection, shell_quoted};
 use crate::private_file;
@@ -122,5 +123,5 @@ impl Locked {
 }
 
 fn key(server: &Url) -> String {
-    server.origin().ascii_serialization()
+    format!("{}{}", server.origin().ascii_serialization(), path_of(server))
 }

@@ -6,6 +6,7 @@ use serde_json::json;
 use url::Url;
 
 use super::{Client, ClientAuthentication, ClientError, Http, expect_protected, is_protected};
+use crate::base_url::{below, path_of, well_known};
 use crate::identity::metadata_urls;
 
 /// What the server's scopes are called where it lists none.
@@ -207,9 +208,15 @@ impl AuthorizationServer {
 }
 
 async fn resource(http: &Http, server: &Url) -> Result<ProtectedResource, ClientError> {
-    let at = |path: &str| server.join(path).map_err(|error| ClientError::new(error.to_string()));
-    let place = at("/.well-known/oauth-protected-resource/mcp")?;
-    let found: ProtectedResource = http.document(&place).await?.ok_or_else(|| {
+    let at =
+        |path: &str| below(server, path).parse::<Url>().map_err(|error| ClientError::new(error.to_string()));
+    let place = well_known(server, "oauth-protected-resource", "/mcp");
+    let mut found: Option<ProtectedResource> = http.document(&place).await?;
+    if found.is_none() && !path_of(server).is_empty() {
+        // A proxy may lead here with the path alone.
+        found = http.document(&at("/.well-known/oauth-protected-resource/mcp")?).await?;
+    }
+    let found = found.ok_or_else(|| {
         ClientError::new(format!("{server} does not say how to sign in")).hint("is it a Kitbag server?")
     })?;
     // RFC 9728, section 3.3: with another name in it, the document may be about another server, and

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use crate::database::{self, Database, FromRow, Scope, Transaction, sql};
 use crate::identity::browser_sessions::end_all_sessions;
+use crate::identity::program_keys::revoke_all_keys;
 use crate::sha256::Digest;
 
 /// The tables of the local issuer.
@@ -160,11 +161,12 @@ impl Store {
         transaction.commit().await
     }
 
-    /// Ends every grant of a client and every session of a browser.
+    /// Ends every grant of a client, every session of a browser, and every key of a program.
     pub(super) async fn revoke_all(&self) -> database::Result<()> {
         let mut transaction = self.0.begin(Scope::Sessions).await?;
         sql("DELETE FROM oauth_grants").execute(&mut transaction).await?;
         end_all_sessions(&mut transaction).await?;
+        revoke_all_keys(&mut transaction).await?;
         transaction.commit().await
     }
 

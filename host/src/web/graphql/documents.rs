@@ -7,8 +7,8 @@ use jiff::Timestamp;
 
 use super::RequestContext;
 use super::schema::{READ_COST, TEXT_COST};
+use crate::base_url::below;
 use crate::knowledge::{self, Counts, Found, Hit, Mode, Page, State, StateName, Summary};
-use crate::web::below;
 use crate::web::error::WebError;
 
 pub(super) struct Document(pub(super) Summary);

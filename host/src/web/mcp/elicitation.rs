@@ -22,10 +22,10 @@ use url::Url;
 
 use super::calls::ClientLabel;
 use crate::access::{OwnSecret, User};
+use crate::base_url::below;
 use crate::identity::random_text;
 use crate::shares::Shares;
 use crate::vault::SecretSlot;
-use crate::web::below;
 use crate::web::secret_page;
 
 /// `URLElicitationRequiredError` of 2025-11-25.

@@ -7,6 +7,7 @@ use axum::Extension;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::frame::{self, Frame, Section};
@@ -14,7 +15,7 @@ use super::session::{Sessions, SignInMode};
 use super::sign_in::signed_out;
 use super::text;
 use crate::access::User;
-use crate::identity::{BrowserSession, GrantedClient};
+use crate::identity::{BrowserSession, GrantedClient, ProgramKey};
 use crate::web::error::WebError;
 
 /// What a form of the page has come to.
@@ -23,6 +24,7 @@ use crate::web::error::WebError;
 enum Done {
     SessionEnded,
     ClientRevoked,
+    KeyRevoked,
 }
 
 /// The query of the page.
@@ -43,6 +45,8 @@ struct AccountPage {
     sessions: Option<Vec<Session>>,
     /// Programs with a grant, in local mode.
     clients: Option<Vec<Program>>,
+    /// Absent where the operator forbids them.
+    keys: Option<Vec<Key>>,
     done: Option<Done>,
 }
 
@@ -53,6 +57,16 @@ struct Session {
     browser: String,
     is_current: bool,
     signed_in: String,
+    last_used: String,
+}
+
+/// A key of a program that acts for the user.
+struct Key {
+    id: String,
+    name: String,
+    /// What it may do.
+    scope: String,
+    ends: String,
     last_used: String,
 }
 
@@ -71,6 +85,7 @@ impl Done {
             Self::ClientRevoked => {
                 "The program gets no further tokens. An access token that it has may stay valid for up to an hour."
             }
+            Self::KeyRevoked => "The key is good no longer.",
         }
     }
 
@@ -104,12 +119,20 @@ pub(super) async fn show(
         }
         None => None,
     };
+    let keys = match &sessions.keys {
+        Some(keys) => {
+            let keys = keys.of_user(user.id()).await.map_err(|cause| WebError::storage(&cause))?;
+            Some(keys.into_iter().map(Key::from).collect())
+        }
+        None => None,
+    };
     let page = AccountPage {
         user: user.id().to_owned(),
         is_operator: user.is_operator(),
         issuer,
         sessions: listed,
         clients,
+        keys,
         done,
         frame: Some(frame.at(Section::Account)),
     };
@@ -124,6 +147,22 @@ impl Session {
             last_used: text::minute(&session.used_at.to_string()),
             id: session.id,
             browser: browser::name(&session.agent),
+        }
+    }
+}
+
+impl From<ProgramKey> for Key {
+    fn from(key: ProgramKey) -> Self {
+        let minute = |time: Timestamp| text::minute(&time.to_string());
+        Self {
+            scope: match key.toolkits {
+                Some(toolkits) => format!("calls {}", toolkits.into_iter().collect::<Vec<_>>().join(", ")),
+                None => "does what you may".to_owned(),
+            },
+            ends: key.expires_at.map_or_else(|| "never".to_owned(), minute),
+            last_used: key.used_at.map_or_else(|| "never".to_owned(), minute),
+            id: key.id,
+            name: key.name,
         }
     }
 }
@@ -173,4 +212,15 @@ pub(super) async fn revoke(
     let SignInMode::Local(server) = &sessions.mode else { return Err(WebError::nothing_here()) };
     server.revoke_client(user.id(), &id).await.map_err(|cause| WebError::storage(&cause))?;
     Ok(Done::ClientRevoked.page().into_response())
+}
+
+/// `POST /ui/account/keys/{id}/revoke`: a key of the user's.
+pub(super) async fn revoke_key(
+    user: User,
+    State(sessions): State<Sessions>,
+    Path(id): Path<String>,
+) -> Result<Redirect, WebError> {
+    let Some(keys) = &sessions.keys else { return Err(WebError::nothing_here()) };
+    keys.revoke(user.id(), &id).await.map_err(|cause| WebError::storage(&cause))?;
+    Ok(Done::KeyRevoked.page())
 }

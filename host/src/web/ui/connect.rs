@@ -16,9 +16,10 @@ use super::cost;
 use super::frame::{self, Frame, Section};
 use super::text;
 use crate::access::{User, VisibleToolkit};
+use crate::base_url::below;
 use crate::mcp_clients::{CLIENTS, DEFAULT_NAME, McpClient};
+use crate::web::Shared;
 use crate::web::error::WebError;
-use crate::web::{Shared, below};
 
 #[derive(Template)]
 #[template(path = "ui/templates/connect.html")]

@@ -14,9 +14,10 @@ use tokio::time::timeout;
 use super::form::Form;
 use super::frame::{self, Frame};
 use crate::access::Access;
+use crate::base_url::path_of;
 use crate::identity::{
-    AuthError, AuthorizationServer, BrowserSession, BrowserSessions, Caller, Identity, ProviderError,
-    ProviderSignIn, SessionState,
+    AuthError, AuthorizationServer, BrowserSession, BrowserSessions, Caller, Identity, ProgramKeys,
+    ProviderError, ProviderSignIn, SessionState, TokenProfile,
 };
 use crate::web::documents::declared_length;
 use crate::web::error::WebError;
@@ -32,6 +33,8 @@ const KEPT_FORM_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Clone)]
 pub(in crate::web) struct Sessions {
     pub(super) stored: Arc<BrowserSessions>,
+    /// Keys of programs, unless the operator forbids them. No page is for whoever brings one.
+    pub(super) keys: Option<ProgramKeys>,
     pub(super) cookie: SessionCookie,
     /// Binds a sign-in with the provider to the browser that has begun it.
     pub(super) pending_cookie: SessionCookie,
@@ -68,12 +71,15 @@ pub(super) struct SessionCookie {
     name: String,
     /// Whether the browser sends it over TLS only.
     is_secure: bool,
+    /// Below which the browser sends it.
+    path: String,
 }
 
 impl Sessions {
     pub(in crate::web) fn of(shared: &Shared) -> Self {
         Self {
             stored: shared.browser_sessions.clone(),
+            keys: shared.program_keys.clone(),
             cookie: SessionCookie::of(shared, ""),
             pending_cookie: SessionCookie::of(shared, "-signin"),
             mode: SignInMode::of(shared),
@@ -95,6 +101,7 @@ impl Sessions {
                 identity.authenticate(headers).await
             };
             return match caller {
+                Ok(caller) if caller.profile == TokenProfile::Key => Ok(None),
                 Ok(caller) => Ok(Some(SignedIn { caller, session: None })),
                 Err(AuthError::Unavailable) => Err(ProviderError::Unavailable.into()),
                 Err(AuthError::Missing | AuthError::Invalid(_) | AuthError::Unexpected { .. }) => Ok(None),
@@ -177,17 +184,21 @@ impl FromRef<Sessions> for Access {
 }
 
 impl SessionCookie {
-    /// Over TLS, the prefix `__Host-` keeps other hosts of the domain from setting the cookie (RFC 6265bis, section
+    /// Over TLS, and without a path, the prefix `__Host-` keeps other hosts of the domain from setting the cookie (RFC 6265bis, section
     /// 4.1.3.2). Without, the port is part of its name: the ports of a host share cookies, and two servers must not sign
     /// out each other's browsers.
     fn of(shared: &Shared, purpose: &str) -> Self {
         let is_secure = shared.base_url.scheme() == "https";
-        let name = if is_secure {
+        let path = format!("{}/", path_of(&shared.base_url));
+        let name = if is_secure && path == "/" {
             format!("__Host-kitbag{purpose}")
+        } else if is_secure {
+            // Other applications of the host are not to get it, and that prefix allows no path.
+            format!("__Secure-kitbag{purpose}")
         } else {
             format!("kitbag-{}{purpose}", shared.base_url.port_or_known_default().unwrap_or_default())
         };
-        Self { name, is_secure }
+        Self { name, is_secure, path }
     }
 
     /// The `Set-Cookie` that begins a session. `Lax`, because who follows a link from another site is to arrive signed in.
@@ -202,8 +213,8 @@ impl SessionCookie {
 
     fn header(&self, value: &str, seconds: u64) -> HeaderValue {
         let secure = if self.is_secure { "; Secure" } else { "" };
-        let name = &self.name;
-        let text = format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}");
+        let Self { name, path, .. } = self;
+        let text = format!("{name}={value}; Path={path}; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}");
         let mut header = HeaderValue::from_str(&text).expect("base64url is ASCII");
         header.set_sensitive(true);
         header
@@ -284,7 +295,8 @@ mod tests {
     use super::*;
 
     fn cookie(is_secure: bool) -> SessionCookie {
-        SessionCookie { name: if is_secure { "__Host-kitbag" } else { "kitbag-8787" }.to_owned(), is_secure }
+        let name = if is_secure { "__Host-kitbag" } else { "kitbag-8787" };
+        SessionCookie { name: name.to_owned(), is_secure, path: "/".to_owned() }
     }
 
     #[test]

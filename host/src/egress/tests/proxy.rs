@@ -1,0 +1,162 @@
+//! Connections through the operator's proxy.
+
+use std::net::SocketAddr;
+use std::sync::Mutex;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+use super::super::test_name_server::{Reply, TestNameServer, addresses};
+use super::*;
+
+/// A proxy that connects to one server, whatever it is asked for. Stops when it is dropped.
+struct TestProxy {
+    address: SocketAddr,
+    heads: Arc<Mutex<Vec<String>>>,
+    accepting: JoinHandle<()>,
+}
+
+impl TestProxy {
+    /// Tunnels to this port of loopback; refuses all without one.
+    async fn start(upstream: Option<u16>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let heads = Arc::new(Mutex::new(Vec::new()));
+        let seen = heads.clone();
+        let accepting = tokio::spawn(async move {
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                tokio::spawn(tunnel(stream, upstream, seen.clone()));
+            }
+        });
+        Self { address, heads, accepting }
+    }
+
+    /// The settings of a client that uses it, whose names `server` resolves.
+    fn settings(&self, server: &TestNameServer, opened: &[&str]) -> EgressSettings {
+        let proxy = Proxy::parse(&format!("http://ana:p%40ss@{}", self.address)).unwrap();
+        EgressSettings {
+            proxy: Some(proxy),
+            name_servers: vec![server.address()],
+            ..settings(opened, opened)
+        }
+    }
+
+    /// What it was asked to connect to.
+    fn targets(&self) -> Vec<String> {
+        let heads = self.heads.lock().unwrap();
+        heads.iter().map(|head| head.split(' ').nth(1).unwrap().to_owned()).collect()
+    }
+}
+
+impl Drop for TestProxy {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+async fn tunnel(mut stream: TcpStream, upstream: Option<u16>, seen: Arc<Mutex<Vec<String>>>) {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await.unwrap());
+    }
+    seen.lock().unwrap().push(String::from_utf8(head).unwrap());
+    let Some(port) = upstream else {
+        let refusal = b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n";
+        return stream.write_all(refusal).await.unwrap();
+    };
+    let mut upstream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    stream.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await.unwrap();
+    copy_bidirectional(&mut stream, &mut upstream).await.ok();
+}
+
+/// Knows one public name, one private one, and no other.
+async fn names() -> TestNameServer {
+    TestNameServer::start(|question| match question.name.as_str() {
+        "public.example" => addresses(&["1.1.1.1"]),
+        "private.example" => addresses(&["127.0.0.1"]),
+        _ => Reply::Code(3),
+    })
+    .await
+}
+
+#[tokio::test]
+async fn toolkits_and_captures_go_by_the_proxy_to_the_address_that_was_checked() {
+    let (upstream, server) = (upstream().await, names().await);
+    let proxy = TestProxy::start(Some(upstream.port())).await;
+    let egress = Egress::new(proxy.settings(&server, &[]));
+    let listed = listing(&["public.example:80".to_owned()]);
+
+    for policy in [&listed, &capture()] {
+        assert_eq!(fetch(&egress, "http://public.example/", policy).await.unwrap(), "hello");
+    }
+
+    assert_eq!(proxy.targets(), ["1.1.1.1:80", "1.1.1.1:80"]);
+    let head = proxy.heads.lock().unwrap()[0].clone();
+    // ana:p@ss
+    assert!(head.to_lowercase().contains("proxy-authorization: basic yw5honbac3m="), "{head}");
+    let hosts: Vec<_> = upstream.requests().iter().map(|(parts, _)| parts.headers[HOST].clone()).collect();
+    assert_eq!(hosts, ["public.example", "public.example"], "what is sent through it is as without it");
+    assert!(upstream.requests().iter().all(|(parts, _)| !parts.headers.contains_key("proxy-authorization")));
+}
+
+#[tokio::test]
+async fn the_proxy_is_never_asked_for_what_the_guard_refuses_or_cannot_check() {
+    let server = names().await;
+    let proxy = TestProxy::start(Some(9)).await;
+    let egress = Egress::new(proxy.settings(&server, &[]));
+    let entries = ["private.example", "127.0.0.1", "unknown.example"].map(|host| format!("{host}:80"));
+    let listed = listing(&entries);
+
+    for policy in [&listed, &capture()] {
+        for host in ["private.example", "127.0.0.1"] {
+            let error = fetch(&egress, &format!("http://{host}/"), policy).await.unwrap_err();
+            assert!(matches!(error, EgressError::ForbiddenAddress { .. }), "{host}: {error}");
+        }
+        let error = fetch(&egress, "http://unknown.example/", policy).await.unwrap_err();
+        assert!(matches!(error, EgressError::Resolve { .. }), "{error}");
+    }
+
+    assert!(proxy.targets().is_empty(), "{:?}", proxy.targets());
+}
+
+#[tokio::test]
+async fn private_addresses_that_are_allowed_are_connected_to_directly() {
+    let (upstream, server) = (upstream().await, names().await);
+    let proxy = TestProxy::start(None).await;
+    let egress = Egress::new(proxy.settings(&server, &["127.0.0.1/32"]));
+    let authority = format!("private.example:{}", upstream.port());
+    let uri = format!("http://{authority}/");
+
+    assert_eq!(fetch(&egress, &uri, &listing(&[authority])).await.unwrap(), "hello");
+    assert_eq!(fetch(&egress, &uri, &capture()).await.unwrap(), "hello");
+    let own = format!("http://127.0.0.1:{}/", upstream.port());
+    assert_eq!(fetch(&egress, &own, &Policy::Operator).await.unwrap(), "hello");
+
+    assert!(proxy.targets().is_empty());
+}
+
+#[tokio::test]
+async fn the_servers_own_requests_may_leave_names_to_the_proxy() {
+    let (upstream, server) = (upstream().await, names().await);
+    let proxy = TestProxy::start(Some(upstream.port())).await;
+    let egress = Egress::new(proxy.settings(&server, &[]));
+
+    let fetched = fetch(&egress, "http://operators.invalid/", &Policy::Operator).await;
+
+    assert_eq!(fetched.unwrap(), "hello");
+    assert_eq!(proxy.targets(), ["operators.invalid:80"]);
+}
+
+#[tokio::test]
+async fn a_proxy_that_refuses_is_an_error_that_does_not_hang() {
+    let server = names().await;
+    let proxy = TestProxy::start(None).await;
+    let egress = Egress::new(proxy.settings(&server, &[]));
+
+    let error = fetch(&egress, "http://public.example/", &capture()).await.unwrap_err();
+
+    assert!(matches!(error, EgressError::Connect { .. }), "{error}");
+    assert!(!error.to_string().contains("p@ss") && !error.to_string().contains("1.1.1.1"), "{error}");
+}

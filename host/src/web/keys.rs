@@ -1,0 +1,119 @@
+//! Keys of programs, over HTTP. A key makes and revokes none: it would outlive its own end.
+
+use std::collections::BTreeSet;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use jiff::{SignedDuration, Timestamp};
+use secrecy::ExposeSecret;
+use serde::{Deserialize, Serialize};
+
+use super::Shared;
+use super::body::read_small;
+use super::error::WebError;
+use super::pages::NOT_STORED;
+use crate::access::User;
+use crate::identity::{NewKey, ProgramKey, ProgramKeys};
+use crate::json_object::JsonObject;
+
+/// Bytes of the body that asks for a key.
+const MAX_BODY_BYTES: usize = 64 << 10;
+
+/// A key that is asked for.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Wanted {
+    name: String,
+    toolkits: Option<BTreeSet<String>>,
+    /// Seconds; without them, the key never expires.
+    lifetime: Option<i64>,
+}
+
+/// A key, without the key itself. Times are RFC 3339, UTC.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Listed {
+    id: String,
+    name: String,
+    toolkits: Option<BTreeSet<String>>,
+    created_at: String,
+    expires_at: Option<String>,
+    used_at: Option<String>,
+}
+
+/// A key that was just made.
+#[derive(Serialize)]
+struct Made {
+    key: String,
+    #[serde(flatten)]
+    listed: Listed,
+}
+
+/// `GET /keys`: those of the caller.
+pub(super) async fn list(user: User, State(shared): State<Shared>) -> Result<Json<Vec<Listed>>, WebError> {
+    let keys = keys(&shared)?.of_user(user.id()).await.map_err(|cause| WebError::storage(&cause))?;
+    Ok(Json(keys.into_iter().map(Listed::from).collect()))
+}
+
+/// `POST /keys`: body `{"name": …, "toolkits": […], "lifetime": seconds}`. The answer has the key, this once.
+pub(super) async fn create(
+    user: User,
+    State(shared): State<Shared>,
+    body: Body,
+) -> Result<Response, WebError> {
+    let keys = of_person(&user, &shared)?;
+    let body = read_small(body, MAX_BODY_BYTES).await;
+    let body = body.map_err(|why| WebError::unread(why, MAX_BODY_BYTES))?;
+    let wanted = serde_json::from_slice(&body);
+    let JsonObject::<Wanted>(Wanted { name, toolkits, lifetime }) =
+        wanted.map_err(|error| WebError::new(StatusCode::BAD_REQUEST, error.to_string()))?;
+    let end = lifetime.map(|seconds| Timestamp::now().checked_add(SignedDuration::from_secs(seconds)));
+    let expires_at = end.transpose().map_err(|_| {
+        WebError::new(StatusCode::UNPROCESSABLE_ENTITY, "A key that lasts so long is one that never expires.")
+    })?;
+    let (key, made) = keys.create(user.id(), NewKey { name, toolkits, expires_at }).await?;
+    let made = Made { key: key.expose_secret().to_owned(), listed: made.into() };
+    Ok((StatusCode::CREATED, NOT_STORED, Json(made)).into_response())
+}
+
+/// `DELETE /keys/{id}`: one of the caller.
+pub(super) async fn revoke(
+    user: User,
+    State(shared): State<Shared>,
+    Path(id): Path<String>,
+) -> Result<StatusCode, WebError> {
+    let was_there = of_person(&user, &shared)?.revoke(user.id(), &id).await;
+    if was_there.map_err(|cause| WebError::storage(&cause))? {
+        Ok(StatusCode::NO_CONTENT)
+    } else {
+        Err(WebError::new(StatusCode::NOT_FOUND, "You have no such key."))
+    }
+}
+
+fn keys(shared: &Shared) -> Result<&ProgramKeys, WebError> {
+    shared.program_keys.as_ref().ok_or_else(|| {
+        WebError::new(StatusCode::FORBIDDEN, "This server takes no keys of programs (setting `keys`).")
+    })
+}
+
+/// The keys, for a caller who is no program.
+fn of_person<'s>(user: &User, shared: &'s Shared) -> Result<&'s ProgramKeys, WebError> {
+    if user.is_program() {
+        return Err(WebError::new(
+            StatusCode::FORBIDDEN,
+            "A key makes and revokes no keys: sign in for that.",
+        ));
+    }
+    keys(shared)
+}
+
+impl From<ProgramKey> for Listed {
+    fn from(key: ProgramKey) -> Self {
+        let ProgramKey { id, name, toolkits, created_at, expires_at, used_at } = key;
+        let [expires_at, used_at] = [expires_at, used_at].map(|time| time.map(|time| time.to_string()));
+        Self { id, name, toolkits, created_at: created_at.to_string(), expires_at, used_at }
+    }
+}

@@ -1,0 +1,134 @@
+//! Keys of programs: they act for their user, where no person can sign in.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Kitbag, User, Visitor, guests};
+
+impl User {
+    async fn new_key(&self, body: Value) -> String {
+        let made = self.post("/keys", &body).await.assert_status(201).json();
+        made["key"].as_str().expect("the key, once").to_owned()
+    }
+}
+
+#[tokio::test]
+async fn a_key_does_what_its_user_may_until_it_is_revoked() {
+    let kitbag = Kitbag::start().await;
+    kitbag.deploy(guests::TEXT).await;
+    let ana = kitbag.as_user("ana");
+    let program = kitbag.with_token(&ana.new_key(json!({ "name": "report", "lifetime": 3600 })).await);
+
+    assert!(program.tool_names().await.contains(&"text__count".to_owned()));
+    program.call("text__count", json!({ "text": "a" })).await.structured();
+    program.ingest(json!([{ "title": "By a program", "text": "wombat" }])).await;
+    assert_eq!(ana.ask("{ documents { totalCount } }", json!({})).await["documents"]["totalCount"], 1);
+    program.post("/toolkits/text/release", &json!(null)).await.assert_status(403);
+
+    let listed = ana.get("/keys").await.json();
+    assert_eq!((&listed[0]["name"], &listed[0]["toolkits"]), (&json!("report"), &Value::Null));
+    assert!(listed[0]["usedAt"].is_string() && listed[0]["expiresAt"].is_string(), "{listed}");
+    assert!(listed[0].get("key").is_none(), "{listed}");
+    assert_eq!(kitbag.as_user("ben").get("/keys").await.json(), json!([]));
+
+    let path = format!("/keys/{}", listed[0]["id"].as_str().expect("an id"));
+    kitbag.as_user("ben").delete(&path).await.assert_status(404);
+    ana.delete(&path).await.assert_status(204);
+    program.post_mcp("tools/list", None, json!({})).await.assert_status(401);
+    program.get("/toolkits").await.assert_status(401);
+}
+
+#[tokio::test]
+async fn a_key_for_some_toolkits_calls_their_tools_and_can_do_nothing_else() {
+    let kitbag = Kitbag::start().await;
+    kitbag.deploy(guests::TEXT).await;
+    kitbag.deploy(guests::HINTS).await;
+    let operator = kitbag.as_operator();
+    operator.ingest(json!([{ "title": "Diary", "text": "wombat" }])).await;
+    operator.settled().await;
+    let key = operator.new_key(json!({ "name": "hints", "toolkits": ["hints"] })).await;
+    let program = kitbag.with_token(&key);
+
+    let names: Vec<_> = program.all_tools().await.iter().map(|tool| tool["name"].clone()).collect();
+    assert!(
+        !names.is_empty()
+            && names.iter().all(|name| name.as_str().is_some_and(|it| it.starts_with("hints__")))
+    );
+    assert_eq!(program.call("hints__plain", json!({})).await.text(), "plain");
+    program.post("/toolkits/hints/tools/plain", &json!({})).await.assert_status(200);
+
+    program.call("text__count", json!({ "text": "a" })).await.assert_unknown_tool();
+    program.call("search", json!({ "query": "wombat" })).await.assert_unknown_tool();
+    program.post("/toolkits/text/tools/count", &json!({ "text": "a" })).await.assert_status(404);
+    let resources = program.request("resources/list", None, json!({})).await;
+    assert_eq!(resources["result"]["resources"], json!([]));
+    for path in [
+        "/toolkits",
+        "/toolkits/hints",
+        "/toolkits/hints/logs",
+        "/keys",
+        "/uploads",
+        "/hidden-tools",
+        "/failures",
+    ] {
+        program.get(path).await.assert_status(403);
+    }
+    program.post("/graphql", &json!({ "query": "{ me { id } }" })).await.assert_status(403);
+    program.delete("/toolkits/hints").await.assert_status(403);
+    program.put("/toolkits/hints/secrets/KEY", "x").await.assert_status(403);
+
+    let reader =
+        kitbag.with_token(&operator.new_key(json!({ "name": "reader", "toolkits": ["knowledge"] })).await);
+    let found = reader.call("search", json!({ "query": "wombat" })).await;
+    assert_eq!(found.structured()["results"][0]["title"], "Diary");
+    reader.call("hints__plain", json!({})).await.assert_unknown_tool();
+}
+
+#[tokio::test]
+async fn a_key_makes_and_revokes_none_and_opens_no_page() {
+    let kitbag = Kitbag::start().await;
+    let ana = kitbag.as_user("ana");
+    let key = ana.new_key(json!({ "name": "report" })).await;
+    let program = kitbag.with_token(&key);
+
+    program.post("/keys", &json!({ "name": "another" })).await.assert_status(403);
+    let id = program.get("/keys").await.json()[0]["id"].as_str().expect("an id").to_owned();
+    program.delete(&format!("/keys/{id}")).await.assert_status(403);
+    program.get("/ui/account").await.assert_status(303);
+    Visitor::with_cookies(&kitbag, &format!("__session={key}")).get("/ui/account").await.assert_status(303);
+    let by_cookie = Visitor::with_cookies(&kitbag, &format!("__session={key}")).get("/toolkits").await;
+    by_cookie.assert_status(401);
+}
+
+#[tokio::test]
+async fn the_account_lists_keys_and_revokes_them() {
+    let kitbag = Kitbag::start().await;
+    let ana = kitbag.as_user("ana");
+    let key = ana.new_key(json!({ "name": "<report>", "toolkits": ["weather"] })).await;
+    let visitor = Visitor::sign_in(&kitbag, "ana").await;
+
+    let page = visitor.get("/ui/account").await;
+    assert!(
+        page.text().contains("&#60;report&#62;") || page.text().contains("&lt;report&gt;"),
+        "{}",
+        page.text()
+    );
+    assert!(page.text().contains("calls weather") && !page.text().contains(&key));
+    let id = ana.get("/keys").await.json()[0]["id"].as_str().expect("an id").to_owned();
+    visitor.post(&format!("/ui/account/keys/{id}/revoke"), &[]).await.assert_status(303);
+
+    kitbag.with_token(&key).post_mcp("tools/list", None, json!({})).await.assert_status(401);
+    assert!(visitor.get("/ui/account").await.text().contains("You have made no key."));
+}
+
+#[tokio::test]
+async fn an_operator_may_forbid_keys() {
+    let kitbag = Kitbag::start().await;
+    let ana = kitbag.as_user("ana");
+    let key = ana.new_key(json!({ "name": "report" })).await;
+    let kitbag = kitbag.stop().await.changed(|settings| settings.keys = false).start().await;
+
+    kitbag.with_token(&key).get("/toolkits").await.assert_status(401);
+    let refused = kitbag.as_user("ana").post("/keys", &json!({ "name": "another" })).await.assert_status(403);
+    assert!(refused.text().contains("setting `keys`"), "{}", refused.text());
+    assert!(!Visitor::sign_in(&kitbag, "ana").await.get("/ui/account").await.text().contains("keys-title"));
+}
