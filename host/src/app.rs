@@ -201,7 +201,7 @@ impl App {
         self.listeners.addresses()
     }
 
-    /// The public URL, without a path.
+    /// The public URL.
     pub fn base_url(&self) -> &Url {
         &self.base_url
     }

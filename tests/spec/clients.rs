@@ -132,6 +132,25 @@ async fn the_inspectors_command_line_signs_in_calls_and_renews() {
     join!(async { check(SignIn::local().await).await }, async { check(SignIn::external().await).await });
 }
 
+#[tokio::test]
+async fn clients_sign_in_at_a_server_whose_url_has_a_path() {
+    let check = async |at: SignIn| {
+        // By `kitbag login` and `kitbag toolkit deploy`.
+        at.deploy(guests::TEXT).await;
+        for era in ["current", "older"] {
+            let mut client = Command::new("node");
+            client.args(["sign-in.mjs", era, &endpoint(&at), "text__count", TWO_WORDS]);
+            assert_called_twice(&signs_in(&at, client, "node_modules").await);
+        }
+        let mut client = Command::new(".venv/bin/python");
+        client.args(["sign_in.py", &endpoint(&at), "text__count", TWO_WORDS]);
+        assert_called_twice(&signs_in(&at, client, ".venv").await);
+    };
+    join!(async { check(SignIn::local_below("/tools/kitbag", "5s").await).await }, async {
+        check(SignIn::external_below("/kitbag", |_| {}).await).await
+    });
+}
+
 const TWO_WORDS: &str = r#"{"text":"one two"}"#;
 
 fn endpoint(at: &SignIn) -> String {

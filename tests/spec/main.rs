@@ -11,6 +11,7 @@ mod arguments;
 mod attacks;
 mod audio;
 mod backup;
+mod base_path;
 mod canary;
 mod capture;
 mod capture_guard;

@@ -23,7 +23,9 @@ const OPERATOR: &str = "olga";
 pub(crate) struct SignIn {
     pub(crate) kitbag: Kitbag,
     pub(crate) transcript: Transcript,
-    recorder: Recorder,
+    _recorder: Recorder,
+    /// The server's public URL.
+    url: String,
     provider: Option<ExternalProvider>,
 }
 
@@ -43,15 +45,21 @@ impl SignIn {
 
     /// Starts a server in local mode whose access tokens are valid for `lifetime`.
     pub(crate) async fn local_for(lifetime: &str) -> Self {
+        Self::local_below("", lifetime).await
+    }
+
+    /// The same, with a path in its URL, which the proxy leaves on requests.
+    pub(crate) async fn local_below(path: &str, lifetime: &str) -> Self {
         let transcript = Transcript::default();
         let recorder = Recorder::start(&transcript).await;
+        let url = format!("{}{path}", recorder.url());
         let kitbag = Kitbag::start_with(|settings| {
-            settings.base_url = recorder.url().parse().expect("a base URL");
+            settings.base_url = url.parse().expect("a base URL");
             settings.access_token_lifetime = lifetime.parse().expect("a duration");
         })
         .await;
         recorder.forward_to(kitbag.address());
-        Self { kitbag, transcript, recorder, provider: None }
+        Self { kitbag, transcript, _recorder: recorder, url, provider: None }
     }
 
     /// Starts a server that trusts an external provider.
@@ -61,24 +69,30 @@ impl SignIn {
 
     /// As [`Self::external`], with its settings changed by `change`.
     pub(crate) async fn external_with(change: impl FnOnce(&mut Settings)) -> Self {
+        Self::external_below("", change).await
+    }
+
+    /// The same, with a path in its URL, which the proxy leaves on requests.
+    pub(crate) async fn external_below(path: &str, change: impl FnOnce(&mut Settings)) -> Self {
         let transcript = Transcript::default();
         let recorder = Recorder::start(&transcript).await;
-        let resource = format!("{}/mcp", recorder.url());
+        let url = format!("{}{path}", recorder.url());
+        let resource = format!("{url}/mcp");
         let provider = ExternalProvider::start(&transcript, &resource, ACCESS_TOKEN_SECONDS).await;
         let kitbag = Kitbag::start_with(|settings| {
-            settings.base_url = recorder.url().parse().expect("a base URL");
+            settings.base_url = url.parse().expect("a base URL");
             settings.issuer = provider.issuer().parse().expect("an issuer");
             settings.operators = OPERATOR.parse().expect("a list");
             change(settings);
         })
         .await;
         recorder.forward_to(kitbag.address());
-        Self { kitbag, transcript, recorder, provider: Some(provider) }
+        Self { kitbag, transcript, _recorder: recorder, url, provider: Some(provider) }
     }
 
     /// The server's public URL: that of its proxy.
     pub(crate) fn url(&self) -> &str {
-        self.recorder.url()
+        &self.url
     }
 
     /// The issuer's identifier.
