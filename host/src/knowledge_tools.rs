@@ -325,7 +325,12 @@ mod tests {
 
     #[test]
     fn the_declaration_breaks_no_rule_but_that_nobody_else_has_its_id() {
-        let other = ToolkitDefinition { id: "other".to_owned(), description: "x".to_owned(), ..definition() };
+        let other = ToolkitDefinition {
+            id: "other".to_owned(),
+            description: "x".to_owned(),
+            icon: "📚".to_owned(),
+            ..definition()
+        };
 
         let problems = |definition| match kitbag_manifest::validate(definition) {
             Ok(_) => Vec::new(),

@@ -39,7 +39,7 @@ async fn clients_of_both_revisions_list_and_call() {
         let said = ana.call_with_client(&kitbag, era, "text__count", json!({ "text": "one two" })).await;
 
         assert_eq!(said["protocolVersion"], revision.version(), "{era}");
-        assert_eq!(said["tools"][0]["name"], "text__count", "{era}");
+        assert_eq!(said["tools"][2]["name"], "text__count", "{era}: {said}");
         assert_eq!(said["reply"]["structuredContent"]["words"], 2, "{era}: {said}");
     }
 }

@@ -1,5 +1,6 @@
 //! Keys of programs: they act for their user, where no person can sign in.
 
+use http::Method;
 use serde_json::{Value, json};
 
 use crate::harness::{Kitbag, User, Visitor, guests};
@@ -54,11 +55,12 @@ async fn a_key_for_some_toolkits_calls_their_tools_and_can_do_nothing_else() {
             && names.iter().all(|name| name.as_str().is_some_and(|it| it.starts_with("hints__")))
     );
     assert_eq!(program.call("hints__plain", json!({})).await.text(), "plain");
-    program.post("/toolkits/hints/tools/plain", &json!({})).await.assert_status(200);
+    let over_http = async |path: &str| program.send(Method::POST, path, "application/json", "{}").await;
+    over_http("/toolkits/hints/tools/plain").await.assert_status(200);
 
     program.call("text__count", json!({ "text": "a" })).await.assert_unknown_tool();
     program.call("search", json!({ "query": "wombat" })).await.assert_unknown_tool();
-    program.post("/toolkits/text/tools/count", &json!({ "text": "a" })).await.assert_status(404);
+    over_http("/toolkits/text/tools/count").await.assert_status(404);
     let resources = program.request("resources/list", None, json!({})).await;
     assert_eq!(resources["result"]["resources"], json!([]));
     for path in [

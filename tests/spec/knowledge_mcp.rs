@@ -184,10 +184,16 @@ async fn clients_hear_that_their_documents_have_changed_and_not_those_of_others(
     let (ana, ben) = (kitbag.as_user("ana"), kitbag.as_user("ben"));
     for revision in Revision::BOTH {
         let ana = ana.clone().speaking(revision).await;
-        let mut events = ana.listen().await;
-        if revision == Revision::Current {
-            events.next().await.expect("an acknowledgement");
-        }
+        let mut events = match revision {
+            Revision::Current => {
+                let wanted = json!({ "notifications": { "resourcesListChanged": true } });
+                let mut events = ana.stream_mcp("subscriptions/listen", None, wanted).await;
+                let first = events.next().await.expect("an acknowledgement");
+                assert_eq!(first["params"]["notifications"]["resourcesListChanged"], true, "{first}");
+                events
+            }
+            Revision::Older => ana.listen().await,
+        };
 
         ben.ingest(json!([{ "title": "Of Ben", "text": format!("wombat {revision:?}") }])).await;
         ben.settled().await;

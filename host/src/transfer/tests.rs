@@ -27,6 +27,7 @@ const ROWS: &str = "
     INSERT INTO toolkit_icons VALUES ('t', '1.0.0', 'd', 'image/png', x'89504e470d0a1a0a00ff');
     INSERT INTO spent_links VALUES (x'00ff', 4102444800);
     INSERT INTO user_config VALUES ('ana', 't', 'unit', '\"µ''\"'), ('ben', 't', 'unit', 'null');
+    INSERT INTO hidden_tools VALUES ('ana', 't', ''), ('ben', 'knowledge', 'fetch');
     INSERT INTO invocations VALUES
         (3, 't', '1.0.0', 'tool', 'ana', -1, 1, 2, 'succeeded', NULL, 0, 0, 0, 0, 0, NULL, NULL, '[]', 1),
         (4, 't', '1.0.0', 'tool', 'ben', 0, 1, 2, 'limit', 'memory', 1, 2, 3, 4, 5, 'detail', '{}', '[1]', 1);
@@ -34,6 +35,8 @@ const ROWS: &str = "
     DELETE FROM issuers WHERE sequence = 7;
     INSERT INTO browser_sessions VALUES (x'01', 'https://one.example', 'ana', 'Browser', 1, 2),
         (x'02', 'https://one.example', 'ben', '', 1, 2);
+    INSERT INTO program_keys VALUES (x'03', 'https://one.example', 'ana', 'report', 't', 1, 9223372036854775807, 2),
+        (x'04', 'https://one.example', 'ben', 'all', NULL, 1, NULL, NULL);
     INSERT INTO browser_session_grants VALUES (x'01', 3, 'k', x'01', x'02'), (x'02', 3, NULL, NULL, NULL);
     INSERT INTO web_clients VALUES ('https://one.example', 'http://127.0.0.1/', 'client', 0);
     INSERT INTO feeds (id, user_id, source, key, name, label)

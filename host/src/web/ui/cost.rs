@@ -32,7 +32,7 @@ mod tests {
             ..ToolDefinition::default()
         };
 
-        assert_eq!(of([&tool]), "about 1,006 tokens (an estimate)");
+        assert_eq!(of([&tool]), "about 1,005 tokens (an estimate)");
         assert_eq!(of([]), "about 0 tokens (an estimate)");
     }
 }
