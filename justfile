@@ -16,7 +16,7 @@ demo: install-guest-compiler build
     {{ output }}/kitbag demo
 
 # Run every test; those of the TypeScript SDK first, and those of the stores also with PostgreSQL and a bucket.
-test: install install-browser install-prometheus build-guests build-extractors test-typescript test-packages && test-postgres (test-postgres "--test spec -- cluster:: database_copy:: freshness::")
+test: install install-agents install-browser install-prometheus build-guests build-extractors test-typescript test-packages && test-postgres (test-postgres "--test spec -- cluster:: database_copy:: freshness::")
     cargo test --workspace --no-fail-fast
 
 # Run tests with a PostgreSQL server and an S3 server, also those that need one: those of the stores, or others: `just test-postgres "--test spec -- FILTER…"`.
@@ -154,6 +154,11 @@ install: install-guest-compiler
     scripts/install-node-packages
     scripts/install-python-packages
     scripts/install-speech
+
+# Of tests alone: 650 MB.
+[private]
+install-agents:
+    scripts/install-node-packages clients/agents
 
 # Of the tests and pictures alone: 115 MB, which `demo` does not need.
 [private]

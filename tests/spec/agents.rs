@@ -1,0 +1,258 @@
+//! Real agents, whose model is a program that writes down what the agent would have sent to it (`clients/agents`), and the
+//! bridge of Claude Desktop.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::mpsc;
+
+use crate::harness::sign_in::{PromptingProcess, access_tokens_expire, authorization_requests};
+use crate::harness::{Browser, Kitbag, SignIn, User, Wat, guests, root, run, within};
+
+/// A schema with booleans in it, for which some clients leave out every tool of a server.
+const BOOLEANS: &str = r#"{"type":"object","properties":{"any":true,"none":{"items":false}}}"#;
+
+fn folder() -> PathBuf {
+    let folder = root().join("clients/agents");
+    assert!(folder.join("node_modules").is_dir(), "run `just install-agents`");
+    folder
+}
+
+fn program(name: &str) -> PathBuf {
+    folder().join("node_modules/.bin").join(name)
+}
+
+/// What stands in for the model of an agent. Killed when it is dropped.
+struct Model {
+    url: String,
+    lines: Lines<BufReader<ChildStdout>>,
+    _process: Child,
+}
+
+impl Model {
+    /// A model that wants these calls, one after the other.
+    async fn wanting(calls: &Value) -> Self {
+        let mut process = Command::new("node")
+            .arg(folder().join("model.mjs"))
+            .arg(calls.to_string())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .expect("node can be started");
+        let lines = BufReader::new(process.stdout.take().expect("it is piped")).lines();
+        let mut model = Self { url: String::new(), lines, _process: process };
+        model.url = model.next().await["url"].as_str().expect("a URL").to_owned();
+        model
+    }
+
+    async fn next(&mut self) -> Value {
+        let line = within("the agent's request", self.lines.next_line()).await.expect("text");
+        serde_json::from_str(&line.expect("the model goes on")).expect("JSON")
+    }
+
+    /// What an agent sends with so many results of calls.
+    async fn told(&mut self, results: usize) -> Value {
+        loop {
+            let request = self.next().await;
+            if request["results"].as_array().is_some_and(|it| it.len() == results) {
+                return request;
+            }
+        }
+    }
+}
+
+/// A server with a toolkit whose schemas some clients do not understand, and a document of the user.
+async fn start() -> (Kitbag, User) {
+    let kitbag = Kitbag::start().await;
+    kitbag.deploy(guests::TEXT).await;
+    let wat = Wat { input: Some(BOOLEANS), ..Wat::default() };
+    kitbag.as_operator().deploy(wat.component()).await.assert_status(201);
+    let ana = kitbag.as_user("ana");
+    ana.ingest(json!([{ "title": "Wombats", "text": "The wombat sleeps." }])).await;
+    ana.settled().await;
+    (kitbag, ana)
+}
+
+/// Runs Claude Code for one request.
+async fn claude(kitbag: &Kitbag, user: &User, model: &Model, home: &Path) {
+    let url = kitbag.anonymous().url("/mcp");
+    let bearer = format!("Bearer {}", user.token());
+    let servers = json!({ "kitbag": { "type": "http", "url": url, "headers": { "Authorization": bearer } } });
+    let configuration = home.join("mcp.json");
+    std::fs::write(&configuration, json!({ "mcpServers": servers }).to_string()).expect("a file");
+    let mut command = Command::new(program("claude"));
+    command
+        .args(["-p", "go", "--strict-mcp-config", "--allowedTools", "mcp__kitbag", "--mcp-config"])
+        .arg(configuration)
+        .current_dir(home)
+        .env("HOME", home)
+        .env("ANTHROPIC_BASE_URL", &model.url)
+        .env("ANTHROPIC_API_KEY", "none")
+        .env("ENABLE_TOOL_SEARCH", "false");
+    for off in ["DISABLE_TELEMETRY", "DISABLE_AUTOUPDATER", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"] {
+        command.env(off, "1");
+    }
+    command.stdin(Stdio::null()).kill_on_drop(true);
+    run(command).await.succeeded();
+}
+
+#[tokio::test]
+async fn claude_code_has_every_tool_and_its_model_gets_what_the_tools_say() {
+    let (kitbag, ana) = start().await;
+    let home = TempDir::new().expect("a scratch folder");
+    let mut model = Model::wanting(&json!([
+        ["mcp__kitbag__text__diff", { "before": "a\n", "after": "b\n" }],
+        ["mcp__kitbag__wat__run", { "any": [1] }],
+        ["mcp__kitbag__search", { "query": "wombat" }],
+    ]))
+    .await;
+
+    claude(&kitbag, &ana, &model, home.path()).await;
+
+    let told = model.told(3).await;
+    let tools = told["tools"].to_string();
+    for tool in ["text__count", "text__diff", "wat__run", "search", "fetch"] {
+        assert!(tools.contains(&format!("\"mcp__kitbag__{tool}\"")), "{tool}: {tools}");
+    }
+    let results: Vec<_> = told["results"].as_array().expect("a list").iter().map(Value::to_string).collect();
+    assert!(results[0].contains("-a\\\\n+b"), "the diff itself: {}", results[0]);
+    assert!(results[1].contains("done"), "{}", results[1]);
+    assert!(results[2].contains("Wombats"), "{}", results[2]);
+}
+
+#[tokio::test]
+async fn what_its_user_hides_is_out_of_claude_codes_sight() {
+    let (kitbag, ana) = start().await;
+    ana.post("/toolkits/text/hide", &json!(null)).await.assert_status(204);
+    ana.post("/toolkits/knowledge/hide", &json!(null)).await.assert_status(204);
+    let home = TempDir::new().expect("a scratch folder");
+    let mut model = Model::wanting(&json!([["mcp__kitbag__wat__run", {}]])).await;
+
+    claude(&kitbag, &ana, &model, home.path()).await;
+
+    let tools = model.told(1).await["tools"].to_string();
+    assert!(tools.contains("\"mcp__kitbag__wat__run\"") && !tools.contains("mcp__kitbag__text"), "{tools}");
+    assert!(!tools.contains("mcp__kitbag__search"), "{tools}");
+}
+
+/// Writes the configuration of Codex, and makes its command.
+fn codex(home: &Path, model: &str, url: &str) -> Command {
+    let configuration = format!(
+        "model = \"stand-in\"\nmodel_provider = \"local\"\n\
+         [model_providers.local]\nname = \"local\"\nbase_url = \"{model}/v1\"\nwire_api = \"responses\"\n\
+         [mcp_servers.kitbag]\nurl = \"{url}\"\n"
+    );
+    std::fs::write(home.join("config.toml"), configuration).expect("a file");
+    let mut command = Command::new(program("codex"));
+    command.current_dir(home).env("HOME", home).env("CODEX_HOME", home).env("BROWSER", "true");
+    command.stdin(Stdio::null()).kill_on_drop(true);
+    command
+}
+
+#[tokio::test]
+async fn codex_signs_in_has_every_tool_and_calls_them() {
+    let at = SignIn::local().await;
+    at.deploy(guests::TEXT).await;
+    let home = TempDir::new().expect("a scratch folder");
+    let mut model =
+        Model::wanting(&json!([["mcp__kitbag.text__diff", { "before": "a\n", "after": "b\n" }]])).await;
+    let url = format!("{}/mcp", at.url());
+
+    // Scopes that this server does not know are left out, not refused (RFC 6749, section 3.3).
+    let mut login = codex(home.path(), &model.url, &url);
+    login.args(["mcp", "login", "kitbag", "--scopes", "openid,profile"]);
+    let mut login = PromptingProcess::start(login);
+    Browser::default().sign_in(&login.page().await, "ana").await.1.assert_status(200);
+    login.finished().await.succeeded();
+    let mut exec = codex(home.path(), &model.url, &url);
+    exec.args(["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "go"]);
+    run(exec).await.succeeded();
+
+    let told = model.told(1).await;
+    let tools = told["tools"].to_string();
+    for tool in ["text__count", "text__diff", "search", "fetch"] {
+        assert!(tools.contains(&format!("\"mcp__kitbag.{tool}\"")), "{tool}: {tools}");
+    }
+    let result = told["results"][0].to_string();
+    assert!(result.contains("+b"), "{result}");
+}
+
+/// `mcp-remote`, as Claude Desktop starts it for a server. Killed when it is dropped.
+struct Bridge {
+    _process: Child,
+    input: ChildStdin,
+    output: Lines<BufReader<ChildStdout>>,
+    /// The pages on which it asks its user to sign in.
+    asked: mpsc::UnboundedReceiver<String>,
+}
+
+impl Bridge {
+    fn start(url: &str, home: &Path) -> Self {
+        let mut process = Command::new("node")
+            .arg(program("mcp-remote"))
+            .arg(url)
+            .env("HOME", home)
+            .env("BROWSER", "true")
+            .env("MCP_REMOTE_CONFIG_DIR", home)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .expect("node can be started");
+        let (sender, asked) = mpsc::unbounded_channel();
+        tokio::spawn(authorization_requests(process.stderr.take().expect("it is piped"), sender));
+        let output = BufReader::new(process.stdout.take().expect("it is piped")).lines();
+        let input = process.stdin.take().expect("it is piped");
+        Self { _process: process, input, output, asked }
+    }
+
+    /// Sends the handshake.
+    async fn greet(&mut self) {
+        let client = json!({ "name": "desktop", "version": "1" });
+        let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client });
+        let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
+        self.input.write_all(format!("{hello}\n").as_bytes()).await.expect("it reads");
+    }
+
+    /// Waits for its answer.
+    async fn answered(&mut self) -> Value {
+        let line = within("the bridge's answer", self.output.next_line()).await.expect("text");
+        serde_json::from_str(&line.expect("it goes on")).expect("JSON")
+    }
+}
+
+#[tokio::test]
+async fn four_bridges_with_one_sign_in_refresh_it_at_once_and_ask_nobody_again() {
+    let at = SignIn::local().await;
+    at.deploy(guests::TEXT).await;
+    let home = TempDir::new().expect("a scratch folder");
+    let url = format!("{}/mcp", at.url());
+    let mut first = Bridge::start(&url, home.path());
+    first.greet().await;
+    let page = within("its question", first.asked.recv()).await.expect("a page");
+    Browser::default().sign_in(&page, "ana").await.1.assert_status(200);
+    assert_eq!(first.answered().await["id"], 1);
+    drop(first);
+    access_tokens_expire().await;
+
+    let mut bridges: Vec<_> = (0..4).map(|_| Bridge::start(&url, home.path())).collect();
+    for bridge in &mut bridges {
+        bridge.greet().await;
+    }
+
+    for bridge in &mut bridges {
+        let answer = bridge.answered().await;
+        assert_eq!(answer["result"]["serverInfo"]["name"], "kitbag", "{answer}");
+        assert!(bridge.asked.try_recv().is_err());
+    }
+    let token = format!("POST {} → ", at.endpoints().token);
+    let refreshed: Vec<_> =
+        at.transcript.lines().into_iter().filter(|line| line.starts_with(&token)).collect();
+    assert!(refreshed.len() > 2 && refreshed.iter().all(|line| line.ends_with("200")), "{refreshed:?}");
+}
