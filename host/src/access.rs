@@ -204,9 +204,19 @@ impl User {
         &self.caller.user_id
     }
 
+    /// The OAuth client that acts for the user, if one does.
+    pub fn client(&self) -> Option<&str> {
+        self.caller.client_id.as_deref()
+    }
+
     /// Whether a program acts for the user, with a key.
     pub fn is_program(&self) -> bool {
         self.caller.profile == TokenProfile::Key
+    }
+
+    /// Whether the caller may call tools of some toolkits, and nothing else.
+    pub fn is_limited(&self) -> bool {
+        self.caller.toolkits.is_some()
     }
 
     /// Whether the caller may use a toolkit that its user may: a key may be limited to some.

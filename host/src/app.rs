@@ -47,9 +47,7 @@ use parts::{
 use stopping::Stopping;
 
 pub use at_rest::{AtRest, AtRestError, share_data};
-pub use configuration::{
-    certificate_files, compile_limits, egress_settings, key_source, limits, objects_location,
-};
+pub use configuration::{certificate_files, compile_limits, key_source, limits, objects_location};
 use configuration::{
     connection_limits, drain, memory_for_calls, operators, pace, request_shares, retention, web_client,
 };

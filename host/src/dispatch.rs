@@ -175,7 +175,7 @@ impl Dispatch {
             Prepared::Own(tool) => {
                 let observations = Observations::default();
                 recording.watch(&observations, &secrets);
-                (callee::call_own(tool, &caller.user_id, arguments).await, observations)
+                (callee::call_own(tool, &caller.user_id, &secrets, arguments).await, observations)
             }
         };
         let _step = trace.begin(CallStep::CheckResult);

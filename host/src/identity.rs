@@ -56,6 +56,7 @@ pub use self::local::{
     Registration, Scopes, SignInCode, SignInError, Step, TicketRequest, Tokens, paths,
 };
 
+pub(crate) use self::program_keys::revoke_keys_for;
 pub use self::program_keys::{KeyError, NewKey, ProgramKey, ProgramKeys};
 pub use self::provider_sign_in::{
     Arrival, Departure, ProviderError, ProviderSignIn, SessionState, WebClient,

@@ -3,6 +3,7 @@
 //! Names and shapes are those that `ChatGPT` asks of a server for its connectors and deep research
 //! (<https://platform.openai.com/docs/mcp>): clients that know no other tools know these.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -19,10 +20,15 @@ pub use crate::knowledge::TOOLS as ID;
 use crate::knowledge::{
     DEFAULT_RESULTS, DocumentPart, Hit, Knowledge, KnowledgeError, Query, State, Summary,
 };
+use crate::redaction::Redactor;
 use crate::toolkits::Schemas;
 
-/// Characters of a document's text in one answer: some 12,000 tokens, which the largest answers that clients take have room for.
+/// Of a document's text in one answer, in characters and in bytes: some 15,000 tokens, or 20,000 of a text without Latin
+/// letters. Clients take 25,000.
 pub const MAX_CHARACTERS: u32 = 50_000;
+const MAX_BYTES: usize = 60_000;
+/// Characters that can be left out: databases count them in 32 bits, with a sign.
+const MAX_OFFSET: u32 = 1 << 30;
 
 /// The tool that finds documents.
 const SEARCH: &str = "search";
@@ -140,12 +146,23 @@ impl KnowledgeTools {
         returned(&SearchResults { results: found.hits.into_iter().map(result).collect(), next_offset })
     }
 
-    async fn fetch(&self, user_id: &str, arguments: FetchArguments) -> Result<ToolResult, CallError> {
+    async fn fetch(
+        &self,
+        user_id: &str,
+        redactor: &Redactor,
+        arguments: FetchArguments,
+    ) -> Result<ToolResult, CallError> {
         let FetchArguments { id, offset } = arguments;
         let offset = offset.unwrap_or_default();
-        let part = self.knowledge.document_part(user_id, &id, offset, MAX_CHARACTERS).await;
-        let DocumentPart { summary, text, characters } = part.map_err(refused)?;
-        let end = u64::from(offset) + u64::from(MAX_CHARACTERS);
+        // A secret that the part cuts is found by what is around it.
+        let margin = u32::try_from(redactor.longest()).unwrap_or(u32::MAX).min(offset);
+        let count = MAX_CHARACTERS
+            .saturating_add(2 * margin.max(u32::try_from(redactor.longest()).unwrap_or_default()));
+        let part = self.knowledge.document_part(user_id, &id, offset - margin, count).await;
+        let DocumentPart { summary, text: around, characters } = part.map_err(refused)?;
+        let part = bytes_of_part(&around, margin);
+        let end = u64::from(offset) + around[part.clone()].chars().count() as u64;
+        let text = redactor.redact_part(&around, part);
         returned(&FetchedDocument {
             url: self.url(&summary),
             id: summary.id,
@@ -174,13 +191,30 @@ impl KnowledgeTool {
         &self.tools.definition.tools[self.index]
     }
 
-    /// Runs a call of this user, whose arguments were checked.
-    pub async fn call(&self, user_id: &str, arguments: Value) -> Result<ToolResult, CallError> {
+    /// Runs a call of this user, whose arguments were checked. `redactor` is for the user's secrets: it finds those that a part
+    /// of a text cuts. Whole ones are left to the caller.
+    pub async fn call(
+        &self,
+        user_id: &str,
+        redactor: &Redactor,
+        arguments: Value,
+    ) -> Result<ToolResult, CallError> {
         match self.definition().name.as_str() {
             SEARCH => self.tools.search(user_id, read(arguments)?).await,
-            _ => self.tools.fetch(user_id, read(arguments)?).await,
+            _ => self.tools.fetch(user_id, redactor, read(arguments)?).await,
         }
     }
+}
+
+/// Where the part of a text is that one answer has, after so many characters before it.
+fn bytes_of_part(text: &str, before: u32) -> Range<usize> {
+    let at = |characters: u32| {
+        let mut places = text.char_indices().map(|(place, _)| place);
+        usize::try_from(characters).ok().and_then(|characters| places.nth(characters)).unwrap_or(text.len())
+    };
+    let start = at(before);
+    let end = at(before.saturating_add(MAX_CHARACTERS));
+    start..text.floor_char_boundary(end.min(start + MAX_BYTES))
 }
 
 /// A whole number within 32 bits that schemas let through may be written as `1.0`, which serde does not take for one.
@@ -217,7 +251,7 @@ fn note(state: &State) -> Option<String> {
 
 fn definition() -> ToolkitDefinition {
     let offset =
-        |of: &str| json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX, "description": of });
+        |of: &str| json!({ "type": "integer", "minimum": 0, "maximum": MAX_OFFSET, "description": of });
     let text = |of: &str| json!({ "type": "string", "description": of });
     let metadata = json!({
         "type": "object",
@@ -275,8 +309,8 @@ fn definition() -> ToolkitDefinition {
         name: FETCH.to_owned(),
         title: Some("Read a document".to_owned()),
         description: format!(
-            "Reads one of the user's own documents that `search` has found. Of a long text, the answer has {MAX_CHARACTERS} \
-             characters; `metadata.nextOffset` continues it."
+            "Reads one of the user's own documents that `search` has found. Of a long text, the answer has up to \
+             {MAX_CHARACTERS} characters; `metadata.nextOffset` continues it."
         ),
         input_schema: json!({
             "type": "object",

@@ -108,6 +108,22 @@ impl Redactor {
         }
     }
 
+    /// Bytes of the longest text that is searched for.
+    pub fn longest(&self) -> usize {
+        self.forms.iter().map(|form| form.len()).max().unwrap_or_default()
+    }
+
+    /// Returns a part of `text`, in bytes between characters, without the values: also without what it has of those that
+    /// begin before it or end after it.
+    pub fn redact_part(&self, text: &str, part: Range<usize>) -> String {
+        let clipped = self.find(text.as_bytes()).into_iter().filter_map(|found| {
+            let place = found.start.max(part.start)..found.end.min(part.end);
+            (!place.is_empty()).then(|| place.start - part.start..place.end - part.start)
+        });
+        let clean = without(text[part.clone()].as_bytes(), &clipped.collect::<Vec<_>>());
+        String::from_utf8(clean).expect("forms are valid UTF-8, so the rest stays valid")
+    }
+
     /// Removes the values from bytes, which need not be UTF-8.
     pub fn redact_bytes(&self, bytes: &mut Vec<u8>) {
         let found = self.find(bytes);

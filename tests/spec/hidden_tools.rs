@@ -137,10 +137,11 @@ async fn the_page_of_a_toolkit_hides_and_shows_and_says_what_a_listing_costs() {
 
     let page = visitor.get("/ui/toolkits/text").await;
     let page = page.text();
-    assert!(page.contains("tokens (an estimate)") && page.contains("Hide count from your models"), "{page}");
+    assert!(page.contains("tokens (an estimate)"), "{page}");
+    assert!(visitor.get("/ui/toolkits/text/tools/count").await.text().contains("Hide it from your models"));
     visitor.post("/ui/toolkits/text/hide", &[("tool", "count")]).await.assert_status(303);
     assert!(!ana.sees("text__count").await);
-    assert!(visitor.get("/ui/toolkits/text").await.text().contains("Show count again"));
+    assert!(visitor.get("/ui/toolkits/text/tools/count").await.text().contains("Show it again"));
 
     visitor.post("/ui/toolkits/text/show-again", &[("tool", "count")]).await.assert_status(303);
     visitor.post("/ui/toolkits/text/hide", &[]).await.assert_status(303);
@@ -149,5 +150,12 @@ async fn the_page_of_a_toolkit_hides_and_shows_and_says_what_a_listing_costs() {
 
     visitor.post("/ui/toolkits/knowledge/hide", &[]).await.assert_status(303);
     assert!(visitor.get("/ui/connect").await.text().contains("Let them read"));
+    ana.show_again("knowledge", "").await;
+    ana.hide("knowledge", "search").await;
+    assert!(
+        visitor.get("/ui/connect").await.text().contains("Your models search and read"),
+        "`fetch` is there"
+    );
+    visitor.post("/ui/toolkits/knowledge/hide", &[]).await.assert_status(303);
     assert!(!ana.sees("search").await);
 }

@@ -62,6 +62,7 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
         ["serve" | "demo" | "logout" | "token" | "sign-in-code"]
         | ["documents" | "toolkit", "list"]
         | ["vault", "rotate"]
+        | ["key", "list"]
         | ["toolkit", "failures"]
         | ["toolkit", "uploads", "list"] => &[],
         ["login"] => &["--no-browser"],
@@ -76,7 +77,8 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
         ["toolkit", "new"] => &[EVIL],
         ["toolkit", "check" | "deploy"] => &[&component],
         ["toolkit", "build" | "dev"] => &[&evil_file],
-        ["toolkit", "show" | "logs" | "rollback" | "remove" | "release"]
+        ["toolkit", "show" | "logs" | "rollback" | "remove" | "release" | "hide" | "show-again"]
+        | ["key", "new" | "revoke"]
         | ["config", "get"]
         | ["secret", "list"] => &["evil"],
         ["toolkit", "diff"] => &["evil", "1.0.0", "2.0.0"],

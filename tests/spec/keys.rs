@@ -86,6 +86,62 @@ async fn a_key_for_some_toolkits_calls_their_tools_and_can_do_nothing_else() {
 }
 
 #[tokio::test]
+async fn a_key_for_some_toolkits_gets_no_link_on_which_a_secret_is_set() {
+    let kitbag = Kitbag::start().await;
+    kitbag.deploy(guests::NEEDS_SECRET).await;
+    let ana = kitbag.as_user("ana");
+    let links = json!({ "elicitation": { "url": {} } });
+    let whole = ana.new_key(json!({ "name": "all" })).await;
+    let limited = ana.new_key(json!({ "name": "some", "toolkits": ["needs-secret"] })).await;
+    let tool = ana.tool_names().await.remove(0);
+
+    let asked = kitbag.with_token(&whole).capable_of(links.clone()).call(&tool, json!({})).await;
+    let refused = kitbag.with_token(&limited).capable_of(links).call(&tool, json!({})).await;
+
+    assert!(asked.raw().contains("/page?"), "the other one does: {}", asked.raw());
+    assert!(!refused.raw().contains("/page?"), "{}", refused.raw());
+}
+
+#[tokio::test]
+async fn a_key_for_a_toolkit_goes_with_it() {
+    let kitbag = Kitbag::start().await;
+    kitbag.deploy(guests::HINTS).await;
+    let ana = kitbag.as_user("ana");
+    let key = ana.new_key(json!({ "name": "hints", "toolkits": ["hints", "text"] })).await;
+    let other = ana.new_key(json!({ "name": "other", "toolkits": ["hint", "text"] })).await;
+
+    kitbag.as_operator().delete("/toolkits/hints").await.assert_status(204);
+    // The next one of this id is another.
+    kitbag.deploy(guests::HINTS).await;
+
+    kitbag.with_token(&key).post_mcp("tools/list", None, json!({})).await.assert_status(401);
+    kitbag.with_token(&other).post_mcp("tools/list", None, json!({})).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn a_key_is_good_for_ninety_days_unless_it_says_otherwise() {
+    let kitbag = Kitbag::start().await;
+    let ana = kitbag.as_user("ana");
+    let days = async |name: &str, lifetime: Option<Value>| {
+        let mut wanted = json!({ "name": name });
+        if let Some(lifetime) = lifetime {
+            wanted["lifetime"] = lifetime;
+        }
+        let made = ana.post("/keys", &wanted).await.assert_status(201).json();
+        let end: Option<jiff::Timestamp> =
+            made["expiresAt"].as_str().map(|end| end.parse().expect("RFC 3339"));
+        end.map(|end| (end.as_second() - jiff::Timestamp::now().as_second() + 60) / (24 * 60 * 60))
+    };
+
+    assert_eq!(days("a", None).await, Some(90));
+    assert_eq!(days("b", Some(json!(7 * 24 * 60 * 60))).await, Some(7));
+    assert_eq!(days("c", Some(json!("never"))).await, None);
+    ana.post("/keys", &json!({ "name": "d", "lifetime": -1 })).await.assert_status(422);
+    ana.post("/keys", &json!({ "name": "d", "lifetime": "soon" })).await.assert_status(400);
+    ana.post("/keys", &json!({ "name": "d", "lifetime": i64::MAX })).await.assert_status(422);
+}
+
+#[tokio::test]
 async fn a_key_makes_and_revokes_none_and_opens_no_page() {
     let kitbag = Kitbag::start().await;
     let ana = kitbag.as_user("ana");

@@ -1,6 +1,10 @@
 //! Clients search and read their user's documents by the server's own tools, and as resources.
 
+use std::time::Duration;
+
+use http::Method;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use crate::harness::{Kitbag, Revision, User, guests};
 
@@ -64,6 +68,13 @@ async fn a_server_without_toolkits_searches_and_fetches() {
         assert_eq!((&metadata["source"], &metadata["author"]), (&json!("user"), &json!("Una")));
         assert_eq!((&metadata["characters"], metadata.get("nextOffset")), (&json!(18), None));
     }
+    // Without MCP, as tools of toolkits are called.
+    let body = json!({ "query": "wombat" }).to_string();
+    let called = ana.send(Method::POST, "/toolkits/knowledge/tools/search", "application/json", body).await;
+    assert_eq!(called.json()["structuredContent"]["results"].as_array().map(Vec::len), Some(2));
+    ana.send(Method::POST, "/toolkits/knowledge/tools/nosuch", "application/json", "{}")
+        .await
+        .assert_status(404);
 }
 
 #[tokio::test]
@@ -109,14 +120,18 @@ async fn a_long_text_comes_in_parts_that_make_it_whole() {
 
     let read = ana.read(&uri(&ids[0])).await;
     let first = read["result"]["contents"][0]["text"].as_str().expect("a text").to_owned();
-    let next = format!("{}?offset={PART}", uri(&ids[0]));
-    assert!(first.ends_with(&format!("[The text goes on in {next}]")));
-    let read = ana.read(&next).await;
+    let (first, next) = first.rsplit_once("\n\n[The text goes on in ").expect("it says where");
+    let next = next.strip_suffix(']').expect("it ends there");
+    assert!(text.starts_with(first) && first.len() <= 60_000, "{} bytes", first.len());
+    let read = ana.read(next).await;
     let second = read["result"]["contents"][0]["text"].as_str().expect("a text").to_owned();
-    assert!(second.starts_with(&text.chars().skip(PART).take(100).collect::<String>()));
+    assert!(second.starts_with(&text[first.len()..].chars().take(100).collect::<String>()));
 
-    ana.call("fetch", json!({ "id": ids[0], "offset": -1 })).await.assert_invalid_params("/offset");
-    let beyond = ana.call("fetch", json!({ "id": ids[0], "offset": 4_000_000_000_u32 })).await;
+    for offset in [json!(-1), json!(4_000_000_000_u32), json!(0.5)] {
+        let refused = ana.call("fetch", json!({ "id": ids[0], "offset": offset })).await;
+        refused.assert_invalid_params("/offset");
+    }
+    let beyond = ana.call("fetch", json!({ "id": ids[0], "offset": 1_000_000_000 })).await;
     assert_eq!(beyond.structured()["text"], "");
 }
 
@@ -141,11 +156,19 @@ async fn what_is_found_and_read_has_none_of_the_users_secrets_and_each_call_is_r
         assert!(answer.contains("Key ") || answer.contains("key is"), "{answer}");
         assert!(!answer.contains("s3cr3t"), "{answer}");
     }
+    // Nor by a part that begins or ends within one.
+    let text = "The wombat's key is s3cr3t-of-ana-17.";
+    for offset in 0..text.len() {
+        let part = ana.call("fetch", json!({ "id": ids[0], "offset": offset })).await;
+        let part = part.structured()["text"].as_str().expect("a text").to_owned();
+        let is_clean = ["s3", "cr3t", "of-ana", "-17"].iter().all(|piece| !part.contains(piece));
+        assert!(is_clean, "from {offset}: {part}");
+    }
     let tools: Vec<_> = ana.logs("knowledge").await.iter().map(|record| record["tool"].clone()).collect();
-    assert_eq!(tools, ["search", "fetch", "fetch"]);
+    assert_eq!(tools[..3], ["search", "fetch", "fetch"]);
     assert_eq!(ben.logs("knowledge").await, [json!(null); 0], "calls of others");
     let seen = kitbag.as_operator().logs("knowledge").await;
-    assert_eq!(seen.len(), 3);
+    assert_eq!(seen.len(), 3 + text.len());
     assert!(seen.iter().all(|record| record.get("entries").is_none()), "{seen:?}");
 }
 
@@ -197,6 +220,9 @@ async fn clients_hear_that_their_documents_have_changed_and_not_those_of_others(
 
         ben.ingest(json!([{ "title": "Of Ben", "text": format!("wombat {revision:?}") }])).await;
         ben.settled().await;
+        // Longer than the server takes to look.
+        let silence = timeout(Duration::from_secs(7), events.next()).await;
+        assert!(silence.is_err(), "{revision:?}: {silence:?}");
         let ids = ana.ingest(json!([{ "title": "Of Ana", "text": format!("wombat {revision:?}") }])).await;
 
         let told = events.next().await.expect("the stream is open");

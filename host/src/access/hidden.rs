@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::{AccessError, User};
-use crate::knowledge_tools;
 use crate::toolkits::Hidden;
 
 impl User {
@@ -14,14 +13,9 @@ impl User {
 
     /// Hides a tool that the user may call, or all tools of a toolkit.
     pub async fn hide(&self, toolkit: &str, tool: Option<&str>) -> Result<(), AccessError> {
-        if let Some(tool) = tool {
-            let tools = self.tools_of(toolkit)?;
-            if !tools.iter().any(|known| known == tool) {
-                let (toolkit, tool) = (toolkit.to_owned(), tool.to_owned());
-                return Err(AccessError::NoSuchTool { toolkit, tool, tools });
-            }
-        } else {
-            self.tools_of(toolkit)?;
+        match tool {
+            Some(tool) => self.expect_tool(toolkit, tool)?,
+            None => drop(self.tools_of(toolkit)?),
         }
         Ok(self.stores().toolkits.hide(self.id(), toolkit, tool).await?)
     }
@@ -41,15 +35,5 @@ impl User {
             return Ok(());
         }
         Ok(self.stores().toolkits.show_again(self.id(), toolkit, tool).await?)
-    }
-
-    /// The names of a toolkit's tools, if the user may call it.
-    fn tools_of(&self, toolkit: &str) -> Result<Vec<String>, AccessError> {
-        let names =
-            |tools: &[kitbag_manifest::ToolDefinition]| tools.iter().map(|tool| tool.name.clone()).collect();
-        match self.own_tools().filter(|_| toolkit == knowledge_tools::ID) {
-            Some(own) => Ok(names(&own.tools)),
-            None => Ok(names(&self.toolkit(toolkit)?.definition().tools)),
-        }
     }
 }

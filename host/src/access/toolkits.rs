@@ -63,6 +63,31 @@ impl User {
         own.filter(|own| self.is_for(&own.id))
     }
 
+    /// The listed name of a tool that the user may call.
+    pub fn listed_name(&self, toolkit: &str, tool: &str) -> Result<String, AccessError> {
+        self.expect_tool(toolkit, tool)?;
+        let is_own = self.own_tools().is_some_and(|own| own.id == toolkit);
+        Ok(if is_own { tool.to_owned() } else { listed_name(toolkit, tool) })
+    }
+
+    /// Fails unless the user may call the tool.
+    pub(super) fn expect_tool(&self, toolkit: &str, tool: &str) -> Result<(), AccessError> {
+        let tools = self.tools_of(toolkit)?;
+        if tools.iter().any(|known| known == tool) {
+            return Ok(());
+        }
+        Err(AccessError::NoSuchTool { toolkit: toolkit.to_owned(), tool: tool.to_owned(), tools })
+    }
+
+    /// The names of a toolkit's tools, if the user may call it. The server's own tools count as a toolkit.
+    pub(super) fn tools_of(&self, toolkit: &str) -> Result<Vec<String>, AccessError> {
+        let names = |tools: &[ToolDefinition]| tools.iter().map(|tool| tool.name.clone()).collect();
+        match self.own_tools().filter(|own| own.id == toolkit) {
+            Some(own) => Ok(names(&own.tools)),
+            None => Ok(names(&self.toolkit(toolkit)?.definition().tools)),
+        }
+    }
+
     /// A tool that the user may call, by its listed name.
     pub fn callee(&self, listed_name: &str) -> Option<Callee> {
         let Stores { toolkits, knowledge_tools, .. } = self.stores();

@@ -123,7 +123,7 @@ pub(super) fn memory_for_calls(settings: &Settings) -> Result<MemoryBudget, Sett
 }
 
 /// How requests to others are sent.
-pub fn egress_settings(settings: &Settings) -> Result<EgressSettings, SettingsError> {
+pub(super) fn egress_settings(settings: &Settings) -> Result<EgressSettings, SettingsError> {
     let prefix = |&range| Nat64Prefix::new(range).ok_or(SettingsError::Nat64Prefix(range));
     let proxy = settings.https_proxy.get().map(|url| Proxy::parse(url.get().expose_secret()));
     Ok(EgressSettings {

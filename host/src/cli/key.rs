@@ -87,7 +87,7 @@ impl New {
         let wanted = json!({
             "name": self.name,
             "toolkits": self.toolkits,
-            "lifetime": self.expires.0.map(|lifetime| lifetime.as_secs()),
+            "lifetime": self.expires.0.map_or_else(|| json!("never"), |lifetime| lifetime.as_secs().into()),
         });
         let client = self.connection.open().await?;
         let made: Value = client.send(Method::POST, "/keys", "application/json", wanted.to_string()).await?;

@@ -12,6 +12,7 @@ use crate::knowledge_tools::KnowledgeTool;
 use crate::observations::{Transcript, UsageSnapshot};
 use crate::sandbox::{Ended, Fault, Report};
 use crate::toolkits::{NotReady, Ready, Tool};
+use crate::vault::UserSecrets;
 
 /// How long a tool of the server's own may take.
 const MAX_TIME: Duration = Duration::from_secs(30);
@@ -75,9 +76,14 @@ impl Prepared<'_> {
 }
 
 /// Calls a tool of the server's own. The report is as one of the sandbox.
-pub(super) async fn call_own(tool: &KnowledgeTool, user_id: &str, arguments: Value) -> Report {
+pub(super) async fn call_own(
+    tool: &KnowledgeTool,
+    user_id: &str,
+    secrets: &UserSecrets,
+    arguments: Value,
+) -> Report {
     let started = Instant::now();
-    let ended = match timeout(MAX_TIME, tool.call(user_id, arguments)).await {
+    let ended = match timeout(MAX_TIME, tool.call(user_id, secrets.redactor(), arguments)).await {
         Ok(Ok(result)) => Ended::Returned(result),
         Ok(Err(refusal)) => Ended::Refused(refusal),
         Err(_elapsed) => Ended::Faulted(Fault::Deadline(MAX_TIME)),

@@ -105,10 +105,8 @@ async fn open(uri: &Uri, tcp: &GuardedTcp, user: &Arc<str>) -> Result<TcpStream,
             (Some(proxy), None) => {
                 proxy.connect_by_name(&format!("{host}:{port}")).await.map_err(io::Error::other)
             }
-            (Some(proxy), Some(addresses)) if is_outside(&addresses, tcp) => {
-                connect_by(proxy, &addresses).await
-            }
-            (_, addresses) => connect_to_first(&addresses.unwrap_or_default()).await,
+            (Some(proxy), Some(addresses)) => connect_by(proxy, &addresses, tcp).await,
+            (None, addresses) => connect_to_first(&addresses.unwrap_or_default()).await,
         }
     };
     let stream = connecting.await.map_err(|source| EgressError::Connect {
@@ -136,19 +134,20 @@ async fn addresses(
     Ok(addresses.into_iter().take(MAX_ADDRESSES).map(|address| SocketAddr::new(address, port)).collect())
 }
 
-/// Whether all addresses are public: a private one is of the network that the server is in, and no proxy's business.
-fn is_outside(addresses: &[SocketAddr], tcp: &GuardedTcp) -> bool {
+/// Connects to the first address that accepts, one after the other: to public ones by the proxy, which takes its time to say
+/// no, to others directly, for they are of the network that the server is in.
+async fn connect_by(proxy: &Proxy, addresses: &[SocketAddr], tcp: &GuardedTcp) -> io::Result<TcpStream> {
     let prefixes = tcp.nat64.cached();
-    addresses.iter().all(|address| is_public(address.ip().to_canonical(), &prefixes))
-}
-
-/// Has a proxy connect to the first address that accepts, one after the other: a proxy takes its time to say no.
-async fn connect_by(proxy: &Proxy, addresses: &[SocketAddr]) -> io::Result<TcpStream> {
     let mut last_error = io::Error::from(io::ErrorKind::AddrNotAvailable);
     for address in addresses {
-        match proxy.connect(*address).await {
+        let connected = if is_public(address.ip().to_canonical(), &prefixes) {
+            proxy.connect(*address).await.map_err(io::Error::other)
+        } else {
+            TcpStream::connect(address).await
+        };
+        match connected {
             Ok(stream) => return Ok(stream),
-            Err(error) => last_error = io::Error::other(error),
+            Err(error) => last_error = error,
         }
     }
     Err(last_error)

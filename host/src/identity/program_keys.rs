@@ -20,10 +20,12 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use thiserror::Error;
+use tokio::sync::Semaphore;
 use tracing::{error, warn};
 
-pub(super) use self::store::revoke_all_keys;
+pub(crate) use self::store::revoke_keys_for;
 use self::store::{KeyRow, Store};
+pub(super) use self::store::{revoke_all_keys, revoke_keys_made_by};
 use super::error::invalid;
 use super::{AuthError, Caller, TokenProfile};
 use crate::database::{self, Database, DatabaseError};
@@ -44,7 +46,11 @@ const USE_INTERVAL: Duration = Duration::from_mins(1);
 
 /// The keys of all users.
 #[derive(Clone, Debug)]
-pub struct ProgramKeys(Store);
+pub struct ProgramKeys {
+    store: Store,
+    /// Held while a use is recorded: one at a time.
+    recording: Arc<Semaphore>,
+}
 
 /// A key, as its user sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +59,8 @@ pub struct ProgramKey {
     pub id: String,
     /// What its user calls it.
     pub name: String,
+    /// The OAuth client that it was made with, if by one.
+    pub made_by: Option<String>,
     /// The toolkits whose tools it may call, and nothing else; `None` if it may do what its user may.
     pub toolkits: Option<BTreeSet<String>>,
     /// When it was made.
@@ -68,6 +76,8 @@ pub struct ProgramKey {
 pub struct NewKey {
     /// What its user calls it.
     pub name: String,
+    /// The OAuth client that makes it, if one does.
+    pub made_by: Option<String>,
     /// The toolkits whose tools it may call, and nothing else; `None` if it may do what its user may.
     pub toolkits: Option<BTreeSet<String>>,
     /// When it expires, if ever.
@@ -94,7 +104,7 @@ pub enum KeyError {
 impl ProgramKeys {
     /// The keys in `database` of users of this issuer. Those of another one do not count.
     pub fn new(database: Database, issuer: &str) -> Self {
-        Self(Store::new(database, issuer.to_owned()))
+        Self { store: Store::new(database, issuer.to_owned()), recording: Arc::new(Semaphore::new(1)) }
     }
 
     /// Makes a key of `user`. It is returned once, and never again.
@@ -108,26 +118,27 @@ impl ProgramKeys {
             digest: digest(key.expose_secret()),
             user_id: user.to_owned(),
             name: new.name,
+            made_by: new.made_by,
             toolkits: new.toolkits.map(|toolkits| toolkits.into_iter().collect::<Vec<_>>().join(" ")),
             created_at: now.as_millisecond(),
             expires_at: new.expires_at.map(Timestamp::as_millisecond),
             used_at: None,
         };
-        self.0.insert(&row).await?;
+        self.store.insert(&row).await?;
         Ok((key, row.into()))
     }
 
     /// The user's keys that have not expired, the newest first.
     pub async fn of_user(&self, user: &str) -> database::Result<Vec<ProgramKey>> {
-        let rows = self.0.of_user(user, Timestamp::now().as_millisecond()).await?;
+        let rows = self.store.of_user(user, Timestamp::now().as_millisecond()).await?;
         Ok(rows.into_iter().map(ProgramKey::from).collect())
     }
 
     /// Revokes a key of the user by its id. Returns whether there was one.
     pub async fn revoke(&self, user: &str, id: &str) -> database::Result<bool> {
-        for key in self.0.of_user(user, i64::MIN).await? {
+        for key in self.store.of_user(user, i64::MIN).await? {
             if self::id(&key.digest) == id {
-                return self.0.delete(user, &key.digest).await;
+                return self.store.delete(user, &key.digest).await;
             }
         }
         Ok(false)
@@ -136,17 +147,14 @@ impl ProgramKeys {
     /// Whose request it is that comes with this key.
     pub(super) async fn caller(&self, key: &str) -> Result<Arc<Caller>, AuthError> {
         let (digest, now) = (digest(key), Timestamp::now().as_millisecond());
-        let found = self.0.find(&digest, now).await.map_err(|cause| {
+        let found = self.store.find(&digest, now).await.map_err(|cause| {
             error!(%cause, "keys cannot be read");
             AuthError::Unavailable
         })?;
         let row = found.ok_or(invalid("a key that is unknown, expired or revoked"))?;
         let interval = i64::try_from(USE_INTERVAL.as_millis()).unwrap_or(i64::MAX);
-        if row.used_at.is_none_or(|used| used < now - interval)
-            && let Err(error) = self.0.mark_used(&digest, now).await
-        {
-            // The request is as good without.
-            warn!(%error, "the use of a key was not recorded");
+        if row.used_at.is_none_or(|used| used < now - interval) {
+            self.record_use(digest, now);
         }
         let key = ProgramKey::from(row.clone());
         Ok(Arc::new(Caller {
@@ -156,6 +164,20 @@ impl ProgramKeys {
             scopes: Vec::new(),
             toolkits: key.toolkits.map(Arc::new),
         }))
+    }
+}
+
+impl ProgramKeys {
+    /// Records when a key was used, in the background: no request waits for it, and any of the next ones may do it.
+    fn record_use(&self, digest: Vec<u8>, now: i64) {
+        let Ok(permit) = self.recording.clone().try_acquire_owned() else { return };
+        let store = self.store.clone();
+        tokio::spawn(async move {
+            if let Err(error) = store.mark_used(&digest, now).await {
+                warn!(%error, "the use of a key was not recorded");
+            }
+            drop(permit);
+        });
     }
 }
 
@@ -197,6 +219,7 @@ impl From<KeyRow> for ProgramKey {
         Self {
             id: id(&row.digest),
             name: row.name,
+            made_by: row.made_by,
             toolkits: row.toolkits.map(|ids| ids.split(' ').map(str::to_owned).collect()),
             created_at: time(row.created_at),
             expires_at: row.expires_at.map(time),

@@ -197,3 +197,21 @@ fn secrets_that_share_their_beginning_do_not_use_up_the_steps_of_an_honest_text(
 
     check(&values, &format!("a {} and {}", tokens[0], tokens[7]), "a [redacted] and [redacted]");
 }
+
+#[test]
+fn a_part_has_nothing_of_a_value_that_it_cuts() {
+    let redactor = Redactor::new([&SecretString::from("s3cr3t-value")]);
+    let text = "öne s3cr3t-value two";
+    assert_eq!(redactor.longest(), "s3cr3t-value".len().max(redactor.longest()));
+
+    let value = text.find("s3cr3t").expect("it is there");
+    for start in text.char_indices().map(|(start, _)| start) {
+        for end in (start..=text.len()).filter(|end| text.is_char_boundary(*end)) {
+            let part = redactor.redact_part(text, start..end);
+            let touches = start < value + 12 && value < end;
+            assert_eq!(part.contains(REPLACEMENT), touches, "{start}..{end}: {part}");
+            let left = part.replace(REPLACEMENT, "");
+            assert!(!left.contains("s3") && !left.contains("val"), "{start}..{end}: {part}");
+        }
+    }
+}

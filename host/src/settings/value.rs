@@ -127,14 +127,33 @@ impl FromStr for BaseUrl {
             {
                 Ok(Self(Some(url)))
             }
-            _ => Err(
-                "a base URL has a scheme, a host, and perhaps a path, such as https://kitbag.example.com or \
-                      https://example.com/kitbag"
-                    .to_owned(),
-            ),
+            _ => {
+                Err("a base URL has a scheme, a host, and perhaps a path that is none of the server's own: \
+             https://kitbag.example.com or https://example.com/kitbag"
+                    .to_owned())
+            }
         }
     }
 }
+
+/// First segments of the server's own paths: a base URL below one of them would be taken for it by a proxy that takes the path
+/// off.
+const OWN_SEGMENTS: [&str; 14] = [
+    ".well-known",
+    "documents",
+    "failures",
+    "graphql",
+    "healthz",
+    "hidden-tools",
+    "keys",
+    "mcp",
+    "oauth",
+    "readyz",
+    "toolkits",
+    "ui",
+    "uploads",
+    "vault",
+];
 
 /// Whether a path can be that of a base URL: segments of letters, digits and `-._~`, so that it means the same in a URL, in a
 /// page and in a cookie.
@@ -143,7 +162,11 @@ fn is_plain_path(path: &str) -> bool {
     let is_plain = |segment: &str| {
         !segment.is_empty() && segment.bytes().all(|it| it.is_ascii_alphanumeric() || b"-._~".contains(&it))
     };
-    path.is_empty() || path.strip_prefix('/').is_some_and(|path| path.split('/').all(is_plain))
+    path.is_empty()
+        || path.strip_prefix('/').is_some_and(|path| {
+            path.split('/').all(is_plain)
+                && path.split('/').next().is_some_and(|first| !OWN_SEGMENTS.contains(&first))
+        })
 }
 
 /// The optional URL of a service that the operator uses.

@@ -103,8 +103,8 @@ impl Toolkits {
         let (toolkits, tool) = (self.clone(), tool.map(str::to_owned));
         let [user, toolkit] = [user, toolkit].map(str::to_owned);
         to_its_end(async move {
-            toolkits.store.hide(&user, &toolkit, tool.as_deref()).await?;
-            toolkits.publish().await
+            let has_changed = toolkits.store.hide(&user, &toolkit, tool.as_deref()).await?;
+            if has_changed { toolkits.publish().await } else { Ok(()) }
         })
         .await?
     }
@@ -119,8 +119,8 @@ impl Toolkits {
         let (toolkits, tool) = (self.clone(), tool.map(str::to_owned));
         let [user, toolkit] = [user, toolkit].map(str::to_owned);
         to_its_end(async move {
-            toolkits.store.show_again(&user, &toolkit, tool.as_deref()).await?;
-            toolkits.publish().await
+            let has_changed = toolkits.store.show_again(&user, &toolkit, tool.as_deref()).await?;
+            if has_changed { toolkits.publish().await } else { Ok(()) }
         })
         .await?
     }

@@ -19,6 +19,7 @@ use super::ToolkitError;
 use super::difference::Changes;
 use super::icons::Picture;
 use crate::database::{self, Database, FromRow, Scope, Transaction, list, sql};
+use crate::identity::revoke_keys_for;
 use crate::objects::{Held, change_references};
 use crate::stored_files::FileKind;
 pub use conditions::{Expected, LiveVersion};
@@ -201,6 +202,7 @@ impl Store {
         // Not all calls are of toolkits, so that no foreign key does it.
         sql("DELETE FROM invocations WHERE toolkit_id = $1").bind(id).execute(&mut transaction).await?;
         hidden::forget(&mut transaction, id).await?;
+        revoke_keys_for(&mut transaction, id).await?;
         change_references(&mut transaction, FileKind::Component, None, &digests).await?;
         revisions::count_change(&mut transaction).await?;
         revisions::count_removal(&mut transaction).await?;

@@ -35,8 +35,8 @@ const ROWS: &str = "
     DELETE FROM issuers WHERE sequence = 7;
     INSERT INTO browser_sessions VALUES (x'01', 'https://one.example', 'ana', 'Browser', 1, 2),
         (x'02', 'https://one.example', 'ben', '', 1, 2);
-    INSERT INTO program_keys VALUES (x'03', 'https://one.example', 'ana', 'report', 't', 1, 9223372036854775807, 2),
-        (x'04', 'https://one.example', 'ben', 'all', NULL, 1, NULL, NULL);
+    INSERT INTO program_keys VALUES (x'03', 'https://one.example', 'ana', 'client', 'report', 't', 1, 9223372036854775807, 2),
+        (x'04', 'https://one.example', 'ben', NULL, 'all', NULL, 1, NULL, NULL);
     INSERT INTO browser_session_grants VALUES (x'01', 3, 'k', x'01', x'02'), (x'02', 3, NULL, NULL, NULL);
     INSERT INTO web_clients VALUES ('https://one.example', 'http://127.0.0.1/', 'client', 0);
     INSERT INTO feeds (id, user_id, source, key, name, label)

@@ -1,11 +1,15 @@
 //! What a user hides from models, over HTTP.
 
+use std::sync::Arc;
+
+use axum::Extension;
 use axum::Json;
 use axum::extract::{Path, Query};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 
 use super::error::WebError;
+use super::tools::CallLimits;
 use crate::access::User;
 
 /// What is hidden of one toolkit.
@@ -38,9 +42,11 @@ pub(super) async fn list(user: User) -> Result<Json<Vec<HiddenPart>>, WebError> 
 /// `POST /toolkits/{id}/hide?tool=…`: from the models of the caller.
 pub(super) async fn hide(
     user: User,
+    Extension(limits): Extension<Arc<CallLimits>>,
     Path(id): Path<String>,
     Query(Part { tool }): Query<Part>,
 ) -> Result<StatusCode, WebError> {
+    limits.admit(&user)?;
     user.hide(&id, tool.as_deref()).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -48,9 +54,11 @@ pub(super) async fn hide(
 /// `POST /toolkits/{id}/show-again?tool=…`; without a tool, whatever is hidden of the toolkit.
 pub(super) async fn show_again(
     user: User,
+    Extension(limits): Extension<Arc<CallLimits>>,
     Path(id): Path<String>,
     Query(Part { tool }): Query<Part>,
 ) -> Result<StatusCode, WebError> {
+    limits.admit(&user)?;
     user.show_again(&id, tool.as_deref()).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -19,6 +19,8 @@ use crate::access::User;
 use crate::identity::{NewKey, ProgramKey, ProgramKeys};
 use crate::json_object::JsonObject;
 
+/// Seconds: 90 days.
+const DEFAULT_LIFETIME: i64 = 90 * 24 * 60 * 60;
 /// Bytes of the body that asks for a key.
 const MAX_BODY_BYTES: usize = 64 << 10;
 
@@ -28,8 +30,28 @@ const MAX_BODY_BYTES: usize = 64 << 10;
 struct Wanted {
     name: String,
     toolkits: Option<BTreeSet<String>>,
-    /// Seconds; without them, the key never expires.
-    lifetime: Option<i64>,
+    #[serde(default)]
+    lifetime: Lifetime,
+}
+
+/// How long a key is good: seconds, or the word `never` for one that does not expire.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Lifetime {
+    Seconds(i64),
+    Endless(Never),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Never {
+    Never,
+}
+
+impl Default for Lifetime {
+    fn default() -> Self {
+        Self::Seconds(DEFAULT_LIFETIME)
+    }
 }
 
 /// A key, without the key itself. Times are RFC 3339, UTC.
@@ -38,6 +60,7 @@ struct Wanted {
 pub(super) struct Listed {
     id: String,
     name: String,
+    made_by: Option<String>,
     toolkits: Option<BTreeSet<String>>,
     created_at: String,
     expires_at: Option<String>,
@@ -58,7 +81,7 @@ pub(super) async fn list(user: User, State(shared): State<Shared>) -> Result<Jso
     Ok(Json(keys.into_iter().map(Listed::from).collect()))
 }
 
-/// `POST /keys`: body `{"name": …, "toolkits": […], "lifetime": seconds}`. The answer has the key, this once.
+/// `POST /keys`: body `{"name": …, "toolkits": […], "lifetime": seconds | "never"}`. The answer has the key, this once.
 pub(super) async fn create(
     user: User,
     State(shared): State<Shared>,
@@ -70,11 +93,15 @@ pub(super) async fn create(
     let wanted = serde_json::from_slice(&body);
     let JsonObject::<Wanted>(Wanted { name, toolkits, lifetime }) =
         wanted.map_err(|error| WebError::new(StatusCode::BAD_REQUEST, error.to_string()))?;
-    let end = lifetime.map(|seconds| Timestamp::now().checked_add(SignedDuration::from_secs(seconds)));
+    let end = match lifetime {
+        Lifetime::Seconds(seconds) => Some(Timestamp::now().checked_add(SignedDuration::from_secs(seconds))),
+        Lifetime::Endless(Never::Never) => None,
+    };
     let expires_at = end.transpose().map_err(|_| {
         WebError::new(StatusCode::UNPROCESSABLE_ENTITY, "A key that lasts so long is one that never expires.")
     })?;
-    let (key, made) = keys.create(user.id(), NewKey { name, toolkits, expires_at }).await?;
+    let made_by = user.client().map(str::to_owned);
+    let (key, made) = keys.create(user.id(), NewKey { name, made_by, toolkits, expires_at }).await?;
     let made = Made { key: key.expose_secret().to_owned(), listed: made.into() };
     Ok((StatusCode::CREATED, NOT_STORED, Json(made)).into_response())
 }
@@ -112,8 +139,8 @@ fn of_person<'s>(user: &User, shared: &'s Shared) -> Result<&'s ProgramKeys, Web
 
 impl From<ProgramKey> for Listed {
     fn from(key: ProgramKey) -> Self {
-        let ProgramKey { id, name, toolkits, created_at, expires_at, used_at } = key;
+        let ProgramKey { id, name, made_by, toolkits, created_at, expires_at, used_at } = key;
         let [expires_at, used_at] = [expires_at, used_at].map(|time| time.map(|time| time.to_string()));
-        Self { id, name, toolkits, created_at: created_at.to_string(), expires_at, used_at }
+        Self { id, name, made_by, toolkits, created_at: created_at.to_string(), expires_at, used_at }
     }
 }

@@ -21,7 +21,6 @@ use super::rate::RateLimit;
 use super::share::RequestShare;
 use crate::access::User;
 use crate::dispatch::{Failure, Reply, Success};
-use crate::toolkits::listed_name;
 
 /// What a user's calls may take.
 pub(super) struct CallLimits {
@@ -52,6 +51,11 @@ impl CallLimits {
     pub(super) fn new(shared: &Shared, rate: Arc<RateLimit>) -> Self {
         Self { rate, body_size: shared.mcp_request_size }
     }
+
+    /// Counts what costs as much as a call.
+    pub(super) fn admit(&self, user: &User) -> Result<(), WebError> {
+        Ok(self.rate.admit(user.id())?)
+    }
 }
 
 /// `POST /toolkits/{id}/tools/{tool}`: the arguments as a JSON object. Answers 200 with the reply, also where the tool
@@ -65,8 +69,8 @@ pub(super) async fn call(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, WebError> {
-    limits.rate.admit(user.id())?;
-    user.toolkit(&id)?.tool(&tool)?;
+    limits.admit(&user)?;
+    let listed_name = user.listed_name(&id, &tool)?;
     // A form of a foreign page cannot send this type without being asked for permission first.
     require_json(&headers)?;
     let unread = |why| WebError::unread(why, limits.body_size);
@@ -75,7 +79,7 @@ pub(super) async fn call(
     let _parsed = share.parsing(&body.bytes, MAX_VALUES).map_err(unread)?;
     let arguments = arguments(&body.bytes)?;
     drop(body);
-    let reply = Box::pin(user.call(&listed_name(&id, &tool), arguments, None)).await?;
+    let reply = Box::pin(user.call(&listed_name, arguments, None)).await?;
     Ok((NOT_STORED, Json(Answer::from(reply))).into_response())
 }
 

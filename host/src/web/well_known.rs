@@ -23,15 +23,18 @@ pub(super) async fn protected_resource(State(shared): State<Shared>) -> Json<Val
     Json(metadata)
 }
 
-/// The identity provider's own metadata (RFC 8414).
+/// The metadata of who signs people in, an identity provider or this server itself (RFC 8414).
 pub(super) async fn authorization_server(
     State(shared): State<Shared>,
 ) -> Result<impl IntoResponse, WebError> {
-    let metadata = shared.identity.authorization_server_metadata().await.map_err(|_unreachable| {
-        WebError::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "The identity provider cannot be reached at the moment.",
-        )
-    })?;
+    let metadata = match &shared.authorization_server {
+        Some(server) => server.metadata().to_string().into(),
+        None => shared.identity.authorization_server_metadata().await.map_err(|_unreachable| {
+            WebError::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "The identity provider cannot be reached at the moment.",
+            )
+        })?,
+    };
     Ok(([(header::CONTENT_TYPE, "application/json")], metadata))
 }

@@ -8,14 +8,12 @@ use serde_json::json;
 use url::Url;
 
 use super::{Data, Name, explained, megabytes};
-use crate::app;
 use crate::cli::CliError;
 use crate::cli::output::report;
 use crate::cli::terminal::{note, say, stderr_is_terminal};
-use crate::egress::Egress;
+use crate::egress::{Egress, EgressSettings, Proxy};
 use crate::knowledge::model::{self, CatalogModel, DEFAULT_NAME, Fetched, Origin};
 use crate::ownership;
-use crate::settings::{Settings, Sources};
 
 /// Fetch a model by its name.
 #[derive(Args, Debug)]
@@ -45,13 +43,21 @@ pub(in crate::cli) struct Fetch {
     /// file.
     #[arg(long, value_name = "URL|FILE")]
     from: Option<String>,
+    /// URL of the proxy (CONNECT) of this network, such as http://proxy.internal:3128.
+    #[arg(long, env = "KITBAG_HTTPS_PROXY", hide_env_values = true)]
+    https_proxy: Option<String>,
 }
 
 impl Fetch {
     pub(super) async fn run(self) -> Result<(), CliError> {
         ownership::restrict_new_files();
         let (data, model) = (&self.data.data, self.name.model());
-        let fetched = fetch(data, model, &origin(self.from.as_deref(), model)?).await?;
+        let proxy = self.https_proxy.as_deref().map(Proxy::parse).transpose();
+        let egress = EgressSettings {
+            proxy: proxy.map_err(|error| CliError::new(error.to_string()))?,
+            ..EgressSettings::default()
+        };
+        let fetched = fetch(egress, data, model, &origin(self.from.as_deref(), model)?).await?;
         let folder = model::folder(data, model);
         report(&json!({ "folder": folder, "fetched": fetched == Fetched::New }), || {
             print_fetched(fetched, &folder);
@@ -67,16 +73,18 @@ impl Fetch {
 /// Fetches the default model into a data directory.
 pub(in crate::cli) async fn fetch_default(data: &Path) -> Result<(), CliError> {
     let model = model::default_model();
-    let fetched = fetch(data, model, &model.origin()).await?;
+    let fetched = fetch(EgressSettings::default(), data, model, &model.origin()).await?;
     print_fetched(fetched, &model::folder(data, model));
     Ok(())
 }
 
-async fn fetch(data: &Path, model: &'static CatalogModel, origin: &Origin) -> Result<Fetched, CliError> {
-    // Through the proxy that a server here would use.
-    let sources = Sources::of_environment().map_err(|error| CliError::new(error.to_string()))?;
-    let settings = Settings::load(sources, None).and_then(|settings| app::egress_settings(&settings));
-    let egress = Egress::new(settings.map_err(|error| CliError::new(error.to_string()))?);
+async fn fetch(
+    egress: EgressSettings,
+    data: &Path,
+    model: &'static CatalogModel,
+    origin: &Origin,
+) -> Result<Fetched, CliError> {
+    let egress = Egress::new(egress);
     let mut progress = Progress::new();
     let fetched = model::fetch(&egress, data, model, origin, |done, total| progress.show(done, total)).await;
     progress.end();

@@ -1,66 +1,86 @@
 //! `kitbag toolkit hide | show-again`
 
 use clap::Args;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use serde_json::json;
+use http::Method;
+use serde_json::{Value, json};
 
 use crate::cli::CliError;
-use crate::cli::client::Connection;
+use crate::cli::client::{Client, Connection};
+use crate::cli::documents::path_segment;
 use crate::cli::output::report;
 use crate::cli::terminal::say;
 
-/// Hide a toolkit, or one of its tools, from your models.
+/// Hide a toolkit, or one of its tools, from your models; without a toolkit, list what is hidden.
 #[derive(Args, Debug)]
 #[command(
     after_help = "Your MCP clients do not list what is hidden, and cannot call it. You still can: on the pages, and by \
                   `kitbag tool call`. `knowledge` is what the server's own tools are called by, `search` and `fetch`.\n\n\
-                  Examples:\n  kitbag toolkit hide weather\n  kitbag toolkit hide notes remove"
+                  Examples:\n  kitbag toolkit hide weather\n  kitbag toolkit hide notes remove\n  kitbag toolkit hide"
 )]
 pub(in crate::cli) struct Hide {
-    #[command(flatten)]
-    part: Part,
-}
-
-/// Show your models again what you have hidden.
-#[derive(Args, Debug)]
-#[command(after_help = "`kitbag toolkit list` names what is hidden.")]
-pub(in crate::cli) struct ShowAgain {
-    #[command(flatten)]
-    part: Part,
-}
-
-#[derive(Args, Debug)]
-struct Part {
     /// The toolkit's id.
-    id: String,
+    id: Option<String>,
     /// The tool's name; by default all of the toolkit.
     tool: Option<String>,
     #[command(flatten)]
     connection: Connection,
 }
 
-impl Part {
-    /// Its name, and whether it is in the state that was asked for now.
-    async fn put(self, what: &str, said: &str) -> Result<(), CliError> {
-        let Self { id, tool, connection } = self;
-        let query =
-            tool.as_ref().map(|tool| format!("?tool={}", utf8_percent_encode(tool, NON_ALPHANUMERIC)));
-        connection.open().await?.post(&format!("/toolkits/{id}/{what}{}", query.unwrap_or_default())).await?;
-        report(&json!({ "toolkit": id, "tool": tool }), || match &tool {
-            Some(tool) => say!("{} of {} {}", tool, id, said),
-            None => say!("{} {}", id, said),
-        })
-    }
+/// Show your models again what you have hidden.
+#[derive(Args, Debug)]
+#[command(after_help = "`kitbag toolkit hide` lists what is hidden.")]
+pub(in crate::cli) struct ShowAgain {
+    /// The toolkit's id.
+    id: String,
+    /// The tool's name; by default whatever is hidden of the toolkit.
+    tool: Option<String>,
+    #[command(flatten)]
+    connection: Connection,
 }
 
 impl Hide {
     pub(super) async fn run(self) -> Result<(), CliError> {
-        self.part.put("hide", "is hidden from your models.").await
+        let client = self.connection.open().await?;
+        match &self.id {
+            Some(id) => put(&client, "hide", (id, self.tool.as_deref()), "is hidden from your models.").await,
+            None => list(&client).await,
+        }
     }
 }
 
 impl ShowAgain {
     pub(super) async fn run(self) -> Result<(), CliError> {
-        self.part.put("show-again", "is shown to your models.").await
+        let client = self.connection.open().await?;
+        put(&client, "show-again", (&self.id, self.tool.as_deref()), "is shown to your models.").await
     }
+}
+
+async fn put(
+    client: &Client,
+    what: &str,
+    (id, tool): (&str, Option<&str>),
+    said: &str,
+) -> Result<(), CliError> {
+    let query = tool.map(|tool| format!("?tool={}", path_segment(tool))).unwrap_or_default();
+    client.post(&format!("/toolkits/{}/{what}{query}", path_segment(id))).await?;
+    report(&json!({ "toolkit": id, "tool": tool }), || match tool {
+        Some(tool) => say!("{} of {} {}", tool, id, said),
+        None => say!("{} {}", id, said),
+    })
+}
+
+async fn list(client: &Client) -> Result<(), CliError> {
+    let hidden: Vec<Value> = client.send(Method::GET, "/hidden-tools", "application/json", "").await?;
+    report(&hidden, || {
+        if hidden.is_empty() {
+            say!("Nothing is hidden from your models.");
+        }
+        for part in &hidden {
+            let toolkit = part["toolkit"].as_str().unwrap_or_default();
+            let tools = part["tools"]
+                .as_array()
+                .map(|tools| tools.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "));
+            say!("{:<24} {}", toolkit, tools.as_deref().unwrap_or("all of it"));
+        }
+    })
 }

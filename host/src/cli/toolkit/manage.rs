@@ -58,15 +58,8 @@ pub(in crate::cli) struct Remove {
 impl List {
     pub(super) async fn run(self) -> Result<(), CliError> {
         let client = self.connection.open().await?;
-        let fetch = async |path: &str| client.send(Method::GET, path, "application/json", "").await;
-        let toolkits: Vec<Value> = fetch("/toolkits").await?;
-        if Format::current().is_json() {
-            return report(&toolkits, || {});
-        }
-        let hidden: Vec<Value> = fetch("/hidden-tools").await?;
-        print_list(&toolkits);
-        print_hidden(&hidden);
-        Ok(())
+        let toolkits: Vec<Value> = client.send(Method::GET, "/toolkits", "application/json", "").await?;
+        report(&toolkits, || print_list(&toolkits))
     }
 }
 
@@ -90,17 +83,6 @@ fn print_list(toolkits: &[Value]) {
         if let Some(from) = it["takenOver"]["from"].as_str() {
             let (by, at) = (text(&it["owner"]), text(&it["takenOver"]["at"]));
             say!("{:<24} taken over by {} from {} {}", "", by, from, at);
-        }
-    }
-}
-
-/// What is hidden from models, a line for each toolkit.
-fn print_hidden(hidden: &[Value]) {
-    for it in hidden {
-        let tools = it["tools"].as_array().map(|tools| tools.iter().map(text).collect::<Vec<_>>().join(", "));
-        match tools {
-            Some(tools) => say!("Hidden from your models: {} of {}", tools, text(&it["toolkit"])),
-            None => say!("Hidden from your models: {}", text(&it["toolkit"])),
         }
     }
 }

@@ -71,11 +71,12 @@ async fn tunnel(mut stream: TcpStream, upstream: Option<u16>, seen: Arc<Mutex<Ve
     copy_bidirectional(&mut stream, &mut upstream).await.ok();
 }
 
-/// Knows one public name, one private one, and no other.
+/// Knows a public name, a private one, one that is both, and no other.
 async fn names() -> TestNameServer {
     TestNameServer::start(|question| match question.name.as_str() {
         "public.example" => addresses(&["1.1.1.1"]),
         "private.example" => addresses(&["127.0.0.1"]),
+        "both.example" => addresses(&["127.0.0.1", "1.1.1.1"]),
         _ => Reply::Code(3),
     })
     .await
@@ -135,6 +136,11 @@ async fn private_addresses_that_are_allowed_are_connected_to_directly() {
     assert_eq!(fetch(&egress, &own, &Policy::Operator).await.unwrap(), "hello");
 
     assert!(proxy.targets().is_empty());
+
+    // Each address by itself: nobody listens at the port of the private one.
+    let both = fetch(&egress, "http://both.example:9/", &listing(&["both.example:9".to_owned()])).await;
+    assert!(both.is_err());
+    assert_eq!(proxy.targets(), ["1.1.1.1:9"]);
 }
 
 #[tokio::test]

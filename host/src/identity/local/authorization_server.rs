@@ -8,7 +8,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::authorize::Pending;
+use serde_json::Value;
+
+use super::authorize::{AuthorizeError, Pending};
 use super::code_check::CodeCheck;
 use super::metadata_document::MetadataDocuments;
 use super::redirect_uri::RedirectUri;
@@ -96,12 +98,21 @@ impl AuthorizationServer {
         &self.issuer
     }
 
+    /// The metadata of this server (RFC 8414).
+    pub fn metadata(&self) -> Value {
+        let mut metadata = self.issuer.metadata();
+        metadata["client_id_metadata_document_supported"] = self.documents.are_offered().into();
+        metadata
+    }
+
     /// The client of an id, as it is now: that of a metadata document, or a registered one.
-    pub(super) async fn client(&self, id: &str) -> database::Result<Option<Client>> {
+    pub(super) async fn client(&self, id: &str) -> Result<Client, AuthorizeError> {
         if self.documents.is_document(id) {
-            return Ok(self.documents.client(id).await);
+            let client = self.documents.client(id).await;
+            return client
+                .map_err(|why| AuthorizeError::NoDocument { url: id.to_owned(), why: why.to_string() });
         }
-        self.recorded_client(id).await
+        self.recorded_client(id).await?.ok_or(AuthorizeError::UnknownClient)
     }
 
     /// The client of an id that has a grant or a code. Nothing is fetched: pages of every origin may ask for tokens, and

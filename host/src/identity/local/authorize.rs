@@ -57,6 +57,14 @@ pub enum AuthorizeError {
     /// Registrations can be dropped, and clients keep their id.
     #[error("This application is not registered here. Remove the connection in it, and connect again.")]
     UnknownClient,
+    /// The client has a metadata document, and there is none.
+    #[error("This application is described at {url}, and {why}.")]
+    NoDocument {
+        /// Its id.
+        url: String,
+        /// What is wrong, in words for a person.
+        why: String,
+    },
     /// Whoever made the link wants the code for themselves, or made a mistake.
     #[error("The application did not register the address that it wants to be answered at.")]
     UnknownRedirectUri,
@@ -198,7 +206,7 @@ impl AuthorizationServer {
     async fn who_asks(&self, parameters: &Parameters) -> Result<(Client, RedirectUri), AuthorizeError> {
         let field = |name| parameters.get(name).ok().flatten().ok_or(AuthorizeError::Malformed);
         let (client_id, redirect_uri) = (field("client_id")?, field("redirect_uri")?);
-        let client = self.client(client_id).await?.ok_or(AuthorizeError::UnknownClient)?;
+        let client = self.client(client_id).await?;
         match RedirectUri::parse(redirect_uri) {
             Ok(uri) if client.may_be_answered_at(&uri) => Ok((client, uri)),
             _ => Err(AuthorizeError::UnknownRedirectUri),

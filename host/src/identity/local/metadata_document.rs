@@ -3,8 +3,13 @@
 //!
 //! Such a document is anybody's: it is fetched as a captured file is, from the public internet only, in bounded size and
 //! time, and its client gets no more than one that has registered itself.
+//!
+//! A server without a way to the Internet cannot fetch any. Once it has found that out, it does not offer this any more for
+//! a while, so that clients register instead.
 
-use std::time::Duration;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CACHE_CONTROL};
@@ -20,7 +25,7 @@ use url::Url;
 
 use super::authorization_server::Client;
 use super::register::Metadata;
-use crate::egress::{Egress, Policy};
+use crate::egress::{Egress, EgressError, Policy};
 use crate::json_object::JsonObject;
 
 /// Of a URL.
@@ -41,26 +46,54 @@ const MAX_AGE: Duration = Duration::from_hours(24);
 /// request after request.
 const FAILURE_AGE: Duration = Duration::from_secs(30);
 
+/// How long clients are told to register, after a document could not be reached, and how long after one that was.
+const OFFLINE_TIME: Duration = Duration::from_mins(10);
+const ONLINE_TIME: Duration = Duration::from_hours(24);
+
 /// The documents of clients, as far as they are known.
 pub(super) struct MetadataDocuments {
     egress: Egress,
     fetches: Semaphore,
-    /// By URL; `None` where there was no valid document.
+    /// By URL.
     known: Cache<String, Known>,
     scheme: &'static str,
+    reach: Mutex<Reach>,
+}
+
+/// When a host of documents was last reached, and when one was not.
+#[derive(Default)]
+struct Reach {
+    reached: Option<Instant>,
+    missed: Option<Instant>,
 }
 
 #[derive(Clone)]
 struct Known {
-    client: Option<Client>,
+    client: Result<Client, NoDocument>,
     age: Duration,
+}
+
+/// Why there is no description of a client; in words for a person.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NoDocument {
+    /// It cannot be fetched from here.
+    #[error(
+        "this server cannot reach that address ({0}). Connect it once more: it will register here instead"
+    )]
+    Offline(String),
+    /// It could not be fetched now.
+    #[error("this server could not reach that address ({0}). Try again later")]
+    Unreachable(String),
+    /// Something else is there.
+    #[error("what is at that address does not describe it: {0}")]
+    Invalid(String),
 }
 
 /// Each entry expires after its own time.
 struct Ages;
 
 impl Expiry<String, Known> for Ages {
-    fn expire_after_create(&self, _: &String, known: &Known, _: std::time::Instant) -> Option<Duration> {
+    fn expire_after_create(&self, _: &String, known: &Known, _: Instant) -> Option<Duration> {
         Some(known.age)
     }
 }
@@ -80,7 +113,7 @@ impl MetadataDocuments {
 
     pub(super) fn of_scheme(scheme: &'static str, egress: Egress) -> Self {
         let known = Cache::builder().max_capacity(MAX_DOCUMENTS).expire_after(Ages).build();
-        Self { egress, fetches: Semaphore::new(MAX_FETCHES), known, scheme }
+        Self { egress, fetches: Semaphore::new(MAX_FETCHES), known, scheme, reach: Mutex::default() }
     }
 
     /// Whether a client id is a URL of a document (section 3 of the draft).
@@ -96,46 +129,74 @@ impl MetadataDocuments {
             })
     }
 
-    /// The client that the document at its id describes, if there is a valid one.
-    pub(super) async fn client(&self, client_id: &str) -> Option<Client> {
+    /// Whether clients may rely on their documents: unless one could not be reached of late, and none was for a day.
+    pub(super) fn are_offered(&self) -> bool {
+        let reach = self.reach.lock().unwrap_or_else(PoisonError::into_inner);
+        let within = |time: Option<Instant>, span: Duration| time.is_some_and(|time| time.elapsed() < span);
+        within(reach.reached, ONLINE_TIME) || !within(reach.missed, OFFLINE_TIME)
+    }
+
+    /// The client that the document at its id describes.
+    pub(super) async fn client(&self, client_id: &str) -> Result<Client, NoDocument> {
         self.known.get_with_by_ref(client_id, self.fetch(client_id)).await.client
     }
 
     /// The same, if its document was fetched of late.
     pub(super) async fn known_client(&self, client_id: &str) -> Option<Client> {
-        self.known.get(client_id).await?.client
+        self.known.get(client_id).await?.client.ok()
     }
 
     async fn fetch(&self, client_id: &str) -> Known {
         match self.read(client_id).await {
-            Ok((client, age)) => Known { client: Some(client), age },
+            Ok((client, age)) => Known { client: Ok(client), age },
             Err(cause) => {
-                debug!(client.id = client_id, cause, "no metadata document of a client");
-                Known { client: None, age: FAILURE_AGE }
+                debug!(client.id = client_id, %cause, "no metadata document of a client");
+                Known { client: Err(cause), age: FAILURE_AGE }
             }
         }
     }
 
-    async fn read(&self, client_id: &str) -> Result<(Client, Duration), String> {
+    async fn read(&self, client_id: &str) -> Result<(Client, Duration), NoDocument> {
+        let invalid = |why: &dyn fmt::Display| NoDocument::Invalid(why.to_string());
         let place = timeout(FETCH_TIMEOUT, self.fetches.acquire()).await;
-        let _place = place.map_err(|_| "too many documents are being fetched".to_owned())?;
+        let _place = place.map_err(|_| NoDocument::Unreachable("too many are being fetched".to_owned()))?;
         let mut request = Request::new(Empty::<Bytes>::new());
-        *request.uri_mut() = client_id.parse().map_err(|_| "no URI".to_owned())?;
+        *request.uri_mut() = client_id.parse().map_err(|_| invalid(&"it is no URL"))?;
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
         // Without redirects: the id is where the document is.
         let policy = Policy::Capture { user: "oauth-clients".into() };
         let exchange = self.egress.exchange(request, &policy, MAX_DOCUMENT_BYTES, FETCH_TIMEOUT);
-        let response = exchange.await.map_err(|error| error.to_string())?;
+        let response = exchange.await.map_err(|error| self.failed(&error))?;
+        self.reach.lock().unwrap_or_else(PoisonError::into_inner).reached = Some(Instant::now());
         if response.status() != http::StatusCode::OK {
-            return Err(format!("status {}", response.status()));
+            return Err(invalid(&format_args!("the answer is {}", response.status())));
         }
-        let JsonObject::<Document>(document) =
-            serde_json::from_slice(response.body()).map_err(|error| error.to_string())?;
+        let document = serde_json::from_slice(response.body());
+        let JsonObject::<Document>(document) = document.map_err(|error| invalid(&error))?;
         if document.client_id != client_id {
-            return Err("its client_id is not its URL".to_owned());
+            return Err(invalid(&"its client_id is not its URL"));
         }
-        let (name, redirect_uris) = document.metadata.check().map_err(|refused| refused.to_string())?;
+        let (name, redirect_uris) = document.metadata.check().map_err(|refused| invalid(&refused))?;
         Ok((Client { id: client_id.to_owned(), name, redirect_uris }, age(response.headers())))
+    }
+}
+
+impl MetadataDocuments {
+    /// Takes note of a host that was not reached.
+    fn failed(&self, error: &EgressError) -> NoDocument {
+        let is_out_of_reach = matches!(
+            error,
+            EgressError::Resolve { .. }
+                | EgressError::Connect { .. }
+                | EgressError::Tls { .. }
+                | EgressError::Timeout { .. }
+        );
+        if !is_out_of_reach {
+            return NoDocument::Invalid(error.to_string());
+        }
+        self.reach.lock().unwrap_or_else(PoisonError::into_inner).missed = Some(Instant::now());
+        let why = error.to_string();
+        if self.are_offered() { NoDocument::Unreachable(why) } else { NoDocument::Offline(why) }
     }
 }
 
@@ -215,7 +276,8 @@ mod tests {
 
         for path in ["/other", "/without", "/script", "/list", "/html", "/missing"] {
             for _ in 0..2 {
-                assert!(documents.client(&format!("{}{path}", server.origin())).await.is_none(), "{path}");
+                let client = documents.client(&format!("{}{path}", server.origin())).await;
+                assert!(matches!(client, Err(NoDocument::Invalid(_))), "{path}");
             }
             // Nor is it asked for again and again.
             assert_eq!(server.hits(path), 1, "{path}");
@@ -230,7 +292,25 @@ mod tests {
 
         let client = documents("").client(&format!("{}/client.json", server.origin())).await;
 
-        assert!(client.is_none() && server.hits("/client.json") == 0);
+        assert!(matches!(client, Err(NoDocument::Invalid(_))) && server.hits("/client.json") == 0);
+    }
+
+    #[tokio::test]
+    async fn clients_are_told_to_register_where_no_document_can_be_reached() {
+        let good = r#"{"client_id":"{url}","redirect_uris":["http://127.0.0.1:33418/"]}"#;
+        let server = server(&[("/client.json", good)]).await;
+        let documents = documents("127.0.0.0/8");
+        assert!(documents.are_offered());
+
+        // Nobody listens there.
+        let missed = documents.client("http://127.0.0.1:1/client.json").await;
+        assert!(matches!(missed, Err(NoDocument::Offline(_))), "{missed:?}");
+        assert!(!documents.are_offered());
+
+        documents.client(&format!("{}/client.json", server.origin())).await.expect("a client");
+        assert!(documents.are_offered(), "it was that host alone");
+        let missed = documents.client("http://127.0.0.1:1/other.json").await;
+        assert!(matches!(missed, Err(NoDocument::Unreachable(_))), "{missed:?}");
     }
 
     #[tokio::test]

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::database::{self, Database, FromRow, Scope, Transaction, sql};
 use crate::identity::browser_sessions::end_all_sessions;
-use crate::identity::program_keys::revoke_all_keys;
+use crate::identity::program_keys::{revoke_all_keys, revoke_keys_made_by};
 use crate::sha256::Digest;
 
 /// The tables of the local issuer.
@@ -189,6 +189,7 @@ impl Store {
             .bind(client)
             .execute(&mut transaction)
             .await?;
+        revoke_keys_made_by(&mut transaction, user, client).await?;
         transaction.commit().await
     }
 }

@@ -16,6 +16,7 @@ pub(super) struct KeyRow {
     pub(super) digest: Vec<u8>,
     pub(super) user_id: String,
     pub(super) name: String,
+    pub(super) made_by: Option<String>,
     /// Ids, separated by spaces.
     pub(super) toolkits: Option<String>,
     pub(super) created_at: i64,
@@ -26,6 +27,29 @@ pub(super) struct KeyRow {
 /// Revokes the keys of all users.
 pub(in crate::identity) async fn revoke_all_keys(transaction: &mut Transaction) -> database::Result<()> {
     sql("DELETE FROM program_keys").execute(transaction).await?;
+    Ok(())
+}
+
+/// Revokes the keys that are limited to some toolkits, of which this one has been removed or has another owner.
+pub(crate) async fn revoke_keys_for(transaction: &mut Transaction, toolkit: &str) -> database::Result<()> {
+    sql("DELETE FROM program_keys WHERE ' ' || toolkits || ' ' LIKE '% ' || $1 || ' %'")
+        .bind(toolkit)
+        .execute(transaction)
+        .await?;
+    Ok(())
+}
+
+/// Revokes the keys that a user has made with a client.
+pub(in crate::identity) async fn revoke_keys_made_by(
+    transaction: &mut Transaction,
+    user: &str,
+    client: &str,
+) -> database::Result<()> {
+    sql("DELETE FROM program_keys WHERE user_id = $1 AND made_by = $2")
+        .bind(user)
+        .bind(client)
+        .execute(transaction)
+        .await?;
     Ok(())
 }
 
@@ -52,11 +76,12 @@ impl Store {
         if i64::try_from(names.len()).is_ok_and(|count| count >= MAX_KEYS_OF_USER) {
             return Err(KeyError::TooMany);
         }
-        sql("INSERT INTO program_keys (digest, issuer, user_id, name, toolkits, created_at, expires_at)
-             VALUES ($1, $2, $3, $4, $5, $6, $7)")
+        sql("INSERT INTO program_keys (digest, issuer, user_id, made_by, name, toolkits, created_at, expires_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)")
         .bind(&key.digest)
         .bind(&self.issuer)
         .bind(&key.user_id)
+        .bind(&key.made_by)
         .bind(&key.name)
         .bind(&key.toolkits)
         .bind(key.created_at)
@@ -68,7 +93,7 @@ impl Store {
 
     /// The key of this digest, if it has not expired.
     pub(super) async fn find(&self, digest: &[u8], now: i64) -> database::Result<Option<KeyRow>> {
-        sql("SELECT digest, user_id, name, toolkits, created_at, expires_at, used_at FROM program_keys
+        sql("SELECT digest, user_id, name, made_by, toolkits, created_at, expires_at, used_at FROM program_keys
              WHERE digest = $1 AND issuer = $2 AND (expires_at IS NULL OR expires_at > $3)")
         .bind(digest)
         .bind(&self.issuer)
@@ -79,7 +104,7 @@ impl Store {
 
     /// The user's keys that expire later, the newest first.
     pub(super) async fn of_user(&self, user: &str, now: i64) -> database::Result<Vec<KeyRow>> {
-        sql("SELECT digest, user_id, name, toolkits, created_at, expires_at, used_at FROM program_keys
+        sql("SELECT digest, user_id, name, made_by, toolkits, created_at, expires_at, used_at FROM program_keys
              WHERE user_id = $1 AND issuer = $2 AND (expires_at IS NULL OR expires_at > $3)
              ORDER BY created_at DESC, digest")
         .bind(user)

@@ -8,7 +8,7 @@ async fn keys() -> (tempfile::TempDir, Database, ProgramKeys) {
 }
 
 fn named(name: &str) -> NewKey {
-    NewKey { name: name.to_owned(), toolkits: None, expires_at: None }
+    NewKey { name: name.to_owned(), made_by: None, toolkits: None, expires_at: None }
 }
 
 #[tokio::test]
@@ -25,7 +25,9 @@ async fn a_key_is_its_users_until_it_is_revoked_and_the_database_does_not_have_i
     let caller = keys.caller(key).await.expect("it is good");
     assert_eq!((caller.user_id.as_str(), caller.profile), ("ana", TokenProfile::Key));
     assert_eq!(caller.toolkits.as_deref(), toolkits.as_ref());
-    assert!(keys.of_user("ana").await.expect("they are read")[0].used_at.is_some());
+    while keys.of_user("ana").await.expect("they are read")[0].used_at.is_none() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     let stored: Vec<Vec<u8>> = database.column("SELECT digest FROM program_keys").await;
     assert_eq!(stored, [Sha256::digest(key).to_vec()]);
 
@@ -83,4 +85,26 @@ async fn what_makes_no_sense_is_refused() {
         let refused = keys.create("ana", new.clone()).await;
         assert!(matches!(refused, Err(KeyError::Refused(_))), "{new:?}");
     }
+}
+
+#[tokio::test]
+async fn keys_go_with_the_client_that_they_were_made_with() {
+    let (_data, database, keys) = keys().await;
+    let made_by = |client: &str| Some(client.to_owned());
+    let (one, _) =
+        keys.create("ana", NewKey { made_by: made_by("c"), ..named("a") }).await.expect("it is made");
+    let (other, _) =
+        keys.create("ana", NewKey { made_by: made_by("d"), ..named("b") }).await.expect("it is made");
+    let (bens, _) =
+        keys.create("ben", NewKey { made_by: made_by("c"), ..named("a") }).await.expect("it is made");
+
+    let mut transaction =
+        database.begin(crate::database::Scope::Sessions).await.expect("the database is there");
+    revoke_keys_made_by(&mut transaction, "ana", "c").await.expect("they go");
+    transaction.commit().await.expect("the database is there");
+
+    assert!(keys.caller(one.expose_secret()).await.is_err());
+    assert!(
+        keys.caller(other.expose_secret()).await.is_ok() && keys.caller(bens.expose_secret()).await.is_ok()
+    );
 }

@@ -22,22 +22,22 @@ impl Store {
         ))
     }
 
-    /// Hides a tool, or all of a toolkit.
+    /// Hides a tool, or all of a toolkit. Returns whether anything has changed.
     pub(in crate::toolkits) async fn hide(
         &self,
         user: &str,
         toolkit: &str,
         tool: Option<&str>,
-    ) -> Result<(), ToolkitError> {
+    ) -> Result<bool, ToolkitError> {
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
-        let count: i64 = sql("SELECT COUNT(*) FROM hidden_tools WHERE user_id = $1")
-            .bind(user)
-            .fetch_value(&mut transaction)
-            .await?;
-        if count >= MAX_PER_USER {
-            return Err(ToolkitError::TooManyHidden);
-        }
-        sql(
+        let covered = sql("DELETE FROM hidden_tools
+             WHERE user_id = $1 AND toolkit_id = $2 AND CAST($3 AS TEXT) IS NULL AND tool <> ''")
+        .bind(user)
+        .bind(toolkit)
+        .bind(tool)
+        .execute(&mut transaction)
+        .await?;
+        let added = sql(
             "INSERT INTO hidden_tools (user_id, toolkit_id, tool) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
         )
         .bind(user)
@@ -45,27 +45,40 @@ impl Store {
         .bind(tool.unwrap_or(WHOLE))
         .execute(&mut transaction)
         .await?;
-        revisions::count_change(&mut transaction).await?;
-        Ok(transaction.commit().await?)
+        let count: i64 = sql("SELECT COUNT(*) FROM hidden_tools WHERE user_id = $1")
+            .bind(user)
+            .fetch_value(&mut transaction)
+            .await?;
+        if added > 0 && count > MAX_PER_USER {
+            return Err(ToolkitError::TooManyHidden);
+        }
+        if added + covered > 0 {
+            revisions::count_change(&mut transaction).await?;
+        }
+        transaction.commit().await?;
+        Ok(added + covered > 0)
     }
 
-    /// Shows a tool again, or whatever is hidden of a toolkit.
+    /// Shows a tool again, or whatever is hidden of a toolkit. Returns whether anything has changed.
     pub(in crate::toolkits) async fn show_again(
         &self,
         user: &str,
         toolkit: &str,
         tool: Option<&str>,
-    ) -> Result<(), ToolkitError> {
+    ) -> Result<bool, ToolkitError> {
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
-        sql("DELETE FROM hidden_tools
+        let removed = sql("DELETE FROM hidden_tools
              WHERE user_id = $1 AND toolkit_id = $2 AND (CAST($3 AS TEXT) IS NULL OR tool = $3)")
         .bind(user)
         .bind(toolkit)
         .bind(tool)
         .execute(&mut transaction)
         .await?;
-        revisions::count_change(&mut transaction).await?;
-        Ok(transaction.commit().await?)
+        if removed > 0 {
+            revisions::count_change(&mut transaction).await?;
+        }
+        transaction.commit().await?;
+        Ok(removed > 0)
     }
 }
 

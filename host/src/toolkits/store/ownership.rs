@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Store, revisions};
 use crate::database::{self, FromRow, Scope, Transaction, sql};
+use crate::identity::revoke_keys_for;
 use crate::toolkits::ToolkitError;
 
 /// Whether a deploy may take over another operator's toolkit.
@@ -193,6 +194,7 @@ impl CurrentOwnership {
         let removed_secrets = self.delete(transaction, "DELETE FROM secrets WHERE toolkit_id = $1").await?;
         let removed_settings =
             self.delete(transaction, "DELETE FROM user_config WHERE toolkit_id = $1").await?;
+        revoke_keys_for(transaction, &self.id).await?;
         self.record(transaction, TAKEN_OVER, to).await?;
         revisions::count_removal(transaction).await?;
         Ok(TakenOver { from: self.owner.clone(), removed_secrets, removed_settings })

@@ -12,7 +12,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use futures::StreamExt;
 use rmcp::model::{ErrorCode, ErrorData, RequestId};
 use tokio::sync::watch;
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_until};
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::answer::TransportError;
@@ -29,8 +29,10 @@ const MAX_STREAMS_PER_USER: usize = 16;
 /// Of all users: connections are bounded before.
 const MAX_STREAMS: usize = usize::MAX;
 
-/// How often the user's documents are looked at. Whatever changes is told a little later.
+/// How often the user's documents are looked at, and how long after a change was told: while many change, such as after a
+/// change of the model, a client would list them without end.
 const DOCUMENTS_INTERVAL: Duration = Duration::from_secs(5);
+const TOLD_INTERVAL: Duration = Duration::from_mins(1);
 
 /// A stream ends after this long, whatever token it was opened with; clients open another.
 const MAX_STREAM_TIME: Duration = Duration::from_hours(1);
@@ -55,7 +57,11 @@ pub(super) struct Changes {
     user: User,
     chosen: Selection,
     seen: View,
+    /// Whether the client reads documents.
+    reads: bool,
     documents: Option<DocumentsState>,
+    /// When to look at them next.
+    next_look: Instant,
     end: Instant,
     _share: Arc<Share>,
 }
@@ -66,19 +72,31 @@ impl Changes {
         // Before the look at what there is: what changes in between is then seen as a change.
         let published = catalogue.published();
         let seen = catalogue.view(&user, &chosen);
-        let documents = documents(&user).await;
-        let end = Instant::now() + MAX_STREAM_TIME;
-        Self { catalogue, published, user, chosen, seen, documents, end, _share: Arc::new(share) }
+        let (reads, documents) = (chosen.has(FETCH), documents(&user).await);
+        let (next_look, end) = (Instant::now() + DOCUMENTS_INTERVAL, Instant::now() + MAX_STREAM_TIME);
+        Self {
+            catalogue,
+            published,
+            user,
+            chosen,
+            seen,
+            reads,
+            documents,
+            next_look,
+            end,
+            _share: Arc::new(share),
+        }
     }
 
     /// Waits for the next change; nothing when it is time to end.
     pub(super) async fn next(&mut self, stopping: &CancellationToken) -> Option<Change> {
-        let mut look = looks();
         loop {
             tokio::select! {
                 published = self.published.changed() => published.ok()?,
-                _ = look.tick() => {
+                () = sleep_until(self.next_look) => {
+                    self.next_look = Instant::now() + DOCUMENTS_INTERVAL;
                     if self.sees_other_documents().await {
+                        self.next_look = Instant::now() + TOLD_INTERVAL;
                         return Some(Change::Resources);
                     }
                     continue;
@@ -88,6 +106,9 @@ impl Changes {
             }
             // What cannot be read now is as it was; the client finds out with its next request.
             if let Ok(chosen) = self.chosen.clone().shown_to(&self.user).await {
+                if chosen.has(FETCH) != self.reads {
+                    self.next_look = Instant::now();
+                }
                 self.chosen = chosen;
             }
             let now = self.catalogue.view(&self.user, &self.chosen);
@@ -99,7 +120,12 @@ impl Changes {
     }
 
     async fn sees_other_documents(&mut self) -> bool {
-        if !self.chosen.has(FETCH) {
+        let reads = self.chosen.has(FETCH);
+        if std::mem::replace(&mut self.reads, reads) != reads {
+            self.documents = documents(&self.user).await;
+            return true;
+        }
+        if !reads {
             return false;
         }
         let Some(now) = documents(&self.user).await else { return false };
@@ -111,12 +137,6 @@ impl Changes {
 async fn documents(user: &User) -> Option<DocumentsState> {
     user.own_tools()?;
     user.documents().state().await.ok()
-}
-
-fn looks() -> Interval {
-    let mut looks = interval_at(Instant::now() + DOCUMENTS_INTERVAL, DOCUMENTS_INTERVAL);
-    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    looks
 }
 
 /// The streams that are open.

@@ -207,8 +207,11 @@ impl Handler {
         Some(Key { user: self.context.user.id().to_owned(), client, request })
     }
 
-    /// The secrets of these names that the user may set for the tool's toolkit.
+    /// The secrets of these names that the user may set for the tool's toolkit; none where a key may call tools alone.
     fn settable(&self, tool: &str, names: &[String]) -> Vec<OwnSecret> {
+        if self.context.user.is_limited() {
+            return Vec::new();
+        }
         let toolkit = toolkit_of(tool).unwrap_or_default();
         names.iter().filter_map(|name| self.context.user.secret(toolkit, name).ok()).collect()
     }

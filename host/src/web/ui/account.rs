@@ -64,6 +64,8 @@ struct Session {
 struct Key {
     id: String,
     name: String,
+    /// The client that it was made with, if by one.
+    made_by: Option<String>,
     /// What it may do.
     scope: String,
     ends: String,
@@ -163,6 +165,7 @@ impl From<ProgramKey> for Key {
             last_used: key.used_at.map_or_else(|| "never".to_owned(), minute),
             id: key.id,
             name: key.name,
+            made_by: key.made_by,
         }
     }
 }

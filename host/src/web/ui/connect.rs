@@ -64,7 +64,7 @@ pub(super) async fn show(
         url,
         tools: tools.len(),
         cost: cost::of(tools),
-        hides_own: user.own_tools().map(|own| hidden.has_any_of(&own.id)),
+        hides_own: user.own_tools().map(|own| own.tools.iter().all(|tool| hidden.has(&own.id, &tool.name))),
         frame: Some(frame.at(Section::Connect)),
     };
     Ok(frame::page(StatusCode::OK, &page))

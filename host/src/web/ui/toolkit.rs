@@ -190,7 +190,7 @@ async fn page(
         never: reach::never(definition),
         tools: definition.tools.iter().map(|tool| Tool::of(&definition.id, tool, &hidden)).collect(),
         is_hidden: hidden.has_all_of(&definition.id),
-        cost: cost::of(&definition.tools),
+        cost: cost::of(definition.tools.iter().filter(|tool| !hidden.has(&definition.id, &tool.name))),
         since: since(toolkit, &secrets).await?,
         seen: Seen::of(toolkit),
         fields,

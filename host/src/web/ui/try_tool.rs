@@ -72,6 +72,8 @@ struct ToolPage<'a> {
     tool: &'a ToolDefinition,
     listed_name: String,
     is_read_only: bool,
+    /// Whether the user hides it from models.
+    is_hidden: bool,
     missing: Vec<Missing>,
     entry: Shape,
     outcome: Option<Outcome>,
@@ -191,11 +193,13 @@ impl<'a> Page<'a> {
                 Shape::Json { text, mistake, schema: Shown::json(&self.tool.input_schema) }
             }
         };
+        let hidden = self.user.hidden().await?;
         let page = ToolPage {
             toolkit,
             tool: self.tool,
             listed_name: self.listed_name(),
             is_read_only: self.tool.annotations.read_only_hint == Some(true),
+            is_hidden: hidden.has(&toolkit.id, &self.tool.name),
             missing: missing.into_iter().map(|name| Missing::of(toolkit, name)).collect(),
             entry,
             outcome,

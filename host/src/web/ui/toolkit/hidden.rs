@@ -1,5 +1,8 @@
 //! The buttons that hide tools from the user's models.
 
+use std::sync::Arc;
+
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::Path;
 use axum::response::Redirect;
@@ -8,14 +11,17 @@ use super::{Done, back_to};
 use crate::access::User;
 use crate::knowledge_tools;
 use crate::web::error::WebError;
+use crate::web::tools::CallLimits;
 use crate::web::ui::form::Form;
 
 /// `POST /ui/toolkits/{id}/hide`: the field `tool`, or all of the toolkit.
 pub(in crate::web::ui) async fn hide(
     user: User,
+    Extension(limits): Extension<Arc<CallLimits>>,
     Path(id): Path<String>,
     body: Body,
 ) -> Result<Redirect, WebError> {
+    limits.admit(&user)?;
     user.hide(&id, Form::read(body).await?.find("tool")).await?;
     Ok(back(&user, &id, Done::Hidden))
 }
@@ -23,9 +29,11 @@ pub(in crate::web::ui) async fn hide(
 /// `POST /ui/toolkits/{id}/show-again`: the field `tool`, or whatever is hidden of the toolkit.
 pub(in crate::web::ui) async fn show_again(
     user: User,
+    Extension(limits): Extension<Arc<CallLimits>>,
     Path(id): Path<String>,
     body: Body,
 ) -> Result<Redirect, WebError> {
+    limits.admit(&user)?;
     user.show_again(&id, Form::read(body).await?.find("tool")).await?;
     Ok(back(&user, &id, Done::Shown))
 }
