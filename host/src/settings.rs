@@ -28,8 +28,8 @@ pub use error::SettingsError;
 pub use objects::ObjectsLocation;
 pub use traces::Ratio;
 pub use value::{
-    AddressRange, DatabaseLocation, Issuer, List, Listen, MasterKey, Maybe, Model, Secret, Size, SocketMode,
-    Span,
+    AddressRange, BaseUrl, DatabaseLocation, Issuer, List, Listen, MasterKey, Maybe, Model, Secret, Size,
+    SocketMode, Span,
 };
 
 /// Every setting once: documentation, name, type and default.
@@ -113,7 +113,7 @@ settings! {
     /// service that speaks its protocol.
     objects: ObjectsLocation = ObjectsLocation::Default, "KITBAG_OBJECTS";
     /// URL of the service that has the bucket, such as `https://s3.internal:9000`; by default Amazon's.
-    objects_endpoint: value::BaseUrl = value::BaseUrl::default(), "KITBAG_OBJECTS_ENDPOINT";
+    objects_endpoint: value::Endpoint = value::Endpoint::default(), "KITBAG_OBJECTS_ENDPOINT";
     /// Region of the bucket.
     objects_region: String = "us-east-1".to_owned(), "KITBAG_OBJECTS_REGION";
     /// Id of the access key for the bucket, which may read, write, delete and list there.
@@ -122,7 +122,7 @@ settings! {
     objects_secret: Maybe<Secret> = Maybe::UNSET, "KITBAG_OBJECTS_SECRET";
     /// Public URL of this server, which may have a path (`https://example.com/kitbag`); by default `http://`, or `https://` with a certificate, and the
     /// address it listens on.
-    base_url: value::BaseUrl = value::BaseUrl::default(), "KITBAG_BASE_URL";
+    base_url: BaseUrl = BaseUrl::default(), "KITBAG_BASE_URL";
     /// Issuer URL of the OpenID provider that people sign in with, or `local` for Kitbag's own.
     issuer: Issuer = Issuer::Local, "KITBAG_ISSUER";
     /// Issuer (or `local`) whose user ids name the same people as those of the current one. Needed once,

@@ -3,9 +3,10 @@
 use std::net::TcpListener;
 
 use http::{HeaderMap, Method};
+use kitbag::settings::BaseUrl;
 use serde_json::json;
 
-use crate::harness::{Kitbag, Visitor, guests};
+use crate::harness::{Kitbag, Visitor, guests, routes};
 
 const PATH: &str = "/tools/kitbag";
 
@@ -42,6 +43,27 @@ async fn requests_with_and_without_the_path_are_the_same() {
     ana.get(&format!("{PATH}/toolkits")).await.assert_status(200);
     ana.get("/tools/kitbagel/toolkits").await.assert_status(404);
     ana.get("/tools/toolkits").await.assert_status(404);
+}
+
+#[test]
+fn no_base_url_is_below_a_path_that_the_server_has_itself() {
+    let base_url = |path: &str| format!("https://kb.example{path}").parse::<BaseUrl>();
+    let own = routes();
+    assert!(own.len() > 40);
+
+    for route in own.iter().filter(|route| *route != "/") {
+        let first = route.split('/').nth(1).expect("a segment");
+        assert!(
+            base_url(&format!("/{first}")).is_err() && base_url(&format!("/{first}/x")).is_err(),
+            "{route}"
+        );
+    }
+    for path in ["", "/", "/kitbag", "/kitbag/", "/tools/kitbag", "/a-b/c.d_e~f"] {
+        assert!(base_url(path).is_ok(), "{path}");
+    }
+    for path in ["//", "/a//b", "/a b", "/a%20b", "/\"", "/a?b", "/a#b", "/é"] {
+        assert!(base_url(path).is_err(), "{path}");
+    }
 }
 
 #[tokio::test]

@@ -92,11 +92,10 @@ async fn a_key_for_some_toolkits_gets_no_link_on_which_a_secret_is_set() {
     let ana = kitbag.as_user("ana");
     let links = json!({ "elicitation": { "url": {} } });
     let whole = ana.new_key(json!({ "name": "all" })).await;
-    let limited = ana.new_key(json!({ "name": "some", "toolkits": ["needs-secret"] })).await;
-    let tool = ana.tool_names().await.remove(0);
+    let limited = ana.new_key(json!({ "name": "some", "toolkits": ["needy"] })).await;
 
-    let asked = kitbag.with_token(&whole).capable_of(links.clone()).call(&tool, json!({})).await;
-    let refused = kitbag.with_token(&limited).capable_of(links).call(&tool, json!({})).await;
+    let asked = kitbag.with_token(&whole).capable_of(links.clone()).call("needy__need", json!({})).await;
+    let refused = kitbag.with_token(&limited).capable_of(links).call("needy__need", json!({})).await;
 
     assert!(asked.raw().contains("/page?"), "the other one does: {}", asked.raw());
     assert!(!refused.raw().contains("/page?"), "{}", refused.raw());

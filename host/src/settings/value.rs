@@ -116,24 +116,47 @@ impl FromStr for BaseUrl {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match Url::parse(text) {
-            Ok(url)
-                if matches!(url.scheme(), "http" | "https")
-                    && is_plain_path(url.path())
-                    && url.query().is_none()
-                    && url.fragment().is_none()
-                    && url.username().is_empty()
-                    && url.password().is_none() =>
-            {
-                Ok(Self(Some(url)))
-            }
-            _ => {
+        match plain_url(text).filter(|url| is_plain_path(url.path())) {
+            Some(url) => Ok(Self(Some(url))),
+            None => {
                 Err("a base URL has a scheme, a host, and perhaps a path that is none of the server's own: \
-             https://kitbag.example.com or https://example.com/kitbag"
+                         https://kitbag.example.com or https://example.com/kitbag"
                     .to_owned())
             }
         }
     }
+}
+
+/// The URL of a service that is all of its host. `None` stands for the service's own one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Endpoint(Option<Url>);
+
+impl Endpoint {
+    /// The URL, if there is one.
+    pub fn into_inner(self) -> Option<Url> {
+        self.0
+    }
+}
+
+impl FromStr for Endpoint {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match plain_url(text).filter(|url| url.path() == "/") {
+            Some(url) => Ok(Self(Some(url))),
+            None => Err("an endpoint is scheme and host alone, such as https://s3.internal:9000".to_owned()),
+        }
+    }
+}
+
+/// An http(s) URL without user, query and fragment.
+fn plain_url(text: &str) -> Option<Url> {
+    let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+    let is_plain = url.query().is_none()
+        && url.fragment().is_none()
+        && url.username().is_empty()
+        && url.password().is_none();
+    is_plain.then_some(url)
 }
 
 /// First segments of the server's own paths: a base URL below one of them would be taken for it by a proxy that takes the path
@@ -551,4 +574,4 @@ macro_rules! deserialize_from_str {
     )+};
 }
 
-deserialize_from_str!(Span, Size, SocketMode, Issuer, BaseUrl, ServiceUrl, Model);
+deserialize_from_str!(Span, Size, SocketMode, Issuer, BaseUrl, Endpoint, ServiceUrl, Model);
