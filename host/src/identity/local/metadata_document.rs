@@ -297,8 +297,8 @@ mod tests {
 
     #[tokio::test]
     async fn clients_are_told_to_register_where_no_document_can_be_reached() {
-        let good = r#"{"client_id":"{url}","redirect_uris":["http://127.0.0.1:33418/"]}"#;
-        let server = server(&[("/client.json", good)]).await;
+        const GOOD: &str = r#"{"client_id":"{url}","redirect_uris":["http://127.0.0.1:33418/"]}"#;
+        let server = server(&[("/client.json", GOOD)]).await;
         let documents = documents("127.0.0.0/8");
         assert!(documents.are_offered());
 
