@@ -1,16 +1,14 @@
-//! Real agents, whose model is a program that writes down what the agent would have sent to it (`clients/agents`), and the
-//! bridge of Claude Desktop.
+//! Real agents, whose model is a program that writes down what the agent would have sent to it (`clients/agents`).
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
-use tokio::sync::mpsc;
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
 
-use crate::harness::sign_in::{PromptingProcess, access_tokens_expire, authorization_requests};
+use crate::harness::sign_in::PromptingProcess;
 use crate::harness::{Browser, Kitbag, SignIn, User, Wat, guests, root, run, within};
 
 /// A schema with booleans in it, for which some clients leave out every tool of a server.
@@ -154,18 +152,11 @@ fn codex(home: &Path, model: &str, url: &str) -> Command {
     command
 }
 
-#[tokio::test]
-async fn codex_signs_in_has_every_tool_and_calls_them() {
-    let at = SignIn::local().await;
-    at.deploy(guests::TEXT).await;
-    let home = TempDir::new().expect("a scratch folder");
-    let mut model =
-        Model::wanting(&json!([["mcp__kitbag.text__diff", { "before": "a\n", "after": "b\n" }]])).await;
-    let url = format!("{}/mcp", at.url());
-
+/// Signs in by `codex mcp login`.
+async fn sign_codex_in(home: &Path, url: &str) {
     // Scopes that this server does not know are left out, not refused (RFC 6749, section 3.3).
     let login = || {
-        let mut login = codex(home.path(), &model.url, &url);
+        let mut login = codex(home, "http://127.0.0.1", url);
         login.args(["mcp", "login", "kitbag", "--scopes", "openid,profile"]);
         PromptingProcess::start(login)
     };
@@ -182,6 +173,18 @@ async fn codex_signs_in_has_every_tool_and_calls_them() {
         Browser::default().sign_in(&second.page().await, "ana").await.1.assert_status(200);
         second.finished().await.succeeded();
     }
+}
+
+#[tokio::test]
+async fn codex_signs_in_has_every_tool_and_calls_them() {
+    let at = SignIn::local().await;
+    at.deploy(guests::TEXT).await;
+    let home = TempDir::new().expect("a scratch folder");
+    let mut model =
+        Model::wanting(&json!([["mcp__kitbag.text__diff", { "before": "a\n", "after": "b\n" }]])).await;
+    let url = format!("{}/mcp", at.url());
+
+    sign_codex_in(home.path(), &url).await;
     let mut exec = codex(home.path(), &model.url, &url);
     exec.args(["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "go"]);
     run(exec).await.succeeded();
@@ -193,79 +196,4 @@ async fn codex_signs_in_has_every_tool_and_calls_them() {
     }
     let result = told["results"][0].to_string();
     assert!(result.contains("+b"), "{result}");
-}
-
-/// `mcp-remote`, as Claude Desktop starts it for a server. Killed when it is dropped.
-struct Bridge {
-    _process: Child,
-    input: ChildStdin,
-    output: Lines<BufReader<ChildStdout>>,
-    /// The pages on which it asks its user to sign in.
-    asked: mpsc::UnboundedReceiver<String>,
-}
-
-impl Bridge {
-    fn start(url: &str, home: &Path) -> Self {
-        let mut process = Command::new("node")
-            .arg(program("mcp-remote"))
-            .arg(url)
-            .env("HOME", home)
-            .env("BROWSER", "true")
-            .env("MCP_REMOTE_CONFIG_DIR", home)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .expect("node can be started");
-        let (sender, asked) = mpsc::unbounded_channel();
-        tokio::spawn(authorization_requests(process.stderr.take().expect("it is piped"), sender));
-        let output = BufReader::new(process.stdout.take().expect("it is piped")).lines();
-        let input = process.stdin.take().expect("it is piped");
-        Self { _process: process, input, output, asked }
-    }
-
-    /// Sends the handshake.
-    async fn greet(&mut self) {
-        let client = json!({ "name": "desktop", "version": "1" });
-        let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client });
-        let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
-        self.input.write_all(format!("{hello}\n").as_bytes()).await.expect("it reads");
-    }
-
-    /// Waits for its answer.
-    async fn answered(&mut self) -> Value {
-        let line = within("the bridge's answer", self.output.next_line()).await.expect("text");
-        serde_json::from_str(&line.expect("it goes on")).expect("JSON")
-    }
-}
-
-#[tokio::test]
-async fn four_bridges_with_one_sign_in_refresh_it_at_once_and_ask_nobody_again() {
-    let at = SignIn::local().await;
-    at.deploy(guests::TEXT).await;
-    let home = TempDir::new().expect("a scratch folder");
-    let url = format!("{}/mcp", at.url());
-    let mut first = Bridge::start(&url, home.path());
-    first.greet().await;
-    let page = within("its question", first.asked.recv()).await.expect("a page");
-    Browser::default().sign_in(&page, "ana").await.1.assert_status(200);
-    assert_eq!(first.answered().await["id"], 1);
-    drop(first);
-    access_tokens_expire().await;
-
-    let mut bridges: Vec<_> = (0..4).map(|_| Bridge::start(&url, home.path())).collect();
-    for bridge in &mut bridges {
-        bridge.greet().await;
-    }
-
-    for bridge in &mut bridges {
-        let answer = bridge.answered().await;
-        assert_eq!(answer["result"]["serverInfo"]["name"], "kitbag", "{answer}");
-        assert!(bridge.asked.try_recv().is_err());
-    }
-    let token = format!("POST {} → ", at.endpoints().token);
-    let refreshed: Vec<_> =
-        at.transcript.lines().into_iter().filter(|line| line.starts_with(&token)).collect();
-    assert!(refreshed.len() > 2 && refreshed.iter().all(|line| line.ends_with("200")), "{refreshed:?}");
 }

@@ -145,9 +145,8 @@ impl PromptingProcess {
             .spawn()
             .expect("the program can be started");
         let (sender, pages) = mpsc::unbounded_channel();
-        let output =
-            tokio::spawn(authorization_requests(child.stdout.take().expect("it is piped"), sender.clone()));
-        let errors = tokio::spawn(authorization_requests(child.stderr.take().expect("it is piped"), sender));
+        let output = tokio::spawn(read(child.stdout.take().expect("it is piped"), sender.clone()));
+        let errors = tokio::spawn(read(child.stderr.take().expect("it is piped"), sender));
         Self { child, pages, output, errors }
     }
 
@@ -173,10 +172,7 @@ impl PromptingProcess {
 }
 
 /// Reads a stream to its end, and sends each URL of an authorization request in it to `pages`.
-pub(crate) async fn authorization_requests(
-    stream: impl AsyncRead + Unpin,
-    pages: mpsc::UnboundedSender<String>,
-) -> String {
+async fn read(stream: impl AsyncRead + Unpin, pages: mpsc::UnboundedSender<String>) -> String {
     let mut lines = BufReader::new(stream).lines();
     let mut text = String::new();
     while let Some(line) = lines.next_line().await.expect("programs print UTF-8") {
