@@ -89,15 +89,15 @@ impl Dispatch {
         &self,
         caller: &Caller,
         arrival: Option<Arrival>,
-        callee: &Callee,
+        tool: &Callee,
         arguments: Map<String, Value>,
         listener: Option<ProgressListener>,
     ) -> Result<Reply, Unavailable> {
-        let span = self.traces.begin(arrival, callee.toolkit(), callee.tool());
+        let span = self.traces.begin(arrival, tool.toolkit(), tool.definition());
         let (in_log, trace) = (span.in_log(), span.below());
-        let mut recording = Recording::start(&self.invocations, &self.metrics, callee, caller, span);
+        let mut recording = Recording::start(&self.invocations, &self.metrics, tool, caller, span);
         let recorded = async move {
-            match self.run(callee, caller, arguments, listener, &trace, &mut recording).await {
+            match self.run(tool, caller, arguments, listener, &trace, &mut recording).await {
                 Ok((reply, conclusion)) => {
                     recording.end(conclusion);
                     Ok(reply)
@@ -125,7 +125,7 @@ impl Dispatch {
 
     async fn run(
         &self,
-        callee: &Callee,
+        tool: &Callee,
         caller: &Caller,
         arguments: Map<String, Value>,
         listener: Option<ProgressListener>,
@@ -133,17 +133,17 @@ impl Dispatch {
         recording: &mut Recording<'_>,
     ) -> Result<(Reply, Conclusion), Unavailable> {
         let step = trace.begin(CallStep::Admit);
-        let Some(_admitted) = self.admission.enter(&caller.user_id, &callee.toolkit().id) else {
+        let Some(_admitted) = self.admission.enter(&caller.user_id, &tool.toolkit().id) else {
             return Ok((Reply::Failure(Failure::busy()), Outcome::Busy.into()));
         };
-        let prepared = timeout(READY_TIMEOUT, callee.prepare());
+        let prepared = timeout(READY_TIMEOUT, tool.prepare());
         let (prepared, secrets) = tokio::join!(prepared, self.vault.of_user(&caller.user_id));
         let Ok(prepared) = prepared else {
             return Ok((Reply::Failure(Failure::not_ready()), Outcome::Busy.into()));
         };
-        let prepared = prepared.map_err(|cause| unavailable(callee.toolkit(), &cause))?;
+        let prepared = prepared.map_err(|cause| unavailable(tool.toolkit(), &cause))?;
         // Secrets that cannot be read cannot be redacted either, so the call must not start.
-        let secrets = secrets.map_err(|cause| unavailable(callee.toolkit(), &cause))?;
+        let secrets = secrets.map_err(|cause| unavailable(tool.toolkit(), &cause))?;
         drop(step);
 
         let step = trace.begin(CallStep::CheckArguments);

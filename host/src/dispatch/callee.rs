@@ -42,7 +42,7 @@ impl Callee {
     }
 
     /// The tool's declaration.
-    pub fn tool(&self) -> &ToolDefinition {
+    pub fn definition(&self) -> &ToolDefinition {
         match self {
             Self::Toolkit(tool) => tool.definition(),
             Self::Own(tool) => tool.definition(),

@@ -32,7 +32,7 @@ const MAX_DATA_BYTES: usize = 64 << 10;
 pub(super) struct Recording<'a> {
     invocations: &'a Arc<Invocations>,
     metrics: &'a Metrics,
-    callee: &'a Callee,
+    tool: &'a Callee,
     caller: &'a Caller,
     started: Instant,
     started_at: Timestamp,
@@ -48,7 +48,7 @@ impl<'a> Recording<'a> {
     pub(super) fn start(
         invocations: &'a Arc<Invocations>,
         metrics: &'a Metrics,
-        callee: &'a Callee,
+        tool: &'a Callee,
         caller: &'a Caller,
         span: Span,
     ) -> Self {
@@ -57,7 +57,7 @@ impl<'a> Recording<'a> {
         Self {
             invocations,
             metrics,
-            callee,
+            tool,
             caller,
             started,
             started_at,
@@ -85,7 +85,7 @@ impl<'a> Recording<'a> {
 
     /// Counts the call, ends its trace, and makes its record.
     fn record(&mut self, conclusion: Conclusion) -> Record {
-        let definition = self.callee.toolkit();
+        let definition = self.tool.toolkit();
         let duration = self.started.elapsed();
         self.metrics.call(&definition.id, conclusion.outcome.as_str(), duration, self.in_sandbox);
         let mut span = mem::take(&mut self.span);
@@ -94,7 +94,7 @@ impl<'a> Recording<'a> {
         Record {
             toolkit: definition.id.clone(),
             version: definition.version.clone(),
-            tool: self.callee.tool().name.clone(),
+            tool: self.tool.definition().name.clone(),
             user: self.caller.user_id.clone(),
             started_at: self.started_at,
             duration,
@@ -241,7 +241,7 @@ mod tests {
         let limits = RetentionLimits { age: Duration::from_hours(1), records: 100, bytes: 1 << 20 };
         let invocations = Invocations::open(database.clone(), Hints::off(), limits).await.expect("they open");
         let invocations = Arc::new(invocations);
-        let callee = Callee::Toolkit(toolkits.registry().find("books__find").expect("it is live"));
+        let tool = Callee::Toolkit(toolkits.registry().find("books__find").expect("it is live"));
         let caller = Caller {
             user_id: "ana".to_owned(),
             profile: TokenProfile::Access,
@@ -251,9 +251,9 @@ mod tests {
         };
 
         let metrics = Metrics::default();
-        drop(Recording::start(&invocations, &metrics, &callee, &caller, Span::default()));
+        drop(Recording::start(&invocations, &metrics, &tool, &caller, Span::default()));
         let panicked = catch_unwind(AssertUnwindSafe(|| {
-            let _recording = Recording::start(&invocations, &metrics, &callee, &caller, Span::default());
+            let _recording = Recording::start(&invocations, &metrics, &tool, &caller, Span::default());
             panic!("on purpose");
         }));
         assert!(panicked.is_err());

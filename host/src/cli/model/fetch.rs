@@ -43,7 +43,7 @@ pub(in crate::cli) struct Fetch {
     /// file.
     #[arg(long, value_name = "URL|FILE")]
     from: Option<String>,
-    /// URL of the proxy (CONNECT) of this network, such as http://proxy.internal:3128.
+    /// URL of the proxy (CONNECT) of this network, such as `http://proxy.internal:3128`.
     #[arg(long, env = "KITBAG_HTTPS_PROXY", hide_env_values = true)]
     https_proxy: Option<String>,
 }

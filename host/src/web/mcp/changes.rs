@@ -150,11 +150,11 @@ pub(super) fn event_stream(changes: Changes, stopping: CancellationToken) -> imp
     const RESOURCES: &str = r#"{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}"#;
 
     let events = futures::stream::unfold((changes, stopping), async |(mut changes, stopping)| {
-        let changed = match changes.next(&stopping).await? {
+        let message = match changes.next(&stopping).await? {
             Change::Tools => TOOLS,
             Change::Resources => RESOURCES,
         };
-        Some((Event::default().event("message").data(changed), (changes, stopping)))
+        Some((Event::default().event("message").data(message), (changes, stopping)))
     });
     Sse::new(events.map(Ok::<_, Infallible>)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE_INTERVAL))
 }

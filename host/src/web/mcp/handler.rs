@@ -85,7 +85,7 @@ impl Handler {
             DirectMethod::Call(call) => {
                 let callee = self.callee(&call.name)?;
                 // rmcp checks the headers that carry parameters.
-                if catalogue::has_header_parameters(callee.tool()) {
+                if catalogue::has_header_parameters(callee.definition()) {
                     return None;
                 }
                 Some(Json(self.call_directly(call, id, capabilities).await).into_response())
@@ -279,7 +279,7 @@ impl ServerHandler for Handler {
     /// rmcp checks the `Mcp-Param-*` headers of a call against the tool's schema.
     fn get_tool(&self, name: &str) -> Option<Tool> {
         let callee = self.callee(name)?;
-        let definition = callee.tool();
+        let definition = callee.definition();
         catalogue::has_header_parameters(definition).then(|| catalogue::listed(name.to_owned(), definition))
     }
 
