@@ -44,8 +44,8 @@ impl Model {
             .expect("node can be started");
         let lines = BufReader::new(process.stdout.take().expect("it is piped")).lines();
         let mut model = Self { url: String::new(), lines, _process: process };
-        model.url = model.next().await["url"].as_str().expect("a URL").to_owned();
-        model
+        let url = model.next().await["url"].as_str().expect("a URL").to_owned();
+        Self { url, ..model }
     }
 
     async fn next(&mut self) -> Value {

@@ -147,7 +147,7 @@ async fn clients_sign_in_at_a_server_whose_url_has_a_path() {
         assert_called_twice(&signs_in(&at, client, ".venv").await);
     };
     join!(async { check(SignIn::local_below("/tools/kitbag", "5s").await).await }, async {
-        check(SignIn::external_below("/kitbag", |_| {}).await).await
+        check(SignIn::external_below("/kitbag", |_| {}).await).await;
     });
 }
 

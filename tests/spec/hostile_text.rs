@@ -60,9 +60,8 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
     let pages = folder.join("man").display().to_string();
     let arguments: &[&str] = match path.as_slice() {
         ["serve" | "demo" | "logout" | "token" | "sign-in-code"]
-        | ["documents" | "toolkit", "list"]
+        | ["documents" | "toolkit" | "key", "list"]
         | ["vault", "rotate"]
-        | ["key", "list"]
         | ["toolkit", "failures"]
         | ["toolkit", "uploads", "list"] => &[],
         ["login"] => &["--no-browser"],
