@@ -149,6 +149,8 @@ async fn the_command_prints_the_text_and_fails_where_the_tool_fails() {
     failed.assert_failed("Invalid arguments");
     let envelope: Value = serde_json::from_str(&failed.stdout).expect("it is JSON");
     assert_eq!(envelope["code"], "INVALID_PARAMS");
-    command(&server, &["replies", "nothing"]).await.assert_failed("replies has no tool \"nothing\"; it has echo");
+    command(&server, &["replies", "nothing"])
+        .await
+        .assert_failed("replies has no tool \"nothing\"; it has echo");
     command(&server, &["replies", "echo", "no JSON"]).await.assert_failed("must be a JSON object");
 }

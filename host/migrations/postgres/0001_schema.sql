@@ -240,7 +240,7 @@ CREATE TABLE program_keys (
     issuer     TEXT COLLATE "C" NOT NULL,
     user_id    TEXT COLLATE "C" NOT NULL,
     -- The client that its user has made it with; it goes when the user revokes that client.
-    made_by    TEXT COLLATE "C",
+    client_id  TEXT COLLATE "C",
     -- As its user calls it; one of a kind among the user's keys.
     name       TEXT NOT NULL,
     -- The only toolkits whose tools it may call, separated by spaces; NULL where it may do what its user may.

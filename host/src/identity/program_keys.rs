@@ -118,7 +118,7 @@ impl ProgramKeys {
             digest: digest(key.expose_secret()),
             user_id: user.to_owned(),
             name: new.name,
-            made_by: new.made_by,
+            client_id: new.made_by,
             toolkits: new.toolkits.map(|toolkits| toolkits.into_iter().collect::<Vec<_>>().join(" ")),
             created_at: now.as_millisecond(),
             expires_at: new.expires_at.map(Timestamp::as_millisecond),
@@ -219,7 +219,7 @@ impl From<KeyRow> for ProgramKey {
         Self {
             id: id(&row.digest),
             name: row.name,
-            made_by: row.made_by,
+            made_by: row.client_id,
             toolkits: row.toolkits.map(|ids| ids.split(' ').map(str::to_owned).collect()),
             created_at: time(row.created_at),
             expires_at: row.expires_at.map(time),

@@ -206,7 +206,7 @@ fn a_part_has_nothing_of_a_value_that_it_cuts() {
 
     let value = text.find("s3cr3t").expect("it is there");
     for start in text.char_indices().map(|(start, _)| start) {
-        for end in (start..=text.len()).filter(|end| text.is_char_boundary(*end)) {
+        for end in (start + 1..=text.len()).filter(|end| text.is_char_boundary(*end)) {
             let part = redactor.redact_part(text, start..end);
             let touches = start < value + 12 && value < end;
             assert_eq!(part.contains(REPLACEMENT), touches, "{start}..{end}: {part}");

@@ -302,14 +302,15 @@ mod tests {
         let documents = documents("127.0.0.0/8");
         assert!(documents.are_offered());
 
-        // Nobody listens there.
-        let missed = documents.client("http://127.0.0.1:1/client.json").await;
+        let nobody = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a port");
+        let nobody = format!("http://{}", nobody.local_addr().expect("it was bound"));
+        let missed = documents.client(&format!("{nobody}/client.json")).await;
         assert!(matches!(missed, Err(NoDocument::Offline(_))), "{missed:?}");
         assert!(!documents.are_offered());
 
         documents.client(&format!("{}/client.json", server.origin())).await.expect("a client");
         assert!(documents.are_offered(), "it was that host alone");
-        let missed = documents.client("http://127.0.0.1:1/other.json").await;
+        let missed = documents.client(&format!("{nobody}/other.json")).await;
         assert!(matches!(missed, Err(NoDocument::Unreachable(_))), "{missed:?}");
     }
 

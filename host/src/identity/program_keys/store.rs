@@ -16,7 +16,7 @@ pub(super) struct KeyRow {
     pub(super) digest: Vec<u8>,
     pub(super) user_id: String,
     pub(super) name: String,
-    pub(super) made_by: Option<String>,
+    pub(super) client_id: Option<String>,
     /// Ids, separated by spaces.
     pub(super) toolkits: Option<String>,
     pub(super) created_at: i64,
@@ -45,7 +45,7 @@ pub(in crate::identity) async fn revoke_keys_made_by(
     user: &str,
     client: &str,
 ) -> database::Result<()> {
-    sql("DELETE FROM program_keys WHERE user_id = $1 AND made_by = $2")
+    sql("DELETE FROM program_keys WHERE user_id = $1 AND client_id = $2")
         .bind(user)
         .bind(client)
         .execute(transaction)
@@ -76,12 +76,12 @@ impl Store {
         if i64::try_from(names.len()).is_ok_and(|count| count >= MAX_KEYS_OF_USER) {
             return Err(KeyError::TooMany);
         }
-        sql("INSERT INTO program_keys (digest, issuer, user_id, made_by, name, toolkits, created_at, expires_at)
+        sql("INSERT INTO program_keys (digest, issuer, user_id, client_id, name, toolkits, created_at, expires_at)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8)")
         .bind(&key.digest)
         .bind(&self.issuer)
         .bind(&key.user_id)
-        .bind(&key.made_by)
+        .bind(&key.client_id)
         .bind(&key.name)
         .bind(&key.toolkits)
         .bind(key.created_at)
@@ -93,7 +93,7 @@ impl Store {
 
     /// The key of this digest, if it has not expired.
     pub(super) async fn find(&self, digest: &[u8], now: i64) -> database::Result<Option<KeyRow>> {
-        sql("SELECT digest, user_id, name, made_by, toolkits, created_at, expires_at, used_at FROM program_keys
+        sql("SELECT digest, user_id, name, client_id, toolkits, created_at, expires_at, used_at FROM program_keys
              WHERE digest = $1 AND issuer = $2 AND (expires_at IS NULL OR expires_at > $3)")
         .bind(digest)
         .bind(&self.issuer)
@@ -104,7 +104,7 @@ impl Store {
 
     /// The user's keys that expire later, the newest first.
     pub(super) async fn of_user(&self, user: &str, now: i64) -> database::Result<Vec<KeyRow>> {
-        sql("SELECT digest, user_id, name, made_by, toolkits, created_at, expires_at, used_at FROM program_keys
+        sql("SELECT digest, user_id, name, client_id, toolkits, created_at, expires_at, used_at FROM program_keys
              WHERE user_id = $1 AND issuer = $2 AND (expires_at IS NULL OR expires_at > $3)
              ORDER BY created_at DESC, digest")
         .bind(user)

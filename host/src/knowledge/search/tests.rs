@@ -333,3 +333,20 @@ async fn a_process_that_the_others_gave_up_does_jobs_again_with_another_id() {
 
     assert_eq!(library.find("ana", "lift").await, ["Lift"]);
 }
+
+#[tokio::test]
+async fn a_part_of_a_text_is_counted_in_characters_on_every_engine() {
+    let library = Library::without_model().await;
+    let ids = library.add("ana", [note("Part", "aé語🦘b")]).await;
+    let part = async |user: &str, offset, count| {
+        let part = library.knowledge.document_part(user, &ids[0], offset, count).await;
+        part.map(|part| (part.text, part.characters)).ok()
+    };
+    let of = |text: &str| Some((text.to_owned(), 5));
+
+    assert_eq!(part("ana", 0, 5).await, of("aé語🦘b"));
+    assert_eq!(part("ana", 1, 3).await, of("é語🦘"));
+    assert_eq!(part("ana", 4, u32::MAX >> 1).await, of("b"));
+    assert_eq!(part("ana", 1 << 30, 50_000).await, of(""));
+    assert_eq!(part("ben", 0, 5).await, None, "another user's");
+}

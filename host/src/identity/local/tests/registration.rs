@@ -159,5 +159,5 @@ async fn a_client_with_a_metadata_document_signs_in_and_renews_its_access_withou
     assert_eq!(claims(&renewed)["sub"], "ana");
     // What its document says is needed for another sign-in.
     let gone = fixture.server.authorize(&request(&id, &[])).await;
-    assert!(matches!(gone, Err(AuthorizeError::UnknownClient)), "{gone:?}");
+    assert!(matches!(gone, Err(AuthorizeError::NoDocument { .. })), "{gone:?}");
 }
