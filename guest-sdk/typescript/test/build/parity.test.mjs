@@ -73,7 +73,9 @@ test("tools are listed in the same way", { skip }, async () => {
   // Tools that are always on come first, whatever toolkit has them.
   const isFirst = ({ name }) => ["bookshelf__find_books", "probe-ts__shapes"].includes(name);
   const expected = [...here.filter(isFirst), ...here.filter((tool) => !isFirst(tool))];
-  assert.equal(JSON.stringify(expected), JSON.stringify(tools(sandbox)));
+  // The server's own tools have no prefix.
+  const ofToolkits = tools(sandbox).filter(({ name }) => name.includes("__"));
+  assert.equal(JSON.stringify(expected), JSON.stringify(ofToolkits));
 });
 
 test("the stateless revision is spoken in the same way", { skip }, async () => {
