@@ -18,10 +18,16 @@ enum Part {
 
 /// What users hide, as it was read since the registry was. A change of it replaces the registry.
 #[derive(Default)]
-pub(super) struct HiddenOfUsers(Mutex<HashMap<String, Arc<Hidden>>>);
+pub(super) struct HiddenOfUsers(Mutex<Kept>);
 
-/// Users whose choices are kept: with more, all are read again.
-const MAX_KEPT: usize = 10_000;
+#[derive(Default)]
+struct Kept {
+    of_users: HashMap<String, Arc<Hidden>>,
+    entries: usize,
+}
+
+/// Users and what they hide, one entry each: with more, all are read again.
+const MAX_ENTRIES: usize = 50_000;
 
 impl Hidden {
     /// Of pairs of a toolkit and a tool; without a tool, of all that the toolkit has.
@@ -57,6 +63,15 @@ impl Hidden {
         self.0.contains_key(toolkit)
     }
 
+    /// How many toolkits and tools are hidden.
+    fn len(&self) -> usize {
+        let of_part = |part: &Part| match part {
+            Part::Whole => 1,
+            Part::Tools(tools) => tools.len(),
+        };
+        self.0.values().map(of_part).sum()
+    }
+
     /// Toolkits by id, each with the tools that are hidden; without tools where all of it is.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Vec<&str>)> {
         self.0.iter().map(|(toolkit, part)| match part {
@@ -68,15 +83,18 @@ impl Hidden {
 
 impl HiddenOfUsers {
     fn get(&self, user: &str) -> Option<Arc<Hidden>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(user).cloned()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).of_users.get(user).cloned()
     }
 
     fn keep(&self, user: &str, hidden: &Arc<Hidden>) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() >= MAX_KEPT {
-            kept.clear();
+        let entries = 1 + hidden.len();
+        if kept.entries + entries > MAX_ENTRIES {
+            *kept = Kept::default();
         }
-        kept.insert(user.to_owned(), hidden.clone());
+        if kept.of_users.insert(user.to_owned(), hidden.clone()).is_none() {
+            kept.entries += entries;
+        }
     }
 }
 
@@ -129,6 +147,20 @@ impl Toolkits {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_kept_of_users_is_bounded_by_what_they_hide() {
+        let kept = HiddenOfUsers::default();
+        let many = (0..MAX_ENTRIES / 5).map(|n| ("notes".to_owned(), Some(format!("tool_{n}"))));
+        let hidden = Arc::new(Hidden::of(many));
+        for user in ["ann", "ben", "cat", "ann", "dan"] {
+            kept.keep(user, &hidden);
+        }
+        assert!(["ann", "ben", "cat", "dan"].iter().all(|user| kept.get(user).is_some()));
+
+        kept.keep("eve", &hidden);
+        assert!(kept.get("eve").is_some() && kept.get("ann").is_none());
+    }
 
     #[test]
     fn a_toolkit_is_hidden_as_a_whole_or_in_parts() {
