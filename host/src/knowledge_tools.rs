@@ -155,9 +155,9 @@ impl KnowledgeTools {
         let FetchArguments { id, offset } = arguments;
         let offset = offset.unwrap_or_default();
         // A secret that the part cuts is found by what is around it.
-        let margin = u32::try_from(redactor.longest()).unwrap_or(u32::MAX).min(offset);
-        let count = MAX_CHARACTERS
-            .saturating_add(2 * margin.max(u32::try_from(redactor.longest()).unwrap_or_default()));
+        let longest = u32::try_from(redactor.longest()).unwrap_or(u32::MAX);
+        let margin = longest.min(offset);
+        let count = MAX_CHARACTERS.saturating_add(longest.saturating_mul(2));
         let part = self.knowledge.document_part(user_id, &id, offset - margin, count).await;
         let DocumentPart { summary, text: around, characters } = part.map_err(refused)?;
         let part = bytes_of_part(&around, margin);

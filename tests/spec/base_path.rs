@@ -140,3 +140,21 @@ async fn pages_link_and_lead_below_the_path_and_their_cookie_is_for_it_alone() {
     visitor.get(style.split('"').next().expect("a link")).await.assert_status(200);
     assert!(visitor.get(&format!("{PATH}/ui/connect")).await.text().contains(&format!("{PATH}/mcp")));
 }
+
+#[tokio::test]
+async fn captured_pages_of_others_are_as_they_were() {
+    let (kitbag, _) = start().await;
+    let ana = kitbag.as_user("ana");
+    let page: &[u8] = b"<p><a href=\"/ui/\" src=\"/a\">caf\xe9 is not UTF-8</a>";
+
+    let stored = ana
+        .send(Method::POST, "/documents/file?title=A", "text/html; charset=windows-1252", page)
+        .await
+        .assert_status(201);
+    let id = stored.json()["id"].as_str().expect("an id").to_owned();
+    let downloaded = ana.get(&format!("{PATH}/documents/{id}/artifact")).await.assert_status(200);
+
+    assert_eq!(downloaded.header("content-type"), Some("text/html"));
+    assert_eq!(downloaded.body, page);
+    assert_eq!(downloaded.header("content-length"), Some(page.len().to_string().as_str()));
+}

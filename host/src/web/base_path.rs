@@ -4,10 +4,11 @@
 //! what answers say to browsers: places of redirects, and links of pages.
 //!
 //! Invariant: what a page shows of others' texts is not changed. There, every quotation mark is escaped, so none of the
-//! beginnings that are looked for can occur.
+//! beginnings that are looked for can occur. Files of users pass as they are, also those that are pages themselves.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
+use aho_corasick::AhoCorasick;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
@@ -17,10 +18,12 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use tracing::error;
 
-use super::media_type;
+use super::pages::OwnPage;
 
 /// How attributes with a path of this server begin in pages.
-const ATTRIBUTES: [&str; 4] = [" href=\"/", " action=\"/", " src=\"/", " data-live=\"/"];
+static LINKS: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    AhoCorasick::new([" href=\"/", " action=\"/", " src=\"/", " data-live=\"/"]).expect("they are short")
+});
 /// Where clients look for metadata about what is below the path.
 const WELL_KNOWN: [&str; 2] =
     ["/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server"];
@@ -71,7 +74,7 @@ async fn outside(path: &str, mut response: Response) -> Response {
     {
         response.headers_mut().insert(header::LOCATION, place);
     }
-    if !media_type::is(response.headers(), "text/html") {
+    if response.extensions().get::<OwnPage>().is_none() {
         return response;
     }
     let (mut parts, body) = response.into_parts();
@@ -91,28 +94,16 @@ async fn outside(path: &str, mut response: Response) -> Response {
 /// A page whose links have the path before theirs.
 fn with_links(path: &str, page: &str) -> String {
     let mut linked = String::with_capacity(page.len() + page.len() / 32);
-    let mut rest = page;
-    while let Some((before, at)) = next_link(rest) {
-        let (done, after) = rest.split_at(before);
-        linked.push_str(done);
-        // Before the slash.
-        let (name, slash) = at.split_at(at.len() - 1);
-        linked.push_str(name);
-        let after = &after[at.len()..];
-        if !after.starts_with('/') {
-            linked.push_str(path);
-        }
-        linked.push_str(slash);
-        rest = after;
+    let mut done = 0;
+    // A second slash begins the name of another host.
+    for found in LINKS.find_iter(page).filter(|found| !page[found.end()..].starts_with('/')) {
+        let slash = found.end() - 1;
+        linked.push_str(&page[done..slash]);
+        linked.push_str(path);
+        done = slash;
     }
-    linked.push_str(rest);
+    linked.push_str(&page[done..]);
     linked
-}
-
-/// Where the next attribute with a path begins, and how.
-fn next_link(page: &str) -> Option<(usize, &'static str)> {
-    let found = ATTRIBUTES.iter().filter_map(|attribute| Some((page.find(attribute)?, *attribute)));
-    found.min()
 }
 
 fn is_path(place: &str) -> bool {

@@ -5,6 +5,7 @@ pub(super) mod origin;
 use std::sync::LazyLock;
 
 use askama::Template;
+use axum::Extension;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use base64::Engine;
@@ -40,16 +41,24 @@ pub(super) struct Notice<'a> {
     pub(super) message: &'a str,
 }
 
-/// Answers with a page. What a template shows is escaped unless the template says otherwise.
+/// Marks an answer as a page that this server has made, and not a file of a user that is one.
+#[derive(Clone, Copy)]
+pub(super) struct OwnPage;
+
+/// What a template makes. What it shows is escaped unless the template says otherwise.
+pub(super) fn html(template: &impl Template) -> (Extension<OwnPage>, Html<String>) {
+    (Extension(OwnPage), Html(template.render().expect("a string takes everything")))
+}
+
+/// Answers with a page without a frame.
 pub(super) fn page(status: StatusCode, template: &impl Template) -> Response {
-    let html = template.render().expect("a string takes everything");
     let headers = [
         (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY.clone()),
         (header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
         (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
         (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
     ];
-    (status, NOT_STORED, headers, Html(html)).into_response()
+    (status, NOT_STORED, headers, html(template)).into_response()
 }
 
 #[cfg(test)]

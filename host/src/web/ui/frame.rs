@@ -4,13 +4,14 @@ use askama::Template;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
-use axum::response::{Html, IntoResponse, Response};
+use axum::response::{IntoResponse, Response};
 use kitbag_manifest::Problem;
 
 use super::session::sign_in_path;
 use super::text;
 use crate::access::User;
 use crate::web::error::{WebError, as_problem};
+use crate::web::pages::html;
 
 /// Who looks at the page, and where in the site it is.
 #[derive(Clone)]
@@ -104,7 +105,7 @@ struct SendAgain<'a> {
 
 /// Answers with a page. What a template shows is escaped.
 pub(super) fn page(status: StatusCode, template: &impl Template) -> Response {
-    (status, Html(template.render().expect("a string takes everything"))).into_response()
+    (status, html(template)).into_response()
 }
 
 /// Shows errors as pages: with the status, the text and the problems that the API answers with.
