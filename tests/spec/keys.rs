@@ -136,7 +136,9 @@ async fn a_key_is_good_for_ninety_days_unless_it_says_otherwise() {
     assert_eq!(days("b", Some(json!(7 * 24 * 60 * 60))).await, Some(7));
     assert_eq!(days("c", Some(json!("never"))).await, None);
     ana.post("/keys", &json!({ "name": "d", "lifetime": -1 })).await.assert_status(422);
-    ana.post("/keys", &json!({ "name": "d", "lifetime": "soon" })).await.assert_status(400);
+    ana.post("/keys", &json!({ "name": "d", "lifetime": "soon" }))
+        .await
+        .assert_problem(400, "a number of seconds, or \"never\"");
     ana.post("/keys", &json!({ "name": "d", "lifetime": i64::MAX })).await.assert_status(422);
 }
 

@@ -41,6 +41,8 @@ const MAX_KEYS_OF_USER: i64 = 100;
 const MAX_NAME_CHARS: usize = 100;
 /// Toolkits that a key may be limited to.
 const MAX_TOOLKITS: usize = 100;
+/// Longest id of one, in bytes: ids are parts of the names that tools are listed under, and those are not longer.
+const MAX_TOOLKIT_ID_BYTES: usize = 128;
 /// How exactly the last use is recorded, so that calls seldom write.
 const USE_INTERVAL: Duration = Duration::from_mins(1);
 
@@ -189,7 +191,7 @@ pub(super) fn is_key(token: &str) -> bool {
 impl NewKey {
     fn check(&self, now: Timestamp) -> Result<(), KeyError> {
         let is_id = |id: &String| {
-            !id.is_empty()
+            (1..=MAX_TOOLKIT_ID_BYTES).contains(&id.len())
                 && id.bytes().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-')
         };
         let why = if self.name.trim().is_empty() || self.name.chars().any(char::is_control) {

@@ -36,7 +36,7 @@ struct Wanted {
 
 /// How long a key is good: seconds, or the word `never` for one that does not expire.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "lifetime is a number of seconds, or \"never\"")]
 enum Lifetime {
     Seconds(i64),
     Endless(Never),

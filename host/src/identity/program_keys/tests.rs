@@ -80,6 +80,7 @@ async fn what_makes_no_sense_is_refused() {
         NewKey { toolkits: of(&[]), ..named("a") },
         NewKey { toolkits: of(&["a b"]), ..named("a") },
         NewKey { toolkits: of(&[""]), ..named("a") },
+        NewKey { toolkits: of(&[&"x".repeat(129)]), ..named("a") },
         NewKey { expires_at: Some(Timestamp::UNIX_EPOCH), ..named("a") },
     ] {
         let refused = keys.create("ana", new.clone()).await;
