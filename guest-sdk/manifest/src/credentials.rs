@@ -10,6 +10,8 @@ pub fn not_set<S: AsRef<str>>(toolkit: &str, names: &[S]) -> String {
 }
 
 /// A handler asked for a credential that the toolkit does not declare. For the log.
+///
+/// A name that only `auth` uses is undeclared, too: the server uses it, and the toolkit cannot read it.
 pub fn undeclared(name: &str) -> String {
     format!("the credential {name} is not declared: add {name:?} to the toolkit's secrets")
 }
@@ -17,6 +19,11 @@ pub fn undeclared(name: &str) -> String {
 /// A credential cannot be read now. Retryable.
 pub fn unavailable(name: &str, reason: &str) -> String {
     format!("The credential {name} cannot be read now: {reason}")
+}
+
+/// Returns the sentence that says how a user connects an account.
+pub(crate) fn connect(toolkit: &str) -> String {
+    format!("Connect it with: kitbag toolkit sign-in {toolkit}")
 }
 
 /// Returns the commands that set credentials.

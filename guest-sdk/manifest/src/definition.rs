@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::ToolAnnotations;
+use crate::auth::{Auth, Auths};
 
 /// The scope that grants `ctx.svc.search` and `ctx.svc.getDocument`.
 pub const SCOPE_SEARCH: &str = "svc:search";
@@ -51,15 +52,31 @@ pub struct ToolkitDefinition {
     /// Which users see the toolkit.
     #[serde(default)]
     pub visibility: Visibility,
-    /// OAuth grant that the host carries out for requests to `api_host`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub auth: Option<OAuth2ClientCredentials>,
+    /// How the host signs in for the toolkit: one object, or a list of at most eight.
+    #[serde(default, skip_serializing_if = "Auths::is_empty")]
+    pub auth: Auths,
 }
 
 impl ToolkitDefinition {
     /// Whether the declaration lists `scope`.
     pub fn has_scope(&self, scope: &str) -> bool {
         self.scopes.iter().any(|declared| declared == scope)
+    }
+
+    /// Returns the names of all secrets that users can set: those that the toolkit reads, then those that only the host uses.
+    pub fn credentials(&self) -> Vec<&str> {
+        let mut names: Vec<_> = self.secrets.iter().map(String::as_str).collect();
+        for (_, name) in self.auth.iter().flat_map(Auth::secrets) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// Whether the toolkit itself can read the secret.
+    pub fn reads(&self, secret: &str) -> bool {
+        self.secrets.iter().any(|name| name == secret)
     }
 
     /// Returns the declaration with every default made explicit, as `manifest.json` shows it.
@@ -151,35 +168,4 @@ pub enum ConfigKind {
     Boolean,
     /// One of `options`.
     Select,
-}
-
-/// Client-credentials grant (RFC 6749, section 4.4) that the host carries out for the toolkit.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "rules", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct OAuth2ClientCredentials {
-    /// Type of the grant.
-    #[serde(rename = "type")]
-    pub kind: AuthKind,
-    /// Token endpoint; its host is listed in `egress`.
-    pub token_url: String,
-    /// Name of the secret that holds the client id.
-    pub client_id_secret: String,
-    /// Name of the secret that holds the client secret.
-    pub client_secret_secret: String,
-    /// Space-delimited scopes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scope: Option<String>,
-    /// The one host that receives the token.
-    pub api_host: String,
-}
-
-/// The type of a grant.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "rules", derive(schemars::JsonSchema))]
-pub enum AuthKind {
-    /// RFC 6749, section 4.4.
-    #[default]
-    #[serde(rename = "oauth2_client_credentials")]
-    OAuth2ClientCredentials,
 }

@@ -7,6 +7,7 @@
 //! `rules`.
 
 mod annotations;
+mod auth;
 mod definition;
 
 pub mod content;
@@ -40,9 +41,12 @@ pub mod schema;
 mod shape;
 
 pub use annotations::ToolAnnotations;
+pub use auth::{
+    ApiKey, Auth, Auths, BasicAuth, ClientAuth, KeyPlace, OAuth2AuthorizationCode, OAuth2ClientCredentials,
+    OWN_PARAMETERS,
+};
 pub use definition::{
-    AuthKind, ConfigField, ConfigKind, OAuth2ClientCredentials, SCOPE_INGEST, SCOPE_SEARCH, ToolDefinition,
-    ToolkitDefinition, Visibility,
+    ConfigField, ConfigKind, SCOPE_INGEST, SCOPE_SEARCH, ToolDefinition, ToolkitDefinition, Visibility,
 };
 #[cfg(feature = "rules")]
 pub use rules::{Problem, Problems, ValidDefinition, validate};

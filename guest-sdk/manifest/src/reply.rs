@@ -112,6 +112,31 @@ impl Failure {
         Self::tool_error(format!("The answer of the token endpoint {host} cannot be used: {reason}."))
     }
 
+    /// The server could not attach the user's account: none is connected.
+    pub fn no_account(toolkit: &str, host: &str) -> Self {
+        Self::tool_error(format!(
+            "This tool acts with your account at {host}, and none is connected. {}",
+            credentials::connect(toolkit)
+        ))
+    }
+
+    /// The server could not attach the user's account: it has ended, for a reason such as `it was revoked`.
+    pub fn account_ended(toolkit: &str, host: &str, reason: &str) -> Self {
+        Self::tool_error(format!(
+            "Your account at {host} is no longer connected: {reason}. {}",
+            credentials::connect(toolkit)
+        ))
+    }
+
+    /// The API does not accept the user's account, and there is no way to renew it.
+    pub fn account_refused(toolkit: &str, host: &str, status: u16) -> Self {
+        Self::tool_error(format!(
+            "{host} did not accept your connected account (HTTP status {status}). It may have been revoked, or lack \
+             a permission. {}",
+            credentials::connect(toolkit)
+        ))
+    }
+
     /// The call was not started: too many are running.
     pub fn busy() -> Self {
         Self::tool_error("Too many calls are running at the moment. Try again in a moment.").retryable(true)

@@ -1,5 +1,6 @@
 //! The rules of a declaration. All problems are reported at once, each with its path.
 
+mod auth;
 mod egress;
 mod fields;
 
@@ -78,9 +79,7 @@ pub fn validate(definition: ToolkitDefinition) -> Result<ValidDefinition, Proble
     egress::hosts(&definition.egress, &mut problems);
     fields::scopes(&definition.scopes, &mut problems);
     fields::config(&definition.config, &mut problems);
-    if let Some(auth) = &definition.auth {
-        egress::auth(auth, &definition, &mut problems);
-    }
+    auth::all(&definition, &mut problems);
 
     if problems.0.is_empty() { Ok(ValidDefinition(definition.resolved())) } else { Err(problems) }
 }

@@ -152,8 +152,8 @@ fn unknown(error: &ValidationError<'_>, manifest: &Value) -> String {
             "there is no such field in Kitbag {VERSION}; the toolkit was made for Kitbag {newer}: use a server of that version"
         );
     }
-    let names =
-        fields_at(error).map(|fields| fields.keys().map(String::as_str).collect::<Vec<_>>().join(", "));
+    let names = fields_at(error, manifest)
+        .map(|fields| fields.keys().map(String::as_str).collect::<Vec<_>>().join(", "));
     match names {
         Some(names) => format!("there is no such field; there are {names}"),
         None => "there is no such field".to_owned(),
@@ -161,26 +161,39 @@ fn unknown(error: &ValidationError<'_>, manifest: &Value) -> String {
 }
 
 /// The members that the schema has where an error is.
-fn fields_at(error: &ValidationError<'_>) -> Option<&'static Map<String, Value>> {
-    let mut schema: &'static Value = resolved(&SCHEMA);
+fn fields_at(error: &ValidationError<'_>, manifest: &Value) -> Option<&'static Map<String, Value>> {
+    let (mut schema, mut value) = (resolved(&SCHEMA, manifest), manifest);
     for segment in error.instance_path() {
-        schema = resolved(match segment {
-            LocationSegment::Index(_) => schema.get("items")?,
+        let below;
+        (below, value) = match segment {
+            LocationSegment::Index(index) => (schema.get("items")?, value.get(index)?),
             LocationSegment::Property(name) => {
                 let property = schema.get("properties").and_then(|known| known.get(&*name));
-                property.or_else(|| schema.get("additionalProperties"))?
+                (property.or_else(|| schema.get("additionalProperties"))?, value.get(&*name)?)
             }
-        });
+        };
+        schema = resolved(below, value);
     }
     schema.get("properties")?.as_object()
 }
 
-/// Follows a reference to a definition, also that of an optional value.
-fn resolved(schema: &'static Value) -> &'static Value {
-    let choices = schema.get("anyOf").and_then(Value::as_array);
-    let schema = choices.and_then(|choices| choices.first()).unwrap_or(schema);
-    let target = schema.get("$ref").and_then(Value::as_str).and_then(|reference| reference.strip_prefix('#'));
-    target.and_then(|pointer| SCHEMA.pointer(pointer)).unwrap_or(schema)
+/// Follows a schema to the part that describes this value: through references to definitions, also that of an optional
+/// value, and through conditions.
+fn resolved(mut schema: &'static Value, value: &Value) -> &'static Value {
+    loop {
+        let target =
+            schema.get("$ref").and_then(Value::as_str).and_then(|reference| reference.strip_prefix('#'));
+        let choice = schema.get("anyOf").and_then(|choices| choices.get(0));
+        let kind = schema.get("allOf").and_then(Value::as_array).and_then(|conditions| {
+            let meant = |it: &&Value| it["if"]["properties"]["type"]["const"] == value["type"];
+            conditions.iter().find(meant).map(|it| &it["then"])
+        });
+        let branch = if value.is_array() { "then" } else { "else" };
+        let next =
+            target.and_then(|pointer| SCHEMA.pointer(pointer)).or(choice).or(kind).or(schema.get(branch));
+        let Some(next) = next else { return schema };
+        schema = next;
+    }
 }
 
 /// The path of an error, such as `tools[2].name`; empty for the manifest itself.
@@ -230,7 +243,7 @@ mod tests {
             "id": 3, "egress": "api.example", "visibility": "public", "author": null,
             "tools": [{ "name": "find", "inputSchema": {}, "mutating": "yes" }, "find"],
             "config": { "language": { "type": "text", "label": "Language" } },
-            "auth": { "type": "basic", "tokenUrl": "u", "clientIdSecret": "I", "clientSecretSecret": "S", "apiHost": "h" },
+            "auth": { "type": "digest", "tokenUrl": "u", "clientIdSecret": "I", "clientSecretSecret": "S", "apiHost": "h" },
         }));
 
         let mut found = found;
@@ -238,7 +251,7 @@ mod tests {
         assert_eq!(
             found,
             [
-                "auth.type: must be \"oauth2_client_credentials\"",
+                "auth.type: must be one of: \"oauth2_client_credentials\", \"oauth2_authorization_code\", \"api_key\", \"basic\"",
                 "config.language.type: must be one of: \"string\", \"number\", \"boolean\", \"select\"",
                 "egress: must be a list",
                 "id: must be a string",
@@ -269,6 +282,43 @@ mod tests {
             found[3].starts_with("tools[0].cached: there is no such field; there are alwaysOn, "),
             "{found:?}"
         );
+    }
+
+    #[test]
+    fn of_a_sign_in_what_is_wrong_with_the_type_that_was_meant_is_told() {
+        let basic =
+            json!({ "type": "basic", "usernameSecret": "U", "passwordSecret": "P", "apiHost": "a.example" });
+        assert_eq!(problems(&json!({ "auth": basic })), [""; 0]);
+        assert_eq!(
+            problems(
+                &json!({ "auth": [basic, { "type": "api_key", "secret": "K", "in": "query", "apiHost": "b" }] })
+            ),
+            [""; 0]
+        );
+        for (auth, expected) in [
+            (
+                json!({ "type": "basic", "usernameSecret": "U", "apiHost": "a" }),
+                "auth.passwordSecret: is required",
+            ),
+            (
+                json!([basic, { "type": "api_key", "secret": 1, "apiHost": "b" }]),
+                "auth[1].secret: must be a string",
+            ),
+            (
+                json!([{ "type": "api_key", "secret": "K", "in": "body", "apiHost": "b" }]),
+                "auth[0].in: must be one of: \"header\", \"query\"",
+            ),
+            (
+                json!([{ "type": "api_key", "secret": "K", "apiHost": "b", "tokenUrl": "u" }]),
+                "auth[0].tokenUrl: there is no such field; there are apiHost, in, name, prefix, secret, type",
+            ),
+            (json!({ "secret": "K" }), "auth.type: is required"),
+            (json!("basic"), "auth: must be an object"),
+        ] {
+            assert_eq!(problems(&json!({ "auth": auth })), [expected], "{auth}");
+        }
+        assert_eq!(problems(&json!({ "auth": [] })).len(), 1);
+        assert_eq!(problems(&json!({ "auth": vec![basic; 9] })).len(), 1);
     }
 
     #[test]

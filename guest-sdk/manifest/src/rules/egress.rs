@@ -1,11 +1,10 @@
-//! Rules for `egress` (the hosts that a toolkit may reach) and `auth` (the OAuth grant of the host).
+//! Rules for `egress`: the hosts that a toolkit may reach.
 
 use std::collections::HashSet;
 
-use url::{Host, Url};
+use url::Host;
 
-use crate::egress::{allows, entry_for};
-use crate::{OAuth2ClientCredentials, Problems, ToolkitDefinition};
+use crate::Problems;
 
 pub(super) fn hosts(entries: &[String], problems: &mut Problems) {
     let mut seen = HashSet::new();
@@ -20,35 +19,9 @@ pub(super) fn hosts(entries: &[String], problems: &mut Problems) {
     }
 }
 
-pub(super) fn auth(auth: &OAuth2ClientCredentials, definition: &ToolkitDefinition, problems: &mut Problems) {
-    match Url::parse(&auth.token_url) {
-        Ok(url) if is_protected(&url) => {
-            if !allows(&definition.egress, &url) {
-                let host = entry_for(&url);
-                problems.add("auth.tokenUrl", format!("its host must be listed in egress: add {host:?}"));
-            }
-        }
-        Ok(_) => problems.add("auth.tokenUrl", "must be an https:// URL (http:// only on loopback)"),
-        Err(error) => problems.add("auth.tokenUrl", format!("must be an https:// URL ({error})")),
-    }
-    for (path, name) in [
-        ("auth.clientIdSecret", &auth.client_id_secret),
-        ("auth.clientSecretSecret", &auth.client_secret_secret),
-    ] {
-        if !definition.secrets.contains(name) {
-            problems.add(path, format!("{name:?} must be listed in secrets"));
-        }
-    }
-    if let Err(message) = check_host(&auth.api_host) {
-        problems.add("auth.apiHost", message);
-    } else if !definition.egress.contains(&auth.api_host) {
-        problems.add("auth.apiHost", format!("must be listed in egress: add {:?}", auth.api_host));
-    }
-}
-
 /// Accepts a bare host name or IP literal with an optional port, in the normal form of a URL parser
 /// (WHATWG URL, including IDNA): entries are compared literally.
-fn check_host(entry: &str) -> Result<(), String> {
+pub(super) fn check_host(entry: &str) -> Result<(), String> {
     const EXPECTED: &str =
         "must be a bare host name with an optional :port, such as api.example.com or api.example.com:8443";
 
@@ -86,15 +59,4 @@ fn split_port(entry: &str) -> Option<(&str, Option<u16>)> {
         }
         Some(_) => None,
     }
-}
-
-/// Returns whether a token may be sent to this URL: encrypted, or on the same machine only.
-fn is_protected(url: &Url) -> bool {
-    let loopback = match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    };
-    url.scheme() == "https" || (url.scheme() == "http" && loopback)
 }

@@ -1,8 +1,9 @@
-use serde_json::json;
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
 
 use crate::{
-    AuthKind, ConfigField, ConfigKind, OAuth2ClientCredentials, Problems, ToolDefinition, ToolkitDefinition,
-    validate,
+    Auths, ConfigField, ConfigKind, OWN_PARAMETERS, Problems, ToolDefinition, ToolkitDefinition, validate,
 };
 
 fn good() -> ToolkitDefinition {
@@ -148,37 +149,139 @@ fn settings_are_typed() {
     );
 }
 
+/// The places of the problems of a declaration with these sign-ins, which lists `a.example`, `b.example` and `KEY`.
+fn sign_in_problems(auth: Value) -> Vec<String> {
+    paths(|it| {
+        it.auth = serde_json::from_value(auth).expect("it fits the schema");
+        it.secrets = vec!["KEY".into()];
+        it.egress = vec!["a.example".into(), "b.example".into()];
+    })
+}
+
+fn with(mut value: Value, change: &Value) -> Value {
+    for (name, changed) in change.as_object().expect("an object") {
+        value[name] = changed.clone();
+    }
+    value
+}
+
 #[test]
-fn outbound_sign_in_names_only_what_is_listed() {
-    let auth = OAuth2ClientCredentials {
-        kind: AuthKind::default(),
-        token_url: "https://auth.example/token".into(),
-        client_id_secret: "ID".into(),
-        client_secret_secret: "SECRET".into(),
-        scope: None,
-        api_host: "api.example".into(),
+fn a_grant_to_the_toolkit_names_only_what_is_listed() {
+    let auth = json!({
+        "type": "oauth2_client_credentials", "tokenUrl": "https://a.example/token",
+        "clientIdSecret": "KEY", "clientSecretSecret": "KEY", "apiHost": "b.example",
+    });
+
+    assert_eq!(sign_in_problems(auth.clone()), [""; 0]);
+    for (change, expected) in [
+        (json!({ "tokenUrl": "https://c.example/token" }), "auth.tokenUrl"),
+        (json!({ "tokenUrl": "http://a.example/token" }), "auth.tokenUrl"),
+        (json!({ "clientIdSecret": "OTHER" }), "auth.clientIdSecret"),
+        (json!({ "clientSecretSecret": "OTHER" }), "auth.clientSecretSecret"),
+        (json!({ "apiHost": "c.example" }), "auth.apiHost"),
+        (json!({ "apiHost": "https://b.example" }), "auth.apiHost"),
+    ] {
+        assert_eq!(sign_in_problems(with(auth.clone(), &change)), [expected], "{change}");
+    }
+}
+
+#[test]
+fn an_account_is_connected_and_used_over_protected_urls_and_its_parameters_are_the_servers() {
+    let auth = json!({
+        "type": "oauth2_authorization_code", "authorizationUrl": "https://elsewhere.example/authorize?tenant=1",
+        "tokenUrl": "https://a.example/token", "clientIdSecret": "ID", "apiHost": "b.example",
+        "authorizationParams": { "prompt": "consent" }, "revocationUrl": "https://a.example/revoke",
+    });
+
+    assert_eq!(sign_in_problems(auth.clone()), [""; 0]);
+    let many: BTreeMap<_, _> = (0..9).map(|index| (format!("p{index}"), "v")).collect();
+    for (change, expected) in [
+        (json!({ "authorizationUrl": "http://elsewhere.example/" }), "auth.authorizationUrl"),
+        (json!({ "authorizationUrl": "https://elsewhere.example/#x" }), "auth.authorizationUrl"),
+        (json!({ "authorizationUrl": "https://elsewhere.example/?state=x" }), "auth.authorizationUrl"),
+        (json!({ "authorizationUrl": "https://u:p@elsewhere.example/" }), "auth.authorizationUrl"),
+        (json!({ "authorizationUrl": "javascript:alert(1)" }), "auth.authorizationUrl"),
+        (json!({ "tokenUrl": "https://c.example/token" }), "auth.tokenUrl"),
+        (json!({ "revocationUrl": "https://c.example/revoke" }), "auth.revocationUrl"),
+        (json!({ "clientIdSecret": "id" }), "auth.clientIdSecret"),
+        (json!({ "clientSecretSecret": "" }), "auth.clientSecretSecret"),
+        (json!({ "authorizationParams": { "redirect_uri": "x" } }), "auth.authorizationParams.redirect_uri"),
+        (json!({ "authorizationParams": many }), "auth.authorizationParams"),
+        (json!({ "authorizationParams": { "a": "x".repeat(501) } }), "auth.authorizationParams.a"),
+        (json!({ "apiHost": "c.example" }), "auth.apiHost"),
+    ] {
+        assert_eq!(sign_in_problems(with(auth.clone(), &change)), [expected], "{change}");
+    }
+    for own in OWN_PARAMETERS {
+        let params = json!({ "authorizationParams": { own: "x" } });
+        assert_eq!(sign_in_problems(with(auth.clone(), &params)).len(), 1, "{own}");
+    }
+}
+
+#[test]
+fn a_key_stands_in_a_header_that_may_be_set_or_in_a_named_parameter() {
+    let auth = json!({ "type": "api_key", "secret": "ANY", "apiHost": "a.example" });
+    for good in [
+        json!({}),
+        json!({ "name": "X-Api-Key", "prefix": "Token " }),
+        json!({ "in": "query", "name": "key" }),
+    ] {
+        assert_eq!(sign_in_problems(with(auth.clone(), &good)), [""; 0], "{good}");
+    }
+    for (change, expected) in [
+        (json!({ "secret": "any" }), "auth.secret"),
+        (json!({ "name": "a b" }), "auth.name"),
+        (json!({ "name": "" }), "auth.name"),
+        (json!({ "name": "Host" }), "auth.name"),
+        (json!({ "name": "kitbag-redirect" }), "auth.name"),
+        (json!({ "in": "query" }), "auth.name"),
+        (json!({ "in": "query", "name": "key", "prefix": "x" }), "auth.prefix"),
+        (json!({ "prefix": "a\r\nb" }), "auth.prefix"),
+    ] {
+        assert_eq!(sign_in_problems(with(auth.clone(), &change)), [expected], "{change}");
+    }
+}
+
+#[test]
+fn each_sign_in_has_a_host_of_its_own_and_all_accounts_are_one() {
+    let basic =
+        |host| json!({ "type": "basic", "usernameSecret": "U", "passwordSecret": "P", "apiHost": host });
+    let account = |host, scope| {
+        json!({
+            "type": "oauth2_authorization_code", "authorizationUrl": "https://a.example/authorize",
+            "tokenUrl": "https://a.example/token", "clientIdSecret": "ID", "apiHost": host, "scope": scope,
+        })
     };
 
-    assert_eq!(
-        paths(|it| it.auth = Some(auth.clone())),
-        ["auth.tokenUrl", "auth.clientIdSecret", "auth.clientSecretSecret", "auth.apiHost"]
-    );
-    assert!(
-        paths(|it| {
-            it.auth = Some(auth.clone());
-            it.secrets = vec!["ID".into(), "SECRET".into()];
-            it.egress = vec!["auth.example".into(), "api.example".into()];
-        })
-        .is_empty()
-    );
-    assert_eq!(
-        paths(|it| {
-            it.auth = Some(OAuth2ClientCredentials { token_url: "http://auth.example/token".into(), ..auth });
-            it.secrets = vec!["ID".into(), "SECRET".into()];
-            it.egress = vec!["auth.example".into(), "api.example".into()];
-        }),
-        ["auth.tokenUrl"]
-    );
+    assert_eq!(sign_in_problems(json!([basic("a.example"), basic("b.example")])), [""; 0]);
+    assert_eq!(sign_in_problems(json!([basic("a.example"), basic("a.example")])), ["auth[1].apiHost"]);
+    assert_eq!(sign_in_problems(json!([account("a.example", "s"), account("b.example", "s")])), [""; 0]);
+    assert_eq!(sign_in_problems(json!([account("a.example", "s"), account("b.example", "t")])), ["auth[1]"]);
+}
+
+#[test]
+fn what_only_the_server_uses_is_a_credential_that_the_toolkit_does_not_read() {
+    let definition = ToolkitDefinition {
+        secrets: vec!["KEY".into()],
+        auth: serde_json::from_value(json!([
+            { "type": "basic", "usernameSecret": "U", "passwordSecret": "KEY", "apiHost": "a.example" },
+            { "type": "api_key", "secret": "U", "apiHost": "b.example" },
+        ]))
+        .expect("it fits the schema"),
+        ..ToolkitDefinition::default()
+    };
+
+    assert_eq!(definition.credentials(), ["KEY", "U"]);
+    assert!(definition.reads("KEY") && !definition.reads("U"));
+}
+
+#[test]
+fn one_sign_in_stays_an_object_as_json() {
+    let one = json!({ "type": "api_key", "secret": "KEY", "apiHost": "a.example" });
+    for auth in [one.clone(), json!([one, one])] {
+        let read: Auths = serde_json::from_value(auth.clone()).expect("it fits");
+        assert_eq!(serde_json::to_value(read).expect("it serialises"), auth);
+    }
 }
 
 #[test]

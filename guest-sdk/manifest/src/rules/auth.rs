@@ -1,0 +1,192 @@
+//! Rules for `auth`: what the host attaches to requests, and where.
+
+use std::collections::HashSet;
+
+use url::{Host, Url};
+
+use super::egress::check_host;
+use super::fields::is_upper_snake_case;
+use crate::egress::{allows, entry_for};
+use crate::{
+    ApiKey, Auth, Auths, KeyPlace, OAuth2AuthorizationCode, OWN_PARAMETERS, Problems, ToolkitDefinition,
+};
+
+/// Maximum number of `authorizationParams`.
+const MAX_PARAMETERS: usize = 8;
+/// Longest name of a header or parameter, prefix, and value of a parameter, in bytes.
+const MAX_TEXT_BYTES: usize = 500;
+/// Longest URL, in bytes.
+const MAX_URL_BYTES: usize = 2000;
+
+/// Headers that are no place for a key: those that the connection needs, or that `wasi:http` forbids.
+const FORBIDDEN_HEADERS: [&str; 14] = [
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "http2-settings",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "user-agent",
+];
+
+pub(super) fn all(definition: &ToolkitDefinition, problems: &mut Problems) {
+    let Auths(list) = &definition.auth;
+    if list.len() > Auths::MAX {
+        problems.add("auth", format!("may list at most {} sign-ins", Auths::MAX));
+    }
+    let mut hosts = HashSet::new();
+    for (index, auth) in list.iter().enumerate() {
+        let path = if list.len() == 1 { "auth".to_owned() } else { format!("auth[{index}]") };
+        one(&path, auth, definition, problems);
+        if !hosts.insert(auth.api_host()) {
+            problems.add(format!("{path}.apiHost"), "is that of another entry, too: each has its own");
+        }
+        if let (Auth::AuthorizationCode(grant), Some(first)) = (auth, definition.auth.account())
+            && (OAuth2AuthorizationCode { api_host: first.api_host.clone(), ..grant.clone() }) != *first
+        {
+            problems.add(
+                path,
+                "differs from the other entry of this type in more than apiHost: a toolkit has one account",
+            );
+        }
+    }
+}
+
+fn one(path: &str, auth: &Auth, definition: &ToolkitDefinition, problems: &mut Problems) {
+    match auth {
+        Auth::ClientCredentials(it) => {
+            listed_url(&format!("{path}.tokenUrl"), &it.token_url, definition, problems);
+        }
+        Auth::AuthorizationCode(it) => account(path, it, definition, problems),
+        Auth::ApiKey(it) => api_key(path, it, problems),
+        Auth::Basic(_) => {}
+    }
+    for (field, name) in auth.secrets() {
+        let path = format!("{path}.{field}");
+        match auth {
+            Auth::ClientCredentials(_) if !definition.reads(name) => {
+                problems.add(path, format!("{name:?} must be listed in secrets"));
+            }
+            _ if !is_upper_snake_case(name) => {
+                problems.add(path, format!("{name:?} must be in UPPER_SNAKE_CASE"));
+            }
+            _ => {}
+        }
+    }
+    let (host, path) = (auth.api_host(), format!("{path}.apiHost"));
+    if let Err(message) = check_host(host) {
+        problems.add(path, message);
+    } else if !definition.egress.iter().any(|listed| listed == host) {
+        problems.add(path, format!("must be listed in egress: add {host:?}"));
+    }
+}
+
+fn account(
+    path: &str,
+    grant: &OAuth2AuthorizationCode,
+    definition: &ToolkitDefinition,
+    problems: &mut Problems,
+) {
+    let authorization_path = format!("{path}.authorizationUrl");
+    if let Some(url) = protected_url(&authorization_path, &grant.authorization_url, problems) {
+        if url.fragment().is_some() || !url.username().is_empty() || url.password().is_some() {
+            problems.add(&authorization_path, "must have no fragment, user name or password");
+        }
+        for (name, _) in url.query_pairs().filter(|(name, _)| OWN_PARAMETERS.contains(&&**name)) {
+            problems.add(
+                &authorization_path,
+                format!("must not have the parameter {name:?}: the server sets it"),
+            );
+        }
+    }
+    listed_url(&format!("{path}.tokenUrl"), &grant.token_url, definition, problems);
+    if let Some(url) = &grant.revocation_url {
+        listed_url(&format!("{path}.revocationUrl"), url, definition, problems);
+    }
+    let params = &grant.authorization_params;
+    let params_path = format!("{path}.authorizationParams");
+    if params.len() > MAX_PARAMETERS {
+        problems.add(&params_path, format!("may have at most {MAX_PARAMETERS} members"));
+    }
+    for (name, value) in params {
+        let path = format!("{params_path}.{name}");
+        if OWN_PARAMETERS.contains(&name.as_str()) {
+            problems.add(path, "is set by the server");
+        } else if name.is_empty() || name.len() > MAX_TEXT_BYTES || value.len() > MAX_TEXT_BYTES {
+            problems.add(path, format!("must have a name and a value of at most {MAX_TEXT_BYTES} bytes"));
+        }
+    }
+}
+
+fn api_key(path: &str, key: &ApiKey, problems: &mut Problems) {
+    let name = key.name();
+    let name_path = format!("{path}.name");
+    match key.place {
+        KeyPlace::Header => {
+            let lower = name.to_ascii_lowercase();
+            if name.is_empty() || name.len() > MAX_TEXT_BYTES || !name.bytes().all(is_token_byte) {
+                problems.add(name_path, format!("{name:?} is no name of a header"));
+            } else if FORBIDDEN_HEADERS.contains(&lower.as_str()) || lower.starts_with("kitbag-") {
+                problems.add(name_path, format!("the header {name:?} is not for keys"));
+            }
+        }
+        KeyPlace::Query => {
+            if key.name.as_ref().is_none_or(|name| name.is_empty() || name.len() > MAX_TEXT_BYTES) {
+                problems.add(name_path, "is required: the name of the query parameter");
+            }
+        }
+    }
+    if let Some(prefix) = &key.prefix {
+        let is_text = prefix.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+        let prefix_path = format!("{path}.prefix");
+        if key.place == KeyPlace::Query {
+            problems.add(prefix_path, "is for a key in a header");
+        } else if prefix.len() > MAX_TEXT_BYTES || !is_text {
+            problems.add(prefix_path, format!("must be at most {MAX_TEXT_BYTES} printable ASCII characters"));
+        }
+    }
+}
+
+/// Checks a URL to which the server sends credentials.
+fn listed_url(path: &str, url: &str, definition: &ToolkitDefinition, problems: &mut Problems) {
+    if let Some(url) = protected_url(path, url, problems)
+        && !allows(&definition.egress, &url)
+    {
+        problems.add(path, format!("its host must be listed in egress: add {:?}", entry_for(&url)));
+    }
+}
+
+/// Parses a URL to which credentials may go: encrypted, or on the same machine only.
+fn protected_url(path: &str, url: &str, problems: &mut Problems) -> Option<Url> {
+    match Url::parse(url) {
+        Ok(_) if url.len() > MAX_URL_BYTES => {
+            problems.add(path, format!("is longer than {MAX_URL_BYTES} bytes"));
+        }
+        Ok(url) if is_protected(&url) => return Some(url),
+        Ok(_) => problems.add(path, "must be an https:// URL (http:// only on loopback)"),
+        Err(error) => problems.add(path, format!("must be an https:// URL ({error})")),
+    }
+    None
+}
+
+fn is_protected(url: &Url) -> bool {
+    let loopback = match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    };
+    url.scheme() == "https" || (url.scheme() == "http" && loopback)
+}
+
+/// A character of a token (RFC 9110, section 5.6.2).
+fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
