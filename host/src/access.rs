@@ -8,6 +8,9 @@
 //! | [`User::listing`], [`User::toolkit_record`], [`User::picture`] | the same; operators see all |
 //! | [`User::hide`], [`User::show_again`] | for the user's own clients, what the user may call |
 //! | [`User::secret`], [`VisibleToolkit::settings`] | own ones, for a toolkit that the user can see and that declares them |
+//! | [`VisibleToolkit::account`], [`VisibleToolkit::connect`] | own ones, for a toolkit that the user can see and that declares one |
+//! | [`User::end_account`] | own ones, also for a toolkit that the user can no longer see |
+//! | [`Operator::set_secret_for_everyone`] | operators, for a toolkit that they can see and that declares it |
 //! | [`User::link_to`], [`Access::set_linked_secret`] | own ones, once, also without a token: whoever has the link |
 //! | [`User::secrets`], [`User::unset_secret`] | own ones, also for a toolkit that the user can no longer see |
 //! | [`User::records`], [`Records::usage`] | own calls in full; operators, and the owner of a private toolkit, see others' calls without content |
@@ -65,6 +68,7 @@
 //! }
 //! ```
 
+mod accounts;
 mod documents;
 mod error;
 mod freshness;
@@ -98,11 +102,13 @@ use crate::identity::{Caller, TokenProfile};
 use crate::invocations::Invocations;
 use crate::knowledge::Knowledge;
 use crate::knowledge_tools::KnowledgeTools;
+use crate::outbound_auth::Accounts;
 use crate::peers::{Freshness, Hints, Process};
 use crate::toolkits::{Live, Toolkits};
 use crate::traces::Arrival;
 use crate::user_config::UserConfig;
 use crate::vault::Vault;
+pub use accounts::AccountStatus;
 pub use documents::OwnDocuments;
 pub use error::{AccessError, CallError};
 use health::LastHealth;
@@ -140,6 +146,8 @@ pub struct Stores {
     pub dispatch: Dispatch,
     /// Secrets of users.
     pub vault: Arc<Vault>,
+    /// Connected accounts of users.
+    pub accounts: Accounts,
     /// Settings of users.
     pub user_config: Arc<UserConfig>,
     /// Records of calls.

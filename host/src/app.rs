@@ -28,6 +28,7 @@ use crate::identity::{ProviderSignIn, bind_issuer};
 use crate::invocations::Invocations;
 use crate::knowledge::Knowledge;
 use crate::metrics::Metrics;
+use crate::outbound_auth::Accounts;
 use crate::peers::{Hints, Process};
 use crate::sandbox::{Background, Sandbox};
 use crate::settings::{Issuer, Listen, Settings};
@@ -113,7 +114,10 @@ impl App {
         let job_settings = Knowledge::job_settings(&capture, &options);
         let process = join(settings, &database, &vault, &job_settings).await?;
         let knowledge = Knowledge::open(database.clone(), process.clone(), capture, options).await?;
-        let services = Services::new(egress.clone()).with_knowledge(knowledge.clone());
+        let accounts = Accounts::new(egress.clone(), vault.clone());
+        let services = Services::new(egress.clone())
+            .with_knowledge(knowledge.clone())
+            .with_accounts(accounts.clone());
         let memory = memory_for_calls(settings)?;
         let sandbox = Sandbox::new(limits(settings), services, background)?.with_memory(memory.clone());
         let instances = sandbox.instance_pool();
@@ -132,6 +136,7 @@ impl App {
             toolkits,
             dispatch,
             vault: vault.clone(),
+            accounts,
             user_config,
             invocations: invocations.clone(),
             knowledge: knowledge.clone(),

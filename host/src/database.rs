@@ -38,6 +38,7 @@ pub(crate) use scope::Scope;
 pub use sqlite::CopyError;
 pub(crate) use sqlite::FrozenState;
 pub(crate) use statement::{Executor, list, sql};
+pub use tables::EVERYONE;
 pub(crate) use tables::{KEYS, SECRETS, SESSION_GRANTS, SESSIONS, TABLES, Table};
 pub(crate) use value::Value;
 

@@ -137,7 +137,7 @@ impl Dispatch {
             return Ok((Reply::Failure(Failure::busy()), Outcome::Busy.into()));
         };
         let prepared = timeout(READY_TIMEOUT, tool.prepare());
-        let (prepared, secrets) = tokio::join!(prepared, self.vault.of_user(&caller.user_id));
+        let (prepared, secrets) = tokio::join!(prepared, self.vault.for_call(&caller.user_id, &tool.toolkit().id));
         let Ok(prepared) = prepared else {
             return Ok((Reply::Failure(Failure::not_ready()), Outcome::Busy.into()));
         };
@@ -188,8 +188,9 @@ impl Dispatch {
         let (mut reply, conclusion) = conclude(report, result_size, structured);
         if let Reply::Failure(failure) = &mut reply {
             failure.missing_secrets = missing;
-            if let Some(envelope) = sign_in_failure {
-                **failure = envelope;
+            if let Some(reason) = sign_in_failure {
+                **failure = reason.failure;
+                failure.needs_account = reason.is_about_account;
                 failure.error = redact::text(take(&mut failure.error), &secrets).await;
             }
         }

@@ -14,7 +14,7 @@ use crate::traces::Trace;
 pub use json_text::{json_or_string, json_string};
 pub use log::{Entry, Log, Source, Transcript};
 pub use missing_secrets::MissingSecrets;
-pub use sign_in_failure::SignInFailure;
+pub use sign_in_failure::{Reason, SignInFailure};
 pub use usage::{Usage, UsageSnapshot};
 
 /// The log, traffic, attached tokens, missing secrets, sign-in failure and trace of one call. Clones share them.

@@ -7,10 +7,12 @@
 //!
 //! Invariants:
 //! - the database never contains a value, or a key that decrypts one;
-//! - values are given only to calls of their user;
+//! - values are given only to calls of their user, and values for everyone only to calls of their toolkit;
 //! - a call sees the secrets as they were when it began;
 //! - a change that has begun is completed with all its consequences, even if the caller no longer waits.
 
+mod account;
+mod call_secrets;
 mod check;
 mod link;
 mod master_key;
@@ -29,15 +31,17 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use jiff::Timestamp;
+use kitbag_manifest::ToolkitDefinition;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tokio::sync::Mutex;
 use tracing::{error, info};
 
-use crate::database::{Database, DatabaseError};
+use crate::database::{Database, DatabaseError, EVERYONE};
 use crate::redaction;
 use crate::tasks::{Interrupted, to_its_end};
+pub use account::{Account, AccountState, Once, Tokens};
 pub use check::SecretsCheck;
 pub(crate) use check::{check_secrets, master_key_names};
 pub use link::Link;
@@ -47,10 +51,12 @@ pub use rotation::Rotated;
 pub use sealed_value::SealedValue;
 pub use secret_cache::UserSecrets;
 
+use account::ACCOUNT;
+use call_secrets::CallSecrets;
 use master_key::{Creation, MasterKeys};
 use seal::SecretId;
 use secret_cache::SecretCache;
-use store::{Row, Store};
+use store::{Row, Store, Write};
 
 /// Longest value, in bytes. A key or a certificate fits; a file does not.
 pub const MAX_VALUE_BYTES: usize = 8 << 10;
@@ -59,6 +65,9 @@ pub const MAX_BYTES_PER_USER: usize = 64 << 10;
 
 /// Total lines of all values of one user: each line is searched for separately, in many encodings.
 pub const MAX_LINES_PER_USER: usize = 512;
+
+/// Accounts that a user may connect.
+pub const MAX_ACCOUNTS_PER_USER: usize = 100;
 
 /// How long the decrypted secrets of a user without calls stay in memory.
 const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
@@ -72,6 +81,7 @@ pub struct Vault {
     /// Keys are only added while the process runs, so a record read just before a rotation can be decrypted.
     keys: ArcSwap<MasterKeys>,
     cache: SecretCache,
+    merged: Arc<CallSecrets>,
     /// Held while a value is sealed or the keys change, so that no value is sealed with a key being retired.
     sealing: Mutex<()>,
 }
@@ -82,13 +92,36 @@ pub struct Vault {
 pub struct SecretStatus {
     /// The secret's name.
     pub name: String,
-    /// Whether the live version of the toolkit declares it, and so can read it.
+    /// Whether the live version of the toolkit declares it.
     pub declared: bool,
-    /// Whether it has a value.
+    /// Whether the toolkit can read it. The server alone uses the others, to sign in for the toolkit.
+    #[serde(default)]
+    pub readable: bool,
+    /// Whether the user has set a value.
     pub set: bool,
     /// When it was set: RFC 3339, UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<String>,
+    /// The value that an operator has set for everyone, if one has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub for_everyone: Option<ForEveryone>,
+}
+
+/// A value that an operator has set for all who may use the toolkit; without the value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ForEveryone {
+    /// Whether it also applies to users who have set their own.
+    pub only: bool,
+    /// When it was set: RFC 3339, UTC.
+    pub updated_at: String,
+}
+
+impl SecretStatus {
+    /// Whether calls of the user have a value.
+    pub fn has_value(&self) -> bool {
+        self.set || self.for_everyone.is_some()
+    }
 }
 
 /// Identifies a user's secret for a toolkit of a given owner.
@@ -182,11 +215,13 @@ impl Vault {
         if let Some((name, records)) = used.into_iter().find(|(name, _)| keys.named(name).is_none()) {
             return Err(OpenError::KeyMissing { name, records });
         }
+        let merged = Arc::new(CallSecrets::new(IDLE_TIMEOUT));
         let vault = Self {
             store,
             source,
             keys: ArcSwap::from_pointee(keys),
-            cache: SecretCache::new(IDLE_TIMEOUT, SWEEP_INTERVAL),
+            cache: SecretCache::new(IDLE_TIMEOUT, SWEEP_INTERVAL, merged.clone()),
+            merged,
             sealing: Mutex::default(),
         };
         vault.finish_rotation().await?;
@@ -198,7 +233,7 @@ impl Vault {
         self.keys.load().names()
     }
 
-    /// Returns the secrets of a user, decrypted at the first call and cached for a limited time.
+    /// Returns the secrets that a user has set, decrypted at the first call and cached for a limited time.
     pub async fn of_user(&self, user: &str) -> Result<Arc<UserSecrets>, VaultError> {
         let opened = self.cache.get_or(user, || self.read(user)).await;
         opened.map_err(|error: Arc<VaultError>| VaultError::Storage(error.to_string()))
@@ -224,25 +259,38 @@ impl Vault {
 
     /// Seals a value for one toolkit of one user. The caller has checked that the name is declared.
     pub async fn set(self: &Arc<Self>, slot: SecretSlot, value: &SecretString) -> Result<(), VaultError> {
-        self.set_with(slot, value, None).await
+        self.set_with(slot, value, None, false).await
+    }
+
+    /// Seals a value for everyone who may use the toolkit. A user's own value wins unless `only` is set. The caller has
+    /// checked that an operator sets it, and that the name is declared.
+    pub async fn set_for_everyone(
+        self: &Arc<Self>,
+        slot: SecretSlot,
+        value: &SecretString,
+        only: bool,
+    ) -> Result<(), VaultError> {
+        self.set_with(SecretSlot { user: EVERYONE.to_owned(), ..slot }, value, None, only).await
     }
 
     async fn set_with(
         self: &Arc<Self>,
         slot: SecretSlot,
         value: &SecretString,
-        link: Option<Link>,
+        once: Option<Once>,
+        overrides: bool,
     ) -> Result<(), VaultError> {
         check(value)?;
         let (vault, value) = (self.clone(), value.clone());
-        to_its_end(async move { vault.set_now(&slot, &value, link.as_ref()).await }).await?
+        to_its_end(async move { vault.set_now(&slot, &value, once.as_ref(), overrides).await }).await?
     }
 
     async fn set_now(
         &self,
         slot: &SecretSlot,
         value: &SecretString,
-        link: Option<&Link>,
+        once: Option<&Once>,
+        overrides: bool,
     ) -> Result<(), VaultError> {
         let id = slot.id();
         let SecretId { user, toolkit, name } = id;
@@ -250,7 +298,8 @@ impl Vault {
         let keys = self.keys.load_full();
         let sealed = seal::seal(keys.current(), id, value);
         let check = |rows: &[Row]| check_share(rows, &keys, id, value);
-        if !self.store.put(slot, keys.current().name(), sealed, link, check).await? {
+        let write = Write { master_key: keys.current().name(), sealed, once, overrides };
+        if !self.store.put(slot, write, check).await? {
             return Err(VaultError::ToolkitChanged);
         }
         self.cache.forget(user).await;
@@ -274,25 +323,40 @@ impl Vault {
         to_its_end(change).await?
     }
 
-    /// Lists the `declared` names, and other names that still have a value.
+    /// Lists the names that a declaration has, and other names that the user has set.
     pub async fn list(
         &self,
         user: &str,
         toolkit: &str,
-        declared: &[String],
+        definition: Option<&ToolkitDefinition>,
     ) -> Result<Vec<SecretStatus>, VaultError> {
         let mut known: BTreeMap<_, _> = self.store.names(user, toolkit).await?.into_iter().collect();
+        let mut everyones: BTreeMap<_, _> =
+            self.store.for_everyone(toolkit).await?.into_iter().map(|it| (it.name, (it.updated_at, it.overrides))).collect();
         let shown = |at| Timestamp::from_millisecond(at).unwrap_or_default().to_string();
-        let status = |name: &String| {
+        let status = |name: &str| {
             let updated_at = known.remove(name).map(shown);
-            SecretStatus { name: name.clone(), declared: true, set: updated_at.is_some(), updated_at }
+            let for_everyone = everyones
+                .remove(name)
+                .map(|(at, overrides)| ForEveryone { only: overrides != 0, updated_at: shown(at) });
+            SecretStatus {
+                name: name.to_owned(),
+                declared: true,
+                readable: definition.is_some_and(|it| it.reads(name)),
+                set: updated_at.is_some(),
+                updated_at,
+                for_everyone,
+            }
         };
-        let mut list: Vec<_> = declared.iter().map(status).collect();
+        let declared = definition.map(ToolkitDefinition::credentials).unwrap_or_default();
+        let mut list: Vec<_> = declared.into_iter().map(status).collect();
         list.extend(known.into_iter().map(|(name, at)| SecretStatus {
             name,
             declared: false,
+            readable: false,
             set: true,
             updated_at: Some(shown(at)),
+            for_everyone: None,
         }));
         Ok(list)
     }
@@ -335,7 +399,7 @@ fn check_share(
     let measure =
         |value: &SecretString| (value.expose_secret().len(), redaction::lines_to_find(value.expose_secret()));
     let (mut bytes, mut lines) = measure(value);
-    for row in rows.iter().filter(|row| row.id() != id) {
+    for row in rows.iter().filter(|row| row.id() != id && row.name != ACCOUNT) {
         let (more_bytes, more_lines) =
             row.open(keys).map_or((row.sealed.value.len(), 0), |other| measure(&other));
         bytes += more_bytes;

@@ -7,6 +7,7 @@
 //! The layers of a group of routes are one tuple, the outermost first: axum copies whatever is inside a layer for each
 //! request, and allocates for each `layer` in it.
 
+mod accounts;
 mod arrival;
 mod authenticate;
 mod base_path;
@@ -158,6 +159,7 @@ fn for_users(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared> {
         .route("/uploads/{digest}", get(uploads::show).delete(uploads::discard))
         .route("/uploads/{digest}/deploy", post(uploads::deploy))
         .route("/toolkits/{id}/config", get(config::show).patch(config::change))
+        .route("/toolkits/{id}/account", get(accounts::show).delete(accounts::end))
         .route("/toolkits/{id}/secrets", get(secrets::list))
         .route("/toolkits/{id}/secrets/{name}", put(secrets::set).delete(secrets::unset))
         .route("/toolkits/{id}/logs", get(logs::read))

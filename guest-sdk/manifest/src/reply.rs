@@ -112,6 +112,12 @@ impl Failure {
         Self::tool_error(format!("The answer of the token endpoint {host} cannot be used: {reason}."))
     }
 
+    /// The server could not attach a credential of `auth`, whose value does not fit: it `reason`, such as `has a colon`.
+    pub fn unusable_credential(toolkit: &str, name: &str, reason: &str) -> Self {
+        let command = credentials::set_commands(toolkit, &[name]);
+        Self::tool_error(format!("The credential {name} cannot be used: it {reason}. Set it with: {command}"))
+    }
+
     /// The server could not attach the user's account: none is connected.
     pub fn no_account(toolkit: &str, host: &str) -> Self {
         Self::tool_error(format!(

@@ -135,10 +135,21 @@ CREATE TABLE secrets (
     -- Nonce, value, tag.
     sealed      BYTEA NOT NULL,
     updated_at  BIGINT NOT NULL,
+    -- Of a value for everyone (the empty user id): 1 if it also applies to users who have set their own.
+    overrides   BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (user_id, toolkit_id, name)
 );
 
 CREATE INDEX secrets_by_toolkit ON secrets (toolkit_id);
+
+-- Who renews the tokens of an account at the moment: one process at a time.
+CREATE TABLE account_refreshes (
+    user_id     TEXT COLLATE "C" NOT NULL,
+    toolkit_id  TEXT COLLATE "C" NOT NULL REFERENCES toolkits (id) ON DELETE CASCADE,
+    -- In milliseconds since 1970; later, another one may.
+    taken_until BIGINT NOT NULL,
+    PRIMARY KEY (user_id, toolkit_id)
+);
 CREATE INDEX secrets_by_master_key ON secrets (master_key);
 
 -- Revisions of the secrets of users who have ever set one.

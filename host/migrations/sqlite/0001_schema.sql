@@ -107,10 +107,21 @@ CREATE TABLE secrets (
     -- Nonce, value, tag.
     sealed      BLOB NOT NULL,
     updated_at  INTEGER NOT NULL,
+    -- Of a value for everyone (the empty user id): 1 if it also applies to users who have set their own.
+    overrides   INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (user_id, toolkit_id, name)
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX secrets_by_toolkit ON secrets (toolkit_id);
+
+-- Who renews the tokens of an account at the moment: one process at a time.
+CREATE TABLE account_refreshes (
+    user_id     TEXT NOT NULL,
+    toolkit_id  TEXT NOT NULL REFERENCES toolkits (id) ON DELETE CASCADE,
+    -- In milliseconds since 1970; later, another one may.
+    taken_until INTEGER NOT NULL,
+    PRIMARY KEY (user_id, toolkit_id)
+) STRICT, WITHOUT ROWID;
 CREATE INDEX secrets_by_master_key ON secrets (master_key);
 
 -- Revisions of the secrets of users who have ever set one.

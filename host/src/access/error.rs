@@ -5,6 +5,7 @@ use thiserror::Error;
 use crate::database::DatabaseError;
 use crate::disk::DiskFull;
 use crate::dispatch::Unavailable;
+use crate::outbound_auth::ConnectError;
 use crate::toolkits::ToolkitError;
 use crate::user_config::UserConfigError;
 use crate::vault::VaultError;
@@ -25,6 +26,22 @@ pub enum AccessError {
         /// The declared names.
         declared: Vec<String>,
     },
+    /// The toolkit can read the secret, and so hand it to any user.
+    #[error(
+        "{toolkit} can read {name}, and so hand its value to any of its users. To set it for everyone nevertheless, say so:          `--yes`, or `readable=true` in the query."
+    )]
+    ReadableSecret {
+        /// The toolkit.
+        toolkit: String,
+        /// The secret's name.
+        name: String,
+    },
+    /// The toolkit uses no account.
+    #[error("{0} declares no account: its `auth` has no entry of the type oauth2_authorization_code.")]
+    NoAccountDeclared(String),
+    /// The account was not connected.
+    #[error("The account was not connected: {0}.")]
+    Account(#[from] ConnectError),
     /// The toolkit has no tool of this name.
     #[error("{toolkit} has no tool {tool:?}; it has {}.", .tools.join(", "))]
     NoSuchTool {

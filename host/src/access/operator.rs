@@ -44,7 +44,10 @@ impl Operator {
 
     /// Removes a toolkit with all its versions.
     pub async fn remove(&self, id: &str) -> Result<(), AccessError> {
-        Ok(self.0.stores().toolkits.remove(id, self.0.id()).await?)
+        let revocations = self.revocations(id).await?;
+        self.0.stores().toolkits.remove(id, self.0.id()).await?;
+        self.0.stores().accounts.revoke_later(revocations);
+        Ok(())
     }
 
     /// Releases a toolkit of this operator: the next operator who needs to own it becomes its owner.
@@ -54,7 +57,10 @@ impl Operator {
 
     /// Makes this operator the owner of a toolkit. Users' secrets and settings for it are deleted.
     pub async fn take_over(&self, id: &str) -> Result<TakenOver, AccessError> {
-        Ok(self.0.stores().toolkits.take_over(id, self.0.id()).await?)
+        let revocations = self.revocations(id).await?;
+        let taken_over = self.0.stores().toolkits.take_over(id, self.0.id()).await?;
+        self.0.stores().accounts.revoke_later(revocations);
+        Ok(taken_over)
     }
 
     /// The toolkits with failed calls in the last day, those with the most failures first.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use secrecy::{ExposeSecret, SecretString};
 
-use super::{Access, AccessError, User, VisibleToolkit, rules};
+use super::{Access, AccessError, Operator, User, VisibleToolkit, rules};
+use crate::database::EVERYONE;
 use crate::identity::Caller;
 use crate::peers::{Hint, Subject};
 use crate::redaction;
@@ -35,8 +36,8 @@ impl User {
     /// Own secrets are listed even if the user can no longer see the toolkit.
     pub async fn secrets(&self, toolkit: &str) -> Result<Vec<SecretStatus>, AccessError> {
         let visible = self.toolkit(toolkit).ok();
-        let declared = visible.as_ref().map_or(&[][..], |visible| &visible.definition().secrets);
-        let list = self.stores().vault.list(self.id(), toolkit, declared).await?;
+        let definition = visible.as_ref().map(VisibleToolkit::definition);
+        let list = self.stores().vault.list(self.id(), toolkit, definition).await?;
         if visible.is_none() && list.is_empty() {
             return Err(ToolkitError::Unknown(toolkit.to_owned()).into());
         }
@@ -62,16 +63,54 @@ impl User {
     }
 }
 
+impl Operator {
+    /// Sets a value for everyone who may use a toolkit. A user's own value wins unless `only` is set. Fails for a name that
+    /// the toolkit can read, unless `is_readable` says that the operator knows.
+    pub async fn set_secret_for_everyone(
+        &self,
+        secret: &OwnSecret,
+        value: &SecretString,
+        only: bool,
+        is_readable: bool,
+    ) -> Result<StoredSecret, AccessError> {
+        let live = self.0.access.toolkit_of(secret).ok_or(VaultError::ToolkitChanged)?;
+        let OwnSecret(slot) = secret;
+        if live.definition.reads(&slot.name) && !is_readable {
+            let (toolkit, name) = (slot.toolkit.clone(), slot.name.clone());
+            return Err(AccessError::ReadableSecret { toolkit, name });
+        }
+        self.0.stores().disk.room_for_a_little()?;
+        self.0.stores().vault.set_for_everyone(slot.clone(), value, only).await?;
+        Ok(StoredSecret::of(slot, value))
+    }
+
+    /// Removes a value for everyone, even if the toolkit no longer declares the name.
+    pub async fn unset_secret_for_everyone(&self, toolkit: &str, name: &str) -> Result<(), AccessError> {
+        let visible = self.0.toolkit(toolkit)?;
+        if !self.0.stores().vault.unset(EVERYONE, toolkit, name).await? {
+            visible.secret(name)?;
+        }
+        Ok(())
+    }
+}
+
+impl StoredSecret {
+    fn of(slot: &SecretSlot, value: &SecretString) -> Self {
+        Self { name: slot.name.clone(), redacted: redaction::is_findable(value.expose_secret()) }
+    }
+}
+
 impl VisibleToolkit {
     /// A declared secret of the toolkit. Other names are refused, so that a credential is not stored under a
     /// misspelled name.
     pub fn secret(&self, name: &str) -> Result<OwnSecret, AccessError> {
         let definition = self.definition();
-        if !definition.secrets.iter().any(|declared| declared == name) {
+        let declared = definition.credentials();
+        if !declared.contains(&name) {
             return Err(AccessError::UndeclaredSecret {
                 toolkit: definition.id.clone(),
                 name: name.to_owned(),
-                declared: definition.secrets.clone(),
+                declared: declared.into_iter().map(str::to_owned).collect(),
             });
         }
         Ok(OwnSecret(SecretSlot {
@@ -113,7 +152,7 @@ impl Access {
         let registry = self.stores().toolkits.registry();
         let live = registry.get(toolkit)?;
         let is_still_valid =
-            live.owner == *owner && rules::sees(user, live) && live.definition.secrets.contains(name);
+            live.owner == *owner && rules::sees(user, live) && live.definition.credentials().contains(&name.as_str());
         is_still_valid.then(|| live.clone())
     }
 
@@ -133,7 +172,6 @@ impl Access {
             None => self.stores().vault.set(slot.clone(), value).await?,
         }
         self.hints().tell_all(Hint::Secret(secret.subject()));
-        let redacted = redaction::is_findable(value.expose_secret());
-        Ok(StoredSecret { name: slot.name.clone(), redacted })
+        Ok(StoredSecret::of(slot, value))
     }
 }

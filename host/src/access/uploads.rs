@@ -95,7 +95,7 @@ impl Operator {
     /// For each secret that a declaration names, the number of users who have set it.
     async fn secret_users(&self, manifest: &ToolkitDefinition) -> Result<BTreeMap<String, u64>, AccessError> {
         let users = self.0.stores().vault.users(&manifest.id).await?;
-        let of = |name: &String| (name.clone(), users.get(name).copied().unwrap_or_default());
-        Ok(manifest.secrets.iter().map(of).collect())
+        let of = |name: &str| (name.to_owned(), users.get(name).copied().unwrap_or_default());
+        Ok(manifest.credentials().into_iter().map(of).collect())
     }
 }

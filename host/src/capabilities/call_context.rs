@@ -9,7 +9,7 @@ use crate::egress::Egress;
 use crate::knowledge::Knowledge;
 use crate::memory::Lease;
 use crate::observations::Observations;
-use crate::outbound_auth::OutboundAuth;
+use crate::outbound_auth::{Accounts, OutboundAuth};
 use crate::vault::UserSecrets;
 
 /// The host's services for calls. Clones share them.
@@ -21,9 +21,15 @@ pub struct Services {
 }
 
 impl Services {
-    /// Services without a knowledge base: calls that use it trap.
+    /// Services without a knowledge base, whose calls trap, and without accounts of users.
     pub fn new(egress: Egress) -> Self {
         Self { outbound_auth: OutboundAuth::new(egress.clone()), egress, knowledge: None }
+    }
+
+    /// Gives calls the accounts of their users.
+    #[must_use]
+    pub fn with_accounts(self, accounts: Accounts) -> Self {
+        Self { outbound_auth: self.outbound_auth.with_accounts(accounts), ..self }
     }
 
     /// Gives calls a knowledge base.

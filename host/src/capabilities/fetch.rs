@@ -2,8 +2,8 @@
 //! Granted by `egress`.
 //!
 //! All requests go through `Hooks::send_request`; the allowlist and the address guard are those of
-//! `egress`. Redirects are followed, unless the guest asks for them (`redirect`), and tokens of a
-//! declared `auth` attached without the guest seeing it: each request for this is checked by the same policy and
+//! `egress`. Redirects are followed, unless the guest asks for them (`redirect`), and what `auth`
+//! declares attached without the guest seeing it: each request for this is checked by the same policy and
 //! counted for the call. A refused request
 //! is a network error for the guest, and a line in the toolkit's log that names the host and the line to
 //! add to the declaration.
@@ -39,7 +39,6 @@ use super::{CallContext, Services};
 use crate::egress::{Allowlist, Policy, Repeatable, Timeouts};
 use crate::memory::{Claim, Lease};
 use crate::observations::Observations;
-use crate::outbound_auth::{Account, Credentials, SignIn};
 
 /// Maximum size of the headers of one request, as wasmtime counts it. What all of them take in memory is measured
 /// ([`footprint`]).
@@ -113,14 +112,15 @@ fn exchange(call: &CallContext<'_>, allowlist: Arc<Allowlist>) -> Exchange {
     let Services { egress, .. } = call.services;
     let Observations { log, usage, missing, sign_in: sign_in_failure, trace, .. } = call.observations.clone();
     let policy = Policy::Toolkit { allowlist, user: call.user_id.clone() };
-    let sign_in = sign_in(call, policy.clone());
+    let (definition, tokens) = (call.grants.definition(), &call.observations.tokens);
+    let sign_ins = call.services.outbound_auth.sign_ins(call.user_id, definition, call.secrets, &policy, tokens);
     let limits = call.fetch.clone();
     let in_flight = Arc::new(Semaphore::new(limits.in_flight));
     let (egress, secrets) = (egress.clone(), call.secrets.clone());
     Exchange {
         egress,
         policy,
-        sign_in,
+        sign_ins,
         limits,
         in_flight,
         usage,
@@ -130,20 +130,6 @@ fn exchange(call: &CallContext<'_>, allowlist: Arc<Allowlist>) -> Exchange {
         sign_in_failure,
         trace,
     }
-}
-
-/// The sign-in that the host performs for the toolkit, if it declares one.
-fn sign_in(call: &CallContext<'_>, policy: Policy) -> Option<SignIn> {
-    let definition = call.grants.definition();
-    let declaration = definition.auth.clone()?;
-    let value = |name| call.secrets.get(&definition.id, name).cloned();
-    let credentials = Credentials {
-        client_id: value(&declaration.client_id_secret),
-        client_secret: value(&declaration.client_secret_secret),
-    };
-    let account = Account { user_id: call.user_id.to_string(), toolkit_id: definition.id.as_str().into() };
-    let sign_in = call.services.outbound_auth.sign_in(account, Arc::new(declaration), credentials, policy)?;
-    Some(sign_in.recording_in(call.observations.tokens.clone()))
 }
 
 /// Links the capability; `view` borrows the invocation's state from the store.

@@ -38,6 +38,15 @@ pub(super) struct Set {
     /// Read the value from standard input; one line end after it is left out.
     #[arg(long)]
     from_stdin: bool,
+    /// Set it for all who may use the toolkit, as an operator. A user's own value wins.
+    #[arg(long)]
+    for_everyone: bool,
+    /// With --for-everyone: the value applies also to users who have set their own.
+    #[arg(long, requires = "for_everyone")]
+    only: bool,
+    /// With --for-everyone: set it although the toolkit can read it, and so hand it to any of its users.
+    #[arg(long, requires = "for_everyone")]
+    yes: bool,
     #[command(flatten)]
     connection: Connection,
 }
@@ -49,6 +58,9 @@ pub(super) struct Unset {
     toolkit: String,
     /// The secret's name.
     name: String,
+    /// Remove the value for everyone, as an operator.
+    #[arg(long)]
+    for_everyone: bool,
     #[command(flatten)]
     connection: Connection,
 }
@@ -80,15 +92,26 @@ struct Stored {
 impl Set {
     async fn run(self) -> Result<(), CliError> {
         // Before anybody types a secret for nothing.
-        let client = self.connection.open().await?;
-        let value = if self.from_stdin { read_input()? } else { ask(&self.name)? };
+        let Self { toolkit, name, from_stdin, for_everyone, only, yes, connection } = self;
+        let client = connection.open().await?;
+        let value = if from_stdin { read_input()? } else { ask(&name)? };
         if value.expose_secret().is_empty() {
             return Err(CliError::new("the value is empty")
-                .hint(format!("`kitbag secret unset {} {}` removes a value", self.toolkit, self.name)));
+                .hint(format!("`kitbag secret unset {toolkit} {name}` removes a value")));
         }
-        let stored = store(&client, &self.toolkit, &self.name, &value).await?;
-        let data = json!({ "toolkit": self.toolkit, "name": self.name, "redacted": stored.redacted });
-        report(&data, || say!("{} is set for {}.", self.name, self.toolkit))?;
+        let query =
+            if for_everyone { format!("?for-everyone=true&only={only}&readable={yes}") } else { String::new() };
+        let stored = store(&client, &format!("{}{query}", path(&toolkit, &name)), &value).await?;
+        let data = json!({
+            "toolkit": toolkit, "name": name, "redacted": stored.redacted, "forEveryone": for_everyone,
+        });
+        report(&data, || {
+            if for_everyone {
+                say!("{} is set for everyone who uses {}.", name, toolkit);
+            } else {
+                say!("{} is set for {}.", name, toolkit);
+            }
+        })?;
         warn_of(&stored);
         Ok(())
     }
@@ -96,7 +119,9 @@ impl Set {
 
 impl Unset {
     async fn run(self) -> Result<(), CliError> {
-        self.connection.open().await?.delete(&path(&self.toolkit, &self.name)).await?;
+        let query = if self.for_everyone { "?for-everyone=true" } else { "" };
+        let path = format!("{}{query}", path(&self.toolkit, &self.name));
+        self.connection.open().await?.delete(&path).await?;
         let data = json!({ "toolkit": self.toolkit, "name": self.name });
         report(&data, || say!("{} is not set for {} any more.", self.name, self.toolkit))
     }
@@ -111,10 +136,19 @@ impl List {
             if list.is_empty() {
                 say!("{} declares no secrets.", self.toolkit);
             }
-            for SecretStatus { name, declared, updated_at, .. } in &list {
-                let state = updated_at.as_ref().map_or("not set".to_owned(), |at| format!("set {at}"));
-                let left_over = if *declared { "" } else { ", no longer declared" };
-                say!("{:<32} {}{}", name, state, left_over);
+            for SecretStatus { name, declared, readable, updated_at, for_everyone, .. } in &list {
+                let state = match (updated_at, for_everyone) {
+                    (_, Some(everyones)) if everyones.only => "set by your organisation, for everyone".to_owned(),
+                    (Some(at), _) => format!("set {at}"),
+                    (None, Some(_)) => "set by your organisation".to_owned(),
+                    (None, None) => "not set".to_owned(),
+                };
+                let note = match (declared, readable) {
+                    (false, _) => ", no longer declared",
+                    (true, false) => ", used by the server, never shown to the toolkit",
+                    (true, true) => "",
+                };
+                say!("{:<32} {}{}", name, state, note);
             }
         })
     }
@@ -127,13 +161,12 @@ pub(super) async fn set(
     name: &str,
     value: &SecretString,
 ) -> Result<(), CliError> {
-    warn_of(&store(client, toolkit, name, value).await?);
+    warn_of(&store(client, &path(toolkit, name), value).await?);
     Ok(())
 }
 
-async fn store(client: &Client, toolkit: &str, name: &str, value: &SecretString) -> Result<Stored, CliError> {
-    let body = value.expose_secret().to_owned();
-    client.send(Method::PUT, &path(toolkit, name), "text/plain", body).await
+async fn store(client: &Client, path: &str, value: &SecretString) -> Result<Stored, CliError> {
+    client.send(Method::PUT, path, "text/plain", value.expose_secret().to_owned()).await
 }
 
 fn warn_of(stored: &Stored) {

@@ -1,5 +1,6 @@
 //! `kitbag toolkit …`
 
+mod account;
 mod build;
 mod check;
 mod deploy;
@@ -69,6 +70,10 @@ pub(super) enum Toolkit {
     Hide(hide::Hide),
     /// Show your models again what you have hidden.
     ShowAgain(hide::ShowAgain),
+    /// Connect an account of yours to a toolkit that acts with one.
+    SignIn(account::SignIn),
+    /// End the account that you have connected to a toolkit.
+    SignOut(account::SignOut),
     /// Let any operator have a toolkit of yours.
     Release(ownership::Release),
     /// Make another operator's toolkit yours.
@@ -93,6 +98,8 @@ impl Toolkit {
             Self::Remove(command) => command.run().await,
             Self::Hide(command) => command.run().await,
             Self::ShowAgain(command) => command.run().await,
+            Self::SignIn(command) => command.run().await,
+            Self::SignOut(command) => command.run().await,
             Self::Release(command) => command.run().await,
             Self::TakeOver(command) => command.run().await,
         }

@@ -63,6 +63,9 @@ pub(crate) const TABLES: &[Table] = &[
     },
 ];
 
+/// The user id of secrets for everyone. No user has it.
+pub const EVERYONE: &str = "";
+
 /// Secrets of users, whose rows are sealed for their user.
 pub(crate) const SECRETS: &str = "secrets";
 /// Keys of programs.
@@ -75,6 +78,7 @@ pub(crate) const SESSION_GRANTS: &str = "browser_session_grants";
 #[cfg(test)]
 pub(super) const NOT_COPIED: &[(&str, &str)] = &[
     ("processes", "those of the other database"),
+    ("account_refreshes", "no process renews anything there"),
     (
         "service",
         "the other store of files, the other program, its last start, and settings to which its jobs are adapted then",

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::contract::{CallError, ToolError, ToolResult};
 use crate::memory::Shortage;
-use crate::observations::{MissingSecrets, SignInFailure};
+use crate::observations::{MissingSecrets, Reason, SignInFailure};
 use crate::sandbox::{Ended, Fault};
 
 /// The reply to a tool call.
@@ -42,11 +42,14 @@ pub struct Failure {
     /// Missing secrets that caused the failure. Not part of the envelope.
     #[serde(skip)]
     pub missing_secrets: Vec<String>,
+    /// Whether its user can mend it by connecting an account. Not part of the envelope.
+    #[serde(skip)]
+    pub needs_account: bool,
 }
 
 impl From<reply::Failure> for Failure {
     fn from(envelope: reply::Failure) -> Self {
-        Self { envelope, missing_secrets: Vec::new() }
+        Self { envelope, missing_secrets: Vec::new(), needs_account: false }
     }
 }
 
@@ -135,7 +138,7 @@ pub(super) fn missing_secrets(ended: &Ended, missing: &MissingSecrets) -> Vec<St
 
 /// The failure that replaces the handler's error if the host could not sign in for the call: the handler saw
 /// only a network error.
-pub(super) fn sign_in_failure(ended: &Ended, failure: &SignInFailure) -> Option<reply::Failure> {
+pub(super) fn sign_in_failure(ended: &Ended, failure: &SignInFailure) -> Option<Reason> {
     let is_handlers = matches!(ended, Ended::Refused(CallError::Tool(_) | CallError::Failure(_)));
     if is_handlers { failure.get() } else { None }
 }
@@ -199,7 +202,8 @@ mod tests {
     #[test]
     fn where_the_host_could_not_sign_in_a_call_that_fails_is_told_why() {
         let noted = SignInFailure::default();
-        let missing = || reply::Failure::missing_credentials("books", &["ID".to_owned()]);
+        let failure = reply::Failure::missing_credentials("books", &["ID".to_owned()]);
+        let missing = || Reason { failure: failure.clone(), is_about_account: false };
         let error = ToolError { message: "api.example gave no answer".into(), retryable: true, data: None };
         let failed =
             [Ended::Refused(CallError::Tool(error)), Ended::Refused(CallError::Failure("at".into()))];
@@ -210,7 +214,7 @@ mod tests {
         ];
 
         assert!(failed.iter().all(|ended| sign_in_failure(ended, &noted).is_none()));
-        noted.record(missing());
+        noted.record(missing().failure, false);
 
         assert!(failed.iter().all(|ended| sign_in_failure(ended, &noted) == Some(missing())));
         assert!(others.iter().all(|ended| sign_in_failure(ended, &noted).is_none()));

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 
-use super::mint::SignInError;
+use super::SignInError;
 use super::token::Token;
 
 /// Number of cached tokens. Beyond it, the least recently used one is removed.
@@ -23,6 +23,8 @@ const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
 pub(super) struct Key {
     pub(super) user_id: String,
     pub(super) toolkit_id: Arc<str>,
+    /// Of several grants of a toolkit, each has its own.
+    pub(super) api_host: Arc<str>,
 }
 
 /// The slots of all users and toolkits.
@@ -154,7 +156,7 @@ mod tests {
     use super::*;
 
     fn key(user: usize) -> Key {
-        Key { user_id: user.to_string(), toolkit_id: "api".into() }
+        Key { user_id: user.to_string(), toolkit_id: "api".into(), api_host: "a.example".into() }
     }
 
     #[test]

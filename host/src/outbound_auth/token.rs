@@ -18,7 +18,7 @@ const MAX_TOKEN_BYTES: usize = 16 << 10;
 
 /// A bearer token (RFC 6750). A clone is the same token.
 #[derive(Clone, Debug)]
-pub struct Token {
+pub(super) struct Token {
     value: SecretString,
     header: HeaderValue,
     use_until: Instant,
@@ -48,7 +48,7 @@ impl Token {
     }
 
     /// The value of `Authorization`.
-    pub fn header(&self) -> HeaderValue {
+    pub(super) fn header(&self) -> HeaderValue {
         self.header.clone()
     }
 
@@ -76,7 +76,7 @@ impl Token {
 }
 
 /// The lifetime less one minute, or half of it if that is longer.
-fn usable_for(lifetime: Option<Duration>) -> Duration {
+pub(super) fn usable_for(lifetime: Option<Duration>) -> Duration {
     match lifetime {
         Some(lifetime) => {
             let lifetime = lifetime.min(MAX_LIFETIME);

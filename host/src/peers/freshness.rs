@@ -21,7 +21,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::{info, warn};
 
 use super::store::{self, Revisions};
-use crate::database::{self, Database, DatabaseError, Server, Session};
+use crate::database::{self, Database, EVERYONE, DatabaseError, Server, Session};
 use crate::tasks::to_its_end;
 
 /// How long a request waits.
@@ -36,7 +36,7 @@ pub trait Copies: Send + Sync + 'static {
     /// Brings the registry up to date, unless it is of this generation.
     fn registry(&self, generation: i64) -> BoxFuture<'_, Result<(), String>>;
 
-    /// Forgets the secrets of a user, unless they are of this revision.
+    /// Forgets the secrets of a user, or with an empty id those for everyone, unless they are of this revision.
     fn secrets<'a>(&'a self, user: &'a str, revision: i64) -> BoxFuture<'a, ()>;
 
     /// Forgets the secrets of all users.
@@ -118,8 +118,10 @@ impl Shared {
                 .map_err(|cause| failed(&cause))?;
         }
         self.copies.registry(revisions.generation).await.map_err(|cause| failed(&cause))?;
-        let revision = revisions.secrets.get(user).copied().unwrap_or_default();
-        self.copies.secrets(user, revision).await;
+        for of in [user, EVERYONE] {
+            let revision = revisions.secrets.get(of).copied().unwrap_or_default();
+            self.copies.secrets(of, revision).await;
+        }
         Ok(())
     }
 }
@@ -149,7 +151,8 @@ impl Questions {
             if questions.is_empty() {
                 continue;
             }
-            let users: HashSet<_> = questions.iter().map(|question| &*question.user).collect();
+            let asked = questions.iter().map(|question| &*question.user);
+            let users: HashSet<_> = asked.chain([EVERYONE]).collect();
             let users: Vec<_> = users.into_iter().collect();
             let answer = timeout(TIMEOUT, send(&mut session, &server, &users)).await;
             match answer {

@@ -7,7 +7,7 @@ mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kitbag_manifest::{ToolDefinition, ToolkitDefinition, Visibility};
+use kitbag_manifest::{Auth, ToolDefinition, ToolkitDefinition, Visibility};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -172,9 +172,25 @@ pub fn capabilities(definition: &ToolkitDefinition) -> Vec<String> {
         lines("egress", &definition.egress),
         lines("secret", &definition.secrets),
         lines("scope", &definition.scopes),
-        definition.auth.iter().map(|auth| format!("sign-in at {}", auth.api_host)).collect(),
+        definition.auth.iter().map(sign_in).collect(),
     ]
     .concat()
+}
+
+/// A sign-in in a line: where, and with what.
+fn sign_in(auth: &Auth) -> String {
+    let host = auth.api_host();
+    match auth {
+        Auth::ClientCredentials(_) => format!("sign-in at {host}"),
+        Auth::AuthorizationCode(grant) => match grant.scope.as_deref() {
+            Some(scope) => format!("sign-in at {host} with your account, for {scope}"),
+            None => format!("sign-in at {host} with your account"),
+        },
+        Auth::ApiKey(key) => format!("sign-in at {host} with {}", key.secret),
+        Auth::Basic(basic) => {
+            format!("sign-in at {host} with {} and {}", basic.username_secret, basic.password_secret)
+        }
+    }
 }
 
 fn grants(before: Option<&ToolkitDefinition>, after: &ToolkitDefinition) -> Vec<GrantChange> {
@@ -231,7 +247,7 @@ fn toolkit_texts(definition: &ToolkitDefinition) -> Texts {
         ("icon", definition.icon.clone()),
         ("author", definition.author.clone().unwrap_or_default()),
         ("visibility", visibility.to_owned()),
-        ("auth", definition.auth.as_ref().map(|auth| json_text(&json!(auth))).unwrap_or_default()),
+        ("auth", if definition.auth.is_empty() { String::new() } else { json_text(&json!(definition.auth)) }),
     ]
 }
 

@@ -20,6 +20,7 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 use secrecy::zeroize::Zeroizing;
 
+use super::account::Once;
 use super::master_key::MasterKey;
 use super::{SecretSlot, Vault, VaultError};
 use crate::sha256::{Digest, Sha256};
@@ -47,12 +48,8 @@ impl Link {
         &self.slot
     }
 
-    pub(super) fn digest(&self) -> &[u8] {
-        &self.digest
-    }
-
-    pub(super) fn expires(&self) -> i64 {
-        self.expires
+    pub(super) fn once(&self) -> Once {
+        Once { digest: self.digest, expires: self.expires }
     }
 }
 
@@ -80,7 +77,7 @@ impl Vault {
 
     /// As [`set`](Self::set), once for each link. A value that is refused leaves the link good.
     pub async fn set_by_link(self: &Arc<Self>, link: &Link, value: &SecretString) -> Result<(), VaultError> {
-        self.set_with(link.slot.clone(), value, Some(link.clone())).await
+        self.set_with(link.slot.clone(), value, Some(link.once()), false).await
     }
 }
 

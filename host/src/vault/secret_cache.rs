@@ -4,7 +4,7 @@
 //! its user had before it was read, and each committed change increments the generation. Changes by other processes are
 //! found by the revision in the database ([`SecretCache::catch_up`]).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -15,9 +15,12 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::time::sleep;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::account::{ACCOUNT, Account};
+use super::call_secrets::CallSecrets;
 use super::master_key::MasterKeys;
 use super::store::Row;
-use super::{VaultError, broken_record, seal};
+use super::{VaultError, broken_record, log_broken, seal};
+use crate::database::EVERYONE;
 use crate::redaction::Redactor;
 
 /// Memory of the decrypted secrets of all users, in bytes.
@@ -30,6 +33,12 @@ const SLOTS: usize = 1024;
 #[derive(Default)]
 pub struct UserSecrets {
     values: HashMap<(String, String), SecretString>,
+    /// Those of `values` that apply to users who have set their own.
+    overriding: HashSet<(String, String)>,
+    /// Toolkits for which a value for everyone does not open.
+    broken: HashSet<String>,
+    /// By toolkit. Their tokens are redacted from the output of calls that they were attached in.
+    accounts: HashMap<String, Arc<Account>>,
     redactor: Arc<Redactor>,
 }
 
@@ -64,7 +73,7 @@ struct Known {
 
 impl SecretCache {
     /// Keeps unused secrets for `idle`, and up to `sweep` longer.
-    pub(super) fn new(idle: Duration, sweep: Duration) -> Self {
+    pub(super) fn new(idle: Duration, sweep: Duration, merged: Arc<CallSecrets>) -> Self {
         let cache: Cache<String, Known> = Cache::builder()
             .max_capacity(MAX_BYTES)
             .weigher(|_, known: &Known| known.secrets.memory())
@@ -77,6 +86,7 @@ impl SecretCache {
             loop {
                 sleep(sweep).await;
                 swept.run_pending_tasks().await;
+                merged.sweep();
             }
         };
         tokio::spawn(async move { until.run_until_cancelled(sweeping).await });
@@ -176,18 +186,65 @@ impl Drop for Reader<'_> {
 
 impl UserSecrets {
     pub(super) fn open(rows: Vec<Row>, keys: &MasterKeys) -> Result<Self, VaultError> {
-        let mut values = HashMap::with_capacity(rows.len());
+        let (mut values, mut overriding) = (HashMap::with_capacity(rows.len()), HashSet::new());
+        let (mut accounts, mut broken) = (HashMap::new(), HashSet::new());
         for row in rows {
-            let value = row.open(keys).map_err(|seal::Broken| broken_record(row.id()))?;
-            values.insert((row.toolkit_id, row.name), value);
+            if row.name == ACCOUNT {
+                // One that does not open is none: its user connects it again.
+                accounts.extend(Account::open(&row, keys).map(|it| (row.toolkit_id, Arc::new(it))));
+                continue;
+            }
+            let value = match row.open(keys) {
+                Ok(value) => value,
+                // Calls of other toolkits need not fail.
+                Err(seal::Broken) if row.user_id == EVERYONE => {
+                    log_broken(row.id());
+                    broken.insert(row.toolkit_id);
+                    continue;
+                }
+                Err(seal::Broken) => return Err(broken_record(row.id())),
+            };
+            let key = (row.toolkit_id, row.name);
+            if row.overrides {
+                overriding.insert(key.clone());
+            }
+            values.insert(key, value);
         }
-        Ok(Self::of(values))
+        Ok(Self { overriding, broken, accounts, ..Self::of(values) })
     }
 
     /// Creates from decrypted values, by toolkit and name.
     pub fn of(values: HashMap<(String, String), SecretString>) -> Self {
         let redactor = Arc::new(Redactor::new(values.values()));
-        Self { values, redactor }
+        Self { values, redactor, ..Self::default() }
+    }
+
+    /// Whether a value for this toolkit does not open.
+    pub(super) fn is_broken_for(&self, toolkit: &str) -> bool {
+        self.broken.contains(toolkit)
+    }
+
+    /// Whether there is a value for this toolkit.
+    pub(super) fn has_any_for(&self, toolkit: &str) -> bool {
+        self.values.keys().any(|(of, _)| of == toolkit)
+    }
+
+    /// These secrets of a user, with those for everyone who uses the toolkit. The user's own value wins, unless the other
+    /// one overrides it.
+    pub(super) fn with_everyones(&self, everyones: &Self, toolkit: &str) -> Self {
+        let mut values = self.values.clone();
+        for (key, value) in everyones.values.iter().filter(|((of, _), _)| of == toolkit) {
+            if everyones.overriding.contains(key) || !values.contains_key(key) {
+                values.insert(key.clone(), value.clone());
+            }
+        }
+        let redactor = Arc::new(Redactor::new(self.values.values().chain(values.values())));
+        Self { values, redactor, accounts: self.accounts.clone(), ..Self::default() }
+    }
+
+    /// The account that the user has connected for a toolkit.
+    pub(super) fn account(&self, toolkit: &str) -> Option<&Arc<Account>> {
+        self.accounts.get(toolkit)
     }
 
     /// The value of a name, for a call of that toolkit.
@@ -210,10 +267,11 @@ impl UserSecrets {
     }
 
     /// Approximate size in memory, in bytes.
-    fn memory(&self) -> u32 {
+    pub(super) fn memory(&self) -> u32 {
         const OVERHEAD: usize = 256;
         let values: usize = self.values.values().map(|value| value.expose_secret().len() + OVERHEAD).sum();
-        u32::try_from(OVERHEAD + values + self.redactor.memory()).unwrap_or(u32::MAX)
+        let accounts: usize = self.accounts.values().map(|it| it.memory() + OVERHEAD).sum();
+        u32::try_from(OVERHEAD + values + accounts + self.redactor.memory()).unwrap_or(u32::MAX)
     }
 }
 
@@ -227,9 +285,13 @@ mod tests {
         UserSecrets::of(HashMap::from([(("books".to_owned(), "KEY".to_owned()), value.into())]))
     }
 
+    fn cache(idle: Duration, sweep: Duration) -> SecretCache {
+        SecretCache::new(idle, sweep, Arc::new(CallSecrets::new(idle)))
+    }
+
     #[tokio::test]
     async fn what_nobody_uses_leaves_the_memory_of_a_server_without_calls() {
-        let cache = SecretCache::new(Duration::from_millis(20), Duration::from_millis(20));
+        let cache = cache(Duration::from_millis(20), Duration::from_millis(20));
         let opening = cache.get_or("ana", || async { Ok((1, secrets("s3cr3t-value"))) }).await;
         let known = opening.map(|known| Arc::downgrade(&known)).expect("it opens");
 
@@ -245,7 +307,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_was_read_before_a_change_is_not_handed_out_after_it() {
-        let cache = Arc::new(SecretCache::new(Duration::from_mins(5), Duration::from_mins(1)));
+        let cache = Arc::new(cache(Duration::from_mins(5), Duration::from_mins(1)));
         let (reached, go_on) = (Arc::new(tokio::sync::Notify::new()), Arc::new(tokio::sync::Notify::new()));
         let slow = {
             let (cache, reached, go_on) = (cache.clone(), reached.clone(), go_on.clone());
@@ -278,7 +340,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_another_process_has_changed_is_not_handed_out_although_its_read_is_under_way() {
-        let cache = Arc::new(SecretCache::new(Duration::from_mins(5), Duration::from_mins(1)));
+        let cache = Arc::new(cache(Duration::from_mins(5), Duration::from_mins(1)));
         let (reached, go_on) = (Arc::new(tokio::sync::Notify::new()), Arc::new(tokio::sync::Notify::new()));
         let slow = {
             let (cache, reached, go_on) = (cache.clone(), reached.clone(), go_on.clone());

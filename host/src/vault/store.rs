@@ -3,11 +3,12 @@
 use jiff::Timestamp;
 use secrecy::SecretString;
 
-use super::link::{Link, forgotten_before};
+use super::account::{ACCOUNT, Once};
+use super::link::forgotten_before;
 use super::master_key::MasterKeys;
 use super::seal::{self, Broken, Sealed, SecretId};
 use super::{SecretSlot, VaultError};
-use crate::database::{self, Database, Executor, FromRow, Scope, Transaction, sql};
+use crate::database::{self, Database, EVERYONE, Executor, FromRow, Scope, Transaction, sql};
 
 /// The table of sealed values.
 #[derive(Clone, Debug)]
@@ -20,6 +21,17 @@ pub(super) struct Row {
     pub(super) name: String,
     pub(super) master_key: String,
     pub(super) sealed: Sealed,
+    /// Whether a value for everyone applies to users who have set their own.
+    pub(super) overrides: bool,
+}
+
+/// What is written into a row.
+pub(super) struct Write<'a> {
+    pub(super) master_key: &'a str,
+    pub(super) sealed: Sealed,
+    /// Used up with it.
+    pub(super) once: Option<&'a Once>,
+    pub(super) overrides: bool,
 }
 
 /// The columns of the table.
@@ -31,6 +43,16 @@ struct Columns {
     master_key: String,
     wrapped_key: Vec<u8>,
     sealed: Vec<u8>,
+    overrides: i64,
+}
+
+/// A value for everyone, without the value.
+#[derive(FromRow)]
+pub(super) struct Everyones {
+    pub(super) name: String,
+    /// In milliseconds since 1970.
+    pub(super) updated_at: i64,
+    pub(super) overrides: i64,
 }
 
 impl From<Columns> for Row {
@@ -42,6 +64,7 @@ impl From<Columns> for Row {
             name: it.name,
             master_key: it.master_key,
             sealed,
+            overrides: it.overrides != 0,
         }
     }
 }
@@ -90,8 +113,18 @@ impl Store {
 
     /// Names that a user has set for a toolkit, with the time in milliseconds since 1970.
     pub(super) async fn names(&self, user: &str, toolkit: &str) -> database::Result<Vec<(String, i64)>> {
-        sql("SELECT name, updated_at FROM secrets WHERE user_id = $1 AND toolkit_id = $2")
+        sql("SELECT name, updated_at FROM secrets WHERE user_id = $1 AND toolkit_id = $2 AND name <> $3")
             .bind(user)
+            .bind(toolkit)
+            .bind(ACCOUNT)
+            .fetch_all(self.0.readers())
+            .await
+    }
+
+    /// What is set for everyone, for a toolkit.
+    pub(super) async fn for_everyone(&self, toolkit: &str) -> database::Result<Vec<Everyones>> {
+        sql("SELECT name, updated_at, overrides FROM secrets WHERE user_id = $1 AND toolkit_id = $2")
+            .bind(EVERYONE)
             .bind(toolkit)
             .fetch_all(self.0.readers())
             .await
@@ -99,36 +132,37 @@ impl Store {
 
     /// Names that any user has set for a toolkit, with the number of users.
     pub(super) async fn users(&self, toolkit: &str) -> database::Result<Vec<(String, i64)>> {
-        sql("SELECT name, count(*) FROM secrets WHERE toolkit_id = $1 GROUP BY name")
+        sql("SELECT name, count(*) FROM secrets
+             WHERE toolkit_id = $1 AND user_id <> '' AND name <> $2 GROUP BY name")
             .bind(toolkit)
+            .bind(ACCOUNT)
             .fetch_all(self.0.readers())
             .await
     }
 
     /// Inserts or replaces a sealed value, if `check` accepts it beside all values of the user, and the toolkit still
-    /// has the given owner. Returns whether it has: it may have been taken over after the caller's check. With a link, it
-    /// fails if the link was used before.
+    /// has the given owner. Returns whether it has: it may have been taken over after the caller's check. Fails if what is
+    /// to be used up with it was used before.
     pub(super) async fn put(
         &self,
         slot: &SecretSlot,
-        master_key: &str,
-        sealed: Sealed,
-        link: Option<&Link>,
+        Write { master_key, sealed, once, overrides }: Write<'_>,
         check: impl FnOnce(&[Row]) -> Result<(), VaultError>,
     ) -> Result<bool, VaultError> {
         let mut transaction = self.0.begin(Scope::Vault).await?;
         check(&rows_of(&mut transaction, &slot.user).await?)?;
-        if let Some(link) = link
-            && !spend(&mut transaction, link).await?
+        if let Some(once) = once
+            && !spend(&mut transaction, once).await?
         {
             return Err(VaultError::LinkSpent);
         }
         let written = sql(
-            "INSERT INTO secrets (user_id, toolkit_id, name, master_key, wrapped_key, sealed, updated_at)
-             SELECT $1, id, $2, $3, $4, $5, $6 FROM toolkits WHERE id = $7 AND owner = $8
+            "INSERT INTO secrets
+                 (user_id, toolkit_id, name, master_key, wrapped_key, sealed, updated_at, overrides)
+             SELECT $1, id, $2, $3, $4, $5, $6, $9 FROM toolkits WHERE id = $7 AND owner = $8
              ON CONFLICT (user_id, toolkit_id, name) DO UPDATE
              SET master_key = excluded.master_key, wrapped_key = excluded.wrapped_key,
-                 sealed = excluded.sealed, updated_at = excluded.updated_at",
+                 sealed = excluded.sealed, updated_at = excluded.updated_at, overrides = excluded.overrides",
         )
         .bind(&slot.user)
         .bind(&slot.name)
@@ -138,10 +172,14 @@ impl Store {
         .bind(Timestamp::now().as_millisecond())
         .bind(&slot.toolkit)
         .bind(&slot.owner)
+        .bind(i64::from(overrides))
         .execute(&mut transaction)
         .await?;
         if written == 0 {
             return Ok(false);
+        }
+        if slot.name == ACCOUNT {
+            end_refresh(&mut transaction, &slot.user, &slot.toolkit).await?;
         }
         count_change(&mut transaction, &slot.user).await?;
         transaction.commit().await?;
@@ -162,6 +200,68 @@ impl Store {
         }
         transaction.commit().await?;
         Ok(deleted > 0)
+    }
+
+    /// One sealed value.
+    pub(super) async fn row(&self, id: SecretId<'_>) -> database::Result<Option<Row>> {
+        let row: Option<Columns> =
+            sql("SELECT * FROM secrets WHERE user_id = $1 AND toolkit_id = $2 AND name = $3")
+                .bind(id.user)
+                .bind(id.toolkit)
+                .bind(id.name)
+                .fetch_optional(self.0.readers())
+                .await?;
+        Ok(row.map(Row::from))
+    }
+
+    /// The accounts of up to `limit` users for a toolkit.
+    pub(super) async fn accounts_of(&self, toolkit: &str, limit: u32) -> database::Result<Vec<Row>> {
+        let rows: Vec<Columns> =
+            sql("SELECT * FROM secrets WHERE toolkit_id = $1 AND name = $2 ORDER BY user_id LIMIT $3")
+                .bind(toolkit)
+                .bind(ACCOUNT)
+                .bind(limit)
+                .fetch_all(self.0.readers())
+                .await?;
+        Ok(rows.into_iter().map(Row::from).collect())
+    }
+
+    /// Notes that a thing is used up. Returns whether it was good until now.
+    pub(super) async fn spend(&self, once: &Once) -> database::Result<bool> {
+        let mut transaction = self.0.begin(Scope::Vault).await?;
+        let was_good = spend(&mut transaction, once).await?;
+        transaction.commit().await?;
+        Ok(was_good)
+    }
+
+    /// Takes the turn of renewing an account's tokens until `until`, unless somebody has it now: milliseconds since 1970.
+    pub(super) async fn take_refresh(
+        &self,
+        user: &str,
+        toolkit: &str,
+        now: i64,
+        until: i64,
+    ) -> database::Result<bool> {
+        let mut transaction = self.0.begin(Scope::Vault).await?;
+        let taken = sql("INSERT INTO account_refreshes (user_id, toolkit_id, taken_until)
+             SELECT $1, id, $2 FROM toolkits WHERE id = $3
+             ON CONFLICT (user_id, toolkit_id) DO UPDATE SET taken_until = excluded.taken_until
+             WHERE account_refreshes.taken_until < $4")
+        .bind(user)
+        .bind(until)
+        .bind(toolkit)
+        .bind(now)
+        .execute(&mut transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(taken > 0)
+    }
+
+    /// Gives the turn back.
+    pub(super) async fn end_refresh(&self, user: &str, toolkit: &str) -> database::Result<()> {
+        let mut transaction = self.0.begin(Scope::Vault).await?;
+        end_refresh(&mut transaction, user, toolkit).await?;
+        transaction.commit().await
     }
 
     /// Names of the master keys that records refer to, with the number of records.
@@ -220,16 +320,25 @@ async fn rows_of(executor: impl Into<Executor<'_>>, user: &str) -> database::Res
     Ok(rows.into_iter().map(Row::from).collect())
 }
 
-/// Notes that a link is used. Returns whether it was good until now.
-async fn spend(transaction: &mut Transaction, link: &Link) -> database::Result<bool> {
+async fn end_refresh(transaction: &mut Transaction, user: &str, toolkit: &str) -> database::Result<()> {
+    sql("DELETE FROM account_refreshes WHERE user_id = $1 AND toolkit_id = $2")
+        .bind(user)
+        .bind(toolkit)
+        .execute(transaction)
+        .await?;
+    Ok(())
+}
+
+/// Notes that a thing is used up. Returns whether it was good until now.
+async fn spend(transaction: &mut Transaction, once: &Once) -> database::Result<bool> {
     sql("DELETE FROM spent_links WHERE expires < $1")
         .bind(forgotten_before())
         .execute(&mut *transaction)
         .await?;
     let spent =
         sql("INSERT INTO spent_links (digest, expires) VALUES ($1, $2) ON CONFLICT (digest) DO NOTHING")
-            .bind(link.digest())
-            .bind(link.expires())
+            .bind(&once.digest[..])
+            .bind(once.expires)
             .execute(transaction)
             .await?;
     Ok(spent > 0)

@@ -18,6 +18,7 @@ use super::rate::TooManyRequests;
 use crate::access::{AccessError, CallError};
 use crate::disk::DiskFull;
 use crate::identity::{AuthError, KeyError, ProviderError};
+use crate::outbound_auth::{ConnectError, SignInError};
 use crate::knowledge::{KnowledgeError, TooManyUploads};
 use crate::peers::NoAnswer;
 use crate::toolkits::ToolkitError;
@@ -180,7 +181,11 @@ impl From<AccessError> for WebError {
     fn from(error: AccessError) -> Self {
         let status = match error {
             AccessError::NotOperator(_) => StatusCode::FORBIDDEN,
-            AccessError::UndeclaredSecret { .. } | AccessError::NoSuchTool { .. } => StatusCode::NOT_FOUND,
+            AccessError::UndeclaredSecret { .. }
+            | AccessError::NoSuchTool { .. }
+            | AccessError::NoAccountDeclared(_) => StatusCode::NOT_FOUND,
+            AccessError::Account(ConnectError::Vault(error)) => return error.into(),
+            AccessError::Account(ref cause) => status_of(cause),
             AccessError::TooManyReaders => StatusCode::TOO_MANY_REQUESTS,
             AccessError::Toolkit(error) => return error.into(),
             AccessError::Secrets(error) => return error.into(),
@@ -188,10 +193,26 @@ impl From<AccessError> for WebError {
             AccessError::DiskFull(full) => return full.into(),
             AccessError::SeveralReleases
             | AccessError::OtherSealingKey { .. }
+            | AccessError::ReadableSecret { .. }
             | AccessError::HiddenAsAWhole(_) => StatusCode::CONFLICT,
             AccessError::Records(cause) | AccessError::Processes(cause) => return Self::storage(&cause),
         };
         Self::new(status, error.to_string())
+    }
+}
+
+/// The status of an answer that says why no account was connected.
+pub(super) fn status_of(cause: &ConnectError) -> StatusCode {
+    match cause {
+        ConnectError::NoState => StatusCode::BAD_REQUEST,
+        ConnectError::OtherUser | ConnectError::OtherIssuer | ConnectError::Declined { .. } => {
+            StatusCode::FORBIDDEN
+        }
+        ConnectError::Changed | ConnectError::Failed(SignInError::MissingCredentials { .. }) => {
+            StatusCode::CONFLICT
+        }
+        ConnectError::Failed(_) => StatusCode::BAD_GATEWAY,
+        ConnectError::Vault(_) => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 

@@ -1,11 +1,11 @@
-//! A user's own secrets over HTTP: set, removed, listed. No route ever returns a value.
+//! A user's own secrets over HTTP: set, removed, listed; and those that operators set for everyone. No route ever returns a value.
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::Path;
+use axum::extract::{Path, Query};
 use axum::http::StatusCode;
 use secrecy::SecretString;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::body::{Unread, read_small};
 use super::error::WebError;
@@ -25,10 +25,23 @@ pub(super) async fn list(user: User, Path(id): Path<String>) -> Result<Json<Vec<
     Ok(Json(user.secrets(&id).await?))
 }
 
+/// For whom a value is set or removed.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct ForWhom {
+    /// For all who may use the toolkit, by an operator.
+    for_everyone: bool,
+    /// Also for users who have set their own.
+    only: bool,
+    /// Although the toolkit can read it.
+    readable: bool,
+}
+
 /// `PUT /toolkits/{id}/secrets/{name}`: the value as the body, as it is.
 pub(super) async fn set(
     user: User,
     Path((id, name)): Path<(String, String)>,
+    Query(whom): Query<ForWhom>,
     body: Body,
 ) -> Result<Json<Stored>, WebError> {
     let secret = user.secret(&id, &name)?;
@@ -41,7 +54,13 @@ pub(super) async fn set(
     })?;
     let text = std::str::from_utf8(&body)
         .map_err(|_| WebError::new(StatusCode::UNPROCESSABLE_ENTITY, "The value must be UTF-8."))?;
-    let StoredSecret { name, redacted } = user.set_secret(&secret, &SecretString::from(text)).await?;
+    let value = SecretString::from(text);
+    let StoredSecret { name, redacted } = if whom.for_everyone {
+        let operator = user.operator()?;
+        operator.set_secret_for_everyone(&secret, &value, whom.only, whom.readable).await?
+    } else {
+        user.set_secret(&secret, &value).await?
+    };
     Ok(Json(Stored { name, redacted }))
 }
 
@@ -49,8 +68,13 @@ pub(super) async fn set(
 pub(super) async fn unset(
     user: User,
     Path((id, name)): Path<(String, String)>,
+    Query(whom): Query<ForWhom>,
 ) -> Result<StatusCode, WebError> {
-    user.unset_secret(&id, &name).await?;
+    if whom.for_everyone {
+        user.operator()?.unset_secret_for_everyone(&id, &name).await?;
+    } else {
+        user.unset_secret(&id, &name).await?;
+    }
     Ok(StatusCode::NO_CONTENT)
 }
 

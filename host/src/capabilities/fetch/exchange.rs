@@ -5,7 +5,6 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::AUTHORIZATION;
 use http::{Request, Response, StatusCode};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime_wasi_http::Error;
@@ -18,7 +17,7 @@ use crate::egress::{
     BoxBody, Egress, EgressError, Policy, Redirects, Repeatable, ResponseBody, Step, Timeouts, Unrepeatable,
 };
 use crate::observations::{Log, MissingSecrets, SignInFailure, Usage};
-use crate::outbound_auth::{SignIn, SignInError, Token};
+use crate::outbound_auth::{Attachment, SignIn, SignInError, SignIns};
 use crate::traces::{CallStep, Span, Trace};
 use crate::vault::UserSecrets;
 
@@ -26,7 +25,7 @@ use crate::vault::UserSecrets;
 pub(super) struct Exchange {
     pub(super) egress: Egress,
     pub(super) policy: Policy,
-    pub(super) sign_in: Option<SignIn>,
+    pub(super) sign_ins: SignIns,
     pub(super) limits: FetchLimits,
     /// Permits for requests in flight.
     pub(super) in_flight: Arc<Semaphore>,
@@ -58,13 +57,21 @@ pub(super) enum Failure {
 struct Progress {
     request: Repeatable,
     timeouts: Timeouts,
-    /// Whether the token may be attached: all hops so far were at the API, and the handler set no
-    /// `Authorization` itself.
-    ///
-    /// After a redirect by another host, that host has chosen the target, so the request must not carry the
-    /// toolkit's token.
-    signs_in: bool,
+    attaching: Attaching,
     may_replace_token: bool,
+}
+
+/// Whether something may be attached to the next hop.
+///
+/// After a redirect by another host, that host has chosen the target, so the request must not carry what is for an API.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Attaching {
+    /// There was no hop yet.
+    ToAny,
+    /// All hops so far were at the API of this sign-in.
+    ToOne(usize),
+    /// A hop was elsewhere, or the handler has put something there itself.
+    ToNone,
 }
 
 impl Exchange {
@@ -95,8 +102,8 @@ impl Exchange {
     ) -> Result<Response<ResponseBody>, Failure> {
         let mode = RedirectMode::take(request.headers_mut());
         let request = Repeatable::new(request)?;
-        let signs_in = !request.head().headers.contains_key(AUTHORIZATION);
-        let mut progress = Progress { request, timeouts, signs_in, may_replace_token: true };
+        let mut progress =
+            Progress { request, timeouts, attaching: Attaching::ToAny, may_replace_token: true };
         let mut redirects = Redirects::default();
         let mut request = progress.request.next().await?;
         let mut is_redirected = false;
@@ -122,31 +129,42 @@ impl Exchange {
         }
     }
 
-    /// Sends the request to its current target, with the token if that is the toolkit's API.
+    /// Sends the request to its current target, with what is for it if that is an API of the toolkit.
     async fn hop(
         &self,
         request: Request<BoxBody>,
         progress: &mut Progress,
     ) -> Result<Response<ResponseBody>, Failure> {
-        let sign_in = self.sign_in.as_ref().filter(|it| progress.signs_in && it.applies_to(request.uri()));
-        let Some(sign_in) = sign_in else {
-            progress.signs_in = false;
+        let found = self.sign_ins.for_request(&request).filter(|(place, it)| {
+            let is_next = [Attaching::ToAny, Attaching::ToOne(*place)].contains(&progress.attaching);
+            is_next && !it.is_set_in(&request)
+        });
+        let Some((place, sign_in)) = found else {
+            progress.attaching = Attaching::ToNone;
             return self.send(request, progress.timeouts).await;
         };
+        progress.attaching = Attaching::ToOne(place);
         let mut span = Span::default();
-        let token = sign_in.token(|| self.may_sign_in(sign_in, &mut span)).await;
-        let token = signed_in(token, span).inspect_err(|why| self.note(sign_in, why))?;
-        let response = self.send(with(&token, request), progress.timeouts).await?;
-        if !is_refusal(response.status()) || !mem::take(&mut progress.may_replace_token) {
+        let attachment = sign_in.attachment(|| self.may_sign_in(sign_in, &mut span)).await;
+        let attachment = signed_in(attachment, span).inspect_err(|why| self.note(sign_in, why))?;
+        let response = self.send(attachment.attach(request), progress.timeouts).await?;
+        let status = response.status();
+        if !sign_in.renews_after(status) || !mem::take(&mut progress.may_replace_token) {
+            self.note_refusal(sign_in, status);
             return Ok(response);
         }
-        match self.prepare_retry(sign_in, &token, &mut progress.request).await {
-            Ok(request) => self.send(request, progress.timeouts).await,
+        match self.prepare_retry(sign_in, &attachment, &mut progress.request).await {
+            Ok(request) => {
+                let response = self.send(request, progress.timeouts).await?;
+                self.note_refusal(sign_in, response.status());
+                Ok(response)
+            }
             Err(why) => {
-                let status = response.status().as_u16();
+                let status = status.as_u16();
                 self.log.note(format!(
                     "fetch: the API answered {status} and the request was not repeated: {why}"
                 ));
+                self.note_refusal(sign_in, response.status());
                 Ok(response)
             }
         }
@@ -156,7 +174,7 @@ impl Exchange {
     async fn prepare_retry(
         &self,
         sign_in: &SignIn,
-        refused: &Token,
+        refused: &Attachment,
         request: &mut Repeatable,
     ) -> Result<Request<BoxBody>, String> {
         let request = match request.next().await {
@@ -170,7 +188,7 @@ impl Exchange {
         let token = sign_in.replace(refused, || self.may_sign_in(sign_in, &mut span)).await;
         let token = signed_in(token, span).map_err(|why| why.to_string())?;
         self.count_request().map_err(|why| why.to_string())?;
-        Ok(with(&token, request))
+        Ok(token.attach(request))
     }
 
     /// Counts a request for a token, and begins its span.
@@ -187,12 +205,21 @@ impl Exchange {
 
     fn note(&self, sign_in: &SignIn, why: &SignInError) {
         if let Some(failure) = sign_in.for_model(why) {
-            self.sign_in_failure.record(failure);
+            let is_about_account =
+                matches!(why, SignInError::NoAccount { .. } | SignInError::AccountEnded { .. });
+            self.sign_in_failure.record(failure, is_about_account);
         }
         if let SignInError::MissingCredentials { names, .. } = why {
             for name in names {
                 self.missing.host_asked(name);
             }
+        }
+    }
+
+    /// Notes that the API does not accept an account.
+    fn note_refusal(&self, sign_in: &SignIn, status: StatusCode) {
+        if let Some(failure) = sign_in.refusal(status) {
+            self.sign_in_failure.record(failure, true);
         }
     }
 
@@ -216,7 +243,7 @@ impl Exchange {
 }
 
 /// Ends the span of a request for a token, if there was one.
-fn signed_in(token: Result<Token, SignInError>, mut span: Span) -> Result<Token, SignInError> {
+fn signed_in(token: Result<Attachment, SignInError>, mut span: Span) -> Result<Attachment, SignInError> {
     match &token {
         Ok(_) => {}
         Err(SignInError::Refused { status, .. }) => {
@@ -227,15 +254,6 @@ fn signed_in(token: Result<Token, SignInError>, mut span: Span) -> Result<Token,
         Err(_) => span.failed("failed"),
     }
     token
-}
-
-fn with(token: &Token, mut request: Request<BoxBody>) -> Request<BoxBody> {
-    request.headers_mut().insert(AUTHORIZATION, token.header());
-    request
-}
-
-fn is_refusal(status: StatusCode) -> bool {
-    matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
 }
 
 impl Failure {

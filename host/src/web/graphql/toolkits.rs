@@ -243,17 +243,21 @@ impl ToolkitVersion {
 #[derive(SimpleObject)]
 pub(super) struct Secret {
     name: String,
-    /// Whether the toolkit still declares it, and so can read it.
+    /// Whether the toolkit still declares it.
     declared: bool,
+    /// Whether the toolkit can read it. The server alone uses the others, to sign in for the toolkit.
+    readable: bool,
     /// Whether you have set a value.
     set: bool,
     /// When you set it: RFC 3339, UTC.
     updated_at: Option<String>,
+    /// Whether an operator has set a value for everyone.
+    set_for_everyone: bool,
 }
 
 impl From<SecretStatus> for Secret {
-    fn from(SecretStatus { name, declared, set, updated_at }: SecretStatus) -> Self {
-        Self { name, declared, set, updated_at }
+    fn from(SecretStatus { name, declared, readable, set, updated_at, for_everyone }: SecretStatus) -> Self {
+        Self { name, declared, readable, set, updated_at, set_for_everyone: for_everyone.is_some() }
     }
 }
 

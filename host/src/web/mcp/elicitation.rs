@@ -1,5 +1,5 @@
-//! Missing secrets that caused a call to fail: a client that supports URL mode elicitation gets a link for each, every
-//! other client the error.
+//! Missing secrets, or a missing account, that caused a call to fail: a client that supports URL mode elicitation gets a
+//! link for each, every other client the error.
 //!
 //! | revision | how the client says that it can | what it gets | how it goes on |
 //! |---|---|---|---|
@@ -21,7 +21,7 @@ use tracing::error;
 use url::Url;
 
 use super::calls::ClientLabel;
-use crate::access::{OwnSecret, User};
+use crate::access::{AccessError, OwnSecret, User};
 use crate::base_url::below;
 use crate::identity::random_text;
 use crate::shares::Shares;
@@ -35,6 +35,9 @@ const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Responses that are read of one request; no request of the server asks for more.
 const MAX_RESPONSES: usize = 16;
 
+/// What the question about an account is called. No secret has such a name.
+const ACCOUNT: &str = "account";
+
 /// Calls of one user that wait for pages.
 const MAX_WAITING_CALLS_PER_USER: usize = 16;
 /// The same of all users. Whoever does not find room does not wait.
@@ -44,6 +47,20 @@ const MAX_WAITING_CALLS: usize = 256;
 pub(super) struct Elicitation {
     base_url: Url,
     waiting: Shares,
+}
+
+/// What a call went without.
+pub(super) struct Missing {
+    /// Secrets of the toolkit that the user may set.
+    pub(super) secrets: Vec<OwnSecret>,
+    /// Whether the user may connect an account.
+    pub(super) account: bool,
+}
+
+impl Missing {
+    pub(super) fn is_empty(&self) -> bool {
+        self.secrets.is_empty() && !self.account
+    }
 }
 
 /// How a client is given links.
@@ -60,7 +77,7 @@ pub(super) enum ElicitationMode {
 pub(super) enum ElicitationResponse {
     /// It was given none.
     Nothing,
-    /// Its person opens the pages for these secrets.
+    /// Its person opens the pages of these questions.
     Opened(Vec<String>),
     /// Its person does not want to.
     Declined,
@@ -99,38 +116,48 @@ impl Elicitation {
         Self { base_url, waiting: Shares::new(MAX_WAITING_CALLS, MAX_WAITING_CALLS_PER_USER) }
     }
 
-    /// Waits until these secrets are set, for a while.
+    /// Waits until these secrets are set and the account is connected, for a while.
     pub(super) async fn wait(&self, user: &User, toolkit: &str, names: &[String]) {
         let secrets: Vec<_> = names.iter().filter_map(|name| user.secret(toolkit, name).ok()).collect();
         let Some(_place) = self.waiting.take(user.id(), 1) else { return };
-        // Whatever comes of it, the tool is called, and reports a secret that is missing again.
-        if let Ok(Err(cause)) = timeout(PAGE_TIMEOUT, user.until_set(&secrets)).await {
-            error!(%cause, "a call does not wait for a secret: the vault failed");
+        let done = async {
+            user.until_set(&secrets).await?;
+            if names.iter().any(|name| name == ACCOUNT) {
+                user.until_connected(toolkit).await?;
+            }
+            Ok::<_, AccessError>(())
+        };
+        // Whatever comes of it, the tool is called, and reports again what is missing.
+        if let Ok(Err(cause)) = timeout(PAGE_TIMEOUT, done).await {
+            error!(%cause, "a call does not wait for a page: the vault failed");
         }
     }
 
-    /// Asks for these secrets, of which there is at least one.
+    /// Asks for what a call of this toolkit went without, which is not nothing.
     pub(super) async fn ask(
         &self,
         mode: ElicitationMode,
         user: &User,
-        secrets: &[OwnSecret],
+        toolkit: &str,
+        missing: &Missing,
     ) -> Result<CallToolResponse, ErrorData> {
-        let names: Vec<_> = secrets.iter().map(|secret| secret.slot().name.clone()).collect();
-        let toolkit = secrets.first().map(|secret| secret.slot().toolkit.clone()).unwrap_or_default();
-        let mut questions = Vec::with_capacity(secrets.len());
-        for secret in secrets {
-            questions.push(self.question(user, secret).await?);
+        let mut questions = Vec::with_capacity(missing.secrets.len() + 1);
+        for secret in &missing.secrets {
+            questions.push((secret.slot().name.clone(), self.question(user, secret).await?));
+        }
+        if missing.account {
+            questions.push((ACCOUNT.to_owned(), self.question_about_account(toolkit)));
         }
         match mode {
             ElicitationMode::InputRequired => {
-                let questions =
-                    questions.into_iter().map(|it| InputRequest::Elicitation(ElicitRequest::new(it)));
-                let requests = names.into_iter().zip(questions);
+                let requests = questions
+                    .into_iter()
+                    .map(|(name, it)| (name, InputRequest::Elicitation(ElicitRequest::new(it))));
                 Ok(InputRequiredResult::from_input_requests(requests.collect()).into())
             }
             ElicitationMode::Error => {
-                let message = format!("{toolkit} needs credentials that are not set: {}", names.join(", "));
+                let (names, questions): (Vec<_>, Vec<_>) = questions.into_iter().unzip();
+                let message = format!("{toolkit} needs what is not set yet: {}", names.join(", "));
                 Err(ErrorData::new(
                     URL_ELICITATION_REQUIRED,
                     message,
@@ -140,9 +167,25 @@ impl Elicitation {
         }
     }
 
-    /// The page of a toolkit, on which its user sets all secrets.
-    pub(super) fn page_of(&self, toolkit: &str) -> String {
-        below(&self.base_url, &format!("/ui/toolkits/{toolkit}#secrets"))
+    /// The page of a toolkit, on which its user sets all secrets and connects an account.
+    pub(super) fn page_of(&self, toolkit: &str, missing: &Missing) -> String {
+        let section = if missing.account { "account" } else { "secrets" };
+        below(&self.base_url, &format!("/ui/toolkits/{toolkit}#{section}"))
+    }
+
+    fn question_about_account(&self, toolkit: &str) -> ElicitRequestParams {
+        let message = format!(
+            "The toolkit {toolkit} acts with an account of yours. Connect it on the page that this link opens; its tokens \
+             stay with the server at {} and do not go through this application.",
+            self.base_url.host_str().unwrap_or_default()
+        );
+        let url = below(&self.base_url, &format!("/ui/toolkits/{toolkit}#account"));
+        ElicitRequestParams::UrlElicitationParams {
+            meta: None,
+            message,
+            url,
+            elicitation_id: random_text::<16>(),
+        }
     }
 
     async fn question(&self, user: &User, secret: &OwnSecret) -> Result<ElicitRequestParams, ErrorData> {

@@ -21,10 +21,10 @@ use super::calls::{ClientLabel, Key, Running};
 use super::catalogue::{self, Shape};
 use super::changes::{Change, Changes};
 use super::direct::{DirectMethod, DirectRequest};
-use super::elicitation::{ElicitationMode, ElicitationResponse};
+use super::elicitation::{ElicitationMode, ElicitationResponse, Missing};
 use super::selection::Selection;
 use super::{Endpoint, answer, content, resources};
-use crate::access::{CallError, OwnSecret, User};
+use crate::access::{CallError, User};
 use crate::dispatch::{Callee, Failure, ProgressReport, Reply, Success};
 use crate::knowledge_tools::FETCH;
 use crate::toolkits::toolkit_of;
@@ -156,15 +156,16 @@ impl Handler {
         match reply {
             Ok(Reply::Success(success)) => Ok(succeeded(success).into()),
             Ok(Reply::Failure(mut failure)) => {
-                let missing = self.settable(&tool, &failure.missing_secrets);
+                let missing = self.missing(&tool, &failure);
+                let (toolkit, elicitation) =
+                    (toolkit_of(&tool).unwrap_or_default(), &self.endpoint.elicitation);
                 match mode {
                     Some(mode) if response != ElicitationResponse::Declined && !missing.is_empty() => {
-                        self.endpoint.elicitation.ask(mode, &self.context.user, &missing).await
+                        elicitation.ask(mode, &self.context.user, toolkit, &missing).await
                     }
                     _ => {
                         if !missing.is_empty() {
-                            let page =
-                                self.endpoint.elicitation.page_of(toolkit_of(&tool).unwrap_or_default());
+                            let page = elicitation.page_of(toolkit, &missing);
                             // Writing to a string cannot fail.
                             let _ = write!(failure.error, "\nOr on this page: {page}");
                         }
@@ -207,13 +208,15 @@ impl Handler {
         Some(Key { user: self.context.user.id().to_owned(), client, request })
     }
 
-    /// The secrets of these names that the user may set for the tool's toolkit; none where a key may call tools alone.
-    fn settable(&self, tool: &str, names: &[String]) -> Vec<OwnSecret> {
-        if self.context.user.is_limited() {
-            return Vec::new();
+    /// What the user may set so that the call does not fail again; nothing where a key may call tools alone.
+    fn missing(&self, tool: &str, failure: &Failure) -> Missing {
+        let user = &self.context.user;
+        if user.is_limited() {
+            return Missing { secrets: Vec::new(), account: false };
         }
         let toolkit = toolkit_of(tool).unwrap_or_default();
-        names.iter().filter_map(|name| self.context.user.secret(toolkit, name).ok()).collect()
+        let secrets = failure.missing_secrets.iter().filter_map(|name| user.secret(toolkit, name).ok());
+        Missing { secrets: secrets.collect(), account: failure.needs_account }
     }
 
     async fn call(

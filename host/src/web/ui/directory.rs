@@ -93,9 +93,9 @@ pub(super) async fn missing(user: &User, toolkit: &VisibleToolkit) -> Result<Vec
         let settings = toolkit.settings().await?;
         names.extend(settings.into_iter().filter(|(_, setting)| setting.missing).map(|(key, _)| key));
     }
-    if !toolkit.definition().secrets.is_empty() {
+    if !toolkit.definition().credentials().is_empty() {
         let secrets = user.secrets(&toolkit.definition().id).await?;
-        names.extend(secrets.into_iter().filter(|it| it.declared && !it.set).map(|it| it.name));
+        names.extend(secrets.into_iter().filter(|it| it.declared && !it.has_value()).map(|it| it.name));
     }
     Ok(names)
 }

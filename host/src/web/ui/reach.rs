@@ -1,6 +1,6 @@
 //! What a toolkit may reach, in words: made from its declaration, which the sandbox enforces.
 
-use kitbag_manifest::{SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition};
+use kitbag_manifest::{Auth, SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition};
 
 /// One kind of access.
 #[derive(Debug, PartialEq, Eq)]
@@ -39,11 +39,31 @@ pub(super) fn of(definition: &ToolkitDefinition) -> Vec<Reach> {
         let meaning = format!("reads these secrets once you have set them, {leaves}");
         all.push(Reach { what: "Secrets", names: definition.secrets.clone(), meaning });
     }
-    if let Some(auth) = &definition.auth {
-        let meaning = "Kitbag signs in there with your secrets; the toolkit never sees the token".to_owned();
-        all.push(Reach { what: "Sign-in", names: vec![auth.api_host.clone()], meaning });
+    for auth in definition.auth.iter() {
+        all.push(Reach { what: "Sign-in", names: vec![auth.api_host().to_owned()], meaning: sign_in(auth) });
+    }
+    let sealed: Vec<_> =
+        definition.credentials().into_iter().filter(|name| !definition.reads(name)).map(str::to_owned).collect();
+    if !sealed.is_empty() {
+        let meaning = "used by the server to sign in, never shown to the toolkit".to_owned();
+        all.push(Reach { what: "Secrets", names: sealed, meaning });
     }
     all
+}
+
+fn sign_in(auth: &Auth) -> String {
+    match auth {
+        Auth::ClientCredentials(_) => {
+            "Kitbag signs in there with your secrets; the toolkit never sees the token".to_owned()
+        }
+        Auth::AuthorizationCode(grant) => {
+            let scope = grant.scope.as_deref().map(|scope| format!(", for {scope}")).unwrap_or_default();
+            format!("acts there as you, with the account that you connect{scope}; the toolkit never sees the token")
+        }
+        Auth::ApiKey(_) | Auth::Basic(_) => {
+            "Kitbag adds your secrets to its requests there, and to no others".to_owned()
+        }
+    }
 }
 
 /// A scope, in two words.

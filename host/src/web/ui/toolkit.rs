@@ -1,16 +1,18 @@
 //! The page of a toolkit: what it may reach, its tools, and the user's settings and secrets for it.
 
+pub(super) mod account;
 pub(super) mod hidden;
 pub(super) mod secrets;
 pub(super) mod settings;
 
 use askama::Template;
-use axum::extract::{Path, Query};
+use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{Redirect, Response};
 use jiff::Timestamp;
 use kitbag_manifest::{ToolDefinition, ToolkitDefinition, Visibility};
 use serde::{Deserialize, Serialize};
+use url::Url;
 
 use super::cost;
 use super::form::Form;
@@ -22,7 +24,10 @@ use super::usage::Curve;
 use crate::access::{User, VisibleToolkit};
 use crate::toolkits::{Hidden, VersionRecord};
 use crate::vault::SecretStatus;
-use crate::web::error::WebError;
+use crate::outbound_auth::ConnectError;
+use crate::web::Shared;
+use crate::web::error::{WebError, status_of};
+use account::Account;
 use settings::{Field, Input};
 
 /// What a form of the page has come to.
@@ -34,6 +39,8 @@ enum Done {
     /// It cannot be found in what the toolkit returns.
     ShortSecretSet,
     SecretUnset,
+    AccountConnected,
+    AccountEnded,
     Hidden,
     Shown,
 }
@@ -44,6 +51,8 @@ enum Refused {
     Settings(Vec<Field>),
     /// The name of a secret, and the reason.
     Secret(String, String),
+    /// Why no account was connected.
+    Account(ConnectError),
     /// The toolkit is another one than that of the page that the form was on.
     Changed,
 }
@@ -87,14 +96,15 @@ struct ToolkitPage<'a> {
     cost: String,
     fields: Vec<Field>,
     secrets: Vec<SecretStatus>,
+    /// The user's account, where the toolkit uses one.
+    account: Option<Account>,
     /// Hosts that were added after one of the user's secrets was set.
     since: Option<Since>,
     seen: Seen,
     curve: Curve,
-    /// Whether the page of its versions is for the user.
-    sees_versions: bool,
+    is_operator: bool,
     done: Option<Done>,
-    problem: Option<&'static str>,
+    problem: Option<String>,
     secret_problem: Option<(String, String)>,
 }
 
@@ -126,6 +136,8 @@ impl Done {
                 "The secret is set. It is too short to be taken out of what the toolkit returns or logs."
             }
             Self::SecretUnset => "The secret is gone.",
+            Self::AccountConnected => "Your account is connected. Calls of yours act with it from now on.",
+            Self::AccountEnded => "Your account is no longer connected.",
             Self::Hidden => "Your clients do not list it any more, and cannot call it. You can, here.",
             Self::Shown => "Your clients list it again.",
         }
@@ -144,15 +156,17 @@ fn back_to(toolkit: &str, done: Done) -> Redirect {
 
 /// `GET /ui/toolkits/{id}`
 pub(super) async fn show(
+    State(shared): State<Shared>,
     user: User,
     frame: Frame,
     Path(id): Path<String>,
     Query(After { done }): Query<After>,
 ) -> Result<Response, WebError> {
-    page(&user, frame, &user.toolkit(&id)?, done, None).await
+    page(&shared.base_url, &user, frame, &user.toolkit(&id)?, done, None).await
 }
 
 async fn page(
+    base_url: &Url,
     user: &User,
     frame: Frame,
     toolkit: &VisibleToolkit,
@@ -162,19 +176,24 @@ async fn page(
     let definition = toolkit.definition();
     let record = user.toolkit_record(&definition.id).await?;
     let secrets = user.secrets(&definition.id).await?;
+    let account = toolkit.account().await?.map(|status| Account {
+        status,
+        redirect_uri: account::redirect_uri(base_url, &definition.id),
+    });
     let usage = user.records(&definition.id).await?.usage().await?;
     let hidden = user.hidden().await?;
     let (status, problem) = match &refused {
         None => (StatusCode::OK, None),
-        Some(Refused::Changed) => (StatusCode::CONFLICT, Some(CHANGED)),
+        Some(Refused::Changed) => (StatusCode::CONFLICT, Some(CHANGED.to_owned())),
+        Some(Refused::Account(why)) => (status_of(why), Some(account::in_words(why))),
         Some(Refused::Settings(_) | Refused::Secret(..)) => {
-            (StatusCode::UNPROCESSABLE_ENTITY, Some(NOT_SAVED))
+            (StatusCode::UNPROCESSABLE_ENTITY, Some(NOT_SAVED.to_owned()))
         }
     };
     let (typed, secret_problem) = match refused {
         Some(Refused::Settings(typed)) => (Some(typed), None),
         Some(Refused::Secret(name, reason)) => (None, Some((name, reason))),
-        Some(Refused::Changed) | None => (None, None),
+        Some(Refused::Changed | Refused::Account(_)) | None => (None, None),
     };
     let fields = match typed {
         Some(typed) => typed,
@@ -195,8 +214,9 @@ async fn page(
         seen: Seen::of(toolkit),
         fields,
         secrets,
+        account,
         curve: Curve::of(&usage),
-        sees_versions: user.is_operator(),
+        is_operator: user.is_operator(),
         done,
         problem,
         secret_problem,

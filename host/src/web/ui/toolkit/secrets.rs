@@ -1,19 +1,21 @@
 //! The forms of the user's secrets for a toolkit. No page ever shows a value.
 
 use axum::body::Body;
-use axum::extract::Path;
+use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use secrecy::SecretString;
 
 use super::{Done, Refused, Seen, back_to, page};
 use crate::access::{AccessError, StoredSecret, User};
 use crate::vault::VaultError;
+use crate::web::Shared;
 use crate::web::error::WebError;
 use crate::web::ui::form::Form;
 use crate::web::ui::frame::Frame;
 
 /// `POST /ui/toolkits/{id}/secrets/{name}`: the field `secret`.
 pub(in crate::web::ui) async fn set(
+    State(shared): State<Shared>,
     user: User,
     frame: Frame,
     Path((id, name)): Path<(String, String)>,
@@ -23,15 +25,22 @@ pub(in crate::web::ui) async fn set(
     let secret = toolkit.secret(&name)?;
     let form = Form::read(body).await?;
     if !Seen::of(&toolkit).is_in(&form) {
-        return page(&user, frame, &toolkit, None, Some(Refused::Changed)).await;
+        return page(&shared.base_url, &user, frame, &toolkit, None, Some(Refused::Changed)).await;
     }
     let value = SecretString::from(form.get("secret"));
-    match user.set_secret(&secret, &value).await {
+    let set = if form.find("for-everyone").is_some() {
+        // The box says that the toolkit can read it, where it can.
+        let only = form.find("only").is_some();
+        user.operator()?.set_secret_for_everyone(&secret, &value, only, true).await
+    } else {
+        user.set_secret(&secret, &value).await
+    };
+    match set {
         Ok(StoredSecret { redacted: true, .. }) => Ok(back_to(&id, Done::SecretSet).into_response()),
         Ok(StoredSecret { redacted: false, .. }) => Ok(back_to(&id, Done::ShortSecretSet).into_response()),
         Err(AccessError::Secrets(VaultError::Refused(why))) => {
             let refused = Refused::Secret(name, format!("The value was refused: {why}."));
-            page(&user, frame, &toolkit, None, Some(refused)).await
+            page(&shared.base_url, &user, frame, &toolkit, None, Some(refused)).await
         }
         Err(error) => Err(error.into()),
     }
@@ -41,8 +50,13 @@ pub(in crate::web::ui) async fn set(
 pub(in crate::web::ui) async fn unset(
     user: User,
     Path((id, name)): Path<(String, String)>,
+    body: Body,
 ) -> Result<Response, WebError> {
-    user.unset_secret(&id, &name).await?;
+    if Form::read(body).await?.find("for-everyone").is_some() {
+        user.operator()?.unset_secret_for_everyone(&id, &name).await?;
+    } else {
+        user.unset_secret(&id, &name).await?;
+    }
     // The user may have set it for a toolkit that is no longer visible.
     let is_visible = user.toolkit(&id).is_ok();
     let back = if is_visible { back_to(&id, Done::SecretUnset) } else { Redirect::to("/ui/") };

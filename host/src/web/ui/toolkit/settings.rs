@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::body::Body;
-use axum::extract::Path;
+use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use kitbag_manifest::{ConfigField, ConfigKind, Problem};
 use serde_json::{Map, Number, Value};
@@ -11,6 +11,7 @@ use serde_json::{Map, Number, Value};
 use super::{Done, Refused, Seen, back_to, page};
 use crate::access::{AccessError, Setting, User};
 use crate::user_config::UserConfigError;
+use crate::web::Shared;
 use crate::web::error::WebError;
 use crate::web::ui::form::Form;
 use crate::web::ui::frame::Frame;
@@ -62,6 +63,7 @@ fn typed(form: &Form, key: &str) -> Option<String> {
 
 /// `POST /ui/toolkits/{id}/settings`: a field for each setting; an empty one unsets it.
 pub(in crate::web::ui) async fn change(
+    State(shared): State<Shared>,
     user: User,
     frame: Frame,
     Path(id): Path<String>,
@@ -70,7 +72,7 @@ pub(in crate::web::ui) async fn change(
     let toolkit = user.toolkit(&id)?;
     let form = Form::read(body).await?;
     if !Seen::of(&toolkit).is_in(&form) {
-        return page(&user, frame, &toolkit, None, Some(Refused::Changed)).await;
+        return page(&shared.base_url, &user, frame, &toolkit, None, Some(Refused::Changed)).await;
     }
     let declared = &toolkit.definition().config;
     let stored = toolkit.settings().await?;
@@ -94,7 +96,7 @@ pub(in crate::web::ui) async fn change(
             let typed = declared.iter().map(|(key, definition)| {
                 field(key.clone(), definition, typed(&form, key).unwrap_or_default(), problem(key))
             });
-            page(&user, frame, &toolkit, None, Some(Refused::Settings(typed.collect()))).await
+            page(&shared.base_url, &user, frame, &toolkit, None, Some(Refused::Settings(typed.collect()))).await
         }
         Err(error) => Err(error.into()),
     }

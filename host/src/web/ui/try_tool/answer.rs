@@ -34,6 +34,8 @@ pub(super) struct Answer {
     pub(super) is_retryable: bool,
     /// Secrets that were missing, if that caused the failure.
     pub(super) missing: Vec<String>,
+    /// Whether connecting an account helps.
+    pub(super) needs_account: bool,
     pub(super) text: Shown,
     pub(super) structured: Option<Shown>,
     pub(super) blocks: Vec<Block>,
@@ -83,6 +85,7 @@ impl Answer {
             is_failure: false,
             is_retryable: false,
             missing: Vec::new(),
+            needs_account: false,
             text: Shown::lines(&text),
             structured: structured.as_ref().map(Shown::json),
             blocks: content.into_iter().take(MAX_BLOCKS).map(|it| Block::of(it.content, &mut room)).collect(),
@@ -101,6 +104,7 @@ impl Answer {
             is_failure: true,
             is_retryable: failure.retryable,
             text: Shown::lines(&failure.error),
+            needs_account: failure.needs_account,
             missing: failure.missing_secrets,
             structured: None,
             blocks: Vec::new(),

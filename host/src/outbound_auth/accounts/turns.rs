@@ -1,0 +1,50 @@
+//! Whose turn it is, among the calls of one process, to renew the tokens of an account.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Instant;
+
+use tokio::sync::OwnedMutexGuard;
+
+use crate::outbound_auth::SignInError;
+
+/// The turns of all accounts for which calls wait. Clones share them.
+#[derive(Clone, Default)]
+pub(super) struct Turns(Arc<Mutex<HashMap<(String, String), Weak<Place>>>>);
+
+/// When the last attempt failed, and why.
+type Failed = Option<(Instant, SignInError)>;
+type Place = tokio::sync::Mutex<Failed>;
+
+/// The turn of one call.
+pub(super) struct Turn(OwnedMutexGuard<Failed>);
+
+impl Turns {
+    /// Waits until no other call renews the tokens of this account.
+    pub(super) async fn wait(&self, user: &str, toolkit: &str) -> Turn {
+        let place = {
+            let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            places.retain(|_, place| place.strong_count() > 0);
+            let key = (user.to_owned(), toolkit.to_owned());
+            let known = places.get(&key).and_then(Weak::upgrade);
+            known.unwrap_or_else(|| {
+                let place = Arc::<Place>::default();
+                places.insert(key, Arc::downgrade(&place));
+                place
+            })
+        };
+        Turn(place.lock_owned().await)
+    }
+}
+
+impl Turn {
+    /// The failure of an attempt that this call has waited for since `asked`: it need not be repeated.
+    pub(super) fn failed_since(&self, asked: Instant) -> Option<SignInError> {
+        self.0.as_ref().filter(|(at, _)| *at >= asked).map(|(_, error)| error.clone())
+    }
+
+    /// Ends the turn.
+    pub(super) fn ended_with(mut self, error: Option<&SignInError>) {
+        *self.0 = error.map(|error| (Instant::now(), error.clone()));
+    }
+}

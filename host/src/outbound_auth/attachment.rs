@@ -1,0 +1,208 @@
+//! What is attached to a request, and whether its sender has put something there.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http::header::AUTHORIZATION;
+use http::uri::PathAndQuery;
+use http::{HeaderName, HeaderValue, Request, Uri};
+use kitbag_manifest::{ApiKey, BasicAuth, KeyPlace};
+use secrecy::{ExposeSecret, SecretString};
+use url::form_urlencoded::{self, byte_serialize};
+
+use super::SignInError;
+use super::token::Token;
+
+/// Where something is attached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// A header of this name.
+    Header(HeaderName),
+    /// A parameter of this name in the query.
+    Query(String),
+}
+
+/// What goes with a request.
+#[derive(Clone, Debug)]
+pub struct Attachment {
+    what: What,
+    /// The token that it is, if it is one.
+    pub(super) token: Option<Token>,
+}
+
+#[derive(Clone, Debug)]
+enum What {
+    Header(HeaderName, HeaderValue),
+    /// A name and a value.
+    Query(String, SecretString),
+}
+
+impl Place {
+    pub(super) fn authorization() -> Self {
+        Self::Header(AUTHORIZATION)
+    }
+
+    /// The place of a key; `None` if it is none, which validation of the declaration refuses.
+    pub(super) fn of_key(key: &ApiKey) -> Option<Self> {
+        match key.place {
+            KeyPlace::Header => HeaderName::try_from(key.name()).ok().map(Self::Header),
+            KeyPlace::Query => Some(Self::Query(key.name().to_owned())),
+        }
+    }
+
+    /// Whether the request has something there, which stays as it is.
+    pub(super) fn is_taken<B>(&self, request: &Request<B>) -> bool {
+        match self {
+            Self::Header(name) => request.headers().contains_key(name),
+            Self::Query(name) => {
+                let query = request.uri().query().unwrap_or_default();
+                form_urlencoded::parse(query.as_bytes()).any(|(taken, _)| taken == name.as_str())
+            }
+        }
+    }
+}
+
+impl Attachment {
+    pub(super) fn bearer(token: Token) -> Self {
+        Self { what: What::Header(AUTHORIZATION, token.header()), token: Some(token) }
+    }
+
+    /// A key. Fails if it cannot stand in a header.
+    pub(super) fn key(key: &ApiKey, value: &SecretString) -> Result<Self, SignInError> {
+        let what = match Place::of_key(key) {
+            Some(Place::Header(name)) => {
+                let text = format!("{}{}", key.prefix.as_deref().unwrap_or_default(), value.expose_secret());
+                let is_text = text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+                let header = HeaderValue::try_from(text).ok().filter(|_| is_text);
+                let mut header =
+                    header.ok_or_else(|| unusable(&key.secret, "has characters that a header cannot have"))?;
+                header.set_sensitive(true);
+                What::Header(name, header)
+            }
+            Some(Place::Query(name)) => What::Query(name, value.clone()),
+            None => return Err(unusable(&key.secret, "has no place")),
+        };
+        Ok(Self { what, token: None })
+    }
+
+    /// HTTP Basic (RFC 7617), and what it has of the two in a form that no search for either finds.
+    pub(super) fn basic(
+        auth: &BasicAuth,
+        username: &SecretString,
+        password: &SecretString,
+    ) -> Result<(Self, SecretString), SignInError> {
+        let (username, password) = (username.expose_secret(), password.expose_secret());
+        if username.contains(':') {
+            return Err(unusable(&auth.username_secret, "has a colon, which separates it from the password"));
+        }
+        let pair = STANDARD.encode(format!("{username}:{password}"));
+        let mut header = HeaderValue::try_from(format!("Basic {pair}")).expect("base64 is valid in a header");
+        header.set_sensitive(true);
+        Ok((Self { what: What::Header(AUTHORIZATION, header), token: None }, pair.into()))
+    }
+
+    /// Attaches it to one request. The request from which further ones are made, such as after a redirect, does not get it.
+    pub fn attach<B>(&self, mut request: Request<B>) -> Request<B> {
+        match &self.what {
+            What::Header(name, value) => {
+                request.headers_mut().insert(name, value.clone());
+            }
+            What::Query(name, value) => {
+                if let Some(uri) = with_parameter(request.uri(), name, value) {
+                    *request.uri_mut() = uri;
+                }
+            }
+        }
+        request
+    }
+}
+
+fn with_parameter(uri: &Uri, name: &str, value: &SecretString) -> Option<Uri> {
+    let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
+    let parameter = format!("{}={}", encoded(name), encoded(value.expose_secret()));
+    let text = match uri.query() {
+        None => format!("{}?{parameter}", uri.path()),
+        Some("") => format!("{}?{parameter}", uri.path()),
+        Some(query) => format!("{}?{query}&{parameter}", uri.path()),
+    };
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = Some(PathAndQuery::try_from(text).ok()?);
+    Uri::from_parts(parts).ok()
+}
+
+fn unusable(name: &str, reason: &'static str) -> SignInError {
+    SignInError::UnusableCredential { name: name.to_owned(), reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: Option<&str>, place: KeyPlace, prefix: Option<&str>) -> ApiKey {
+        ApiKey {
+            secret: "KEY".to_owned(),
+            place,
+            name: name.map(str::to_owned),
+            prefix: prefix.map(str::to_owned),
+            api_host: "a.example".to_owned(),
+        }
+    }
+
+    fn attached(key: &ApiKey, value: &str, uri: &str) -> Request<()> {
+        let request = Request::get(uri).body(()).expect("a request");
+        Attachment::key(key, &value.into()).expect("it can be used").attach(request)
+    }
+
+    #[test]
+    fn a_key_goes_into_the_header_with_its_prefix_or_into_the_query() {
+        let header = |key: &ApiKey, name: &str| attached(key, "k 1", "https://a.example/").headers()[name].clone();
+        assert_eq!(header(&key(None, KeyPlace::Header, Some("Bearer ")), "authorization"), "Bearer k 1");
+        assert_eq!(header(&key(Some("X-Key"), KeyPlace::Header, None), "x-key"), "k 1");
+
+        let query = key(Some("a key"), KeyPlace::Query, None);
+        for (uri, expected) in [
+            ("https://a.example/", "https://a.example/?a+key=k%26+1"),
+            ("https://a.example/x?", "https://a.example/x?a+key=k%26+1"),
+            ("https://a.example/x?q=%2B1", "https://a.example/x?q=%2B1&a+key=k%26+1"),
+        ] {
+            assert_eq!(attached(&query, "k& 1", uri).uri(), expected);
+        }
+    }
+
+    #[test]
+    fn what_the_sender_has_put_there_is_seen_however_it_is_written() {
+        let query = Place::of_key(&key(Some("api key"), KeyPlace::Query, None)).expect("a place");
+        let header = Place::of_key(&key(Some("X-Key"), KeyPlace::Header, None)).expect("a place");
+        let request = |uri: &str| Request::get(uri).header("x-KEY", "mine").body(()).expect("a request");
+
+        assert!(header.is_taken(&request("https://a.example/")));
+        assert!(!Place::authorization().is_taken(&request("https://a.example/")));
+        for (uri, is_taken) in [
+            ("https://a.example/?api+key=1", true),
+            ("https://a.example/?a=1&api%20key", true),
+            ("https://a.example/?%61pi+key=1", true),
+            ("https://a.example/?apikey=1", false),
+        ] {
+            assert_eq!(query.is_taken(&request(uri)), is_taken, "{uri}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_would_end_the_header_is_refused_without_being_told() {
+        let key = key(None, KeyPlace::Header, None);
+        for value in ["canary\r\nX-Evil: 1", "canary\n", "canaryé", "canary\0"] {
+            let error = Attachment::key(&key, &value.into()).expect_err(value).to_string();
+            assert!(error.contains("KEY") && !error.contains("canary"), "{error}");
+        }
+        let auth = BasicAuth { username_secret: "USER".to_owned(), ..BasicAuth::default() };
+        let error = Attachment::basic(&auth, &"can:ary".into(), &"p".into()).expect_err("a colon").to_string();
+        assert!(error.contains("USER") && !error.contains("can:"), "{error}");
+    }
+
+    #[test]
+    fn nothing_attached_can_print() {
+        let basic = Attachment::basic(&BasicAuth::default(), &"canary".into(), &"canary".into());
+        let query = Attachment::key(&key(Some("k"), KeyPlace::Query, None), &"canary".into());
+        let shown = format!("{basic:?} {query:?}");
+        assert!(!shown.contains("canary") && !shown.contains(&STANDARD.encode("canary")), "{shown}");
+    }
+}

@@ -1,0 +1,237 @@
+//! Accounts that users have connected: tokens of a user at the API of one toolkit.
+//!
+//! An account is a sealed row beside the user's secrets, under a name that no secret can have. So keys are rotated, services
+//! copied and toolkits taken over for both alike.
+//!
+//! Invariants:
+//! - a token is never given to a guest, and never leaves the vault but to be attached, renewed or revoked;
+//! - one process at a time renews the tokens of an account: providers end all of them when a refresh token is used twice
+//!   (RFC 9700, section 4.14.2);
+//! - new tokens are stored before they are used.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kitbag_manifest::OAuth2AuthorizationCode;
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, Serialize, Serializer};
+use tracing::info;
+
+use super::master_key::MasterKeys;
+use super::seal::SecretId;
+use super::store::{Row, Write};
+use super::{MAX_ACCOUNTS_PER_USER, SecretSlot, Vault, VaultError, log_broken, seal};
+use crate::sha256::{Digest, Sha256};
+use crate::tasks::to_its_end;
+
+/// The name of the rows of accounts.
+pub(super) const ACCOUNT: &str = "@account";
+/// How long a process may renew tokens before another one tries. Longer than the request for it takes.
+const REFRESH_TIME: Duration = Duration::from_secs(20);
+
+/// The account of a user for one toolkit.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Account {
+    /// The toolkit's owner, whom the user trusts with it.
+    pub owner: String,
+    /// The toolkit's grants as it declared them when the user agreed: for others the account is no good.
+    pub grants: Vec<OAuth2AuthorizationCode>,
+    /// When it was connected, in seconds since 1970.
+    pub connected_at: i64,
+    /// Whether it can be used.
+    pub state: AccountState,
+}
+
+/// Whether an account can be used.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum AccountState {
+    /// With these tokens.
+    Connected(Tokens),
+    /// Until its user connects it again.
+    Ended {
+        /// Why, as a clause such as `the provider has ended it`.
+        reason: String,
+    },
+}
+
+/// What a provider has granted (RFC 6749, section 5.1).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Tokens {
+    /// Goes with requests to the API.
+    #[serde(serialize_with = "expose")]
+    pub access_token: SecretString,
+    /// Gets another one.
+    #[serde(serialize_with = "expose_some")]
+    pub refresh_token: Option<SecretString>,
+    /// In seconds since 1970; `None` if it is good until it is refused.
+    pub expires_at: Option<i64>,
+    /// From when on another one is asked for, in seconds since 1970: somewhat before it expires.
+    pub renew_at: Option<i64>,
+    /// What was granted, separated by spaces; `None` if the provider did not say, which means as asked for.
+    pub scope: Option<String>,
+}
+
+/// What was used up with an act, and can be used for no other one: the hash of a link or of a state.
+#[derive(Clone, Debug)]
+pub struct Once {
+    pub(super) digest: Digest,
+    /// In seconds since 1970. After it, the thing itself is no longer accepted.
+    pub(super) expires: i64,
+}
+
+impl Once {
+    /// Names a thing that is good until `expires`, in seconds since 1970.
+    pub fn new(thing: &str, expires: i64) -> Self {
+        Self { digest: Sha256::digest(thing), expires }
+    }
+}
+
+impl SecretSlot {
+    /// The place of a user's account for a toolkit of this owner.
+    pub fn account(user: &str, toolkit: &str, owner: &str) -> Self {
+        let [user, toolkit, owner, name] = [user, toolkit, owner, ACCOUNT].map(str::to_owned);
+        Self { user, toolkit, owner, name }
+    }
+}
+
+impl Account {
+    fn sealed_text(&self) -> SecretString {
+        serde_json::to_string(self).expect("texts and numbers are valid in JSON").into()
+    }
+
+    /// Decrypts a row; `None` if it does not open.
+    pub(super) fn open(row: &Row, keys: &MasterKeys) -> Option<Self> {
+        let account = row.open(keys).ok().and_then(|text| serde_json::from_str(text.expose_secret()).ok());
+        if account.is_none() {
+            log_broken(row.id());
+        }
+        account
+    }
+
+    /// Approximate size in memory, in bytes.
+    pub(super) fn memory(&self) -> usize {
+        let text = |secret: &SecretString| secret.expose_secret().len();
+        size_of::<Self>()
+            + match &self.state {
+                AccountState::Connected(tokens) => {
+                    text(&tokens.access_token) + tokens.refresh_token.as_ref().map_or(0, text)
+                }
+                AccountState::Ended { reason } => reason.len(),
+            }
+    }
+}
+
+impl Vault {
+    /// The account of a user for a toolkit as it is in memory: as fresh as the request.
+    pub async fn account(&self, user: &str, toolkit: &str) -> Result<Option<Arc<Account>>, VaultError> {
+        Ok(self.of_user(user).await?.account(toolkit).cloned())
+    }
+
+    /// The same as it is in the database, which another process may just have changed.
+    pub async fn stored_account(&self, user: &str, toolkit: &str) -> Result<Option<Account>, VaultError> {
+        let row = self.store.row(SecretId { user, toolkit, name: ACCOUNT }).await?;
+        // Loaded after the row, so the key that wraps it is included.
+        Ok(row.and_then(|row| Account::open(&row, &self.keys.load())))
+    }
+
+    /// The accounts of all users for a toolkit, at most `limit` of them.
+    pub async fn accounts_of(&self, toolkit: &str, limit: u32) -> Result<Vec<(String, Account)>, VaultError> {
+        let rows = self.store.accounts_of(toolkit, limit).await?;
+        let keys = self.keys.load_full();
+        let open = |row: Row| Account::open(&row, &keys).map(|account| (row.user_id, account));
+        Ok(rows.into_iter().filter_map(open).collect())
+    }
+
+    /// Notes that a thing is used up. Returns whether it was good until now.
+    pub async fn spend(&self, once: &Once) -> Result<bool, VaultError> {
+        Ok(self.store.spend(once).await?)
+    }
+
+    /// Stores an account that was connected.
+    pub async fn put_account(self: &Arc<Self>, slot: SecretSlot, account: &Account) -> Result<(), VaultError> {
+        let id = slot.clone();
+        self.write_account(slot, account, move |rows, _| check_count(rows, id.id())).await
+    }
+
+    /// Stores what has become of an account, and ends the turn of renewing its tokens. Fails with
+    /// [`VaultError::ToolkitChanged`] if it was removed or connected anew since it was `before`.
+    pub async fn replace_account(
+        self: &Arc<Self>,
+        slot: SecretSlot,
+        before: &Account,
+        after: &Account,
+    ) -> Result<(), VaultError> {
+        let (id, before) = (slot.clone(), before.sealed_text());
+        let check = move |rows: &[Row], keys: &MasterKeys| {
+            let row = rows.iter().find(|row| row.id() == id.id());
+            let stored = row.and_then(|row| row.open(keys).ok());
+            let is_same = stored.is_some_and(|stored| stored.expose_secret() == before.expose_secret());
+            if is_same { Ok(()) } else { Err(VaultError::ToolkitChanged) }
+        };
+        self.write_account(slot, after, check).await
+    }
+
+    async fn write_account(
+        self: &Arc<Self>,
+        slot: SecretSlot,
+        account: &Account,
+        check: impl FnOnce(&[Row], &MasterKeys) -> Result<(), VaultError> + Send + 'static,
+    ) -> Result<(), VaultError> {
+        let (vault, text) = (self.clone(), account.sealed_text());
+        let is_connected = matches!(account.state, AccountState::Connected(_));
+        let write = async move {
+            let _sealing = vault.sealing.lock().await;
+            let keys = vault.keys.load_full();
+            let sealed = seal::seal(keys.current(), slot.id(), &text);
+            let write = Write { master_key: keys.current().name(), sealed, once: None, overrides: false };
+            if !vault.store.put(&slot, write, |rows| check(rows, &keys)).await? {
+                return Err(VaultError::ToolkitChanged);
+            }
+            vault.cache.forget(&slot.user).await;
+            info!(user = %slot.user, toolkit.id = %slot.toolkit, is_connected, "stored an account");
+            Ok(())
+        };
+        to_its_end(write).await?
+    }
+
+    /// Removes an account, and returns it, if there is one.
+    pub async fn remove_account(
+        self: &Arc<Self>,
+        user: &str,
+        toolkit: &str,
+    ) -> Result<Option<Account>, VaultError> {
+        let account = self.stored_account(user, toolkit).await?;
+        let is_removed = self.unset(user, toolkit, ACCOUNT).await?;
+        Ok(account.filter(|_| is_removed))
+    }
+
+    /// Takes the turn of renewing the tokens of an account; `false` if another process has it.
+    pub async fn begin_refresh(&self, user: &str, toolkit: &str) -> Result<bool, VaultError> {
+        let now = Timestamp::now().as_millisecond();
+        let until = now + i64::try_from(REFRESH_TIME.as_millis()).unwrap_or(i64::MAX);
+        Ok(self.store.take_refresh(user, toolkit, now, until).await?)
+    }
+
+    /// Gives the turn back, where no new tokens were stored.
+    pub async fn give_up_refresh(&self, user: &str, toolkit: &str) -> Result<(), VaultError> {
+        Ok(self.store.end_refresh(user, toolkit).await?)
+    }
+}
+
+fn check_count(rows: &[Row], id: SecretId<'_>) -> Result<(), VaultError> {
+    let others = rows.iter().filter(|row| row.name == ACCOUNT && row.id() != id).count();
+    if others >= MAX_ACCOUNTS_PER_USER {
+        return Err(VaultError::Refused(format!("a user may connect {MAX_ACCOUNTS_PER_USER} accounts")));
+    }
+    Ok(())
+}
+
+fn expose<S: Serializer>(secret: &SecretString, serializer: S) -> Result<S::Ok, S::Error> {
+    secret.expose_secret().serialize(serializer)
+}
+
+#[expect(clippy::ref_option, reason = "serde passes a reference")]
+fn expose_some<S: Serializer>(secret: &Option<SecretString>, serializer: S) -> Result<S::Ok, S::Error> {
+    secret.as_ref().map(ExposeSecret::expose_secret).serialize(serializer)
+}

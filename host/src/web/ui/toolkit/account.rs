@@ -1,0 +1,106 @@
+//! The account that a user connects to a toolkit: to the provider, back, and its end.
+
+use askama::Template;
+use axum::body::Body;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use url::Url;
+
+use super::{Done, Refused, Seen, back_to, page};
+use crate::access::{AccessError, AccountStatus, User};
+use crate::base_url::below;
+use crate::outbound_auth::{ConnectError, Response as ProviderResponse};
+use crate::web::Shared;
+use crate::web::error::WebError;
+use crate::web::ui::form::Form;
+use crate::web::ui::frame::{self, Frame, Section};
+use crate::web::ui::text;
+
+/// What the page of a toolkit shows of the user's account.
+pub(super) struct Account {
+    pub(super) status: AccountStatus,
+    /// Where the provider sends browsers, for whoever registers this server there.
+    pub(super) redirect_uri: String,
+}
+
+/// Leads to the provider. A page and not a redirect: the policy of these pages would apply to one that answers a form.
+#[derive(Template)]
+#[template(path = "ui/templates/to_provider.html")]
+struct ToProvider<'a> {
+    frame: Option<Frame>,
+    toolkit: &'a str,
+    host: &'a str,
+    url: &'a str,
+}
+
+/// Where the provider of a toolkit's accounts sends browsers.
+pub(in crate::web::ui) fn redirect_uri(base_url: &Url, toolkit: &str) -> String {
+    below(base_url, &format!("/ui/toolkits/{toolkit}/auth/callback"))
+}
+
+/// `POST /ui/toolkits/{id}/account/connect`
+pub(in crate::web::ui) async fn connect(
+    State(shared): State<Shared>,
+    user: User,
+    frame: Frame,
+    Path(id): Path<String>,
+    body: Body,
+) -> Result<Response, WebError> {
+    let toolkit = user.toolkit(&id)?;
+    if !Seen::of(&toolkit).is_in(&Form::read(body).await?) {
+        return page(&shared.base_url, &user, frame, &toolkit, None, Some(Refused::Changed)).await;
+    }
+    match toolkit.begin_connecting(&redirect_uri(&shared.base_url, &id)).await {
+        Ok(url) => {
+            let frame = Some(frame.at(Section::Directory));
+            let (toolkit, host) = (&*toolkit.definition().name, url.host_str().unwrap_or_default());
+            Ok(frame::page(StatusCode::OK, &ToProvider { frame, toolkit, host, url: url.as_str() }))
+        }
+        Err(AccessError::Account(why)) => {
+            page(&shared.base_url, &user, frame, &toolkit, None, Some(Refused::Account(why))).await
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// `GET /ui/toolkits/{id}/auth/callback`: the provider's response. The browser has the session of the user who has begun.
+pub(in crate::web::ui) async fn arrive(
+    State(shared): State<Shared>,
+    user: User,
+    frame: Frame,
+    Path(id): Path<String>,
+    query: Result<Query<ProviderResponse>, QueryRejection>,
+) -> Result<Response, WebError> {
+    let toolkit = user.toolkit(&id)?;
+    let response = query.map(|Query(response)| response).unwrap_or_default();
+    match toolkit.connect(&redirect_uri(&shared.base_url, &id), &response).await {
+        Ok(()) => Ok(back_to(&id, Done::AccountConnected).into_response()),
+        Err(AccessError::Account(why)) => {
+            page(&shared.base_url, &user, frame, &toolkit, None, Some(Refused::Account(why))).await
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// `POST /ui/toolkits/{id}/account/end`
+pub(in crate::web::ui) async fn end(user: User, Path(id): Path<String>) -> Result<Response, WebError> {
+    user.end_account(&id).await?;
+    Ok(back_to(&id, Done::AccountEnded).into_response())
+}
+
+/// Why no account was connected, and what to do.
+pub(super) fn in_words(why: &ConnectError) -> String {
+    let advice = match why {
+        ConnectError::NoState | ConnectError::Changed => "Begin again below.",
+        ConnectError::OtherUser => {
+            "If somebody sent you a link to it, do not use it: your account would act for them, or theirs for you."
+        }
+        ConnectError::OtherIssuer | ConnectError::Declined { .. } | ConnectError::Failed(_) => {
+            "If you did not refuse it yourself, tell the operators of this server."
+        }
+        ConnectError::Vault(_) => "Try again in a moment.",
+    };
+    format!("No account was connected: {}. {advice}", text::shown(&why.to_string()))
+}
