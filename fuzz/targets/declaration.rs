@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use http::Uri;
 use kitbag::egress::{Allowlist, ApiHost};
 use kitbag_manifest::schema::Schema;
-use kitbag_manifest::{ToolkitDefinition, parse, validate};
+use kitbag_manifest::{Auth, ToolkitDefinition, parse, validate};
 use serde_json::Value;
 
 /// Input: a manifest, as `describe` returns it.
@@ -43,12 +43,17 @@ fn check_valid(definition: &ToolkitDefinition) {
         }
     }
     let allowlist = Allowlist::parse(&definition.egress).expect("accepted hosts are hosts to the allowlist");
-    if let Some(auth) = &definition.auth {
-        ApiHost::parse(&auth.api_host).expect("an accepted host is one to the sign-in");
-        let token_url: Uri = auth.token_url.parse().expect("an accepted token URL is one");
-        assert!(allowlist.allows(&token_url), "{token_url} is not listed in {:?}", definition.egress);
-        assert!(definition.secrets.contains(&auth.client_id_secret));
-        assert!(definition.secrets.contains(&auth.client_secret_secret));
+    for auth in definition.auth.iter() {
+        ApiHost::parse(auth.api_host()).expect("an accepted host is one to the sign-in");
+        let urls = match auth {
+            Auth::ClientCredentials(grant) => vec![&grant.token_url],
+            Auth::AuthorizationCode(grant) => [&grant.token_url].into_iter().chain(&grant.revocation_url).collect(),
+            Auth::ApiKey(_) | Auth::Basic(_) => Vec::new(),
+        };
+        for url in urls {
+            let uri: Uri = url.parse().expect("an accepted URL is one");
+            assert!(allowlist.allows(&uri), "{uri} is not listed in {:?}", definition.egress);
+        }
     }
 }
 

@@ -148,6 +148,7 @@ async fn insert_upload(database: &Database, id: &str, visibility: &str) {
 
 async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
     let egress = Egress::new(EgressSettings::default());
+    let outbound = egress.clone();
     let objects = Objects::of_test(path, database).await;
     let toolkits = Toolkits::open(
         path,
@@ -182,6 +183,7 @@ async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
         database: database.clone(),
         toolkits: Arc::new(toolkits.expect("they open")),
         dispatch: dispatch.expect("there are threads"),
+        accounts: Accounts::new(outbound, vault.clone()),
         vault,
         user_config,
         invocations,

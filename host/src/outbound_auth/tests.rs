@@ -9,7 +9,8 @@ use bytes::Bytes;
 use futures::future::join_all;
 use http::Response;
 use http_body_util::Full;
-use kitbag_manifest::AuthKind;
+use kitbag_manifest::OAuth2ClientCredentials;
+use secrecy::ExposeSecret as _;
 
 use super::*;
 use crate::egress::test_server::TestServer;
@@ -38,7 +39,6 @@ fn service() -> OutboundAuth {
 
 fn declaration(server: &TestServer) -> OAuth2ClientCredentials {
     OAuth2ClientCredentials {
-        kind: AuthKind::default(),
         token_url: format!("{}/token", server.origin()),
         client_id_secret: "CLIENT_ID".to_owned(),
         client_secret_secret: "CLIENT_SECRET".to_owned(),
@@ -47,12 +47,19 @@ fn declaration(server: &TestServer) -> OAuth2ClientCredentials {
     }
 }
 
+/// The values of the two secrets that the declaration names.
+#[derive(Default)]
+struct Credentials {
+    client_id: Option<SecretString>,
+    client_secret: Option<SecretString>,
+}
+
 fn credentials(id: &str, secret: &str) -> Credentials {
     Credentials { client_id: Some(id.into()), client_secret: Some(secret.into()) }
 }
 
-fn account(user: &str, toolkit: &str) -> Account {
-    Account { user_id: user.to_owned(), toolkit_id: toolkit.into() }
+fn account(user: &str, toolkit: &str) -> Principal {
+    Principal { user_id: user.to_owned(), toolkit_id: toolkit.into() }
 }
 
 fn policy(server: &TestServer) -> Policy {
@@ -64,12 +71,37 @@ fn sign_in(service: &OutboundAuth, server: &TestServer) -> SignIn {
     sign_in_as(service, server, account("ana", "books"), credentials("id", "secret"))
 }
 
-fn sign_in_as(service: &OutboundAuth, server: &TestServer, who: Account, with: Credentials) -> SignIn {
-    service.sign_in(who, Arc::new(declaration(server)), with, policy(server)).unwrap()
+fn sign_in_as(service: &OutboundAuth, server: &TestServer, who: Principal, with: Credentials) -> SignIn {
+    sign_in_with(service, who, declaration(server), with, (policy(server), AttachedTokens::default()))
+}
+
+fn sign_in_with(
+    service: &OutboundAuth,
+    Principal { user_id, toolkit_id }: Principal,
+    declaration: OAuth2ClientCredentials,
+    Credentials { client_id, client_secret }: Credentials,
+    (policy, attached): (Policy, AttachedTokens),
+) -> SignIn {
+    let definition = ToolkitDefinition {
+        id: toolkit_id.to_string(),
+        auth: Auth::ClientCredentials(declaration).into(),
+        ..ToolkitDefinition::default()
+    };
+    let named = [("CLIENT_ID", client_id), ("CLIENT_SECRET", client_secret)];
+    let secrets = named.into_iter().filter_map(|(name, value)| {
+        value.map(|value| ((toolkit_id.to_string(), name.to_owned()), value))
+    });
+    let secrets = UserSecrets::of(secrets.collect());
+    service.sign_ins(&user_id, &definition, &secrets, &policy, &attached).0.remove(0)
+}
+
+/// The bearer token of an attachment.
+fn exposed(attachment: &Attachment) -> &str {
+    attachment.token.as_ref().expect("it is a token").expose()
 }
 
 async fn token(sign_in: &SignIn) -> String {
-    sign_in.token(|| true).await.unwrap().expose().to_owned()
+    exposed(&sign_in.attachment(|| true).await.unwrap()).to_owned()
 }
 
 #[tokio::test]
@@ -91,10 +123,10 @@ async fn the_token_request_is_the_one_of_the_grant() {
 #[tokio::test]
 async fn without_a_scope_none_is_sent() {
     let server = token_server(HOUR).await;
-    let declaration = Arc::new(OAuth2ClientCredentials { scope: None, ..declaration(&server) });
+    let declaration = OAuth2ClientCredentials { scope: None, ..declaration(&server) };
     let with = credentials("id", "secret");
 
-    let sign_in = service().sign_in(account("ana", "books"), declaration, with, policy(&server)).unwrap();
+    let sign_in = sign_in_with(&service(), account("ana", "books"), declaration, with, (policy(&server), AttachedTokens::default()));
     token(&sign_in).await;
 
     assert_eq!(server.received()[0].1, "grant_type=client_credentials");
@@ -131,33 +163,23 @@ async fn a_crowd_shares_a_failure_and_the_next_call_tries_again() {
     let service = service();
     let calls: Vec<_> = (0..20).map(|_| sign_in(&service, &server)).collect();
 
-    let crowd = join_all(calls.iter().map(|call| call.token(|| true))).await;
+    let crowd = join_all(calls.iter().map(|call| call.attachment(|| true))).await;
     assert!(crowd.iter().all(Result::is_err));
     assert_eq!(server.requests().len(), 1);
 
-    assert!(sign_in(&service, &server).token(|| true).await.is_err());
+    assert!(sign_in(&service, &server).attachment(|| true).await.is_err());
     assert_eq!(server.requests().len(), 2);
 }
 
 #[tokio::test]
 async fn a_call_that_ends_while_it_mints_gives_its_turn_to_the_next() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let silent = OAuth2ClientCredentials {
-        token_url: format!("http://{}/token", listener.local_addr().unwrap()),
-        ..Default::default()
-    };
-    let server = token_server(HOUR).await;
-    let slot = Slot::default();
-    let (service, policy) = (service(), Policy::Operator);
-    let (id, secret) = ("id".into(), "secret".into());
+    let slot = cache::Slot::default();
 
-    let stuck = Grant { declaration: &silent, client_id: &id, client_secret: &secret };
-    let abandoned = slot.token(None, stuck.mint(&service.egress, &policy));
+    let abandoned = slot.token(None, std::future::pending());
     assert!(tokio::time::timeout(Duration::from_millis(50), abandoned).await.is_err());
 
-    let declaration = declaration(&server);
-    let good = Grant { declaration: &declaration, client_id: &id, client_secret: &secret };
-    assert_eq!(slot.token(None, good.mint(&service.egress, &policy)).await.unwrap().expose(), "token-1");
+    let minted = token::Token::new("token-1".into(), std::time::Instant::now(), None).unwrap();
+    assert_eq!(slot.token(None, async { Ok(minted) }).await.unwrap().expose(), "token-1");
 }
 
 #[tokio::test]
@@ -187,7 +209,7 @@ async fn no_other_user_toolkit_credentials_or_declaration_gets_the_token() {
     for (number, change) in declarations.into_iter().enumerate() {
         let mut another = declaration(&server);
         change(&mut another);
-        let sign_in = service.sign_in(ana(), Arc::new(another), with(), policy(&server)).unwrap();
+        let sign_in = sign_in_with(&service, ana(), another, with(), (policy(&server), AttachedTokens::default()));
         assert_eq!(token(&sign_in).await, format!("token-{}", number + 7));
     }
 
@@ -228,10 +250,10 @@ async fn a_token_without_a_lifetime_is_used_until_it_is_refused() {
     let server = token_server(r#""token_type":"BEARER","#).await;
     let sign_in = sign_in(&service(), &server);
 
-    let first = sign_in.token(|| true).await.unwrap();
+    let first = sign_in.attachment(|| true).await.unwrap();
     assert_eq!(token(&sign_in).await, "token-1");
 
-    assert_eq!(sign_in.replace(&first, || true).await.unwrap().expose(), "token-2");
+    assert_eq!(exposed(&sign_in.replace(&first, || true).await.unwrap()), "token-2");
     assert_eq!(token(&sign_in).await, "token-2");
 }
 
@@ -240,13 +262,13 @@ async fn refusals_of_one_token_share_one_replacement() {
     let server = token_server(HOUR).await;
     let service = service();
     let calls: Vec<_> = (0..20).map(|_| sign_in(&service, &server)).collect();
-    let refused = join_all(calls.iter().map(|call| call.token(|| true))).await;
+    let refused = join_all(calls.iter().map(|call| call.attachment(|| true))).await;
 
     let replaced = calls.iter().zip(&refused);
     let replaced = replaced.map(|(call, refused)| call.replace(refused.as_ref().unwrap(), || true));
     let replaced = join_all(replaced).await;
 
-    assert!(replaced.iter().all(|token| token.as_ref().unwrap().expose() == "token-2"));
+    assert!(replaced.iter().all(|token| exposed(token.as_ref().unwrap()) == "token-2"));
     assert_eq!(server.requests().len(), 2);
 }
 
@@ -254,7 +276,7 @@ async fn refusals_of_one_token_share_one_replacement() {
 async fn a_forgotten_token_is_minted_anew_by_whoever_needs_it_next() {
     let server = token_server(HOUR).await;
     let sign_in = sign_in(&service(), &server);
-    let first = sign_in.token(|| true).await.unwrap();
+    let first = sign_in.attachment(|| true).await.unwrap();
 
     sign_in.forget(&first).await;
     assert_eq!(token(&sign_in).await, "token-2");
@@ -268,12 +290,12 @@ async fn a_call_without_a_request_left_mints_nothing_and_stops_nobody() {
     let server = token_server(HOUR).await;
     let sign_in = sign_in(&service(), &server);
 
-    let none_left = sign_in.token(|| false).await;
+    let none_left = sign_in.attachment(|| false).await;
 
     assert!(matches!(none_left, Err(SignInError::NoRequestLeft)));
     assert!(server.requests().is_empty());
     assert_eq!(token(&sign_in).await, "token-1");
-    assert!(sign_in.token(|| false).await.is_ok(), "a token that is there costs nothing");
+    assert!(sign_in.attachment(|| false).await.is_ok(), "a token that is there costs nothing");
 }
 
 #[tokio::test]
@@ -282,7 +304,7 @@ async fn a_missing_credential_names_the_command_that_sets_it() {
     let id = || credentials("id", "secret").client_id;
     let line = async |with| {
         let sign_in = sign_in_as(&service(), &server, account("ana", "books"), with);
-        sign_in.token(|| true).await.unwrap_err().to_string()
+        sign_in.attachment(|| true).await.unwrap_err().to_string()
     };
 
     let one = line(Credentials { client_id: id(), client_secret: None }).await;
@@ -309,7 +331,7 @@ async fn what_the_caller_can_mend_is_told_with_the_command_that_does() {
     let host = || "auth.example".to_owned();
     let refused = |status| SignInError::Refused { host: host(), status, code: Some("invalid_client") };
 
-    let missing = sign_in.token(|| true).await.unwrap_err();
+    let missing = sign_in.attachment(|| true).await.unwrap_err();
     for (error, told) in [
         (missing, Some("The credentials CLIENT_ID and CLIENT_SECRET are not set. Set them with: kitbag ")),
         (refused(StatusCode::UNAUTHORIZED), Some("The token endpoint auth.example refused the credentials ")),
@@ -342,7 +364,7 @@ async fn an_answer_that_is_no_bearer_token_is_refused() {
     ] {
         let server = TestServer::start(move |_| json(200, answer)).await;
 
-        let error = sign_in(&service(), &server).token(|| true).await.unwrap_err();
+        let error = sign_in(&service(), &server).attachment(|| true).await.unwrap_err();
 
         assert!(matches!(error, SignInError::Unusable { .. }), "{answer}: {error}");
         assert!(!format!("{error} {error:?}").contains("canary"), "{answer}: {error}");
@@ -365,10 +387,10 @@ async fn a_refusal_repeats_the_registered_code_and_nothing_else() {
         let with = credentials("canary-id", "canary-secret");
 
         let sign_in = sign_in_as(&service(), &server, account("ana", "books"), with);
-        let error = sign_in.token(|| true).await.unwrap_err();
+        let error = sign_in.attachment(|| true).await.unwrap_err();
 
         assert!(error.to_string().ends_with(shown), "{error}");
-        assert!(!format!("{error} {error:?} {sign_in:?}").contains("canary"), "{error:?}");
+        assert!(!format!("{error} {error:?}").contains("canary"), "{error:?}");
     }
 }
 
@@ -376,9 +398,9 @@ async fn a_refusal_repeats_the_registered_code_and_nothing_else() {
 async fn an_answer_without_end_is_cut_off() {
     let server = TestServer::start(|_| json(200, &" ".repeat(100_000))).await;
 
-    let error = sign_in(&service(), &server).token(|| true).await.unwrap_err();
+    let error = sign_in(&service(), &server).attachment(|| true).await.unwrap_err();
 
-    assert!(error.to_string().contains("sent more than 32768 bytes"), "{error}");
+    assert!(error.to_string().contains("sent more than 65536 bytes"), "{error}");
 }
 
 #[tokio::test]
@@ -390,7 +412,7 @@ async fn the_token_request_follows_no_redirect() {
     })
     .await;
 
-    let error = sign_in(&service(), &server).token(|| true).await.unwrap_err();
+    let error = sign_in(&service(), &server).attachment(|| true).await.unwrap_err();
 
     assert!(matches!(error, SignInError::Refused { status, .. } if status == 307), "{error}");
     assert!(elsewhere.requests().is_empty());
@@ -399,11 +421,11 @@ async fn the_token_request_follows_no_redirect() {
 #[tokio::test]
 async fn the_token_request_goes_only_where_the_toolkit_may_go() {
     let (server, listed) = (token_server(HOUR).await, token_server(HOUR).await);
-    let declaration = Arc::new(declaration(&server));
+    let declaration = declaration(&server);
     let with = credentials("id", "secret");
 
-    let sign_in = service().sign_in(account("ana", "books"), declaration, with, policy(&listed)).unwrap();
-    let error = sign_in.token(|| true).await.unwrap_err();
+    let sign_in = sign_in_with(&service(), account("ana", "books"), declaration, with, (policy(&listed), AttachedTokens::default()));
+    let error = sign_in.attachment(|| true).await.unwrap_err();
 
     assert!(error.to_string().contains("is not listed in egress"), "{error}");
     assert!(server.requests().is_empty() && listed.requests().is_empty());
@@ -412,12 +434,13 @@ async fn the_token_request_goes_only_where_the_toolkit_may_go() {
 #[tokio::test]
 async fn every_token_that_was_handed_out_is_remembered_once() {
     let server = token_server(HOUR).await;
-    let sign_in = sign_in(&service(), &server);
     let attached = AttachedTokens::default();
-    let sign_in = sign_in.recording_in(attached.clone());
+    let (who, with) = (account("ana", "books"), credentials("id", "secret"));
+    let record = (policy(&server), attached.clone());
+    let sign_in = sign_in_with(&service(), who, declaration(&server), with, record);
     assert!(attached.values().is_empty());
 
-    let first = sign_in.token(|| true).await.unwrap();
+    let first = sign_in.attachment(|| true).await.unwrap();
     token(&sign_in).await;
     sign_in.replace(&first, || true).await.unwrap();
 

@@ -144,14 +144,70 @@ async fn a_list_says_what_is_set_and_no_value() {
 
     vault.set(slot("ana", "books", "UNDECLARED"), &"s3cr3t-value".into()).await.unwrap();
 
-    let declared = ["API_KEY".to_owned(), "OTHER".to_owned()];
-    let list = vault.list("ana", "books", &declared).await.unwrap();
+    let definition = ToolkitDefinition {
+        secrets: vec!["API_KEY".to_owned(), "OTHER".to_owned()],
+        ..ToolkitDefinition::default()
+    };
+    let list = vault.list("ana", "books", Some(&definition)).await.unwrap();
 
     assert_eq!(
         list.iter().map(|it| (it.name.as_str(), it.declared, it.set)).collect::<Vec<_>>(),
         [("API_KEY", true, true), ("OTHER", true, false), ("UNDECLARED", false, true)]
     );
     assert!(!serde_json::to_string(&list).unwrap().contains("s3cr3t"));
+}
+
+/// The values that a call of `books` by this user finds under a name.
+async fn in_call(vault: &Arc<Vault>, user: &str, toolkit: &str) -> Option<String> {
+    let secrets = vault.for_call(user, toolkit).await.expect("they open");
+    secrets.get(toolkit, "API_KEY").map(|value| value.expose_secret().to_owned())
+}
+
+#[tokio::test]
+async fn a_value_for_everyone_is_for_all_calls_of_its_toolkit_and_a_users_own_wins_unless_it_must_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let vault = vault(folder.path()).await;
+    assert_eq!(in_call(&vault, "ana", "books").await, None);
+
+    vault.set_for_everyone(slot("olga", "books", "API_KEY"), &"everyones-value".into(), false).await.unwrap();
+    assert_eq!(in_call(&vault, "ana", "books").await.as_deref(), Some("everyones-value"));
+    assert_eq!(in_call(&vault, "ana", "films").await, None);
+
+    vault.set(slot("ana", "books", "API_KEY"), &"her-own-value".into()).await.unwrap();
+    assert_eq!(in_call(&vault, "ana", "books").await.as_deref(), Some("her-own-value"));
+    assert_eq!(in_call(&vault, "ben", "books").await.as_deref(), Some("everyones-value"));
+
+    vault.set_for_everyone(slot("olga", "books", "API_KEY"), &"everyones-other".into(), true).await.unwrap();
+    assert_eq!(in_call(&vault, "ana", "books").await.as_deref(), Some("everyones-other"));
+    let secrets = vault.for_call("ana", "books").await.unwrap();
+    for value in ["everyones-other", "her-own-value"] {
+        let shown = secrets.redactor().redact(&format!("a {value} b"));
+        assert!(!shown.contains(value), "{shown}");
+    }
+    let elsewhere = vault.for_call("ana", "films").await.unwrap();
+    assert!(elsewhere.redactor().redact("everyones-other").contains("everyones-other"));
+
+    let definition = ToolkitDefinition { secrets: vec!["API_KEY".to_owned()], ..ToolkitDefinition::default() };
+    let list = vault.list("ben", "books", Some(&definition)).await.unwrap();
+    assert!(!list[0].set && list[0].has_value() && list[0].for_everyone.as_ref().unwrap().only);
+    assert!(!serde_json::to_string(&list).unwrap().contains("everyones-other"));
+    assert_eq!(vault.users("books").await.unwrap().get("API_KEY"), Some(&1), "everyone is no user");
+
+    vault.unset(EVERYONE, "books", "API_KEY").await.unwrap();
+    assert_eq!(in_call(&vault, "ana", "books").await.as_deref(), Some("her-own-value"));
+    assert_eq!(in_call(&vault, "ben", "books").await, None);
+}
+
+#[tokio::test]
+async fn a_value_for_everyone_that_does_not_open_stops_calls_of_its_toolkit_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let vault = vault(folder.path()).await;
+    vault.set_for_everyone(slot("olga", "books", "API_KEY"), &"everyones-value".into(), false).await.unwrap();
+    vault.store.database().execute("UPDATE secrets SET sealed = x'00'").await;
+    vault.clear_cache();
+
+    assert!(vault.for_call("ana", "books").await.is_err());
+    assert!(vault.for_call("ana", "films").await.is_ok());
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use futures::FutureExt as _;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
-use kitbag_manifest::{AuthKind, OAuth2ClientCredentials, ToolkitDefinition};
+use kitbag_manifest::{Auth, OAuth2ClientCredentials, ToolkitDefinition};
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
 use super::*;
@@ -68,7 +68,7 @@ impl Toolkit {
         let definition = ToolkitDefinition {
             id: "books".to_owned(),
             egress: self.listed.clone(),
-            auth: self.auth.clone(),
+            auth: self.auth.clone().map(Auth::ClientCredentials).map(Into::into).unwrap_or_default(),
             ..ToolkitDefinition::default()
         };
         let secrets =

@@ -33,7 +33,6 @@ async fn api_refusing(status: u16) -> TestServer {
 
 fn signing_in(server: &TestServer) -> Toolkit {
     let declaration = OAuth2ClientCredentials {
-        kind: AuthKind::default(),
         token_url: format!("http://localhost:{}/token", server.port()),
         client_id_secret: "CLIENT_ID".to_owned(),
         client_secret_secret: "CLIENT_SECRET".to_owned(),
