@@ -181,7 +181,8 @@ async fn a_value_for_everyone_is_for_all_calls_of_its_toolkit_and_a_users_own_wi
     assert_eq!(in_call(&vault, "ana", "books").await.as_deref(), Some("everyones-other"));
     let secrets = vault.for_call("ana", "books").await.unwrap();
     for value in ["everyones-other", "her-own-value"] {
-        let shown = secrets.redactor().redact(&format!("a {value} b"));
+        let text = format!("a {value} b");
+        let shown = secrets.redactor().redact(&text);
         assert!(!shown.contains(value), "{shown}");
     }
     let elsewhere = vault.for_call("ana", "films").await.unwrap();
@@ -293,7 +294,7 @@ async fn a_record_that_was_moved_or_changed_stops_its_users_calls() {
     let vault = vault(folder.path()).await;
     vault.set(slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await.unwrap();
 
-    let steal = "INSERT INTO secrets SELECT 'eve', toolkit_id, name, master_key, wrapped_key, sealed, updated_at FROM secrets";
+    let steal = "INSERT INTO secrets SELECT 'eve', toolkit_id, name, master_key, wrapped_key, sealed, updated_at, overrides FROM secrets";
     vault.store.database().execute(steal).await;
 
     assert!(vault.of_user("eve").await.is_err());
