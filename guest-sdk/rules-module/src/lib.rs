@@ -16,7 +16,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use kitbag_manifest::documents::{self, CheckedDocument, Identity, NewDocument};
 use kitbag_manifest::mismatch::{self, Kind, Meant, Violation};
-use kitbag_manifest::reply::{self, Failure, TokenProblem};
+use kitbag_manifest::reply::{self, CredentialProblem, Failure, TokenProblem};
 use kitbag_manifest::schema::Schema;
 use kitbag_manifest::{
     ConfigField, Problem, Problems, ToolkitDefinition, address, config, egress, knowledge, limits,
@@ -76,6 +76,7 @@ enum Cause {
     MissingCredentials { toolkit: String, names: Vec<String> },
     RefusedCredentials { toolkit: String, names: Vec<String>, host: String, status: u16, code: String },
     UnusableToken { host: String, problem: TokenProblem },
+    UnusableCredential { toolkit: String, name: String, problem: CredentialProblem },
     NoAccount { toolkit: String, host: String },
     AccountRefused { toolkit: String, host: String, status: u16 },
     Handler,
@@ -266,6 +267,9 @@ fn failure(cause: Cause) -> Failure {
             Failure::refused_credentials(&toolkit, &names, &host, status, &code)
         }
         Cause::UnusableToken { host, problem } => Failure::unusable_token(&host, problem.reason()),
+        Cause::UnusableCredential { toolkit, name, problem } => {
+            Failure::unusable_credential(&toolkit, &name, problem.reason())
+        }
         Cause::NoAccount { toolkit, host } => Failure::no_account(&toolkit, &host),
         Cause::AccountRefused { toolkit, host, status } => Failure::account_refused(&toolkit, &host, status),
         Cause::Handler => Failure::of_handler(),

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{Method, StatusCode, header};
-use kitbag_manifest::reply::{Failure, TokenProblem};
+use kitbag_manifest::reply::{CredentialProblem, Failure, TokenProblem};
 use kitbag_manifest::{Auth, Auths, KeyPlace, OAuth2ClientCredentials, egress};
 use serde_json::{Map, Value};
 use url::Url;
@@ -33,7 +33,7 @@ pub(super) struct SignIns {
 
 /// Why nothing can be attached.
 struct SignInError {
-    shown_to_handler: FetchError,
+    for_handler: FetchError,
     /// The reply of a failed call; `None` if a retry may help.
     for_model: Option<Failure>,
 }
@@ -68,11 +68,13 @@ impl SignIns {
         (is_for_apis && !is_set_in(request, auth)).then_some((index, auth))
     }
 
-    fn fail(&self, error: SignInError) -> FetchError {
-        if error.for_model.is_some() {
-            *self.failure.borrow_mut() = error.for_model;
-        }
-        error.shown_to_handler
+    /// Records the first failure: later requests fail for the same reason.
+    fn record(&self, failure: Failure) {
+        self.failure.borrow_mut().get_or_insert(failure);
+    }
+
+    fn unusable(&self, name: &str, problem: CredentialProblem) -> SignInError {
+        SignInError::permanent(Failure::unusable_credential(&self.toolkit, name, problem.reason()))
     }
 }
 
@@ -82,7 +84,10 @@ impl HostState {
         let Some((index, auth)) = self.sign_ins.for_request(&request, url) else {
             return self.send(request).await;
         };
-        let attachment = self.attachment(index, auth).await.map_err(|error| self.sign_ins.fail(error))?;
+        let attachment = self.attachment(index, auth).await.map_err(|error| {
+            error.for_model.into_iter().for_each(|failure| self.sign_ins.record(failure));
+            error.for_handler
+        })?;
         let response = self.send(attachment.attach(request.clone())).await?;
         match (auth, response.status()) {
             (Auth::ClientCredentials(grant), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
@@ -93,9 +98,9 @@ impl HostState {
                 }
             }
             (Auth::AuthorizationCode(grant), status @ StatusCode::UNAUTHORIZED) => {
-                let SignIns { toolkit, failure, .. } = &self.sign_ins;
+                let toolkit = &self.sign_ins.toolkit;
                 let refused = Failure::account_refused(toolkit, &grant.api_host, status.as_u16());
-                *failure.borrow_mut() = Some(refused);
+                self.sign_ins.record(refused);
                 Ok(response)
             }
             _ => Ok(response),
@@ -120,14 +125,22 @@ impl HostState {
             },
             Auth::ApiKey(key) => {
                 let [value] = self.values([&key.secret])?;
-                let prefix = key.prefix.as_deref().unwrap_or_default();
-                Ok(match key.place {
-                    KeyPlace::Header => Attachment::Header(key.name().to_owned(), format!("{prefix}{value}")),
-                    KeyPlace::Query => Attachment::Query(key.name().to_owned(), value.to_owned()),
-                })
+                let (name, prefix) = (key.name().to_owned(), key.prefix.as_deref().unwrap_or_default());
+                match key.place {
+                    KeyPlace::Query => Ok(Attachment::Query(name, value.to_owned())),
+                    KeyPlace::Header if value.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) => {
+                        Ok(Attachment::Header(name, format!("{prefix}{value}")))
+                    }
+                    KeyPlace::Header => {
+                        Err(self.sign_ins.unusable(&key.secret, CredentialProblem::NotAHeaderValue))
+                    }
+                }
             }
             Auth::Basic(basic) => {
                 let [username, password] = self.values([&basic.username_secret, &basic.password_secret])?;
+                if username.contains(':') {
+                    return Err(self.sign_ins.unusable(&basic.username_secret, CredentialProblem::Colon));
+                }
                 Ok(Attachment::basic(username, password))
             }
         }
@@ -198,11 +211,11 @@ impl HostState {
 impl SignInError {
     fn permanent(failure: Failure) -> Self {
         let words = "the host could not sign in at the server";
-        Self { shown_to_handler: FetchError::Network(words.to_owned()), for_model: Some(failure) }
+        Self { for_handler: FetchError::Network(words.to_owned()), for_model: Some(failure) }
     }
 
     fn passing(error: FetchError) -> Self {
-        Self { shown_to_handler: error, for_model: None }
+        Self { for_handler: error, for_model: None }
     }
 }
 

@@ -45,7 +45,7 @@ fn sending(toolkit: Toolkit, requests: Vec<Request>) -> Toolkit {
             for request in requests {
                 status = ctx.fetch(request).await?.status().as_u16();
             }
-            if status == 200 { Ok("200".to_owned()) } else { Err(ToolError::new("refused").into()) }
+            if status == 200 { Ok("200") } else { Err(Failure::from(ToolError::new("refused"))) }
         }
     };
     hosts.into_iter().fold(toolkit, Toolkit::egress).tool(Tool::new("send", send).description("d"))
@@ -169,6 +169,13 @@ fn a_call_fails_with_the_command_that_helps_if_something_is_missing_or_refused()
         error(bare().auth(BASIC), call().secret("USER", "ana")),
         "The credential PASSWORD is not set. Set it with: kitbag secret set books PASSWORD --from-stdin"
     );
+    assert_eq!(
+        error(bare().auth(BASIC), call().secret("USER", "a:b").secret("PASSWORD", "p")),
+        "The credential USER cannot be used: it has a colon, which separates it from the password. \
+         Set it with: kitbag secret set books USER --from-stdin"
+    );
+    let line = error(bare().auth(key(KeyPlace::default())), call().secret("KEY", "k\r\nx: 1"));
+    assert!(line.starts_with("The credential KEY cannot be used: it has characters"), "{line}");
     let of_grant = error(bare().secret("ID").secret("SECRET").auth(grant()), call());
     assert!(of_grant.starts_with("The credentials ID and SECRET are not set. "), "{of_grant}");
     assert_eq!(
