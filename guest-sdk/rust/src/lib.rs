@@ -116,10 +116,10 @@ pub use tool::Tool;
 pub use toolkit::{Scope, Toolkit};
 
 pub use http;
-pub use kitbag_manifest::{ClientAuth, Visibility};
 pub use kitbag_manifest::content::{
     Content, ContentAnnotations, ContentBlock, EmbeddedResource, Media, ResourceBody, ResourceLink, Role,
 };
+pub use kitbag_manifest::{ClientAuth, Visibility};
 #[cfg(not(target_family = "wasm"))]
 pub use kitbag_manifest::{Problem, Problems};
 pub use schemars;
@@ -146,8 +146,8 @@ pub mod prelude {
         ApiKey, AuthorizationCode, BasicAuth, ClientAuth, ClientCredentials, Content, ContentBlock, Ctx,
         Document, DocumentSummary, EmbeddedResource, Failure, FetchError, IngestDocument, IngestFeed,
         IntoToolResult, KeyPlace, NoArgs, Progress, Request, ResourceLink, Response, Result, Role, Scope,
-        SearchOptions, SearchResult, Setting, Structured, Svc, SvcError, Tool, ToolError, ToolResult, Toolkit,
-        Visibility, log,
+        SearchOptions, SearchResult, Setting, Structured, Svc, SvcError, Tool, ToolError, ToolResult,
+        Toolkit, Visibility, log,
     };
 }
 

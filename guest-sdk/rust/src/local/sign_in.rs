@@ -118,10 +118,9 @@ impl HostState {
             }
             Auth::AuthorizationCode(grant) => match &self.sign_ins.account {
                 Some(token) => Ok(Attachment::bearer(token)),
-                None => Err(SignInError::permanent(Failure::no_account(
-                    &self.sign_ins.toolkit,
-                    &grant.api_host,
-                ))),
+                None => {
+                    Err(SignInError::permanent(Failure::no_account(&self.sign_ins.toolkit, &grant.api_host)))
+                }
             },
             Auth::ApiKey(key) => {
                 let [value] = self.values([&key.secret])?;
@@ -190,9 +189,8 @@ impl HostState {
             let refused = Failure::refused_credentials(toolkit, &names, host, status.as_u16(), code);
             return Err(SignInError::permanent(refused));
         }
-        let token = token_in(&answer).map_err(|problem| {
-            SignInError::permanent(Failure::unusable_token(host, problem.reason()))
-        })?;
+        let token = token_in(&answer)
+            .map_err(|problem| SignInError::permanent(Failure::unusable_token(host, problem.reason())))?;
         self.sign_ins.tokens.borrow_mut().insert(index, token.to_owned());
         Ok(Attachment::bearer(token))
     }
