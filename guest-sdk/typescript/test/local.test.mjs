@@ -246,6 +246,22 @@ test("a token that is refused is asked for again, once", async () => {
   }
 });
 
+test("a request asks for one other token at most, also after a redirect", async () => {
+  let minted = 0;
+  const [config] = signingIn();
+  const seen = [];
+  const fetchImpl = async (url, init) => {
+    if (url.startsWith("https://auth.example")) return Response.json({ access_token: String((minted += 1)) });
+    const token = new Headers(init.headers).get("authorization");
+    seen.push(`${new URL(url).pathname} ${token}`);
+    if (url.endsWith("/2") || token === "Bearer 1") return new Response(null, { status: 401 });
+    return new Response(null, { status: 307, headers: { location: "/2" } });
+  };
+  const handler = async (_, ctx) => String((await ctx.fetch("https://api.example/1")).status);
+  assert.equal((await go(handler, config, bothCredentials, { fetchImpl })).text, "401");
+  assert.deepEqual(seen, ["/1 Bearer 1", "/1 Bearer 2", "/2 Bearer 2"]);
+});
+
 test("requests whose token is refused at the same time share the new one", async () => {
   const auth = { type: "oauth2_client_credentials", tokenUrl: "https://auth.example/t", clientIdSecret: "ID", clientSecretSecret: "SECRET", apiHost: "api.example" };
   const config = { auth, secrets: ["ID", "SECRET"], egress: ["auth.example", "api.example"] };
