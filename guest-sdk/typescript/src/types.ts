@@ -302,8 +302,8 @@ export interface ToolContext<Settings extends ToolkitSettings | undefined = unde
   /**
    * Sends a request to a host listed in `egress`; otherwise like the standard `fetch`.
    *
-   * The host follows redirects, and checks each one as it checks the request. It adds a `User-Agent` if none
-   * is set. Any HTTP status is a response. A stream as the body is read whole before it is sent.
+   * The host follows redirects, and checks each one as it checks the request. It attaches what `auth` declares for
+   * the host, and adds a `User-Agent` if none is set. Any HTTP status is a response. A stream as the body is read whole before it is sent.
    *
    * Rejects with a `TypeError` whose message starts with `invalid request: ` if the request is malformed, or
    * with `network error: ` if the host is not listed in `egress` or cannot be reached; with the signal's
