@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 
-use http::Uri;
+use http::{HeaderName, Uri};
 use kitbag::egress::{Allowlist, ApiHost};
 use kitbag_manifest::schema::Schema;
-use kitbag_manifest::{Auth, ToolkitDefinition, parse, validate};
+use kitbag_manifest::{Auth, Auths, KeyPlace, ToolkitDefinition, parse, validate};
 use serde_json::Value;
+use url::Url;
 
 /// Input: a manifest, as `describe` returns it.
 ///
@@ -43,16 +44,39 @@ fn check_valid(definition: &ToolkitDefinition) {
         }
     }
     let allowlist = Allowlist::parse(&definition.egress).expect("accepted hosts are hosts to the allowlist");
-    for auth in definition.auth.iter() {
+    check_sign_ins(definition, &allowlist);
+}
+
+/// Checks that the host can carry out each sign-in, and that tokens are requested at listed hosts.
+fn check_sign_ins(definition: &ToolkitDefinition, allowlist: &Allowlist) {
+    let is_listed = |url: &str| {
+        let uri: Uri = url.parse().expect("an accepted URL of a sign-in is one");
+        assert!(allowlist.allows(&uri), "{uri} is not listed in {:?}", definition.egress);
+    };
+    let mut hosts = HashSet::new();
+    let Auths(auths) = &definition.auth;
+    assert!(auths.len() <= Auths::MAX, "there are {} sign-ins", auths.len());
+    for auth in auths {
         ApiHost::parse(auth.api_host()).expect("an accepted host is one to the sign-in");
-        let urls = match auth {
-            Auth::ClientCredentials(grant) => vec![&grant.token_url],
-            Auth::AuthorizationCode(grant) => [&grant.token_url].into_iter().chain(&grant.revocation_url).collect(),
-            Auth::ApiKey(_) | Auth::Basic(_) => Vec::new(),
-        };
-        for url in urls {
-            let uri: Uri = url.parse().expect("an accepted URL is one");
-            assert!(allowlist.allows(&uri), "{uri} is not listed in {:?}", definition.egress);
+        assert!(hosts.insert(auth.api_host()), "{:?} has two sign-ins", auth.api_host());
+        match auth {
+            Auth::ClientCredentials(grant) => {
+                is_listed(&grant.token_url);
+                assert!(auth.secrets().iter().all(|(_, name)| definition.reads(name)));
+            }
+            Auth::AuthorizationCode(grant) => {
+                is_listed(&grant.token_url);
+                grant.revocation_url.iter().for_each(|url| is_listed(url));
+                let page = Url::parse(&grant.authorization_url).expect("an accepted page is a URL");
+                assert!(["https", "http"].contains(&page.scheme()), "a browser would not open {page}");
+            }
+            Auth::ApiKey(key) if key.place == KeyPlace::Header => {
+                HeaderName::try_from(key.name()).expect("an accepted name is one of a header");
+            }
+            Auth::ApiKey(_) | Auth::Basic(_) => {}
+        }
+        for (_, name) in auth.secrets() {
+            assert!(definition.credentials().contains(&name), "{name} cannot be set");
         }
     }
 }

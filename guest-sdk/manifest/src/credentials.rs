@@ -22,6 +22,7 @@ pub fn unavailable(name: &str, reason: &str) -> String {
 }
 
 /// Returns the sentence that says how a user connects an account.
+#[cfg(feature = "rules")]
 pub(crate) fn connect(toolkit: &str) -> String {
     format!("Connect it with: kitbag toolkit sign-in {toolkit}")
 }

@@ -1,7 +1,7 @@
-//! Checks URLs against a declaration's `egress`.
+//! Checks URLs against a declaration's `egress`, and against the hosts of its `auth`.
 
 #[cfg(feature = "url")]
-use url::Url;
+use url::{Host, Url};
 
 /// The target of a request, as `egress` names it.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +57,31 @@ pub fn allows<S: AsRef<str>>(egress: &[S], url: &Url) -> bool {
 #[cfg(feature = "url")]
 pub fn entry_for(url: &Url) -> String {
     Target::from(url).entry()
+}
+
+/// Returns whether a URL belongs to the `apiHost` of a sign-in, so that credentials may go there.
+///
+/// A bare host means `https` on port 443, and a host with a port `https` on that port. Plain `http` is for a
+/// loopback host with a port.
+#[cfg(feature = "url")]
+pub fn is_api_host(api_host: &str, url: &Url) -> bool {
+    let target = Target::from(url);
+    let (is_bare, port) =
+        (target.port.is_none() && api_host == target.host, target.port.or(target.default_port));
+    let has_port = port.is_some_and(|port| api_host == format!("{}:{port}", target.host));
+    !target.host.is_empty() && is_protected(url) && (has_port || (is_bare && url.scheme() == "https"))
+}
+
+/// Returns whether what is sent to a URL is encrypted or stays on the machine.
+#[cfg(feature = "url")]
+pub(crate) fn is_protected(url: &Url) -> bool {
+    let loopback = match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    };
+    url.scheme() == "https" || (url.scheme() == "http" && loopback)
 }
 
 /// `egress` does not list the host of a request. `entry` is the one to add.
@@ -119,6 +144,31 @@ mod tests {
             [("https", "api.example", Some(80)), ("https", "evil.example", None), ("https", "[::1]", None)]
         {
             assert!(!Target::new(scheme, host, port).is_listed(&egress), "{scheme} {host} {port:?}");
+        }
+    }
+
+    #[test]
+    fn credentials_go_to_their_host_alone_and_encrypted_unless_it_is_this_machine() {
+        for (api_host, url, expected) in [
+            ("api.example", "https://api.example/x", true),
+            ("api.example", "https://API.example.:443/x", true),
+            ("api.example:443", "https://api.example/x", true),
+            ("api.example:8443", "https://api.example:8443/x", true),
+            ("api.example", "http://api.example/x", false),
+            ("api.example:80", "http://api.example/x", false),
+            ("api.example", "https://api.example:8443/x", false),
+            ("api.example:8443", "https://api.example/x", false),
+            ("api.example", "https://sub.api.example/x", false),
+            ("api.example", "https://api.example@evil.example/x", false),
+            ("localhost:8080", "http://localhost:8080/x", true),
+            ("127.0.0.1:80", "http://127.0.0.1/x", true),
+            ("[::1]:8080", "http://[::1]:8080/x", true),
+            ("localhost", "http://localhost/x", false),
+            ("localhost", "https://localhost/x", true),
+            ("", "data:text/plain,x", false),
+        ] {
+            let url = Url::parse(url).expect("a URL");
+            assert_eq!(is_api_host(api_host, &url), expected, "{api_host} {url}");
         }
     }
 

@@ -186,6 +186,26 @@ impl TokenProblem {
     }
 }
 
+/// Why the value of a credential cannot be attached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CredentialProblem {
+    /// It has characters that a header cannot have.
+    NotAHeaderValue,
+    /// It is a user name with a colon (RFC 7617, section 2).
+    Colon,
+}
+
+impl CredentialProblem {
+    /// Returns the reason for [`Failure::unusable_credential`].
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::NotAHeaderValue => "has characters that a header cannot have",
+            Self::Colon => "has a colon, which separates it from the password",
+        }
+    }
+}
+
 /// Returns an error code of a token endpoint if it is a known one (RFC 6749, section 5.2, and codes that
 /// servers add). Others are dropped, because an endpoint could put a credential there, which would then be
 /// logged.

@@ -16,7 +16,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use kitbag_manifest::documents::{self, CheckedDocument, Identity, NewDocument};
 use kitbag_manifest::mismatch::{self, Kind, Meant, Violation};
-use kitbag_manifest::reply::{self, Failure, TokenProblem};
+use kitbag_manifest::reply::{self, CredentialProblem, Failure, TokenProblem};
 use kitbag_manifest::schema::Schema;
 use kitbag_manifest::{
     ConfigField, Problem, Problems, ToolkitDefinition, address, config, egress, knowledge, limits,
@@ -49,6 +49,8 @@ enum Request {
     Search { query: String, limit: u32 },
     /// Answers whether `egress` lists a URL's host.
     Allows { egress: Vec<String>, url: String },
+    /// Answers whether a URL belongs to the `apiHost` of a sign-in.
+    ApiHost { host: String, url: String },
     /// Answers the entry of `egress` that would grant a URL.
     Entry { url: String },
     /// Answers which branches of a choice a value was meant for: `branch`, or `anyOf` several.
@@ -74,6 +76,9 @@ enum Cause {
     MissingCredentials { toolkit: String, names: Vec<String> },
     RefusedCredentials { toolkit: String, names: Vec<String>, host: String, status: u16, code: String },
     UnusableToken { host: String, problem: TokenProblem },
+    UnusableCredential { toolkit: String, name: String, problem: CredentialProblem },
+    NoAccount { toolkit: String, host: String },
+    AccountRefused { toolkit: String, host: String, status: u16 },
     Handler,
     Deadline { milliseconds: u64 },
     Limit { name: String },
@@ -185,6 +190,9 @@ fn answer_to(request: Request) -> Answer {
         Request::Allows { egress, url } => {
             Answer::Plain(url.parse().is_ok_and(|url| egress::allows(&egress, &url)).into())
         }
+        Request::ApiHost { host, url } => {
+            Answer::Plain(url.parse().is_ok_and(|url| egress::is_api_host(&host, &url)).into())
+        }
         Request::Entry { url } => match url.parse() {
             Ok(url) => Answer::Plain(egress::entry_for(&url).into()),
             Err(error) => Answer::Error { error: format!("not a URL: {error}") },
@@ -259,6 +267,11 @@ fn failure(cause: Cause) -> Failure {
             Failure::refused_credentials(&toolkit, &names, &host, status, &code)
         }
         Cause::UnusableToken { host, problem } => Failure::unusable_token(&host, problem.reason()),
+        Cause::UnusableCredential { toolkit, name, problem } => {
+            Failure::unusable_credential(&toolkit, &name, problem.reason())
+        }
+        Cause::NoAccount { toolkit, host } => Failure::no_account(&toolkit, &host),
+        Cause::AccountRefused { toolkit, host, status } => Failure::account_refused(&toolkit, &host, status),
         Cause::Handler => Failure::of_handler(),
         Cause::Deadline { milliseconds } => Failure::deadline(Duration::from_millis(milliseconds)),
         Cause::Limit { name } => Failure::limit(&name),
@@ -359,6 +372,8 @@ mod tests {
     fn what_is_no_request_is_said() {
         assert!(ask(&json!({ "ask": "nothing" }))["error"].is_string());
         assert_eq!(ask(&json!({ "ask": "ranges", "ranges": ["10.0.0.0/8", "nowhere"] })), json!("nowhere"));
+        let is_api = ask(&json!({ "ask": "api-host", "host": "a.example", "url": "https://a.example/x" }));
+        assert_eq!(is_api, json!(true));
         let permitted = ask(&json!({ "ask": "permits", "opened": ["10.0.0.0/8"], "address": "10.1.2.3" }));
         assert_eq!(permitted, json!(true));
     }

@@ -58,6 +58,11 @@
 //! [`Toolkit::secret`], the user's knowledge base by [`Toolkit::scope`]. A component that uses
 //! more than it declares is refused at deploy, and [`dispatch`] refuses the same things in a test.
 //!
+//! # Signing in at an API
+//! [`Toolkit::auth`] declares how the host signs in at a host: with a connected account of the user
+//! ([`AuthorizationCode`]), with an account of the toolkit itself ([`ClientCredentials`]), or with secrets
+//! ([`ApiKey`], [`BasicAuth`]). The handler sends plain requests and sees none of it.
+//!
 //! # Concurrent requests
 //! Await several requests together, with [`future::join_all`] and related functions:
 //!
@@ -73,6 +78,7 @@
 //! ```
 
 mod arguments;
+mod auth;
 mod ctx;
 mod error;
 mod log;
@@ -93,6 +99,7 @@ mod local;
 pub mod sandbox;
 
 pub use arguments::NoArgs;
+pub use auth::{ApiKey, Auth, AuthorizationCode, BasicAuth, ClientCredentials, KeyPlace};
 pub use ctx::Ctx;
 pub use error::{Failure, FetchError, Result, SvcError, ToolError};
 #[cfg(not(target_family = "wasm"))]
@@ -106,13 +113,13 @@ pub use result::{IntoToolResult, Structured, ToolResult};
 pub use setting::Setting;
 pub use svc::{Document, DocumentSummary, IngestDocument, IngestFeed, SearchOptions, SearchResult, Svc};
 pub use tool::Tool;
-pub use toolkit::{ClientCredentials, Scope, Toolkit};
+pub use toolkit::{Scope, Toolkit};
 
 pub use http;
-pub use kitbag_manifest::Visibility;
 pub use kitbag_manifest::content::{
     Content, ContentAnnotations, ContentBlock, EmbeddedResource, Media, ResourceBody, ResourceLink, Role,
 };
+pub use kitbag_manifest::{ClientAuth, Visibility};
 #[cfg(not(target_family = "wasm"))]
 pub use kitbag_manifest::{Problem, Problems};
 pub use schemars;
@@ -136,10 +143,11 @@ pub mod prelude {
     #[cfg(not(target_family = "wasm"))]
     pub use crate::{Answer, Call, ErrorCode, Outcome, dispatch};
     pub use crate::{
-        ClientCredentials, Content, ContentBlock, Ctx, Document, DocumentSummary, EmbeddedResource, Failure,
-        FetchError, IngestDocument, IngestFeed, IntoToolResult, NoArgs, Progress, Request, ResourceLink,
-        Response, Result, Role, Scope, SearchOptions, SearchResult, Setting, Structured, Svc, SvcError, Tool,
-        ToolError, ToolResult, Toolkit, Visibility, log,
+        ApiKey, AuthorizationCode, BasicAuth, ClientAuth, ClientCredentials, Content, ContentBlock, Ctx,
+        Document, DocumentSummary, EmbeddedResource, Failure, FetchError, IngestDocument, IngestFeed,
+        IntoToolResult, KeyPlace, NoArgs, Progress, Request, ResourceLink, Response, Result, Role, Scope,
+        SearchOptions, SearchResult, Setting, Structured, Svc, SvcError, Tool, ToolError, ToolResult,
+        Toolkit, Visibility, log,
     };
 }
 

@@ -5,6 +5,7 @@ mod call_result;
 mod knowledge;
 mod outcome;
 mod platform;
+mod sign_in;
 
 use futures_executor::block_on;
 use kitbag_manifest::reply;
@@ -24,11 +25,11 @@ use crate::{Ctx, Toolkit};
 ///
 /// The whole declaration is validated first, then the arguments against the tool's `input`, and
 /// after the call a structured value against its `output`. Requests that the declaration does not grant
-/// are refused as in the sandbox.
+/// are refused as in the sandbox. What `auth` declares is attached as on a server.
 ///
 /// # Panics
 /// When the test itself is wrong: the declaration breaks a rule (all problems are listed), the tool
-/// does not exist, or the call sets a credential or a setting that the toolkit does not declare.
+/// does not exist, or the call sets a credential, a setting or an account that the toolkit does not declare.
 #[track_caller]
 pub fn dispatch(toolkit: &Toolkit, call: Call) -> Outcome {
     let definition = match toolkit.validated() {
@@ -51,7 +52,8 @@ pub fn dispatch(toolkit: &Toolkit, call: Call) -> Outcome {
         CallOutcome::of_failure(failure)
     } else {
         let ctx = Ctx::new(toolkit, invocation.user_id, invocation.config, platform.clone());
-        CallOutcome::of(block_on(tool.call(&invocation.arguments, ctx)), output.as_ref())
+        let result = block_on(tool.call(&invocation.arguments, ctx));
+        CallOutcome::of(result, output.as_ref(), platform.state().sign_ins.take_failure())
     };
     let outcome = platform.into_outcome(outcome);
     if let Some(warning) = outcome.warning(tool.name()) {

@@ -181,7 +181,7 @@ impl Request {
             .map(|(_, value)| value.into_owned())
     }
 
-    /// Returns the headers that the handler set.
+    /// Returns the headers that the handler set. In a test's upstream they include what `auth` attaches.
     pub fn headers(&self) -> &HeaderMap {
         &self.headers
     }

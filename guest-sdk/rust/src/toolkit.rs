@@ -2,11 +2,9 @@
 
 use std::borrow::Cow;
 
-use kitbag_manifest::{
-    AuthKind, OAuth2ClientCredentials, SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition, Visibility,
-};
+use kitbag_manifest::{Auths, SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition, Visibility};
 
-use crate::{Setting, Tool};
+use crate::{Auth, Setting, Tool};
 
 type Text = Cow<'static, str>;
 
@@ -24,7 +22,7 @@ pub struct Toolkit {
     scopes: Vec<Scope>,
     config: Vec<(Text, Setting)>,
     visibility: Visibility,
-    auth: Option<ClientCredentials>,
+    auth: Vec<Auth>,
 }
 
 /// A part of the calling user's knowledge base that a toolkit may use.
@@ -34,24 +32,6 @@ pub enum Scope {
     Search,
     /// `svc:ingest`: writing documents.
     Ingest,
-}
-
-/// An OAuth 2.0 client-credentials grant (RFC 6749, section 4.4) that the host carries out.
-///
-/// The host obtains the token, caches it and attaches it to requests to `api_host`; the toolkit never
-/// sees it. An `Authorization` header that a handler sets is not replaced.
-#[derive(Clone, Debug)]
-pub struct ClientCredentials {
-    /// Token endpoint; its host is listed in `egress`.
-    pub token_url: &'static str,
-    /// Name of the declared secret that holds the client id.
-    pub client_id_secret: &'static str,
-    /// Name of the declared secret that holds the client secret.
-    pub client_secret_secret: &'static str,
-    /// Space-delimited scopes sent with the grant.
-    pub scope: Option<&'static str>,
-    /// The one host that receives the token; listed in `egress`.
-    pub api_host: &'static str,
 }
 
 impl Toolkit {
@@ -71,7 +51,7 @@ impl Toolkit {
             scopes: Vec::new(),
             config: Vec::new(),
             visibility: Visibility::Private,
-            auth: None,
+            auth: Vec::new(),
         }
     }
 
@@ -139,10 +119,18 @@ impl Toolkit {
         self
     }
 
-    /// Declares an OAuth grant that the host carries out for requests to one host.
+    /// Declares a sign-in that the host carries out for requests to one host: [`ClientCredentials`],
+    /// [`AuthorizationCode`], [`ApiKey`] or [`BasicAuth`]. A toolkit may have several, each for another host.
+    ///
+    /// Secrets that only sign-ins name are used by the host and cannot be read by handlers.
+    ///
+    /// [`ClientCredentials`]: crate::ClientCredentials
+    /// [`AuthorizationCode`]: crate::AuthorizationCode
+    /// [`ApiKey`]: crate::ApiKey
+    /// [`BasicAuth`]: crate::BasicAuth
     #[must_use]
-    pub fn auth(mut self, auth: ClientCredentials) -> Self {
-        self.auth = Some(auth);
+    pub fn auth(mut self, auth: impl Into<Auth>) -> Self {
+        self.auth.push(auth.into());
         self
     }
 
@@ -196,7 +184,7 @@ impl Toolkit {
                 .map(|(key, setting)| (key.to_string(), setting.clone().into_field()))
                 .collect(),
             visibility: self.visibility,
-            auth: self.auth.as_ref().map(ClientCredentials::definition),
+            auth: Auths(self.auth.iter().map(Auth::definition).collect()),
         }
     }
 
@@ -223,19 +211,6 @@ impl Scope {
         match self {
             Self::Search => SCOPE_SEARCH,
             Self::Ingest => SCOPE_INGEST,
-        }
-    }
-}
-
-impl ClientCredentials {
-    fn definition(&self) -> OAuth2ClientCredentials {
-        OAuth2ClientCredentials {
-            kind: AuthKind::OAuth2ClientCredentials,
-            token_url: self.token_url.to_owned(),
-            client_id_secret: self.client_id_secret.to_owned(),
-            client_secret_secret: self.client_secret_secret.to_owned(),
-            scope: self.scope.map(str::to_owned),
-            api_host: self.api_host.to_owned(),
         }
     }
 }

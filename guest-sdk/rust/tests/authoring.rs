@@ -63,12 +63,24 @@ async fn keep(Which { id }: Which, ctx: Ctx) -> Result<String> {
 }
 // authoring.md
 
+fn keep_call(id: u32) -> Call {
+    Call::new("keep").args(json!({ "id": id })).secret("CLIENT_ID", "shelf").secret("CLIENT_SECRET", "s-1")
+}
+
+fn library(request: &Request) -> Answer {
+    match request.path() {
+        "/token" => json!({ "access_token": "t-1", "token_type": "Bearer" }).into(),
+        "/books/7" if request.headers()["authorization"] == "Bearer t-1" => {
+            json!({ "title": "Moby Dick", "text": "Call me Ishmael.", "author": "Melville" }).into()
+        }
+        _ => Response::new(404, "").into(),
+    }
+}
+
 #[test]
 fn a_book_is_kept_and_a_missing_one_is_said_in_the_apis_words() {
-    let book = json!({ "title": "Moby Dick", "text": "Call me Ishmael.", "author": "Melville" });
-    let kept = dispatch(&toolkit(), Call::new("keep").args(json!({ "id": 7 })).fetch(move |_| book.clone()));
-    let missing =
-        dispatch(&toolkit(), Call::new("keep").args(json!({ "id": 8 })).fetch(|_| Response::new(404, "")));
+    let kept = dispatch(&toolkit(), keep_call(7).fetch(library));
+    let missing = dispatch(&toolkit(), keep_call(8).fetch(library));
 
     assert_eq!(kept.text(), "Kept Moby Dick.");
     assert_eq!(missing.failure().error, "There is no book 8.");

@@ -3,13 +3,13 @@
 import { inputSchema, isSchema, outputSchema } from "./json-schema.js";
 import type { Json } from "./manifest.js";
 import { DeclarationError, type Problem } from "./problems.js";
-import type { OAuth2ClientCredentials, ToolAnnotations } from "./types.js";
+import type { ToolAnnotations, ToolkitAuth } from "./types.js";
 
 /** A declaration as plain data. Fields that the author left out are absent. */
 export interface Declaration {
   id: string;
   tools: { name: string; inputSchema: Json; outputSchema?: Json; annotations?: ToolAnnotations }[];
-  auth?: OAuth2ClientCredentials;
+  auth?: ToolkitAuth | ToolkitAuth[];
   [field: string]: unknown;
 }
 
@@ -57,14 +57,47 @@ const FIELD = object({
   options: texts,
 });
 
-const AUTH = object({
-  type: choice('must be "oauth2_client_credentials"', "oauth2_client_credentials"),
-  tokenUrl: text,
-  clientIdSecret: text,
-  clientSecretSecret: text,
-  scope: optional(text),
-  apiHost: text,
-});
+/** The types of `auth`, each with its members. */
+const AUTHS: { [type: string]: Reader } = {
+  oauth2_client_credentials: object({
+    type: text,
+    tokenUrl: text,
+    clientIdSecret: text,
+    clientSecretSecret: text,
+    scope: optional(text),
+    apiHost: text,
+  }),
+  oauth2_authorization_code: object({
+    type: text,
+    authorizationUrl: text,
+    tokenUrl: text,
+    clientIdSecret: text,
+    clientSecretSecret: optional(text),
+    scope: optional(text),
+    clientAuth: optional(choice('must be "basic" or "post"', "basic", "post")),
+    authorizationParams: optional(record(text)),
+    revocationUrl: optional(text),
+    apiHost: text,
+  }),
+  api_key: object({
+    type: text,
+    secret: text,
+    in: optional(choice('must be "header" or "query"', "header", "query")),
+    name: optional(text),
+    prefix: optional(text),
+    apiHost: text,
+  }),
+  basic: object({ type: text, usernameSecret: text, passwordSecret: text, apiHost: text }),
+};
+
+/** Reads one sign-in. Only `type` is checked if there is no such type. */
+const AUTH: Reader = (value, path, problems) => {
+  if (!isRecord(value)) return void problems.push({ path, message: "must be an object" });
+  const { type } = value;
+  if (typeof type === "string" && Object.hasOwn(AUTHS, type)) return AUTHS[type]!(value, path, problems);
+  const message = type === undefined ? "is required" : `must be one of: ${Object.keys(AUTHS).join(", ")}`;
+  return void problems.push({ path: `${path}.type`, message });
+};
 
 const TOOLKIT = object({
   id: text,
@@ -86,7 +119,7 @@ const TOOLKIT = object({
     return Object.fromEntries(keys.map((key) => [key, FIELD(value[key], `${path}.${key}`, problems)]));
   }),
   visibility: optional(choice('must be "shared" or "private"', "shared", "private")),
-  auth: optional(AUTH),
+  auth: optional((value, path, problems) => (Array.isArray(value) ? list(AUTH, "sign-ins") : AUTH)(value, path, problems)),
 });
 
 function typed(type: "string" | "boolean", expected: string): Reader {
@@ -114,6 +147,14 @@ function list(read: Reader, what: string): Reader {
     if (Array.isArray(value)) return value.map((entry: unknown, index) => read(entry, `${path}[${index}]`, problems));
     problems.push({ path, message: value === undefined ? "is required" : `must be a list of ${what}` });
     return undefined;
+  };
+}
+
+/** Reads an object with any members of one type. */
+function record(read: Reader): Reader {
+  return (value, path, problems) => {
+    if (!isRecord(value)) return void problems.push({ path, message: "must be an object" });
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, read(member, `${path}.${name}`, problems)]));
   };
 }
 

@@ -1,4 +1,4 @@
-import type { ManifestConfigField, OAuth2ClientCredentials, ToolAnnotations } from "./types.js";
+import type { ManifestConfigField, ToolAnnotations, ToolkitAuth } from "./types.js";
 
 /** A JSON value. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
@@ -19,7 +19,7 @@ export interface Manifest {
   scopes: string[];
   config: Record<string, ManifestField>;
   visibility: "private" | "shared";
-  auth?: OAuth2ClientCredentials;
+  auth?: ToolkitAuth | ToolkitAuth[];
 }
 
 /** One tool of a manifest. */

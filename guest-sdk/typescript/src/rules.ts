@@ -41,8 +41,14 @@ export type Cause =
 /** Why the sign-in of a declared `auth` failed permanently: a retry would fail too. */
 export type SignInCause =
   | { cause: "missing-credentials"; toolkit: string; names: string[] }
+  | { cause: "unusable-credential"; toolkit: string; name: string; problem: CredentialProblem }
+  | { cause: "no-account"; toolkit: string; host: string }
+  | { cause: "account-refused"; toolkit: string; host: string; status: number }
   | { cause: "refused-credentials"; toolkit: string; names: string[]; host: string; status: number; code: string }
   | { cause: "unusable-token"; host: string; problem: TokenProblem };
+
+/** Why the value of a credential cannot be attached. */
+export type CredentialProblem = "not-a-header-value" | "colon";
 
 /** What is wrong with the successful response of a token endpoint. */
 export type TokenProblem = "no-token" | "not-bearer" | "not-a-header-value";
@@ -121,6 +127,11 @@ export function listedSchema(schema: Json): Json {
 /** Whether `egress` lists the URL's host. */
 export function allows(egress: readonly string[], url: URL): boolean {
   return ask({ ask: "allows", egress, url: url.href });
+}
+
+/** Whether a URL belongs to the `apiHost` of a sign-in, over `https` or on loopback. */
+export function isApiHost(host: string, url: URL): boolean {
+  return ask({ ask: "api-host", host, url: url.href });
 }
 
 /** Returns the first text that is not a CIDR range; `undefined` if all are. */

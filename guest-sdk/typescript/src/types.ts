@@ -159,6 +159,85 @@ export interface OAuth2ClientCredentials {
 }
 
 /**
+ * The calling user's account at an API: an OAuth 2.0 authorization-code grant (RFC 6749, section 4.1) with PKCE
+ * (RFC 7636). Each user connects an account once, in a browser; the host attaches its access token to that user's
+ * requests to `apiHost`, and renews it. Handlers never see the token.
+ *
+ * The redirect URI to register at the provider is `{base_url}/ui/toolkits/{id}/auth/callback`.
+ */
+export interface OAuth2AuthorizationCode {
+  type: "oauth2_authorization_code";
+  /** Authorization endpoint, which the user's browser opens: an `https://` URL (`http://` on loopback only). */
+  authorizationUrl: string;
+  /** Token endpoint: an `https://` URL (`http://` on loopback only) whose host is listed in `egress`. */
+  tokenUrl: string;
+  /** Name of the secret that holds the client ID. */
+  clientIdSecret: string;
+  /** Name of the secret that holds the client secret; absent for a public client. */
+  clientSecretSecret?: string | undefined;
+  /** Space-delimited scopes to request. */
+  scope?: string | undefined;
+  /** How the client authenticates at the token endpoint: HTTP Basic (the default), or in the body. */
+  clientAuth?: "basic" | "post" | undefined;
+  /**
+   * Further parameters of the authorization request, such as `{ prompt: "consent" }`: at most 8, and none that the
+   * host sets itself (`client_id`, `scope`, `state` and so on).
+   */
+  authorizationParams?: { readonly [name: string]: string } | undefined;
+  /** Revocation endpoint (RFC 7009); its host is listed in `egress`. */
+  revocationUrl?: string | undefined;
+  /** The only host that receives the token, written as in `egress`, where it must be listed too. */
+  apiHost: string;
+}
+
+/**
+ * An API key that the host puts into a header or into the query of requests to `apiHost`. If the secret is not listed
+ * in `secrets`, handlers cannot read it.
+ */
+export type ApiKeyAuth = {
+  type: "api_key";
+  /** Name of the secret that holds the key. */
+  secret: string;
+  /** The only host that receives the key, written as in `egress`, where it must be listed too. */
+  apiHost: string;
+} & (
+  | {
+      /** Where the key goes: by default a header. */
+      in?: "header" | undefined;
+      /** Name of the header; by default `Authorization`. */
+      name?: string | undefined;
+      /** Text before the key, such as `"Bearer "` with its space. */
+      prefix?: string | undefined;
+    }
+  | {
+      in: "query";
+      /** Name of the query parameter. */
+      name: string;
+      prefix?: undefined;
+    }
+);
+
+/**
+ * A user name and a password that the host sends to `apiHost` by HTTP Basic (RFC 7617). Handlers cannot read secrets
+ * that are not listed in `secrets`.
+ */
+export interface BasicAuth {
+  type: "basic";
+  /** Name of the secret that holds the user name. */
+  usernameSecret: string;
+  /** Name of the secret that holds the password. */
+  passwordSecret: string;
+  /** The only host that receives both, written as in `egress`, where it must be listed too. */
+  apiHost: string;
+}
+
+/**
+ * One sign-in that the host performs for requests to `apiHost`, over `https` (`http` on loopback only). A header or
+ * query parameter that a handler sets itself is not replaced.
+ */
+export type ToolkitAuth = OAuth2ClientCredentials | OAuth2AuthorizationCode | ApiKeyAuth | BasicAuth;
+
+/**
  * A permission for the calling user's knowledge base: to read (`svc:search`) or to add documents
  * (`svc:ingest`).
  */
@@ -193,8 +272,8 @@ export interface ToolkitConfig {
   config?: ToolkitSettings | undefined;
   /** Who can see and call the toolkit: its owner only (`private`, the default) or every user (`shared`). */
   visibility?: "shared" | "private" | undefined;
-  /** OAuth 2.0 sign-in that the host performs for requests to one host. */
-  auth?: OAuth2ClientCredentials | undefined;
+  /** How the host signs in for the toolkit: one sign-in, or a list of at most eight, each for another host. */
+  auth?: ToolkitAuth | readonly ToolkitAuth[] | undefined;
 }
 
 /**
@@ -223,8 +302,8 @@ export interface ToolContext<Settings extends ToolkitSettings | undefined = unde
   /**
    * Sends a request to a host listed in `egress`; otherwise like the standard `fetch`.
    *
-   * The host follows redirects, and checks each one as it checks the request. It adds a `User-Agent` if none
-   * is set. Any HTTP status is a response. A stream as the body is read whole before it is sent.
+   * The host follows redirects, and checks each one as it checks the request. It attaches what `auth` declares for
+   * the host, and adds a `User-Agent` if none is set. Any HTTP status is a response. A stream as the body is read whole before it is sent.
    *
    * Rejects with a `TypeError` whose message starts with `invalid request: ` if the request is malformed, or
    * with `network error: ` if the host is not listed in `egress` or cannot be reached; with the signal's

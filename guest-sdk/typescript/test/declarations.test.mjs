@@ -56,7 +56,7 @@ test("what has the wrong type is named, beside everything else that is wrong", (
     secrets: "KEY",
     visibility: "public",
     tools: [{ name: "find", description: "d", input: { type: "object" }, mutating: "no", annotations: { readonlyHint: true } }, null],
-    auth: { type: "basic" },
+    auth: { type: "basic", passwordSecret: 1, tokenUrl: "https://a.example" },
   });
   assert.deepEqual(
     found.map(({ path, message }) => `${path}: ${message.split(";")[0]}`),
@@ -70,14 +70,41 @@ test("what has the wrong type is named, beside everything else that is wrong", (
       "tools[1]: must be an object",
       "secrets: must be a list of strings",
       "visibility: must be \"shared\" or \"private\"",
-      "auth.type: must be \"oauth2_client_credentials\"",
-      "auth.tokenUrl: is required",
-      "auth.clientIdSecret: is required",
-      "auth.clientSecretSecret: is required",
+      "auth.usernameSecret: is required",
+      "auth.passwordSecret: must be a string",
       "auth.apiHost: is required",
+      "auth.tokenUrl: there is no such field",
       "egres: there is no such field",
     ],
   );
+});
+
+test("each sign-in is checked by the type that was meant", () => {
+  const key = { type: "api_key", secret: "KEY", apiHost: "a.example" };
+  const account = { type: "oauth2_authorization_code", authorizationUrl: "https://a.example/", tokenUrl: "https://a.example/", clientIdSecret: "ID", apiHost: "a.example" };
+  const types = "must be one of: oauth2_client_credentials, oauth2_authorization_code, api_key, basic";
+  for (const [auth, expected] of [
+    [null, ["auth: must be an object"]],
+    [{}, ["auth.type: is required"]],
+    [{ type: "digest", user: "a" }, [`auth.type: ${types}`]],
+    [{ type: "toString" }, [`auth.type: ${types}`]],
+    [[key, "b"], ["auth[1]: must be an object"]],
+    [[{ ...key, in: "body" }, { ...key, type: 1 }], ['auth[0].in: must be "header" or "query"', `auth[1].type: ${types}`]],
+    [{ ...account, clientAuth: "none", authorizationParams: { prompt: 1 } }, ['auth.clientAuth: must be "basic" or "post"', "auth.authorizationParams.prompt: must be a string"]],
+    [{ ...account, authorizationParams: ["a"] }, ["auth.authorizationParams: must be an object"]],
+  ]) {
+    const found = problemsOf({ ...least, egress: ["a.example"], auth });
+    assert.deepEqual(found.map(({ path, message }) => `${path}: ${message}`), expected, JSON.stringify(auth));
+  }
+});
+
+test("the manifest has the sign-ins as they are declared, and one of a list alone", () => {
+  const basic = { type: "basic", usernameSecret: "USER", passwordSecret: "PASSWORD", apiHost: "a.example" };
+  const key = { type: "api_key", secret: "KEY", in: "query", name: "key", apiHost: "b.example" };
+  const auth = (given) => defineToolkit({ ...least, egress: ["a.example", "b.example"], auth: given }).manifest.auth;
+  assert.deepEqual(auth([basic, key]), [basic, key]);
+  assert.deepEqual(auth([basic]), basic);
+  assert.equal(auth([]), undefined);
 });
 
 test("a schema that JSON cannot hold is refused where it stands", () => {

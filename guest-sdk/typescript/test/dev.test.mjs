@@ -267,6 +267,27 @@ test("only declared secrets are there, and no reply or line shows them", async (
   assert.doesNotMatch(dev.said(), /a-long-secret|another-secret/);
 });
 
+test("what auth declares is attached, and no reply or line shows it", async () => {
+  const [basic, account] = await Promise.all([0, 1].map(() => api(({ url, headers }, response) => response.end(`${url} ${headers.authorization}`))));
+  const auth = (given) => `egress: [${JSON.stringify(given.apiHost)}], auth: ${JSON.stringify(given)},`;
+  const handler = `async (_, ctx) => { const text = await (await ctx.fetch("http://HOST/")).text(); console.log(text); return text; }`;
+  const serve = (host, given, env) => served(extension(handler.replace("HOST", host), auth(given)), { env, allowedRanges: ["127.0.0.0/8"] });
+
+  const first = await serve(basic, { type: "basic", usernameSecret: "USER", passwordSecret: "PASSWORD", apiHost: basic }, "USER=the-user\nPASSWORD=the-password\nKITBAG_ACCOUNT=unused\n");
+  assert.equal(await first.call(), "/ Basic [redacted]");
+  assert.match(first.said(), / {2}go \| \/ Basic \[redacted\]/);
+  assert.match(first.said(), /credential KITBAG_ACCOUNT: the toolkit does not declare it/);
+  assert.doesNotMatch(first.said(), /credential USER|credential PASSWORD/);
+
+  const grant = { type: "oauth2_authorization_code", authorizationUrl: `http://${account}/a`, tokenUrl: `http://${account}/t`, clientIdSecret: "ID", apiHost: account };
+  const second = await serve(account, grant, "KITBAG_ACCOUNT=token-of-the-account\n");
+  assert.equal(await second.call(), "/ Bearer [redacted]");
+  assert.doesNotMatch(second.said(), /token-of-the-account|not set|not connected/);
+  const third = await serve(account, grant);
+  assert.match(third.said(), /account: not connected; --env-file takes a line KITBAG_ACCOUNT=<access token>/);
+  assert.match(await third.call(), /and none is connected/);
+});
+
 test("settings arrive in their types; one that does not fit is named", async () => {
   const config = 'config: { limit: { type: "number", label: "L", default: 1 }, loud: { type: "boolean", label: "B", default: false } },';
   const dev = await served(extension("async (_, ctx) => JSON.stringify(ctx.config)", config), { settings: { limit: "5", loud: "maybe", other: "x" } });

@@ -246,6 +246,22 @@ test("a token that is refused is asked for again, once", async () => {
   }
 });
 
+test("a request asks for one other token at most, also after a redirect", async () => {
+  let minted = 0;
+  const [config] = signingIn();
+  const seen = [];
+  const fetchImpl = async (url, init) => {
+    if (url.startsWith("https://auth.example")) return Response.json({ access_token: String((minted += 1)) });
+    const token = new Headers(init.headers).get("authorization");
+    seen.push(`${new URL(url).pathname} ${token}`);
+    if (url.endsWith("/2") || token === "Bearer 1") return new Response(null, { status: 401 });
+    return new Response(null, { status: 307, headers: { location: "/2" } });
+  };
+  const handler = async (_, ctx) => String((await ctx.fetch("https://api.example/1")).status);
+  assert.equal((await go(handler, config, bothCredentials, { fetchImpl })).text, "401");
+  assert.deepEqual(seen, ["/1 Bearer 1", "/1 Bearer 2", "/2 Bearer 2"]);
+});
+
 test("requests whose token is refused at the same time share the new one", async () => {
   const auth = { type: "oauth2_client_credentials", tokenUrl: "https://auth.example/t", clientIdSecret: "ID", clientSecretSecret: "SECRET", apiHost: "api.example" };
   const config = { auth, secrets: ["ID", "SECRET"], egress: ["auth.example", "api.example"] };
@@ -261,6 +277,149 @@ test("requests whose token is refused at the same time share the new one", async
   };
   const result = await go(handler, config, { secrets: { ID: "i", SECRET: "s" } }, { fetchImpl });
   assert.equal(`${result.text} ${minted}`, "200 200 200 2");
+});
+
+const SIGN_IN_HOSTS = ["auth.example", "api.example", "api.example:80", "api.example:8443", "other.example", "localhost:8080"];
+const apiKey = { type: "api_key", secret: "KEY", apiHost: "api.example" };
+const basicAuth = { type: "basic", usernameSecret: "USER", passwordSecret: "PASSWORD", apiHost: "api.example" };
+const userAccount = {
+  type: "oauth2_authorization_code",
+  authorizationUrl: "https://auth.example/authorize",
+  tokenUrl: "https://auth.example/t",
+  clientIdSecret: "ID",
+  apiHost: "api.example",
+};
+
+/** Sends requests with a declared `auth`, and returns the URL and a header of each that arrived. `respond` answers them. */
+async function arriving(auth, world, requests, { header = "authorization", respond = () => new Response("{}"), config = {} } = {}) {
+  const seen = [];
+  const fetchImpl = async (input, init) => {
+    const request = new Request(input, init);
+    seen.push([request.url, request.headers.get(header)]);
+    return respond(request);
+  };
+  const handler = async (_, ctx) => {
+    for (const [url, init] of requests) await (await ctx.fetch(url, init)).text();
+    return "done";
+  };
+  const result = await go(handler, { auth, egress: SIGN_IN_HOSTS, ...config }, world, { fetchImpl });
+  assert.equal(result.text, "done", result.error);
+  return seen;
+}
+
+test("a key goes into its header with its prefix, or into the query", async () => {
+  const world = { secrets: { KEY: "k& 1" } };
+  const url = "https://api.example/x?q=%2B1&empty#top";
+  assert.deepEqual(await arriving(apiKey, world, [[url]]), [[url.split("#")[0], "k& 1"]].map(([it, value]) => [`${it}#top`, value]));
+  assert.deepEqual(await arriving({ ...apiKey, name: "X-Key", prefix: "Token " }, world, [["https://api.example/"]], { header: "x-key" }), [["https://api.example/", "Token k& 1"]]);
+  const inQuery = { ...apiKey, in: "query", name: "a key" };
+  assert.deepEqual(await arriving(inQuery, world, [[url], ["https://api.example/"]]), [
+    ["https://api.example/x?q=%2B1&empty&a+key=k%26+1#top", null],
+    ["https://api.example/?a+key=k%26+1", null],
+  ]);
+  const request = new Request("https://api.example/", { method: "POST", body: "b", headers: { "user-agent": "own", "x-own": "1" } });
+  const bodies = [];
+  const respond = async (it) => (bodies.push([it.method, it.headers.get("x-own"), await it.text()]), new Response("{}"));
+  await arriving([inQuery], world, [[request.clone()]], { respond });
+  await arriving(apiKey, world, [[request]], { respond });
+  assert.deepEqual(bodies, [["POST", "1", "b"], ["POST", "1", "b"]]);
+});
+
+test("user name and password and the token of an account are attached", async () => {
+  const url = "https://api.example/";
+  assert.deepEqual(await arriving(basicAuth, { secrets: { USER: "änne", PASSWORD: "p:w" } }, [[url]]), [[url, `Basic ${Buffer.from("änne:p:w").toString("base64")}`]]);
+  assert.deepEqual(await arriving(userAccount, { account: "token" }, [[url]]), [[url, "Bearer token"]]);
+});
+
+test("nothing is attached elsewhere, nor where the handler has set its own", async () => {
+  const world = { secrets: { KEY: "k-1" } };
+  const urls = ["https://other.example/", "http://api.example/", "https://api.example:8443/", "http://localhost:8080/"];
+  assert.deepEqual(await arriving(apiKey, world, urls.map((url) => [url])), urls.map((url) => [url, null]));
+  assert.deepEqual(await arriving(apiKey, world, [["https://api.example/", { headers: { AUTHORIZATION: "own" } }]]), [["https://api.example/", "own"]]);
+  for (const own of ["https://api.example/?a+key=own", "https://api.example/?b=1&%61%20key"]) {
+    assert.deepEqual(await arriving({ ...apiKey, in: "query", name: "a key" }, world, [[own]]), [[own, null]]);
+  }
+  assert.deepEqual(await arriving({ ...apiKey, apiHost: "localhost:8080" }, world, [["http://localhost:8080/"]]), [["http://localhost:8080/", "k-1"]]);
+});
+
+test("each host gets what is declared for it", async () => {
+  const grant = { type: "oauth2_client_credentials", tokenUrl: "https://auth.example/t", clientIdSecret: "ID", clientSecretSecret: "SECRET", apiHost: "api.example:8443" };
+  const auth = [userAccount, grant, { ...apiKey, apiHost: "localhost:8080" }];
+  const world = { account: "token", secrets: { ID: "i", SECRET: "s", KEY: "k-1" } };
+  const respond = ({ url }) => (url.startsWith("https://auth.example") ? Response.json({ access_token: "minted" }) : new Response("{}"));
+  const urls = ["https://api.example/", "https://api.example:8443/", "http://localhost:8080/", "https://other.example/"];
+  const seen = await arriving(auth, world, urls.map((url) => [url]), { respond, config: { secrets: ["ID", "SECRET"] } });
+  assert.deepEqual(seen, [
+    ["https://api.example/", "Bearer token"],
+    ["https://auth.example/t", `Basic ${btoa("i:s")}`],
+    ["https://api.example:8443/", "Bearer minted"],
+    ["http://localhost:8080/", "k-1"],
+    ["https://other.example/", null],
+  ]);
+});
+
+test("what is attached follows redirects of its own host alone", async () => {
+  const leads = (steps) => ({ url }) => (url in steps ? new Response(null, { status: 307, headers: { location: steps[url] } }) : new Response("{}"));
+  const [first, second, away, other] = ["https://api.example/1", "https://api.example/2", "https://other.example/", "http://localhost:8080/"];
+  const world = { secrets: { KEY: "k-1", LOCAL: "l-1" } };
+  const auth = [{ ...apiKey, name: "x-key" }, { ...apiKey, secret: "LOCAL", name: "x-key", apiHost: "other.example" }];
+  const follow = (steps, from = first) => arriving(auth, world, [[from]], { header: "x-key", respond: leads(steps) });
+  assert.deepEqual(await follow({ [first]: second }), [[first, "k-1"], [second, "k-1"]]);
+  assert.deepEqual(await follow({ [first]: away }), [[first, "k-1"], [away, null]]);
+  assert.deepEqual(await follow({ [first]: away, [away]: second }), [[first, "k-1"], [away, null], [second, null]]);
+  assert.deepEqual(await follow({ [other]: first }, other), [[other, null], [first, null]]);
+  const inQuery = await arriving({ ...apiKey, in: "query", name: "key" }, { secrets: { KEY: "k-1" } }, [[first]], { respond: leads({ [`${first}?key=k-1`]: second }) });
+  assert.deepEqual(inQuery, [[`${first}?key=k-1`, null], [`${second}?key=k-1`, null]]);
+});
+
+test("a handler does not see what is attached, and the reply has none of it", async () => {
+  const auth = [{ ...apiKey, in: "query", name: "key" }, { ...userAccount, apiHost: "other.example" }, { ...basicAuth, apiHost: "localhost:8080" }];
+  const world = { secrets: { KEY: "canary of a key", USER: "canary-user", PASSWORD: "canary-password" }, account: "canary-of-an-account" };
+  const fetchImpl = async (url, init) => new Response(`${url} ${new Headers(init.headers).get("authorization")}`);
+  const handler = async (_, ctx) => {
+    const said = [];
+    for (const url of ["https://api.example/", "https://other.example/", "http://localhost:8080/"]) {
+      const response = await ctx.fetch(url);
+      assert.equal(response.url, url);
+      said.push(await response.text());
+    }
+    ctx.log(...said);
+    return said.join("\n");
+  };
+  const result = await go(handler, { auth, egress: SIGN_IN_HOSTS }, world, { fetchImpl });
+  const expected = ["https://api.example/?key=[redacted] null", "https://other.example/ Bearer [redacted]", "http://localhost:8080/ Basic [redacted]"];
+  assert.equal(result.text, expected.join("\n"));
+  assert.deepEqual(result.trace.log, [expected]);
+  assert.deepEqual(result.trace.requests[0], { method: "GET", url: "https://api.example/?key=canary+of+a+key" });
+});
+
+test("a call fails with the command that helps if something is missing, does not fit or is refused", async () => {
+  const call = (auth, world, status = 200) => {
+    const fetchImpl = async () => new Response("{}", { status });
+    return go(async (_, ctx) => String(await ctx.fetchJson("https://api.example/")), { auth, egress: SIGN_IN_HOSTS }, world, { fetchImpl });
+  };
+  const set = (name) => `kitbag secret set one ${name} --from-stdin`;
+  assert.deepEqual(await call(apiKey, {}), failed(`The credential KEY is not set. Set it with: ${set("KEY")}`));
+  assert.deepEqual(await call(basicAuth, { secrets: { USER: "u" } }), failed(`The credential PASSWORD is not set. Set it with: ${set("PASSWORD")}`));
+  const separates = "has a colon, which separates it from the password";
+  assert.deepEqual(await call(basicAuth, { secrets: { USER: "u:v", PASSWORD: "p" } }), failed(`The credential USER cannot be used: it ${separates}. Set it with: ${set("USER")}`));
+  assert.match((await call(apiKey, { secrets: { KEY: "k\r\nx: 1" } })).error, /^The credential KEY cannot be used: it has characters that a header cannot have\./);
+  const connect = "Connect it with: kitbag toolkit sign-in one";
+  assert.deepEqual(await call(userAccount, {}), failed(`This tool acts with your account at api.example, and none is connected. ${connect}`));
+  const refused = await call(userAccount, { account: "old" }, 401);
+  assert.match(refused.error, /^api\.example did not accept your connected account \(HTTP status 401\)\./);
+  assert.equal(refused.retryable, false);
+  assert.match((await call(userAccount, { account: "old" }, 403)).error, /403/);
+  assert.doesNotMatch((await call(apiKey, { secrets: { KEY: "k" } }, 401)).error, /account/);
+});
+
+test("a test may give what only auth uses, and the handler cannot read it", async () => {
+  const handler = async (_, ctx) => ctx.secret("KEY");
+  const result = await go(handler, { auth: apiKey, egress: SIGN_IN_HOSTS }, { secrets: { KEY: "k-1" } });
+  assert.match(result.trace.failure.message, /^the credential KEY is not declared/);
+  await assert.rejects(go(handler, { auth: apiKey, egress: SIGN_IN_HOSTS }, { secrets: { OTHER: "k" } }), /secret OTHER: not declared/);
+  await assert.rejects(go(handler, { auth: apiKey, egress: SIGN_IN_HOSTS }, { account: "a" }), /account: auth has no oauth2_authorization_code/);
+  await assert.rejects(go(handler, { auth: userAccount, egress: SIGN_IN_HOSTS }, { account: "a b" }), /account: has characters that a header cannot have/);
 });
 
 test("headers that can be gone through once arrive", async () => {

@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use url::{Host, Url};
+use url::Url;
 
 use super::egress::check_host;
 use super::fields::is_upper_snake_case;
-use crate::egress::{allows, entry_for};
+use crate::egress::{allows, entry_for, is_protected};
 use crate::{
     ApiKey, Auth, Auths, KeyPlace, OAuth2AuthorizationCode, OWN_PARAMETERS, Problems, ToolkitDefinition,
 };
@@ -174,16 +174,6 @@ fn protected_url(path: &str, url: &str, problems: &mut Problems) -> Option<Url> 
         Err(error) => problems.add(path, format!("must be an https:// URL ({error})")),
     }
     None
-}
-
-fn is_protected(url: &Url) -> bool {
-    let loopback = match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    };
-    url.scheme() == "https" || (url.scheme() == "http" && loopback)
 }
 
 /// A character of a token (RFC 9110, section 5.6.2).

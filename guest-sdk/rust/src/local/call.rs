@@ -6,6 +6,7 @@ use kitbag_manifest::{ToolkitDefinition, config};
 use serde_json::{Map, Value, json};
 
 use super::platform::{HostState, Platform};
+use super::sign_in::is_token;
 use crate::{Document, FetchError, Request, Response};
 
 type Upstream = Box<dyn Fn(&Request) -> Answer>;
@@ -38,6 +39,7 @@ pub struct Call {
     user_id: String,
     config: Map<String, Value>,
     secrets: HashMap<String, String>,
+    account: Option<String>,
     upstream: Upstream,
     documents: Vec<Document>,
 }
@@ -58,6 +60,7 @@ impl Call {
             user_id: "test-user".to_owned(),
             config: Map::new(),
             secrets: HashMap::new(),
+            account: None,
             upstream: Box::new(|_| {
                 FetchError::Network("the test has no upstream; see Call::fetch".into()).into()
             }),
@@ -86,15 +89,22 @@ impl Call {
         self
     }
 
-    /// Sets a credential as the user would.
+    /// Sets a credential as the user would: one that the toolkit declares, or one that only its `auth` names.
     #[must_use]
     pub fn secret(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.secrets.insert(name.into(), value.into());
         self
     }
 
+    /// Sets the access token of the user's connected account, for [`AuthorizationCode`](crate::AuthorizationCode).
+    #[must_use]
+    pub fn account(mut self, access_token: impl Into<String>) -> Self {
+        self.account = Some(access_token.into());
+        self
+    }
+
     /// Sets the function that answers requests the declaration grants: with a [`Response`], a JSON
-    /// [`Value`], or a [`FetchError`].
+    /// [`Value`], or a [`FetchError`]. Requests carry what `auth` attaches, and those for tokens are among them.
     #[must_use]
     pub fn fetch<A: Into<Answer>>(mut self, upstream: impl Fn(&Request) -> A + 'static) -> Self {
         self.upstream = Box::new(move |request| upstream(request).into());
@@ -119,14 +129,22 @@ impl Call {
 
     /// Lists the credentials and settings that the host would not have stored for this toolkit.
     pub(super) fn problems(&self, definition: &ToolkitDefinition) -> Vec<String> {
+        let credentials = definition.credentials();
         let undeclared = self
             .secrets
             .keys()
-            .filter(|name| !definition.secrets.contains(name))
+            .filter(|name| !credentials.contains(&name.as_str()))
             .map(|name| format!("secret {name}: not declared"));
+        let account = self.account.iter().filter_map(|token| {
+            if definition.auth.account().is_none() {
+                Some("account: auth has no oauth2_authorization_code".to_owned())
+            } else {
+                (!is_token(token)).then(|| "account: has characters that a header cannot have".to_owned())
+            }
+        });
         let unfit = config::problems(&definition.config, &self.config);
         let unfit = unfit.into_iter().map(|(key, why)| format!("config {key}: {why}"));
-        undeclared.chain(unfit).collect()
+        undeclared.chain(account).chain(unfit).collect()
     }
 
     pub(super) fn prepare(self, definition: ToolkitDefinition) -> (Invocation, Platform) {
@@ -136,7 +154,7 @@ impl Call {
             user_id: self.user_id,
             config: Value::Object(config).to_string(),
         };
-        let state = HostState::new(definition, self.secrets, self.upstream, self.documents);
+        let state = HostState::new(definition, self.secrets, self.account, self.upstream, self.documents);
         (invocation, Platform::new(state))
     }
 }

@@ -89,7 +89,7 @@ impl Outcome {
     }
 
     /// Returns the requests that reached the upstream, in order, without those that the declaration
-    /// does not grant.
+    /// does not grant. They have what `auth` attached; requests for tokens are among them.
     pub fn requests(&self) -> &[Request] {
         &self.requests
     }
@@ -148,16 +148,24 @@ impl CallOutcome {
         Self { result: Err(failure), declared: None, detail: None }
     }
 
-    pub(super) fn of(result: Result<ToolResult, CallError>, output: Option<&Schema>) -> Self {
+    /// Creates the outcome of a handler. `sign_in` says why the host could not sign in: that is the reply,
+    /// whatever the handler made of it.
+    pub(super) fn of(
+        result: Result<ToolResult, CallError>,
+        output: Option<&Schema>,
+        sign_in: Option<Failure>,
+    ) -> Self {
         match result {
             Ok(result) => Self::of_result(result, output),
-            Err(CallError::Tool(error)) => Self {
-                detail: error.log_data().map(Value::to_string),
-                ..Self::of_failure(Failure::tool_error(error.message()).retryable(error.is_retryable()))
-            },
+            Err(CallError::Tool(error)) => {
+                let own = Failure::tool_error(error.message()).retryable(error.is_retryable());
+                let detail = error.log_data().map(Value::to_string);
+                Self { detail, ..Self::of_failure(sign_in.unwrap_or(own)) }
+            }
             Err(CallError::InvalidParams(why)) => Self::of_failure(Failure::invalid_params(&[why])),
             Err(CallError::Failure(detail)) => {
-                Self { detail: Some(detail), ..Self::of_failure(Failure::of_handler()) }
+                let failure = sign_in.unwrap_or_else(Failure::of_handler);
+                Self { detail: Some(detail), ..Self::of_failure(failure) }
             }
         }
     }

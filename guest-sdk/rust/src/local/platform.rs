@@ -12,6 +12,7 @@ use url::Url;
 
 use super::call::Answer;
 use super::outcome::{CallOutcome, Outcome};
+use super::sign_in::SignIns;
 use crate::ctx::SecretError;
 use crate::{Document, FetchError, IngestDocument, Progress, Request, Response};
 
@@ -22,7 +23,8 @@ pub(crate) struct Platform(Rc<HostState>);
 /// State of one call: what the test provides, and what the handler does.
 pub(super) struct HostState {
     pub(super) definition: ToolkitDefinition,
-    secrets: HashMap<String, String>,
+    pub(super) secrets: HashMap<String, String>,
+    pub(super) sign_ins: SignIns,
     upstream: Box<dyn Fn(&Request) -> Answer>,
     pub(super) documents: Vec<Document>,
     log: RefCell<Vec<Vec<Value>>>,
@@ -37,12 +39,15 @@ impl HostState {
     pub(super) fn new(
         definition: ToolkitDefinition,
         secrets: HashMap<String, String>,
+        account: Option<String>,
         upstream: Box<dyn Fn(&Request) -> Answer>,
         documents: Vec<Document>,
     ) -> Self {
+        let sign_ins = SignIns::new(&definition.id, definition.auth.clone(), account);
         Self {
             definition,
             secrets,
+            sign_ins,
             upstream,
             documents,
             log: RefCell::default(),
@@ -52,6 +57,24 @@ impl HostState {
             most_in_flight: Cell::default(),
             ingested: RefCell::default(),
         }
+    }
+
+    /// Sends a request to the test's upstream.
+    pub(super) async fn send(&self, request: Request) -> Result<Response, FetchError> {
+        self.in_flight.update(|now| now + 1);
+        self.most_in_flight.update(|most| most.max(self.in_flight.get()));
+        // As on a network, the handler's other requests are sent before this response arrives.
+        yield_once().await;
+        let answer = self.answer(&request);
+        self.in_flight.update(|now| now - 1);
+        answer
+    }
+
+    /// Records a request and returns the upstream's answer.
+    pub(super) fn answer(&self, request: &Request) -> Result<Response, FetchError> {
+        self.requests.borrow_mut().push(request.clone());
+        let Answer(answer) = (self.upstream)(request);
+        answer
     }
 }
 
@@ -77,7 +100,8 @@ impl Platform {
     }
 
     pub(crate) fn secret(&self, name: &str) -> Result<Option<String>, SecretError> {
-        if !self.0.definition.secrets.iter().any(|declared| declared == name) {
+        // A name that only `auth` uses is undeclared, too: the host uses it.
+        if !self.0.definition.reads(name) {
             return Err(SecretError::Undeclared);
         }
         Ok(self.0.secrets.get(name).cloned())
@@ -89,15 +113,7 @@ impl Platform {
         if !egress::allows(&self.0.definition.egress, &url) {
             return Err(FetchError::Network(egress::not_listed(&egress::entry_for(&url))));
         }
-
-        self.0.requests.borrow_mut().push(request.clone());
-        self.0.in_flight.update(|now| now + 1);
-        self.0.most_in_flight.update(|most| most.max(self.0.in_flight.get()));
-        // As on a network, the handler's other requests are sent before this response arrives.
-        yield_once().await;
-        let Answer(answer) = (self.0.upstream)(&request);
-        self.0.in_flight.update(|now| now - 1);
-        answer
+        self.0.send_signed(request, &url).await
     }
 
     pub(super) fn into_outcome(self, call: CallOutcome) -> Outcome {

@@ -27,6 +27,8 @@ export interface Listener {
   printed(text: string): void;
   logged(entry: unknown[]): void;
   requested(method: string, url: string, outcome: string): void;
+  /** A value was attached to a request, and must not be shown. */
+  attached(value: string): void;
 }
 
 /** Sends a call's requests. */
@@ -112,6 +114,8 @@ export class CallThread {
         return this.#listener.printed(message.text);
       case "logged":
         return this.#listener.logged(message.entry);
+      case "attached":
+        return this.#listener.attached(message.value);
       case "request":
         return void this.#send(message.id, message);
       case "abort":

@@ -17,7 +17,8 @@ Arguments:
 
 Options:
       --listen <ADDRESS>              Loopback address to listen on [default: 127.0.0.1:8788]
-      --env-file <FILE>               Lines NAME=value: the credentials that the toolkit declares
+      --env-file <FILE>               Lines NAME=value: the credentials that the toolkit declares, and as KITBAG_ACCOUNT
+                                      the access token that stands for a connected account
       --config <KEY=VALUE>            A setting, as a user would set it; may be given several times
       --allow-private-ranges <RANGE>  Addresses that requests may reach although they are not public, such as 127.0.0.0/8
       --call-time <SECONDS>           How long a call may take [default: as long as on a server, 30]

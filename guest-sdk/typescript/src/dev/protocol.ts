@@ -19,6 +19,8 @@ export interface CallData {
   tool: string;
   args: Json;
   secrets: Record<string, string>;
+  /** Access token that stands for the connected account. */
+  account: string | undefined;
   config: Record<string, Json>;
   documents: SvcDocument[];
 }
@@ -34,6 +36,8 @@ export type FromThread =
   | { kind: "answer"; answer: ModuleOutcome }
   | { kind: "printed"; text: string }
   | { kind: "logged"; entry: unknown[] }
+  /** A value to redact from now on. */
+  | { kind: "attached"; value: string }
   | { kind: "request"; id: number; url: string; method: string; headers: [string, string][]; body: Uint8Array | null }
   | { kind: "abort"; id: number }
   | { kind: "ended"; ending: Ending; ingested: SvcIngestDoc[]; failure: string | undefined };

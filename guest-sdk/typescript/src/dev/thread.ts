@@ -54,13 +54,19 @@ async function start({ code, file }: ThreadData): Promise<{ default?: unknown }>
 }
 
 async function run(call: CallData): Promise<void> {
-  const trace: Trace = { log: forwardingList((entry) => post({ kind: "logged", entry })), progress: [], requests: [], ingested: [] };
+  const trace: Trace = {
+    log: forwardingList((entry) => post({ kind: "logged", entry })),
+    progress: [],
+    requests: [],
+    ingested: [],
+    attached: forwardingList((value) => post({ kind: "attached", value })),
+  };
   const { tool, documents } = call;
   const ingest = async (docs: SvcIngestDoc[]) => {
     storeDocuments(documents, docs, toolkit!.config.id);
     return { ingested: docs.length };
   };
-  const world = { secrets: call.secrets, documents, svc: { ingest }, fetchImpl: fetchThroughServer };
+  const world = { secrets: call.secrets, account: call.account, documents, svc: { ingest }, fetchImpl: fetchThroughServer };
   // Without a timer or a request the thread ends, and the server says why.
   port.unref();
   const ending = await runHandler(toolkit!, tool, call, world, trace);
@@ -98,9 +104,9 @@ async function fetchThroughServer(input: string | URL | Request, init: RequestIn
  * Returns a list that forwards each entry when it is appended, so that the log of an endless call is shown
  * too.
  */
-function forwardingList(forward: (entry: unknown[]) => void): unknown[][] {
-  const list: unknown[][] = [];
-  const push = (...entries: unknown[][]) => {
+function forwardingList<Entry>(forward: (entry: Entry) => void): Entry[] {
+  const list: Entry[] = [];
+  const push = (...entries: Entry[]) => {
     entries.forEach(forward);
     return Array.prototype.push.apply(list, entries);
   };

@@ -22,6 +22,7 @@ import type { Outbound } from "./outbound.js";
 import type { Console } from "./console.js";
 import type { CallData, ThreadData } from "./protocol.js";
 import { withAuthorFrames, withAuthorPlaces } from "./failure-text.js";
+import { accountOf, usedSecrets } from "./world.js";
 
 /** Calls that run at the same time, each in its own thread. */
 const MAX_RUNNING_CALLS = 8;
@@ -123,24 +124,26 @@ export class ToolkitVersion {
   }
 
   async #run(tool: string, args: Record<string, unknown>, world: DevWorld): Promise<DispatchResult> {
-    const { id, secrets: declared } = this.manifest;
+    const { id } = this.manifest;
     const name = tool.slice(id.length + 2);
-    const secrets = Object.fromEntries(Object.entries(world.secrets).filter(([secret]) => declared.includes(secret)));
-    const redact = redactor(Object.values(secrets));
+    const secrets = usedSecrets(this.manifest, world.secrets);
+    const account = accountOf(this.manifest, world.secrets);
+    const redacted = new Set<string>(Object.values(secrets));
     const { console } = this.options;
-    const say = (text: string) => console.line(redact(text));
+    const say = (text: string) => console.line(redactor(redacted)(text));
     const listener: Listener = {
       printed: (text) => say(`  ${name} | ${withAuthorFrames(text, this.frames)}`),
       logged: (entry) => say(`  ${name} logged ${entry.map((it) => withAuthorPlaces(it, this.frames)).join(" ")}`),
       requested: (method, url, outcome) => say(`  ${name} ${method} ${url}: ${outcome}`),
+      attached: (value) => redacted.add(value),
     };
 
     say(`← ${name} ${JSON.stringify(args)}`);
     const began = performance.now();
     const described = this.manifest.tools.find((it) => it.name === name)!;
-    const input = { args, secrets, config: world.config };
+    const input = { args, redacted, config: world.config };
     const result = await callTool(this.manifest, described, input, async ({ args, config }) => {
-      const end = await this.#handle({ tool: name, args, secrets, config, documents: world.documents }, listener);
+      const end = await this.#handle({ tool: name, args, secrets, account, config, documents: world.documents }, listener);
       if (end.kind === "ended") {
         storeDocuments(world.documents, end.ingested, id);
         if (end.failure !== undefined) say(`  ${withAuthorFrames(end.failure, this.frames).replaceAll("\n", "\n  ")}`);
@@ -197,5 +200,5 @@ function withoutBuffer(): Plugin {
  * others would print the same lines again.
  */
 function startListener(console?: Console): Listener {
-  return { printed: (text) => console?.line(`  | ${text}`), logged: () => {}, requested: () => {} };
+  return { printed: (text) => console?.line(`  | ${text}`), logged: () => {}, requested: () => {}, attached: () => {} };
 }

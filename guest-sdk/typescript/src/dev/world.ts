@@ -2,6 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { parseEnv } from "node:util";
 
+import { credentialsOf, signInsOf } from "../auth.js";
 import { BuildFailure } from "../build/failure.js";
 import type { Manifest } from "../manifest.js";
 import { settingsOf } from "../rules.js";
@@ -34,12 +35,40 @@ export function typedSettings({ config: fields }: Manifest, texts: Record<string
   };
 }
 
-/** Returns notes on credentials that the toolkit does not declare, and on declared ones that are not set. */
-export function secretNotes({ secrets }: Manifest, values: Record<string, string>): string[] {
+/** Name of the line in the file of credentials that has the access token of the connected account. */
+export const ACCOUNT = "KITBAG_ACCOUNT";
+
+/** Returns the credentials that calls use: those of `secrets`, and those of `auth`. */
+export function usedSecrets(manifest: Manifest, values: Record<string, string>): Record<string, string> {
+  const names = credentialsOf(manifest);
+  return Object.fromEntries(Object.entries(values).filter(([name]) => names.includes(name)));
+}
+
+/** Returns the access token that stands for the connected account, if the toolkit uses one. */
+export function accountOf(manifest: Manifest, values: Record<string, string>): string | undefined {
+  return usesAccount(manifest) ? values[ACCOUNT] : undefined;
+}
+
+/** Returns notes on credentials that the toolkit does not use, and on those that are not set. */
+export function secretNotes(manifest: Manifest, values: Record<string, string>): string[] {
+  const account = usesAccount(manifest) ? [ACCOUNT] : [];
+  const used = [...credentialsOf(manifest).filter((name) => needsValue(manifest, name)), ...account];
+  const known = [...credentialsOf(manifest), ...account];
+  const missing = (name: string) => (name === ACCOUNT ? `account: not connected; --env-file takes a line ${ACCOUNT}=<access token>` : `credential ${name}: not set; --env-file takes a file of lines ${name}=value`);
   return [
-    ...Object.keys(values).filter((name) => !secrets.includes(name)).map((name) => `credential ${name}: the toolkit does not declare it, and does not get it`),
-    ...secrets.filter((name) => values[name] === undefined).map((name) => `credential ${name}: not set; --env-file takes a file of lines ${name}=value`),
+    ...Object.keys(values).filter((name) => !known.includes(name)).map((name) => `credential ${name}: the toolkit does not declare it, and does not get it`),
+    ...used.filter((name) => values[name] === undefined).map(missing),
   ];
+}
+
+function usesAccount(manifest: Manifest): boolean {
+  return signInsOf(manifest).some(({ type }) => type === "oauth2_authorization_code");
+}
+
+/** Whether calls use a credential here. A client's own credentials are for connecting an account, which a server does. */
+function needsValue({ secrets, auth }: Manifest, name: string): boolean {
+  const attached = signInsOf({ auth }).filter(({ type }) => type !== "oauth2_authorization_code");
+  return credentialsOf({ secrets, auth: attached }).includes(name);
 }
 
 /** Parses a value. Invalid text stays a string, which is then reported as not fitting. */

@@ -21,7 +21,8 @@ export interface CheckedCall {
 /** The input of a call, before validation. */
 export interface CallInput {
   args: unknown;
-  secrets: Record<string, string>;
+  /** Values to redact. Further ones may be added while the handler runs. */
+  redacted: Iterable<string>;
   config: Record<string, unknown>;
 }
 
@@ -29,16 +30,16 @@ export interface CallInput {
 export async function callTool(
   manifest: Manifest,
   tool: ManifestTool,
-  { args: given, secrets, config: values }: CallInput,
+  { args: given, redacted, config: values }: CallInput,
   handle: (call: CheckedCall) => Promise<Ending>,
 ): Promise<DispatchSuccess | DispatchFailure> {
   // Converted to JSON and back, so that a test cannot pass values that a client could not send.
   const args = JSON.parse(JSON.stringify(given)) as Json;
-  const redact = redactor(Object.values(secrets));
   const refused = argumentsFailure(tool.inputSchema, args);
-  if (refused !== undefined) return redact(refused);
+  if (refused !== undefined) return redactor(redacted)(refused);
   const { config } = settingsOf(manifest.config, values);
-  return redact(replyTo(await handle({ args, config }), tool));
+  const reply = replyTo(await handle({ args, config }), tool);
+  return redactor(redacted)(reply);
 }
 
 /** Converts the ending of a handler to plain data. */

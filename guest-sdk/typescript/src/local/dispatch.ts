@@ -56,10 +56,10 @@ export interface DispatchFailure {
  * of Node.js that the sandbox lacks.
  *
  * A failed call resolves with `ok: false`. Rejects only if the test itself is wrong: there is no such tool,
- * or a credential or setting is not declared or does not fit.
+ * or a credential, setting or account is not declared or does not fit.
  */
 export function dispatch(server: ToolkitDefinition, call: DispatchCall): Promise<DispatchResult> {
-  return dispatchInto({ log: [], progress: [], requests: [], ingested: [] }, server, call);
+  return dispatchInto({ log: [], progress: [], requests: [], ingested: [], attached: [] }, server, call);
 }
 
 /** Runs a call as `dispatch` does, and records its effects in `trace` while it runs. */
@@ -74,10 +74,16 @@ async function dispatchInto(trace: Trace, server: ToolkitDefinition, call: Dispa
     throw new Error(`${JSON.stringify(manifest.id)} has no tool ${JSON.stringify(requested)}; it has ${names}`);
   }
   const { secrets = {}, config = {} } = call;
-  const reply = await callTool(manifest, described, { args: call.arguments ?? call.args ?? {}, secrets, config }, (checked) =>
+  const redacted = {
+    *[Symbol.iterator]() {
+      yield* Object.values(secrets);
+      yield* trace.attached;
+    },
+  };
+  const reply = await callTool(manifest, described, { args: call.arguments ?? call.args ?? {}, redacted, config }, (checked) =>
     withHandlerGlobals(() => runHandler(server, name, checked, call, trace)),
   );
-  trace.log = redactor(Object.values(secrets))(trace.log);
+  trace.log = redactor(redacted)(trace.log);
   return Object.defineProperty(reply, "trace", { value: trace }) as DispatchResult;
 }
 

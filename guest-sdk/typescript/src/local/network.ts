@@ -1,42 +1,56 @@
 // Requests in tests: applies the allowlist, signs in, and follows redirects as the host does.
+import { signInsOf } from "../auth.js";
 import type { FetchImplementation } from "../define.js";
-import { allows, limitsOfCalls, type SignInCause, type TokenProblem } from "../rules.js";
+import { allows, limitsOfCalls } from "../rules.js";
 import { notListed } from "../texts.js";
-import type { OAuth2ClientCredentials, ToolkitConfig } from "../types.js";
+import type { ToolkitConfig } from "../types.js";
 import { encodingsToAccept, readableInSandbox } from "./encodings.js";
 import { headersOf, withHeader, withoutIgnoredHeaders } from "./request-headers.js";
+import { SignIn, type Attachment } from "./sign-in.js";
 import type { Trace } from "./world.js";
 
 const REDIRECT_STATUSES = [301, 302, 303, 307, 308];
 /** Headers that are removed when a redirect leads to another origin. */
 const CREDENTIAL_HEADERS = ["authorization", "cookie", "proxy-authorization"];
 
+/** What may still be attached to a request and to those that follow its redirects. */
+interface Attaching {
+  /**
+   * After the first request: the one sign-in whose host has received all of them, or none. After a redirect by another
+   * host, that host has chosen the target.
+   */
+  signIns: readonly SignIn[];
+  mayReplace: boolean;
+}
+
 /** Sends the requests of one call. */
 export class Network {
-  /** The newest access token. */
-  #token: Promise<string> | undefined;
-  /** Values of `Authorization` that were added here, not by the handler. */
-  readonly #attachedAuthorizations = new Set<string>();
+  readonly #signIns: SignIn[];
 
   constructor(
     readonly config: ToolkitConfig,
-    readonly secrets: Record<string, string>,
+    world: { secrets?: Record<string, string> | undefined; account?: string | undefined },
     readonly fetchImpl: FetchImplementation | undefined,
     readonly trace: Trace,
-  ) {}
+  ) {
+    const send = (url: URL, init: RequestInit) => this.#send(url, url.href, init);
+    const signInWorld = { toolkit: config.id, secrets: world.secrets ?? {}, account: world.account, trace, send };
+    this.#signIns = signInsOf(config).map((auth) => new SignIn(auth, signInWorld));
+  }
 
   /**
-   * Sends a request, with an access token if the declaration has an `auth` for its host, and follows
-   * redirects unless the request says otherwise.
+   * Sends a request, with what the declaration's `auth` attaches for its host, and follows redirects unless the
+   * request says otherwise.
    */
   async fetch(input: string | Request, init: RequestInit | undefined): Promise<Response> {
     const first = new URL(typeof input === "string" ? input : input.url);
     const mode = init?.redirect ?? (typeof input === "string" ? "follow" : input.redirect);
     const allowed = withoutIgnoredHeaders(input, init);
-    let [target, request] = [input, await this.#signIn(first, withUserAgent(input, allowed), input)];
+    let [target, request] = [input, withUserAgent(input, allowed)];
     let url = first;
+    const attaching: Attaching = { signIns: this.#signIns, mayReplace: true };
     for (let followed = 0; followed <= limitsOfCalls().redirects; followed += 1) {
-      const response = await this.#retryWithNewToken(url, target, request, await this.#send(url, target, request));
+      const response = await this.#hop(url, target, request, attaching);
       const location = REDIRECT_STATUSES.includes(response.status) ? response.headers.get("location") : null;
       if (location === null || mode === "manual") return withUrl(url, followed > 0, response);
       if (mode === "error") throw new TypeError('network error: the answer is a redirect, and the request has redirect: "error"');
@@ -48,9 +62,39 @@ export class Network {
     throw new TypeError("too many redirects");
   }
 
+  /** Sends a request to its current target, with what is attached there. */
+  async #hop(url: URL, target: string | Request, init: RequestInit, attaching: Attaching): Promise<Response> {
+    const signIn = attaching.signIns.find((it) => it.appliesTo(url, methodOf(target, init)));
+    if (signIn === undefined || signIn.isSetIn(url, headersOf(target, init))) {
+      attaching.signIns = [];
+      return this.#send(url, target, init);
+    }
+    attaching.signIns = [signIn];
+    const attachment = await signIn.attachment();
+    const response = await this.#sendWith(attachment, url, target, init);
+    // A body that has been consumed cannot be sent again.
+    const isRepeatable = !(init.body instanceof ReadableStream || (typeof target === "object" && target.bodyUsed));
+    const other = attaching.mayReplace && isRepeatable ? await signIn.replaced(attachment, response.status) : undefined;
+    if (other === undefined) {
+      signIn.noteStatus(response.status);
+      return response;
+    }
+    attaching.mayReplace = false;
+    await response.body?.cancel();
+    return this.#sendWith(other, url, target, init);
+  }
+
+  #sendWith({ in: place, name, value }: Attachment, url: URL, target: string | Request, init: RequestInit): Promise<Response> {
+    if (place === "header") return this.#send(url, target, withHeader(init, name, value, target));
+    const extended = new URL(url);
+    // Unlike `searchParams.append`, this leaves the handler's own parameters as they are written.
+    extended.search = [url.search.slice(1), new URLSearchParams({ [name]: value }).toString()].filter((part) => part !== "").join("&");
+    return this.#send(extended, typeof target === "string" ? extended.href : new Request(extended, target), init);
+  }
+
   async #send(url: URL, target: string | Request, init: RequestInit): Promise<Response> {
     if (!allows(this.config.egress ?? [], url)) throw new TypeError(notListed(url));
-    const method = (init.method ?? (typeof target === "string" ? "GET" : target.method)).toUpperCase();
+    const method = methodOf(target, init);
     this.trace.requests.push({ method, url: url.href });
     if (this.fetchImpl !== undefined) return this.fetchImpl(target, init);
     // Node.js requires `duplex` for streams; the sandbox does not, and neither do the types that authors see.
@@ -59,108 +103,10 @@ export class Network {
     const sent = encodings === undefined ? init : withHeader(init, "accept-encoding", encodings, target);
     return readableInSandbox(await fetch(target, { ...sent, ...streams, redirect: "manual" } as RequestInit));
   }
-
-  /** Adds the access token of a declared `auth`. */
-  async #signIn(url: URL, init: RequestInit, input: string | Request): Promise<RequestInit> {
-    const { auth } = this.config;
-    if (auth === undefined || !allows([auth.apiHost], url)) return init;
-    if (headersOf(input, init).has("authorization")) return init;
-    const { [auth.clientIdSecret]: id, [auth.clientSecretSecret]: secret } = this.secrets;
-    if (id === undefined || secret === undefined) {
-      const names = [auth.clientIdSecret, auth.clientSecretSecret].filter((name) => this.secrets[name] === undefined);
-      throw this.#failed({ cause: "missing-credentials", toolkit: this.config.id, names });
-    }
-    this.#token ??= this.#requestToken(auth, id, secret);
-    const bearer = `Bearer ${await this.#token}`;
-    this.#attachedAuthorizations.add(bearer);
-    return withHeader(init, "authorization", bearer);
-  }
-
-  /** Repeats a request once with a new token if its token was refused, unless its body has been consumed. */
-  async #retryWithNewToken(url: URL, target: string | Request, init: RequestInit, response: Response): Promise<Response> {
-    if (response.status !== 401 && response.status !== 403) return response;
-    const refused = headersOf(target, init).get("authorization") ?? "";
-    if (!this.#attachedAuthorizations.has(refused)) return response;
-    if (init.body instanceof ReadableStream || (typeof target === "object" && target.bodyUsed)) return response;
-    const { auth } = this.config;
-    const { [auth!.clientIdSecret]: id, [auth!.clientSecretSecret]: secret } = this.secrets;
-    const current = this.#token;
-    const isCurrent = refused === `Bearer ${await current}`;
-    // Another refused request may already have requested the new token.
-    if (isCurrent && current === this.#token) this.#token = this.#requestToken(auth!, id!, secret!);
-    let token: string;
-    try {
-      token = await this.#token!;
-    } catch {
-      // Without a new token, the API's response is returned.
-      delete this.trace.signIn;
-      return response;
-    }
-    await response.body?.cancel();
-    return this.#send(url, target, withHeader(init, "authorization", `Bearer ${token}`));
-  }
-
-  /** Requests a token. If that fails, the next request tries again. */
-  #requestToken(auth: OAuth2ClientCredentials, id: string, secret: string): Promise<string> {
-    const token = this.#fetchToken(auth, id, secret);
-    token.catch(() => {
-      if (this.#token === token) this.#token = undefined;
-    });
-    return token;
-  }
-
-  /** Requests a token from the token endpoint (RFC 6749, section 4.4). */
-  async #fetchToken(auth: OAuth2ClientCredentials, id: string, secret: string): Promise<string> {
-    const url = new URL(auth.tokenUrl);
-    const form = new URLSearchParams({ grant_type: "client_credentials", ...(auth.scope && { scope: auth.scope }) });
-    const response = await this.#send(url, auth.tokenUrl, {
-      method: "POST",
-      headers: {
-        authorization: `Basic ${btoa(`${formEncoded(id)}:${formEncoded(secret)}`)}`,
-        accept: "application/json",
-        "content-type": "application/x-www-form-urlencoded",
-      },
-      body: form.toString(),
-    });
-    const { status } = response;
-    const answer = objectIn(await response.text());
-    const { hostname: host } = url;
-    if (status === 429 || status >= 500) throw new TypeError(`the token endpoint answered with HTTP status ${status}`);
-    if (status !== 200) {
-      const names = [auth.clientIdSecret, auth.clientSecretSecret];
-      const code = String(answer?.error ?? "");
-      throw this.#failed({ cause: "refused-credentials", toolkit: this.config.id, names, host, status, code });
-    }
-    const { access_token: token, token_type: type = "bearer" } = answer ?? {};
-    const unusable = (problem: TokenProblem) => this.#failed({ cause: "unusable-token", host, problem });
-    if (typeof token !== "string") throw unusable("no-token");
-    // Section 5.1 requires token_type, but many servers omit it, and only Bearer is supported.
-    if (String(type).toLowerCase() !== "bearer") throw unusable("not-bearer");
-    if (!/^[!-~]+$/.test(token)) throw unusable("not-a-header-value");
-    return token;
-  }
-
-  /**
-   * Records why the sign-in failed: that becomes the reply, whatever the handler makes of the network error.
-   */
-  #failed(cause: SignInCause): TypeError {
-    this.trace.signIn = cause;
-    return new TypeError("the host could not sign in");
-  }
 }
 
-/** Encodes a client ID or secret for HTTP Basic authentication (RFC 6749, section 2.3.1). */
-function formEncoded(text: string): string {
-  return new URLSearchParams({ "": text }).toString().slice(1);
-}
-
-function objectIn(text: string): { [member: string]: unknown } | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? (value as { [member: string]: unknown }) : undefined;
-  } catch {
-    return undefined;
-  }
+function methodOf(target: string | Request, init: RequestInit): string {
+  return (init.method ?? (typeof target === "string" ? "GET" : target.method)).toUpperCase();
 }
 
 /** Adds the default `User-Agent` unless the request has one. */
@@ -181,7 +127,7 @@ function withUrl(url: URL, redirected: boolean, response: Response): Response {
 
 /** Returns the options of the request that follows a redirect (Fetch Standard, HTTP-redirect fetch). */
 function redirectedInit(init: RequestInit, target: string | Request, status: number, sameOrigin: boolean): RequestInit {
-  const method = (init.method ?? (typeof target === "string" ? "GET" : target.method)).toUpperCase();
+  const method = methodOf(target, init);
   const headers = headersOf(target, init);
   if (!sameOrigin) for (const name of CREDENTIAL_HEADERS) headers.delete(name);
   const becomesGet = (status === 303 && method !== "HEAD") || ((status === 301 || status === 302) && method === "POST");

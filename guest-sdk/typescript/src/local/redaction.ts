@@ -6,8 +6,8 @@ const REPLACEMENT = "[redacted]";
  * Returns a function that replaces the values of secrets in all strings of a value. Only plain values are
  * found here; the host also finds them in base64, percent-encoding and hexadecimal.
  */
-export function redactor(values: string[]): <T>(value: T) => T {
-  const lines = values.flatMap((value) => value.split(/\r?\n/)).map((line) => line.trim());
+export function redactor(values: Iterable<string>): <T>(value: T) => T {
+  const lines = [...values].flatMap((value) => value.split(/\r?\n/)).map((line) => line.trim());
   const { redactedBytes } = limitsOfCalls();
   // Shorter lines are not redacted, as on the host.
   const redacted = lines.filter((line) => new TextEncoder().encode(line).length >= redactedBytes);

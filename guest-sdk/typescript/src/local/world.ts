@@ -1,4 +1,5 @@
 // The host functions of a test. They grant exactly what the declaration grants.
+import { credentialsOf, signInsOf } from "../auth.js";
 import { knowledgeError } from "../knowledge.js";
 import type { FetchImplementation, ToolkitDefinition } from "../define.js";
 import type { Manifest } from "../manifest.js";
@@ -7,14 +8,17 @@ import { settingsOf, type SignInCause } from "../rules.js";
 import type { Progress, SvcClient, SvcDocument, SvcIngestDoc } from "../types.js";
 import { outsideOfCalls } from "./current-call.js";
 import { Network } from "./network.js";
+import { isToken } from "./sign-in.js";
 import { checkDocuments, searchDocuments } from "./documents.js";
 
 /** The environment of a call in a test. */
 export interface TestWorld {
   /** Id of the calling user; by default `test-user`. */
   userId?: string | undefined;
-  /** The user's credentials by name. Only declared names are allowed. */
+  /** The user's credentials by name. Only declared names are allowed, and names that only `auth` uses. */
   secrets?: Record<string, string> | undefined;
+  /** Access token of the user's connected account, for an `auth` of type `oauth2_authorization_code`. */
+  account?: string | undefined;
   /** The user's settings by key. Only declared keys are allowed. */
   config?: Record<string, unknown> | undefined;
   /** The user's knowledge base. A search finds the documents that contain any word of the query. */
@@ -31,34 +35,45 @@ export interface Trace {
   log: unknown[][];
   /** Reports of `ctx.progress`. */
   progress: Progress[];
-  /** Requests that `egress` allowed, including redirects and requests for tokens. */
+  /** Requests that `egress` allowed, with what `auth` attached, including redirects and requests for tokens. */
   requests: { method: string; url: string }[];
   /** Documents that the call ingested. */
   ingested: SvcIngestDoc[];
   /** The exception that the handler threw, if the model learns only that the tool failed. */
   failure?: unknown;
+  /** Values that `auth` attached to requests, besides those of `secrets`. They are redacted like secrets. */
+  attached: string[];
   /** Why the sign-in failed. If the call fails too, this becomes its error. */
   signIn?: SignInCause | undefined;
 }
 
 /**
- * Throws if the test has credentials or settings that the toolkit does not declare, or settings that do not
- * fit.
+ * Throws if the test has credentials, settings or an account that the toolkit does not declare, or values that do
+ * not fit.
  */
-export function checkWorld({ id, secrets, config }: Manifest, world: TestWorld): void {
+export function checkWorld(manifest: Manifest, world: TestWorld): void {
+  const { id, config } = manifest;
+  const credentials = credentialsOf(manifest);
   const problems = [
     ...Object.keys(world.secrets ?? {})
-      .filter((name) => !secrets.includes(name))
+      .filter((name) => !credentials.includes(name))
       .map((name) => `secret ${name}: not declared`),
+    ...accountProblems(manifest, world),
     ...Object.entries(settingsOf(config, world.config ?? {}).problems).map(([key, why]) => `config ${key}: ${why}`),
   ];
   if (problems.length > 0) throw new Error(`the call does not fit ${JSON.stringify(id)}:\n${problems.join("\n")}`);
 }
 
+function accountProblems(manifest: Manifest, { account }: TestWorld): string[] {
+  if (account === undefined) return [];
+  if (!signInsOf(manifest).some(({ type }) => type === "oauth2_authorization_code")) return ["account: auth has no oauth2_authorization_code"];
+  return isToken(account) ? [] : ["account: has characters that a header cannot have"];
+}
+
 /** Creates the host functions of one call. */
 export function testPlatform(toolkit: ToolkitDefinition, world: TestWorld, trace: Trace): Platform {
   const { config } = toolkit;
-  const network = new Network(config, world.secrets ?? {}, world.fetchImpl ?? toolkit.options.fetchImpl, trace);
+  const network = new Network(config, world, world.fetchImpl ?? toolkit.options.fetchImpl, trace);
   const { svc = {} } = world;
   return {
     log: (args) => void trace.log.push(args.map((text) => JSON.parse(text) as unknown)),

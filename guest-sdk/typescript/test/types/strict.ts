@@ -2,8 +2,9 @@
 // Uint8Array.
 import { defineToolkit, tool, ToolError, z } from "kitbag/extend/toolkit";
 import type {
-  FetchJsonOptions, ManifestConfigField, OAuth2ClientCredentials, Progress, SvcIngestDoc, SvcSearchOptions, ToolAnnotations, ToolContent,
-  ToolContext, ToolDefinition, ToolkitConfig, ToolResult,
+  ApiKeyAuth, BasicAuth, FetchJsonOptions, ManifestConfigField, OAuth2AuthorizationCode, OAuth2ClientCredentials, Progress, SvcIngestDoc,
+  SvcSearchOptions, ToolAnnotations, ToolContent,
+  ToolContext, ToolDefinition, ToolkitAuth, ToolkitConfig, ToolResult,
 } from "kitbag/extend/toolkit";
 
 const Item = z.object({ id: z.string(), note: z.string().optional() });
@@ -61,6 +62,28 @@ const auth: OAuth2ClientCredentials = {
   scope: maybe(true),
   apiHost: "a.example",
 };
+const account: OAuth2AuthorizationCode = {
+  type: "oauth2_authorization_code",
+  authorizationUrl: "https://a.example",
+  tokenUrl: "https://a.example",
+  clientIdSecret: "A",
+  clientSecretSecret: maybe(true),
+  scope: undefined,
+  clientAuth: "post",
+  authorizationParams: { prompt: "consent" },
+  revocationUrl: maybe(true),
+  apiHost: "b.example",
+};
+const key: ApiKeyAuth = { type: "api_key", secret: "C", in: undefined, name: maybe(true), prefix: "Bearer ", apiHost: "c.example" };
+const basic: BasicAuth = { type: "basic", usernameSecret: "D", passwordSecret: "E", apiHost: "d.example" };
+export const all: readonly ToolkitAuth[] = [auth, account, key, basic, { type: "api_key", secret: "F", in: "query", name: "key", apiHost: "e.example" }];
+// @ts-expect-error A key in the query has a name.
+export const nameless: ApiKeyAuth = { type: "api_key", secret: "F", in: "query", apiHost: "e.example" };
+// @ts-expect-error A key in the query has no prefix.
+export const prefixed: ApiKeyAuth = { type: "api_key", secret: "F", in: "query", name: "key", prefix: "x", apiHost: "e.example" };
+// @ts-expect-error There is no such type.
+export const digest: ToolkitAuth = { type: "digest", apiHost: "e.example" };
+export const listed: ToolkitConfig["auth"] = maybe(true) === undefined ? undefined : all;
 const config: ToolkitConfig = {
   id: "a",
   name: "A",

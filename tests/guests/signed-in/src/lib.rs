@@ -2,7 +2,7 @@
 //! reach. The other one must never receive the token. Both are names of a server on this machine.
 
 use guest_support::{
-    Invocation, OAuth2ClientCredentials, Outcome, ToolkitDefinition, definition, http, tool, unknown,
+    Auth, Invocation, OAuth2ClientCredentials, Outcome, ToolkitDefinition, definition, http, tool, unknown,
 };
 
 guest_support::toolkit!(describe, call);
@@ -13,14 +13,14 @@ fn describe() -> ToolkitDefinition {
     ToolkitDefinition {
         secrets: vec!["CLIENT_ID".to_owned(), "CLIENT_SECRET".to_owned()],
         egress: vec!["127.0.0.1:18999".to_owned(), "localhost:18999".to_owned()],
-        auth: Some(OAuth2ClientCredentials {
+        auth: Auth::ClientCredentials(OAuth2ClientCredentials {
             token_url: "http://127.0.0.1:18999/token".to_owned(),
             client_id_secret: "CLIENT_ID".to_owned(),
             client_secret_secret: "CLIENT_SECRET".to_owned(),
             scope: Some("read write".to_owned()),
             api_host: "127.0.0.1:18999".to_owned(),
-            ..OAuth2ClientCredentials::default()
-        }),
+        })
+        .into(),
         ..definition("signed-in", tools)
     }
 }

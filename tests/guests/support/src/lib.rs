@@ -20,8 +20,8 @@ pub mod bindings {
 }
 
 pub use kitbag_manifest::{
-    ConfigField, ConfigKind, OAuth2ClientCredentials, ToolAnnotations, ToolDefinition, ToolkitDefinition,
-    Visibility,
+    Auth, ConfigField, ConfigKind, OAuth2ClientCredentials, ToolAnnotations, ToolDefinition,
+    ToolkitDefinition, Visibility,
 };
 pub use serde_json;
 pub use wasip2;

@@ -3,8 +3,8 @@
 
 use guest_support::serde_json::{Value, json};
 use guest_support::{
-    ConfigField, ConfigKind, Invocation, OAuth2ClientCredentials, Outcome, ToolDefinition, ToolkitDefinition,
-    Visibility, tool, unknown,
+    Auth, ConfigField, ConfigKind, Invocation, OAuth2ClientCredentials, Outcome, ToolDefinition,
+    ToolkitDefinition, Visibility, tool, unknown,
 };
 
 guest_support::toolkit!(describe, call);
@@ -33,13 +33,14 @@ fn describe() -> ToolkitDefinition {
         ]
         .into(),
         visibility: Visibility::Shared,
-        auth: Some(OAuth2ClientCredentials {
+        auth: Auth::ClientCredentials(OAuth2ClientCredentials {
             token_url: "http://token.example.com/".to_owned(),
             client_id_secret: "CLIENT_ID".to_owned(),
             client_secret_secret: "CLIENT_SECRET".to_owned(),
             api_host: "unlisted.example.com".to_owned(),
             ..OAuth2ClientCredentials::default()
-        }),
+        })
+        .into(),
     }
 }
 
