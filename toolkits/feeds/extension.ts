@@ -77,7 +77,7 @@ const preview = tool({
     // Without validators, there is an answer.
     const feed = feedIn((await download(ctx, url))!, url);
     const all = newestFirst(feed.entries);
-    const entries = all.slice(offset, offset + limit).map(({ text, ...entry }) => ({ ...entry, summary: text.slice(0, MAX_SUMMARY_CHARS) }));
+    const entries = all.slice(offset, offset + limit).map(({ text, ...entry }) => ({ ...entry, summary: text().slice(0, MAX_SUMMARY_CHARS) }));
     const next = offset + limit < all.length ? { nextOffset: offset + limit } : {};
     const lines = entries.map((it) => `${it.date?.slice(0, 10) ?? "no date"} ${it.title}${it.audio === undefined ? "" : ` (${sizeOf(it.audio)})`}`);
     const text = [`${feed.title} (${feed.kind}, ${all.length} entries${feed.isComplete ? "" : ", its end is missing"})`, ...lines];
@@ -221,7 +221,7 @@ function documentOf({ title, url, author, date, text, audio }: Entry, feed: Feed
   const isRecorded = audio !== undefined && recordings !== "none";
   return {
     title,
-    text: [...published, text || title].join("\n\n"),
+    text: [...published, text() || title].join("\n\n"),
     url,
     author,
     ...(isRecorded && { audioUrl: audio.url, mimeType: audio.type, captureOnly: recordings === "store" }),

@@ -22,8 +22,8 @@ export interface Entry {
   author?: string;
   /** Time of its last change, in ISO 8601. */
   date?: string;
-  /** Plain text. */
-  text: string;
+  /** Returns its plain text, which takes long for a large one. */
+  text: () => string;
   audio?: Audio;
 }
 
@@ -81,7 +81,7 @@ function rss(root: Element, url: URL): Omit<Feed, "isComplete"> {
         url: address(textIn(item, "link"), url) ?? (/^https?:/.test(permalink ?? "") ? address(permalink, url) : undefined),
         author: textIn(item, "dc:creator", "itunes:author", "author"),
         date: dateOf(textIn(item, "pubDate", "dc:date", "atom:updated")),
-        text: textOfHtml(textIn(item, "content:encoded", "description", "itunes:summary", "media:description") ?? ""),
+        text: () => textOfHtml(textIn(item, "content:encoded", "description", "itunes:summary", "media:description") ?? ""),
         audio: audio && { ...some("seconds", seconds), ...audio },
       });
     }),
@@ -105,13 +105,13 @@ function atom(root: Element, url: URL): Omit<Feed, "isComplete"> {
       .map((it) => {
         const enclosures = childrenOf(it, `${prefix}link`).filter(({ attributes }) => attributes["rel"] === "enclosure");
         const [media] = childrenOf(it, "media:group");
-        const body = [...childrenOf(it, `${prefix}content`), ...childrenOf(it, `${prefix}summary`)].map(atomText).find((text) => text !== "");
+        const bodies = [...childrenOf(it, `${prefix}content`), ...childrenOf(it, `${prefix}summary`)];
         return entry({
           title: textIn(it, `${prefix}title`),
           url: address(linkOf(it, at, "alternate")?.["href"], at),
           author: authorOf(it) || authorOf(root),
           date: dateOf(textIn(it, `${prefix}updated`, `${prefix}published`)),
-          text: body ?? textIn(media ?? it, "media:description") ?? "",
+          text: () => bodies.map(atomText).find((text) => text !== "") ?? textIn(media ?? it, "media:description") ?? "",
           audio: enclosures.map(({ attributes }) => audioOf(attributes["href"], attributes["type"], attributes["length"], at)).find((audio) => audio !== undefined),
         });
       }),
@@ -173,7 +173,7 @@ function jsonFeed(body: string, url: URL): Feed | undefined {
         url: address(it.url ?? it.external_url, url),
         author: names(it.authors) || names(data.authors),
         date: dateOf(it.date_modified ?? it.date_published),
-        text: it.content_text ?? textOfHtml(it.content_html ?? it.summary ?? ""),
+        text: () => it.content_text ?? textOfHtml(it.content_html ?? it.summary ?? ""),
         audio: (it.attachments ?? [])
           .map((file) => {
             const audio = audioOf(file.url, file.mime_type, file.size_in_bytes, url);
@@ -188,14 +188,13 @@ function jsonFeed(body: string, url: URL): Feed | undefined {
 type Parts = { [Name in keyof Entry]?: Entry[Name] | undefined };
 
 /** Makes an entry of what was found, within the bounds of a document. */
-function entry({ title, url, author, date, text = "", audio }: Parts): Entry {
-  const [headline = ""] = text.split("\n");
+function entry({ title, url, author, date, text = () => "", audio }: Parts): Entry {
   return {
-    title: titleOf(title) || headline.slice(0, MAX_HEADLINE_CHARS).trim() || date?.slice(0, 10) || "Untitled",
+    title: titleOf(title) || text().split("\n")[0]!.slice(0, MAX_HEADLINE_CHARS).trim() || date?.slice(0, 10) || "Untitled",
     ...some("url", url),
     ...some("author", author === undefined ? undefined : line(author).slice(0, MAX_AUTHOR_CHARS) || undefined),
     ...some("date", date),
-    text: text.slice(0, MAX_TEXT_CHARS),
+    text: () => text().slice(0, MAX_TEXT_CHARS),
     ...some("audio", audio),
   };
 }

@@ -1,5 +1,5 @@
 // Turns HTML into plain text, and finds the feeds that a page names.
-import { Parser } from "htmlparser2";
+import { parseMarkup } from "./markup";
 
 const SKIPPED = new Set(["script", "style", "template", "iframe", "object", "svg", "head", "title"]);
 const BLOCKS = new Set(
@@ -12,8 +12,8 @@ const MAX_FEEDS = 10;
 export function textOfHtml(html: string): string {
   const parts: string[] = [];
   let [skipped, preformatted] = [0, 0];
-  const parser = new Parser({
-    onopentag(name, { alt }) {
+  const handler = {
+    onopentag(name: string, { alt }: Record<string, string>) {
       if (SKIPPED.has(name)) skipped += 1;
       if (skipped > 0) return;
       if (name === "pre") preformatted += 1;
@@ -24,7 +24,7 @@ export function textOfHtml(html: string): string {
       else if (/^h[1-6]$/.test(name)) parts.push(`\n\n${"#".repeat(Number(name[1]))} `);
       else if (BLOCKS.has(name)) parts.push("\n\n");
     },
-    onclosetag(name) {
+    onclosetag(name: string) {
       if (SKIPPED.has(name)) {
         skipped = Math.max(0, skipped - 1);
         return;
@@ -33,11 +33,11 @@ export function textOfHtml(html: string): string {
       if (name === "pre") preformatted = Math.max(0, preformatted - 1);
       if (BLOCKS.has(name) || /^h[1-6]$/.test(name)) parts.push("\n\n");
     },
-    ontext(text) {
+    ontext(text: string) {
       if (skipped === 0) parts.push(preformatted > 0 ? text : text.replace(/\s+/g, " "));
     },
-  });
-  parser.end(html);
+  };
+  parseMarkup(html, handler, "HTML");
   return parts
     .join("")
     .replace(/[ \t\r]*\n[ \t\r]*/g, "\n")
@@ -49,13 +49,13 @@ export function textOfHtml(html: string): string {
 /** Returns the URLs of the feeds that a page links to. */
 export function feedsOfPage(html: string, page: URL): string[] {
   const feeds = new Set<string>();
-  const parser = new Parser({
-    onopentag(name, { rel, type, href }) {
+  const handler = {
+    onopentag(name: string, { rel, type, href }: Record<string, string>) {
       if (name !== "link" || href === undefined || feeds.size === MAX_FEEDS) return;
       if (!/\balternate\b/i.test(rel ?? "") || !FEED_TYPES.includes((type ?? "").toLowerCase())) return;
       if (URL.canParse(href, page)) feeds.add(new URL(href, page).href);
     },
-  });
-  parser.end(html);
+  };
+  parseMarkup(html, handler, "HTML");
   return [...feeds];
 }

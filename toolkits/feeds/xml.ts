@@ -1,6 +1,5 @@
-// Reads XML into a tree of bounded size. Feeds are often not well-formed, so the parser is a lenient one; it knows the
-// five entities of XML and character references alone, and expands none that a document declares.
-import { Parser } from "htmlparser2";
+// Reads XML into a tree of bounded size. Feeds are often not well-formed, so the parser is a lenient one.
+import { parseMarkup } from "./markup";
 
 /** An element with its attributes, and the elements and texts in it. */
 export interface Element {
@@ -16,48 +15,30 @@ export interface Document {
   isComplete: boolean;
 }
 
-const MAX_ELEMENTS = 100_000;
-/** Elements deeper than this are left out, with all that is in them. */
-const MAX_DEPTH = 60;
-
 export function parseXml(text: string): Document {
   const open: Element[] = [];
   let root: Element | undefined;
-  let [isComplete, elements, skipped] = [false, 0, 0];
-  const parser = new Parser(
-    {
-      onopentag(name, attributes) {
-        elements += 1;
-        if (skipped > 0 || open.length === MAX_DEPTH || elements > MAX_ELEMENTS || (open.length === 0 && root !== undefined)) {
-          skipped += 1;
-          return;
-        }
-        const element = { name, attributes, children: [] };
-        open.at(-1)?.children.push(element);
-        root ??= element;
-        open.push(element);
-      },
-      onclosetag(_, isImplied) {
-        if (skipped > 0) {
-          skipped -= 1;
-          return;
-        }
-        open.pop();
-        if (open.length === 0 && !isImplied && elements <= MAX_ELEMENTS) isComplete = true;
-      },
-      ontext(part) {
-        if (skipped > 0) return;
-        const children = open.at(-1)?.children;
-        const last = children?.at(-1);
-        // A text comes in parts, one for each entity in it.
-        if (typeof last === "string") children![children!.length - 1] = last + part;
-        else children?.push(part);
-      },
+  let isComplete = false;
+  const handler = {
+    onopentag(name: string, attributes: Record<string, string>) {
+      const element = { name, attributes, children: [] };
+      open.at(-1)?.children.push(element);
+      root ??= element;
+      open.push(element);
     },
-    { xmlMode: true },
-  );
-  parser.end(text);
-  return { root, isComplete };
+    onclosetag(_: string, isImplied: boolean) {
+      if (open.pop() === root) isComplete = !isImplied;
+    },
+    ontext(part: string) {
+      const children = open.at(-1)?.children;
+      const last = children?.at(-1);
+      // A text comes in parts, one for each entity in it.
+      if (typeof last === "string") children![children!.length - 1] = last + part;
+      else children?.push(part);
+    },
+  };
+  const isWithinBounds = parseMarkup(text, handler, "XML");
+  return { root, isComplete: isComplete && isWithinBounds };
 }
 
 /** Returns the elements of a name in an element. */

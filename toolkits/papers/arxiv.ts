@@ -30,6 +30,8 @@ export interface Results {
 /** Characters of an answer that are read: 50 papers take some 200,000. */
 const MAX_ANSWER_CHARS = 4_000_000;
 const MAX_AUTHORS = 500;
+/** Deeper than any answer; the time that the parser takes for an element grows with its depth. */
+const MAX_DEPTH = 20;
 
 /** Asks the API for a page of papers. */
 export async function query(ctx: ToolContext, parameters: Record<string, string | number>): Promise<Results> {
@@ -74,6 +76,7 @@ function parse(xml: string): (Results & { error?: string }) | undefined {
   const parser = new Parser(
     {
       onopentag(name, { term }) {
+        if (path.length === MAX_DEPTH) throw new TooDeep();
         path.push(name);
         text = "";
         const at = path.join("/");
@@ -101,13 +104,20 @@ function parse(xml: string): (Results & { error?: string }) | undefined {
     },
     { xmlMode: true },
   );
-  parser.end(xml);
+  try {
+    parser.end(xml);
+  } catch (error) {
+    if (error instanceof TooDeep) return undefined;
+    throw error;
+  }
   if (!isComplete || !/^\d+$/.test(total)) return undefined;
   // Errors come as an entry, whatever the status is.
   const error = entries.find(({ texts }) => /\/api\/errors/.test(texts.get("id")?.[0] ?? ""));
   const papers = error === undefined ? entries.flatMap((it) => paperOf(it) ?? []) : [];
   return { total: Number(total), papers, ...(error !== undefined && { error: error.texts.get("summary")?.[0]?.slice(0, 300) ?? "it gives no reason" }) };
 }
+
+class TooDeep extends Error {}
 
 function paperOf({ texts, categories, primary }: Entry): Paper | undefined {
   const first = (name: string) => texts.get(name)?.[0] || undefined;

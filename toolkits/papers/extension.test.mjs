@@ -130,7 +130,7 @@ test("errors of the API say what helps, and whether another try does", async () 
 
 test("an answer that is no whole list of papers is an error that may pass", async () => {
   const whole = arxiv.feed(1, arxiv.attention);
-  for (const body of ["", "<html><body>Sorry</body></html>", whole.slice(0, -20), whole.replace("1</opensearch", "x</opensearch"), `${whole}${" ".repeat(5_000_000)}`]) {
+  for (const body of ["", "<html><body>Sorry</body></html>", whole.slice(0, -20), whole.replace("1</opensearch", "x</opensearch"), `${whole}${" ".repeat(5_000_000)}`, "<feed>".repeat(100_000)]) {
     const result = await call("read_paper", { id: "1706.03762" }, body);
 
     assert.match(result.error ?? "none", /^arXiv's answer is not the list of papers/);
