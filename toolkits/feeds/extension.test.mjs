@@ -178,6 +178,17 @@ test("one feed that fails does not keep the others from being refreshed", async 
   assert.deepEqual([one.ok, one.retryable], [false, false]);
 });
 
+test("a refresh that takes long says what it has left", async (context) => {
+  const base = knowledgeBase();
+  for (let number = 1; number <= 9; number += 1) await call("subscribe", { url: `https://xkcd.com/${number}` }, feeds.rss.replace("Liftoff", `Feed ${number}`), { svc: base.svc });
+  context.mock.timers.enable({ apis: ["Date"] });
+  const fetchImpl = () => (context.mock.timers.tick(20_000), new Response(null, { status: 304 }));
+  const { text, structuredContent } = await call("refresh", {}, "", { svc: base.svc, fetchImpl });
+
+  assert.deepEqual([structuredContent.feeds.length, structuredContent.left], [8, ["https://xkcd.com/9"]]);
+  assert.match(text, /refresh them one by one: https:\/\/xkcd\.com\/9$/);
+});
+
 test("a subscription can be ended, and an unknown one is said to be none", async () => {
   const base = knowledgeBase();
   await call("subscribe", { url: XKCD }, feeds.rss, { svc: base.svc });
@@ -210,6 +221,22 @@ test("what was captured and is no feed does not replace the subscription", async
 
   assert.match(result.error, /^There is no RSS, Atom or JSON feed at https:\/\/blog\.example\/feed\.xml/);
   assert.equal((await call("list_subscriptions", {}, "", { svc: base.svc })).structuredContent.subscriptions[0].title, "dive into mark");
+});
+
+test("a feed that the server cannot fetch leaves the subscription as it was", async (context) => {
+  const url = "https://blog.example/feed.xml";
+  const files = { [url]: feeds.atom };
+  const base = knowledgeBase(files);
+  await call("subscribe", { url }, "", { svc: base.svc });
+  delete files[url];
+  context.mock.timers.enable({ apis: ["Date"] });
+  const getDocument = (id) => (context.mock.timers.tick(15_000), base.svc.getDocument(id));
+  const result = await call("refresh", { url }, "", { svc: { ...base.svc, getDocument } });
+
+  assert.match(result.error, /^The server could not fetch https:\/\/blog\.example\/feed\.xml within 12 seconds/);
+  assert.equal(result.retryable, true);
+  const [subscription] = (await call("list_subscriptions", {}, "", { svc: base.svc })).structuredContent.subscriptions;
+  assert.deepEqual([subscription.title, subscription.newest], ["dive into mark", "2005-07-31T12:29:29.000Z"]);
 });
 
 test("a host that is not listed cannot be previewed, and nothing is sent", async () => {

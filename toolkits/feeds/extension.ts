@@ -17,6 +17,8 @@ const MAX_LISTED_TITLES = 10;
 const MAX_SUMMARY_CHARS = 300;
 /** Feeds that are read at the same time. */
 const CONCURRENCY = 8;
+/** Time after which a refresh begins with no further feeds, in milliseconds; a call has 30 seconds by default. */
+const REFRESH_TIME = 10_000;
 
 const address = z
   .url({ protocol: /^https?$/, error: "must be an address with https:// or http://" })
@@ -118,18 +120,23 @@ const refresh = tool({
   title: "Fetch new entries",
   description: "Ingests the new entries of all the user's feeds, or of one.",
   input: z.object({ url: address.optional().describe("Address of one feed; by default all") }),
-  output: z.object({ feeds: z.array(Listed) }),
+  output: z.object({ feeds: z.array(Listed), left: z.array(z.string()).describe("Addresses of the feeds for which there was no time: refresh them one by one") }),
   mutating: true,
   annotations: { destructiveHint: false, idempotentHint: true, openWorldHint: true },
   handler: async ({ url }, ctx) => {
     const all = await subscriptions(ctx);
     const wanted = url === undefined ? all : [required(all, url)];
     const feeds: Listed[] = [];
-    for (let first = 0; first < wanted.length; first += CONCURRENCY) {
-      feeds.push(...(await Promise.all(wanted.slice(first, first + CONCURRENCY).map((it) => refreshed(ctx, it, url !== undefined)))));
+    const end = Date.now() + REFRESH_TIME;
+    while (feeds.length < wanted.length && Date.now() < end) {
+      const some = wanted.slice(feeds.length, feeds.length + CONCURRENCY);
+      feeds.push(...(await Promise.all(some.map((it) => refreshed(ctx, it, url !== undefined)))));
       ctx.progress({ progress: feeds.length, total: wanted.length, message: `${feeds.length} of ${wanted.length} feeds` });
     }
-    return { text: feeds.map(describe).join("\n") || "There are no subscriptions.", structured: { feeds } };
+    const left = wanted.slice(feeds.length).map((it) => it.url);
+    const lines = feeds.map(describe);
+    if (left.length > 0) lines.push(`There was no time for these; refresh them one by one: ${left.join(", ")}`);
+    return { text: lines.join("\n") || "There are no subscriptions.", structured: { feeds, left } };
   },
 });
 

@@ -91,15 +91,14 @@ function rss(root: Element, url: URL): Omit<Feed, "isComplete"> {
 function atom(root: Element, url: URL): Omit<Feed, "isComplete"> {
   // The prefix is the only one that feeds use for elements of Atom.
   const prefix = root.name.startsWith("atom:") ? "atom:" : "";
-  const linkOf = (element: Element, base: URL, ...relations: string[]) =>
-    childrenOf(element, `${prefix}link`).find(({ attributes }) => relations.includes(attributes["rel"] ?? "alternate"))?.attributes;
+  const pageOf = (element: Element) => childrenOf(element, `${prefix}link`).find(({ attributes }) => (attributes["rel"] ?? "alternate") === "alternate")?.attributes["href"];
   const authorOf = (element: Element) => childrenOf(element, `${prefix}author`).flatMap((it) => textIn(it, `${prefix}name`) ?? []).join(", ");
   const base = address(root.attributes["xml:base"], url);
   const at = base === undefined ? url : new URL(base);
   return {
     kind: "Atom",
     title: titleOf(textIn(root, `${prefix}title`)) || url.host,
-    ...some("home", address(linkOf(root, at, "alternate")?.["href"], at)),
+    ...some("home", address(pageOf(root), at)),
     entries: childrenOf(root, `${prefix}entry`)
       .slice(0, MAX_ENTRIES)
       .map((it) => {
@@ -108,7 +107,7 @@ function atom(root: Element, url: URL): Omit<Feed, "isComplete"> {
         const bodies = [...childrenOf(it, `${prefix}content`), ...childrenOf(it, `${prefix}summary`)];
         return entry({
           title: textIn(it, `${prefix}title`),
-          url: address(linkOf(it, at, "alternate")?.["href"], at),
+          url: address(pageOf(it), at),
           author: authorOf(it) || authorOf(root),
           date: dateOf(textIn(it, `${prefix}updated`, `${prefix}published`)),
           text: () => bodies.map(atomText).find((text) => text !== "") ?? textIn(media ?? it, "media:description") ?? "",

@@ -88,7 +88,7 @@ function parse(xml: string): (Results & { error?: string }) | undefined {
       ontext(part) {
         text += part;
       },
-      onclosetag(name, isImplied) {
+      onclosetag(_, isImplied) {
         const at = path.join("/");
         path.pop();
         if (at === "feed") isComplete = !isImplied;
