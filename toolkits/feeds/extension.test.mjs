@@ -28,8 +28,8 @@ function knowledgeBase(files = {}) {
   const documents = new Map();
   const keyOf = ({ feed, url, audioUrl, text }) => `${feed.key} ${url ?? audioUrl ?? text}`;
   return {
-    documents,
     titles: () => [...documents.values()].map(({ title }) => title),
+    subscription: (url) => [...documents.values()].find((it) => it.url === url),
     svc: {
       search: async (_, { source, author, limit }) => {
         assert.equal(source, "feeds");
@@ -207,8 +207,7 @@ test("a feed of a host that is not listed is captured by the server", async () =
 
   assert.deepEqual(subscribed.trace.requests, []);
   assert.deepEqual([subscribed.structuredContent.added, refreshed.structuredContent.feeds[0].added], [2, 0]);
-  const subscription = [...base.documents.values()].find((it) => it.url === url);
-  assert.equal(subscription.fileUrl, undefined, "the captured feed is not kept");
+  assert.equal(base.subscription(url).fileUrl, undefined, "the captured feed is not kept");
 });
 
 test("what was captured and is no feed does not replace the subscription", async () => {
@@ -220,6 +219,7 @@ test("what was captured and is no feed does not replace the subscription", async
   const result = await call("refresh", { url }, "", { svc: base.svc });
 
   assert.match(result.error, /^There is no RSS, Atom or JSON feed at https:\/\/blog\.example\/feed\.xml/);
+  assert.equal(base.subscription(url).fileUrl, undefined);
   assert.equal((await call("list_subscriptions", {}, "", { svc: base.svc })).structuredContent.subscriptions[0].title, "dive into mark");
 });
 
@@ -235,6 +235,7 @@ test("a feed that the server cannot fetch leaves the subscription as it was", as
 
   assert.match(result.error, /^The server could not fetch https:\/\/blog\.example\/feed\.xml within 12 seconds/);
   assert.equal(result.retryable, true);
+  assert.equal(base.subscription(url).fileUrl, undefined);
   const [subscription] = (await call("list_subscriptions", {}, "", { svc: base.svc })).structuredContent.subscriptions;
   assert.deepEqual([subscription.title, subscription.newest], ["dive into mark", "2005-07-31T12:29:29.000Z"]);
 });
@@ -283,6 +284,16 @@ test("a huge feed is read to a bound, and a deep or wide one does no harm", asyn
   }
   const wide = await call("preview", { url: XKCD }, `<rss><channel>${"<item/>".repeat(150_000)}</channel></rss>`);
   assert.deepEqual([wide.structuredContent.total, wide.structuredContent.isComplete], [2000, false]);
+});
+
+test("of a feed that is far too long, no more is read than is used", async () => {
+  let sent = 0;
+  const start = new TextEncoder().encode("<rss><channel><item><title>First</title></item>");
+  const pull = (stream) => (sent === 50 ? stream.close() : stream.enqueue(sent++ === 0 ? start : new Uint8Array(1 << 20).fill(32)));
+  const result = await call("preview", { url: XKCD }, "", { fetchImpl: () => new Response(new ReadableStream({ pull })) });
+
+  assert.equal(result.structuredContent.entries[0].title, "First");
+  assert.ok(sent < 10, `${sent} MiB were read`);
 });
 
 test("a text in another encoding is decoded, and one of an unknown name is read as UTF-8", async () => {
