@@ -223,6 +223,17 @@ test("what was captured and is no feed does not replace the subscription", async
   assert.equal((await call("list_subscriptions", {}, "", { svc: base.svc })).structuredContent.subscriptions[0].title, "dive into mark");
 });
 
+test("there is no subscription to a feed that the server cannot fetch, or that is none", async (context) => {
+  const base = knowledgeBase({ "https://blog.example/page": "Hello" });
+  context.mock.timers.enable({ apis: ["Date"] });
+  const getDocument = (id) => (context.mock.timers.tick(5_000), base.svc.getDocument(id));
+  for (const url of ["https://blog.example/feed.xml", "https://blog.example/page"]) {
+    assert.equal((await call("subscribe", { url }, "", { svc: { ...base.svc, getDocument } })).ok, false);
+  }
+
+  assert.equal((await call("list_subscriptions", {}, "", { svc: base.svc })).text, "There are no subscriptions.");
+});
+
 test("a feed that the server cannot fetch leaves the subscription as it was", async (context) => {
   const url = "https://blog.example/feed.xml";
   const files = { [url]: feeds.atom };

@@ -110,8 +110,15 @@ const subscribe = tool({
       throw new ToolError(`The user has ${known.length} subscriptions, which is the most that can be listed. Unsubscribe from one first.`);
     }
     const state: State = { title: existing?.state.title ?? url.host, ...options };
-    const listed = await bringIn(ctx, { url: url.href, state }, (entries) => entries.slice(0, limit));
-    return { text: `Subscribed to ${describe(listed)}`, structured: listed };
+    const subscription = { url: url.href, state };
+    try {
+      const listed = await bringIn(ctx, subscription, (entries) => entries.slice(0, limit));
+      return { text: `Subscribed to ${describe(listed)}`, structured: listed };
+    } catch (error) {
+      // A capture begins with the subscription, which is not to stay without a feed.
+      if (existing === undefined && !isListed(url)) await end(ctx, subscription);
+      throw error;
+    }
   },
 });
 
