@@ -116,7 +116,7 @@ build-guests: install build-rules build-engine
     cargo build --workspace --example build-components
     {{ output }}/examples/build-components . \
         $(grep -l cdylib toolkits/*/Cargo.toml tests/guests/*/Cargo.toml tests/languages/*/Cargo.toml | xargs sed -n 's/^name = "\(.*\)"$/\1/p')
-    for toolkit in currency translate; do \
+    for toolkit in currency feeds github papers translate; do \
         node guest-sdk/typescript/bin/kitbag.js build "toolkits/$toolkit/extension.ts" --out "target-guests/typescript/toolkits/$toolkit"; \
         install -C -m 644 "target-guests/typescript/toolkits/$toolkit/$toolkit.wasm" "target-guests/components/toolkit-$toolkit.wasm"; \
     done

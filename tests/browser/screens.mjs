@@ -15,7 +15,7 @@ if (!folder) {
   process.exit(2);
 }
 
-const TOOLKITS = ["text", "weather", "notes", "clipper", "currency", "translate"];
+const TOOLKITS = ["text", "weather", "notes", "clipper", "feeds", "github", "papers", "currency", "translate"];
 const IDS = { toolkit: "weather", tool: "forecast", secret: "translate", called: "text" };
 
 const WIDE = { viewport: { width: 1100, height: 800 } };

@@ -16,6 +16,12 @@ pub(crate) const NOTES: Guest = Guest("toolkit-notes");
 pub(crate) const CURRENCY: Guest = Guest("toolkit-currency");
 /// A real toolkit in TypeScript: translates, with a key of the user's.
 pub(crate) const TRANSLATE: Guest = Guest("toolkit-translate");
+/// A real toolkit in TypeScript: feeds and podcasts become documents.
+pub(crate) const FEEDS: Guest = Guest("toolkit-feeds");
+/// A real toolkit in TypeScript: issues, pull requests and code of GitHub.
+pub(crate) const GITHUB: Guest = Guest("toolkit-github");
+/// A real toolkit in TypeScript: papers of arXiv.
+pub(crate) const PAPERS: Guest = Guest("toolkit-papers");
 /// A real toolkit in Python, written against the contract alone: calculates with dates.
 pub(crate) const DATES: Guest = Guest("toolkit-dates");
 /// A toolkit in JavaScript, written against the contract alone.
