@@ -309,6 +309,11 @@ impl Vault {
 
     /// Removes a value, declared or not. Returns whether there was one.
     pub async fn unset(self: &Arc<Self>, user: &str, toolkit: &str, name: &str) -> Result<bool, VaultError> {
+        // An account is no secret, and ends in its own way.
+        if name == ACCOUNT { Ok(false) } else { self.remove(user, toolkit, name).await }
+    }
+
+    async fn remove(self: &Arc<Self>, user: &str, toolkit: &str, name: &str) -> Result<bool, VaultError> {
         let vault = self.clone();
         let [user, toolkit, name] = [user, toolkit, name].map(str::to_owned);
         let change = async move {

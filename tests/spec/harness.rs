@@ -51,7 +51,7 @@ pub(crate) use self::answer::Answer;
 pub(crate) use self::browser::Browser;
 pub(crate) use self::collector::{Collecting, Collector, Span};
 pub(crate) use self::events::Events;
-pub(crate) use self::external_provider::ExternalProvider;
+pub(crate) use self::external_provider::{AccountProvider, ExternalProvider};
 pub(crate) use self::files::Files;
 pub(crate) use self::guests::Guest;
 pub(crate) use self::http::{Http, ask_raw, send_raw};

@@ -6,6 +6,7 @@
 mod harness;
 
 mod access;
+mod accounts;
 mod agents;
 mod architecture;
 mod arguments;

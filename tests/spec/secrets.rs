@@ -68,7 +68,7 @@ async fn another_users_secret_is_not_there() {
 
     assert_eq!(ben.probe_secret("API_KEY").await, Value::Null);
     let listed = ben.get("/toolkits/probe/secrets").await.assert_status(200).json();
-    let unset = |name: &str| json!({ "name": name, "declared": true, "set": false });
+    let unset = |name: &str| json!({ "name": name, "declared": true, "readable": true, "set": false });
     assert_eq!(listed, json!([unset("API_KEY"), unset("OTHER_KEY")]));
 }
 

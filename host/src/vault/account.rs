@@ -202,7 +202,7 @@ impl Vault {
         toolkit: &str,
     ) -> Result<Option<Account>, VaultError> {
         let account = self.stored_account(user, toolkit).await?;
-        let is_removed = self.unset(user, toolkit, ACCOUNT).await?;
+        let is_removed = self.remove(user, toolkit, ACCOUNT).await?;
         Ok(account.filter(|_| is_removed))
     }
 

@@ -9,6 +9,8 @@
 import { createServer } from "node:http";
 import Provider, { errors } from "oidc-provider";
 
+import { interact } from "./interaction.mjs";
+
 const [issuer, resource, accessTokenSeconds] = process.argv.slice(2);
 const SCOPE = "profile email offline_access";
 
@@ -39,28 +41,10 @@ const provider = new Provider(issuer, {
   clientBasedCORS: () => true,
 });
 
-// The user's page: asks for a name, and grants the requested scopes.
-async function interaction(request, response) {
-  const { prompt, params, session, uid } = await provider.interactionDetails(request, response);
-  if (request.method === "GET") {
-    response.setHeader("content-type", "text/html");
-    response.end(`<form method="post" action="/interaction/${uid}"><input name="user"><button>Allow</button></form>`);
-    return;
-  }
-  let body = "";
-  for await (const chunk of request) body += chunk;
-  const accountId = session?.accountId ?? new URLSearchParams(body).get("user");
-  const grant = new provider.Grant({ accountId, clientId: params.client_id });
-  grant.addOIDCScope(params.scope);
-  grant.addResourceScope(resource, params.scope);
-  const result = { login: { accountId }, consent: { grantId: await grant.save() } };
-  await provider.interactionFinished(request, response, result, { mergeWithLastSubmission: prompt.name === "consent" });
-}
-
 const oidc = provider.callback();
 const server = createServer((request, response) => {
   if (!request.url.startsWith("/interaction/")) return oidc(request, response);
-  return interaction(request, response).catch((error) => {
+  return interact(provider, request, response, resource).catch((error) => {
     console.error(error);
     response.writeHead(400).end(error.message);
   });

@@ -2,10 +2,16 @@
 
 use std::process::Stdio;
 
-use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::{Child, Command};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::MutexGuard;
 
 use super::{Recorder, Transcript, root, within};
+
+/// The port of providers of accounts, which the guest declares.
+const ACCOUNTS_PORT: u16 = 18997;
+/// Held by the running one.
+static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 /// npm's `oidc-provider`, behind a recorder. Killed when it is dropped.
 pub(crate) struct ExternalProvider {
@@ -17,17 +23,8 @@ impl ExternalProvider {
     /// Starts a provider that issues access tokens for `resource`, valid for `access_token_seconds`.
     pub(crate) async fn start(transcript: &Transcript, resource: &str, access_token_seconds: u32) -> Self {
         let recorder = Recorder::start(transcript).await;
-        let folder = root().join("tests/providers/oidc");
-        assert!(folder.join("node_modules").is_dir(), "run `just install`");
-        let mut process = Command::new("node")
-            .current_dir(folder)
-            .args(["provider.mjs", recorder.url(), resource, &access_token_seconds.to_string()])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .kill_on_drop(true)
-            .spawn()
-            .expect("there is Node");
+        let arguments = ["provider.mjs", recorder.url(), resource, &access_token_seconds.to_string()];
+        let mut process = start(&arguments);
         let mut lines = BufReader::new(process.stdout.take().expect("it is piped")).lines();
         let port = within("the provider's start", lines.next_line()).await.expect("its output is text");
         let port: u16 = port.expect("it starts").parse().expect("it prints its port");
@@ -39,4 +36,54 @@ impl ExternalProvider {
     pub(crate) fn issuer(&self) -> &str {
         self.recorder.url()
     }
+}
+
+/// npm's `oidc-provider` with accounts of users, which rotates refresh tokens. Killed when it is dropped.
+pub(crate) struct AccountProvider {
+    lines: Lines<BufReader<ChildStdout>>,
+    input: ChildStdin,
+    _process: Child,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl AccountProvider {
+    /// The API, which answers with the user of the token.
+    pub(crate) const API: &str = "http://127.0.0.1:18997/me";
+
+    /// Starts a provider that sends browsers back to `redirect_uri`.
+    pub(crate) async fn start(redirect_uri: &str, access_token_seconds: u32) -> Self {
+        let turn = TURN.lock().await;
+        let (port, seconds) = (ACCOUNTS_PORT.to_string(), access_token_seconds.to_string());
+        let mut process = start(&["accounts.mjs", &port, redirect_uri, &seconds]);
+        let lines = BufReader::new(process.stdout.take().expect("it is piped")).lines();
+        let input = process.stdin.take().expect("it is piped");
+        let mut provider = Self { lines, input, _process: process, _turn: turn };
+        provider.says("ready").await;
+        provider
+    }
+
+    /// Waits until it says this: `token refresh_token 200` after it has rotated a refresh token.
+    pub(crate) async fn says(&mut self, expected: &str) {
+        loop {
+            let line = within("the provider's word", self.lines.next_line()).await.expect("its output is text");
+            if line.expect("it runs") == expected {
+                return;
+            }
+        }
+    }
+
+    /// Keeps back what the token endpoint answers from now on, or no longer.
+    pub(crate) async fn hold(&mut self, holds: bool) {
+        let word = if holds { "hold" } else { "go" };
+        self.input.write_all(format!("{word}\n").as_bytes()).await.expect("it listens");
+        self.says(word).await;
+    }
+}
+
+fn start(arguments: &[&str]) -> Child {
+    let folder = root().join("tests/providers/oidc");
+    assert!(folder.join("node_modules").is_dir(), "run `just install`");
+    let mut command = Command::new("node");
+    command.current_dir(folder).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+    command.stderr(Stdio::null()).kill_on_drop(true).spawn().expect("there is Node")
 }

@@ -48,6 +48,8 @@ pub(crate) const CONFORMANCE: Guest = Guest("guest-conformance");
 pub(crate) const CROWD: Guest = Guest("guest-crowd");
 /// Declares `auth`: the host signs in for it at one of its two egress hosts.
 pub(crate) const SIGNED_IN: Guest = Guest("guest-signed-in");
+/// Acts with its user's account, a key and a password, each at another host.
+pub(crate) const ACCOUNT: Guest = Guest("guest-account");
 /// Asks for credentials: required, optional, and those of its declared `auth`.
 pub(crate) const NEEDS_SECRET: Guest = Guest("guest-needs-secret");
 /// A private toolkit: version 1.0.0.

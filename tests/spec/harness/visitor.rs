@@ -4,7 +4,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use url::Url;
 use url::form_urlencoded::Serializer;
 
-use super::{Answer, Http, Kitbag, Stream, sign_in_code};
+use super::{Answer, Http, Kitbag, ServerProcess, Stream, sign_in_code};
 
 /// Sends what a browser sends: the session's cookie, and whose page a request comes from.
 pub(crate) struct Visitor {
@@ -16,14 +16,27 @@ pub(crate) struct Visitor {
 impl Visitor {
     /// A browser that has not signed in.
     pub(crate) fn new(kitbag: &Kitbag) -> Self {
+        Self::with_http(kitbag.anonymous())
+    }
+
+    fn with_http(http: Http) -> Self {
         let headers = vec![("sec-fetch-site", "same-origin"), ("user-agent", "Test Browser")];
-        Self { http: kitbag.anonymous(), cookie: None, headers }
+        Self { http, cookie: None, headers }
     }
 
     /// A browser that has signed in on the page, in local mode.
     pub(crate) async fn sign_in(kitbag: &Kitbag, user: &str) -> Self {
-        let mut visitor = Self::new(kitbag);
-        let code = sign_in_code(kitbag.base_url()).expect("a server in local mode");
+        Self::new(kitbag).signed_in(kitbag.base_url(), user).await
+    }
+
+    /// The same of a process of its own.
+    pub(crate) async fn of_process(server: &ServerProcess, user: &str) -> Self {
+        Self::with_http(Http::new(server.base_url().clone())).signed_in(server.base_url(), user).await
+    }
+
+    async fn signed_in(self, base_url: &Url, user: &str) -> Self {
+        let mut visitor = self;
+        let code = sign_in_code(base_url).expect("a server in local mode");
         let fields = [("user", user), ("code", &code), ("to", "/ui/")];
         let answer = visitor.post("/ui/signin", &fields).await.assert_status(303);
         visitor.keep_cookie(&answer);
