@@ -298,7 +298,8 @@ impl Vault {
         let keys = self.keys.load_full();
         let sealed = seal::seal(keys.current(), id, value);
         let check = |rows: &[Row]| check_share(rows, &keys, id, value);
-        let write = Write { master_key: keys.current().name(), sealed, once, overrides };
+        let owner = Some(slot.owner.as_str());
+        let write = Write { owner, master_key: keys.current().name(), sealed, once, overrides };
         if !self.store.put(slot, write, check).await? {
             return Err(VaultError::ToolkitChanged);
         }

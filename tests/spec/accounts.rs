@@ -366,7 +366,7 @@ async fn an_organisations_secret_is_set_by_operators_used_by_all_and_shown_to_no
     assert_eq!(value_of(&own)["value"], "[redacted]");
 
     let query = "{ toolkit(id: \"account\") { secrets { name set setForEveryone readable } } }";
-    let graphql = ana.graphql(query, json!({})).await.to_string();
+    let graphql = ana.ask(query, json!({})).await.to_string();
     assert!(graphql.contains("\"setForEveryone\":true"), "{graphql}");
     let visitor = Visitor::sign_in(&kitbag, "ben").await;
     let page = visitor.get("/ui/toolkits/account").await.assert_status(200);

@@ -27,7 +27,7 @@ use super::token::{Token, usable_for};
 use super::{Principal, SignInError, missing};
 use crate::egress::{Egress, Policy};
 use crate::tasks::to_its_end;
-use crate::vault::{Account, AccountState, SecretSlot, Tokens, UserSecrets, Vault, VaultError};
+use crate::vault::{Account, AccountState, Tokens, UserSecrets, Vault, VaultError};
 pub use connect::{ConnectError, Departure, Response};
 pub use revoke::Revocation;
 use turns::Turns;
@@ -164,13 +164,12 @@ impl AccountSignIn {
             [("grant_type", "refresh_token"), ("refresh_token", refresh_token.expose_secret())];
         let requested_at = Timestamp::now();
         let response = self.client()?.post(&grant.token_url, &form, &self.accounts.egress, policy).await?;
-        let slot = SecretSlot::account(user_id, toolkit_id, &account.owner);
         match answer::read(&host_of(&grant.token_url), &response) {
             Ok(granted) => {
                 let tokens = tokens_of(granted, requested_at, Some(&tokens));
                 let token = token_of(&tokens.access_token)?;
                 let renewed = Account { state: AccountState::Connected(tokens), ..account.clone() };
-                self.replace(slot, &account, &renewed).await?;
+                self.replace(&account, &renewed).await?;
                 Ok(token)
             }
             Err(SignInError::Refused { code: Some("invalid_grant"), .. }) => {
@@ -179,15 +178,16 @@ impl AccountSignIn {
                     state: AccountState::Ended { reason: reason.clone() },
                     ..account.clone()
                 };
-                self.replace(slot, &account, &ended).await?;
+                self.replace(&account, &ended).await?;
                 Err(SignInError::AccountEnded { host: self.api_host.to_string(), reason })
             }
             Err(other) => Err(other),
         }
     }
 
-    async fn replace(&self, slot: SecretSlot, before: &Account, after: &Account) -> Result<(), SignInError> {
-        match self.accounts.vault.replace_account(slot, before, after).await {
+    async fn replace(&self, before: &Account, after: &Account) -> Result<(), SignInError> {
+        let Principal { user_id, toolkit_id } = &self.principal;
+        match self.accounts.vault.replace_account(user_id, toolkit_id, before, after).await {
             Ok(()) => Ok(()),
             // Its user has ended it meanwhile.
             Err(VaultError::ToolkitChanged) => Err(self.none()),

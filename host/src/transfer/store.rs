@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use crate::database::{self, TABLES, Transaction, sql};
+use crate::database::{self, EVERYONE, TABLES, Transaction, sql};
 
 /// How much there is of what users and operators have stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -33,11 +33,12 @@ pub(super) async fn counts(transaction: &mut Transaction) -> database::Result<Co
     Ok(Counts { documents, secrets, toolkit_versions, records })
 }
 
-/// The ids of all users that any row names.
+/// The ids of all users that any row names. What is for everyone names none.
 pub(super) async fn all_users(transaction: &mut Transaction) -> database::Result<BTreeSet<String>> {
     let mut users = BTreeSet::new();
     for table in TABLES {
         users.extend(table.users(transaction).await?);
     }
+    users.remove(EVERYONE);
     Ok(users)
 }

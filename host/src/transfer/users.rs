@@ -7,6 +7,7 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use thiserror::Error;
 
+use crate::database::EVERYONE;
 use crate::identity::MAX_SUBJECT_BYTES;
 
 /// Users that are named.
@@ -44,8 +45,11 @@ impl UserIds {
         if missing.is_empty() { Ok(()) } else { Err(missing_users(&missing)) }
     }
 
-    /// The new id of a user.
+    /// The new id of a user; that of everyone stays.
     pub(super) fn of(&self, user: &str) -> Result<&str, UserIdsError> {
+        if user == EVERYONE {
+            return Ok(EVERYONE);
+        }
         self.0.get(user).map(String::as_str).ok_or_else(|| missing_users(&[&user.to_owned()]))
     }
 }

@@ -33,8 +33,6 @@ const REFRESH_TIME: Duration = Duration::from_secs(20);
 /// The account of a user for one toolkit.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Account {
-    /// The toolkit's owner, whom the user trusts with it.
-    pub owner: String,
     /// The toolkit's grants as it declared them when the user agreed: for others the account is no good.
     pub grants: Vec<OAuth2AuthorizationCode>,
     /// When it was connected, in seconds since 1970.
@@ -150,18 +148,20 @@ impl Vault {
 
     /// Stores an account that was connected.
     pub async fn put_account(self: &Arc<Self>, slot: SecretSlot, account: &Account) -> Result<(), VaultError> {
-        let id = slot.clone();
-        self.write_account(slot, account, move |rows, _| check_count(rows, id.id())).await
+        let (id, owner) = (slot.clone(), slot.owner.clone());
+        self.write_account(slot, Some(owner), account, move |rows, _| check_count(rows, id.id())).await
     }
 
     /// Stores what has become of an account, and ends the turn of renewing its tokens. Fails with
     /// [`VaultError::ToolkitChanged`] if it was removed or connected anew since it was `before`.
     pub async fn replace_account(
         self: &Arc<Self>,
-        slot: SecretSlot,
+        user: &str,
+        toolkit: &str,
         before: &Account,
         after: &Account,
     ) -> Result<(), VaultError> {
+        let slot = SecretSlot::account(user, toolkit, "");
         let (id, before) = (slot.clone(), before.sealed_text());
         let check = move |rows: &[Row], keys: &MasterKeys| {
             let row = rows.iter().find(|row| row.id() == id.id());
@@ -169,12 +169,14 @@ impl Vault {
             let is_same = stored.is_some_and(|stored| stored.expose_secret() == before.expose_secret());
             if is_same { Ok(()) } else { Err(VaultError::ToolkitChanged) }
         };
-        self.write_account(slot, after, check).await
+        // A toolkit that was taken over has no accounts: whoever owns it now, this one is theirs to use.
+        self.write_account(slot, None, after, check).await
     }
 
     async fn write_account(
         self: &Arc<Self>,
         slot: SecretSlot,
+        owner: Option<String>,
         account: &Account,
         check: impl FnOnce(&[Row], &MasterKeys) -> Result<(), VaultError> + Send + 'static,
     ) -> Result<(), VaultError> {
@@ -184,7 +186,8 @@ impl Vault {
             let _sealing = vault.sealing.lock().await;
             let keys = vault.keys.load_full();
             let sealed = seal::seal(keys.current(), slot.id(), &text);
-            let write = Write { master_key: keys.current().name(), sealed, once: None, overrides: false };
+            let owner = owner.as_deref();
+            let write = Write { owner, master_key: keys.current().name(), sealed, once: None, overrides: false };
             if !vault.store.put(&slot, write, |rows| check(rows, &keys)).await? {
                 return Err(VaultError::ToolkitChanged);
             }

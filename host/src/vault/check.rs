@@ -1,10 +1,11 @@
 //! Checks whether sealed secrets open, for commands that look at a database without a server.
 
 use super::OpenError;
+use super::account::ACCOUNT;
 use super::master_key::{Creation, KeySource, MasterKeys};
 use super::seal::SecretId;
 use super::store::{Row, Store};
-use crate::database::{self, Database};
+use crate::database::{self, Database, EVERYONE};
 
 /// Records that are read at once.
 const BATCH_ROWS: u32 = 500;
@@ -56,14 +57,21 @@ pub(crate) async fn check_secrets(
             }
             check.broken += 1;
             if check.examples.len() < MAX_EXAMPLES {
-                let SecretId { user, toolkit, name } = row.id();
-                check.examples.push(format!("{name} of the user {user} for the toolkit {toolkit}"));
+                check.examples.push(in_words(row.id()));
             }
         }
         last = rows.pop();
         if last.is_none() {
             return Ok(check);
         }
+    }
+}
+
+fn in_words(SecretId { user, toolkit, name }: SecretId<'_>) -> String {
+    match name {
+        ACCOUNT => format!("the account of the user {user} for the toolkit {toolkit}"),
+        _ if user == EVERYONE => format!("{name} of everyone for the toolkit {toolkit}"),
+        _ => format!("{name} of the user {user} for the toolkit {toolkit}"),
     }
 }
 

@@ -27,6 +27,8 @@ pub(super) struct Row {
 
 /// What is written into a row.
 pub(super) struct Write<'a> {
+    /// Whom the toolkit must belong to; `None` for anybody.
+    pub(super) owner: Option<&'a str>,
     pub(super) master_key: &'a str,
     pub(super) sealed: Sealed,
     /// Used up with it.
@@ -146,7 +148,7 @@ impl Store {
     pub(super) async fn put(
         &self,
         slot: &SecretSlot,
-        Write { master_key, sealed, once, overrides }: Write<'_>,
+        Write { owner, master_key, sealed, once, overrides }: Write<'_>,
         check: impl FnOnce(&[Row]) -> Result<(), VaultError>,
     ) -> Result<bool, VaultError> {
         let mut transaction = self.0.begin(Scope::Vault).await?;
@@ -159,7 +161,8 @@ impl Store {
         let written = sql(
             "INSERT INTO secrets
                  (user_id, toolkit_id, name, master_key, wrapped_key, sealed, updated_at, overrides)
-             SELECT $1, id, $2, $3, $4, $5, $6, $9 FROM toolkits WHERE id = $7 AND owner = $8
+             SELECT $1, id, $2, $3, $4, $5, $6, $9 FROM toolkits
+             WHERE id = $7 AND owner = COALESCE(CAST($8 AS TEXT), owner)
              ON CONFLICT (user_id, toolkit_id, name) DO UPDATE
              SET master_key = excluded.master_key, wrapped_key = excluded.wrapped_key,
                  sealed = excluded.sealed, updated_at = excluded.updated_at, overrides = excluded.overrides",
@@ -171,7 +174,7 @@ impl Store {
         .bind(sealed.value)
         .bind(Timestamp::now().as_millisecond())
         .bind(&slot.toolkit)
-        .bind(&slot.owner)
+        .bind(owner)
         .bind(i64::from(overrides))
         .execute(&mut transaction)
         .await?;

@@ -205,7 +205,6 @@ impl Accounts {
             reason: TokenProblem::NotAHeaderValue.reason(),
         })?;
         Ok(Account {
-            owner: departure.owner.to_owned(),
             grants: departure.grants.to_vec(),
             connected_at: requested_at.as_second(),
             state: AccountState::Connected(tokens),

@@ -464,8 +464,7 @@ async fn an_account_that_its_user_has_ended_is_not_brought_back_by_a_renewal_und
     let before = world.vault.stored_account("ana", "books").await.expect("read").expect("there");
     assert!(world.vault.remove_account("ana", "books").await.expect("it is removed").is_some());
 
-    let slot = SecretSlot::account("ana", "books", "olga");
-    let replaced = world.vault.replace_account(slot, &before, &before).await;
+    let replaced = world.vault.replace_account("ana", "books", &before, &before).await;
 
     assert!(matches!(replaced, Err(VaultError::ToolkitChanged)), "{replaced:?}");
     assert!(matches!(world.token().await, Err(SignInError::NoAccount { .. })));

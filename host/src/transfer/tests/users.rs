@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::transfer::store::all_users;
+use crate::vault::{Account, AccountState, Tokens};
 
 const OTHER: &str = "https://other.example";
 
@@ -73,6 +74,41 @@ async fn with_new_ids_everything_belongs_to_those_and_secrets_open_for_them_alon
     let before: Vec<i64> = first.database.column(&format!("{usage}'ana'")).await;
     assert_eq!(second.database.column::<i64>(&format!("{usage}'ben'")).await, before);
     assert_eq!(second.database.column::<String>("SELECT owner FROM toolkits").await, ["auth0|2"]);
+}
+
+#[tokio::test]
+async fn accounts_and_what_is_for_everyone_are_copied_too() {
+    let [first, second] = [Service::filled().await, Service::elsewhere().await];
+    let open = async |service: &Service| {
+        Arc::new(Vault::open(service.database.clone(), keys(&[1])).await.expect("it opens"))
+    };
+    let vault = open(&first).await;
+    let tokens = Tokens {
+        access_token: "t0ken".into(),
+        refresh_token: None,
+        expires_at: None,
+        renew_at: None,
+        scope: None,
+    };
+    let account =
+        Account { grants: Vec::new(), connected_at: 7, state: AccountState::Connected(tokens) };
+    vault.put_account(SecretSlot::account("ana", "t", "ben"), &account).await.expect("it is stored");
+    let [user, toolkit, owner, name] = ["ben", "t", "ben", "OTHER"].map(str::to_owned);
+    let slot = SecretSlot { user, toolkit, owner, name };
+    vault.set_for_everyone(slot, &"everyones".into(), true).await.expect("it is set");
+    let mut job = first.job(&second);
+    job.users = Some(ids(r#"{"ana": "one", "ben": "two"}"#));
+
+    run(&job).await.expect("it can be copied");
+
+    let vault = open(&second).await;
+    let copied = vault.stored_account("one", "t").await.expect("it is read").expect("it is there");
+    assert_eq!(copied.connected_at, 7);
+    assert!(vault.stored_account("ana", "t").await.expect("it is read").is_none());
+    let secrets = vault.for_call("anybody", "t").await.expect("they open");
+    assert!(secrets.get("t", "OTHER").is_some());
+    // Tokens that are renewed there are stored, although the toolkit's owner has another id by now.
+    vault.replace_account("one", "t", &copied, &account).await.expect("it is the same");
 }
 
 #[tokio::test]
