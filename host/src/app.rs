@@ -115,9 +115,8 @@ impl App {
         let process = join(settings, &database, &vault, &job_settings).await?;
         let knowledge = Knowledge::open(database.clone(), process.clone(), capture, options).await?;
         let accounts = Accounts::new(egress.clone(), vault.clone());
-        let services = Services::new(egress.clone())
-            .with_knowledge(knowledge.clone())
-            .with_accounts(accounts.clone());
+        let services =
+            Services::new(egress.clone()).with_knowledge(knowledge.clone()).with_accounts(accounts.clone());
         let memory = memory_for_calls(settings)?;
         let sandbox = Sandbox::new(limits(settings), services, background)?.with_memory(memory.clone());
         let instances = sandbox.instance_pool();

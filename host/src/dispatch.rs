@@ -137,7 +137,8 @@ impl Dispatch {
             return Ok((Reply::Failure(Failure::busy()), Outcome::Busy.into()));
         };
         let prepared = timeout(READY_TIMEOUT, tool.prepare());
-        let (prepared, secrets) = tokio::join!(prepared, self.vault.for_call(&caller.user_id, &tool.toolkit().id));
+        let (prepared, secrets) =
+            tokio::join!(prepared, self.vault.for_call(&caller.user_id, &tool.toolkit().id));
         let Ok(prepared) = prepared else {
             return Ok((Reply::Failure(Failure::not_ready()), Outcome::Busy.into()));
         };

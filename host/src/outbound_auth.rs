@@ -107,8 +107,7 @@ impl OutboundAuth {
         if definition.auth.is_empty() {
             return SignIns::default();
         }
-        let principal =
-            Principal { user_id: user_id.to_owned(), toolkit_id: definition.id.as_str().into() };
+        let principal = Principal { user_id: user_id.to_owned(), toolkit_id: definition.id.as_str().into() };
         let grants: Arc<[_]> = account_grants(definition).into();
         let value = |name: &str| secrets.get(&definition.id, name).cloned();
         let of = |auth: &Auth| {
@@ -184,7 +183,9 @@ impl SignIn {
     /// Whether a request that the API answers with this status is repeated with another token.
     pub fn renews_after(&self, status: StatusCode) -> bool {
         match &self.means {
-            Means::ClientCredentials(_) => [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&status),
+            Means::ClientCredentials(_) => {
+                [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&status)
+            }
             // Many APIs answer 403 to an account that may not do something.
             Means::Account(_) => status == StatusCode::UNAUTHORIZED,
             Means::ApiKey(..) | Means::Basic(..) => false,
@@ -268,9 +269,8 @@ impl SignIn {
                 Ok(Attachment::bearer(token))
             }
             Means::ApiKey(key, value) => {
-                let value = value
-                    .as_ref()
-                    .ok_or_else(|| missing(&self.principal, [(key.secret.as_str(), false)]))?;
+                let value =
+                    value.as_ref().ok_or_else(|| missing(&self.principal, [(key.secret.as_str(), false)]))?;
                 // It is searched for as a secret of the call already.
                 Attachment::key(key, value)
             }

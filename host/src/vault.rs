@@ -337,8 +337,13 @@ impl Vault {
         definition: Option<&ToolkitDefinition>,
     ) -> Result<Vec<SecretStatus>, VaultError> {
         let mut known: BTreeMap<_, _> = self.store.names(user, toolkit).await?.into_iter().collect();
-        let mut everyones: BTreeMap<_, _> =
-            self.store.for_everyone(toolkit).await?.into_iter().map(|it| (it.name, (it.updated_at, it.overrides))).collect();
+        let mut everyones: BTreeMap<_, _> = self
+            .store
+            .for_everyone(toolkit)
+            .await?
+            .into_iter()
+            .map(|it| (it.name, (it.updated_at, it.overrides)))
+            .collect();
         let shown = |at| Timestamp::from_millisecond(at).unwrap_or_default().to_string();
         let status = |name: &str| {
             let updated_at = known.remove(name).map(shown);

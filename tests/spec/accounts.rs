@@ -10,8 +10,8 @@ use url::Url;
 
 use crate::fetch::{loopback_allowed, value_of};
 use crate::harness::{
-    AccountProvider, Answer, Browser, Kitbag, Outcome, Revision, ServerProcess, Upstream, User, Visitor, guests, kitbag,
-    run, within,
+    AccountProvider, Answer, Browser, Kitbag, Outcome, Revision, ServerProcess, Upstream, User, Visitor,
+    guests, kitbag, run, within,
 };
 
 const CALLBACK: &str = "/ui/toolkits/account/auth/callback";
@@ -133,7 +133,10 @@ async fn a_call_without_an_account_leads_clients_that_open_links_to_the_page() {
             Revision::Older => reply["error"]["data"]["elicitations"][0].clone(),
         };
         assert_eq!(question["mode"], "url", "{reply}");
-        assert!(question["url"].as_str().expect("a URL").ends_with("/ui/toolkits/account#account"), "{reply}");
+        assert!(
+            question["url"].as_str().expect("a URL").ends_with("/ui/toolkits/account#account"),
+            "{reply}"
+        );
     }
 
     // The call waits until the account is there.
@@ -142,7 +145,8 @@ async fn a_call_without_an_account_leads_clients_that_open_links_to_the_page() {
         "name": "account__fetch", "arguments": { "url": AccountProvider::API },
         "inputResponses": { "account": { "action": "accept" } },
     });
-    let waiting = tokio::spawn(async move { user.request("tools/call", Some("account__fetch"), params).await });
+    let waiting =
+        tokio::spawn(async move { user.request("tools/call", Some("account__fetch"), params).await });
     connect(&Visitor::sign_in(&kitbag, "ana").await, "ana-there").await;
     let reply = within("the call", waiting).await.expect("no panic");
     assert!(reply["result"]["content"][0]["text"].as_str().expect("text").contains("ana-there"), "{reply}");
@@ -161,9 +165,10 @@ async fn a_state_connects_nothing_for_anybody_else_and_nothing_twice() {
     let stranger = Visitor::new(&kitbag);
     come_back(&stranger, &eves).await.assert_status(303);
     // In a frame, or fetched by another page.
-    for headers in [[("sec-fetch-site", "cross-site"), ("sec-fetch-dest", "iframe")],
-        [("sec-fetch-site", "cross-site"), ("sec-fetch-dest", "empty")]]
-    {
+    for headers in [
+        [("sec-fetch-site", "cross-site"), ("sec-fetch-dest", "iframe")],
+        [("sec-fetch-site", "cross-site"), ("sec-fetch-dest", "empty")],
+    ] {
         eve.sending(&headers).get(&eves[url::Position::BeforePath..]).await.assert_status(403);
     }
     for user in ["ana", "eve"] {
@@ -182,7 +187,8 @@ async fn a_state_connects_nothing_for_anybody_else_and_nothing_twice() {
     come_back(&ana, &altered).await.assert_status(400);
     altered.set_query(Some(&format!("code=c&state={state}&iss=https%3A%2F%2Fevil.example")));
     come_back(&ana, &altered).await.assert_status(403);
-    let state = leave(&ana).await.query_pairs().find(|(name, _)| name == "state").expect("a state").1.into_owned();
+    let state =
+        leave(&ana).await.query_pairs().find(|(name, _)| name == "state").expect("a state").1.into_owned();
     altered.set_query(Some(&format!("error=access_denied&state={state}")));
     let denied = come_back(&ana, &altered).await.assert_status(403);
     assert!(denied.text().contains("access_denied"), "{}", denied.text());
@@ -202,7 +208,10 @@ async fn a_take_over_and_a_removal_end_accounts() {
     kitbag.as_operator().delete("/toolkits/account").await.assert_status(204);
     kitbag.deploy(guests::ACCOUNT).await;
     let account = ana.account().await;
-    assert_eq!((&account["connected"], &account["missing"]), (&json!(false), &json!(["CLIENT_ID", "CLIENT_SECRET"])));
+    assert_eq!(
+        (&account["connected"], &account["missing"]),
+        (&json!(false), &json!(["CLIENT_ID", "CLIENT_SECRET"]))
+    );
 }
 
 #[tokio::test]
@@ -249,7 +258,9 @@ async fn a_server_killed_while_it_renews_leaves_one_family_of_tokens_or_none() {
         sleep(Duration::from_secs(2)).await;
         last = operator.ask_api().await;
     }
-    last.assert_tool_error("Your account at 127.0.0.1:18997 is no longer connected: the provider has ended it");
+    last.assert_tool_error(
+        "Your account at 127.0.0.1:18997 is no longer connected: the provider has ended it",
+    );
     assert!(operator.account().await["ended"].as_str().expect("a reason").contains("invalid_grant"));
     server.kill().await;
 }
@@ -310,7 +321,8 @@ async fn a_missing_key_is_named_with_the_command_that_sets_it() {
     let kitbag = Kitbag::start_with(loopback_allowed).await;
     kitbag.deploy(guests::ACCOUNT).await;
 
-    let failed = kitbag.as_user("ana").call("account__fetch", json!({ "url": "http://127.0.0.1:18999/hello" })).await;
+    let failed =
+        kitbag.as_user("ana").call("account__fetch", json!({ "url": "http://127.0.0.1:18999/hello" })).await;
 
     failed.assert_tool_error("kitbag secret set account SERVICE_KEY --from-stdin");
 }
@@ -323,18 +335,26 @@ async fn the_lists_say_what_the_toolkit_can_read_and_an_account_is_no_secret() {
     let ana = kitbag.as_user("ana");
 
     let listed = ana.get("/toolkits/account/secrets").await.assert_status(200).json();
-    let names: Vec<_> = listed.as_array().expect("a list").iter().map(|it| (&it["name"], &it["readable"])).collect();
+    let names: Vec<_> =
+        listed.as_array().expect("a list").iter().map(|it| (&it["name"], &it["readable"])).collect();
     assert_eq!(
         serde_json::to_value(names).expect("names"),
-        json!([["OWN", true], ["CLIENT_ID", false], ["CLIENT_SECRET", false], ["SERVICE_KEY", false],
-            ["USERNAME", false], ["PASSWORD", false]])
+        json!([
+            ["OWN", true],
+            ["CLIENT_ID", false],
+            ["CLIENT_SECRET", false],
+            ["SERVICE_KEY", false],
+            ["USERNAME", false],
+            ["PASSWORD", false]
+        ])
     );
     ana.delete("/toolkits/account/secrets/@account").await.assert_status(404);
     ana.put("/toolkits/account/secrets/@account", "x").await.assert_status(404);
     assert_eq!(ana.account().await["connected"], true);
     let page = visitor.get("/ui/toolkits/account").await.assert_status(200);
     assert!(page.text().contains("used by the server, never shown to the toolkit"));
-    let operators = Visitor::sign_in(&kitbag, "local").await.get("/ui/toolkits/account").await.assert_status(200);
+    let operators =
+        Visitor::sign_in(&kitbag, "local").await.get("/ui/toolkits/account").await.assert_status(200);
     assert!(operators.text().contains(&redirect_uri(kitbag.base_url())), "operators see what to register");
 }
 
@@ -350,7 +370,9 @@ async fn an_organisations_secret_is_set_by_operators_used_by_all_and_shown_to_no
     ana.delete(path).await.assert_status(403);
     // The toolkit could hand this one to any user.
     op.put("/toolkits/account/secrets/OWN?for-everyone=true", KEY).await.assert_problem(409, "can read OWN");
-    op.put("/toolkits/account/secrets/OWN?for-everyone=true&readable=true", "canary-0wn-value").await.assert_status(200);
+    op.put("/toolkits/account/secrets/OWN?for-everyone=true&readable=true", "canary-0wn-value")
+        .await
+        .assert_status(200);
     op.put(path, KEY).await.assert_status(200);
 
     let hello = json!({ "url": "http://127.0.0.1:18999/hello" });
@@ -379,7 +401,10 @@ async fn an_organisations_secret_is_set_by_operators_used_by_all_and_shown_to_no
     // Nor is it for who may not do what operators may, on the page.
     let form = [("owner", "local"), ("version", "1.0.0"), ("secret", "evil-value"), ("for-everyone", "1")];
     visitor.post("/ui/toolkits/account/secrets/SERVICE_KEY", &form).await.assert_status(403);
-    visitor.post("/ui/toolkits/account/secrets/SERVICE_KEY/unset", &[("for-everyone", "1")]).await.assert_status(403);
+    visitor
+        .post("/ui/toolkits/account/secrets/SERVICE_KEY/unset", &[("for-everyone", "1")])
+        .await
+        .assert_status(403);
 
     op.delete(path).await.assert_status(204);
     kitbag.as_user("ben").call("account__fetch", hello).await.assert_tool_error("SERVICE_KEY is not set");
@@ -414,5 +439,9 @@ async fn a_toolkit_without_an_account_has_no_page_for_one() {
     let visitor = Visitor::sign_in(&kitbag, "ana").await;
     let page = visitor.get("/ui/toolkits/needy").await.assert_status(200);
     assert!(!page.text().contains("Your account <small>"));
-    kitbag.anonymous().send(Method::GET, "/toolkits/needy/account", http::HeaderMap::new(), "").await.assert_status(401);
+    kitbag
+        .anonymous()
+        .send(Method::GET, "/toolkits/needy/account", http::HeaderMap::new(), "")
+        .await
+        .assert_status(401);
 }

@@ -51,7 +51,7 @@ function errorOf(res: Response, text: string, what: string): ToolError | undefin
   switch (res.status) {
     case 401:
       return new ToolError(
-        "GitHub does not accept the sign-in. Connect the account again on the toolkit's page, or set a valid token with: kitbag secret set github GITHUB_TOKEN --from-stdin",
+        "GitHub does not accept the token. Set a valid one with: kitbag secret set github GITHUB_TOKEN --from-stdin",
         { data },
       );
     case 403: {

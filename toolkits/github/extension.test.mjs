@@ -14,13 +14,18 @@ async function call(tool, args, answers = {}, options = {}) {
     if (answer === undefined) return assert.fail(`${pathname} is requested`);
     return Response.json(typeof answer === "function" ? answer(new URL(url).searchParams, init) : answer);
   };
-  return dispatch(toolkit, { tool, arguments: args, fetchImpl, ...options });
+  return dispatch(toolkit, { tool, arguments: args, fetchImpl, account: "gho_of-the-tests", ...options });
 }
 
 /** Calls a tool of an API that answers with an error. */
-function refused([status, body, headers = {}], tool = "read_issue", args = { repository: "octocat/Hello-World", number: 1347 }) {
+function refused(
+  [status, body, headers = {}],
+  tool = "read_issue",
+  args = { repository: "octocat/Hello-World", number: 1347 },
+  signIn = { secrets: { GITHUB_TOKEN: "token-of-a-test" } },
+) {
   const text = typeof body === "string" ? body : JSON.stringify(body);
-  return dispatch(toolkit, { tool, arguments: args, fetchImpl: () => new Response(text, { status, headers }) });
+  return dispatch(toolkit, { tool, arguments: args, fetchImpl: () => new Response(text, { status, headers }), ...signIn });
 }
 
 const ISSUE = "/repos/octocat/Hello-World/issues/1347";
@@ -170,18 +175,31 @@ test("an issue is created, and a comment added", async () => {
   assert.deepEqual(comment.structuredContent, { url: github.comment.html_url });
 });
 
-test("a token of the user's is sent, and without one nothing", async () => {
+test("a token of the user's is sent, and without one that of the account", async () => {
   const seen = [];
   const answers = { "/search/repositories": (_, init) => (seen.push(init.headers.authorization), github.repositories) };
   await call("search_repositories", { query: "tetris" }, answers, { secrets: { GITHUB_TOKEN: "token-of-a-test" } });
   await call("search_repositories", { query: "tetris" }, answers);
 
-  assert.deepEqual(seen, ["Bearer token-of-a-test", undefined]);
+  assert.deepEqual(seen, ["Bearer token-of-a-test", "Bearer gho_of-the-tests"]);
+});
+
+test("without either, the call says how to connect an account, and GitHub is not asked", async () => {
+  const result = await call("search_repositories", { query: "tetris" }, {}, { account: undefined });
+
+  assert.match(result.error, /Connect it with: kitbag toolkit sign-in github$/);
+});
+
+test("an account that GitHub does not accept is to be connected again", async () => {
+  const signIn = { account: "gho_of-the-tests" };
+  const result = await refused(github.errors.badCredentials, undefined, undefined, signIn);
+
+  assert.match(result.error, /did not accept your connected account \(HTTP status 401\).*sign-in github$/);
 });
 
 test("errors say what helps, and whether another try does", async () => {
   const expected = {
-    badCredentials: [/Connect the account again.*kitbag secret set github GITHUB_TOKEN --from-stdin$/, false],
+    badCredentials: [/does not accept the token.*kitbag secret set github GITHUB_TOKEN --from-stdin$/, false],
     hourlyLimit: [/used up until 2026-01-01 00:00 UTC\. Requests with a sign-in have a higher limit\.$/, true],
     secondaryLimit: [/asks to wait 60 seconds/, true],
     tooMany: [/Wait a minute/, true],

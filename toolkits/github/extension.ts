@@ -5,22 +5,6 @@ import { readFile, searchCode, searchRepositories } from "./code";
 import { addComment, createIssue, readIssue, searchIssues } from "./issues";
 import { readPullRequest } from "./pulls";
 
-/**
- * The sign-in that the server performs: the operator registers an OAuth App at GitHub and sets its two credentials, and
- * each user connects an account. The toolkit sees neither the credentials nor the token.
- */
-export const auth = {
-  type: "oauth2_authorization_code",
-  apiHost: "api.github.com",
-  authorizationUrl: "https://github.com/login/oauth/authorize",
-  tokenUrl: "https://github.com/login/oauth/access_token",
-  clientIdSecret: "GITHUB_CLIENT_ID",
-  clientSecretSecret: "GITHUB_CLIENT_SECRET",
-  // Private repositories, too; for public ones alone: "public_repo".
-  scope: "repo",
-  clientAuth: "post",
-} as const;
-
 export default defineToolkit({
   id: "github",
   name: "GitHub",
@@ -32,6 +16,18 @@ export default defineToolkit({
   egress: ["api.github.com", "github.com"],
   // For users who prefer a token of their own to a connected account.
   secrets: ["GITHUB_TOKEN"],
-  // auth,
+  // An operator registers an OAuth App at GitHub and sets its two credentials, and each user connects an account. The toolkit
+  // sees neither the credentials nor the token.
+  auth: {
+    type: "oauth2_authorization_code",
+    apiHost: "api.github.com",
+    authorizationUrl: "https://github.com/login/oauth/authorize",
+    tokenUrl: "https://github.com/login/oauth/access_token",
+    clientIdSecret: "GITHUB_CLIENT_ID",
+    clientSecretSecret: "GITHUB_CLIENT_SECRET",
+    // Private repositories, too; for public ones alone: "public_repo".
+    scope: "repo",
+    clientAuth: "post",
+  },
   tools: [searchIssues, readIssue, readPullRequest, readFile, searchRepositories, searchCode, createIssue, addComment],
 });

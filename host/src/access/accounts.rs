@@ -56,7 +56,9 @@ impl VisibleToolkit {
         let account = vault.stored_account(self.user.id(), &self.definition().id).await?;
         let account = account.filter(|account| account.grants == grants);
         let (connected, ended, granted) = match account.as_ref().map(|account| &account.state) {
-            Some(AccountState::Connected(tokens)) => (true, None, tokens.scope.clone().or(grant.scope.clone())),
+            Some(AccountState::Connected(tokens)) => {
+                (true, None, tokens.scope.clone().or(grant.scope.clone()))
+            }
             Some(AccountState::Ended { reason }) => (false, Some(reason.clone()), None),
             None => (false, None, None),
         };
@@ -78,7 +80,8 @@ impl VisibleToolkit {
         self.user.stores().disk.room_for_a_little()?;
         let (secrets, grants) = self.for_connecting().await?;
         let (principal, owner) = (self.principal(), self.owner());
-        let departure = Departure { principal: &principal, owner, grants: &grants, redirect_uri, secrets: &secrets };
+        let departure =
+            Departure { principal: &principal, owner, grants: &grants, redirect_uri, secrets: &secrets };
         Ok(self.user.stores().accounts.depart(&departure)?)
     }
 
@@ -86,7 +89,8 @@ impl VisibleToolkit {
     pub async fn connect(&self, redirect_uri: &str, response: &Response) -> Result<(), AccessError> {
         let (secrets, grants) = self.for_connecting().await?;
         let (principal, owner) = (self.principal(), self.owner());
-        let departure = Departure { principal: &principal, owner, grants: &grants, redirect_uri, secrets: &secrets };
+        let departure =
+            Departure { principal: &principal, owner, grants: &grants, redirect_uri, secrets: &secrets };
         let allowlist = Arc::new(Allowlist::parse(&self.definition().egress).unwrap_or_default());
         let policy = Policy::Toolkit { allowlist, user: self.user.id().into() };
         Ok(self.user.stores().accounts.arrive(&departure, &policy, response).await?)
@@ -104,10 +108,7 @@ impl VisibleToolkit {
     }
 
     fn principal(&self) -> Principal {
-        Principal {
-            user_id: self.user.id().to_owned(),
-            toolkit_id: self.definition().id.as_str().into(),
-        }
+        Principal { user_id: self.user.id().to_owned(), toolkit_id: self.definition().id.as_str().into() }
     }
 }
 

@@ -151,8 +151,9 @@ impl Access {
         let SecretSlot { user, toolkit, owner, name } = slot;
         let registry = self.stores().toolkits.registry();
         let live = registry.get(toolkit)?;
-        let is_still_valid =
-            live.owner == *owner && rules::sees(user, live) && live.definition.credentials().contains(&name.as_str());
+        let is_still_valid = live.owner == *owner
+            && rules::sees(user, live)
+            && live.definition.credentials().contains(&name.as_str());
         is_still_valid.then(|| live.clone())
     }
 

@@ -113,7 +113,8 @@ fn exchange(call: &CallContext<'_>, allowlist: Arc<Allowlist>) -> Exchange {
     let Observations { log, usage, missing, sign_in: sign_in_failure, trace, .. } = call.observations.clone();
     let policy = Policy::Toolkit { allowlist, user: call.user_id.clone() };
     let (definition, tokens) = (call.grants.definition(), &call.observations.tokens);
-    let sign_ins = call.services.outbound_auth.sign_ins(call.user_id, definition, call.secrets, &policy, tokens);
+    let sign_ins =
+        call.services.outbound_auth.sign_ins(call.user_id, definition, call.secrets, &policy, tokens);
     let limits = call.fetch.clone();
     let in_flight = Arc::new(Semaphore::new(limits.in_flight));
     let (egress, secrets) = (egress.clone(), call.secrets.clone());

@@ -3,6 +3,7 @@
 mod client;
 mod extractors;
 mod knowledge;
+mod scripts;
 
 use std::path::{Path, PathBuf};
 
@@ -83,9 +84,13 @@ impl Demo {
 
         print_connections(&connection, &settings.data);
         // Nobody has to wait for these.
+        let further = async {
+            extractors::install(&checkout, &settings.extractors).await;
+            scripts::deploy_all(&checkout, &connection).await;
+        };
         tokio::select! {
             served = &mut serving => return ended(served),
-            () = extractors::install(&checkout, &settings.extractors) => {}
+            () = further => {}
         }
         ended(serving.await)
     }

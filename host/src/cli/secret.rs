@@ -30,6 +30,7 @@ pub(super) enum Secret {
 /// Set a secret.
 #[derive(Args, Debug)]
 #[command(after_help = "Example: pass show api-key | kitbag secret set weather API_KEY --from-stdin")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(super) struct Set {
     /// The toolkit's id.
     toolkit: String,
@@ -99,8 +100,11 @@ impl Set {
             return Err(CliError::new("the value is empty")
                 .hint(format!("`kitbag secret unset {toolkit} {name}` removes a value")));
         }
-        let query =
-            if for_everyone { format!("?for-everyone=true&only={only}&readable={yes}") } else { String::new() };
+        let query = if for_everyone {
+            format!("?for-everyone=true&only={only}&readable={yes}")
+        } else {
+            String::new()
+        };
         let stored = store(&client, &format!("{}{query}", path(&toolkit, &name)), &value).await?;
         let data = json!({
             "toolkit": toolkit, "name": name, "redacted": stored.redacted, "forEveryone": for_everyone,
@@ -138,7 +142,9 @@ impl List {
             }
             for SecretStatus { name, declared, readable, updated_at, for_everyone, .. } in &list {
                 let state = match (updated_at, for_everyone) {
-                    (_, Some(everyones)) if everyones.only => "set by your organisation, for everyone".to_owned(),
+                    (_, Some(everyones)) if everyones.only => {
+                        "set by your organisation, for everyone".to_owned()
+                    }
                     (Some(at), _) => format!("set {at}"),
                     (None, Some(_)) => "set by your organisation".to_owned(),
                     (None, None) => "not set".to_owned(),

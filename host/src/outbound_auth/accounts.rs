@@ -160,8 +160,7 @@ impl AccountSignIn {
             return Err(self.not_renewable());
         };
         let grant = self.grant()?;
-        let form =
-            [("grant_type", "refresh_token"), ("refresh_token", refresh_token.expose_secret())];
+        let form = [("grant_type", "refresh_token"), ("refresh_token", refresh_token.expose_secret())];
         let requested_at = Timestamp::now();
         let response = self.client()?.post(&grant.token_url, &form, &self.accounts.egress, policy).await?;
         match answer::read(&host_of(&grant.token_url), &response) {
@@ -174,10 +173,8 @@ impl AccountSignIn {
             }
             Err(SignInError::Refused { code: Some("invalid_grant"), .. }) => {
                 let reason = "the provider has ended it (invalid_grant)".to_owned();
-                let ended = Account {
-                    state: AccountState::Ended { reason: reason.clone() },
-                    ..account.clone()
-                };
+                let ended =
+                    Account { state: AccountState::Ended { reason: reason.clone() }, ..account.clone() };
                 self.replace(&account, &ended).await?;
                 Err(SignInError::AccountEnded { host: self.api_host.to_string(), reason })
             }
@@ -211,7 +208,8 @@ impl AccountSignIn {
     }
 
     fn not_renewable(&self) -> SignInError {
-        let reason = "its token has expired or was refused, and the provider has given none to renew it".to_owned();
+        let reason =
+            "its token has expired or was refused, and the provider has given none to renew it".to_owned();
         SignInError::AccountEnded { host: self.api_host.to_string(), reason }
     }
 
@@ -221,8 +219,9 @@ impl AccountSignIn {
 
     fn client(&self) -> Result<Client<'_>, SignInError> {
         let grant = self.grant()?;
-        client_of(grant, self.client_id.as_ref(), self.client_secret.as_ref())
-            .ok_or_else(|| missing(&self.principal, names(grant, self.client_id.is_some(), self.client_secret.is_some())))
+        client_of(grant, self.client_id.as_ref(), self.client_secret.as_ref()).ok_or_else(|| {
+            missing(&self.principal, names(grant, self.client_id.is_some(), self.client_secret.is_some()))
+        })
     }
 }
 
@@ -237,7 +236,11 @@ fn client_of<'a>(
 }
 
 /// The names of a grant's credentials, each with whether it is set.
-fn names(grant: &OAuth2AuthorizationCode, has_id: bool, has_secret: bool) -> impl Iterator<Item = (&str, bool)> {
+fn names(
+    grant: &OAuth2AuthorizationCode,
+    has_id: bool,
+    has_secret: bool,
+) -> impl Iterator<Item = (&str, bool)> {
     let secret = grant.client_secret_secret.as_deref().map(|name| (name, has_secret));
     [(grant.client_id_secret.as_str(), has_id)].into_iter().chain(secret)
 }
@@ -265,7 +268,6 @@ fn tokens_of(granted: Granted, requested_at: Timestamp, before: Option<&Tokens>)
         scope: scope.or_else(|| before.and_then(|it| it.scope.clone())),
     }
 }
-
 
 fn token_of(value: &SecretString) -> Result<Token, SignInError> {
     Token::new(value.clone(), Instant::now(), None).ok_or_else(|| SignInError::Unusable {

@@ -104,7 +104,8 @@ fn parse(response: &Response<Bytes>) -> Option<Answer> {
     if !is_form {
         return serde_json::from_slice(body).ok();
     }
-    let pairs = form_urlencoded::parse(body).map(|(name, value)| (name.into_owned(), value.into_owned().into()));
+    let pairs =
+        form_urlencoded::parse(body).map(|(name, value)| (name.into_owned(), value.into_owned().into()));
     serde_json::from_value(Value::Object(pairs.collect::<Map<_, _>>())).ok()
 }
 
@@ -168,7 +169,13 @@ mod tests {
                 Some(3599),
                 Some("a b"),
             ),
-            (JSON, r#"{"access_token":"t","token_type":null,"workspace_id":"w","owner":{}}"#, None, None, None),
+            (
+                JSON,
+                r#"{"access_token":"t","token_type":null,"workspace_id":"w","owner":{}}"#,
+                None,
+                None,
+                None,
+            ),
             (
                 JSON,
                 r#"{"ok":true,"access_token":"t","token_type":"bot","scope":"chat:write,users:read","authed_user":{"id":"U"}}"#,
@@ -176,7 +183,13 @@ mod tests {
                 None,
                 Some("chat:write users:read"),
             ),
-            (JSON, r#"{"access_token":"t","expires_in":"60","scope":["a","b"]}"#, None, Some(60), Some("a b")),
+            (
+                JSON,
+                r#"{"access_token":"t","expires_in":"60","scope":["a","b"]}"#,
+                None,
+                Some(60),
+                Some("a b"),
+            ),
         ];
         for (kind, body, refresh, lifetime, scope) in cases {
             let granted = answer(200, kind, body).expect(body);

@@ -73,8 +73,8 @@ impl Attachment {
                 let text = format!("{}{}", key.prefix.as_deref().unwrap_or_default(), value.expose_secret());
                 let is_text = text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
                 let header = HeaderValue::try_from(text).ok().filter(|_| is_text);
-                let mut header =
-                    header.ok_or_else(|| unusable(&key.secret, "has characters that a header cannot have"))?;
+                let mut header = header
+                    .ok_or_else(|| unusable(&key.secret, "has characters that a header cannot have"))?;
                 header.set_sensitive(true);
                 What::Header(name, header)
             }
@@ -120,8 +120,7 @@ fn with_parameter(uri: &Uri, name: &str, value: &SecretString) -> Option<Uri> {
     let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
     let parameter = format!("{}={}", encoded(name), encoded(value.expose_secret()));
     let text = match uri.query() {
-        None => format!("{}?{parameter}", uri.path()),
-        Some("") => format!("{}?{parameter}", uri.path()),
+        None | Some("") => format!("{}?{parameter}", uri.path()),
         Some(query) => format!("{}?{query}&{parameter}", uri.path()),
     };
     let mut parts = uri.clone().into_parts();
@@ -154,7 +153,8 @@ mod tests {
 
     #[test]
     fn a_key_goes_into_the_header_with_its_prefix_or_into_the_query() {
-        let header = |key: &ApiKey, name: &str| attached(key, "k 1", "https://a.example/").headers()[name].clone();
+        let header =
+            |key: &ApiKey, name: &str| attached(key, "k 1", "https://a.example/").headers()[name].clone();
         assert_eq!(header(&key(None, KeyPlace::Header, Some("Bearer ")), "authorization"), "Bearer k 1");
         assert_eq!(header(&key(Some("X-Key"), KeyPlace::Header, None), "x-key"), "k 1");
 
@@ -194,7 +194,8 @@ mod tests {
             assert!(error.contains("KEY") && !error.contains("canary"), "{error}");
         }
         let auth = BasicAuth { username_secret: "USER".to_owned(), ..BasicAuth::default() };
-        let error = Attachment::basic(&auth, &"can:ary".into(), &"p".into()).expect_err("a colon").to_string();
+        let error =
+            Attachment::basic(&auth, &"can:ary".into(), &"p".into()).expect_err("a colon").to_string();
         assert!(error.contains("USER") && !error.contains("can:"), "{error}");
     }
 

@@ -82,7 +82,13 @@ impl ClientCredentials {
     }
 
     /// The failure that the model is told if the endpoint refused the credentials.
-    pub(super) fn refusal(&self, principal: &Principal, host: &str, status: StatusCode, code: &str) -> Failure {
+    pub(super) fn refusal(
+        &self,
+        principal: &Principal,
+        host: &str,
+        status: StatusCode,
+        code: &str,
+    ) -> Failure {
         let OAuth2ClientCredentials { client_id_secret, client_secret_secret, .. } = &*self.declaration;
         let names = [client_id_secret.clone(), client_secret_secret.clone()];
         Failure::refused_credentials(&principal.toolkit_id, &names, host, status.as_u16(), code)
@@ -106,9 +112,8 @@ impl ClientCredentials {
         let response = client.post(url, &form, egress, policy).await?;
         let host = host_of(url);
         let granted = answer::read(&host, &response)?;
-        Token::new(granted.access_token, requested_at, granted.lifetime).ok_or_else(|| {
-            SignInError::Unusable { host, reason: TokenProblem::NotAHeaderValue.reason() }
-        })
+        Token::new(granted.access_token, requested_at, granted.lifetime)
+            .ok_or_else(|| SignInError::Unusable { host, reason: TokenProblem::NotAHeaderValue.reason() })
     }
 
     /// The names of the credentials, each with whether it is set.

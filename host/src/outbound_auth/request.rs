@@ -66,7 +66,8 @@ impl Client<'_> {
 
 /// HTTP Basic; both parts are form-urlencoded first (section 2.3.1).
 fn basic_header(id: &SecretString, secret: &SecretString) -> HeaderValue {
-    let encoded = |secret: &SecretString| byte_serialize(secret.expose_secret().as_bytes()).collect::<String>();
+    let encoded =
+        |secret: &SecretString| byte_serialize(secret.expose_secret().as_bytes()).collect::<String>();
     let pair = format!("{}:{}", encoded(id), encoded(secret));
     let mut value = HeaderValue::try_from(format!("Basic {}", STANDARD.encode(pair)))
         .expect("base64 is valid in a header");

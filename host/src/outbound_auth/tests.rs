@@ -88,9 +88,9 @@ fn sign_in_with(
         ..ToolkitDefinition::default()
     };
     let named = [("CLIENT_ID", client_id), ("CLIENT_SECRET", client_secret)];
-    let secrets = named.into_iter().filter_map(|(name, value)| {
-        value.map(|value| ((toolkit_id.to_string(), name.to_owned()), value))
-    });
+    let secrets = named
+        .into_iter()
+        .filter_map(|(name, value)| value.map(|value| ((toolkit_id.to_string(), name.to_owned()), value)));
     let secrets = UserSecrets::of(secrets.collect());
     service.sign_ins(&user_id, &definition, &secrets, &policy, &attached).0.remove(0)
 }
@@ -126,7 +126,13 @@ async fn without_a_scope_none_is_sent() {
     let declaration = OAuth2ClientCredentials { scope: None, ..declaration(&server) };
     let with = credentials("id", "secret");
 
-    let sign_in = sign_in_with(&service(), account("ana", "books"), declaration, with, (policy(&server), AttachedTokens::default()));
+    let sign_in = sign_in_with(
+        &service(),
+        account("ana", "books"),
+        declaration,
+        with,
+        (policy(&server), AttachedTokens::default()),
+    );
     token(&sign_in).await;
 
     assert_eq!(server.received()[0].1, "grant_type=client_credentials");
@@ -209,7 +215,8 @@ async fn no_other_user_toolkit_credentials_or_declaration_gets_the_token() {
     for (number, change) in declarations.into_iter().enumerate() {
         let mut another = declaration(&server);
         change(&mut another);
-        let sign_in = sign_in_with(&service, ana(), another, with(), (policy(&server), AttachedTokens::default()));
+        let sign_in =
+            sign_in_with(&service, ana(), another, with(), (policy(&server), AttachedTokens::default()));
         assert_eq!(token(&sign_in).await, format!("token-{}", number + 7));
     }
 
@@ -424,7 +431,13 @@ async fn the_token_request_goes_only_where_the_toolkit_may_go() {
     let declaration = declaration(&server);
     let with = credentials("id", "secret");
 
-    let sign_in = sign_in_with(&service(), account("ana", "books"), declaration, with, (policy(&listed), AttachedTokens::default()));
+    let sign_in = sign_in_with(
+        &service(),
+        account("ana", "books"),
+        declaration,
+        with,
+        (policy(&listed), AttachedTokens::default()),
+    );
     let error = sign_in.attachment(|| true).await.unwrap_err();
 
     assert!(error.to_string().contains("is not listed in egress"), "{error}");

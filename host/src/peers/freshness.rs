@@ -21,7 +21,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::{info, warn};
 
 use super::store::{self, Revisions};
-use crate::database::{self, Database, EVERYONE, DatabaseError, Server, Session};
+use crate::database::{self, Database, DatabaseError, EVERYONE, Server, Session};
 use crate::tasks::to_its_end;
 
 /// How long a request waits.

@@ -147,7 +147,11 @@ impl Vault {
     }
 
     /// Stores an account that was connected.
-    pub async fn put_account(self: &Arc<Self>, slot: SecretSlot, account: &Account) -> Result<(), VaultError> {
+    pub async fn put_account(
+        self: &Arc<Self>,
+        slot: SecretSlot,
+        account: &Account,
+    ) -> Result<(), VaultError> {
         let (id, owner) = (slot.clone(), slot.owner.clone());
         self.write_account(slot, Some(owner), account, move |rows, _| check_count(rows, id.id())).await
     }
@@ -187,7 +191,8 @@ impl Vault {
             let keys = vault.keys.load_full();
             let sealed = seal::seal(keys.current(), slot.id(), &text);
             let owner = owner.as_deref();
-            let write = Write { owner, master_key: keys.current().name(), sealed, once: None, overrides: false };
+            let write =
+                Write { owner, master_key: keys.current().name(), sealed, once: None, overrides: false };
             if !vault.store.put(&slot, write, |rows| check(rows, &keys)).await? {
                 return Err(VaultError::ToolkitChanged);
             }

@@ -50,8 +50,7 @@ impl Vault {
             return Ok(own);
         }
         let key = (user.to_owned(), toolkit.to_owned());
-        let is_current =
-            |it: &Merged| Arc::ptr_eq(&it.own, &own) && Arc::ptr_eq(&it.everyones, &everyones);
+        let is_current = |it: &Merged| Arc::ptr_eq(&it.own, &own) && Arc::ptr_eq(&it.everyones, &everyones);
         if let Some(merged) = self.merged.0.get(&key).filter(is_current) {
             return Ok(merged.both);
         }

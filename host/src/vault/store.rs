@@ -136,10 +136,10 @@ impl Store {
     pub(super) async fn users(&self, toolkit: &str) -> database::Result<Vec<(String, i64)>> {
         sql("SELECT name, count(*) FROM secrets
              WHERE toolkit_id = $1 AND user_id <> '' AND name <> $2 GROUP BY name")
-            .bind(toolkit)
-            .bind(ACCOUNT)
-            .fetch_all(self.0.readers())
-            .await
+        .bind(toolkit)
+        .bind(ACCOUNT)
+        .fetch_all(self.0.readers())
+        .await
     }
 
     /// Inserts or replaces a sealed value, if `check` accepts it beside all values of the user, and the toolkit still
@@ -158,15 +158,13 @@ impl Store {
         {
             return Err(VaultError::LinkSpent);
         }
-        let written = sql(
-            "INSERT INTO secrets
+        let written = sql("INSERT INTO secrets
                  (user_id, toolkit_id, name, master_key, wrapped_key, sealed, updated_at, overrides)
              SELECT $1, id, $2, $3, $4, $5, $6, $9 FROM toolkits
              WHERE id = $7 AND owner = COALESCE(CAST($8 AS TEXT), owner)
              ON CONFLICT (user_id, toolkit_id, name) DO UPDATE
              SET master_key = excluded.master_key, wrapped_key = excluded.wrapped_key,
-                 sealed = excluded.sealed, updated_at = excluded.updated_at, overrides = excluded.overrides",
-        )
+                 sealed = excluded.sealed, updated_at = excluded.updated_at, overrides = excluded.overrides")
         .bind(&slot.user)
         .bind(&slot.name)
         .bind(master_key)

@@ -188,7 +188,8 @@ async fn a_value_for_everyone_is_for_all_calls_of_its_toolkit_and_a_users_own_wi
     let elsewhere = vault.for_call("ana", "films").await.unwrap();
     assert!(elsewhere.redactor().redact("everyones-other").contains("everyones-other"));
 
-    let definition = ToolkitDefinition { secrets: vec!["API_KEY".to_owned()], ..ToolkitDefinition::default() };
+    let definition =
+        ToolkitDefinition { secrets: vec!["API_KEY".to_owned()], ..ToolkitDefinition::default() };
     let list = vault.list("ben", "books", Some(&definition)).await.unwrap();
     assert!(!list[0].set && list[0].has_value() && list[0].for_everyone.as_ref().unwrap().only);
     assert!(!serde_json::to_string(&list).unwrap().contains("everyones-other"));

@@ -18,8 +18,8 @@ use super::rate::TooManyRequests;
 use crate::access::{AccessError, CallError};
 use crate::disk::DiskFull;
 use crate::identity::{AuthError, KeyError, ProviderError};
-use crate::outbound_auth::{ConnectError, SignInError};
 use crate::knowledge::{KnowledgeError, TooManyUploads};
+use crate::outbound_auth::{ConnectError, SignInError};
 use crate::peers::NoAnswer;
 use crate::toolkits::ToolkitError;
 use crate::user_config::UserConfigError;
@@ -184,11 +184,12 @@ impl From<AccessError> for WebError {
             AccessError::UndeclaredSecret { .. }
             | AccessError::NoSuchTool { .. }
             | AccessError::NoAccountDeclared(_) => StatusCode::NOT_FOUND,
-            AccessError::Account(ConnectError::Vault(error)) => return error.into(),
-            AccessError::Account(ref cause) => status_of(cause),
             AccessError::TooManyReaders => StatusCode::TOO_MANY_REQUESTS,
             AccessError::Toolkit(error) => return error.into(),
-            AccessError::Secrets(error) => return error.into(),
+            AccessError::Secrets(error) | AccessError::Account(ConnectError::Vault(error)) => {
+                return error.into();
+            }
+            AccessError::Account(ref cause) => status_of(cause),
             AccessError::Settings(error) => return error.into(),
             AccessError::DiskFull(full) => return full.into(),
             AccessError::SeveralReleases

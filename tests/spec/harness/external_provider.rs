@@ -65,7 +65,8 @@ impl AccountProvider {
     /// Waits until it says this: `token refresh_token 200` after it has rotated a refresh token.
     pub(crate) async fn says(&mut self, expected: &str) {
         loop {
-            let line = within("the provider's word", self.lines.next_line()).await.expect("its output is text");
+            let line =
+                within("the provider's word", self.lines.next_line()).await.expect("its output is text");
             if line.expect("it runs") == expected {
                 return;
             }

@@ -57,21 +57,21 @@ pub(super) enum Failure {
 struct Progress {
     request: Repeatable,
     timeouts: Timeouts,
-    attaching: Attaching,
+    attachable: Attachable,
     may_replace_token: bool,
 }
 
-/// Whether something may be attached to the next hop.
+/// What may be attached to the next hop: that of any sign-in, of one, or nothing.
 ///
 /// After a redirect by another host, that host has chosen the target, so the request must not carry what is for an API.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Attaching {
+enum Attachable {
     /// There was no hop yet.
-    ToAny,
+    Any,
     /// All hops so far were at the API of this sign-in.
-    ToOne(usize),
+    One(usize),
     /// A hop was elsewhere, or the handler has put something there itself.
-    ToNone,
+    None,
 }
 
 impl Exchange {
@@ -103,7 +103,7 @@ impl Exchange {
         let mode = RedirectMode::take(request.headers_mut());
         let request = Repeatable::new(request)?;
         let mut progress =
-            Progress { request, timeouts, attaching: Attaching::ToAny, may_replace_token: true };
+            Progress { request, timeouts, attachable: Attachable::Any, may_replace_token: true };
         let mut redirects = Redirects::default();
         let mut request = progress.request.next().await?;
         let mut is_redirected = false;
@@ -136,14 +136,14 @@ impl Exchange {
         progress: &mut Progress,
     ) -> Result<Response<ResponseBody>, Failure> {
         let found = self.sign_ins.for_request(&request).filter(|(place, it)| {
-            let is_next = [Attaching::ToAny, Attaching::ToOne(*place)].contains(&progress.attaching);
+            let is_next = [Attachable::Any, Attachable::One(*place)].contains(&progress.attachable);
             is_next && !it.is_set_in(&request)
         });
         let Some((place, sign_in)) = found else {
-            progress.attaching = Attaching::ToNone;
+            progress.attachable = Attachable::None;
             return self.send(request, progress.timeouts).await;
         };
-        progress.attaching = Attaching::ToOne(place);
+        progress.attachable = Attachable::One(place);
         let mut span = Span::default();
         let attachment = sign_in.attachment(|| self.may_sign_in(sign_in, &mut span)).await;
         let attachment = signed_in(attachment, span).inspect_err(|why| self.note(sign_in, why))?;

@@ -143,7 +143,7 @@ impl Accounts {
         response: &Response,
     ) -> Result<(), ConnectError> {
         let Principal { user_id, toolkit_id } = departure.principal;
-        let word = response.state.as_ref().map(|state| state.expose_secret()).unwrap_or_default();
+        let word = response.state.as_ref().map(ExposeSecret::expose_secret).unwrap_or_default();
         let state = self.open(word, toolkit_id).ok_or(ConnectError::NoState)?;
         if state.user != *user_id {
             return Err(ConnectError::OtherUser);
@@ -162,7 +162,8 @@ impl Accounts {
         if let Some(code) = &response.error {
             return Err(ConnectError::Declined { host, code: known_code(code) });
         }
-        let code = response.code.as_ref().map(|it| it.expose_secret()).filter(|it| it.len() <= MAX_TEXT_BYTES);
+        let code =
+            response.code.as_ref().map(ExposeSecret::expose_secret).filter(|it| it.len() <= MAX_TEXT_BYTES);
         let code = code.ok_or(ConnectError::Declined { host, code: "it sent no code" })?;
         let account = self.exchange(departure, grant, policy, (code, &state.verifier)).await?;
         let slot = SecretSlot::account(user_id, toolkit_id, departure.owner);
@@ -200,10 +201,8 @@ impl Accounts {
         let granted = answer::read(&host, &response)?;
         let tokens = tokens_of(granted, requested_at, None);
         // Before it is stored, so that the page says so and not a call.
-        token_of(&tokens.access_token).map_err(|_| SignInError::Unusable {
-            host,
-            reason: TokenProblem::NotAHeaderValue.reason(),
-        })?;
+        token_of(&tokens.access_token)
+            .map_err(|_| SignInError::Unusable { host, reason: TokenProblem::NotAHeaderValue.reason() })?;
         Ok(Account {
             grants: departure.grants.to_vec(),
             connected_at: requested_at.as_second(),

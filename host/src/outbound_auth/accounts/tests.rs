@@ -55,7 +55,8 @@ impl World {
         let script = answers.clone();
         let server = TestServer::start(move |_| {
             let next = script.lock().expect("no panic").pop_front();
-            let (status, kind, body) = next.unwrap_or((500, "text/html", "<h1>no answer left</h1>".to_owned()));
+            let (status, kind, body) =
+                next.unwrap_or((500, "text/html", "<h1>no answer left</h1>".to_owned()));
             let response = HttpResponse::builder().status(status).header("content-type", kind);
             response.body(Full::from(Bytes::from(body))).expect("a response")
         })
@@ -113,7 +114,8 @@ impl World {
         let principal = self.principal(user);
         let departure = departure(&principal, &grants, &secrets);
         let url = self.accounts.depart(&departure)?;
-        let state = url.query_pairs().find(|(name, _)| name == "state").expect("it has a state").1.into_owned();
+        let state =
+            url.query_pairs().find(|(name, _)| name == "state").expect("it has a state").1.into_owned();
         Ok((state, url))
     }
 
@@ -122,7 +124,8 @@ impl World {
         let secrets = self.vault.for_call("ana", "books").await.expect("they open");
         let grants = crate::outbound_auth::account_grants(&self.definition);
         let principal = self.principal(user);
-        let response = serde_json::to_value(parameters.iter().copied().collect::<std::collections::HashMap<_, _>>());
+        let response =
+            serde_json::to_value(parameters.iter().copied().collect::<std::collections::HashMap<_, _>>());
         let response: Response = serde_json::from_value(response.expect("texts")).expect("parameters");
         self.accounts.arrive(&departure(&principal, &grants, &secrets), &self.policy(), &response).await
     }
@@ -179,7 +182,8 @@ fn tokens(number: usize, expires_in: u32) -> String {
 #[tokio::test]
 async fn the_provider_is_asked_with_pkce_and_the_code_is_sent_with_the_verifier() {
     let world = World::with(|grant| {
-        grant.authorization_params = [("prompt", "consent")].map(|(a, b)| (a.to_owned(), b.to_owned())).into();
+        grant.authorization_params =
+            [("prompt", "consent")].map(|(a, b)| (a.to_owned(), b.to_owned())).into();
     })
     .await;
     world.answer(200, JSON, &tokens(1, 3600));
@@ -210,7 +214,9 @@ async fn the_provider_is_asked_with_pkce_and_the_code_is_sent_with_the_verifier(
     };
     assert_eq!(field(&query, "code_challenge"), challenge);
     assert_eq!((field(&form, "client_id"), field(&form, "client_secret")), ("", ""));
-    assert!(world.server.received()[0].0.headers["authorization"].to_str().expect("ASCII").starts_with("Basic "));
+    assert!(
+        world.server.received()[0].0.headers["authorization"].to_str().expect("ASCII").starts_with("Basic ")
+    );
     assert_eq!(world.token().await.expect("a token"), "access-1");
     // Neither the verifier nor the user can be read in what goes through the browser.
     assert!(!state.contains("ana") && !state.contains(field(&form, "code_verifier")), "{state}");
@@ -319,10 +325,17 @@ async fn a_refusal_is_told_by_known_codes_alone() {
 #[tokio::test]
 async fn answers_of_real_providers_connect_or_say_why_not() {
     let github = World::with(|grant| grant.client_auth = ClientAuth::Post).await;
-    github.connect(200, FORM, "access_token=gho_1&scope=repo%2Cgist&token_type=bearer").await.expect("connected");
-    let account = github.vault.stored_account("ana", "books").await.expect("it is read").expect("it is there");
+    github
+        .connect(200, FORM, "access_token=gho_1&scope=repo%2Cgist&token_type=bearer")
+        .await
+        .expect("connected");
+    let account =
+        github.vault.stored_account("ana", "books").await.expect("it is read").expect("it is there");
     let AccountState::Connected(kept) = &account.state else { panic!("it is connected") };
-    assert_eq!((kept.scope.as_deref(), kept.expires_at, kept.refresh_token.is_some()), (Some("repo gist"), None, false));
+    assert_eq!(
+        (kept.scope.as_deref(), kept.expires_at, kept.refresh_token.is_some()),
+        (Some("repo gist"), None, false)
+    );
     assert_eq!(github.token().await.expect("a token"), "gho_1");
 
     let slack = World::new().await;
@@ -334,10 +347,16 @@ async fn answers_of_real_providers_connect_or_say_why_not() {
     assert!(matches!(slack.token().await, Err(SignInError::NoAccount { .. })));
 
     let notion = World::new().await;
-    notion.connect(200, JSON, r#"{"access_token":"ntn","token_type":"bearer","workspace_id":"w"}"#).await.expect("connected");
+    notion
+        .connect(200, JSON, r#"{"access_token":"ntn","token_type":"bearer","workspace_id":"w"}"#)
+        .await
+        .expect("connected");
     let (head, body) = notion.server.received().remove(0);
     assert!(head.headers["authorization"].to_str().expect("ASCII").starts_with("Basic "));
-    assert!(head.headers["content-type"] == "application/x-www-form-urlencoded" && body.starts_with(b"grant_type="));
+    assert!(
+        head.headers["content-type"] == "application/x-www-form-urlencoded"
+            && body.starts_with(b"grant_type=")
+    );
 }
 
 #[tokio::test]
@@ -419,7 +438,9 @@ async fn a_refused_token_is_renewed_once_and_the_old_refresh_token_stays_where_n
 async fn invalid_grant_ends_an_account_and_a_server_out_of_order_does_not() {
     let world = World::new().await;
     world.connect(200, JSON, &tokens(1, 0)).await.expect("connected");
-    for (status, body) in [(503, ""), (500, r#"{"error":"server_error"}"#), (429, ""), (401, r#"{"error":"invalid_client"}"#)] {
+    for (status, body) in
+        [(503, ""), (500, r#"{"error":"server_error"}"#), (429, ""), (401, r#"{"error":"invalid_client"}"#)]
+    {
         world.answer(status, JSON, body);
         let error = world.token().await.expect_err("it has expired");
         assert!(!matches!(error, SignInError::AccountEnded { .. }), "{error}");
@@ -508,7 +529,9 @@ async fn without_its_credentials_nothing_is_begun_and_the_missing_ones_are_named
     let world = World::new().await;
     world.vault.unset("ana", "books", "CLIENT_SECRET").await.expect("it is removed");
     let refused = world.depart("ana").await.expect_err("no secret");
-    let ConnectError::Failed(SignInError::MissingCredentials { names, .. }) = refused else { panic!("{refused}") };
+    let ConnectError::Failed(SignInError::MissingCredentials { names, .. }) = refused else {
+        panic!("{refused}")
+    };
     assert_eq!(names, ["CLIENT_SECRET"]);
 }
 

@@ -10,11 +10,13 @@ use crate::outbound_auth::SignInError;
 
 /// The turns of all accounts for which calls wait. Clones share them.
 #[derive(Clone, Default)]
-pub(super) struct Turns(Arc<Mutex<HashMap<(String, String), Weak<Place>>>>);
+pub(super) struct Turns(Arc<Mutex<Places>>);
 
 /// When the last attempt failed, and why.
 type Failed = Option<(Instant, SignInError)>;
 type Place = tokio::sync::Mutex<Failed>;
+/// By user and toolkit.
+type Places = HashMap<(String, String), Weak<Place>>;
 
 /// The turn of one call.
 pub(super) struct Turn(OwnedMutexGuard<Failed>);

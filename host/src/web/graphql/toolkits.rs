@@ -241,6 +241,7 @@ impl ToolkitVersion {
 
 /// A name that a toolkit declares, or that you have set.
 #[derive(SimpleObject)]
+#[expect(clippy::struct_excessive_bools, reason = "they answer different questions")]
 pub(super) struct Secret {
     name: String,
     /// Whether the toolkit still declares it.

@@ -42,8 +42,12 @@ pub(super) fn of(definition: &ToolkitDefinition) -> Vec<Reach> {
     for auth in definition.auth.iter() {
         all.push(Reach { what: "Sign-in", names: vec![auth.api_host().to_owned()], meaning: sign_in(auth) });
     }
-    let sealed: Vec<_> =
-        definition.credentials().into_iter().filter(|name| !definition.reads(name)).map(str::to_owned).collect();
+    let sealed: Vec<_> = definition
+        .credentials()
+        .into_iter()
+        .filter(|name| !definition.reads(name))
+        .map(str::to_owned)
+        .collect();
     if !sealed.is_empty() {
         let meaning = "used by the server to sign in, never shown to the toolkit".to_owned();
         all.push(Reach { what: "Secrets", names: sealed, meaning });
@@ -58,7 +62,9 @@ fn sign_in(auth: &Auth) -> String {
         }
         Auth::AuthorizationCode(grant) => {
             let scope = grant.scope.as_deref().map(|scope| format!(", for {scope}")).unwrap_or_default();
-            format!("acts there as you, with the account that you connect{scope}; the toolkit never sees the token")
+            format!(
+                "acts there as you, with the account that you connect{scope}; the toolkit never sees the token"
+            )
         }
         Auth::ApiKey(_) | Auth::Basic(_) => {
             "Kitbag adds your secrets to its requests there, and to no others".to_owned()

@@ -22,9 +22,9 @@ use super::reach::{self, Reach};
 use super::text;
 use super::usage::Curve;
 use crate::access::{User, VisibleToolkit};
+use crate::outbound_auth::ConnectError;
 use crate::toolkits::{Hidden, VersionRecord};
 use crate::vault::SecretStatus;
-use crate::outbound_auth::ConnectError;
 use crate::web::Shared;
 use crate::web::error::{WebError, status_of};
 use account::Account;
@@ -176,10 +176,10 @@ async fn page(
     let definition = toolkit.definition();
     let record = user.toolkit_record(&definition.id).await?;
     let secrets = user.secrets(&definition.id).await?;
-    let account = toolkit.account().await?.map(|status| Account {
-        status,
-        redirect_uri: account::redirect_uri(base_url, &definition.id),
-    });
+    let account = toolkit
+        .account()
+        .await?
+        .map(|status| Account { status, redirect_uri: account::redirect_uri(base_url, &definition.id) });
     let usage = user.records(&definition.id).await?.usage().await?;
     let hidden = user.hidden().await?;
     let (status, problem) = match &refused {

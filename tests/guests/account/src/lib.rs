@@ -2,8 +2,8 @@
 //! what it is given. All are names or ports of this machine.
 
 use guest_support::{
-    ApiKey, Auth, Auths, BasicAuth, Invocation, OAuth2AuthorizationCode, Outcome, ToolkitDefinition, arguments,
-    definition, error, http, secrets, serde_json::json, structured, tool, unknown,
+    ApiKey, Auth, Auths, BasicAuth, Invocation, OAuth2AuthorizationCode, Outcome, ToolkitDefinition,
+    arguments, definition, error, http, secrets, serde_json::json, structured, tool, unknown,
 };
 
 guest_support::toolkit!(describe, call);

@@ -20,8 +20,8 @@ pub mod bindings {
 }
 
 pub use kitbag_manifest::{
-    ApiKey, Auth, Auths, BasicAuth, ConfigField, ConfigKind, OAuth2AuthorizationCode, OAuth2ClientCredentials,
-    ToolAnnotations, ToolDefinition, ToolkitDefinition, Visibility,
+    ApiKey, Auth, Auths, BasicAuth, ConfigField, ConfigKind, OAuth2AuthorizationCode,
+    OAuth2ClientCredentials, ToolAnnotations, ToolDefinition, ToolkitDefinition, Visibility,
 };
 pub use serde_json;
 pub use wasip2;

@@ -96,7 +96,8 @@ pub(in crate::web::ui) async fn change(
             let typed = declared.iter().map(|(key, definition)| {
                 field(key.clone(), definition, typed(&form, key).unwrap_or_default(), problem(key))
             });
-            page(&shared.base_url, &user, frame, &toolkit, None, Some(Refused::Settings(typed.collect()))).await
+            page(&shared.base_url, &user, frame, &toolkit, None, Some(Refused::Settings(typed.collect())))
+                .await
         }
         Err(error) => Err(error.into()),
     }
