@@ -194,7 +194,11 @@ mod tests {
         for (kind, body, refresh, lifetime, scope) in cases {
             let granted = answer(200, kind, body).expect(body);
             assert_eq!(granted.access_token.expose_secret(), "t", "{body}");
-            assert_eq!(granted.refresh_token.as_ref().map(|it| it.expose_secret()), refresh, "{body}");
+            assert_eq!(
+                granted.refresh_token.as_ref().map(secrecy::ExposeSecret::expose_secret),
+                refresh,
+                "{body}"
+            );
             assert_eq!(granted.lifetime.map(|it| it.as_secs()), lifetime, "{body}");
             assert_eq!(granted.scope.as_deref(), scope, "{body}");
         }

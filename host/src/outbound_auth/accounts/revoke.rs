@@ -65,10 +65,10 @@ impl Accounts {
         let toolkit = &principal.toolkit_id;
         match client.post(url, &form, &self.egress, &policy).await {
             Ok(response) if response.status().is_success() => {
-                info!(toolkit.id = %toolkit, "revoked an account's tokens")
+                info!(toolkit.id = %toolkit, "revoked an account's tokens");
             }
             Ok(response) => {
-                warn!(toolkit.id = %toolkit, status = %response.status(), "an account's tokens were not revoked")
+                warn!(toolkit.id = %toolkit, status = %response.status(), "an account's tokens were not revoked");
             }
             Err(error) => warn!(toolkit.id = %toolkit, %error, "an account's tokens were not revoked"),
         }

@@ -20,15 +20,18 @@ use crate::egress::{Allowlist, EgressSettings};
 use crate::outbound_auth::{AttachedTokens, Attachment, OutboundAuth, SignIn};
 use crate::vault::{KeySource, SecretSlot};
 
+/// Status, media type and body of each answer to come.
+type Answers = Arc<Mutex<VecDeque<(u16, &'static str, String)>>>;
+
 /// A service with a user `ana`, a toolkit `books` of `olga`, and a provider whose answers are given in order.
 struct World {
-    _data: TempDir,
+    data: TempDir,
     database: Database,
     vault: Arc<Vault>,
     accounts: Accounts,
     service: OutboundAuth,
     server: TestServer,
-    answers: Arc<Mutex<VecDeque<(u16, &'static str, String)>>>,
+    answers: Answers,
     definition: ToolkitDefinition,
 }
 
@@ -51,7 +54,7 @@ impl World {
             .await;
         let vault = Vault::open(database.clone(), KeySource::File(data.path().join("master-key"))).await;
         let vault = Arc::new(vault.expect("the vault opens"));
-        let answers = Arc::<Mutex<VecDeque<(u16, &'static str, String)>>>::default();
+        let answers = Answers::default();
         let script = answers.clone();
         let server = TestServer::start(move |_| {
             let next = script.lock().expect("no panic").pop_front();
@@ -82,7 +85,7 @@ impl World {
         let egress = Egress::new(EgressSettings { toolkit_ranges, ..EgressSettings::default() });
         let accounts = Accounts::new(egress.clone(), vault.clone());
         let service = OutboundAuth::new(egress).with_accounts(accounts.clone());
-        let world = Self { _data: data, database, vault, accounts, service, server, answers, definition };
+        let world = Self { data, database, vault, accounts, service, server, answers, definition };
         world.set("CLIENT_ID", "id").await;
         world.set("CLIENT_SECRET", "se:cret").await;
         world
@@ -98,10 +101,6 @@ impl World {
         self.answers.lock().expect("no panic").push_back((status, kind, body.to_owned()));
     }
 
-    fn principal(&self, user: &str) -> Principal {
-        Principal { user_id: user.to_owned(), toolkit_id: "books".into() }
-    }
-
     fn policy(&self) -> Policy {
         let allowlist = Arc::new(Allowlist::parse(&self.definition.egress).expect("hosts"));
         Policy::Toolkit { allowlist, user: "ana".into() }
@@ -111,7 +110,7 @@ impl World {
     async fn depart(&self, user: &str) -> Result<(String, Url), ConnectError> {
         let secrets = self.vault.for_call("ana", "books").await.expect("they open");
         let grants = crate::outbound_auth::account_grants(&self.definition);
-        let principal = self.principal(user);
+        let principal = principal(user);
         let departure = departure(&principal, &grants, &secrets);
         let url = self.accounts.depart(&departure)?;
         let state =
@@ -123,7 +122,7 @@ impl World {
     async fn arrive(&self, user: &str, parameters: &[(&str, &str)]) -> Result<(), ConnectError> {
         let secrets = self.vault.for_call("ana", "books").await.expect("they open");
         let grants = crate::outbound_auth::account_grants(&self.definition);
-        let principal = self.principal(user);
+        let principal = principal(user);
         let response =
             serde_json::to_value(parameters.iter().copied().collect::<std::collections::HashMap<_, _>>());
         let response: Response = serde_json::from_value(response.expect("texts")).expect("parameters");
@@ -153,6 +152,10 @@ impl World {
         let received = self.server.received().into_iter().filter(|(head, _)| head.uri.path() == path);
         received.map(|(_, body)| form_urlencoded::parse(&body).into_owned().collect()).collect()
     }
+}
+
+fn principal(user: &str) -> Principal {
+    Principal { user_id: user.to_owned(), toolkit_id: "books".into() }
 }
 
 fn departure<'a>(
@@ -392,7 +395,7 @@ async fn an_expired_token_is_renewed_once_for_all_calls_and_on_all_processes() {
     world.connect(200, JSON, &tokens(1, 0)).await.expect("connected");
     world.answer(200, JSON, &tokens(2, 3600));
     // Another process has its own copies of everything but the database.
-    let path = world._data.path().join("master-key");
+    let path = world.data.path().join("master-key");
     let vault = Arc::new(Vault::open(world.database.clone(), KeySource::File(path)).await.expect("it opens"));
     let other = Accounts::new(world.accounts.egress.clone(), vault.clone());
     let other = OutboundAuth::new(world.accounts.egress.clone()).with_accounts(other);
@@ -543,7 +546,7 @@ async fn tokens_are_revoked_with_the_refresh_token_and_the_clients_own_credentia
     let secrets = world.vault.for_call("ana", "books").await.expect("they open");
     let account = world.vault.remove_account("ana", "books").await.expect("removed").expect("there");
 
-    world.accounts.revoke_later(vec![Revocation::of(world.principal("ana"), account, &secrets)]);
+    world.accounts.revoke_later(vec![Revocation::of(principal("ana"), account, &secrets)]);
 
     for _ in 0..500 {
         if !world.forms("/revoke").is_empty() {
@@ -564,7 +567,7 @@ async fn no_token_is_in_the_database_or_in_what_is_printed() {
     let shown = format!("{account:?} {sign_in:?}");
     assert!(!shown.contains("access-1") && !shown.contains("refresh-1"), "{shown}");
     let hits = AtomicUsize::new(0);
-    for file in std::fs::read_dir(world._data.path()).expect("a folder").filter_map(Result::ok) {
+    for file in std::fs::read_dir(world.data.path()).expect("a folder").filter_map(Result::ok) {
         let bytes = std::fs::read(file.path()).unwrap_or_default();
         if bytes.windows(8).any(|window| window == b"access-1") {
             hits.fetch_add(1, Ordering::Relaxed);
