@@ -8,10 +8,16 @@ use std::time::Duration;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::harness::root;
+use crate::harness::{AccountProvider, root};
 
 /// How long the tests of one file may take together.
 const FILE_TIMEOUT: Duration = Duration::from_mins(8);
+
+#[tokio::test]
+async fn a_person_connects_an_account_at_a_provider_and_ends_it() {
+    let _turn = AccountProvider::turn().await;
+    passes("account.test.mjs").await;
+}
 
 #[tokio::test]
 async fn every_page_is_accessible_and_keeps_its_budget() {

@@ -57,10 +57,15 @@ export class Server {
   }
 
   /** Runs a command of the program as the operator `local`; returns its standard output. */
-  async command(...words) {
+  command(...words) {
+    return this.commandWith("", ...words);
+  }
+
+  /** The same, with this standard input. */
+  async commandWith(input, ...words) {
     const options = { cwd: this.folder, env: this.environment, timeout: COMMAND_TIMEOUT, maxBuffer: 16 << 20 };
     const running = promisify(execFile)(program, [...words, "--data", this.data], options);
-    running.child.stdin.end();
+    running.child.stdin.end(input);
     return (await running).stdout;
   }
 

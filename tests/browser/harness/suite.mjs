@@ -9,17 +9,17 @@ const SETUP_TIMEOUT = 240_000;
 const TEST_TIMEOUT = 120_000;
 
 /**
- * Starts a server with these toolkits and a browser, and returns what makes a test of them: a name, and a function
+ * Starts a server with these toolkits and flags and a browser, and returns what makes a test of them: a name, and a function
  * that gets `{ server, visitor }`. `visitor(options)` opens a browser profile; at the end of the test, none of them
  * may have complained.
  */
-export function suite(toolkits) {
+export function suite(toolkits, flags) {
   let server;
   let browser;
   before(
     async () => {
       // One after the other: whatever has started is known to `after`.
-      server = await Server.start();
+      server = await Server.start(flags);
       browser = await launch();
       await server.deploy(...toolkits);
     },

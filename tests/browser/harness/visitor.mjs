@@ -24,6 +24,7 @@ export class Visitor {
   requests = [];
   #problems = [];
   #expected = new Set();
+  #origins = [];
 
   /** A fresh profile; `options` are those of Playwright's contexts. */
   static async open(browser, server, options = {}) {
@@ -47,7 +48,8 @@ export class Visitor {
     page.on("pageerror", (error) => this.#problems.push(`script: ${error}`));
     page.on("request", (request) => {
       this.requests.push(request.url());
-      if (new URL(request.url()).origin !== this.server.origin) this.#problems.push(`request to ${request.url()}`);
+      const { origin } = new URL(request.url());
+      if (![this.server.origin, ...this.#origins].includes(origin)) this.#problems.push(`request to ${request.url()}`);
     });
     page.on("response", (response) => {
       const type = response.request().resourceType();
@@ -67,6 +69,11 @@ export class Visitor {
   /** Statuses that the test provokes, and of which the console may speak. */
   expect(...statuses) {
     for (const status of statuses) this.#expected.add(status);
+  }
+
+  /** Another origin that the test goes to. */
+  expectOrigin(origin) {
+    this.#origins.push(origin);
   }
 
   /** Fails on errors and warnings of the console, errors of scripts, and requests to other origins. */

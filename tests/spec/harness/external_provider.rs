@@ -50,9 +50,14 @@ impl AccountProvider {
     /// The API, which answers with the user of the token.
     pub(crate) const API: &str = "http://127.0.0.1:18997/me";
 
+    /// Waits until no other test has such a provider.
+    pub(crate) async fn turn() -> MutexGuard<'static, ()> {
+        TURN.lock().await
+    }
+
     /// Starts a provider that sends browsers back to `redirect_uri`.
     pub(crate) async fn start(redirect_uri: &str, access_token_seconds: u32) -> Self {
-        let turn = TURN.lock().await;
+        let turn = Self::turn().await;
         let (port, seconds) = (ACCOUNTS_PORT.to_string(), access_token_seconds.to_string());
         let mut process = start(&["accounts.mjs", &port, redirect_uri, &seconds]);
         let lines = BufReader::new(process.stdout.take().expect("it is piped")).lines();
