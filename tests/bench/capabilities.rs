@@ -21,6 +21,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::Outcome;
+use crate::attached;
 use crate::candidate;
 use crate::child::Server;
 use crate::client::Connection;
@@ -48,6 +49,10 @@ pub(crate) struct Capabilities {
     pub(crate) metrics_us: f64,
     /// A call with one request to a server on this machine.
     pub(crate) fetch_us: f64,
+    /// The same with a token of the toolkit's own grant.
+    pub(crate) fetch_with_grant_us: f64,
+    /// The same with the account of its user.
+    pub(crate) fetch_with_account_us: f64,
     /// The same request by a plain hyper client on an open connection.
     pub(crate) hyper_us: f64,
 }
@@ -64,7 +69,10 @@ pub(crate) async fn measure(components: &Components, effort: &Effort) -> Outcome
     };
     let url = format!("http://{}/", upstream.address());
     let fetch = json!({ "method": "POST", "url": url, "body": "{}" });
+    let [fetch_with_grant_us, fetch_with_account_us] = attached::measure(components, &upstream, effort).await?;
     Ok(Capabilities {
+        fetch_with_grant_us,
+        fetch_with_account_us,
         plain_us: calls("nothing", json!({}), effort.calls).await?,
         secret_us: calls("secret", json!({ "name": "API_KEY" }), effort.calls).await?,
         redaction_us_per_kib: redaction(effort),

@@ -14,7 +14,10 @@ use tokio::net::TcpListener;
 
 use crate::Outcome;
 
-/// Answers every request with its own JSON body, parsed and serialized again.
+/// What a token endpoint answers.
+const TOKEN: &[u8] = br#"{"access_token":"a-token-of-the-benchmark","token_type":"Bearer","expires_in":86400}"#;
+
+/// Answers every request with its own JSON body, parsed and serialized again; at `/token` it is a token endpoint.
 pub(crate) async fn serve() -> Outcome<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     println!("the floor serves http://{}", listener.local_addr()?);
@@ -36,6 +39,9 @@ async fn echo(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infal
 }
 
 async fn reserialize(request: Request<Incoming>) -> Outcome<Vec<u8>> {
+    if request.uri().path() == "/token" {
+        return Ok(TOKEN.to_vec());
+    }
     let body = request.into_body().collect().await?.to_bytes();
     let value: Value = serde_json::from_slice(&body)?;
     Ok(serde_json::to_vec(&value)?)

@@ -9,6 +9,7 @@
 #[path = "search/api.rs"]
 #[allow(dead_code, reason = "another benchmark signs in locally")]
 mod api;
+mod attached;
 mod candidate;
 mod capabilities;
 mod child;

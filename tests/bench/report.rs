@@ -97,7 +97,8 @@ impl Report {
             ratio("TypeScript: calls per second against the Node server, at worst", 1.5, "kitbag-ts", "node"),
         ];
         let Share { trivial, script, .. } = &self.sandbox;
-        let Capabilities { fetch_us, hyper_us, .. } = self.capabilities;
+        let Capabilities { fetch_us, hyper_us, fetch_with_grant_us, fetch_with_account_us, .. } =
+            self.capabilities;
         let InFlight { mib_per_call, script_mib_per_call, .. } = self.in_flight;
         let Deploy { first_s, second_s } = self.deploy;
         let others = [
@@ -107,6 +108,7 @@ impl Report {
             goal("TypeScript: a deploy, the slower of two", 1.5, first_s.max(second_s), "s"),
             goal("the sandbox's share of a call, median", 40.0, trivial.p50_us, "µs"),
             goal("a call that fetches against hyper", 1.8, fetch_us / hyper_us, ""),
+            goal("one with an account against one with a grant", 1.05, fetch_with_account_us / fetch_with_grant_us, ""),
             goal("first call after a restart", 5.0, self.first_call.first_ms, "ms"),
             goal("memory of a call in flight", 1.5, mib_per_call, "MiB"),
         ];
@@ -184,8 +186,9 @@ impl fmt::Display for Report {
             )?;
         }
 
-        let Capabilities { plain_us, secret_us, redaction_us_per_kib, metrics_us, fetch_us, hyper_us } =
+        let Capabilities { plain_us, secret_us, redaction_us_per_kib, metrics_us, fetch_us, hyper_us, .. } =
             &self.capabilities;
+        let Capabilities { fetch_with_grant_us, fetch_with_account_us, .. } = &self.capabilities;
         writeln!(f, "\nWhat capabilities cost, median                        µs  × plain  × hyper")?;
         for (what, micros) in [
             ("a plain call", plain_us),
@@ -195,7 +198,12 @@ impl fmt::Display for Report {
         ] {
             writeln!(f, "{what:<45}{micros:>10.1}{:>9.2}", micros / plain_us)?;
         }
-        for (what, micros) in [("a call that fetches", fetch_us), ("the same request by hyper", hyper_us)] {
+        for (what, micros) in [
+            ("a call that fetches", fetch_us),
+            ("the same with a token of its own grant", fetch_with_grant_us),
+            ("the same with its user's account", fetch_with_account_us),
+            ("the same request by hyper", hyper_us),
+        ] {
             writeln!(f, "{what:<45}{micros:>10.1}{:>9.2}{:>9.2}", micros / plain_us, micros / hyper_us)?;
         }
 

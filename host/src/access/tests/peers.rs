@@ -3,6 +3,7 @@
 use secrecy::ExposeSecret;
 
 use super::*;
+use crate::vault::{Account, AccountState, SecretSlot};
 
 const ROUNDS: usize = 50;
 
@@ -124,6 +125,41 @@ async fn what_one_process_has_set_or_unset_holds_in_the_next_request_on_the_othe
 
         assert_eq!(first.access.value("una", "books").await, None, "round {round}");
         assert_eq!(second.access.value("una", "books").await, None, "round {round}");
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs a database server"]
+async fn a_value_for_everyone_and_an_account_hold_in_the_next_request_on_the_other() {
+    let (first, second) = Fixture::with_peer().await;
+    let value = async |access: &Access| {
+        access.request("una").await;
+        let secrets = access.stores().vault.for_call("una", "books").await.expect("the vault opens");
+        secrets.get("books", "KEY").map(|value| value.expose_secret().to_owned())
+    };
+    let connected = async |access: &Access| {
+        access.request("una").await;
+        access.stores().vault.account("una", "books").await.expect("the vault opens").is_some()
+    };
+    let account = Account { grants: Vec::new(), connected_at: 0, state: AccountState::Ended { reason: "r".to_owned() } };
+
+    for round in 0..ROUNDS {
+        let text = format!("value-of-round-{round}");
+        let operator = first.access.operator("ana").await;
+        let secret = first.access.request("ana").await.secret("books", "KEY").expect("it declares it");
+        operator.set_secret_for_everyone(&secret, &text.as_str().into(), false, true).await.expect("it may be set");
+        assert_eq!(value(&second.access).await.as_deref(), Some(&*text), "round {round}");
+        assert_eq!(value(&first.access).await.as_deref(), Some(&*text), "round {round}");
+
+        let slot = SecretSlot::account("una", "books", "ana");
+        second.access.stores().vault.put_account(slot, &account).await.expect("it is stored");
+        assert!(connected(&first.access).await, "round {round}");
+        assert!(first.access.request("una").await.end_account("books").await.expect("it is ended"));
+        assert!(!connected(&second.access).await, "round {round}");
+
+        let operator = second.access.operator("ben").await;
+        operator.unset_secret_for_everyone("books", "KEY").await.expect("it is there");
+        assert_eq!(value(&first.access).await, None, "round {round}");
     }
 }
 
