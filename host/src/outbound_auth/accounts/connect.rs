@@ -97,7 +97,7 @@ pub enum ConnectError {
     Failed(#[from] SignInError),
     /// The account cannot be stored.
     #[error(transparent)]
-    Vault(#[from] VaultError),
+    Storage(#[from] VaultError),
 }
 
 impl Accounts {

@@ -100,7 +100,7 @@ pub(super) fn in_words(why: &ConnectError) -> String {
         ConnectError::OtherIssuer | ConnectError::Declined { .. } | ConnectError::Failed(_) => {
             "If you did not refuse it yourself, tell the operators of this server."
         }
-        ConnectError::Vault(_) => "Try again in a moment.",
+        ConnectError::Storage(_) => "Try again in a moment.",
     };
     format!("No account was connected: {}. {advice}", text::shown(&why.to_string()))
 }
