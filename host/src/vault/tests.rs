@@ -205,7 +205,7 @@ async fn a_value_for_everyone_that_does_not_open_stops_calls_of_its_toolkit_alon
     let folder = tempfile::tempdir().unwrap();
     let vault = vault(folder.path()).await;
     vault.set_for_everyone(slot("olga", "books", "API_KEY"), &"everyones-value".into(), false).await.unwrap();
-    vault.store.database().execute("UPDATE secrets SET sealed = x'00'").await;
+    vault.store.database().write(sql("UPDATE secrets SET wrapped_key = $1").bind(vec![0])).await;
     vault.clear_cache();
 
     assert!(vault.for_call("ana", "books").await.is_err());
