@@ -12,7 +12,7 @@ use url::Url;
 use super::{AccessError, Operator, Stores, User, VisibleToolkit};
 use crate::egress::{Allowlist, Policy};
 use crate::outbound_auth::{Departure, Principal, Response, Revocation, account_grants};
-use crate::vault::{Account, AccountState};
+use crate::vault::{Account, AccountState, UserSecrets};
 
 /// How often a call that waits for an account looks whether it is connected.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -25,6 +25,8 @@ const MAX_REVOCATIONS: u32 = 1000;
 pub struct AccountStatus {
     /// Hosts to whose requests the server attaches it.
     pub api_hosts: Vec<String>,
+    /// Host at which its user signs in.
+    pub provider: String,
     /// Whether it can be used.
     pub connected: bool,
     /// When it was connected: RFC 3339, UTC.
@@ -62,9 +64,12 @@ impl VisibleToolkit {
             Some(AccountState::Ended { reason }) => (false, Some(reason.clone()), None),
             None => (false, None, None),
         };
+        let provider = Url::parse(&grant.authorization_url).ok();
+        let provider = provider.and_then(|url| url.host_str().map(str::to_owned));
         let shown = |at| Timestamp::from_second(at).unwrap_or_default().to_string();
         Ok(Some(AccountStatus {
             api_hosts: grants.iter().map(|grant| grant.api_host.clone()).collect(),
+            provider: provider.unwrap_or_default(),
             connected,
             connected_at: account.filter(|_| connected).map(|account| shown(account.connected_at)),
             asked: grant.scope.clone(),
@@ -96,9 +101,7 @@ impl VisibleToolkit {
         Ok(self.user.stores().accounts.arrive(&departure, &policy, response).await?)
     }
 
-    async fn for_connecting(
-        &self,
-    ) -> Result<(Arc<crate::vault::UserSecrets>, Vec<OAuth2AuthorizationCode>), AccessError> {
+    async fn for_connecting(&self) -> Result<(Arc<UserSecrets>, Vec<OAuth2AuthorizationCode>), AccessError> {
         let id = &self.definition().id;
         let grants = account_grants(self.definition());
         if grants.is_empty() {

@@ -19,7 +19,7 @@ use kitbag_manifest::OAuth2AuthorizationCode;
 use kitbag_manifest::reply::TokenProblem;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::time::sleep;
-use tracing::error;
+use tracing::{error, warn};
 
 use super::answer::{self, Granted};
 use super::request::{Client, host_of};
@@ -34,6 +34,9 @@ use turns::Turns;
 
 /// How long a call waits for another process that renews the same token.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(15);
+/// How often new tokens are tried to be stored, with what pause.
+const MAX_ATTEMPTS: u32 = 5;
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// How often it looks.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -184,11 +187,20 @@ impl AccountSignIn {
 
     async fn replace(&self, before: &Account, after: &Account) -> Result<(), SignInError> {
         let Principal { user_id, toolkit_id } = &self.principal;
-        match self.accounts.vault.replace_account(user_id, toolkit_id, before, after).await {
-            Ok(()) => Ok(()),
-            // Its user has ended it meanwhile.
-            Err(VaultError::ToolkitChanged) => Err(self.none()),
-            Err(cause) => Err(unavailable(cause)),
+        let mut attempt = 1;
+        loop {
+            match self.accounts.vault.replace_account(user_id, toolkit_id, before, after).await {
+                Ok(()) => return Ok(()),
+                // Its user has ended it meanwhile.
+                Err(VaultError::ToolkitChanged) => return Err(self.none()),
+                // A token that was rotated exists once: what cannot be stored now may be in a moment.
+                Err(cause) if attempt < MAX_ATTEMPTS => {
+                    warn!(%cause, "the tokens of an account are not stored yet")
+                }
+                Err(cause) => return Err(unavailable(cause)),
+            }
+            attempt += 1;
+            sleep(RETRY_PAUSE).await;
         }
     }
 

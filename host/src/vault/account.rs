@@ -28,7 +28,7 @@ use crate::tasks::to_its_end;
 /// The name of the rows of accounts.
 pub(super) const ACCOUNT: &str = "@account";
 /// How long a process may renew tokens before another one tries. Longer than the request for it takes.
-const REFRESH_TIME: Duration = Duration::from_secs(20);
+const REFRESH_TIME: Duration = Duration::from_secs(30);
 
 /// The account of a user for one toolkit.
 #[derive(Clone, Debug, Serialize, Deserialize)]
