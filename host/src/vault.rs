@@ -56,6 +56,7 @@ use call_secrets::CallSecrets;
 use master_key::{Creation, MasterKeys};
 use seal::SecretId;
 use secret_cache::SecretCache;
+pub use store::EveryoneOptions;
 use store::{Row, Store, Write};
 
 /// Longest value, in bytes. A key or a certificate fits; a file does not.
@@ -225,6 +226,7 @@ impl Vault {
             sealing: Mutex::default(),
         };
         vault.finish_rotation().await?;
+        vault.store.end_refreshes_of_the_last_process().await?;
         Ok(vault)
     }
 
@@ -259,18 +261,18 @@ impl Vault {
 
     /// Seals a value for one toolkit of one user. The caller has checked that the name is declared.
     pub async fn set(self: &Arc<Self>, slot: SecretSlot, value: &SecretString) -> Result<(), VaultError> {
-        self.set_with(slot, value, None, false).await
+        self.set_with(slot, value, None, EveryoneOptions::default()).await
     }
 
-    /// Seals a value for everyone who may use the toolkit. A user's own value wins unless `only` is set. The caller has
-    /// checked that an operator sets it, and that the name is declared.
+    /// Seals a value for everyone who may use the toolkit. The caller has checked that an operator sets it, and that the name
+    /// is declared.
     pub async fn set_for_everyone(
         self: &Arc<Self>,
         slot: SecretSlot,
         value: &SecretString,
-        only: bool,
+        options: EveryoneOptions,
     ) -> Result<(), VaultError> {
-        self.set_with(SecretSlot { user: EVERYONE.to_owned(), ..slot }, value, None, only).await
+        self.set_with(SecretSlot { user: EVERYONE.to_owned(), ..slot }, value, None, options).await
     }
 
     async fn set_with(
@@ -278,11 +280,11 @@ impl Vault {
         slot: SecretSlot,
         value: &SecretString,
         once: Option<Once>,
-        overrides: bool,
+        options: EveryoneOptions,
     ) -> Result<(), VaultError> {
         check(value)?;
         let (vault, value) = (self.clone(), value.clone());
-        to_its_end(async move { vault.set_now(&slot, &value, once.as_ref(), overrides).await }).await?
+        to_its_end(async move { vault.set_now(&slot, &value, once.as_ref(), options).await }).await?
     }
 
     async fn set_now(
@@ -290,7 +292,7 @@ impl Vault {
         slot: &SecretSlot,
         value: &SecretString,
         once: Option<&Once>,
-        overrides: bool,
+        options: EveryoneOptions,
     ) -> Result<(), VaultError> {
         let id = slot.id();
         let SecretId { user, toolkit, name } = id;
@@ -299,7 +301,7 @@ impl Vault {
         let sealed = seal::seal(keys.current(), id, value);
         let check = |rows: &[Row]| check_share(rows, &keys, id, value);
         let owner = Some(slot.owner.as_str());
-        let write = Write { owner, master_key: keys.current().name(), sealed, once, overrides };
+        let write = Write { owner, master_key: keys.current().name(), sealed, once, options };
         if !self.store.put(slot, write, check).await? {
             return Err(VaultError::ToolkitChanged);
         }
@@ -361,6 +363,13 @@ impl Vault {
         };
         let declared = definition.map(ToolkitDefinition::credentials).unwrap_or_default();
         let mut list: Vec<_> = declared.into_iter().map(status).collect();
+        // So that an operator can remove what a version no longer names, and the next one may name again.
+        list.extend(everyones.into_iter().filter(|_| definition.is_some()).map(|(name, (at, overrides))| {
+            let updated_at = known.remove(&name).map(shown);
+            let for_everyone = Some(ForEveryone { only: overrides != 0, updated_at: shown(at) });
+            let set = updated_at.is_some();
+            SecretStatus { name, declared: false, readable: false, set, updated_at, for_everyone }
+        }));
         list.extend(known.into_iter().map(|(name, at)| SecretStatus {
             name,
             declared: false,
@@ -396,6 +405,7 @@ impl Vault {
     /// Empties the cache: after records were deleted together with a toolkit, or the database was replaced.
     pub fn clear_cache(&self) {
         self.cache.forget_all();
+        self.merged.forget_all();
     }
 }
 
@@ -410,14 +420,19 @@ fn check_share(
     let measure =
         |value: &SecretString| (value.expose_secret().len(), redaction::lines_to_find(value.expose_secret()));
     let (mut bytes, mut lines) = measure(value);
-    for row in rows.iter().filter(|row| row.id() != id && row.name != ACCOUNT) {
+    let is_together = |row: &&Row| {
+        row.id() != id && row.name != ACCOUNT && (id.user != EVERYONE || row.toolkit_id == id.toolkit)
+    };
+    for row in rows.iter().filter(is_together) {
         let (more_bytes, more_lines) =
             row.open(keys).map_or((row.sealed.value.len(), 0), |other| measure(&other));
         bytes += more_bytes;
         lines += more_lines;
     }
-    let refused =
-        |what: String| Err(VaultError::Refused(format!("all secrets of one user together may {what}")));
+    let refused = |what: String| {
+        let whose = if id.user == EVERYONE { "for everyone, for one toolkit," } else { "of one user" };
+        Err(VaultError::Refused(format!("all secrets {whose} together may {what}")))
+    };
     if bytes > MAX_BYTES_PER_USER {
         return refused(format!("take {MAX_BYTES_PER_USER} bytes"));
     }

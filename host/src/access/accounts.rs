@@ -4,14 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kitbag_manifest::OAuth2AuthorizationCode;
+use kitbag_manifest::{OAuth2AuthorizationCode, Visibility};
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 use url::Url;
 
-use super::{AccessError, Operator, Stores, User, VisibleToolkit};
+use super::{Access, AccessError, Operator, Stores, User, VisibleToolkit};
 use crate::egress::{Allowlist, Policy};
 use crate::outbound_auth::{Departure, Principal, Response, Revocation, account_grants};
+use crate::tasks::to_its_end;
+use crate::toolkits::ToolkitError;
 use crate::vault::{Account, AccountState, UserSecrets};
 
 /// How often a call that waits for an account looks whether it is connected.
@@ -50,13 +52,19 @@ impl VisibleToolkit {
     pub async fn account(&self) -> Result<Option<AccountStatus>, AccessError> {
         let grants = account_grants(self.definition());
         let Some(grant) = grants.first() else { return Ok(None) };
-        let vault = &self.user.stores().vault;
-        let secrets = vault.for_call(self.user.id(), &self.definition().id).await?;
-        let names = [Some(&grant.client_id_secret), grant.client_secret_secret.as_ref()];
-        let missing = names.into_iter().flatten();
-        let missing = missing.filter(|name| secrets.get(&self.definition().id, name).is_none());
-        let account = vault.stored_account(self.user.id(), &self.definition().id).await?;
-        let account = account.filter(|account| account.grants == grants);
+        let (vault, id) = (&self.user.stores().vault, &self.definition().id);
+        // Without opening any: the page on which a broken one is replaced has to work.
+        let secrets = vault.list(self.user.id(), id, Some(self.definition())).await?;
+        let is_needed = |name: &str| {
+            name == grant.client_id_secret || grant.client_secret_secret.as_deref() == Some(name)
+        };
+        let missing =
+            secrets.into_iter().filter(|it| is_needed(&it.name) && !it.has_value()).map(|it| it.name);
+        let mut account = vault.stored_account(self.user.id(), id).await?;
+        if let Some(other) = account.as_mut().filter(|account| account.grants != grants) {
+            let reason = "the toolkit signs in in another way than when it was connected".to_owned();
+            other.state = AccountState::Ended { reason };
+        }
         let (connected, ended, granted) = match account.as_ref().map(|account| &account.state) {
             Some(AccountState::Connected(tokens)) => {
                 (true, None, tokens.scope.clone().or(grant.scope.clone()))
@@ -75,7 +83,7 @@ impl VisibleToolkit {
             asked: grant.scope.clone(),
             granted,
             ended,
-            missing: missing.cloned().collect(),
+            missing: missing.collect(),
         }))
     }
 
@@ -90,8 +98,13 @@ impl VisibleToolkit {
         Ok(self.user.stores().accounts.depart(&departure)?)
     }
 
-    /// Connects the account that the provider's response grants.
-    pub async fn connect(&self, redirect_uri: &str, response: &Response) -> Result<(), AccessError> {
+    /// Connects the account that the provider's response grants; to its end, even if the browser goes away.
+    pub async fn connect(self, redirect_uri: String, response: Response) -> Result<(), AccessError> {
+        let connected = to_its_end(async move { self.connect_now(&redirect_uri, &response).await });
+        connected.await.map_err(ToolkitError::from)?
+    }
+
+    async fn connect_now(&self, redirect_uri: &str, response: &Response) -> Result<(), AccessError> {
         let (secrets, grants) = self.for_connecting().await?;
         let (principal, owner) = (self.principal(), self.owner());
         let departure =
@@ -120,10 +133,9 @@ impl User {
     /// effort. Returns whether there was one.
     pub async fn end_account(&self, toolkit: &str) -> Result<bool, AccessError> {
         let Stores { vault, accounts, .. } = self.stores();
-        let secrets = vault.for_call(self.id(), toolkit).await?;
         let Some(account) = vault.remove_account(self.id(), toolkit).await? else { return Ok(false) };
-        let principal = Principal { user_id: self.id().to_owned(), toolkit_id: toolkit.into() };
-        accounts.revoke_later(vec![Revocation::of(principal, account, &secrets)]);
+        accounts
+            .revoke_later(self.access.revocation(self.id(), toolkit, account).await.into_iter().collect());
         Ok(true)
     }
 
@@ -145,19 +157,34 @@ impl User {
 impl Operator {
     /// What is needed to revoke the tokens of all users' accounts for a toolkit, once it is gone or another's.
     pub(super) async fn revocations(&self, toolkit: &str) -> Result<Vec<Revocation>, AccessError> {
-        let vault = &self.0.stores().vault;
+        let access = &self.0.access;
+        let may_change = access.stores().toolkits.registry().get(toolkit).is_some_and(|live| {
+            live.owner == self.0.id() || live.definition.visibility == Visibility::Shared
+        });
+        if !may_change {
+            return Ok(Vec::new());
+        }
         let mut all = Vec::new();
-        for (user_id, account) in vault.accounts_of(toolkit, MAX_REVOCATIONS).await? {
-            if is_revocable(&account) {
-                let secrets = vault.for_call(&user_id, toolkit).await?;
-                let principal = Principal { user_id, toolkit_id: toolkit.into() };
-                all.push(Revocation::of(principal, account, &secrets));
-            }
+        for (user, account) in access.stores().vault.accounts_of(toolkit, MAX_REVOCATIONS).await? {
+            all.extend(access.revocation(&user, toolkit, account).await);
         }
         Ok(all)
     }
 }
 
-fn is_revocable(account: &Account) -> bool {
-    account.grants.first().is_some_and(|grant| grant.revocation_url.is_some())
+impl Access {
+    /// What is needed to revoke the tokens of an account at its provider; `None` if that is not possible. The credentials are
+    /// sent only where the toolkit sends them now.
+    async fn revocation(&self, user: &str, toolkit: &str, account: Account) -> Option<Revocation> {
+        account.grants.first()?.revocation_url.as_ref()?;
+        let registry = self.stores().toolkits.registry();
+        let grants = registry.get(toolkit).map(|live| account_grants(&live.definition))?;
+        if grants != account.grants {
+            return None;
+        }
+        // Where a secret does not open, the vault has logged it, and the account goes nevertheless.
+        let secrets = self.stores().vault.for_call(user, toolkit).await.ok()?;
+        let principal = Principal { user_id: user.to_owned(), toolkit_id: toolkit.into() };
+        Some(Revocation::of(principal, account, &secrets))
+    }
 }

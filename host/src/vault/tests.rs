@@ -157,6 +157,10 @@ async fn a_list_says_what_is_set_and_no_value() {
     assert!(!serde_json::to_string(&list).unwrap().contains("s3cr3t"));
 }
 
+fn everyone(only: bool) -> EveryoneOptions {
+    EveryoneOptions { only, readable: true }
+}
+
 /// The values that a call of `books` by this user finds under a name.
 async fn in_call(vault: &Arc<Vault>, user: &str, toolkit: &str) -> Option<String> {
     let secrets = vault.for_call(user, toolkit).await.expect("they open");
@@ -169,7 +173,10 @@ async fn a_value_for_everyone_is_for_all_calls_of_its_toolkit_and_a_users_own_wi
     let vault = vault(folder.path()).await;
     assert_eq!(in_call(&vault, "ana", "books").await, None);
 
-    vault.set_for_everyone(slot("olga", "books", "API_KEY"), &"everyones-value".into(), false).await.unwrap();
+    vault
+        .set_for_everyone(slot("olga", "books", "API_KEY"), &"everyones-value".into(), everyone(false))
+        .await
+        .unwrap();
     assert_eq!(in_call(&vault, "ana", "books").await.as_deref(), Some("everyones-value"));
     assert_eq!(in_call(&vault, "ana", "films").await, None);
 
@@ -177,7 +184,10 @@ async fn a_value_for_everyone_is_for_all_calls_of_its_toolkit_and_a_users_own_wi
     assert_eq!(in_call(&vault, "ana", "books").await.as_deref(), Some("her-own-value"));
     assert_eq!(in_call(&vault, "ben", "books").await.as_deref(), Some("everyones-value"));
 
-    vault.set_for_everyone(slot("olga", "books", "API_KEY"), &"everyones-other".into(), true).await.unwrap();
+    vault
+        .set_for_everyone(slot("olga", "books", "API_KEY"), &"everyones-other".into(), everyone(true))
+        .await
+        .unwrap();
     assert_eq!(in_call(&vault, "ana", "books").await.as_deref(), Some("everyones-other"));
     let secrets = vault.for_call("ana", "books").await.unwrap();
     for value in ["everyones-other", "her-own-value"] {
@@ -201,10 +211,30 @@ async fn a_value_for_everyone_is_for_all_calls_of_its_toolkit_and_a_users_own_wi
 }
 
 #[tokio::test]
+async fn what_was_set_for_everyone_for_the_server_alone_is_not_read_by_a_version_that_declares_the_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let vault = vault(folder.path()).await;
+    let sealed = EveryoneOptions { only: false, readable: false };
+    vault
+        .set_for_everyone(slot("olga", "books", "API_KEY"), &"everyones-value".into(), sealed)
+        .await
+        .unwrap();
+
+    let secrets = vault.for_call("ana", "books").await.unwrap();
+    assert!(secrets.get("books", "API_KEY").is_some() && secrets.readable("books", "API_KEY").is_none());
+    vault.set(slot("ana", "books", "API_KEY"), &"her-own-value".into()).await.unwrap();
+    let secrets = vault.for_call("ana", "books").await.unwrap();
+    assert!(secrets.readable("books", "API_KEY").is_some(), "her own");
+}
+
+#[tokio::test]
 async fn a_value_for_everyone_that_does_not_open_stops_calls_of_its_toolkit_alone() {
     let folder = tempfile::tempdir().unwrap();
     let vault = vault(folder.path()).await;
-    vault.set_for_everyone(slot("olga", "books", "API_KEY"), &"everyones-value".into(), false).await.unwrap();
+    vault
+        .set_for_everyone(slot("olga", "books", "API_KEY"), &"everyones-value".into(), everyone(false))
+        .await
+        .unwrap();
     vault.store.database().write(sql("UPDATE secrets SET wrapped_key = $1").bind(vec![0])).await;
     vault.clear_cache();
 
@@ -295,7 +325,7 @@ async fn a_record_that_was_moved_or_changed_stops_its_users_calls() {
     let vault = vault(folder.path()).await;
     vault.set(slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await.unwrap();
 
-    let steal = "INSERT INTO secrets SELECT 'eve', toolkit_id, name, master_key, wrapped_key, sealed, updated_at, overrides FROM secrets";
+    let steal = "INSERT INTO secrets SELECT 'eve', toolkit_id, name, master_key, wrapped_key, sealed, updated_at, overrides, readable FROM secrets";
     vault.store.database().execute(steal).await;
 
     assert!(vault.of_user("eve").await.is_err());

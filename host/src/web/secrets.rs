@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::body::{Unread, read_small};
 use super::error::WebError;
 use crate::access::{Operator, StoredSecret, User};
-use crate::vault::{MAX_VALUE_BYTES, Rotated, SecretStatus};
+use crate::vault::{EveryoneOptions, MAX_VALUE_BYTES, Rotated, SecretStatus};
 
 /// What became of a value.
 #[derive(Serialize)]
@@ -57,7 +57,13 @@ pub(super) async fn set(
     let value = SecretString::from(text);
     let StoredSecret { name, redacted } = if whom.for_everyone {
         let operator = user.operator()?;
-        operator.set_secret_for_everyone(&secret, &value, whom.only, whom.readable).await?
+        let options = EveryoneOptions { only: whom.only, readable: whom.readable };
+        operator.set_secret_for_everyone(&secret, &value, options).await?
+    } else if whom.only || whom.readable {
+        return Err(WebError::invalid(
+            "only",
+            "and `readable` are for values for everyone: add `for-everyone=true`",
+        ));
     } else {
         user.set_secret(&secret, &value).await?
     };

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::transfer::store::all_users;
-use crate::vault::{Account, AccountState, Tokens};
+use crate::vault::{Account, AccountState, EveryoneOptions, Tokens};
 
 const OTHER: &str = "https://other.example";
 
@@ -94,7 +94,10 @@ async fn accounts_and_what_is_for_everyone_are_copied_too() {
     vault.put_account(SecretSlot::account("ana", "t", "ben"), &account).await.expect("it is stored");
     let [user, toolkit, owner, name] = ["ben", "t", "ben", "OTHER"].map(str::to_owned);
     let slot = SecretSlot { user, toolkit, owner, name };
-    vault.set_for_everyone(slot, &"everyones".into(), true).await.expect("it is set");
+    vault
+        .set_for_everyone(slot, &"everyones".into(), EveryoneOptions { only: true, readable: false })
+        .await
+        .expect("it is set");
     let mut job = first.job(&second);
     job.users = Some(ids(r#"{"ana": "one", "ben": "two"}"#));
 
