@@ -142,8 +142,12 @@ impl User {
     /// Waits until the user's account for a toolkit is connected, on whichever process.
     pub async fn until_connected(&self, toolkit: &str) -> Result<(), AccessError> {
         loop {
+            let grants = account_grants(self.toolkit(toolkit)?.definition());
             let account = self.stores().vault.stored_account(self.id(), toolkit).await?;
-            if account.is_some_and(|account| matches!(account.state, AccountState::Connected(_))) {
+            let is_usable = |account: &Account| {
+                account.grants == grants && matches!(account.state, AccountState::Connected(_))
+            };
+            if account.as_ref().is_some_and(is_usable) {
                 break;
             }
             sleep(POLL_INTERVAL).await;

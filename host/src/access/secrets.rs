@@ -75,11 +75,14 @@ impl Operator {
     ) -> Result<StoredSecret, AccessError> {
         let live = self.0.access.toolkit_of(secret).ok_or(VaultError::ToolkitChanged)?;
         let OwnSecret(slot) = secret;
-        if live.definition.reads(&slot.name) && !options.readable {
+        let is_read = live.definition.reads(&slot.name);
+        if is_read && !options.readable {
             let (toolkit, name) = (slot.toolkit.clone(), slot.name.clone());
             return Err(AccessError::ReadableSecret { toolkit, name });
         }
         self.0.stores().disk.room_for_a_little()?;
+        // Of a name that only the server uses now, a later version gets nothing to read.
+        let options = EveryoneOptions { readable: is_read, ..options };
         self.0.stores().vault.set_for_everyone(slot.clone(), value, options).await?;
         info!(by = self.0.id(), toolkit.id = %slot.toolkit, name = %slot.name, "set a secret for everyone");
         self.0.access.hints().tell_all(Hint::Secret(secret.subject()));

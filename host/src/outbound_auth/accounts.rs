@@ -21,7 +21,7 @@ use jiff::Timestamp;
 use kitbag_manifest::OAuth2AuthorizationCode;
 use kitbag_manifest::reply::{Failure, TokenProblem};
 use secrecy::{ExposeSecret, SecretString};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tracing::{error, warn};
 
 use super::answer::{self, Granted};
@@ -37,8 +37,8 @@ use turns::Turns;
 
 /// How long a call waits for another process that renews the same token.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(15);
-/// How often new tokens are tried to be stored, with what pause.
-const MAX_ATTEMPTS: u32 = 5;
+/// For how long new tokens are tried to be stored, with what pause. With the request for them, less than a turn.
+const STORE_TIMEOUT: Duration = Duration::from_secs(10);
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// How often it looks.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
@@ -208,23 +208,27 @@ impl AccountSignIn {
 
     async fn replace(&self, before: &Account, after: &Account) -> Result<(), SignInError> {
         let Principal { user_id, toolkit_id } = &self.principal;
-        let mut attempt = 1;
-        loop {
-            match self.accounts.vault.replace_account(user_id, toolkit_id, before, after).await {
-                Ok(()) => return Ok(()),
-                // Its user has ended it meanwhile, with the tokens that these replace.
-                Err(VaultError::ToolkitChanged) => {
-                    self.accounts.revoke_later(vec![self.revocation(after)]);
-                    return Err(self.none());
+        let attempts = async {
+            loop {
+                match self.accounts.vault.replace_account(user_id, toolkit_id, before, after).await {
+                    // A token that was rotated exists once: what cannot be stored now may be in a moment.
+                    Err(VaultError::Storage(cause)) => {
+                        warn!(%cause, "the tokens of an account are not stored yet");
+                    }
+                    stored => return stored,
                 }
-                // A token that was rotated exists once: what cannot be stored now may be in a moment.
-                Err(cause) if attempt < MAX_ATTEMPTS => {
-                    warn!(%cause, "the tokens of an account are not stored yet")
-                }
-                Err(cause) => return Err(unavailable(cause)),
+                sleep(RETRY_PAUSE).await;
             }
-            attempt += 1;
-            sleep(RETRY_PAUSE).await;
+        };
+        match timeout(STORE_TIMEOUT, attempts).await {
+            Ok(Ok(())) => Ok(()),
+            // Its user has ended it meanwhile, with the tokens that these replace.
+            Ok(Err(VaultError::ToolkitChanged)) => {
+                self.accounts.revoke_later(vec![self.revocation(after)]);
+                Err(self.none())
+            }
+            Ok(Err(cause)) => Err(unavailable(cause)),
+            Err(_elapsed) => Err(SignInError::Unavailable),
         }
     }
 
