@@ -6,7 +6,7 @@ import { oneLine, snakeCase } from "./words.js";
 /** Tools that are made without a choice: a model that reads more of them chooses worse. */
 export const MAX_UNCHOSEN = 60;
 /** Tools of one toolkit. */
-export const MAX_TOOLS = 500;
+export const MAX_TOOLS = 300;
 
 /**
  * Returns the chosen operations. Tags and operations add to each other; methods restrict tags, or with neither the whole

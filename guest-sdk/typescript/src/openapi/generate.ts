@@ -8,13 +8,15 @@ import { recordAt, textAt } from "./json.js";
 import { operationsOf, readOperation, type Operation, type OperationSite } from "./operations.js";
 import { CannotMake, DocumentError } from "./problem.js";
 import { baseUrlOf, hostOf, missingSignIn, ownServer, signInOf, type SignIn } from "./security.js";
-import type { Shape } from "./shape.js";
+import { sizeOf, type Shape } from "./shape.js";
 import { testsSource } from "./tests.js";
 import { makeTool, nameTools, type Tool } from "./tools.js";
 import { literal, oneLine, prose } from "./words.js";
 
 /** Bytes of all generated files. */
 const MAX_OUTPUT_BYTES = 16 << 20;
+/** Types of all schemas, beyond which a call takes noticeably longer to begin. */
+const MANY_TYPES = 1500;
 /** `auth` has at most eight entries. */
 const MAX_OTHER_HOSTS = 7;
 
@@ -135,7 +137,10 @@ export function generate(document: OpenApiDocument, choice: Choice): Generated {
   const size = files.reduce((sum, it) => sum + it.text.length, 0);
   if (size > MAX_OUTPUT_BYTES) throw new DocumentError(`the toolkit would have more than ${MAX_OUTPUT_BYTES >> 20} MiB: choose fewer operations with --only`);
   const summaries = tools.map((it) => ({ tool: it.name, constant: it.constant, operation: titleOf(it.operation), bytes: sizeOfListing(it), notes: it.notes }));
-  return { files, tools: summaries, notMade, notes: signIn.notes };
+  const types = tools.reduce((sum, it) => sum + sizeOf(it.input) + (it.output === undefined ? 0 : sizeOf(it.output)), 0);
+  const isLarge = types > MANY_TYPES;
+  const large = `the schemas have ${types} types, and each takes some 15 KiB of the memory of every call: choose fewer operations with --only`;
+  return { files, tools: summaries, notMade, notes: [...signIn.notes, ...(isLarge ? [large] : [])] };
 }
 
 function toolOf(document: OpenApiDocument, operation: Operation, signIn: SignIn, base: string): Tool {

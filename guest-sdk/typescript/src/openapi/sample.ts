@@ -184,7 +184,7 @@ export function smallCopy(value: unknown): unknown {
     if (--values < 0 || chars < 0 || depth > MAX_EXAMPLE_DEPTH) throw new NoSample();
     if (typeof it === "string") {
       chars -= it.length;
-      return it.toWellFormed?.() ?? it;
+      return it.toWellFormed();
     }
     if (Array.isArray(it)) return it.map((inner) => copy(inner, depth + 1));
     if (!isRecord(it)) {

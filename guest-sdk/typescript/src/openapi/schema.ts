@@ -10,7 +10,7 @@ import { isInherited, prose } from "./words.js";
 
 /** Types within one schema. Each costs the model some ten tokens. */
 const MAX_INPUT_TYPES = 200;
-const MAX_OUTPUT_TYPES = 100;
+const MAX_OUTPUT_TYPES = 25;
 /** Levels of nested types, tried in this order until the schema is small enough. */
 const LEVELS = [12, 8, 6, 5, 4, 3, 2, 1];
 /** Values of the document that are read for one schema. */

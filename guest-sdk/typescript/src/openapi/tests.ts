@@ -83,7 +83,7 @@ function tokenSource(auth: ToolkitAuth | undefined): string {
 
 function pathSource(auth: ToolkitAuth | undefined): string {
   const isInQuery = auth?.type === "api_key" && auth.in === "query";
-  const key = isInQuery ? encodeURIComponent(auth.name).replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&") : "";
+  const key = isInQuery ? encodeURIComponent(auth.name.toWellFormed()).replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&") : "";
   const without = isInQuery ? `.replace(new RegExp(${literal(`[?&]${key}=[^&]*$`)}), "")` : "";
   return `/** Path and query of a URL${isInQuery ? ", without the key" : ""}. */
 function pathOf(url: string): string {

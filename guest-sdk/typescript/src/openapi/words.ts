@@ -8,7 +8,7 @@ const INVISIBLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u2
 
 /** Returns a JavaScript string literal. */
 export function literal(text: string): string {
-  return JSON.stringify(text.toWellFormed?.() ?? text).replaceAll(/[\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g, escaped);
+  return JSON.stringify(text.toWellFormed()).replaceAll(/[\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g, escaped);
 }
 
 function escaped(character: string): string {

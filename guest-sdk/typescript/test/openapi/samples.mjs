@@ -40,7 +40,7 @@ export function argumentsFor(schema, { all }) {
 
 /** Two different items where that is easy: lists are often of unique ones. */
 function listIn({ items = {}, minItems = 1, maxItems = 2 }, first, all) {
-  const second = items.enum?.[1] ?? (items.type === "string" && items.format === undefined && items.maxLength === undefined && !/matches/.test(items.description ?? "") ? `${first},b` : undefined);
+  const second = items.enum?.[1] ?? (items.type === "string" && items.format === undefined && items.maxLength === undefined && !/matches/i.test(items.description ?? "") ? `${first},b` : undefined);
   if (all && maxItems >= 2 && minItems < 3 && second !== undefined && items.const === undefined) return [first, second];
   return Array.from({ length: Math.max(minItems, 1) }, () => first);
 }
@@ -55,7 +55,7 @@ function numberIn({ minimum, maximum, exclusiveMinimum, exclusiveMaximum, multip
 function textIn({ format, minLength = 0, maxLength = 1000, description = "" }) {
   const formats = { date: "2026-01-31", "date-time": "2026-01-31T12:00:00Z", uuid: "6f1b3c1e-3b1c-4d5e-8f00-1a2b3c4d5e6f", guid: "6f1b3c1e-3b1c-4d5e-8f00-1a2b3c4d5e6f", email: "ana@example.com", base64: "aGVsbG8=" };
   if (formats[format] !== undefined) return formats[format];
-  const [, pattern] = /matches \/(.*)\/u?/.exec(description) ?? [];
+  const [, pattern] = /matches \/(.*)\/u?/i.exec(description) ?? [];
   if (pattern !== undefined) {
     const known = textLike(pattern, minLength);
     if (!new RegExp(pattern, "u").test(known ?? "") && !new RegExp(pattern, "u").test("text")) throw new Error(`no value is known for /${pattern}/`);

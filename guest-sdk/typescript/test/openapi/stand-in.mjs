@@ -33,7 +33,7 @@ export function standIn(given, { base, ignored = [] }) {
   });
   const basesOf = ({ item, operation }) => {
     const own = (operation.servers ?? item.servers ?? []).map((it) => it.url.replaceAll(/\{([^{}]*)\}/g, (_, name) => it.variables?.[name]?.default ?? ""));
-    return own.length > 0 ? own.filter((it) => it.startsWith("http")) : [base];
+    return own.length > 0 ? own.filter((it) => URL.canParse(it)) : [base];
   };
   const pathsOf = (operation) => basesOf(operation).map((it) => new URL(it).origin + new URL(it).pathname.replace(/\/$/, ""));
 
