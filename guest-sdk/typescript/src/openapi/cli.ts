@@ -1,16 +1,17 @@
 // `kitbag.js openapi new|list|update`: what the program's `kitbag toolkit new --openapi` and `kitbag toolkit update-openapi` run.
 // The result is one JSON object on standard output.
+import { relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 
 import { readDocument } from "./document.js";
 import { generate, list } from "./generate.js";
 import { DocumentError } from "./problem.js";
-import { openSource } from "./source.js";
+import { isUrl, openSource } from "./source.js";
 import { update } from "./update.js";
 
 const USAGE = `Make tools from an OpenAPI document: what \`kitbag toolkit new --openapi\` runs
 
-Usage: kitbag.js openapi new ID DOCUMENT [--only WORD]... [--server URL]
+Usage: kitbag.js openapi new ID DOCUMENT [--only WORD]... [--server URL] [--directory DIR]
        kitbag.js openapi list DOCUMENT [--only WORD]...
        kitbag.js openapi update FOLDER [--document FILE|URL] [--write]
 `;
@@ -26,7 +27,7 @@ export async function main(args: string[]): Promise<number> {
         only: { type: "string", multiple: true },
         server: { type: "string" },
         document: { type: "string" },
-        "recorded-as": { type: "string" },
+        directory: { type: "string" },
         write: { type: "boolean" },
       },
     });
@@ -40,7 +41,7 @@ export async function main(args: string[]): Promise<number> {
     if (command === "new" && operands.length === 2) {
       const [id, location] = operands as [string, string];
       const document = await readDocument(await openSource(location));
-      const recorded = values["recorded-as"] ?? location;
+      const recorded = isUrl(location) || values.directory === undefined ? location : relative(resolve(values.directory), resolve(location));
       return done(generate(document, { id, location: recorded, only, server: values.server }));
     }
     if (command === "list" && operands.length === 1) return done(list(await readDocument(await openSource(operands[0]!)), only));

@@ -16,7 +16,9 @@ import { literal, oneLine, prose } from "./words.js";
 /** Bytes of all generated files. */
 const MAX_OUTPUT_BYTES = 16 << 20;
 /** Types of all schemas, beyond which a call takes noticeably longer to begin. */
-const MANY_TYPES = 1500;
+const MANY_TYPES = 1000;
+/** Types of all schemas. Each takes some 16 KiB, and what a toolkit creates when it starts may take 48 MiB. */
+const MAX_TYPES = 2500;
 /** `auth` has at most eight entries. */
 const MAX_OTHER_HOSTS = 7;
 
@@ -121,6 +123,7 @@ export function generate(document: OpenApiDocument, choice: Choice): Generated {
   const signIn = { ...signInOf(document, choice.id, base, operations), otherHosts: [] };
   const tools = operations.flatMap((operation) => attempt(operation, () => toolOf(document, operation, signIn, base)));
   if (tools.length === 0) throw new DocumentError(`none of the operations can be made:\n${notMade.slice(0, 20).map(reasonLine).join("\n")}`);
+  const notes = [...signIn.notes, ...limitTypes(tools)];
   nameTools(choice.id, tools);
   const servers = [base, ...tools.flatMap((it) => (it.server === undefined ? [] : [it.server]))];
   const egress = [...new Set([...servers.map(hostOf), ...signIn.egress])];
@@ -137,10 +140,23 @@ export function generate(document: OpenApiDocument, choice: Choice): Generated {
   const size = files.reduce((sum, it) => sum + it.text.length, 0);
   if (size > MAX_OUTPUT_BYTES) throw new DocumentError(`the toolkit would have more than ${MAX_OUTPUT_BYTES >> 20} MiB: choose fewer operations with --only`);
   const summaries = tools.map((it) => ({ tool: it.name, constant: it.constant, operation: titleOf(it.operation), bytes: sizeOfListing(it), notes: it.notes }));
-  const types = tools.reduce((sum, it) => sum + sizeOf(it.input) + (it.output === undefined ? 0 : sizeOf(it.output)), 0);
-  const isLarge = types > MANY_TYPES;
-  const large = `the schemas have ${types} types, and each takes some 15 KiB of the memory of every call: choose fewer operations with --only`;
-  return { files, tools: summaries, notMade, notes: [...signIn.notes, ...(isLarge ? [large] : [])] };
+  return { files, tools: summaries, notMade, notes };
+}
+
+/** Leaves out what the tools return if the schemas would be too large with it. Returns notes for the author. */
+function limitTypes(tools: Tool[]): string[] {
+  const typesOf = () => tools.reduce((sum, it) => sum + sizeOf(it.input) + (it.output === undefined ? 0 : sizeOf(it.output)), 0);
+  const notes: string[] = [];
+  if (typesOf() > MAX_TYPES) {
+    for (const tool of tools) tool.output = undefined;
+    notes.push(`no tool declares what it returns: the schemas would have more than ${MAX_TYPES} types`);
+  }
+  const types = typesOf();
+  if (types > MAX_TYPES) {
+    throw new DocumentError(`the arguments of ${tools.length} tools have ${types} types, and a toolkit has memory for ${MAX_TYPES}: choose fewer operations with --only`);
+  }
+  if (types > MANY_TYPES) notes.push(`the schemas have ${types} types, and each takes some 16 KiB of the memory of every call: fewer operations are faster (--only)`);
+  return notes;
 }
 
 function toolOf(document: OpenApiDocument, operation: Operation, signIn: SignIn, base: string): Tool {

@@ -204,7 +204,7 @@ function schemeOf(scheme: unknown, name: string, context: SchemeContext): Scheme
 /** The name of a key's secret: `X-API-Key` and `bearer` say no more than API_KEY. */
 function suffixOf(name: string): string {
   const words = wordsOf(name).filter((it) => !["auth", "authorization", "header", "security", "scheme"].includes(it));
-  const made = words.join("_").slice(0, 40);
+  const made = words.join("_").slice(0, 40).replace(/_$/, "");
   return made === "" || /^(x_)?(api_?)?(key|token)?$/.test(made) ? "api_key" : made;
 }
 

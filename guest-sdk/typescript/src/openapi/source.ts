@@ -34,8 +34,13 @@ export interface Source {
 
 /** Returns the source of a document at a path or a URL. */
 export async function openSource(location: string): Promise<Source> {
-  const source = /^https?:\/\//i.test(location) ? webSource(location) : await folderSource(location);
+  const source = isUrl(location) ? webSource(location) : await folderSource(location);
   return limited(source);
+}
+
+/** Whether a document is named by a URL, and not by a path. */
+export function isUrl(location: string): boolean {
+  return /^https?:\/\//i.test(location);
 }
 
 async function folderSource(path: string): Promise<Source> {

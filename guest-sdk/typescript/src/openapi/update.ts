@@ -8,7 +8,7 @@ import { readDocument } from "./document.js";
 import { generate, OPERATIONS_FILE, RECORD_FILE, sha256, TESTS_FILE, type NotMade, type OpenApiRecord } from "./generate.js";
 import { isRecord, member } from "./json.js";
 import { DocumentError } from "./problem.js";
-import { openSource } from "./source.js";
+import { isUrl, openSource } from "./source.js";
 
 export interface UpdateOptions {
   /** The newer document, if it is elsewhere. */
@@ -32,8 +32,7 @@ export interface Update {
 export async function update(folder: string, options: UpdateOptions): Promise<Update> {
   const record = await readRecord(folder);
   const named = options.document ?? record.document;
-  const isUrl = /^https?:\/\//i.test(named);
-  const location = isUrl || isAbsolute(named) || options.document !== undefined ? named : join(folder, named);
+  const location = isUrl(named) || isAbsolute(named) || options.document !== undefined ? named : join(folder, named);
   const document = await readDocument(await openSource(location));
   const id = await toolkitId(folder);
   const generated = generate(document, { id, location: record.document, only: record.only, server: record.server });
