@@ -88,7 +88,8 @@ class Reader {
 
   /** Whether the inside of a schema is left open. */
   #isCut(view: SchemaView, level: number, path: readonly string[]): boolean {
-    const isNested = view.properties.size > 0 || view.alternatives.length > 0 || view.rest.kind === "schema" || view.keywords.has("items");
+    const isChoice = view.alternatives.some(({ options }) => options.filter((it) => !isNull(it)).length > 1);
+    const isNested = view.properties.size > 0 || isChoice || view.rest.kind === "schema" || view.keywords.has("items");
     if (view.refs.some((ref) => path.includes(ref))) {
       this.widened.add("refers to itself");
       return true;
@@ -174,11 +175,11 @@ class Reader {
   }
 
   #union(nodes: Node[], discriminator: unknown, level: number, path: readonly string[]): Shape {
-    const isNull = (node: Node) => member(node.value, "type") === "null" || (listAt(node.value, "enum").length === 1 && listAt(node.value, "enum")[0] === null);
     const given = nodes.filter((node) => !isNull(node));
     const property = textAt(discriminator, "propertyName");
     const options = given.map((node) => {
-      const shape = this.shape([node], level + 1, path);
+      // `anyOf: [X, null]` is X.
+      const shape = this.shape([node], given.length > 1 ? level + 1 : level, path);
       return property === undefined ? opened(shape) : this.#variant(shape, node, property, recordAt(discriminator, "mapping"));
     });
     const nullable = given.length < nodes.length || options.some((it) => it.nullable === true);
@@ -334,6 +335,12 @@ class Reader {
       ...(example !== undefined && { example }),
     } as Shape;
   }
+}
+
+/** Whether an alternative is only `null`. */
+function isNull({ value }: Node): boolean {
+  const values = listAt(value, "enum");
+  return member(value, "type") === "null" || (values.length === 1 && values[0] === null);
 }
 
 /** Keywords that a view has in members of its own. */
