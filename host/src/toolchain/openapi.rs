@@ -236,7 +236,8 @@ mod tests {
         let made: GeneratedToolkit = outcome(done).expect("it is known").expect("it succeeded");
         assert_eq!(made.not_made[0].reason, "no");
 
-        let failed = outcome::<GeneratedToolkit>(br#"{"event":"failed","kind":"document","message":"no document"}"#);
+        let failed =
+            outcome::<GeneratedToolkit>(br#"{"event":"failed","kind":"document","message":"no document"}"#);
         assert_eq!(failed.expect("it is known").expect_err("it failed").to_string(), "no document");
         assert!(outcome::<GeneratedToolkit>(b"noise").is_none());
     }

@@ -88,7 +88,8 @@ export interface Listing {
 
 /** Lists the operations of a document with the size of their tools. */
 export function list(document: OpenApiDocument, only: readonly string[]): Listing {
-  const operations = choose(operationsOf(document), only).map((site) => {
+  const { sites, unreadable } = operationsOf(document);
+  const operations: Listing["operations"] = choose(sites, only).map((site) => {
     const head = { operation: titleOf(site), id: site.id, tags: site.tags.map(oneLine) };
     try {
       const tool = makeTool(document, readOperation(document, site));
@@ -97,20 +98,25 @@ export function list(document: OpenApiDocument, only: readonly string[]): Listin
       return { ...head, reason: reasonOf(error) };
     }
   });
-  return { operations };
+  return { operations: [...operations, ...unreadable.map((it) => ({ ...plain(it), tags: [] }))] };
+}
+
+/** Makes texts of a document fit for one line. */
+function plain({ operation, reason }: NotMade): NotMade {
+  return { operation: oneLine(operation).slice(0, 300), reason: oneLine(reason) };
 }
 
 /** Makes the toolkit. Throws a `DocumentError` if there is nothing to make, or too much to make without a choice. */
 export function generate(document: OpenApiDocument, choice: Choice): Generated {
-  const sites = operationsOf(document);
-  if (sites.length === 0) throw new DocumentError("the document has no operations");
+  const { sites, unreadable } = operationsOf(document);
+  if (sites.length === 0) throw new DocumentError(["the document has no operations", ...unreadable.slice(0, 20).map((it) => reasonLine(plain(it)))].join("\n"));
   const chosen = choose(sites, choice.only);
   if (chosen.length === 0) throw new DocumentError("the choice has no operations: --list shows what there is");
   if (choice.only.length === 0 && chosen.length > MAX_UNCHOSEN) throw new DocumentError(choiceNeeded(sites));
   if (chosen.length > MAX_TOOLS) throw new DocumentError(`the choice has ${chosen.length} operations, and a toolkit has at most ${MAX_TOOLS} tools`);
 
   const base = baseUrlOf(document, choice.server);
-  const notMade: NotMade[] = [];
+  const notMade = unreadable.map(plain);
   const attempt = <T>(site: OperationSite, make: () => T): T[] => {
     try {
       return [make()];
@@ -123,7 +129,7 @@ export function generate(document: OpenApiDocument, choice: Choice): Generated {
   const signIn = { ...signInOf(document, choice.id, base, operations), otherHosts: [] };
   const tools = operations.flatMap((operation) => attempt(operation, () => toolOf(document, operation, signIn, base)));
   if (tools.length === 0) throw new DocumentError(`none of the operations can be made:\n${notMade.slice(0, 20).map(reasonLine).join("\n")}`);
-  const notes = [...signIn.notes, ...limitTypes(tools)];
+  const notes = [...signIn.notes, ...plainTextNotes(base, signIn), ...limitTypes(tools)];
   nameTools(choice.id, tools);
   const servers = [base, ...tools.flatMap((it) => (it.server === undefined ? [] : [it.server]))];
   const egress = [...new Set([...servers.map(hostOf), ...signIn.egress])];
@@ -141,6 +147,12 @@ export function generate(document: OpenApiDocument, choice: Choice): Generated {
   if (size > MAX_OUTPUT_BYTES) throw new DocumentError(`the toolkit would have more than ${MAX_OUTPUT_BYTES >> 20} MiB: choose fewer operations with --only`);
   const summaries = tools.map((it) => ({ tool: it.name, constant: it.constant, operation: titleOf(it.operation), bytes: sizeOfListing(it), notes: it.notes }));
   return { files, tools: summaries, notMade, notes };
+}
+
+function plainTextNotes(base: string, { auth }: SignIn): string[] {
+  const { protocol, hostname } = new URL(base);
+  const isPlain = auth !== undefined && protocol === "http:" && !/^(localhost|127\..*|\[::1\])$/.test(hostname);
+  return isPlain ? ["the API is at an http:// address, where no credentials are attached: name one with https:// by --server"] : [];
 }
 
 /** Leaves out what the tools return if the schemas would be too large with it. Returns notes for the author. */

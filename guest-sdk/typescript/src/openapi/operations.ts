@@ -86,35 +86,43 @@ export type Requirement = ReadonlyMap<string, readonly string[]>;
 
 const METHODS = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 
+/** The operations of a document. */
+export interface Operations {
+  sites: OperationSite[];
+  /** Paths and operations that are in a file that cannot be read, or lead nowhere. */
+  unreadable: { operation: string; reason: string }[];
+}
+
 /** Returns the operations in the order of the document. */
-export function operationsOf(document: OpenApiDocument): OperationSite[] {
-  const found: OperationSite[] = [];
+export function operationsOf(document: OpenApiDocument): Operations {
+  const found: Operations = { sites: [], unreadable: [] };
+  const attempt = (operation: string, action: () => void): void => {
+    if (found.sites.length + found.unreadable.length > MAX_OPERATIONS) throw new DocumentError(`the document has more than ${MAX_OPERATIONS} operations`);
+    try {
+      action();
+    } catch (error) {
+      if (!(error instanceof CannotMake)) throw error;
+      found.unreadable.push({ operation, reason: error.message });
+    }
+  };
   for (const [path, value] of members(document.root["paths"])) {
     if (path.startsWith("x-")) continue;
-    const item = itemOf(document, { value, file: document.url });
-    for (const method of METHODS) {
-      const given = member(item.value, method);
-      if (given === undefined) continue;
-      if (found.length === MAX_OPERATIONS) throw new DocumentError(`the document has more than ${MAX_OPERATIONS} operations`);
-      // Some documents tell operations of one path apart by a fragment, which no request has.
-      found.push(siteOf(document, path.replace(/#.*$/s, ""), method, item, { value: given, file: item.file }));
-    }
+    attempt(path, () => {
+      const item = document.resolve({ value, file: document.url });
+      for (const method of METHODS) {
+        const given = member(item.value, method);
+        if (given === undefined) continue;
+        const title = `${method.toUpperCase()} ${path}`;
+        // Some documents tell operations of one path apart by a fragment, which no request has.
+        attempt(title, () => found.sites.push(siteOf(document, path.replace(/#.*$/s, ""), method, item, { value: given, file: item.file })));
+      }
+    });
   }
   return found;
 }
 
-function itemOf(document: OpenApiDocument, node: Node): Node {
-  try {
-    return document.resolve(node);
-  } catch (error) {
-    // The operations of a missing file cannot be listed.
-    if (error instanceof CannotMake) throw new DocumentError(`a path of the document cannot be read: ${error.message}`);
-    throw error;
-  }
-}
-
 function siteOf(document: OpenApiDocument, path: string, method: string, item: Node, node: Node): OperationSite {
-  const operation = itemOf(document, node);
+  const operation = document.resolve(node);
   const tags = listAt(operation.value, "tags").filter((tag): tag is string => typeof tag === "string" && tag !== "");
   return {
     method: method.toUpperCase(),

@@ -82,10 +82,12 @@ function webSource(location: string): Source {
     read: async (url) => {
       if (new URL(url).origin !== root.origin) throw new DocumentError(`a document reads only addresses of its own origin: ${url}`);
       // A redirect could lead to another origin.
-      const response = await fetch(url, { redirect: "error", signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) }).catch((error: unknown) => {
+      const response = await fetch(url, { redirect: "manual", signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) }).catch((error: unknown) => {
         const reason = (error as { cause?: { message?: string } }).cause?.message ?? (error as Error).message;
         throw new DocumentError(`could not read ${url}: ${reason}`);
       });
+      const target = response.headers.get("location");
+      if (target !== null) throw new DocumentError(`${url} redirects to ${target}: name that address`);
       if (!response.ok) throw new DocumentError(`could not read ${url}: HTTP status ${response.status}`);
       return { url, text: await textOf(response, url) };
     },

@@ -25,11 +25,14 @@ export function oneLine(text: string): string {
   return text.replaceAll(/[\s\u2028\u2029]+/g, " ").replaceAll(INVISIBLE, "").trim();
 }
 
+/** Tags of HTML that descriptions have. Others, such as `<id>`, are words. */
+const TAG = /<\/?(?:a|b|br|code|dd|div|dl|dt|em|h[1-6]|hr|i|img|li|ol|p|pre|span|strong|sub|sup|table|tbody|td|th|thead|tr|u|ul)(?:\s[^<>]{0,200})?\/?>/gi;
+
 /** Returns a text of a document for a model: HTML and Markdown links reduced to their text, on one line, of limited length. */
 export function prose(text: string | undefined, maxLength: number): string {
   if (text === undefined) return "";
   const head = text.slice(0, maxLength * 4);
-  const plain = head.replaceAll(/<\/?[a-zA-Z][^<>]{0,200}>/g, " ").replaceAll(/\[([^[\]]{1,200})\]\([^()\s]{1,500}\)/g, "$1");
+  const plain = head.replaceAll(TAG, " ").replaceAll(/\[([^[\]]{1,200})\]\([^()\s]{1,500}\)/g, "$1");
   return cut(oneLine(plain), maxLength);
 }
 

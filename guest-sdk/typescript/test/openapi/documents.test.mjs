@@ -19,7 +19,7 @@ test("an operation is a tool with its name, words and hints", async () => {
   const document = openapi({
     "/pets/{petId}": {
       parameters: [{ name: "petId", in: "path", required: true, description: "Which [pet](https://pets.example/a).", schema: { type: "integer" } }],
-      get: { operationId: "getPetByID", summary: "Read a pet", description: "Reads a <b>pet</b>.\n\nOr fails.", responses: {} },
+      get: { operationId: "getPetByID", summary: "Read a pet", description: "Reads a <b>pet</b> by <id>.\n\nOr fails.", responses: {} },
       delete: { summary: "Delete a pet.", deprecated: true, responses: {} },
     },
   });
@@ -29,7 +29,7 @@ test("an operation is a tool with its name, words and hints", async () => {
 
   assert.equal(read.name, "get_pet_by_id");
   assert.equal(read.title, "Read a pet");
-  assert.equal(read.description, "Read a pet. Reads a pet . Or fails.");
+  assert.equal(read.description, "Read a pet. Reads a pet by <id>. Or fails.");
   assert.equal(read.inputSchema.properties.petId.description, "Which pet.");
   assert.equal(read.annotations.readOnlyHint, true);
   assert.equal(remove.name, "delete_pets_by_pet_id");
@@ -171,6 +171,14 @@ get:
   const { files } = generate(await readDocument(await openSource(join(place, "api/openapi.yaml"))), CHOICE);
 
   assert.match(files[2].text, /limit: z\.number\(\)\.int\(\)\.max\(5\)\.optional\(\)/);
+});
+
+test("a path in a file that is missing is listed, and the others are made", async () => {
+  const { tools, notMade } = await made(openapi({ "/gone": { $ref: "gone.yaml" }, "/ok": get() }));
+
+  assert.deepEqual(tools.map((it) => it.operation), ["GET /ok"]);
+  assert.equal(notMade[0].operation, "/gone");
+  assert.match(notMade[0].reason, /is missing/);
 });
 
 test("no reference reads a file outside of the folder, or an address", async () => {

@@ -85,3 +85,11 @@ test("the server is the first with HTTPS, its variables filled in, or the author
   await assert.rejects(egress({ servers: [{ url: "javascript:alert(1)" }] }), /--server URL/);
   await assert.rejects(egress({ servers: [{ url: "https://{tenant}.example" }] }), /--server URL/);
 });
+
+test("credentials that would not be attached over http are a note", async () => {
+  const schemes = { s: { type: "http", scheme: "bearer" } };
+  const notesOf = async (url) => (await made({ ...document(schemes), servers: [{ url }] })).notes;
+
+  assert.match((await notesOf("http://api.example"))[0], /no credentials are attached/);
+  assert.deepEqual(await notesOf("http://127.0.0.1:8080"), []);
+});

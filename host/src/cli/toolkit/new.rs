@@ -121,9 +121,12 @@ impl New {
     pub(super) async fn run(self) -> Result<(), CliError> {
         let directory = self.directory.clone().unwrap_or_else(|| PathBuf::from(&self.id));
         if let Some(document) = self.openapi.clone() {
-            let source =
-                OpenApiSource { document, only: self.only.clone(), server: self.server.clone() };
-            return if self.list { self.list(&source).await } else { self.generate(&source, &directory).await };
+            let source = OpenApiSource { document, only: self.only.clone(), server: self.server.clone() };
+            return if self.list {
+                self.list(&source).await
+            } else {
+                self.generate(&source, &directory).await
+            };
         }
         let lang = self.lang.unwrap_or_default();
         let language = self.language(lang)?;
@@ -158,24 +161,39 @@ impl New {
                 let size = it.bytes.map_or_else(|| "-".to_owned(), |bytes| bytes.to_string());
                 let tags = it.tags.join(", ");
                 match &it.reason {
-                    None => say!("{:>6}  {:<40} {}  [{}]", size, it.tool.as_deref().unwrap_or_default(), it.operation, tags),
-                    Some(reason) => say!("{:>6}  {:<40} {}: {}", size, "cannot be made", it.operation, reason),
+                    None => say!(
+                        "{:>6}  {:<40} {}  [{}]",
+                        size,
+                        it.tool.as_deref().unwrap_or_default(),
+                        it.operation,
+                        tags
+                    ),
+                    Some(reason) => {
+                        say!("{:>6}  {:<40} {}: {}", size, "cannot be made", it.operation, reason)
+                    }
                 }
             }
             let bytes: u64 = operations.iter().filter_map(|it| it.bytes).sum();
-            say!("\n{} operations, {} bytes for a model that reads all of their tools", operations.len(), bytes);
+            say!(
+                "\n{} operations, {} bytes for a model that reads all of their tools",
+                operations.len(),
+                bytes
+            );
         })
     }
 
     async fn generate(&self, source: &OpenApiSource, directory: &Path) -> Result<(), CliError> {
         if self.lang == Some(Lang::Rust) {
-            return Err(CliError::new("toolkits from OpenAPI documents are in TypeScript").hint("leave out --lang"));
+            return Err(
+                CliError::new("toolkits from OpenAPI documents are in TypeScript").hint("leave out --lang")
+            );
         }
         scaffold::check_id(&self.id).map_err(|error| CliError::new(error.to_string()))?;
         let Language::TypeScript(package) = self.language(Lang::Ts)? else {
             unreachable!("Lang::Ts is TypeScript");
         };
-        let made = openapi::generate(&self.id, source, directory, self.sdk.as_deref()).await.map_err(failed)?;
+        let made =
+            openapi::generate(&self.id, source, directory, self.sdk.as_deref()).await.map_err(failed)?;
         let files = scaffold::create_generated(&self.id, directory, &package, made.files)
             .map_err(|error| CliError::new(error.to_string()))?;
         let next = Lang::Ts.next();

@@ -42,7 +42,12 @@ impl UpdateOpenApi {
             }
             for it in &update.added {
                 let constant = it.constant.as_deref().unwrap_or_default();
-                say!("added    {:<30} {}: list operations.{} in extension.ts", it.tool, it.operation, constant);
+                say!(
+                    "added    {:<30} {}: list operations.{} in extension.ts",
+                    it.tool,
+                    it.operation,
+                    constant
+                );
             }
             for it in &update.changed {
                 say!("changed  {:<30} {}", it.tool, it.operation);
@@ -59,7 +64,8 @@ impl UpdateOpenApi {
             for file in &update.written {
                 say!("Wrote {}", file);
             }
-            let has_changes = !(update.added.is_empty() && update.changed.is_empty() && update.removed.is_empty());
+            let has_changes =
+                !(update.added.is_empty() && update.changed.is_empty() && update.removed.is_empty());
             if has_changes && update.written.is_empty() {
                 say!("\n--write writes the generated files anew.");
             }
