@@ -35,11 +35,17 @@ export async function read(document) {
   return readDocument(await openSource(join(place, "openapi.json")));
 }
 
-/** Makes a toolkit of a document, and loads it. */
-export async function made(document, choice = {}) {
+/** Makes a toolkit of a document, and writes it into a folder. */
+export async function written(document, choice = {}) {
   const generated = generate(await read(document), { id: "shop", location: "openapi.json", only: [], ...choice });
   const place = await folder(Object.fromEntries(generated.files.map(({ name, text }) => [name, text])));
   await linkPackage(place);
+  return { ...generated, place };
+}
+
+/** Makes a toolkit of a document, and loads it. */
+export async function made(document, choice = {}) {
+  const { place, ...generated } = await written(document, choice);
   const { default: toolkit } = await import(pathToFileURL(join(place, "extension.ts")).href);
   const source = (name) => generated.files.find((it) => it.name === name).text;
   return { ...generated, toolkit, place, source, document };
