@@ -259,7 +259,7 @@ pub enum Step {
     Compile,
     /// Making a component from a core module.
     Component,
-    /// Making tools of an `OpenAPI` document.
+    /// Making tools of an OpenAPI document.
     OpenApi,
 }
 

@@ -1,4 +1,4 @@
-//! Makes a toolkit from an `OpenAPI` document, with the generator of the npm package `kitbag`, run by Node.js.
+//! Makes a toolkit from an OpenAPI document, with the generator of the npm package `kitbag`, run by Node.js.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -27,7 +27,7 @@ const TYPESCRIPT: [Template; 6] = [
     ("extension.test.ts", include_str!("../../scaffold/typescript/extension.test.ts.tmpl")),
 ];
 
-/// Templates beside the files that are generated from an `OpenAPI` document.
+/// Templates beside the files that are generated from an OpenAPI document.
 const OPENAPI: [Template; 4] = [
     ("package.json", include_str!("../../scaffold/typescript/package.json.tmpl")),
     ("tsconfig.json", include_str!("../../scaffold/typescript/tsconfig.json.tmpl")),
@@ -80,7 +80,7 @@ pub fn create(id: &str, directory: &Path, language: &Language) -> Result<Vec<Pat
     write_all(filled(templates, id, &sdk, "extension.test.ts"), directory)
 }
 
-/// Writes a new toolkit in TypeScript whose sources were generated from an `OpenAPI` document, as [`create`] does.
+/// Writes a new toolkit in TypeScript whose sources were generated from an OpenAPI document, as [`create`] does.
 pub fn create_generated(
     id: &str,
     directory: &Path,

@@ -235,6 +235,7 @@ fn say_files(id: &str, directory: &Path, files: &[PathBuf]) {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "map_err passes it so")]
 pub(super) fn failed(error: ToolchainError) -> CliError {
     CliError::new(error.to_string())
 }
