@@ -20,6 +20,7 @@ mod cargo;
 mod component;
 mod debian;
 mod linker;
+pub mod openapi;
 mod package;
 mod recipe;
 pub mod scaffold;
@@ -258,6 +259,8 @@ pub enum Step {
     Compile,
     /// Making a component from a core module.
     Component,
+    /// Making tools of an OpenAPI document.
+    OpenApi,
 }
 
 impl fmt::Display for Step {
@@ -266,6 +269,7 @@ impl fmt::Display for Step {
             Self::Manifest => "reading Cargo.toml",
             Self::Compile => "compiling to WebAssembly",
             Self::Component => "making a component of the compiled module",
+            Self::OpenApi => "reading the OpenAPI document",
         })
     }
 }

@@ -75,7 +75,7 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
         }
         ["toolkit", "new"] => &[EVIL],
         ["toolkit", "check" | "deploy"] => &[&component],
-        ["toolkit", "build" | "dev"] => &[&evil_file],
+        ["toolkit", "build" | "dev" | "update-openapi"] => &[&evil_file],
         [
             "toolkit",
             "show" | "logs" | "rollback" | "remove" | "release" | "hide" | "show-again" | "sign-out",

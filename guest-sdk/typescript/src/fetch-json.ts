@@ -65,7 +65,8 @@ function malformedKind(response: Response): string {
   return isNamed ? `malformed JSON (${name})` : "malformed JSON";
 }
 
-async function attempt<T>(url: URL, signal: AbortSignal | null | undefined, action: () => Promise<T>): Promise<T> {
+/** Runs a part of a request. Turns a failure of the network into a `ToolError`. */
+export async function attempt<T>(url: URL, signal: AbortSignal | null | undefined, action: () => Promise<T>): Promise<T> {
   try {
     return await action();
   } catch (error) {

@@ -13,6 +13,7 @@ mod logs;
 mod manage;
 mod new;
 mod ownership;
+mod update_openapi;
 mod uploads;
 
 use std::fmt::Display;
@@ -41,6 +42,9 @@ pub(super) use deploy::{print as print_deployed, upload};
 pub(super) enum Toolkit {
     /// Start a new toolkit, in Rust or in TypeScript.
     New(new::New),
+    /// Show what a newer OpenAPI document changes in a toolkit that was made from one.
+    #[command(name = "update-openapi")]
+    UpdateOpenApi(update_openapi::UpdateOpenApi),
     /// Print what a component declares and imports, and everything that is wrong with it.
     Check(check::Check),
     /// Turn a crate or an extension.ts into a component, and write manifest.json beside it.
@@ -83,7 +87,8 @@ pub(super) enum Toolkit {
 impl Toolkit {
     pub(super) async fn run(self) -> Result<(), CliError> {
         match self {
-            Self::New(command) => command.run(),
+            Self::New(command) => command.run().await,
+            Self::UpdateOpenApi(command) => command.run().await,
             Self::Check(command) => command.run().await,
             Self::Build(command) => command.run().await,
             Self::Dev(command) => command.run().await,

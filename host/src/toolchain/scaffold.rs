@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use kitbag_manifest::{Problems, ToolDefinition, ToolkitDefinition};
 
-/// A file's name, and its text with the placeholders `{{id}}`, `{{name}}` and `{{sdk}}`.
+use super::openapi::GeneratedFile;
+
+/// A file's name, and its text with the placeholders `{{id}}`, `{{name}}`, `{{sdk}}` and `{{tests}}`.
 type Template = (&'static str, &'static str);
 
 const RUST: [Template; 4] = [
@@ -23,6 +25,14 @@ const TYPESCRIPT: [Template; 6] = [
     (".gitignore", include_str!("../../scaffold/typescript/gitignore.tmpl")),
     ("extension.ts", include_str!("../../scaffold/typescript/extension.ts.tmpl")),
     ("extension.test.ts", include_str!("../../scaffold/typescript/extension.test.ts.tmpl")),
+];
+
+/// Templates beside the files that are generated from an OpenAPI document.
+const OPENAPI: [Template; 4] = [
+    ("package.json", include_str!("../../scaffold/typescript/package.json.tmpl")),
+    ("tsconfig.json", include_str!("../../scaffold/typescript/tsconfig.json.tmpl")),
+    ("README.md", include_str!("../../scaffold/typescript/README.openapi.md.tmpl")),
+    (".gitignore", include_str!("../../scaffold/typescript/gitignore.tmpl")),
 ];
 
 /// The language of a new toolkit, with the source of its SDK.
@@ -62,19 +72,47 @@ pub enum PackageSource {
 /// Writes a new toolkit with this id into `directory`, which is created if missing, and returns the
 /// files. Writes nothing if one of the files already exists.
 pub fn create(id: &str, directory: &Path, language: &Language) -> Result<Vec<PathBuf>, ScaffoldError> {
-    check(id).map_err(|problems| ScaffoldError::InvalidId { id: id.to_owned(), problems })?;
+    check_id(id)?;
     let (templates, sdk) = match language {
         Language::Rust(source) => (&RUST[..], crate_dependency(source)?),
         Language::TypeScript(source) => (&TYPESCRIPT[..], package_dependency(source)?),
     };
+    write_all(filled(templates, id, &sdk, "extension.test.ts"), directory)
+}
+
+/// Writes a new toolkit in TypeScript whose sources were generated from an OpenAPI document, as [`create`] does.
+pub fn create_generated(
+    id: &str,
+    directory: &Path,
+    source: &PackageSource,
+    generated: Vec<GeneratedFile>,
+) -> Result<Vec<PathBuf>, ScaffoldError> {
+    check_id(id)?;
+    let mut files = filled(&OPENAPI, id, &package_dependency(source)?, "operations.test.ts");
+    files.extend(generated.into_iter().map(|file| (file.name, file.text)));
+    write_all(files, directory)
+}
+
+/// Checks that a server would accept a toolkit with this id.
+pub fn check_id(id: &str) -> Result<(), ScaffoldError> {
+    check(id).map_err(|problems| ScaffoldError::InvalidId { id: id.to_owned(), problems })
+}
+
+fn filled(templates: &[Template], id: &str, sdk: &str, tests: &str) -> Vec<(String, String)> {
     let name = display_name(id);
-    let files: Vec<(PathBuf, String)> = templates
-        .iter()
-        .map(|(file, template)| {
-            let content = template.replace("{{id}}", id).replace("{{name}}", &name).replace("{{sdk}}", &sdk);
-            (directory.join(file), content)
-        })
-        .collect();
+    let fill = |template: &str| {
+        template
+            .replace("{{id}}", id)
+            .replace("{{name}}", &name)
+            .replace("{{sdk}}", sdk)
+            .replace("{{tests}}", tests)
+    };
+    templates.iter().map(|(file, template)| ((*file).to_owned(), fill(template))).collect()
+}
+
+fn write_all(files: Vec<(String, String)>, directory: &Path) -> Result<Vec<PathBuf>, ScaffoldError> {
+    let files: Vec<(PathBuf, String)> =
+        files.into_iter().map(|(file, content)| (directory.join(file), content)).collect();
 
     if let Some((taken, _)) = files.iter().find(|(path, _)| path.symlink_metadata().is_ok()) {
         return Err(ScaffoldError::Exists(taken.clone()));
@@ -215,6 +253,21 @@ mod tests {
         assert_eq!(package["name"], "toolkit-word-count");
         assert_eq!(package["dependencies"]["kitbag"], "file:/sdk \"x\"");
         assert!(texts[4].contains(r#"name: "Word count""#), "{}", texts[4]);
+    }
+
+    #[test]
+    fn generated_files_stand_beside_those_that_every_toolkit_has() {
+        let directory = tempfile::tempdir().expect("a scratch directory");
+        let place = directory.path().join("new");
+        let file = GeneratedFile { name: "extension.ts".to_owned(), text: "{{id}}".to_owned() };
+
+        create_generated("pets", &place, &PackageSource::Version("^0.1.0".to_owned()), vec![file])
+            .expect("nothing is in the way");
+
+        let text = |name: &str| fs::read_to_string(place.join(name)).expect("it was written");
+        assert_eq!(text("extension.ts"), "{{id}}", "placeholders are those of templates");
+        assert!(text("package.json").contains("--test operations.test.ts"), "{}", text("package.json"));
+        assert!(!text("README.md").contains("{{"), "{}", text("README.md"));
     }
 
     #[test]

@@ -17,7 +17,7 @@ const ENTRY: &str = "extension.ts";
 /// The builder, inside the npm package.
 const BUILDER: &str = "bin/kitbag-build.js";
 /// The package's command line.
-const COMMANDS: &str = "bin/kitbag.js";
+pub(super) const COMMANDS: &str = "bin/kitbag.js";
 /// How long the server has to end by itself.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Output of the package's own build. Without it the builder does not start.
@@ -143,7 +143,7 @@ async fn relay(
 
 /// The npm package that builds the toolkit at `path`: the installed one, or else the one of the checkout
 /// that this program was built from.
-fn package_for(path: &Path) -> Result<PathBuf, ToolchainError> {
+pub(super) fn package_for(path: &Path) -> Result<PathBuf, ToolchainError> {
     let start =
         path.canonicalize().map_err(|reason| ToolchainError::File { path: path.to_owned(), reason })?;
     let installed = start.ancestors().map(|folder| folder.join("node_modules/kitbag"));
@@ -154,7 +154,7 @@ fn package_for(path: &Path) -> Result<PathBuf, ToolchainError> {
         .ok_or_else(|| ToolchainError::NoTypeScriptSdk { path: path.to_owned() })
 }
 
-fn failed_to_start(reason: io::Error) -> ToolchainError {
+pub(super) fn failed_to_start(reason: io::Error) -> ToolchainError {
     match reason.kind() {
         io::ErrorKind::NotFound => ToolchainError::NoNode,
         _ => failed_to_run(reason),

@@ -22,6 +22,7 @@ export interface Bundle {
   metafile: Metafile;
 }
 
+const REQUESTS = { reading: "dist/openapi/request.reading.js", sandbox: "dist/openapi/request.js" };
 const ENTRY = { reading: "dist/toolkit.reading.js", sandbox: "dist/toolkit.sandbox.js" };
 
 /** Bundles `code`, which imports the author's entry file, with all its dependencies. */
@@ -92,6 +93,7 @@ function ownModules(purpose: Purpose): Plugin {
       });
       build.onResolve({ filter: /^kitbag(\/|$)/ }, ({ path }) => {
         if (path === "kitbag/extend/toolkit") return { path: join(PACKAGE, ENTRY[purpose]), sideEffects: false };
+        if (path === "kitbag/extend/openapi") return { path: join(PACKAGE, REQUESTS[purpose]), sideEffects: false };
         return { errors: [{ text: `there is no ${JSON.stringify(path)}: toolkits import "kitbag/extend/toolkit"` }] };
       });
     },

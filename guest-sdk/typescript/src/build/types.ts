@@ -100,7 +100,10 @@ function fallbacks(root: string): Paths | undefined {
       return true;
     }
   };
-  if (missing("kitbag/extend/toolkit")) paths["kitbag/extend/toolkit"] = [join(PACKAGE, "dist/toolkit.d.ts")];
+  if (missing("kitbag/extend/toolkit")) {
+    paths["kitbag/extend/toolkit"] = [join(PACKAGE, "dist/toolkit.d.ts")];
+    paths["kitbag/extend/openapi"] = [join(PACKAGE, "dist/openapi/request.d.ts")];
+  }
   if (missing("zod")) {
     const library = locate("zod/package.json", PACKAGE);
     if (library !== undefined) {
