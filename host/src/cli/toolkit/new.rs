@@ -169,7 +169,7 @@ impl New {
                         tags
                     ),
                     Some(reason) => {
-                        say!("{:>6}  {:<40} {}: {}", size, "cannot be made", it.operation, reason)
+                        say!("{:>6}  {:<40} {}: {}", size, "cannot be made", it.operation, reason);
                     }
                 }
             }
