@@ -19,7 +19,7 @@ pub struct OpenApiSource {
     /// Tags, operations and methods; empty for all operations.
     pub only: Vec<String>,
     /// Address of the API, instead of the document's.
-    pub server: Option<String>,
+    pub api_url: Option<String>,
 }
 
 /// A file with its text.
@@ -184,8 +184,8 @@ async fn update(
 /// Values follow their option after `=`: one that begins with a hyphen is no option.
 fn options(source: &OpenApiSource) -> Vec<OsString> {
     let only = source.only.iter().map(|word| format!("--only={word}"));
-    let server = source.server.iter().map(|url| format!("--server={url}"));
-    only.chain(server).map(Into::into).collect()
+    let api_url = source.api_url.iter().map(|url| format!("--api-url={url}"));
+    only.chain(api_url).map(Into::into).collect()
 }
 
 /// The generator's output: one line of JSON.
@@ -247,9 +247,9 @@ mod tests {
         let source = OpenApiSource {
             document: "a.json".to_owned(),
             only: vec!["--write".to_owned()],
-            server: Some("https://a.example".to_owned()),
+            api_url: Some("https://a.example".to_owned()),
         };
 
-        assert_eq!(options(&source), ["--only=--write", "--server=https://a.example"]);
+        assert_eq!(options(&source), ["--only=--write", "--api-url=https://a.example"]);
     }
 }

@@ -11,7 +11,7 @@ import { update } from "./update.js";
 
 const USAGE = `Make tools from an OpenAPI document: what \`kitbag toolkit new --openapi\` runs
 
-Usage: kitbag.js openapi new ID DOCUMENT [--only WORD]... [--server URL] [--directory DIR]
+Usage: kitbag.js openapi new ID DOCUMENT [--only WORD]... [--api-url URL] [--directory DIR]
        kitbag.js openapi list DOCUMENT [--only WORD]...
        kitbag.js openapi update FOLDER [--document FILE|URL] [--write]
 `;
@@ -25,7 +25,7 @@ export async function main(args: string[]): Promise<number> {
       allowPositionals: true,
       options: {
         only: { type: "string", multiple: true },
-        server: { type: "string" },
+        "api-url": { type: "string" },
         document: { type: "string" },
         directory: { type: "string" },
         write: { type: "boolean" },
@@ -42,7 +42,7 @@ export async function main(args: string[]): Promise<number> {
       const [id, location] = operands as [string, string];
       const document = await readDocument(await openSource(location));
       const recorded = isUrl(location) || values.directory === undefined ? location : relative(resolve(values.directory), resolve(location));
-      return done(generate(document, { id, location: recorded, only, server: values.server }));
+      return done(generate(document, { id, location: recorded, only, server: values["api-url"] }));
     }
     if (command === "list" && operands.length === 1) return done(list(await readDocument(await openSource(operands[0]!)), only));
     if (command === "update" && operands.length === 1) {

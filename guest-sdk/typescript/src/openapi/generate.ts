@@ -152,7 +152,7 @@ export function generate(document: OpenApiDocument, choice: Choice): Generated {
 function plainTextNotes(base: string, { auth }: SignIn): string[] {
   const { protocol, hostname } = new URL(base);
   const isPlain = auth !== undefined && protocol === "http:" && !/^(localhost|127\..*|\[::1\])$/.test(hostname);
-  return isPlain ? ["the API is at an http:// address, where no credentials are attached: name one with https:// by --server"] : [];
+  return isPlain ? ["the API is at an http:// address, where no credentials are attached: name one with https:// by --api-url"] : [];
 }
 
 /** Leaves out what the tools return if the schemas would be too large with it. Returns notes for the author. */

@@ -17,7 +17,7 @@ export function baseUrlOf(document: OpenApiDocument, given: string | undefined):
   const servers = document.version === "2.0" ? swaggerServers(document) : listAt(document.root, "servers");
   const found = servers.map((it) => serverUrl(document, it)).filter((it) => it !== undefined);
   const best = found.find((it) => it.startsWith("https:")) ?? found[0];
-  if (best === undefined) throw new DocumentError("the document does not name an absolute address of a server: name it with --server URL");
+  if (best === undefined) throw new DocumentError("the document does not name an absolute address of a server: name it with --api-url URL");
   return best;
 }
 

@@ -331,6 +331,6 @@ test("what is no document is refused", async () => {
   await assert.rejects(read(`{ "openapi": "4.0.0" }`), /"4.0.0" is not supported/);
   await assert.rejects(read("a: b: c: ["), /neither JSON nor YAML/);
   await assert.rejects(made({ openapi: "3.0.0", paths: {} }), /no operations/);
-  await assert.rejects(made({ ...openapi({ "/a": get() }), servers: [] }), /name it with --server URL/);
+  await assert.rejects(made({ ...openapi({ "/a": get() }), servers: [] }), /name it with --api-url URL/);
   await assert.rejects(openSource("/nowhere/openapi.json"), /there is no file/);
 });

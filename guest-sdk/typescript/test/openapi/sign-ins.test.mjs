@@ -81,9 +81,9 @@ test("the server is the first with HTTPS, its variables filled in, or the author
 
   assert.deepEqual(await egress({ servers }), ["eu.example"]);
   assert.deepEqual(await egress({ servers: [] }, { server: "https://own.example:8443/x" }), ["own.example:8443"]);
-  await assert.rejects(egress({ servers: [{ url: "https://user:secret@a.example" }] }), /--server URL/);
-  await assert.rejects(egress({ servers: [{ url: "javascript:alert(1)" }] }), /--server URL/);
-  await assert.rejects(egress({ servers: [{ url: "https://{tenant}.example" }] }), /--server URL/);
+  await assert.rejects(egress({ servers: [{ url: "https://user:secret@a.example" }] }), /--api-url URL/);
+  await assert.rejects(egress({ servers: [{ url: "javascript:alert(1)" }] }), /--api-url URL/);
+  await assert.rejects(egress({ servers: [{ url: "https://{tenant}.example" }] }), /--api-url URL/);
 });
 
 test("credentials that would not be attached over http are a note", async () => {

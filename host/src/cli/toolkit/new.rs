@@ -37,7 +37,7 @@ pub(in crate::cli) struct New {
     list: bool,
     /// Address of the API, instead of the document's.
     #[arg(long, value_name = "URL", requires = "openapi")]
-    server: Option<String>,
+    api_url: Option<String>,
     /// Where to put it; by default a folder named like the toolkit.
     #[arg(long)]
     directory: Option<PathBuf>,
@@ -121,7 +121,7 @@ impl New {
     pub(super) async fn run(self) -> Result<(), CliError> {
         let directory = self.directory.clone().unwrap_or_else(|| PathBuf::from(&self.id));
         if let Some(document) = self.openapi.clone() {
-            let source = OpenApiSource { document, only: self.only.clone(), server: self.server.clone() };
+            let source = OpenApiSource { document, only: self.only.clone(), api_url: self.api_url.clone() };
             return if self.list {
                 self.list(&source).await
             } else {
