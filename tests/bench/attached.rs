@@ -68,7 +68,7 @@ pub(crate) async fn measure(
 /// A vault of a service that has the toolkit.
 async fn vault(data: &Path) -> Outcome<Arc<Vault>> {
     let database = Database::open(data).await?;
-    let file = SqliteConnectOptions::new().filename(data.join("kitbag.sqlite"));
+    let file = SqliteConnectOptions::new().filename(data.join("kitbag.sqlite")).foreign_keys(false);
     let toolkit =
         "INSERT INTO toolkit_versions VALUES ('probe', '1.0.0', 'd', 1, '{}', '{}', '[]', 'local', 0);
                    INSERT INTO toolkits VALUES ('probe', 'local', '1.0.0');";
