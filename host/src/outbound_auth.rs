@@ -73,7 +73,7 @@ pub struct SignIn {
     attached: AttachedTokens,
 }
 
-/// With what it signs in.
+/// A kind of sign-in, with its credentials.
 enum Means {
     ClientCredentials(ClientCredentials),
     Account(AccountSignIn),
@@ -158,9 +158,9 @@ pub fn account_grants(definition: &ToolkitDefinition) -> Vec<OAuth2Authorization
 impl SignIns {
     /// The sign-in whose host a request goes to, with its place in the list.
     pub fn for_request<B>(&self, request: &Request<B>) -> Option<(usize, &SignIn)> {
-        // Neither is for an API, and TRACE returns what it got (RFC 9110, section 9.3.8).
-        let is_for_apis = ![Method::TRACE, Method::CONNECT].contains(request.method());
-        let matching = |(_, it): &(usize, &SignIn)| is_for_apis && it.api_host.is(request.uri());
+        // TRACE returns what it got (RFC 9110, section 9.3.8), and CONNECT asks a proxy.
+        let may_carry = ![Method::TRACE, Method::CONNECT].contains(request.method());
+        let matching = |(_, it): &(usize, &SignIn)| may_carry && it.api_host.is(request.uri());
         self.0.iter().enumerate().find(matching)
     }
 }

@@ -3,6 +3,23 @@
 #[cfg(feature = "url")]
 use url::{Host, Url};
 
+/// Headers of the connection, which neither a handler nor a declaration sets: the host refuses or removes them.
+pub const CONNECTION_HEADERS: [&str; 13] = [
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "http2-settings",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
 /// The target of a request, as `egress` names it.
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'a> {

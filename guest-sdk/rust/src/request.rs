@@ -4,6 +4,7 @@ use std::fmt;
 
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Uri};
+use kitbag_manifest::egress::CONNECTION_HEADERS;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 
@@ -11,23 +12,6 @@ use crate::FetchError;
 
 /// Characters to escape in a path segment: all but RFC 3986's unreserved characters.
 const PATH_SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-
-/// Connection-level headers, which a handler may not set; the host refuses or removes them.
-const FORBIDDEN_HEADERS: [&str; 13] = [
-    "connection",
-    "content-length",
-    "expect",
-    "host",
-    "http2-settings",
-    "keep-alive",
-    "proxy-authenticate",
-    "proxy-authorization",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-];
 
 /// A request for [`Ctx::fetch`](crate::Ctx::fetch); a plain URL is a `GET`.
 ///
@@ -118,7 +102,7 @@ impl Request {
     #[must_use]
     pub fn header(mut self, name: &str, value: impl AsRef<str>) -> Self {
         match (HeaderName::try_from(name), HeaderValue::try_from(value.as_ref())) {
-            (Ok(name), _) if FORBIDDEN_HEADERS.contains(&name.as_str()) => {
+            (Ok(name), _) if CONNECTION_HEADERS.contains(&name.as_str()) => {
                 self.problem(format!("the header {name} may not be set"));
             }
             (Ok(name), Ok(value)) => {

@@ -25,6 +25,7 @@ use crate::tasks::to_its_end;
 
 /// The name of the rows of accounts.
 pub(super) const ACCOUNT: &str = "@account";
+
 /// The account of a user for one toolkit.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Account {
@@ -163,8 +164,7 @@ impl Vault {
         self.write_account(slot, Some(owner), account, move |rows, _| check_count(rows, id.id())).await
     }
 
-    /// Stores what has become of an account, and ends the turn of renewing its tokens. Fails with
-    /// [`VaultError::ToolkitChanged`] if it was removed or connected anew since it was `before`.
+    /// Stores what has become of an account. Fails with [`VaultError::ToolkitChanged`] if it was removed or connected anew since it was `before`.
     pub async fn replace_account(
         self: &Arc<Self>,
         user: &str,

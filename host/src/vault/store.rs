@@ -144,8 +144,9 @@ impl Store {
     /// Names that any user has set for a toolkit, with the number of users.
     pub(super) async fn users(&self, toolkit: &str) -> database::Result<Vec<(String, i64)>> {
         sql("SELECT name, count(*) FROM secrets
-             WHERE toolkit_id = $1 AND user_id <> '' AND name <> $2 GROUP BY name")
+             WHERE toolkit_id = $1 AND user_id <> $2 AND name <> $3 GROUP BY name")
         .bind(toolkit)
+        .bind(EVERYONE)
         .bind(ACCOUNT)
         .fetch_all(self.0.readers())
         .await

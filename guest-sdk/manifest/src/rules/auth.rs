@@ -6,7 +6,7 @@ use url::Url;
 
 use super::egress::check_host;
 use super::fields::is_upper_snake_case;
-use crate::egress::{allows, entry_for, is_protected};
+use crate::egress::{CONNECTION_HEADERS, allows, entry_for, is_protected};
 use crate::{
     ApiKey, Auth, Auths, KeyPlace, OAuth2AuthorizationCode, OWN_PARAMETERS, Problems, ToolkitDefinition,
 };
@@ -17,24 +17,6 @@ const MAX_PARAMETERS: usize = 8;
 const MAX_TEXT_BYTES: usize = 500;
 /// Longest URL, in bytes.
 const MAX_URL_BYTES: usize = 2000;
-
-/// Headers that are no place for a key: those that the connection needs, or that `wasi:http` forbids.
-const FORBIDDEN_HEADERS: [&str; 14] = [
-    "connection",
-    "content-length",
-    "expect",
-    "host",
-    "http2-settings",
-    "keep-alive",
-    "proxy-authenticate",
-    "proxy-authorization",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-    "user-agent",
-];
 
 pub(super) fn all(definition: &ToolkitDefinition, problems: &mut Problems) {
     let Auths(list) = &definition.auth;
@@ -133,7 +115,10 @@ fn api_key(path: &str, key: &ApiKey, problems: &mut Problems) {
             let lower = name.to_ascii_lowercase();
             if name.is_empty() || name.len() > MAX_TEXT_BYTES || !name.bytes().all(is_token_byte) {
                 problems.add(name_path, format!("{name:?} is no name of a header"));
-            } else if FORBIDDEN_HEADERS.contains(&lower.as_str()) || lower.starts_with("kitbag-") {
+            } else if CONNECTION_HEADERS.contains(&lower.as_str())
+                || lower == "user-agent"
+                || lower.starts_with("kitbag-")
+            {
                 problems.add(name_path, format!("the header {name:?} is not for keys"));
             }
         }

@@ -10,12 +10,15 @@ use crate::outbound_auth::SignInError;
 
 /// How long a process may take to renew tokens and to store them.
 const REFRESH_TIME: Duration = Duration::from_secs(30);
-/// How long it is known since when somebody has the turn.
+/// How long a process remembers whose turn it has seen.
 const FORGOTTEN_AFTER: Duration = Duration::from_mins(10);
 
 /// The turns of all accounts for which calls wait. Clones share them.
 #[derive(Clone, Default)]
-pub(super) struct Turns(Arc<Mutex<Places>>, Arc<Mutex<Seen>>);
+pub(super) struct Turns {
+    places: Arc<Mutex<Places>>,
+    seen: Arc<Mutex<Seen>>,
+}
 
 /// When the last attempt failed, and why.
 type Failed = Option<(Instant, SignInError)>;
@@ -32,7 +35,7 @@ impl Turns {
     /// Whether a process has had the turn for so long that it must have ended. Each process measures that by itself: clocks of
     /// machines differ.
     pub(super) fn is_over(&self, user: &str, toolkit: &str, holder: &str) -> bool {
-        let mut seen = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.retain(|_, (_, since)| since.elapsed() < FORGOTTEN_AFTER);
         let key = (user.to_owned(), toolkit.to_owned());
         match seen.get(&key) {
@@ -47,7 +50,7 @@ impl Turns {
     /// Waits until no other call renews the tokens of this account.
     pub(super) async fn wait(&self, user: &str, toolkit: &str) -> Turn {
         let place = {
-            let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
             places.retain(|_, place| place.strong_count() > 0);
             let key = (user.to_owned(), toolkit.to_owned());
             let known = places.get(&key).and_then(Weak::upgrade);
