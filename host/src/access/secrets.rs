@@ -5,6 +5,7 @@ use std::sync::Arc;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::{Access, AccessError, Operator, User, VisibleToolkit, rules};
+use crate::audit::Actor;
 use crate::database::EVERYONE;
 use crate::identity::Caller;
 use crate::peers::{Hint, Subject};
@@ -24,6 +25,14 @@ pub struct StoredSecret {
     pub name: String,
     /// Whether the value is redacted from the sandbox's output: one that is too short is not.
     pub redacted: bool,
+}
+
+/// Who sets a secret.
+pub(super) enum SetBy<'a> {
+    /// Its user, who is signed in.
+    User(&'a Actor),
+    /// Whoever has the link.
+    Link(&'a Link),
 }
 
 impl User {
@@ -50,12 +59,12 @@ impl User {
         secret: &OwnSecret,
         value: &SecretString,
     ) -> Result<StoredSecret, AccessError> {
-        self.access.set_with(secret, value, None).await
+        self.access.set_with(secret, value, SetBy::User(&self.actor())).await
     }
 
     /// Removes a value, even if the user can no longer see the toolkit or it no longer declares the name.
     pub async fn unset_secret(&self, toolkit: &str, name: &str) -> Result<(), AccessError> {
-        if !self.stores().vault.unset(self.id(), toolkit, name).await? {
+        if !self.stores().vault.unset(&self.actor(), self.id(), toolkit, name).await? {
             // Nothing was removed: fails if the name is not declared, for instance misspelled.
             self.secret(toolkit, name)?;
         }
@@ -80,14 +89,14 @@ impl Operator {
             return Err(AccessError::ReadableSecret { toolkit, name });
         }
         self.0.stores().disk.room_for_a_little()?;
-        self.0.stores().vault.set_for_everyone(slot.clone(), value, only).await?;
+        self.0.stores().vault.set_for_everyone(&self.0.actor(), slot.clone(), value, only).await?;
         Ok(StoredSecret::of(slot, value))
     }
 
     /// Removes a value for everyone, even if the toolkit no longer declares the name.
     pub async fn unset_secret_for_everyone(&self, toolkit: &str, name: &str) -> Result<(), AccessError> {
         let visible = self.0.toolkit(toolkit)?;
-        if !self.0.stores().vault.unset(EVERYONE, toolkit, name).await? {
+        if !self.0.stores().vault.unset(&self.0.actor(), EVERYONE, toolkit, name).await? {
             visible.secret(name)?;
         }
         Ok(())
@@ -161,16 +170,16 @@ impl Access {
         &self,
         secret: &OwnSecret,
         value: &SecretString,
-        link: Option<&Link>,
+        by: SetBy<'_>,
     ) -> Result<StoredSecret, AccessError> {
         if self.toolkit_of(secret).is_none() {
             return Err(VaultError::ToolkitChanged.into());
         }
         let OwnSecret(slot) = secret;
         self.stores().disk.room_for_a_little()?;
-        match link {
-            Some(link) => self.stores().vault.set_by_link(link, value).await?,
-            None => self.stores().vault.set(slot.clone(), value).await?,
+        match by {
+            SetBy::Link(link) => self.stores().vault.set_by_link(link, value).await?,
+            SetBy::User(by) => self.stores().vault.set(by, slot.clone(), value).await?,
         }
         self.hints().tell_all(Hint::Secret(secret.subject()));
         Ok(StoredSecret::of(slot, value))

@@ -22,6 +22,7 @@ use super::master_key::MasterKeys;
 use super::seal::SecretId;
 use super::store::{Row, Write};
 use super::{MAX_ACCOUNTS_PER_USER, SecretSlot, Vault, VaultError, log_broken, seal};
+use crate::audit::{Act, Actor, Entry};
 use crate::sha256::{Digest, Sha256};
 use crate::tasks::to_its_end;
 
@@ -149,11 +150,13 @@ impl Vault {
     /// Stores an account that was connected.
     pub async fn put_account(
         self: &Arc<Self>,
+        by: &Actor,
         slot: SecretSlot,
         account: &Account,
     ) -> Result<(), VaultError> {
         let (id, owner) = (slot.clone(), slot.owner.clone());
-        self.write_account(slot, Some(owner), account, move |rows, _| check_count(rows, id.id())).await
+        let act = Some((Act::AccountConnected, by.clone()));
+        self.write_account(slot, Some(owner), account, act, move |rows, _| check_count(rows, id.id())).await
     }
 
     /// Stores what has become of an account, and ends the turn of renewing its tokens. Fails with
@@ -174,7 +177,9 @@ impl Vault {
             if is_same { Ok(()) } else { Err(VaultError::ToolkitChanged) }
         };
         // A toolkit that was taken over has no accounts: whoever owns it now, this one is theirs to use.
-        self.write_account(slot, None, after, check).await
+        let has_ended = matches!(after.state, AccountState::Ended { .. });
+        let act = has_ended.then(|| (Act::AccountEndedByProvider, Actor::server()));
+        self.write_account(slot, None, after, act, check).await
     }
 
     async fn write_account(
@@ -182,6 +187,7 @@ impl Vault {
         slot: SecretSlot,
         owner: Option<String>,
         account: &Account,
+        act: Option<(Act, Actor)>,
         check: impl FnOnce(&[Row], &MasterKeys) -> Result<(), VaultError> + Send + 'static,
     ) -> Result<(), VaultError> {
         let (vault, text) = (self.clone(), account.sealed_text());
@@ -191,8 +197,12 @@ impl Vault {
             let keys = vault.keys.load_full();
             let sealed = seal::seal(keys.current(), slot.id(), &text);
             let owner = owner.as_deref();
-            let write =
-                Write { owner, master_key: keys.current().name(), sealed, once: None, overrides: false };
+            let audit = act.as_ref().map(|(act, by)| {
+                let entry = Entry::new(*act, by).toolkit(slot.toolkit.as_str());
+                if *by == Actor::server() { entry.affects(&slot.user) } else { entry }
+            });
+            let (master_key, once, overrides) = (keys.current().name(), None, false);
+            let write = Write { owner, master_key, sealed, once, overrides, audit };
             if !vault.store.put(&slot, write, |rows| check(rows, &keys)).await? {
                 return Err(VaultError::ToolkitChanged);
             }
@@ -206,11 +216,12 @@ impl Vault {
     /// Removes an account, and returns it, if there is one.
     pub async fn remove_account(
         self: &Arc<Self>,
+        by: &Actor,
         user: &str,
         toolkit: &str,
     ) -> Result<Option<Account>, VaultError> {
         let account = self.stored_account(user, toolkit).await?;
-        let is_removed = self.remove(user, toolkit, ACCOUNT).await?;
+        let is_removed = self.remove(by, user, toolkit, ACCOUNT).await?;
         Ok(account.filter(|_| is_removed))
     }
 

@@ -8,6 +8,7 @@ use super::link::forgotten_before;
 use super::master_key::MasterKeys;
 use super::seal::{self, Broken, Sealed, SecretId};
 use super::{SecretSlot, VaultError};
+use crate::audit::{self, Entry};
 use crate::database::{self, Database, EVERYONE, Executor, FromRow, Scope, Transaction, sql};
 
 /// The table of sealed values.
@@ -34,6 +35,8 @@ pub(super) struct Write<'a> {
     /// Used up with it.
     pub(super) once: Option<&'a Once>,
     pub(super) overrides: bool,
+    /// Recorded with it; `None` for what is no act of anybody.
+    pub(super) audit: Option<Entry<'a>>,
 }
 
 /// The columns of the table.
@@ -148,7 +151,7 @@ impl Store {
     pub(super) async fn put(
         &self,
         slot: &SecretSlot,
-        Write { owner, master_key, sealed, once, overrides }: Write<'_>,
+        Write { owner, master_key, sealed, once, overrides, audit }: Write<'_>,
         check: impl FnOnce(&[Row]) -> Result<(), VaultError>,
     ) -> Result<bool, VaultError> {
         let mut transaction = self.0.begin(Scope::Vault).await?;
@@ -183,12 +186,15 @@ impl Store {
             end_refresh(&mut transaction, &slot.user, &slot.toolkit).await?;
         }
         count_change(&mut transaction, &slot.user).await?;
+        if let Some(audit) = &audit {
+            audit::append(&mut transaction, audit).await?;
+        }
         transaction.commit().await?;
         Ok(true)
     }
 
-    /// Removes a value. Returns whether there was one.
-    pub(super) async fn delete(&self, id: SecretId<'_>) -> database::Result<bool> {
+    /// Removes a value. Returns whether there was one; then this is recorded.
+    pub(super) async fn delete(&self, id: SecretId<'_>, audit: &Entry<'_>) -> database::Result<bool> {
         let mut transaction = self.0.begin(Scope::Vault).await?;
         let deleted = sql("DELETE FROM secrets WHERE user_id = $1 AND toolkit_id = $2 AND name = $3")
             .bind(id.user)
@@ -198,6 +204,7 @@ impl Store {
             .await?;
         if deleted > 0 {
             count_change(&mut transaction, id.user).await?;
+            audit::append(&mut transaction, audit).await?;
         }
         transaction.commit().await?;
         Ok(deleted > 0)
@@ -293,6 +300,13 @@ impl Store {
         .fetch_all(self.0.readers())
         .await?;
         Ok(rows.into_iter().map(Row::from).collect())
+    }
+
+    /// Records an act that took several transactions.
+    pub(super) async fn record(&self, audit: &Entry<'_>) -> database::Result<()> {
+        let mut transaction = self.0.begin(Scope::Vault).await?;
+        audit::append(&mut transaction, audit).await?;
+        transaction.commit().await
     }
 
     /// Replaces the wrapped keys of records in one transaction. Records that were changed meanwhile are

@@ -13,6 +13,7 @@ use tokio::time::timeout;
 
 use super::form::Form;
 use super::frame::{self, Frame};
+use crate::audit::Actor;
 use crate::access::Access;
 use crate::base_url::path_of;
 use crate::identity::{
@@ -147,7 +148,7 @@ impl Sessions {
         match &self.mode {
             SignInMode::Provider(provider) => Ok(provider.end(session).await?),
             SignInMode::Local(_) | SignInMode::ProviderCookie { .. } => {
-                let ended = self.stored.end(&session.user, &session.id).await;
+                let ended = self.stored.end(&Actor::user_only(&session.user), &session.user, &session.id).await;
                 ended.map_err(|cause| WebError::storage(&cause))
             }
         }

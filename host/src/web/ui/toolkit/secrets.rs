@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use secrecy::SecretString;
 
 use super::{Done, Refused, Seen, back_to, page};
+use crate::audit::Act;
 use crate::access::{AccessError, StoredSecret, User};
 use crate::vault::VaultError;
 use crate::web::Shared;
@@ -31,7 +32,9 @@ pub(in crate::web::ui) async fn set(
     let set = if form.find("for-everyone").is_some() {
         // The box says that the toolkit can read it, where it can.
         let only = form.find("only").is_some();
-        user.operator()?.set_secret_for_everyone(&secret, &value, only, true).await
+        let what = Act::SecretSetForEveryone.name();
+        let operator = user.expect_operator(what, Some(&id)).await?;
+        operator.set_secret_for_everyone(&secret, &value, only, true).await
     } else {
         user.set_secret(&secret, &value).await
     };
@@ -53,7 +56,8 @@ pub(in crate::web::ui) async fn unset(
     body: Body,
 ) -> Result<Response, WebError> {
     if Form::read(body).await?.find("for-everyone").is_some() {
-        user.operator()?.unset_secret_for_everyone(&id, &name).await?;
+        let operator = user.expect_operator(Act::SecretUnsetForEveryone.name(), None).await?;
+        operator.unset_secret_for_everyone(&id, &name).await?;
     } else {
         user.unset_secret(&id, &name).await?;
     }
