@@ -36,7 +36,7 @@ pub use reading::{AuditFilter, AuditQuery, AuditReading};
 use refusals::Refusals;
 use store::Store;
 pub(crate) use store::append;
-pub(crate) use verification::{ChainFault, Verification, verify};
+pub(crate) use verification::verify;
 
 /// Requests that read or follow the log at the same time, in total and of one user.
 const MAX_READERS: usize = 64;

@@ -63,6 +63,7 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
         | ["documents" | "toolkit" | "key", "list"]
         | ["vault", "rotate"]
         | ["toolkit", "failures"]
+        | ["audit"]
         | ["toolkit", "uploads", "list"] => &[],
         ["login"] => &["--no-browser"],
         ["connect"] => &["cursor"],
