@@ -79,7 +79,7 @@ const DATABASE_ENGINES: [(&str, &[&str]); 3] = [
 const ROW_ATTRIBUTE: &str = "#[sqlx(";
 /// Types that a layer may not name, since it uses the layer to its right instead: `web` uses `access`.
 const HIDDEN_TYPES: [(&str, &[&str]); 1] =
-    [("web", &["Dispatch", "Invocations", "Knowledge", "Registry", "Toolkits", "UserConfig", "Vault"])];
+    [("web", &["Audit", "Dispatch", "Invocations", "Knowledge", "Registry", "Toolkits", "UserConfig", "Vault"])];
 
 #[test]
 fn no_import_goes_from_right_to_left_and_no_crate_leaves_its_fence() {
