@@ -77,7 +77,9 @@ impl Database {
     pub(crate) async fn begin(&self, scope: Scope<'_>) -> Result<Transaction> {
         Ok(match &self.0 {
             Pools::Sqlite(pools) => Transaction::Sqlite(Box::pin(pools.begin()).await?),
-            Pools::Postgres(pools) => Transaction::Postgres(Box::pin(pools.begin(scope)).await?, pools.writer.clone()),
+            Pools::Postgres(pools) => {
+                Transaction::Postgres(Box::pin(pools.begin(scope)).await?, pools.writer.clone())
+            }
         })
     }
 
@@ -85,7 +87,9 @@ impl Database {
     pub(crate) async fn snapshot(&self) -> Result<Transaction> {
         Ok(match &self.0 {
             Pools::Sqlite(pools) => Transaction::Sqlite(Box::pin(pools.snapshot()).await?),
-            Pools::Postgres(pools) => Transaction::Postgres(Box::pin(pools.snapshot()).await?, pools.writer.clone()),
+            Pools::Postgres(pools) => {
+                Transaction::Postgres(Box::pin(pools.snapshot()).await?, pools.writer.clone())
+            }
         })
     }
 

@@ -165,7 +165,12 @@ impl Toolkits {
         to_its_end(async move { toolkits.roll_back_now(&id, &wanted, &by).await }).await?
     }
 
-    async fn roll_back_now(&self, id: &str, wanted: &Rollback, by: &Actor) -> Result<RolledBack, ToolkitError> {
+    async fn roll_back_now(
+        &self,
+        id: &str,
+        wanted: &Rollback,
+        by: &Actor,
+    ) -> Result<RolledBack, ToolkitError> {
         let _changing = self.changing.lock().await;
         let (version, taken_over) = self.store.activate(id, wanted, by).await?;
         self.owner_changed(id, by.user(), taken_over.as_ref());

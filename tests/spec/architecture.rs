@@ -78,8 +78,10 @@ const DATABASE_ENGINES: [(&str, &[&str]); 3] = [
 /// Attributes of rows, which modules named `store` may use too.
 const ROW_ATTRIBUTE: &str = "#[sqlx(";
 /// Types that a layer may not name, since it uses the layer to its right instead: `web` uses `access`.
-const HIDDEN_TYPES: [(&str, &[&str]); 1] =
-    [("web", &["Audit", "Dispatch", "Invocations", "Knowledge", "Registry", "Toolkits", "UserConfig", "Vault"])];
+const HIDDEN_TYPES: [(&str, &[&str]); 1] = [(
+    "web",
+    &["Audit", "Dispatch", "Invocations", "Knowledge", "Registry", "Toolkits", "UserConfig", "Vault"],
+)];
 
 #[test]
 fn no_import_goes_from_right_to_left_and_no_crate_leaves_its_fence() {

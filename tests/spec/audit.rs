@@ -42,7 +42,12 @@ struct Steps {
 
 impl Steps {
     /// Sends a request to a route, which must be accepted. Returns its entries, whose acts have to be these.
-    async fn step(&mut self, route: &'static str, acts: &[&str], request: impl Future<Output = Answer>) -> Vec<Value> {
+    async fn step(
+        &mut self,
+        route: &'static str,
+        acts: &[&str],
+        request: impl Future<Output = Answer>,
+    ) -> Vec<Value> {
         let before = newest(&self.ana).await;
         let answer = request.await;
         assert!(answer.status.as_u16() < 400, "{route}: {} {}", answer.status, answer.text());
@@ -85,12 +90,14 @@ async fn every_route_that_changes_something_records_it_or_says_why_not() {
     let mut steps = Steps { ana: kitbag.as_user("ana"), tested: Vec::new() };
 
     // Toolkits.
-    let deployed = steps.step("POST /toolkits", &["toolkit.deployed"], ana.deploy(wat("1.0.0").component())).await;
+    let deployed =
+        steps.step("POST /toolkits", &["toolkit.deployed"], ana.deploy(wat("1.0.0").component())).await;
     assert_eq!((&deployed[0]["user"], &deployed[0]["client"]), (&json!("ana"), &json!("spec")));
     assert_eq!((&deployed[0]["toolkit"], &deployed[0]["version"]), (&json!("wat"), &json!("1.0.0")));
     let digest = ana.get("/toolkits/wat").await.json()["versions"][0]["digest"].clone();
     assert_eq!(deployed[0]["digest"], digest);
-    let second = async { ana.send(Method::POST, "/uploads", "application/wasm", wat("2.0.0").component()).await };
+    let second =
+        async { ana.send(Method::POST, "/uploads", "application/wasm", wat("2.0.0").component()).await };
     let uploaded = steps.step("POST /uploads", &["toolkit.uploaded"], second).await;
     let review = ana.get(&format!("/uploads/{}", text(&uploaded[0], "digest"))).await.json();
     let reviewed = json!({ "live": review["live"], "manifestDigest": review["manifestDigest"] });
@@ -120,7 +127,8 @@ async fn every_route_that_changes_something_records_it_or_says_why_not() {
     steps.step("PUT /toolkits/id/secrets/name", &["secret.set_for_everyone"], set).await;
     let unset = async { ana.delete("/toolkits/wat/secrets/KEY?for-everyone=true").await };
     steps.step("DELETE /toolkits/id/secrets/name", &["secret.unset_for_everyone"], unset).await;
-    let mutation = format!("mutation {{ setSecret(toolkit: \"wat\", name: \"KEY\", value: \"{CANARY}\") {{ name }} }}");
+    let mutation =
+        format!("mutation {{ setSecret(toolkit: \"wat\", name: \"KEY\", value: \"{CANARY}\") {{ name }} }}");
     let mutation = json!({ "query": mutation }).to_string();
     let mutation = async { una.send(Method::POST, "/graphql", "application/json", mutation).await };
     steps.step("POST /graphql", &["secret.set"], mutation).await;
@@ -182,7 +190,8 @@ async fn every_route_that_changes_something_records_it_or_says_why_not() {
     let own = page.text().split("action=\"/ui/account/sessions/").skip(1);
     let own = own.filter_map(|rest| rest.split("/end\"").next()).find(|id| id.len() > 10).expect("a session");
     let path = format!("/ui/account/sessions/{own}/end");
-    let ended = steps.step("POST /ui/account/sessions/id/end", &["session.ended"], visitor.post(&path, &[])).await;
+    let ended =
+        steps.step("POST /ui/account/sessions/id/end", &["session.ended"], visitor.post(&path, &[])).await;
     assert!(own.starts_with(text(&ended[0], "name")), "{ended:?}");
     let visitor = Visitor::sign_in(&kitbag, "una").await;
     steps.step("POST /ui/signout", &["session.ended"], visitor.post("/ui/signout", &[])).await;
@@ -211,7 +220,9 @@ async fn every_route_that_changes_something_records_it_or_says_why_not() {
     let names = ["version", "digest", "manifest-digest", "live-version", "live-digest"];
     let fields = names.map(|name| (name, page.hidden(name)));
     let fields: Vec<_> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    let back = async { operator.post("/ui/toolkits/wat/versions/rollback", &[&fields[..], &[("read", "1")]].concat()).await };
+    let back = async {
+        operator.post("/ui/toolkits/wat/versions/rollback", &[&fields[..], &[("read", "1")]].concat()).await
+    };
     steps.step("POST /ui/toolkits/id/versions/rollback", &["toolkit.rolled_back"], back).await;
     let release = async { operator.post("/ui/toolkits/wat/versions/release", &[("confirm", "wat")]).await };
     steps.step("POST /ui/toolkits/id/versions/release", &["toolkit.released"], release).await;
@@ -234,7 +245,10 @@ async fn every_route_that_changes_something_records_it_or_says_why_not() {
     let unknown: Vec<_> =
         changing_routes().into_iter().filter(|route| !known.contains(&route.as_str())).collect();
     assert!(changing_routes().len() > 40, "{:?}", changing_routes());
-    assert!(unknown.is_empty(), "neither tested here nor in the list of those that record nothing: {unknown:#?}");
+    assert!(
+        unknown.is_empty(),
+        "neither tested here nor in the list of those that record nothing: {unknown:#?}"
+    );
     let log = ana.get("/audit?since=1h").await.text().to_owned();
     assert!(!log.contains(CANARY), "{log}");
     assert!(log.lines().count() > 40, "{log}");
@@ -268,8 +282,7 @@ async fn connect_and_end_accounts(kitbag: &Kitbag, steps: &mut Steps) {
             let from_elsewhere = [("sec-fetch-site", "cross-site"), ("sec-fetch-dest", "document")];
             visitor.sending(&from_elsewhere).get(&back).await
         };
-        let connected =
-            steps.step("GET /ui/toolkits/id/auth/callback", &["account.connected"], arrive).await;
+        let connected = steps.step("GET /ui/toolkits/id/auth/callback", &["account.connected"], arrive).await;
         assert_eq!((&connected[0]["user"], &connected[0]["toolkit"]), (&json!("una"), &json!("wat")));
         let end = async {
             if route.starts_with("POST") {
@@ -454,5 +467,8 @@ async fn the_command_shows_the_log_and_doctor_finds_what_was_changed() {
     stopped.alter("UPDATE audit SET actor = 'eve' WHERE act = 'secret.set'").await;
     let found = doctor().await;
     let said = format!("{}{}", found.stdout, found.stderr);
-    assert!(said.contains("chains of the audit log are broken") && said.contains("entry 2 was changed"), "{said}");
+    assert!(
+        said.contains("chains of the audit log are broken") && said.contains("entry 2 was changed"),
+        "{said}"
+    );
 }

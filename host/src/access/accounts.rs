@@ -118,7 +118,9 @@ impl User {
     pub async fn end_account(&self, toolkit: &str) -> Result<bool, AccessError> {
         let Stores { vault, accounts, .. } = self.stores();
         let secrets = vault.for_call(self.id(), toolkit).await?;
-        let Some(account) = vault.remove_account(&self.actor(), self.id(), toolkit).await? else { return Ok(false) };
+        let Some(account) = vault.remove_account(&self.actor(), self.id(), toolkit).await? else {
+            return Ok(false);
+        };
         let principal = Principal { user_id: self.id().to_owned(), toolkit_id: toolkit.into() };
         accounts.revoke_later(vec![Revocation::of(principal, account, &secrets)]);
         Ok(true)

@@ -16,11 +16,8 @@ impl Operator {
     /// Starts to read the audit log. All acts that were committed before are included.
     pub async fn audit(self, query: AuditQuery) -> Result<AuditReader, AccessError> {
         let audit = &self.0.stores().audit;
-        let permit = if query.follows {
-            audit.follower_permit(self.0.id())
-        } else {
-            audit.reader_permit(self.0.id())
-        };
+        let permit =
+            if query.follows { audit.follower_permit(self.0.id()) } else { audit.reader_permit(self.0.id()) };
         let permit = permit.ok_or(AccessError::TooManyReaders)?;
         let reading = audit.read(query).await.map_err(AccessError::Records)?;
         Ok(AuditReader { operator: self, reading, _permit: permit })

@@ -39,9 +39,8 @@ impl Operator {
         limit: u64,
     ) -> Result<Review, AccessError> {
         let user = self.0.clone();
-        let upload = async move {
-            user.stores().toolkits.upload(component, length, limit, &user.actor()).await
-        };
+        let upload =
+            async move { user.stores().toolkits.upload(component, length, limit, &user.actor()).await };
         let digest = to_its_end(upload).await.map_err(ToolkitError::from)??;
         self.review(&digest).await
     }

@@ -84,7 +84,8 @@ impl AuditReading {
                 None => self.until = None,
             }
             // One that was committed meanwhile follows in its chain.
-            let is_old = |row: &Row| self.positions.get(&row.chain).is_some_and(|newest| row.sequence <= *newest);
+            let is_old =
+                |row: &Row| self.positions.get(&row.chain).is_some_and(|newest| row.sequence <= *newest);
             let records: Vec<_> = page.into_iter().filter(is_old).map(AuditRecord::from).collect();
             if !records.is_empty() {
                 return Ok(records);

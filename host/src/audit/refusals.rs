@@ -50,7 +50,8 @@ mod tests {
         assert!(refusals.is_new_at(start, "ulla", "POST /toolkits"), "another user's");
         assert!(refusals.is_new_at(start + INTERVAL, "una", "POST /toolkits"), "a minute later");
 
-        let recorded = (0..100).filter(|n| refusals.is_new_at(start + INTERVAL, "eve", &n.to_string())).count();
+        let recorded =
+            (0..100).filter(|n| refusals.is_new_at(start + INTERVAL, "eve", &n.to_string())).count();
         assert_eq!(recorded, MAX_OF_USER);
         assert!(refusals.is_new_at(start + INTERVAL, "ulla", "POST /toolkits"));
     }

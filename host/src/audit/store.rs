@@ -185,7 +185,8 @@ impl Store {
         until: i64,
         count: u32,
     ) -> database::Result<(i64, bool)> {
-        let statement = sql(concat!("SELECT id FROM audit WHERE ", filter!(), " AND id <= $6 ORDER BY id DESC LIMIT $7"));
+        let statement =
+            sql(concat!("SELECT id FROM audit WHERE ", filter!(), " AND id <= $6 ORDER BY id DESC LIMIT $7"));
         let ids: Vec<i64> = bind_filter!(statement, filter)
             .bind(until)
             .bind(i64::from(count) + 1)

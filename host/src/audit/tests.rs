@@ -60,7 +60,11 @@ async fn an_entry_says_who_did_what_and_its_hash_can_be_computed_from_what_it_sa
     // As docs/audit.md says it.
     let at = second.at.parse::<jiff::Timestamp>().expect("a time").as_millisecond();
     let covered = serde_json::json!([
-        first.hash, second.chain, 2, at, ["secret.set", "done", "ana"],
+        first.hash,
+        second.chain,
+        2,
+        at,
+        ["secret.set", "done", "ana"],
         ["client-1", null, "books", null, null, "SECOND", null],
     ]);
     assert_eq!(second.hash, hex::encode(crate::sha256::Sha256::digest(covered.to_string())));
@@ -85,7 +89,10 @@ async fn an_entry_that_was_changed_or_removed_is_found() {
     let cases = [
         ("UPDATE audit SET actor = 'eve' WHERE sequence = 2", "the entry 2 was changed"),
         ("UPDATE audit SET toolkit = NULL WHERE sequence = 1", "the entry 1 was changed"),
-        ("UPDATE audit SET client = NULL, program_key = client WHERE sequence = 3", "the entry 3 was changed"),
+        (
+            "UPDATE audit SET client = NULL, program_key = client WHERE sequence = 3",
+            "the entry 3 was changed",
+        ),
         ("UPDATE audit SET at = at - 1 WHERE sequence = 4", "the entry 4 was changed"),
         ("DELETE FROM audit WHERE sequence = 2", "the entries 2 to 2 were removed"),
         ("DELETE FROM audit WHERE sequence IN (1, 2)", "the entries 1 to 2 were removed"),
@@ -93,7 +100,10 @@ async fn an_entry_that_was_changed_or_removed_is_found() {
         ("DELETE FROM audit", "the entries 1 to 4 were removed"),
         ("DELETE FROM audit_chains", "its row in audit_chains was removed"),
         ("UPDATE audit_chains SET newest = 3; DELETE FROM audit WHERE sequence = 4", "added or changed"),
-        ("UPDATE audit_chains SET removed = 1; DELETE FROM audit WHERE sequence = 1", "the entry 2 was changed"),
+        (
+            "UPDATE audit_chains SET removed = 1; DELETE FROM audit WHERE sequence = 1",
+            "the entry 2 was changed",
+        ),
     ];
     for (change, expected) in cases {
         let (_folder, database, _audit) = log().await;

@@ -47,11 +47,8 @@ pub(crate) async fn verify(database: &Database) -> database::Result<Verification
             for entry in page {
                 result.entries += 1;
                 if entry.sequence != sequence + 1 {
-                    fault = Some(format!(
-                        "the entries {} to {} were removed",
-                        sequence + 1,
-                        entry.sequence - 1
-                    ));
+                    fault =
+                        Some(format!("the entries {} to {} were removed", sequence + 1, entry.sequence - 1));
                     break 'chain;
                 }
                 if entry.expected_hash(&hash) != entry.hash {

@@ -138,15 +138,12 @@ impl Audit {
         if self.follow {
             query.append_pair("follow", "true");
         }
-        match printed.newest {
-            Some(newest) => {
-                let since = newest.checked_sub(OVERLAP).unwrap_or(Timestamp::MIN);
-                query.append_pair("since", &since.to_string());
-            }
-            None => {
-                query.extend_pairs(self.since.iter().map(|since| ("since", since)));
-                query.extend_pairs(self.limit.iter().map(|limit| ("limit", limit.to_string())));
-            }
+        if let Some(newest) = printed.newest {
+            let since = newest.checked_sub(OVERLAP).unwrap_or(Timestamp::MIN);
+            query.append_pair("since", &since.to_string());
+        } else {
+            query.extend_pairs(self.since.iter().map(|since| ("since", since)));
+            query.extend_pairs(self.limit.iter().map(|limit| ("limit", limit.to_string())));
         }
         let filters =
             [("until", &self.until), ("act", &self.act), ("user", &self.user), ("toolkit", &self.toolkit)];

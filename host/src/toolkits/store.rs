@@ -145,7 +145,8 @@ impl Store {
             }
             None => None,
         };
-        let owner = ownership.as_ref().filter(|_| taken_over.is_none()).map_or(by.user(), CurrentOwnership::owner);
+        let owner =
+            ownership.as_ref().filter(|_| taken_over.is_none()).map_or(by.user(), CurrentOwnership::owner);
         refuse_taken_version(&mut transaction, definition, digest, &manifest).await?;
         let before = live_definition(&mut transaction, id).await?;
         let changes = Changes::between(before.as_ref(), definition);

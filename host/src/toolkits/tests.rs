@@ -119,7 +119,11 @@ async fn a_roll_back_that_nobody_waits_for_is_not_left_half_done() {
     for polls in 1..30 {
         let wanted = if polls % 2 == 0 { "2.0.0" } else { "1.0.0" };
 
-        abandon_after(polls, toolkits.roll_back("books", Rollback::to(Some(wanted)), &Actor::user_only("ana"))).await;
+        abandon_after(
+            polls,
+            toolkits.roll_back("books", Rollback::to(Some(wanted)), &Actor::user_only("ana")),
+        )
+        .await;
 
         settles_at(Some(wanted), &database, &toolkits, &format!("dropped after {polls} polls")).await;
     }

@@ -170,7 +170,15 @@ async fn a_value_for_everyone_is_for_all_calls_of_its_toolkit_and_a_users_own_wi
     let vault = vault(folder.path()).await;
     assert_eq!(in_call(&vault, "ana", "books").await, None);
 
-    vault.set_for_everyone(&Actor::server(), slot("olga", "books", "API_KEY"), &"everyones-value".into(), false).await.unwrap();
+    vault
+        .set_for_everyone(
+            &Actor::server(),
+            slot("olga", "books", "API_KEY"),
+            &"everyones-value".into(),
+            false,
+        )
+        .await
+        .unwrap();
     assert_eq!(in_call(&vault, "ana", "books").await.as_deref(), Some("everyones-value"));
     assert_eq!(in_call(&vault, "ana", "films").await, None);
 
@@ -178,7 +186,10 @@ async fn a_value_for_everyone_is_for_all_calls_of_its_toolkit_and_a_users_own_wi
     assert_eq!(in_call(&vault, "ana", "books").await.as_deref(), Some("her-own-value"));
     assert_eq!(in_call(&vault, "ben", "books").await.as_deref(), Some("everyones-value"));
 
-    vault.set_for_everyone(&Actor::server(), slot("olga", "books", "API_KEY"), &"everyones-other".into(), true).await.unwrap();
+    vault
+        .set_for_everyone(&Actor::server(), slot("olga", "books", "API_KEY"), &"everyones-other".into(), true)
+        .await
+        .unwrap();
     assert_eq!(in_call(&vault, "ana", "books").await.as_deref(), Some("everyones-other"));
     let secrets = vault.for_call("ana", "books").await.unwrap();
     for value in ["everyones-other", "her-own-value"] {
@@ -205,7 +216,15 @@ async fn a_value_for_everyone_is_for_all_calls_of_its_toolkit_and_a_users_own_wi
 async fn a_value_for_everyone_that_does_not_open_stops_calls_of_its_toolkit_alone() {
     let folder = tempfile::tempdir().unwrap();
     let vault = vault(folder.path()).await;
-    vault.set_for_everyone(&Actor::server(), slot("olga", "books", "API_KEY"), &"everyones-value".into(), false).await.unwrap();
+    vault
+        .set_for_everyone(
+            &Actor::server(),
+            slot("olga", "books", "API_KEY"),
+            &"everyones-value".into(),
+            false,
+        )
+        .await
+        .unwrap();
     vault.store.database().execute("UPDATE secrets SET sealed = x'00'").await;
     vault.clear_cache();
 
@@ -220,15 +239,22 @@ async fn a_value_that_is_no_secret_is_refused_without_being_quoted() {
     let half = "x".repeat(MAX_VALUE_BYTES);
 
     for value in ["", &"hunter2".repeat(MAX_VALUE_BYTES)] {
-        let refused = vault.set(&Actor::server(), slot("ana", "books", "API_KEY"), &value.into()).await.unwrap_err();
+        let refused =
+            vault.set(&Actor::server(), slot("ana", "books", "API_KEY"), &value.into()).await.unwrap_err();
         assert!(matches!(&refused, VaultError::Refused(why) if !why.contains("hunter2")), "{refused}");
     }
     for name in 0..MAX_BYTES_PER_USER / MAX_VALUE_BYTES {
-        vault.set(&Actor::server(), slot("ana", "books", &format!("KEY_{name}")), &half.as_str().into()).await.unwrap();
+        vault
+            .set(&Actor::server(), slot("ana", "books", &format!("KEY_{name}")), &half.as_str().into())
+            .await
+            .unwrap();
     }
     let one_more = vault.set(&Actor::server(), slot("ana", "films", "KEY"), &"one too many".into()).await;
     assert!(matches!(one_more, Err(VaultError::Refused(_))));
-    vault.set(&Actor::server(), slot("ana", "books", "KEY_0"), &"a shorter one in its place".into()).await.unwrap();
+    vault
+        .set(&Actor::server(), slot("ana", "books", "KEY_0"), &"a shorter one in its place".into())
+        .await
+        .unwrap();
     vault.set(&Actor::server(), slot("ben", "films", "KEY"), &"another user".into()).await.unwrap();
 }
 
@@ -239,8 +265,12 @@ async fn the_lines_of_all_values_of_a_user_are_bounded() {
     let lines = |count: usize| "longer than six\n".repeat(count);
 
     // The whole value counts as one line too.
-    vault.set(&Actor::server(), slot("ana", "books", "KEY"), &lines(MAX_LINES_PER_USER - 1).into()).await.unwrap();
-    let refused = vault.set(&Actor::server(), slot("ana", "films", "KEY"), &"one too many".into()).await.unwrap_err();
+    vault
+        .set(&Actor::server(), slot("ana", "books", "KEY"), &lines(MAX_LINES_PER_USER - 1).into())
+        .await
+        .unwrap();
+    let refused =
+        vault.set(&Actor::server(), slot("ana", "films", "KEY"), &"one too many".into()).await.unwrap_err();
 
     assert!(matches!(&refused, VaultError::Refused(why) if why.contains("512 lines")), "{refused}");
     vault.set(&Actor::server(), slot("ana", "films", "KEY"), &"short".into()).await.unwrap();
@@ -266,7 +296,11 @@ async fn a_change_that_nobody_waits_for_is_not_left_half_done() {
 
     for times in 0..40 {
         vault.value("ana", "books", "API_KEY").await;
-        abandon_after(times, vault.set(&Actor::server(), slot("ana", "books", "API_KEY"), &"s3cr3t-value".into())).await;
+        abandon_after(
+            times,
+            vault.set(&Actor::server(), slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()),
+        )
+        .await;
         tokio::time::sleep(Duration::from_millis(5)).await;
         assert!(agrees().await, "set, dropped after {times} polls");
         abandon_after(times, vault.unset(&Actor::server(), "ana", "books", "API_KEY")).await;
@@ -300,7 +334,10 @@ async fn a_record_that_was_moved_or_changed_stops_its_users_calls() {
     vault.store.database().execute(steal).await;
 
     assert!(vault.of_user("eve").await.is_err());
-    vault.set(&Actor::server(), slot("eve", "books", "API_KEY"), &"a value of eve's own".into()).await.unwrap();
+    vault
+        .set(&Actor::server(), slot("eve", "books", "API_KEY"), &"a value of eve's own".into())
+        .await
+        .unwrap();
     assert_eq!(vault.value("eve", "books", "API_KEY").await.as_deref(), Some("a value of eve's own"));
     assert_eq!(vault.value("ana", "books", "API_KEY").await.as_deref(), Some("s3cr3t-value"));
 }
@@ -311,7 +348,11 @@ async fn a_rotation_leaves_every_value_and_takes_the_old_key_away() {
     let before = vault(folder.path()).await;
     for number in 0..3 {
         before
-            .set(&Actor::server(), slot("ana", "books", &format!("KEY_{number}")), &format!("value-{number}").into())
+            .set(
+                &Actor::server(),
+                slot("ana", "books", &format!("KEY_{number}")),
+                &format!("value-{number}").into(),
+            )
             .await
             .unwrap();
     }

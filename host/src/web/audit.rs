@@ -59,10 +59,12 @@ impl Parameters {
             return Err(bad_query(format!("limit must be at most {MAX_LIMIT}.")));
         }
         if self.follow && (self.before.is_some() || self.until.is_some()) {
-            return Err(bad_query("before and until cannot be combined with follow: new entries come after."));
+            return Err(bad_query(
+                "before and until cannot be combined with follow: new entries come after.",
+            ));
         }
-        let [since, until] =
-            [("since", &self.since), ("until", &self.until)].map(|(name, text)| point_in_time(name, text.as_deref()));
+        let [since, until] = [("since", &self.since), ("until", &self.until)]
+            .map(|(name, text)| point_in_time(name, text.as_deref()));
         let since = since?;
         Ok(AuditQuery {
             last: self.limit.or(since.is_none().then_some(DEFAULT_LIMIT)),

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::body::{Unread, read_small};
 use super::error::WebError;
-use crate::audit::Act;
 use crate::access::{Operator, StoredSecret, User};
+use crate::audit::Act;
 use crate::vault::{MAX_VALUE_BYTES, Rotated, SecretStatus};
 
 /// What became of a value.

@@ -15,12 +15,19 @@ pub(crate) fn routes() -> Vec<String> {
 
 /// The routes whose method may change something: `POST /toolkits/id/rollback`.
 pub(crate) fn changing_routes() -> Vec<String> {
-    let methods =
-        [("post(", "POST"), ("put(", "PUT"), ("patch(", "PATCH"), ("delete(", "DELETE"), ("mcp_methods(", "POST")];
+    let methods = [
+        ("post(", "POST"),
+        ("put(", "PUT"),
+        ("patch(", "PATCH"),
+        ("delete(", "DELETE"),
+        ("mcp_methods(", "POST"),
+    ];
     let mut routes = Vec::new();
     for (path, handlers) in declared() {
         let named = methods.iter().filter(|(call, _)| {
-            handlers.match_indices(call).any(|(at, _)| !handlers[..at].ends_with(|it: char| it.is_alphanumeric() || it == '_'))
+            handlers
+                .match_indices(call)
+                .any(|(at, _)| !handlers[..at].ends_with(|it: char| it.is_alphanumeric() || it == '_'))
         });
         routes.extend(named.map(|(_, method)| format!("{method} {path}")));
     }

@@ -143,18 +143,31 @@ async fn a_value_for_everyone_and_an_account_hold_in_the_next_request_on_the_oth
         access.request("una").await;
         access.stores().vault.account("una", "books").await.expect("the vault opens").is_some()
     };
-    let account = Account { grants: Vec::new(), connected_at: 0, state: AccountState::Ended { reason: "r".to_owned() } };
+    let account = Account {
+        grants: Vec::new(),
+        connected_at: 0,
+        state: AccountState::Ended { reason: "r".to_owned() },
+    };
 
     for round in 0..ROUNDS {
         let text = format!("value-of-round-{round}");
         let operator = first.access.operator("ana").await;
         let secret = first.access.request("ana").await.secret("books", "KEY").expect("it declares it");
-        operator.set_secret_for_everyone(&secret, &text.as_str().into(), false, true).await.expect("it may be set");
+        operator
+            .set_secret_for_everyone(&secret, &text.as_str().into(), false, true)
+            .await
+            .expect("it may be set");
         assert_eq!(value(&second.access).await.as_deref(), Some(&*text), "round {round}");
         assert_eq!(value(&first.access).await.as_deref(), Some(&*text), "round {round}");
 
         let slot = SecretSlot::account("una", "books", "ana");
-        second.access.stores().vault.put_account(&Actor::server(), slot, &account).await.expect("it is stored");
+        second
+            .access
+            .stores()
+            .vault
+            .put_account(&Actor::server(), slot, &account)
+            .await
+            .expect("it is stored");
         assert!(connected(&first.access).await, "round {round}");
         assert!(first.access.request("una").await.end_account("books").await.expect("it is ended"));
         assert!(!connected(&second.access).await, "round {round}");

@@ -487,7 +487,9 @@ async fn an_account_that_its_user_has_ended_is_not_brought_back_by_a_renewal_und
     let world = World::new().await;
     world.connect(200, JSON, &tokens(1, 0)).await.expect("connected");
     let before = world.vault.stored_account("ana", "books").await.expect("read").expect("there");
-    assert!(world.vault.remove_account(&Actor::server(), "ana", "books").await.expect("it is removed").is_some());
+    assert!(
+        world.vault.remove_account(&Actor::server(), "ana", "books").await.expect("it is removed").is_some()
+    );
 
     let replaced = world.vault.replace_account("ana", "books", &before, &before).await;
 
@@ -545,7 +547,8 @@ async fn tokens_are_revoked_with_the_refresh_token_and_the_clients_own_credentia
     world.connect(200, JSON, &tokens(1, 3600)).await.expect("connected");
     world.answer(200, JSON, "");
     let secrets = world.vault.for_call("ana", "books").await.expect("they open");
-    let account = world.vault.remove_account(&Actor::server(), "ana", "books").await.expect("removed").expect("there");
+    let account =
+        world.vault.remove_account(&Actor::server(), "ana", "books").await.expect("removed").expect("there");
 
     world.accounts.revoke_later(vec![Revocation::of(principal("ana"), account, &secrets)]);
 

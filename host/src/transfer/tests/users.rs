@@ -92,7 +92,10 @@ async fn accounts_and_what_is_for_everyone_are_copied_too() {
         scope: None,
     };
     let account = Account { grants: Vec::new(), connected_at: 7, state: AccountState::Connected(tokens) };
-    vault.put_account(&Actor::server(), SecretSlot::account("ana", "t", "ben"), &account).await.expect("it is stored");
+    vault
+        .put_account(&Actor::server(), SecretSlot::account("ana", "t", "ben"), &account)
+        .await
+        .expect("it is stored");
     let [user, toolkit, owner, name] = ["ben", "t", "ben", "OTHER"].map(str::to_owned);
     let slot = SecretSlot { user, toolkit, owner, name };
     vault.set_for_everyone(&Actor::server(), slot, &"everyones".into(), true).await.expect("it is set");

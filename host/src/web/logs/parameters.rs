@@ -61,7 +61,9 @@ impl Parameters {
 pub(in crate::web) fn point_in_time(name: &str, text: Option<&str>) -> Result<Option<Timestamp>, WebError> {
     let time = text.map(|text| {
         time(text, Timestamp::now()).ok_or_else(|| {
-            bad_query(format!("{name} must be a time such as 2026-01-31T12:00:00Z, or a duration such as 10m."))
+            bad_query(format!(
+                "{name} must be a time such as 2026-01-31T12:00:00Z, or a duration such as 10m."
+            ))
         })
     });
     time.transpose()

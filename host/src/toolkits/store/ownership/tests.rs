@@ -99,7 +99,10 @@ async fn with_another_owner_goes_what_users_have_set_and_a_line_stays() {
 
     assert_eq!(outcome, Some(taken));
     assert_eq!(state(&database).await, ("ben".to_owned(), 0));
-    assert!(matches!(store.take_over("books", &Actor::user_only("ben")).await, Err(ToolkitError::AlreadyOwner(_))));
+    assert!(matches!(
+        store.take_over("books", &Actor::user_only("ben")).await,
+        Err(ToolkitError::AlreadyOwner(_))
+    ));
     assert_eq!(taken_from(&store).await.as_deref(), Some("ana"));
     store.remove("books", &Actor::user_only("ben")).await.unwrap();
     deploy(&store, "ben", "1.0.0", "private", Claim::OwnOnly).await.unwrap();

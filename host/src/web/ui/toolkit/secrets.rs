@@ -6,8 +6,8 @@ use axum::response::{IntoResponse, Redirect, Response};
 use secrecy::SecretString;
 
 use super::{Done, Refused, Seen, back_to, page};
-use crate::audit::Act;
 use crate::access::{AccessError, StoredSecret, User};
+use crate::audit::Act;
 use crate::vault::VaultError;
 use crate::web::Shared;
 use crate::web::error::WebError;
