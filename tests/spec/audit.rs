@@ -472,3 +472,30 @@ async fn the_command_shows_the_log_and_doctor_finds_what_was_changed() {
         "{said}"
     );
 }
+
+#[tokio::test]
+async fn the_page_shows_the_log_to_operators_page_by_page() {
+    let kitbag = server().await;
+    let [ana, una] = ["ana", "una"].map(|name| kitbag.as_user(name));
+    ana.deploy(wat("1.0.0").component()).await.assert_status(201);
+    for _ in 0..41 {
+        una.put("/toolkits/wat/secrets/KEY", CANARY).await.assert_status(200);
+    }
+    let operator = Visitor::sign_in(&kitbag, "ana").await;
+    operator.get("/ui/operate").await.assert_says("href=\"/ui/operate/audit\"");
+
+    let first = operator.get("/ui/operate/audit?act=secret.set&user=una").await.assert_status(200);
+    first.assert_says("<option selected>secret.set</option>");
+    first.assert_says("toolkit <bdi>wat</bdi> · name <bdi>KEY</bdi>");
+    assert_eq!(first.text().matches("<code>secret.set</code>").count(), 40);
+    let older = first.text().split("href=\"").filter_map(|it| it.split('"').next());
+    let older = older.filter(|path| path.contains("before=")).last().expect("an older page");
+    let older = operator.get(&older.replace("&#38;", "&")).await.assert_status(200);
+    assert_eq!(older.text().matches("<code>secret.set</code>").count(), 1);
+    older.assert_says("Newest");
+
+    let hostile = operator.get("/ui/operate/audit?user=%22%3E%3Cscript%3E").await.assert_status(200);
+    assert!(!hostile.text().contains("\"><script>"), "{}", hostile.text());
+    hostile.assert_says("No entry fits.");
+    Visitor::sign_in(&kitbag, "una").await.get("/ui/operate/audit").await.assert_status(403);
+}
