@@ -232,7 +232,8 @@ impl SignIn {
                 Means::ClientCredentials(grant) => {
                     Some(grant.refusal(&self.principal, host, *status, code.unwrap_or_default()))
                 }
-                _ => None,
+                Means::Account(account) => account.client_refusal(host, *status, code.unwrap_or_default()),
+                Means::ApiKey(..) | Means::Basic(..) => None,
             },
             SignInError::Unusable { host, reason } => Some(Failure::unusable_token(host, reason)),
             SignInError::Refused { .. }

@@ -57,6 +57,7 @@ use call_secrets::CallSecrets;
 use master_key::{Creation, MasterKeys};
 use seal::SecretId;
 use secret_cache::SecretCache;
+pub use store::EveryoneOptions;
 use store::{Row, Store, Write};
 
 /// Longest value, in bytes. A key or a certificate fits; a file does not.
@@ -226,6 +227,7 @@ impl Vault {
             sealing: Mutex::default(),
         };
         vault.finish_rotation().await?;
+        vault.store.end_refreshes_of_the_last_process().await?;
         Ok(vault)
     }
 
@@ -265,19 +267,19 @@ impl Vault {
         slot: SecretSlot,
         value: &SecretString,
     ) -> Result<(), VaultError> {
-        self.set_with(by, slot, value, None, false).await
+        self.set_with(by, slot, value, None, EveryoneOptions::default()).await
     }
 
-    /// Seals a value for everyone who may use the toolkit. A user's own value wins unless `only` is set. The caller has
-    /// checked that an operator sets it, and that the name is declared.
+    /// Seals a value for everyone who may use the toolkit. The caller has checked that an operator sets it, and that the name
+    /// is declared.
     pub async fn set_for_everyone(
         self: &Arc<Self>,
         by: &Actor,
         slot: SecretSlot,
         value: &SecretString,
-        only: bool,
+        options: EveryoneOptions,
     ) -> Result<(), VaultError> {
-        self.set_with(by, SecretSlot { user: EVERYONE.to_owned(), ..slot }, value, None, only).await
+        self.set_with(by, SecretSlot { user: EVERYONE.to_owned(), ..slot }, value, None, options).await
     }
 
     async fn set_with(
@@ -286,11 +288,11 @@ impl Vault {
         slot: SecretSlot,
         value: &SecretString,
         once: Option<Once>,
-        overrides: bool,
+        options: EveryoneOptions,
     ) -> Result<(), VaultError> {
         check(value)?;
         let (vault, by, value) = (self.clone(), by.clone(), value.clone());
-        to_its_end(async move { vault.set_now(&by, &slot, &value, once.as_ref(), overrides).await }).await?
+        to_its_end(async move { vault.set_now(&by, &slot, &value, once.as_ref(), options).await }).await?
     }
 
     async fn set_now(
@@ -299,18 +301,18 @@ impl Vault {
         slot: &SecretSlot,
         value: &SecretString,
         once: Option<&Once>,
-        overrides: bool,
+        options: EveryoneOptions,
     ) -> Result<(), VaultError> {
         let id = slot.id();
         let SecretId { user, toolkit, name } = id;
         let _sealing = self.sealing.lock().await;
         let keys = self.keys.load_full();
         let sealed = seal::seal(keys.current(), id, value);
-        let check = |rows: &[Row]| check_share(rows, &keys, id, value);
+        let check = |rows: &[Row]| check_share(rows, &keys, id, value).map(|()| true);
         let owner = Some(slot.owner.as_str());
         let act = if user == EVERYONE { Act::SecretSetForEveryone } else { Act::SecretSet };
         let audit = Some(Entry::new(act, by).toolkit(toolkit).name(name));
-        let write = Write { owner, master_key: keys.current().name(), sealed, once, overrides, audit };
+        let write = Write { owner, master_key: keys.current().name(), sealed, once, options, audit };
         if !self.store.put(slot, write, check).await? {
             return Err(VaultError::ToolkitChanged);
         }
@@ -328,22 +330,15 @@ impl Vault {
         name: &str,
     ) -> Result<bool, VaultError> {
         // An account is no secret, and ends in its own way.
-        if name == ACCOUNT { Ok(false) } else { self.remove(by, user, toolkit, name).await }
-    }
-
-    async fn remove(
-        self: &Arc<Self>,
-        by: &Actor,
-        user: &str,
-        toolkit: &str,
-        name: &str,
-    ) -> Result<bool, VaultError> {
+        if name == ACCOUNT {
+            return Ok(false);
+        }
         let (vault, by) = (self.clone(), by.clone());
         let [user, toolkit, name] = [user, toolkit, name].map(str::to_owned);
         let change = async move {
             let id = SecretId { user: &user, toolkit: &toolkit, name: &name };
-            let audit = Entry::new(removal_of(id), &by).toolkit(id.toolkit);
-            let audit = if id.name == ACCOUNT { audit } else { audit.name(id.name) };
+            let act = if id.user == EVERYONE { Act::SecretUnsetForEveryone } else { Act::SecretUnset };
+            let audit = Entry::new(act, &by).toolkit(id.toolkit).name(id.name);
             let deleted = vault.store.delete(id, &audit).await?;
             vault.cache.forget(&user).await;
             if deleted {
@@ -386,6 +381,13 @@ impl Vault {
         };
         let declared = definition.map(ToolkitDefinition::credentials).unwrap_or_default();
         let mut list: Vec<_> = declared.into_iter().map(status).collect();
+        // So that an operator can remove what a version no longer names, and the next one may name again.
+        list.extend(everyones.into_iter().filter(|_| definition.is_some()).map(|(name, (at, overrides))| {
+            let updated_at = known.remove(&name).map(shown);
+            let for_everyone = Some(ForEveryone { only: overrides != 0, updated_at: shown(at) });
+            let set = updated_at.is_some();
+            SecretStatus { name, declared: false, readable: false, set, updated_at, for_everyone }
+        }));
         list.extend(known.into_iter().map(|(name, at)| SecretStatus {
             name,
             declared: false,
@@ -421,15 +423,7 @@ impl Vault {
     /// Empties the cache: after records were deleted together with a toolkit, or the database was replaced.
     pub fn clear_cache(&self) {
         self.cache.forget_all();
-    }
-}
-
-/// The act that removes a value.
-fn removal_of(id: SecretId<'_>) -> Act {
-    match id {
-        SecretId { name: ACCOUNT, .. } => Act::AccountEnded,
-        SecretId { user: EVERYONE, .. } => Act::SecretUnsetForEveryone,
-        SecretId { .. } => Act::SecretUnset,
+        self.merged.forget_all();
     }
 }
 
@@ -444,14 +438,19 @@ fn check_share(
     let measure =
         |value: &SecretString| (value.expose_secret().len(), redaction::lines_to_find(value.expose_secret()));
     let (mut bytes, mut lines) = measure(value);
-    for row in rows.iter().filter(|row| row.id() != id && row.name != ACCOUNT) {
+    let is_together = |row: &&Row| {
+        row.id() != id && row.name != ACCOUNT && (id.user != EVERYONE || row.toolkit_id == id.toolkit)
+    };
+    for row in rows.iter().filter(is_together) {
         let (more_bytes, more_lines) =
             row.open(keys).map_or((row.sealed.value.len(), 0), |other| measure(&other));
         bytes += more_bytes;
         lines += more_lines;
     }
-    let refused =
-        |what: String| Err(VaultError::Refused(format!("all secrets of one user together may {what}")));
+    let refused = |what: String| {
+        let whose = if id.user == EVERYONE { "for everyone, for one toolkit," } else { "of one user" };
+        Err(VaultError::Refused(format!("all secrets {whose} together may {what}")))
+    };
     if bytes > MAX_BYTES_PER_USER {
         return refused(format!("take {MAX_BYTES_PER_USER} bytes"));
     }

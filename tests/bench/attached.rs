@@ -28,7 +28,11 @@ const USER: &str = "local";
 const TOOLKIT: &str = "probe";
 
 /// Median of a call that fetches with a token of a grant to the toolkit, and with one of its user's account, in microseconds.
-pub(crate) async fn measure(components: &Components, upstream: &Server, effort: &Effort) -> Outcome<[f64; 2]> {
+pub(crate) async fn measure(
+    components: &Components,
+    upstream: &Server,
+    effort: &Effort,
+) -> Outcome<[f64; 2]> {
     let data = tempfile::tempdir()?;
     let vault = vault(data.path()).await?;
     let address = upstream.address().to_string();
@@ -49,7 +53,9 @@ pub(crate) async fn measure(components: &Components, upstream: &Server, effort: 
     };
     connect(&vault, &account).await?;
     let mut medians = [0.0; 2];
-    for (median, auth) in medians.iter_mut().zip([Auth::ClientCredentials(grant), Auth::AuthorizationCode(account)]) {
+    for (median, auth) in
+        medians.iter_mut().zip([Auth::ClientCredentials(grant), Auth::AuthorizationCode(account)])
+    {
         let toolkit = load(&components.probe, upstream, &vault, auth).await?;
         let url = format!("http://{}/", upstream.address());
         let mut invocation = invocation("fetch", &json!({ "method": "POST", "url": url, "body": "{}" }));
@@ -63,7 +69,8 @@ pub(crate) async fn measure(components: &Components, upstream: &Server, effort: 
 async fn vault(data: &Path) -> Outcome<Arc<Vault>> {
     let database = Database::open(data).await?;
     let file = SqliteConnectOptions::new().filename(data.join("kitbag.sqlite"));
-    let toolkit = "INSERT INTO toolkit_versions VALUES ('probe', '1.0.0', 'd', 1, '{}', '{}', '[]', 'local', 0);
+    let toolkit =
+        "INSERT INTO toolkit_versions VALUES ('probe', '1.0.0', 'd', 1, '{}', '{}', '[]', 'local', 0);
                    INSERT INTO toolkits VALUES ('probe', 'local', '1.0.0');";
     file.connect().await?.execute(toolkit).await?;
     Ok(Arc::new(Vault::open(database, KeySource::File(data.join("master-key"))).await?))

@@ -69,7 +69,8 @@ pub(crate) async fn measure(components: &Components, effort: &Effort) -> Outcome
     };
     let url = format!("http://{}/", upstream.address());
     let fetch = json!({ "method": "POST", "url": url, "body": "{}" });
-    let [fetch_with_grant_us, fetch_with_account_us] = attached::measure(components, &upstream, effort).await?;
+    let [fetch_with_grant_us, fetch_with_account_us] =
+        attached::measure(components, &upstream, effort).await?;
     Ok(Capabilities {
         fetch_with_grant_us,
         fetch_with_account_us,

@@ -15,7 +15,8 @@ use tokio::net::TcpListener;
 use crate::Outcome;
 
 /// What a token endpoint answers.
-const TOKEN: &[u8] = br#"{"access_token":"a-token-of-the-benchmark","token_type":"Bearer","expires_in":86400}"#;
+const TOKEN: &[u8] =
+    br#"{"access_token":"a-token-of-the-benchmark","token_type":"Bearer","expires_in":86400}"#;
 
 /// Answers every request with its own JSON body, parsed and serialized again; at `/token` it is a token endpoint.
 pub(crate) async fn serve() -> Outcome<()> {

@@ -108,7 +108,12 @@ impl Report {
             goal("TypeScript: a deploy, the slower of two", 1.5, first_s.max(second_s), "s"),
             goal("the sandbox's share of a call, median", 40.0, trivial.p50_us, "µs"),
             goal("a call that fetches against hyper", 1.8, fetch_us / hyper_us, ""),
-            goal("one with an account against one with a grant", 1.05, fetch_with_account_us / fetch_with_grant_us, ""),
+            goal(
+                "one with an account against one with a grant",
+                1.05,
+                fetch_with_account_us / fetch_with_grant_us,
+                "",
+            ),
             goal("first call after a restart", 5.0, self.first_call.first_ms, "ms"),
             goal("memory of a call in flight", 1.5, mib_per_call, "MiB"),
         ];
@@ -186,8 +191,9 @@ impl fmt::Display for Report {
             )?;
         }
 
-        let Capabilities { plain_us, secret_us, redaction_us_per_kib, metrics_us, fetch_us, hyper_us, .. } =
-            &self.capabilities;
+        let Capabilities {
+            plain_us, secret_us, redaction_us_per_kib, metrics_us, fetch_us, hyper_us, ..
+        } = &self.capabilities;
         let Capabilities { fetch_with_grant_us, fetch_with_account_us, .. } = &self.capabilities;
         writeln!(f, "\nWhat capabilities cost, median                        µs  × plain  × hyper")?;
         for (what, micros) in [

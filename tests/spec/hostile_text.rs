@@ -76,12 +76,16 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
         ["toolkit", "new"] => &[EVIL],
         ["toolkit", "check" | "deploy"] => &[&component],
         ["toolkit", "build" | "dev"] => &[&evil_file],
-        ["toolkit", "show" | "logs" | "rollback" | "remove" | "release" | "hide" | "show-again"]
+        [
+            "toolkit",
+            "show" | "logs" | "rollback" | "remove" | "release" | "hide" | "show-again" | "sign-out",
+        ]
         | ["key", "new" | "revoke"]
         | ["config", "get"]
         | ["secret", "list"] => &["evil"],
         ["toolkit", "diff"] => &["evil", "1.0.0", "2.0.0"],
         ["toolkit", "uploads", "deploy"] => &["d-1", "--yes"],
+        ["toolkit", "sign-in"] => &["evil", "--no-browser"],
         ["toolkit", "take-over"] => &["evil", "--yes"],
         ["tool", "call"] => &["evil", "evil"],
         ["config", "set"] => &["evil", "key", "value"],

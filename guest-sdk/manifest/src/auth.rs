@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of an authorization request that the server sets itself (RFC 6749, section 4.1.1; RFC 7636, section 4.3;
-/// `OpenID` Connect Core, section 3.1.2.1).
-pub const OWN_PARAMETERS: [&str; 8] = [
+/// `OpenID` Connect Core, section 3.1.2.1), or that would replace those (RFC 9101, section 5).
+pub const OWN_PARAMETERS: [&str; 11] = [
     "response_type",
     "client_id",
     "redirect_uri",
@@ -15,6 +15,9 @@ pub const OWN_PARAMETERS: [&str; 8] = [
     "code_challenge_method",
     "scope",
     "nonce",
+    "request",
+    "request_uri",
+    "response_mode",
 ];
 
 /// What the server attaches to requests to one host. The toolkit never sees it.

@@ -210,7 +210,7 @@ impl CredentialProblem {
 /// servers add). Others are dropped, because an endpoint could put a credential there, which would then be
 /// logged.
 pub fn token_error(code: &str) -> Option<&'static str> {
-    const CODES: [&str; 8] = [
+    const CODES: [&str; 12] = [
         "invalid_request",
         "invalid_client",
         "invalid_grant",
@@ -219,6 +219,10 @@ pub fn token_error(code: &str) -> Option<&'static str> {
         "invalid_scope",
         "server_error",
         "temporarily_unavailable",
+        "bad_refresh_token",
+        "invalid_refresh_token",
+        "token_expired",
+        "token_revoked",
     ];
     CODES.into_iter().find(|known| *known == code)
 }

@@ -137,6 +137,8 @@ CREATE TABLE secrets (
     updated_at  BIGINT NOT NULL,
     -- Of a value for everyone (the empty user id): 1 if it also applies to users who have set their own.
     overrides   BIGINT NOT NULL DEFAULT 0,
+    -- Of a value for everyone: 1 if whoever set it agreed that the toolkit reads it.
+    readable    BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (user_id, toolkit_id, name)
 );
 
@@ -146,8 +148,8 @@ CREATE INDEX secrets_by_toolkit ON secrets (toolkit_id);
 CREATE TABLE account_refreshes (
     user_id     TEXT COLLATE "C" NOT NULL,
     toolkit_id  TEXT COLLATE "C" NOT NULL REFERENCES toolkits (id) ON DELETE CASCADE,
-    -- In milliseconds since 1970; later, another one may.
-    taken_until BIGINT NOT NULL,
+    -- Which attempt; another one takes its place if it does not end.
+    holder      TEXT COLLATE "C" NOT NULL,
     PRIMARY KEY (user_id, toolkit_id)
 );
 CREATE INDEX secrets_by_master_key ON secrets (master_key);

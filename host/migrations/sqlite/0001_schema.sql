@@ -109,6 +109,8 @@ CREATE TABLE secrets (
     updated_at  INTEGER NOT NULL,
     -- Of a value for everyone (the empty user id): 1 if it also applies to users who have set their own.
     overrides   INTEGER NOT NULL DEFAULT 0,
+    -- Of a value for everyone: 1 if whoever set it agreed that the toolkit reads it.
+    readable    INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (user_id, toolkit_id, name)
 ) STRICT, WITHOUT ROWID;
 
@@ -118,8 +120,8 @@ CREATE INDEX secrets_by_toolkit ON secrets (toolkit_id);
 CREATE TABLE account_refreshes (
     user_id     TEXT NOT NULL,
     toolkit_id  TEXT NOT NULL REFERENCES toolkits (id) ON DELETE CASCADE,
-    -- In milliseconds since 1970; later, another one may.
-    taken_until INTEGER NOT NULL,
+    -- Which attempt; another one takes its place if it does not end.
+    holder      TEXT NOT NULL,
     PRIMARY KEY (user_id, toolkit_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX secrets_by_master_key ON secrets (master_key);

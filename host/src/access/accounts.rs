@@ -4,15 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kitbag_manifest::OAuth2AuthorizationCode;
+use kitbag_manifest::{OAuth2AuthorizationCode, Visibility};
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 use url::Url;
 
-use super::{AccessError, Operator, Stores, User, VisibleToolkit};
+use super::{Access, AccessError, Operator, Stores, User, VisibleToolkit};
 use crate::egress::{Allowlist, Policy};
 use crate::outbound_auth::{Departure, Principal, Response, Revocation, account_grants};
-use crate::vault::{Account, AccountState};
+use crate::tasks::to_its_end;
+use crate::toolkits::ToolkitError;
+use crate::vault::{Account, AccountState, UserSecrets};
 
 /// How often a call that waits for an account looks whether it is connected.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -25,6 +27,8 @@ const MAX_REVOCATIONS: u32 = 1000;
 pub struct AccountStatus {
     /// Hosts to whose requests the server attaches it.
     pub api_hosts: Vec<String>,
+    /// Host at which its user signs in.
+    pub provider: String,
     /// Whether it can be used.
     pub connected: bool,
     /// When it was connected: RFC 3339, UTC.
@@ -48,13 +52,19 @@ impl VisibleToolkit {
     pub async fn account(&self) -> Result<Option<AccountStatus>, AccessError> {
         let grants = account_grants(self.definition());
         let Some(grant) = grants.first() else { return Ok(None) };
-        let vault = &self.user.stores().vault;
-        let secrets = vault.for_call(self.user.id(), &self.definition().id).await?;
-        let names = [Some(&grant.client_id_secret), grant.client_secret_secret.as_ref()];
-        let missing = names.into_iter().flatten();
-        let missing = missing.filter(|name| secrets.get(&self.definition().id, name).is_none());
-        let account = vault.stored_account(self.user.id(), &self.definition().id).await?;
-        let account = account.filter(|account| account.grants == grants);
+        let (vault, id) = (&self.user.stores().vault, &self.definition().id);
+        // Without opening any: the page on which a broken one is replaced has to work.
+        let secrets = vault.list(self.user.id(), id, Some(self.definition())).await?;
+        let is_needed = |name: &str| {
+            name == grant.client_id_secret || grant.client_secret_secret.as_deref() == Some(name)
+        };
+        let missing =
+            secrets.into_iter().filter(|it| is_needed(&it.name) && !it.has_value()).map(|it| it.name);
+        let mut account = vault.stored_account(self.user.id(), id).await?;
+        if let Some(other) = account.as_mut().filter(|account| account.grants != grants) {
+            let reason = "the toolkit signs in in another way than when it was connected".to_owned();
+            other.state = AccountState::Ended { reason };
+        }
         let (connected, ended, granted) = match account.as_ref().map(|account| &account.state) {
             Some(AccountState::Connected(tokens)) => {
                 (true, None, tokens.scope.clone().or(grant.scope.clone()))
@@ -62,15 +72,18 @@ impl VisibleToolkit {
             Some(AccountState::Ended { reason }) => (false, Some(reason.clone()), None),
             None => (false, None, None),
         };
+        let provider = Url::parse(&grant.authorization_url).ok();
+        let provider = provider.and_then(|url| url.host_str().map(str::to_owned));
         let shown = |at| Timestamp::from_second(at).unwrap_or_default().to_string();
         Ok(Some(AccountStatus {
             api_hosts: grants.iter().map(|grant| grant.api_host.clone()).collect(),
+            provider: provider.unwrap_or_default(),
             connected,
             connected_at: account.filter(|_| connected).map(|account| shown(account.connected_at)),
             asked: grant.scope.clone(),
             granted,
             ended,
-            missing: missing.cloned().collect(),
+            missing: missing.collect(),
         }))
     }
 
@@ -85,8 +98,13 @@ impl VisibleToolkit {
         Ok(self.user.stores().accounts.depart(&departure)?)
     }
 
-    /// Connects the account that the provider's response grants.
-    pub async fn connect(&self, redirect_uri: &str, response: &Response) -> Result<(), AccessError> {
+    /// Connects the account that the provider's response grants; to its end, even if the browser goes away.
+    pub async fn connect(self, redirect_uri: String, response: Response) -> Result<(), AccessError> {
+        let connected = to_its_end(async move { self.connect_now(&redirect_uri, &response).await });
+        connected.await.map_err(ToolkitError::from)?
+    }
+
+    async fn connect_now(&self, redirect_uri: &str, response: &Response) -> Result<(), AccessError> {
         let (secrets, grants) = self.for_connecting().await?;
         let (principal, owner) = (self.principal(), self.owner());
         let departure =
@@ -96,9 +114,7 @@ impl VisibleToolkit {
         Ok(self.user.stores().accounts.arrive(&departure, &policy, response).await?)
     }
 
-    async fn for_connecting(
-        &self,
-    ) -> Result<(Arc<crate::vault::UserSecrets>, Vec<OAuth2AuthorizationCode>), AccessError> {
+    async fn for_connecting(&self) -> Result<(Arc<UserSecrets>, Vec<OAuth2AuthorizationCode>), AccessError> {
         let id = &self.definition().id;
         let grants = account_grants(self.definition());
         if grants.is_empty() {
@@ -117,20 +133,23 @@ impl User {
     /// effort. Returns whether there was one.
     pub async fn end_account(&self, toolkit: &str) -> Result<bool, AccessError> {
         let Stores { vault, accounts, .. } = self.stores();
-        let secrets = vault.for_call(self.id(), toolkit).await?;
         let Some(account) = vault.remove_account(&self.actor(), self.id(), toolkit).await? else {
             return Ok(false);
         };
-        let principal = Principal { user_id: self.id().to_owned(), toolkit_id: toolkit.into() };
-        accounts.revoke_later(vec![Revocation::of(principal, account, &secrets)]);
+        accounts
+            .revoke_later(self.access.revocation(self.id(), toolkit, account).await.into_iter().collect());
         Ok(true)
     }
 
     /// Waits until the user's account for a toolkit is connected, on whichever process.
     pub async fn until_connected(&self, toolkit: &str) -> Result<(), AccessError> {
         loop {
+            let grants = account_grants(self.toolkit(toolkit)?.definition());
             let account = self.stores().vault.stored_account(self.id(), toolkit).await?;
-            if account.is_some_and(|account| matches!(account.state, AccountState::Connected(_))) {
+            let is_usable = |account: &Account| {
+                account.grants == grants && matches!(account.state, AccountState::Connected(_))
+            };
+            if account.as_ref().is_some_and(is_usable) {
                 break;
             }
             sleep(POLL_INTERVAL).await;
@@ -144,19 +163,34 @@ impl User {
 impl Operator {
     /// What is needed to revoke the tokens of all users' accounts for a toolkit, once it is gone or another's.
     pub(super) async fn revocations(&self, toolkit: &str) -> Result<Vec<Revocation>, AccessError> {
-        let vault = &self.0.stores().vault;
+        let access = &self.0.access;
+        let may_change = access.stores().toolkits.registry().get(toolkit).is_some_and(|live| {
+            live.owner == self.0.id() || live.definition.visibility == Visibility::Shared
+        });
+        if !may_change {
+            return Ok(Vec::new());
+        }
         let mut all = Vec::new();
-        for (user_id, account) in vault.accounts_of(toolkit, MAX_REVOCATIONS).await? {
-            if is_revocable(&account) {
-                let secrets = vault.for_call(&user_id, toolkit).await?;
-                let principal = Principal { user_id, toolkit_id: toolkit.into() };
-                all.push(Revocation::of(principal, account, &secrets));
-            }
+        for (user, account) in access.stores().vault.accounts_of(toolkit, MAX_REVOCATIONS).await? {
+            all.extend(access.revocation(&user, toolkit, account).await);
         }
         Ok(all)
     }
 }
 
-fn is_revocable(account: &Account) -> bool {
-    account.grants.first().is_some_and(|grant| grant.revocation_url.is_some())
+impl Access {
+    /// What is needed to revoke the tokens of an account at its provider; `None` if that is not possible. The credentials are
+    /// sent only where the toolkit sends them now.
+    async fn revocation(&self, user: &str, toolkit: &str, account: Account) -> Option<Revocation> {
+        account.grants.first()?.revocation_url.as_ref()?;
+        let registry = self.stores().toolkits.registry();
+        let grants = registry.get(toolkit).map(|live| account_grants(&live.definition))?;
+        if grants != account.grants {
+            return None;
+        }
+        // Where a secret does not open, the vault has logged it, and the account goes nevertheless.
+        let secrets = self.stores().vault.for_call(user, toolkit).await.ok()?;
+        let principal = Principal { user_id: user.to_owned(), toolkit_id: toolkit.into() };
+        Some(Revocation::of(principal, account, &secrets))
+    }
 }

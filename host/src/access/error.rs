@@ -28,7 +28,8 @@ pub enum AccessError {
     },
     /// The toolkit can read the secret, and so hand it to any user.
     #[error(
-        "{toolkit} can read {name}, and so hand its value to any of its users. To set it for everyone nevertheless, say so:          `--yes`, or `readable=true` in the query."
+        "{toolkit} can read {name}, and so hand its value to any of its users. To set it for everyone nevertheless, say that it \
+         is `readable` (the command: `--yes`)."
     )]
     ReadableSecret {
         /// The toolkit.

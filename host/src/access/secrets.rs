@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use secrecy::{ExposeSecret, SecretString};
+use tracing::info;
 
 use super::{Access, AccessError, Operator, User, VisibleToolkit, rules};
 use crate::audit::Actor;
@@ -11,7 +12,7 @@ use crate::identity::Caller;
 use crate::peers::{Hint, Subject};
 use crate::redaction;
 use crate::toolkits::{Live, ToolkitError};
-use crate::vault::{Link, SecretSlot, SecretStatus, VaultError};
+use crate::vault::{EveryoneOptions, Link, SecretSlot, SecretStatus, VaultError};
 
 /// Permission to set one secret of one user, for a toolkit that the user could see and that declared it. It
 /// is kept while the user types the value, and becomes invalid when the toolkit's owner changes.
@@ -73,23 +74,27 @@ impl User {
 }
 
 impl Operator {
-    /// Sets a value for everyone who may use a toolkit. A user's own value wins unless `only` is set. Fails for a name that
-    /// the toolkit can read, unless `is_readable` says that the operator knows.
+    /// Sets a value for everyone who may use a toolkit. Fails for a name that the toolkit can read, unless the options say that
+    /// it may.
     pub async fn set_secret_for_everyone(
         &self,
         secret: &OwnSecret,
         value: &SecretString,
-        only: bool,
-        is_readable: bool,
+        options: EveryoneOptions,
     ) -> Result<StoredSecret, AccessError> {
         let live = self.0.access.toolkit_of(secret).ok_or(VaultError::ToolkitChanged)?;
         let OwnSecret(slot) = secret;
-        if live.definition.reads(&slot.name) && !is_readable {
+        let is_read = live.definition.reads(&slot.name);
+        if is_read && !options.readable {
             let (toolkit, name) = (slot.toolkit.clone(), slot.name.clone());
             return Err(AccessError::ReadableSecret { toolkit, name });
         }
         self.0.stores().disk.room_for_a_little()?;
-        self.0.stores().vault.set_for_everyone(&self.0.actor(), slot.clone(), value, only).await?;
+        // Of a name that only the server uses now, a later version gets nothing to read.
+        let options = EveryoneOptions { readable: is_read, ..options };
+        self.0.stores().vault.set_for_everyone(&self.0.actor(), slot.clone(), value, options).await?;
+        info!(by = self.0.id(), toolkit.id = %slot.toolkit, name = %slot.name, "set a secret for everyone");
+        self.0.access.hints().tell_all(Hint::Secret(secret.subject()));
         Ok(StoredSecret::of(slot, value))
     }
 

@@ -37,7 +37,7 @@ impl secrets::Host for Secrets {
         if !self.allows(&name) {
             return Ok(Err(SecretError::Undeclared));
         }
-        let value = self.of_user.get(&self.grants.definition().id, &name);
+        let value = self.of_user.readable(&self.grants.definition().id, &name);
         if value.is_none() {
             self.missing.guest_asked(&name);
         }

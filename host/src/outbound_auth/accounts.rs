@@ -14,12 +14,15 @@ mod turns;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use http::StatusCode;
 use jiff::Timestamp;
 use kitbag_manifest::OAuth2AuthorizationCode;
-use kitbag_manifest::reply::TokenProblem;
+use kitbag_manifest::reply::{Failure, TokenProblem};
 use secrecy::{ExposeSecret, SecretString};
-use tokio::time::sleep;
-use tracing::error;
+use tokio::time::{sleep, timeout};
+use tracing::{error, warn};
 
 use super::answer::{self, Granted};
 use super::request::{Client, host_of};
@@ -34,8 +37,14 @@ use turns::Turns;
 
 /// How long a call waits for another process that renews the same token.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(15);
+/// For how long new tokens are tried to be stored, with what pause. With the request for them, less than a turn.
+const STORE_TIMEOUT: Duration = Duration::from_secs(10);
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// How often it looks.
-const POLL_INTERVAL: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
+/// Errors of token endpoints that end an account: that of RFC 6749, section 5.2, and those of GitHub and Slack.
+const ENDED: [&str; 5] =
+    ["invalid_grant", "bad_refresh_token", "invalid_refresh_token", "token_expired", "token_revoked"];
 
 /// The accounts of all users. Clones share the turns of renewing tokens.
 #[derive(Clone)]
@@ -92,20 +101,18 @@ impl AccountSignIn {
         policy: &Policy,
         may_send: impl FnOnce() -> bool,
     ) -> Result<Token, SignInError> {
+        if let Some(token) = self.known(refused).await? {
+            return Ok(token);
+        }
         let Principal { user_id, toolkit_id } = &self.principal;
-        let account = self.accounts.vault.account(user_id, toolkit_id).await.map_err(unavailable)?;
-        let tokens = self.usable(account.as_deref())?;
-        if let Some(token) = current(tokens, refused) {
-            return token_of(token);
-        }
-        if tokens.refresh_token.is_none() {
-            return Err(self.not_renewable());
-        }
-        self.client()?;
         let asked = Instant::now();
         let turn = self.accounts.turns.wait(user_id, toolkit_id).await;
         if let Some(error) = turn.failed_since(asked) {
             return Err(error);
+        }
+        // The one who had the turn may have renewed it.
+        if let Some(token) = self.known(refused).await? {
+            return Ok(token);
         }
         if !may_send() {
             return Err(SignInError::NoRequestLeft);
@@ -120,18 +127,32 @@ impl AccountSignIn {
         renewed.await.unwrap_or(Err(SignInError::Unavailable))
     }
 
+    /// The token that is in memory, unless it has to be renewed.
+    async fn known(&self, refused: Option<&Token>) -> Result<Option<Token>, SignInError> {
+        let Principal { user_id, toolkit_id } = &self.principal;
+        let account = self.accounts.vault.account(user_id, toolkit_id).await.map_err(unavailable)?;
+        let tokens = self.usable(account.as_deref())?;
+        current(tokens, refused).map(token_of).transpose()
+    }
+
     /// Gets another token, or finds that another process has got one.
     async fn renew(&self, refused: Option<&Token>, policy: &Policy) -> Result<Token, SignInError> {
         let Principal { user_id, toolkit_id } = &self.principal;
         let vault = &self.accounts.vault;
+        let holder = random_text::<16>();
         let until = Instant::now() + WAIT_TIMEOUT;
         loop {
             let account = vault.stored_account(user_id, toolkit_id).await.map_err(unavailable)?;
-            let tokens = self.usable(account.as_ref())?;
-            if let Some(token) = current(tokens, refused) {
+            if let Some(token) = current(self.usable(account.as_ref())?, refused) {
+                vault.forget(user_id).await;
                 return token_of(token);
             }
-            if vault.begin_refresh(user_id, toolkit_id).await.map_err(unavailable)? {
+            let other = vault.refresh_holder(user_id, toolkit_id).await.map_err(unavailable)?;
+            let ended =
+                other.as_deref().filter(|other| self.accounts.turns.is_over(user_id, toolkit_id, other));
+            if (other.is_none() || ended.is_some())
+                && vault.begin_refresh(user_id, toolkit_id, &holder, ended).await.map_err(unavailable)?
+            {
                 break;
             }
             if Instant::now() > until {
@@ -140,10 +161,7 @@ impl AccountSignIn {
             sleep(POLL_INTERVAL).await;
         }
         let renewed = self.renew_in_turn(refused, policy).await;
-        if renewed.is_err() {
-            // Otherwise the new tokens have ended the turn.
-            let _ = vault.give_up_refresh(user_id, toolkit_id).await.map_err(unavailable);
-        }
+        let _ = vault.end_refresh(user_id, toolkit_id, &holder).await.map_err(unavailable);
         renewed
     }
 
@@ -153,11 +171,14 @@ impl AccountSignIn {
         // Again: between the last look and the turn, the one who had it may have stored new tokens.
         let account = vault.stored_account(user_id, toolkit_id).await.map_err(unavailable)?;
         let tokens = self.usable(account.as_ref())?.clone();
+        let Some(account) = account else { return Err(self.none()) };
         if let Some(token) = current(&tokens, refused) {
+            vault.forget(user_id).await;
             return token_of(token);
         }
-        let (Some(account), Some(refresh_token)) = (account, &tokens.refresh_token) else {
-            return Err(self.not_renewable());
+        let Some(refresh_token) = &tokens.refresh_token else {
+            let reason = "its token has expired or was refused, and the provider has given none to renew it";
+            return Err(self.end(&account, reason.to_owned()).await?);
         };
         let grant = self.grant()?;
         let form = [("grant_type", "refresh_token"), ("refresh_token", refresh_token.expose_secret())];
@@ -166,30 +187,61 @@ impl AccountSignIn {
         match answer::read(&host_of(&grant.token_url), &response) {
             Ok(granted) => {
                 let tokens = tokens_of(granted, requested_at, Some(&tokens));
-                let token = token_of(&tokens.access_token)?;
+                let access_token = tokens.access_token.clone();
                 let renewed = Account { state: AccountState::Connected(tokens), ..account.clone() };
                 self.replace(&account, &renewed).await?;
-                Ok(token)
+                token_of(&access_token)
             }
-            Err(SignInError::Refused { code: Some("invalid_grant"), .. }) => {
-                let reason = "the provider has ended it (invalid_grant)".to_owned();
-                let ended =
-                    Account { state: AccountState::Ended { reason: reason.clone() }, ..account.clone() };
-                self.replace(&account, &ended).await?;
-                Err(SignInError::AccountEnded { host: self.api_host.to_string(), reason })
+            Err(SignInError::Refused { code: Some(code), .. }) if ENDED.contains(&code) => {
+                Err(self.end(&account, format!("the provider has ended it ({code})")).await?)
             }
             Err(other) => Err(other),
         }
     }
 
+    /// Stores that an account has ended, and returns the error that says so.
+    async fn end(&self, account: &Account, reason: String) -> Result<SignInError, SignInError> {
+        let ended = Account { state: AccountState::Ended { reason: reason.clone() }, ..account.clone() };
+        self.replace(account, &ended).await?;
+        Ok(SignInError::AccountEnded { host: self.api_host.to_string(), reason })
+    }
+
     async fn replace(&self, before: &Account, after: &Account) -> Result<(), SignInError> {
         let Principal { user_id, toolkit_id } = &self.principal;
-        match self.accounts.vault.replace_account(user_id, toolkit_id, before, after).await {
-            Ok(()) => Ok(()),
-            // Its user has ended it meanwhile.
-            Err(VaultError::ToolkitChanged) => Err(self.none()),
-            Err(cause) => Err(unavailable(cause)),
+        let attempts = async {
+            loop {
+                match self.accounts.vault.replace_account(user_id, toolkit_id, before, after).await {
+                    // A token that was rotated exists once: what cannot be stored now may be in a moment.
+                    Err(VaultError::Storage(cause)) => {
+                        warn!(%cause, "the tokens of an account are not stored yet");
+                    }
+                    stored => return stored,
+                }
+                sleep(RETRY_PAUSE).await;
+            }
+        };
+        match timeout(STORE_TIMEOUT, attempts).await {
+            Ok(Ok(())) => Ok(()),
+            // Its user has ended it meanwhile, with the tokens that these replace.
+            Ok(Err(VaultError::ToolkitChanged)) => {
+                self.accounts.revoke_later(vec![self.revocation(after)]);
+                Err(self.none())
+            }
+            Ok(Err(cause)) => Err(unavailable(cause)),
+            Err(_elapsed) => Err(SignInError::Unavailable),
         }
+    }
+
+    fn revocation(&self, account: &Account) -> Revocation {
+        let (id, secret) = (self.client_id.clone(), self.client_secret.clone());
+        Revocation::new(self.principal.clone(), account.clone(), id, secret)
+    }
+
+    /// The failure that the model is told if the token endpoint refused the client.
+    pub(super) fn client_refusal(&self, host: &str, status: StatusCode, code: &str) -> Option<Failure> {
+        let grant = self.grants.first()?;
+        let names: Vec<_> = names(grant, true, true).map(|(name, _)| name.to_owned()).collect();
+        Some(Failure::refused_credentials(&self.principal.toolkit_id, &names, host, status.as_u16(), code))
     }
 
     /// The tokens of an account that is good for the toolkit's grants.
@@ -205,12 +257,6 @@ impl AccountSignIn {
 
     fn none(&self) -> SignInError {
         SignInError::NoAccount { host: self.api_host.to_string() }
-    }
-
-    fn not_renewable(&self) -> SignInError {
-        let reason =
-            "its token has expired or was refused, and the provider has given none to renew it".to_owned();
-        SignInError::AccountEnded { host: self.api_host.to_string(), reason }
     }
 
     fn grant(&self) -> Result<&OAuth2AuthorizationCode, SignInError> {
@@ -233,6 +279,13 @@ fn client_of<'a>(
 ) -> Option<Client<'a>> {
     let is_whole = grant.client_secret_secret.is_none() || secret.is_some();
     id.filter(|_| is_whole).map(|id| Client { id, secret, auth: grant.client_auth })
+}
+
+/// Random bytes as text.
+fn random_text<const BYTES: usize>() -> String {
+    let mut bytes = [0; BYTES];
+    aws_lc_rs::rand::fill(&mut bytes).expect("the system has random numbers");
+    BASE64_URL_SAFE_NO_PAD.encode(bytes)
 }
 
 /// The names of a grant's credentials, each with whether it is set.

@@ -6,12 +6,13 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{Response, StatusCode};
 use kitbag_manifest::reply::{TokenProblem, token_error};
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use url::form_urlencoded;
 
 use super::SignInError;
+use super::token::MAX_TOKEN_BYTES;
 
 /// Largest answer that is read, in bytes.
 pub(super) const MAX_BYTES: usize = 64 << 10;
@@ -89,6 +90,9 @@ pub(super) fn read(host: &str, response: &Response<Bytes>) -> Result<Granted, Si
         }));
     };
     let refresh_token = answer.refresh_token;
+    if refresh_token.as_ref().is_some_and(|it| it.expose_secret().len() > MAX_TOKEN_BYTES) {
+        return Err(unusable("its refresh_token is too long"));
+    }
     let lifetime = answer.expires_in.and_then(Seconds::duration);
     Ok(Granted { access_token, refresh_token, lifetime, scope: answer.scope.and_then(Scope::text) })
 }
@@ -135,8 +139,6 @@ impl Scope {
 
 #[cfg(test)]
 mod tests {
-    use secrecy::ExposeSecret as _;
-
     use super::*;
 
     fn answer(status: u16, kind: &str, body: &str) -> Result<Granted, String> {
@@ -194,11 +196,7 @@ mod tests {
         for (kind, body, refresh, lifetime, scope) in cases {
             let granted = answer(200, kind, body).expect(body);
             assert_eq!(granted.access_token.expose_secret(), "t", "{body}");
-            assert_eq!(
-                granted.refresh_token.as_ref().map(secrecy::ExposeSecret::expose_secret),
-                refresh,
-                "{body}"
-            );
+            assert_eq!(granted.refresh_token.as_ref().map(ExposeSecret::expose_secret), refresh, "{body}");
             assert_eq!(granted.lifetime.map(|it| it.as_secs()), lifetime, "{body}");
             assert_eq!(granted.scope.as_deref(), scope, "{body}");
         }

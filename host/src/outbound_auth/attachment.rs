@@ -2,9 +2,9 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use http::header::AUTHORIZATION;
+use http::header::{AUTHORIZATION, LOCATION};
 use http::uri::PathAndQuery;
-use http::{HeaderName, HeaderValue, Request, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Uri};
 use kitbag_manifest::{ApiKey, BasicAuth, KeyPlace};
 use secrecy::{ExposeSecret, SecretString};
 use url::form_urlencoded::{self, byte_serialize};
@@ -100,6 +100,18 @@ impl Attachment {
         Ok((Self { what: What::Header(AUTHORIZATION, header), token: None }, pair.into()))
     }
 
+    /// Removes what was attached from the target of a redirect: servers keep the query, and the guest, or another host, would
+    /// get it.
+    pub fn take_from_redirect(&self, headers: &mut HeaderMap) {
+        let What::Query(name, value) = &self.what else { return };
+        let Some(location) = headers.get(LOCATION).and_then(|it| it.to_str().ok()) else { return };
+        let cleaned = without_parameter(location, name, value);
+        if cleaned != location {
+            let cleaned = HeaderValue::try_from(cleaned).expect("it is a part of a header's value");
+            headers.insert(LOCATION, cleaned);
+        }
+    }
+
     /// Attaches it to one request. The request from which further ones are made, such as after a redirect, does not get it.
     pub fn attach<B>(&self, mut request: Request<B>) -> Request<B> {
         match &self.what {
@@ -126,6 +138,25 @@ fn with_parameter(uri: &Uri, name: &str, value: &SecretString) -> Option<Uri> {
     let mut parts = uri.clone().into_parts();
     parts.path_and_query = Some(PathAndQuery::try_from(text).ok()?);
     Uri::from_parts(parts).ok()
+}
+
+/// A URL reference without this parameter of its query.
+fn without_parameter(reference: &str, name: &str, value: &SecretString) -> String {
+    let (rest, fragment) = reference.split_once('#').map_or((reference, None), |(rest, it)| (rest, Some(it)));
+    let Some((path, query)) = rest.split_once('?') else { return reference.to_owned() };
+    let is_attached = |pair: &&str| {
+        form_urlencoded::parse(pair.as_bytes())
+            .any(|(key, text)| key == name && text == value.expose_secret())
+    };
+    let kept: Vec<_> = query.split('&').filter(|pair| !is_attached(pair)).collect();
+    let mut cleaned = path.to_owned();
+    if !kept.is_empty() {
+        cleaned.extend(["?", &kept.join("&")]);
+    }
+    if let Some(fragment) = fragment {
+        cleaned.extend(["#", fragment]);
+    }
+    cleaned
 }
 
 fn unusable(name: &str, reason: &'static str) -> SignInError {
@@ -165,6 +196,22 @@ mod tests {
             ("https://a.example/x?q=%2B1", "https://a.example/x?q=%2B1&a+key=k%26+1"),
         ] {
             assert_eq!(attached(&query, "k& 1", uri).uri(), expected);
+        }
+    }
+
+    #[test]
+    fn a_redirect_does_not_take_the_key_along() {
+        let attachment = Attachment::key(&key(Some("api key"), KeyPlace::Query, None), &"k&1".into())
+            .expect("it can be used");
+        for (location, expected) in [
+            ("/x/?api+key=k%261", "/x/"),
+            ("https://b.example/x?a=1&api%20key=k%261&b=2#top", "https://b.example/x?a=1&b=2#top"),
+            ("/x?api+key=another", "/x?api+key=another"),
+            ("/x", "/x"),
+        ] {
+            let mut headers = HeaderMap::from_iter([(LOCATION, HeaderValue::from_static(location))]);
+            attachment.take_from_redirect(&mut headers);
+            assert_eq!(headers[LOCATION], expected, "{location}");
         }
     }
 

@@ -14,7 +14,7 @@ const DEFAULT_LIFETIME: Duration = Duration::from_hours(1);
 const MAX_LIFETIME: Duration = Duration::from_hours(24 * 365);
 
 /// The longest token, in bytes; servers refuse longer headers.
-const MAX_TOKEN_BYTES: usize = 16 << 10;
+pub(super) const MAX_TOKEN_BYTES: usize = 16 << 10;
 
 /// A bearer token (RFC 6750). A clone is the same token.
 #[derive(Clone, Debug)]

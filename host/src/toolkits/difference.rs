@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kitbag_manifest::{Auth, ToolDefinition, ToolkitDefinition, Visibility};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use url::Url;
 
 use super::Version;
 use crate::sandbox::is_always_refused;
@@ -182,10 +183,12 @@ fn sign_in(auth: &Auth) -> String {
     let host = auth.api_host();
     match auth {
         Auth::ClientCredentials(_) => format!("sign-in at {host}"),
-        Auth::AuthorizationCode(grant) => match grant.scope.as_deref() {
-            Some(scope) => format!("sign-in at {host} with your account, for {scope}"),
-            None => format!("sign-in at {host} with your account"),
-        },
+        Auth::AuthorizationCode(grant) => {
+            let url = Url::parse(&grant.authorization_url).ok();
+            let provider = url.as_ref().and_then(Url::host_str).unwrap_or_default();
+            let scope = grant.scope.as_deref().map(|scope| format!(", for {scope}")).unwrap_or_default();
+            format!("sign-in at {host} with an account that users connect at {provider}{scope}")
+        }
         Auth::ApiKey(key) => format!("sign-in at {host} with {}", key.secret),
         Auth::Basic(basic) => {
             format!("sign-in at {host} with {} and {}", basic.username_secret, basic.password_secret)

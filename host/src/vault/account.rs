@@ -10,9 +10,7 @@
 //! - new tokens are stored before they are used.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use jiff::Timestamp;
 use kitbag_manifest::OAuth2AuthorizationCode;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize, Serializer};
@@ -21,16 +19,13 @@ use tracing::info;
 use super::master_key::MasterKeys;
 use super::seal::SecretId;
 use super::store::{Row, Write};
-use super::{MAX_ACCOUNTS_PER_USER, SecretSlot, Vault, VaultError, log_broken, seal};
+use super::{EveryoneOptions, MAX_ACCOUNTS_PER_USER, SecretSlot, Vault, VaultError, log_broken, seal};
 use crate::audit::{Act, Actor, Entry};
 use crate::sha256::{Digest, Sha256};
 use crate::tasks::to_its_end;
 
 /// The name of the rows of accounts.
 pub(super) const ACCOUNT: &str = "@account";
-/// How long a process may renew tokens before another one tries. Longer than the request for it takes.
-const REFRESH_TIME: Duration = Duration::from_secs(20);
-
 /// The account of a user for one toolkit.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Account {
@@ -95,6 +90,18 @@ impl SecretSlot {
 }
 
 impl Account {
+    /// Whether both are of one connection and have the same tokens.
+    fn is(&self, other: &Self) -> bool {
+        let tokens = |account: &Self| match &account.state {
+            AccountState::Connected(tokens) => Some((
+                tokens.access_token.expose_secret().to_owned(),
+                tokens.refresh_token.as_ref().map(|token| token.expose_secret().to_owned()),
+            )),
+            AccountState::Ended { .. } => None,
+        };
+        self.connected_at == other.connected_at && tokens(self) == tokens(other)
+    }
+
     fn sealed_text(&self) -> SecretString {
         serde_json::to_string(self).expect("texts and numbers are valid in JSON").into()
     }
@@ -156,7 +163,10 @@ impl Vault {
     ) -> Result<(), VaultError> {
         let (id, owner) = (slot.clone(), slot.owner.clone());
         let act = Some((Act::AccountConnected, by.clone()));
-        self.write_account(slot, Some(owner), account, act, move |rows, _| check_count(rows, id.id())).await
+        self.write_account(slot, Some(owner), account, act, move |rows, _| {
+            check_count(rows, id.id()).map(|()| true)
+        })
+        .await
     }
 
     /// Stores what has become of an account, and ends the turn of renewing its tokens. Fails with
@@ -169,12 +179,13 @@ impl Vault {
         after: &Account,
     ) -> Result<(), VaultError> {
         let slot = SecretSlot::account(user, toolkit, "");
-        let (id, before) = (slot.clone(), before.sealed_text());
+        let (id, before, written) = (slot.clone(), before.clone(), after.clone());
         let check = move |rows: &[Row], keys: &MasterKeys| {
             let row = rows.iter().find(|row| row.id() == id.id());
-            let stored = row.and_then(|row| row.open(keys).ok());
-            let is_same = stored.is_some_and(|stored| stored.expose_secret() == before.expose_secret());
-            if is_same { Ok(()) } else { Err(VaultError::ToolkitChanged) }
+            let stored = row.and_then(|row| Account::open(row, keys)).ok_or(VaultError::ToolkitChanged)?;
+            // It is `written` where an earlier attempt succeeded, and its answer was lost: then it was recorded, too.
+            let is_written = stored.is(&written);
+            if is_written || stored.is(&before) { Ok(!is_written) } else { Err(VaultError::ToolkitChanged) }
         };
         // A toolkit that was taken over has no accounts: whoever owns it now, this one is theirs to use.
         let has_ended = matches!(after.state, AccountState::Ended { .. });
@@ -188,7 +199,7 @@ impl Vault {
         owner: Option<String>,
         account: &Account,
         act: Option<(Act, Actor)>,
-        check: impl FnOnce(&[Row], &MasterKeys) -> Result<(), VaultError> + Send + 'static,
+        check: impl FnOnce(&[Row], &MasterKeys) -> Result<bool, VaultError> + Send + 'static,
     ) -> Result<(), VaultError> {
         let (vault, text) = (self.clone(), account.sealed_text());
         let is_connected = matches!(account.state, AccountState::Connected(_));
@@ -201,8 +212,14 @@ impl Vault {
                 let entry = Entry::new(*act, by).toolkit(slot.toolkit.as_str());
                 if *by == Actor::server() { entry.affects(&slot.user) } else { entry }
             });
-            let (master_key, once, overrides) = (keys.current().name(), None, false);
-            let write = Write { owner, master_key, sealed, once, overrides, audit };
+            let write = Write {
+                owner,
+                master_key: keys.current().name(),
+                sealed,
+                once: None,
+                options: EveryoneOptions::default(),
+                audit,
+            };
             if !vault.store.put(&slot, write, |rows| check(rows, &keys)).await? {
                 return Err(VaultError::ToolkitChanged);
             }
@@ -220,21 +237,46 @@ impl Vault {
         user: &str,
         toolkit: &str,
     ) -> Result<Option<Account>, VaultError> {
-        let account = self.stored_account(user, toolkit).await?;
-        let is_removed = self.remove(by, user, toolkit, ACCOUNT).await?;
-        Ok(account.filter(|_| is_removed))
+        let (vault, by) = (self.clone(), by.clone());
+        let (user, toolkit) = (user.to_owned(), toolkit.to_owned());
+        let removal = async move {
+            let id = SecretId { user: &user, toolkit: &toolkit, name: ACCOUNT };
+            let audit = Entry::new(Act::AccountEnded, &by).toolkit(toolkit.as_str());
+            let row = vault.store.take(id, &audit).await?;
+            vault.cache.forget(&user).await;
+            if row.is_some() {
+                info!(%user, toolkit.id = %toolkit, "removed an account");
+            }
+            Ok(row.and_then(|row| Account::open(&row, &vault.keys.load())))
+        };
+        to_its_end(removal).await?
     }
 
-    /// Takes the turn of renewing the tokens of an account; `false` if another process has it.
-    pub async fn begin_refresh(&self, user: &str, toolkit: &str) -> Result<bool, VaultError> {
-        let now = Timestamp::now().as_millisecond();
-        let until = now + i64::try_from(REFRESH_TIME.as_millis()).unwrap_or(i64::MAX);
-        Ok(self.store.take_refresh(user, toolkit, now, until).await?)
+    /// Forgets the copy of a user's secrets: another process has changed them.
+    pub async fn forget(&self, user: &str) {
+        self.cache.forget(user).await;
     }
 
-    /// Gives the turn back, where no new tokens were stored.
-    pub async fn give_up_refresh(&self, user: &str, toolkit: &str) -> Result<(), VaultError> {
-        Ok(self.store.end_refresh(user, toolkit).await?)
+    /// Who renews the tokens of an account at the moment.
+    pub async fn refresh_holder(&self, user: &str, toolkit: &str) -> Result<Option<String>, VaultError> {
+        Ok(self.store.refresh_holder(user, toolkit).await?)
+    }
+
+    /// Takes the turn of renewing the tokens of an account, as `holder`; `false` if another one has it who is not the
+    /// `ended` one.
+    pub async fn begin_refresh(
+        &self,
+        user: &str,
+        toolkit: &str,
+        holder: &str,
+        ended: Option<&str>,
+    ) -> Result<bool, VaultError> {
+        Ok(self.store.take_refresh(user, toolkit, holder, ended).await?)
+    }
+
+    /// Gives the turn back.
+    pub async fn end_refresh(&self, user: &str, toolkit: &str, holder: &str) -> Result<(), VaultError> {
+        Ok(self.store.end_refresh(user, toolkit, holder).await?)
     }
 }
 

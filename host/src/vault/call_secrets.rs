@@ -31,6 +31,11 @@ impl CallSecrets {
         Self(Cache::builder().max_capacity(MAX_BYTES).weigher(weigh).time_to_idle(idle).build())
     }
 
+    /// Removes everything.
+    pub(super) fn forget_all(&self) {
+        self.0.invalidate_all();
+    }
+
     /// Removes what nobody has used for long.
     pub(super) fn sweep(&self) {
         self.0.run_pending_tasks();

@@ -22,7 +22,7 @@ use secrecy::zeroize::Zeroizing;
 
 use super::account::Once;
 use super::master_key::MasterKey;
-use super::{SecretSlot, Vault, VaultError};
+use super::{EveryoneOptions, SecretSlot, Vault, VaultError};
 use crate::audit::Actor;
 use crate::sha256::{Digest, Sha256};
 
@@ -79,7 +79,8 @@ impl Vault {
     /// As [`set`](Self::set), once for each link. A value that is refused leaves the link good.
     pub async fn set_by_link(self: &Arc<Self>, link: &Link, value: &SecretString) -> Result<(), VaultError> {
         let by = Actor::user_only(&link.slot.user);
-        self.set_with(&by, link.slot.clone(), value, Some(link.once()), false).await
+        let options = EveryoneOptions::default();
+        self.set_with(&by, link.slot.clone(), value, Some(link.once()), options).await
     }
 }
 

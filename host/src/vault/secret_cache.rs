@@ -35,6 +35,8 @@ pub struct UserSecrets {
     values: HashMap<(String, String), SecretString>,
     /// Those of `values` that apply to users who have set their own.
     overriding: HashSet<(String, String)>,
+    /// Those of `values` that only the server may use, whatever the toolkit declares.
+    sealed: HashSet<(String, String)>,
     /// Toolkits for which a value for everyone does not open.
     broken: HashSet<String>,
     /// By toolkit. Their tokens are redacted from the output of calls that they were attached in.
@@ -187,7 +189,7 @@ impl Drop for Reader<'_> {
 impl UserSecrets {
     pub(super) fn open(rows: Vec<Row>, keys: &MasterKeys) -> Result<Self, VaultError> {
         let (mut values, mut overriding) = (HashMap::with_capacity(rows.len()), HashSet::new());
-        let (mut accounts, mut broken) = (HashMap::new(), HashSet::new());
+        let (mut accounts, mut broken, mut sealed) = (HashMap::new(), HashSet::new(), HashSet::new());
         for row in rows {
             if row.name == ACCOUNT {
                 // One that does not open is none: its user connects it again.
@@ -205,12 +207,15 @@ impl UserSecrets {
                 Err(seal::Broken) => return Err(broken_record(row.id())),
             };
             let key = (row.toolkit_id, row.name);
-            if row.overrides {
+            if row.for_everyone.only {
                 overriding.insert(key.clone());
+            }
+            if row.user_id == EVERYONE && !row.for_everyone.readable {
+                sealed.insert(key.clone());
             }
             values.insert(key, value);
         }
-        Ok(Self { overriding, broken, accounts, ..Self::of(values) })
+        Ok(Self { overriding, sealed, broken, accounts, ..Self::of(values) })
     }
 
     /// Creates from decrypted values, by toolkit and name.
@@ -232,14 +237,15 @@ impl UserSecrets {
     /// These secrets of a user, with those for everyone who uses the toolkit. The user's own value wins, unless the other
     /// one overrides it.
     pub(super) fn with_everyones(&self, everyones: &Self, toolkit: &str) -> Self {
-        let mut values = self.values.clone();
+        let (mut values, mut sealed) = (self.values.clone(), HashSet::new());
         for (key, value) in everyones.values.iter().filter(|((of, _), _)| of == toolkit) {
             if everyones.overriding.contains(key) || !values.contains_key(key) {
                 values.insert(key.clone(), value.clone());
+                sealed.extend(everyones.sealed.get(key).cloned());
             }
         }
         let redactor = Arc::new(Redactor::new(self.values.values().chain(values.values())));
-        Self { values, redactor, accounts: self.accounts.clone(), ..Self::default() }
+        Self { values, sealed, redactor, accounts: self.accounts.clone(), ..Self::default() }
     }
 
     /// The account that the user has connected for a toolkit.
@@ -250,6 +256,13 @@ impl UserSecrets {
     /// The value of a name, for a call of that toolkit.
     pub fn get(&self, toolkit: &str, name: &str) -> Option<&SecretString> {
         self.values.get(&(toolkit.to_owned(), name.to_owned()))
+    }
+
+    /// The same, if the toolkit itself may read it. An operator who sets a value for everyone says whether it may: a later
+    /// version that declares the name does not get what was set for the server alone.
+    pub fn readable(&self, toolkit: &str, name: &str) -> Option<&SecretString> {
+        let key = (toolkit.to_owned(), name.to_owned());
+        self.values.get(&key).filter(|_| !self.sealed.contains(&key))
     }
 
     /// A redactor for all of these values.

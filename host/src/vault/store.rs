@@ -22,8 +22,16 @@ pub(super) struct Row {
     pub(super) name: String,
     pub(super) master_key: String,
     pub(super) sealed: Sealed,
-    /// Whether a value for everyone applies to users who have set their own.
-    pub(super) overrides: bool,
+    pub(super) for_everyone: EveryoneOptions,
+}
+
+/// How a value for everyone is used.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EveryoneOptions {
+    /// It also applies to users who have set their own.
+    pub only: bool,
+    /// The toolkit may read it, too.
+    pub readable: bool,
 }
 
 /// What is written into a row.
@@ -34,7 +42,7 @@ pub(super) struct Write<'a> {
     pub(super) sealed: Sealed,
     /// Used up with it.
     pub(super) once: Option<&'a Once>,
-    pub(super) overrides: bool,
+    pub(super) options: EveryoneOptions,
     /// Recorded with it; `None` for what is no act of anybody.
     pub(super) audit: Option<Entry<'a>>,
 }
@@ -49,6 +57,7 @@ struct Columns {
     wrapped_key: Vec<u8>,
     sealed: Vec<u8>,
     overrides: i64,
+    readable: i64,
 }
 
 /// A value for everyone, without the value.
@@ -69,7 +78,7 @@ impl From<Columns> for Row {
             name: it.name,
             master_key: it.master_key,
             sealed,
-            overrides: it.overrides != 0,
+            for_everyone: EveryoneOptions { only: it.overrides != 0, readable: it.readable != 0 },
         }
     }
 }
@@ -147,27 +156,28 @@ impl Store {
 
     /// Inserts or replaces a sealed value, if `check` accepts it beside all values of the user, and the toolkit still
     /// has the given owner. Returns whether it has: it may have been taken over after the caller's check. Fails if what is
-    /// to be used up with it was used before.
+    /// to be used up with it was used before. `check` also says whether it is an act, or was recorded before.
     pub(super) async fn put(
         &self,
         slot: &SecretSlot,
-        Write { owner, master_key, sealed, once, overrides, audit }: Write<'_>,
-        check: impl FnOnce(&[Row]) -> Result<(), VaultError>,
+        Write { owner, master_key, sealed, once, options, audit }: Write<'_>,
+        check: impl FnOnce(&[Row]) -> Result<bool, VaultError>,
     ) -> Result<bool, VaultError> {
         let mut transaction = self.0.begin(Scope::Vault).await?;
-        check(&rows_of(&mut transaction, &slot.user).await?)?;
+        let is_act = check(&rows_of(&mut transaction, &slot.user).await?)?;
         if let Some(once) = once
             && !spend(&mut transaction, once).await?
         {
             return Err(VaultError::LinkSpent);
         }
         let written = sql("INSERT INTO secrets
-                 (user_id, toolkit_id, name, master_key, wrapped_key, sealed, updated_at, overrides)
-             SELECT $1, id, $2, $3, $4, $5, $6, $9 FROM toolkits
+                 (user_id, toolkit_id, name, master_key, wrapped_key, sealed, updated_at, overrides, readable)
+             SELECT $1, id, $2, $3, $4, $5, $6, $9, $10 FROM toolkits
              WHERE id = $7 AND owner = COALESCE(CAST($8 AS TEXT), owner)
              ON CONFLICT (user_id, toolkit_id, name) DO UPDATE
              SET master_key = excluded.master_key, wrapped_key = excluded.wrapped_key,
-                 sealed = excluded.sealed, updated_at = excluded.updated_at, overrides = excluded.overrides")
+                 sealed = excluded.sealed, updated_at = excluded.updated_at, overrides = excluded.overrides,
+                 readable = excluded.readable")
         .bind(&slot.user)
         .bind(&slot.name)
         .bind(master_key)
@@ -176,17 +186,15 @@ impl Store {
         .bind(Timestamp::now().as_millisecond())
         .bind(&slot.toolkit)
         .bind(owner)
-        .bind(i64::from(overrides))
+        .bind(i64::from(options.only))
+        .bind(i64::from(options.readable))
         .execute(&mut transaction)
         .await?;
         if written == 0 {
             return Ok(false);
         }
-        if slot.name == ACCOUNT {
-            end_refresh(&mut transaction, &slot.user, &slot.toolkit).await?;
-        }
         count_change(&mut transaction, &slot.user).await?;
-        if let Some(audit) = &audit {
+        if let Some(audit) = audit.as_ref().filter(|_| is_act) {
             audit::append(&mut transaction, audit).await?;
         }
         transaction.commit().await?;
@@ -196,18 +204,12 @@ impl Store {
     /// Removes a value. Returns whether there was one; then this is recorded.
     pub(super) async fn delete(&self, id: SecretId<'_>, audit: &Entry<'_>) -> database::Result<bool> {
         let mut transaction = self.0.begin(Scope::Vault).await?;
-        let deleted = sql("DELETE FROM secrets WHERE user_id = $1 AND toolkit_id = $2 AND name = $3")
-            .bind(id.user)
-            .bind(id.toolkit)
-            .bind(id.name)
-            .execute(&mut transaction)
-            .await?;
-        if deleted > 0 {
-            count_change(&mut transaction, id.user).await?;
+        let deleted = delete(&mut transaction, id).await?;
+        if deleted {
             audit::append(&mut transaction, audit).await?;
         }
         transaction.commit().await?;
-        Ok(deleted > 0)
+        Ok(deleted)
     }
 
     /// One sealed value.
@@ -242,34 +244,76 @@ impl Store {
         Ok(was_good)
     }
 
-    /// Takes the turn of renewing an account's tokens until `until`, unless somebody has it now: milliseconds since 1970.
+    /// Who renews an account's tokens at the moment.
+    pub(super) async fn refresh_holder(&self, user: &str, toolkit: &str) -> database::Result<Option<String>> {
+        sql("SELECT holder FROM account_refreshes WHERE user_id = $1 AND toolkit_id = $2")
+            .bind(user)
+            .bind(toolkit)
+            .fetch_optional_value(self.0.readers())
+            .await
+    }
+
+    /// Takes the turn of renewing an account's tokens, if nobody has it, or the one who has it is `ended`.
     pub(super) async fn take_refresh(
         &self,
         user: &str,
         toolkit: &str,
-        now: i64,
-        until: i64,
+        holder: &str,
+        ended: Option<&str>,
     ) -> database::Result<bool> {
         let mut transaction = self.0.begin(Scope::Vault).await?;
-        let taken = sql("INSERT INTO account_refreshes (user_id, toolkit_id, taken_until)
+        let taken = sql("INSERT INTO account_refreshes (user_id, toolkit_id, holder)
              SELECT $1, id, $2 FROM toolkits WHERE id = $3
-             ON CONFLICT (user_id, toolkit_id) DO UPDATE SET taken_until = excluded.taken_until
-             WHERE account_refreshes.taken_until < $4")
+             ON CONFLICT (user_id, toolkit_id) DO UPDATE SET holder = excluded.holder
+             WHERE account_refreshes.holder = $4")
         .bind(user)
-        .bind(until)
+        .bind(holder)
         .bind(toolkit)
-        .bind(now)
+        .bind(ended.unwrap_or_default())
         .execute(&mut transaction)
         .await?;
         transaction.commit().await?;
         Ok(taken > 0)
     }
 
-    /// Gives the turn back.
-    pub(super) async fn end_refresh(&self, user: &str, toolkit: &str) -> database::Result<()> {
+    /// Gives the turn back, if this one still has it.
+    pub(super) async fn end_refresh(&self, user: &str, toolkit: &str, holder: &str) -> database::Result<()> {
         let mut transaction = self.0.begin(Scope::Vault).await?;
-        end_refresh(&mut transaction, user, toolkit).await?;
+        sql("DELETE FROM account_refreshes WHERE user_id = $1 AND toolkit_id = $2 AND holder = $3")
+            .bind(user)
+            .bind(toolkit)
+            .bind(holder)
+            .execute(&mut transaction)
+            .await?;
         transaction.commit().await
+    }
+
+    /// Ends all turns: those of a process that was alone with this database, and is gone.
+    pub(super) async fn end_refreshes_of_the_last_process(&self) -> database::Result<()> {
+        if self.0.server().is_some() {
+            return Ok(());
+        }
+        let mut transaction = self.0.begin(Scope::Vault).await?;
+        sql("DELETE FROM account_refreshes").execute(&mut transaction).await?;
+        transaction.commit().await
+    }
+
+    /// Removes a value and returns it. Where there was one, this is recorded.
+    pub(super) async fn take(&self, id: SecretId<'_>, audit: &Entry<'_>) -> database::Result<Option<Row>> {
+        let mut transaction = self.0.begin(Scope::Vault).await?;
+        let row: Option<Columns> =
+            sql("SELECT * FROM secrets WHERE user_id = $1 AND toolkit_id = $2 AND name = $3")
+                .bind(id.user)
+                .bind(id.toolkit)
+                .bind(id.name)
+                .fetch_optional(&mut transaction)
+                .await?;
+        if row.is_some() {
+            delete(&mut transaction, id).await?;
+            audit::append(&mut transaction, audit).await?;
+        }
+        transaction.commit().await?;
+        Ok(row.map(Row::from))
     }
 
     /// Names of the master keys that records refer to, with the number of records.
@@ -335,13 +379,18 @@ async fn rows_of(executor: impl Into<Executor<'_>>, user: &str) -> database::Res
     Ok(rows.into_iter().map(Row::from).collect())
 }
 
-async fn end_refresh(transaction: &mut Transaction, user: &str, toolkit: &str) -> database::Result<()> {
-    sql("DELETE FROM account_refreshes WHERE user_id = $1 AND toolkit_id = $2")
-        .bind(user)
-        .bind(toolkit)
-        .execute(transaction)
+/// Removes a value. Returns whether there was one.
+async fn delete(transaction: &mut Transaction, id: SecretId<'_>) -> database::Result<bool> {
+    let deleted = sql("DELETE FROM secrets WHERE user_id = $1 AND toolkit_id = $2 AND name = $3")
+        .bind(id.user)
+        .bind(id.toolkit)
+        .bind(id.name)
+        .execute(&mut *transaction)
         .await?;
-    Ok(())
+    if deleted > 0 {
+        count_change(transaction, id.user).await?;
+    }
+    Ok(deleted > 0)
 }
 
 /// Notes that a thing is used up. Returns whether it was good until now.

@@ -158,6 +158,10 @@ async fn a_list_says_what_is_set_and_no_value() {
     assert!(!serde_json::to_string(&list).unwrap().contains("s3cr3t"));
 }
 
+fn everyone(only: bool) -> EveryoneOptions {
+    EveryoneOptions { only, readable: true }
+}
+
 /// The values that a call of `books` by this user finds under a name.
 async fn in_call(vault: &Arc<Vault>, user: &str, toolkit: &str) -> Option<String> {
     let secrets = vault.for_call(user, toolkit).await.expect("they open");
@@ -175,7 +179,7 @@ async fn a_value_for_everyone_is_for_all_calls_of_its_toolkit_and_a_users_own_wi
             &Actor::server(),
             slot("olga", "books", "API_KEY"),
             &"everyones-value".into(),
-            false,
+            everyone(false),
         )
         .await
         .unwrap();
@@ -187,7 +191,12 @@ async fn a_value_for_everyone_is_for_all_calls_of_its_toolkit_and_a_users_own_wi
     assert_eq!(in_call(&vault, "ben", "books").await.as_deref(), Some("everyones-value"));
 
     vault
-        .set_for_everyone(&Actor::server(), slot("olga", "books", "API_KEY"), &"everyones-other".into(), true)
+        .set_for_everyone(
+            &Actor::server(),
+            slot("olga", "books", "API_KEY"),
+            &"everyones-other".into(),
+            everyone(true),
+        )
         .await
         .unwrap();
     assert_eq!(in_call(&vault, "ana", "books").await.as_deref(), Some("everyones-other"));
@@ -213,6 +222,28 @@ async fn a_value_for_everyone_is_for_all_calls_of_its_toolkit_and_a_users_own_wi
 }
 
 #[tokio::test]
+async fn what_was_set_for_everyone_for_the_server_alone_is_not_read_by_a_version_that_declares_the_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let vault = vault(folder.path()).await;
+    let sealed = EveryoneOptions { only: false, readable: false };
+    vault
+        .set_for_everyone(
+            &Actor::server(),
+            slot("olga", "books", "API_KEY"),
+            &"everyones-value".into(),
+            sealed,
+        )
+        .await
+        .unwrap();
+
+    let secrets = vault.for_call("ana", "books").await.unwrap();
+    assert!(secrets.get("books", "API_KEY").is_some() && secrets.readable("books", "API_KEY").is_none());
+    vault.set(&Actor::server(), slot("ana", "books", "API_KEY"), &"her-own-value".into()).await.unwrap();
+    let secrets = vault.for_call("ana", "books").await.unwrap();
+    assert!(secrets.readable("books", "API_KEY").is_some(), "her own");
+}
+
+#[tokio::test]
 async fn a_value_for_everyone_that_does_not_open_stops_calls_of_its_toolkit_alone() {
     let folder = tempfile::tempdir().unwrap();
     let vault = vault(folder.path()).await;
@@ -221,11 +252,11 @@ async fn a_value_for_everyone_that_does_not_open_stops_calls_of_its_toolkit_alon
             &Actor::server(),
             slot("olga", "books", "API_KEY"),
             &"everyones-value".into(),
-            false,
+            everyone(false),
         )
         .await
         .unwrap();
-    vault.store.database().execute("UPDATE secrets SET sealed = x'00'").await;
+    vault.store.database().write(sql("UPDATE secrets SET wrapped_key = $1").bind(vec![0])).await;
     vault.clear_cache();
 
     assert!(vault.for_call("ana", "books").await.is_err());
@@ -330,7 +361,7 @@ async fn a_record_that_was_moved_or_changed_stops_its_users_calls() {
     let vault = vault(folder.path()).await;
     vault.set(&Actor::server(), slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await.unwrap();
 
-    let steal = "INSERT INTO secrets SELECT 'eve', toolkit_id, name, master_key, wrapped_key, sealed, updated_at, overrides FROM secrets";
+    let steal = "INSERT INTO secrets SELECT 'eve', toolkit_id, name, master_key, wrapped_key, sealed, updated_at, overrides, readable FROM secrets";
     vault.store.database().execute(steal).await;
 
     assert!(vault.of_user("eve").await.is_err());

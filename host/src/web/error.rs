@@ -186,7 +186,7 @@ impl From<AccessError> for WebError {
             | AccessError::NoAccountDeclared(_) => StatusCode::NOT_FOUND,
             AccessError::TooManyReaders => StatusCode::TOO_MANY_REQUESTS,
             AccessError::Toolkit(error) => return error.into(),
-            AccessError::Secrets(error) | AccessError::Account(ConnectError::Vault(error)) => {
+            AccessError::Secrets(error) | AccessError::Account(ConnectError::Storage(error)) => {
                 return error.into();
             }
             AccessError::Account(ref cause) => status_of(cause),
@@ -213,7 +213,7 @@ pub(super) fn status_of(cause: &ConnectError) -> StatusCode {
             StatusCode::CONFLICT
         }
         ConnectError::Failed(_) => StatusCode::BAD_GATEWAY,
-        ConnectError::Vault(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        ConnectError::Storage(_) => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 

@@ -11,7 +11,7 @@ use super::body::{Unread, read_small};
 use super::error::WebError;
 use crate::access::{Operator, StoredSecret, User};
 use crate::audit::Act;
-use crate::vault::{MAX_VALUE_BYTES, Rotated, SecretStatus};
+use crate::vault::{EveryoneOptions, MAX_VALUE_BYTES, Rotated, SecretStatus};
 
 /// What became of a value.
 #[derive(Serialize)]
@@ -59,7 +59,13 @@ pub(super) async fn set(
     let StoredSecret { name, redacted } = if whom.for_everyone {
         let what = Act::SecretSetForEveryone.name();
         let operator = user.expect_operator(what, Some(&id)).await?;
-        operator.set_secret_for_everyone(&secret, &value, whom.only, whom.readable).await?
+        let options = EveryoneOptions { only: whom.only, readable: whom.readable };
+        operator.set_secret_for_everyone(&secret, &value, options).await?
+    } else if whom.only || whom.readable {
+        return Err(WebError::invalid(
+            "only",
+            "and `readable` are for values for everyone: add `for-everyone=true`",
+        ));
     } else {
         user.set_secret(&secret, &value).await?
     };

@@ -119,6 +119,10 @@ fn good(head: &Parts, server: &str) -> Response {
             };
             json!({ "key": field("string"), EVIL: field("string") })
         }
+        ("GET", path) if path.ends_with("/account") => json!({
+            "apiHosts": [EVIL], "provider": EVIL, "connected": true, "connectedAt": EVIL, "asked": EVIL, "granted": EVIL, "ended": EVIL,
+            "missing": [EVIL],
+        }),
         ("GET", path) if path.ends_with("/secrets") => {
             json!([{ "name": EVIL, "declared": false, "set": true, "updatedAt": EVIL }])
         }

@@ -4,7 +4,7 @@ use secrecy::ExposeSecret;
 
 use super::*;
 use crate::audit::Actor;
-use crate::vault::{Account, AccountState, SecretSlot};
+use crate::vault::{Account, AccountState, EveryoneOptions, SecretSlot};
 
 const ROUNDS: usize = 50;
 
@@ -154,7 +154,11 @@ async fn a_value_for_everyone_and_an_account_hold_in_the_next_request_on_the_oth
         let operator = first.access.operator("ana").await;
         let secret = first.access.request("ana").await.secret("books", "KEY").expect("it declares it");
         operator
-            .set_secret_for_everyone(&secret, &text.as_str().into(), false, true)
+            .set_secret_for_everyone(
+                &secret,
+                &text.as_str().into(),
+                EveryoneOptions { only: false, readable: true },
+            )
             .await
             .expect("it may be set");
         assert_eq!(value(&second.access).await.as_deref(), Some(&*text), "round {round}");

@@ -147,15 +147,17 @@ impl Exchange {
         let mut span = Span::default();
         let attachment = sign_in.attachment(|| self.may_sign_in(sign_in, &mut span)).await;
         let attachment = signed_in(attachment, span).inspect_err(|why| self.note(sign_in, why))?;
-        let response = self.send(attachment.attach(request), progress.timeouts).await?;
+        let mut response = self.send(attachment.attach(request), progress.timeouts).await?;
+        attachment.take_from_redirect(response.headers_mut());
         let status = response.status();
         if !sign_in.renews_after(status) || !mem::take(&mut progress.may_replace_token) {
             self.note_refusal(sign_in, status);
             return Ok(response);
         }
         match self.prepare_retry(sign_in, &attachment, &mut progress.request).await {
-            Ok(request) => {
-                let response = self.send(request, progress.timeouts).await?;
+            Ok((request, attachment)) => {
+                let mut response = self.send(attachment.attach(request), progress.timeouts).await?;
+                attachment.take_from_redirect(response.headers_mut());
                 self.note_refusal(sign_in, response.status());
                 Ok(response)
             }
@@ -164,19 +166,18 @@ impl Exchange {
                 self.log.note(format!(
                     "fetch: the API answered {status} and the request was not repeated: {why}"
                 ));
-                self.note_refusal(sign_in, response.status());
                 Ok(response)
             }
         }
     }
 
-    /// Prepares the request again, with a token other than the refused one.
+    /// Prepares the request again, and another attachment than the refused one.
     async fn prepare_retry(
         &self,
         sign_in: &SignIn,
         refused: &Attachment,
         request: &mut Repeatable,
-    ) -> Result<Request<BoxBody>, String> {
+    ) -> Result<(Request<BoxBody>, Attachment), String> {
         let request = match request.next().await {
             Ok(request) => request,
             Err(why) => {
@@ -185,10 +186,13 @@ impl Exchange {
             }
         };
         let mut span = Span::default();
-        let token = sign_in.replace(refused, || self.may_sign_in(sign_in, &mut span)).await;
-        let token = signed_in(token, span).map_err(|why| why.to_string())?;
+        let attachment = sign_in.replace(refused, || self.may_sign_in(sign_in, &mut span)).await;
+        let attachment = signed_in(attachment, span).map_err(|why| {
+            self.note(sign_in, &why);
+            why.to_string()
+        })?;
         self.count_request().map_err(|why| why.to_string())?;
-        Ok(token.attach(request))
+        Ok((request, attachment))
     }
 
     /// Counts a request for a token, and begins its span.

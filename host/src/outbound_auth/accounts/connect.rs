@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use url::Url;
 
-use super::{Accounts, client_of, names, token_of, tokens_of};
+use super::{Accounts, client_of, names, random_text, token_of, tokens_of};
 use crate::audit::Actor;
 use crate::egress::Policy;
 use crate::outbound_auth::request::host_of;
@@ -98,7 +98,7 @@ pub enum ConnectError {
     Failed(#[from] SignInError),
     /// The account cannot be stored.
     #[error(transparent)]
-    Vault(#[from] VaultError),
+    Storage(#[from] VaultError),
 }
 
 impl Accounts {
@@ -106,7 +106,7 @@ impl Accounts {
     pub fn depart(&self, departure: &Departure<'_>) -> Result<Url, ConnectError> {
         let grant = departure.grants.first().ok_or(ConnectError::Changed)?;
         let (id, _) = departure.client(grant)?;
-        let verifier = random_text();
+        let verifier = random_text::<32>();
         let challenge = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(&verifier));
         let Principal { user_id, toolkit_id } = departure.principal;
         let state = State {
@@ -255,13 +255,6 @@ fn known_code(code: &str) -> &'static str {
 fn fingerprint(grants: &[OAuth2AuthorizationCode]) -> String {
     let text = serde_json::to_string(grants).expect("texts are valid in JSON");
     BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(text))
-}
-
-/// 256 random bits: a verifier (RFC 7636, section 4.1).
-fn random_text() -> String {
-    let mut bytes = [0; 32];
-    aws_lc_rs::rand::fill(&mut bytes).expect("the system has random numbers");
-    BASE64_URL_SAFE_NO_PAD.encode(bytes)
 }
 
 fn now() -> i64 {

@@ -21,13 +21,22 @@ pub struct Revocation {
 }
 
 impl Revocation {
+    pub(super) fn new(
+        principal: Principal,
+        account: Account,
+        client_id: Option<SecretString>,
+        client_secret: Option<SecretString>,
+    ) -> Self {
+        Self { principal, account, client_id, client_secret }
+    }
+
     /// Of an account of this user and toolkit. `secrets` are those that the toolkit has for the user.
     pub fn of(principal: Principal, account: Account, secrets: &UserSecrets) -> Self {
         let value = |name: &str| secrets.get(&principal.toolkit_id, name).cloned();
         let grant = account.grants.first();
         let client_id = grant.and_then(|it| value(&it.client_id_secret));
         let client_secret = grant.and_then(|it| it.client_secret_secret.as_deref()).and_then(value);
-        Self { principal, account, client_id, client_secret }
+        Self::new(principal, account, client_id, client_secret)
     }
 }
 

@@ -469,9 +469,15 @@ async fn a_process_that_dies_while_it_renews_leaves_an_account_that_is_whole_or_
         let world = World::new().await;
         world.connect(200, JSON, &tokens(1, 0)).await.expect("connected");
         // The other process took the turn, sent the request, and stored nothing.
-        assert!(world.vault.begin_refresh("ana", "books").await.expect("the database answers"));
-        assert!(!world.vault.begin_refresh("ana", "books").await.expect("the database answers"));
-        world.database.execute("UPDATE account_refreshes SET taken_until = 1").await;
+        let begin = async |holder: &str, ended| {
+            world.vault.begin_refresh("ana", "books", holder, ended).await.expect("the database answers")
+        };
+        assert!(begin("dead", None).await);
+        assert!(!begin("other", None).await && !begin("other", Some("another")).await);
+        world.vault.end_refresh("ana", "books", "other").await.expect("the database answers");
+        assert!(!begin("other", None).await, "only who has the turn gives it back");
+        assert!(begin("other", Some("dead")).await);
+        world.vault.end_refresh("ana", "books", "other").await.expect("the database answers");
         world.answer(status, JSON, &body);
 
         let obtained = world.token().await;
@@ -480,6 +486,59 @@ async fn a_process_that_dies_while_it_renews_leaves_an_account_that_is_whole_or_
         let account = world.vault.stored_account("ana", "books").await.expect("read").expect("there");
         assert_eq!(matches!(account.state, AccountState::Connected(_)), is_whole);
     }
+}
+
+#[tokio::test]
+async fn a_turn_is_over_after_a_time_that_each_process_measures_by_itself() {
+    let turns = Turns::default();
+    assert!(!turns.is_over("ana", "books", "one"));
+    assert!(!turns.is_over("ana", "books", "one"), "not yet");
+    assert!(!turns.is_over("ana", "books", "two"), "it is another one's by now");
+}
+
+#[tokio::test]
+async fn a_token_that_cannot_be_renewed_ends_its_account_once_it_is_refused() {
+    let world = World::new().await;
+    world.connect(200, JSON, r#"{"access_token":"gho_1"}"#).await.expect("connected");
+    let sign_in = world.sign_in().await;
+    let refused = sign_in.attachment(|| true).await.expect("a token");
+
+    let error = sign_in.replace(&refused, || true).await.expect_err("there is no other");
+
+    assert!(matches!(error, SignInError::AccountEnded { .. }), "{error}");
+    assert!(matches!(world.token().await, Err(SignInError::AccountEnded { .. })));
+    assert_eq!(world.forms("/token").len(), 1, "nothing was asked for");
+}
+
+#[tokio::test]
+async fn what_github_says_of_an_old_refresh_token_ends_the_account() {
+    let world = World::new().await;
+    world
+        .connect(200, FORM, "access_token=a&refresh_token=r&expires_in=0&token_type=bearer")
+        .await
+        .expect("connected");
+    world.answer(200, FORM, "error=bad_refresh_token&error_description=canary");
+
+    let error = world.token().await.expect_err("it is ended");
+
+    assert!(
+        matches!(&error, SignInError::AccountEnded { reason, .. } if reason.contains("bad_refresh_token")),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn calls_that_wait_for_a_renewal_pay_for_none() {
+    let world = World::new().await;
+    world.connect(200, JSON, &tokens(1, 0)).await.expect("connected");
+    world.answer(200, JSON, &tokens(2, 3600));
+    let sign_in = world.sign_in().await;
+    let paid = AtomicUsize::new(0);
+
+    let calls = (0..20).map(|_| sign_in.attachment(|| paid.fetch_add(1, Ordering::Relaxed) == 0));
+
+    assert!(join_all(calls).await.iter().all(Result::is_ok));
+    assert_eq!(paid.into_inner(), 1);
 }
 
 #[tokio::test]

@@ -2,19 +2,26 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::OwnedMutexGuard;
 
 use crate::outbound_auth::SignInError;
 
+/// How long a process may take to renew tokens and to store them.
+const REFRESH_TIME: Duration = Duration::from_secs(30);
+/// How long it is known since when somebody has the turn.
+const FORGOTTEN_AFTER: Duration = Duration::from_mins(10);
+
 /// The turns of all accounts for which calls wait. Clones share them.
 #[derive(Clone, Default)]
-pub(super) struct Turns(Arc<Mutex<Places>>);
+pub(super) struct Turns(Arc<Mutex<Places>>, Arc<Mutex<Seen>>);
 
 /// When the last attempt failed, and why.
 type Failed = Option<(Instant, SignInError)>;
 type Place = tokio::sync::Mutex<Failed>;
+/// Who has the turn among processes, and since when this one has seen it, by user and toolkit.
+type Seen = HashMap<(String, String), (String, Instant)>;
 /// By user and toolkit.
 type Places = HashMap<(String, String), Weak<Place>>;
 
@@ -22,6 +29,21 @@ type Places = HashMap<(String, String), Weak<Place>>;
 pub(super) struct Turn(OwnedMutexGuard<Failed>);
 
 impl Turns {
+    /// Whether a process has had the turn for so long that it must have ended. Each process measures that by itself: clocks of
+    /// machines differ.
+    pub(super) fn is_over(&self, user: &str, toolkit: &str, holder: &str) -> bool {
+        let mut seen = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.retain(|_, (_, since)| since.elapsed() < FORGOTTEN_AFTER);
+        let key = (user.to_owned(), toolkit.to_owned());
+        match seen.get(&key) {
+            Some((known, since)) if known == holder => since.elapsed() > REFRESH_TIME,
+            _ => {
+                seen.insert(key, (holder.to_owned(), Instant::now()));
+                false
+            }
+        }
+    }
+
     /// Waits until no other call renews the tokens of this account.
     pub(super) async fn wait(&self, user: &str, toolkit: &str) -> Turn {
         let place = {

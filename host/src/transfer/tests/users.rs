@@ -3,7 +3,7 @@
 use super::*;
 use crate::audit::Actor;
 use crate::transfer::store::all_users;
-use crate::vault::{Account, AccountState, Tokens};
+use crate::vault::{Account, AccountState, EveryoneOptions, Tokens};
 
 const OTHER: &str = "https://other.example";
 
@@ -98,7 +98,8 @@ async fn accounts_and_what_is_for_everyone_are_copied_too() {
         .expect("it is stored");
     let [user, toolkit, owner, name] = ["ben", "t", "ben", "OTHER"].map(str::to_owned);
     let slot = SecretSlot { user, toolkit, owner, name };
-    vault.set_for_everyone(&Actor::server(), slot, &"everyones".into(), true).await.expect("it is set");
+    let options = EveryoneOptions { only: true, readable: false };
+    vault.set_for_everyone(&Actor::server(), slot, &"everyones".into(), options).await.expect("it is set");
     let mut job = first.job(&second);
     job.users = Some(ids(r#"{"ana": "one", "ben": "two"}"#));
 

@@ -14,15 +14,21 @@ pub(super) struct Reach {
 /// What the toolkit may reach, the most far-reaching combinations spelled out.
 pub(super) fn of(definition: &ToolkitDefinition) -> Vec<Reach> {
     let can_send = !definition.egress.is_empty();
+    // A document's file is fetched from wherever its address says.
+    let adds_files = definition.has_scope(SCOPE_INGEST);
     let mut all = Vec::new();
     if can_send {
         let hosts = if definition.egress.len() == 1 { "this host" } else { "these hosts" };
-        let meaning = format!("sends requests to {hosts}, and to no other");
+        let others =
+            if adds_files { "; files of documents that it adds come from any" } else { ", and to no other" };
+        let meaning = format!("sends requests to {hosts}{others}");
         all.push(Reach { what: "Network", names: definition.egress.clone(), meaning });
     }
     if definition.has_scope(SCOPE_SEARCH) {
         let leaves = if can_send {
             ", and may send them to the hosts above"
+        } else if adds_files {
+            ", and may put them into the addresses of files of documents that it adds"
         } else {
             "; they cannot leave by the network"
         };
@@ -34,8 +40,13 @@ pub(super) fn of(definition: &ToolkitDefinition) -> Vec<Reach> {
         all.push(Reach { what: "Knowledge base", names: vec![SCOPE_INGEST.to_owned()], meaning });
     }
     if !definition.secrets.is_empty() {
-        let leaves =
-            if can_send { "and may send them to the hosts above" } else { "and cannot send them anywhere" };
+        let leaves = if can_send {
+            "and may send them to the hosts above"
+        } else if adds_files {
+            "and may put them into the addresses of files of documents that it adds"
+        } else {
+            "and cannot send them anywhere"
+        };
         let meaning = format!("reads these secrets once you have set them, {leaves}");
         all.push(Reach { what: "Secrets", names: definition.secrets.clone(), meaning });
     }
@@ -84,7 +95,9 @@ pub(super) fn in_words(scope: &str) -> &str {
 /// What it cannot do.
 pub(super) fn never(definition: &ToolkitDefinition) -> Vec<&'static str> {
     let mut all = Vec::new();
-    all.push(if definition.egress.is_empty() { "use the network" } else { "reach other hosts" });
+    if !definition.has_scope(SCOPE_INGEST) {
+        all.push(if definition.egress.is_empty() { "use the network" } else { "reach other hosts" });
+    }
     if !definition.has_scope(SCOPE_SEARCH) {
         all.push("read your documents");
     }
@@ -131,5 +144,15 @@ mod tests {
         assert_eq!(open[1], "Knowledge base: reads all your documents, and may send them to the hosts above");
         assert!(open[3].ends_with("and may send them to the hosts above"));
         assert_eq!(open.len(), 4);
+    }
+
+    #[test]
+    fn a_toolkit_that_adds_documents_is_not_said_to_be_cut_off() {
+        // Their files are fetched from anywhere.
+        let toolkit = toolkit(&[], &[SCOPE_SEARCH, SCOPE_INGEST], &["API_KEY"]);
+        let said = meanings(&toolkit).join("\n");
+
+        assert!(!said.contains("cannot") && said.matches("addresses of files").count() == 2, "{said}");
+        assert_eq!(never(&toolkit), ["read files, or anything of other users or toolkits"]);
     }
 }

@@ -27,6 +27,8 @@ use crate::web::{ConnectionState, Shared, media_type};
 
 /// Maximum size of a form that is kept on the page which asks for a sign-in, in bytes.
 const MAX_KEPT_FORM_BYTES: u64 = 16 << 10;
+/// The end of the path below a toolkit's page to which providers send browsers back.
+pub(super) const CALLBACK: &str = "/auth/callback";
 /// How long the server waits for it. Browsers send so short a form with its head.
 const KEPT_FORM_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -284,7 +286,9 @@ async fn sign_in_first(request: Request) -> Result<Response, WebError> {
                       send the form again.";
         return Err(WebError::new(StatusCode::UNAUTHORIZED, detail));
     }
-    Ok(Redirect::to(&sign_in_path(path)).into_response())
+    // A provider's answer is in no address but that of the page it was sent to: who has no session begins again there.
+    let to = path.split_once(CALLBACK).map_or(path, |(toolkit, _answer)| toolkit);
+    Ok(Redirect::to(&sign_in_path(to)).into_response())
 }
 
 /// The path of the sign-in page that leads back to `to`.

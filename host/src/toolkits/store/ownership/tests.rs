@@ -12,7 +12,7 @@ async fn books() -> (TempDir, Database, Store) {
     let database = Database::open(folder.path()).await.unwrap();
     let store = Store::new(database.clone());
     deploy(&store, "ana", "1.0.0", "private", Claim::OwnOnly).await.unwrap();
-    let settings = "INSERT INTO secrets VALUES ('una', 'books', 'KEY', 'k', x'00', x'00', 0, 0);
+    let settings = "INSERT INTO secrets VALUES ('una', 'books', 'KEY', 'k', x'00', x'00', 0, 0, 0);
                     INSERT INTO user_config VALUES ('una', 'books', 'unit', '1')";
     database.execute(settings).await;
     (folder, database, store)

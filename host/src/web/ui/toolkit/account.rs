@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use url::Url;
 
 use super::{Done, Refused, Seen, back_to, page};
@@ -16,6 +16,7 @@ use crate::web::Shared;
 use crate::web::error::WebError;
 use crate::web::ui::form::Form;
 use crate::web::ui::frame::{self, Frame, Section};
+use crate::web::ui::session::CALLBACK;
 use crate::web::ui::text;
 
 /// What the page of a toolkit shows of the user's account.
@@ -37,7 +38,7 @@ struct ToProvider<'a> {
 
 /// Where the provider of a toolkit's accounts sends browsers.
 pub(in crate::web::ui) fn redirect_uri(base_url: &Url, toolkit: &str) -> String {
-    below(base_url, &format!("/ui/toolkits/{toolkit}/auth/callback"))
+    below(base_url, &format!("/ui/toolkits/{toolkit}{CALLBACK}"))
 }
 
 /// `POST /ui/toolkits/{id}/account/connect`
@@ -75,8 +76,10 @@ pub(in crate::web::ui) async fn arrive(
 ) -> Result<Response, WebError> {
     let toolkit = user.toolkit(&id)?;
     let response = query.map(|Query(response)| response).unwrap_or_default();
-    match toolkit.connect(&redirect_uri(&shared.base_url, &id), &response).await {
+    match toolkit.clone().connect(redirect_uri(&shared.base_url, &id), response).await {
         Ok(()) => Ok(back_to(&id, Done::AccountConnected).into_response()),
+        // The text of an error of the database is for the log.
+        Err(AccessError::Account(ConnectError::Storage(cause))) => Err(cause.into()),
         Err(AccessError::Account(why)) => {
             page(&shared.base_url, &user, frame, &toolkit, None, Some(Refused::Account(why))).await
         }
@@ -87,7 +90,10 @@ pub(in crate::web::ui) async fn arrive(
 /// `POST /ui/toolkits/{id}/account/end`
 pub(in crate::web::ui) async fn end(user: User, Path(id): Path<String>) -> Result<Response, WebError> {
     user.end_account(&id).await?;
-    Ok(back_to(&id, Done::AccountEnded).into_response())
+    // The user may have connected it to a toolkit that is no longer visible.
+    let is_visible = user.toolkit(&id).is_ok();
+    let back = if is_visible { back_to(&id, Done::AccountEnded) } else { Redirect::to("/ui/") };
+    Ok(back.into_response())
 }
 
 /// Why no account was connected, and what to do.
@@ -100,7 +106,7 @@ pub(super) fn in_words(why: &ConnectError) -> String {
         ConnectError::OtherIssuer | ConnectError::Declined { .. } | ConnectError::Failed(_) => {
             "If you did not refuse it yourself, tell the operators of this server."
         }
-        ConnectError::Vault(_) => "Try again in a moment.",
+        ConnectError::Storage(_) => "Try again in a moment.",
     };
     format!("No account was connected: {}. {advice}", text::shown(&why.to_string()))
 }

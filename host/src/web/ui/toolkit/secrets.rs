@@ -8,7 +8,7 @@ use secrecy::SecretString;
 use super::{Done, Refused, Seen, back_to, page};
 use crate::access::{AccessError, StoredSecret, User};
 use crate::audit::Act;
-use crate::vault::VaultError;
+use crate::vault::{EveryoneOptions, VaultError};
 use crate::web::Shared;
 use crate::web::error::WebError;
 use crate::web::ui::form::Form;
@@ -29,14 +29,20 @@ pub(in crate::web::ui) async fn set(
         return page(&shared.base_url, &user, frame, &toolkit, None, Some(Refused::Changed)).await;
     }
     let value = SecretString::from(form.get("secret"));
-    let set = if form.find("for-everyone").is_some() {
-        // The box says that the toolkit can read it, where it can.
-        let only = form.find("only").is_some();
-        let what = Act::SecretSetForEveryone.name();
-        let operator = user.expect_operator(what, Some(&id)).await?;
-        operator.set_secret_for_everyone(&secret, &value, only, true).await
-    } else {
-        user.set_secret(&secret, &value).await
+    let for_everyone = match form.get("for") {
+        "everyone" => Some(false),
+        "everyone-only" => Some(true),
+        _ => None,
+    };
+    let set = match for_everyone {
+        // The choice says that the toolkit can read it, where it can.
+        Some(only) => {
+            let options = EveryoneOptions { only, readable: toolkit.definition().reads(&name) };
+            let what = Act::SecretSetForEveryone.name();
+            let operator = user.expect_operator(what, Some(&id)).await?;
+            operator.set_secret_for_everyone(&secret, &value, options).await
+        }
+        None => user.set_secret(&secret, &value).await,
     };
     match set {
         Ok(StoredSecret { redacted: true, .. }) => Ok(back_to(&id, Done::SecretSet).into_response()),
@@ -55,7 +61,7 @@ pub(in crate::web::ui) async fn unset(
     Path((id, name)): Path<(String, String)>,
     body: Body,
 ) -> Result<Response, WebError> {
-    if Form::read(body).await?.find("for-everyone").is_some() {
+    if Form::read(body).await?.get("for") == "everyone" {
         let operator = user.expect_operator(Act::SecretUnsetForEveryone.name(), None).await?;
         operator.unset_secret_for_everyone(&id, &name).await?;
     } else {
