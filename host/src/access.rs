@@ -15,6 +15,7 @@
 //! | [`User::secrets`], [`User::unset_secret`] | own ones, also for a toolkit that the user can no longer see |
 //! | [`User::records`], [`Records::usage`] | own calls in full; operators, and the owner of a private toolkit, see others' calls without content |
 //! | [`User::documents`] | own ones |
+//! | [`Operator::audit`] | operators |
 //! | [`User::operator`] | operators: deploy, review and manage toolkits, see which fail, rotate the master key |
 //!
 //! Which operator may change which toolkit depends on its owner at that moment, so the transaction that
@@ -69,6 +70,7 @@
 //! ```
 
 mod accounts;
+mod audit;
 mod documents;
 mod error;
 mod freshness;
@@ -95,6 +97,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::audit::{Actor, Audit};
 use crate::database::Database;
 use crate::disk::Disk;
 use crate::dispatch::Dispatch;
@@ -109,6 +112,7 @@ use crate::traces::Arrival;
 use crate::user_config::UserConfig;
 use crate::vault::Vault;
 pub use accounts::AccountStatus;
+pub use audit::AuditReader;
 pub use documents::OwnDocuments;
 pub use error::{AccessError, CallError};
 use health::LastHealth;
@@ -152,6 +156,8 @@ pub struct Stores {
     pub user_config: Arc<UserConfig>,
     /// Records of calls.
     pub invocations: Arc<Invocations>,
+    /// Who did what.
+    pub audit: Arc<Audit>,
     /// Documents of users.
     pub knowledge: Knowledge,
     /// The server's own tools, if clients may use them.
@@ -217,6 +223,11 @@ impl User {
         self.caller.client_id.as_deref()
     }
 
+    /// The user, with the client or the key, as the audit log names them.
+    pub fn actor(&self) -> Actor {
+        Actor::with(self.id(), self.client(), self.caller.key_id.as_deref())
+    }
+
     /// Whether a program acts for the user, with a key.
     pub fn is_program(&self) -> bool {
         self.caller.profile == TokenProfile::Key
@@ -249,6 +260,16 @@ impl User {
         } else {
             Err(AccessError::NotOperator(self.id().to_owned()))
         }
+    }
+
+    /// As [`operator`](Self::operator). A refusal is recorded in the audit log: `what` is an act, or a route such as
+    /// `POST /toolkits`.
+    pub async fn expect_operator(&self, what: &str, toolkit: Option<&str>) -> Result<Operator, AccessError> {
+        let operator = self.operator();
+        if operator.is_err() {
+            self.stores().audit.refused(&self.actor(), what, toolkit).await;
+        }
+        operator
     }
 
     /// As the user of a request that came then.

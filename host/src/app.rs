@@ -41,9 +41,9 @@ use connections::{Service, Tls};
 use listeners::Listeners;
 use metrics::{Exposition, Sources};
 use parts::{
-    browser_sessions, capture, claim, dispatch, embedder, join, knowledge_options, knowledge_tools,
-    open_certificate, open_database, open_objects, outbound, program_keys, restrict_permissions, sign_in,
-    watched_disk,
+    audit_log, browser_sessions, capture, claim, dispatch, embedder, join, knowledge_options,
+    knowledge_tools, open_certificate, open_database, open_objects, outbound, program_keys,
+    restrict_permissions, sign_in, watched_disk,
 };
 use stopping::Stopping;
 
@@ -138,6 +138,7 @@ impl App {
             accounts,
             user_config,
             invocations: invocations.clone(),
+            audit: audit_log(settings, &database),
             knowledge: knowledge.clone(),
             knowledge_tools: knowledge_tools(settings, &knowledge, &base_url),
             process: process.clone(),

@@ -4,6 +4,7 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+mod audit;
 mod backup;
 mod client;
 mod completions;
@@ -98,6 +99,8 @@ enum Verb {
     /// List, get, show and remove models that search can use.
     #[command(subcommand)]
     Model(model::Model),
+    /// Show who did what: deploys, secrets, accounts, keys, sign-ins. For operators.
+    Audit(audit::Audit),
     /// Look after the vault that holds the users' secrets.
     #[command(subcommand)]
     Vault(vault::Vault),
@@ -204,6 +207,7 @@ pub async fn run(command: Command) -> ExitCode {
         Verb::Secret(command) => command.run().await,
         Verb::Key(command) => command.run().await,
         Verb::Model(command) => command.run().await,
+        Verb::Audit(command) => command.run().await,
         Verb::Vault(command) => command.run().await,
         Verb::Backup(command) => command.run().await,
         Verb::Restore(command) => command.run().await,

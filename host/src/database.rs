@@ -23,6 +23,7 @@ mod tests;
 mod value;
 
 use std::path::Path;
+use std::sync::Arc;
 
 pub(crate) use sqlx::{AssertSqlSafe, FromRow};
 use sqlx::{Postgres, Sqlite};
@@ -76,7 +77,9 @@ impl Database {
     pub(crate) async fn begin(&self, scope: Scope<'_>) -> Result<Transaction> {
         Ok(match &self.0 {
             Pools::Sqlite(pools) => Transaction::Sqlite(Box::pin(pools.begin()).await?),
-            Pools::Postgres(pools) => Transaction::Postgres(Box::pin(pools.begin(scope)).await?),
+            Pools::Postgres(pools) => {
+                Transaction::Postgres(Box::pin(pools.begin(scope)).await?, pools.writer.clone())
+            }
         })
     }
 
@@ -84,7 +87,9 @@ impl Database {
     pub(crate) async fn snapshot(&self) -> Result<Transaction> {
         Ok(match &self.0 {
             Pools::Sqlite(pools) => Transaction::Sqlite(Box::pin(pools.snapshot()).await?),
-            Pools::Postgres(pools) => Transaction::Postgres(Box::pin(pools.snapshot()).await?),
+            Pools::Postgres(pools) => {
+                Transaction::Postgres(Box::pin(pools.snapshot()).await?, pools.writer.clone())
+            }
         })
     }
 
@@ -153,15 +158,25 @@ impl Database {
 #[derive(Debug)]
 pub(crate) enum Transaction {
     Sqlite(sqlx::Transaction<'static, Sqlite>),
-    Postgres(sqlx::Transaction<'static, Postgres>),
+    /// With the name of the process that writes, which no other one has.
+    Postgres(sqlx::Transaction<'static, Postgres>, Arc<str>),
 }
 
 impl Transaction {
+    /// The name of the writer: of a server's database, a random one of this process; of a file, which one process has at a
+    /// time, always the same.
+    pub(crate) fn writer(&self) -> &str {
+        match self {
+            Self::Sqlite(_) => "file",
+            Self::Postgres(_, writer) => writer,
+        }
+    }
+
     /// Commits the transaction. Returns once it is durable.
     pub(crate) async fn commit(self) -> Result<()> {
         match self {
             Self::Sqlite(transaction) => Box::pin(transaction.commit()).await?,
-            Self::Postgres(transaction) => Box::pin(transaction.commit()).await?,
+            Self::Postgres(transaction, _) => Box::pin(transaction.commit()).await?,
         }
         Ok(())
     }
@@ -170,7 +185,7 @@ impl Transaction {
     pub(crate) async fn roll_back(self) -> Result<()> {
         match self {
             Self::Sqlite(transaction) => Box::pin(transaction.rollback()).await?,
-            Self::Postgres(transaction) => Box::pin(transaction.rollback()).await?,
+            Self::Postgres(transaction, _) => Box::pin(transaction.rollback()).await?,
         }
         Ok(())
     }

@@ -6,6 +6,7 @@
 //!   some examples are kept;
 //! - no finding contains a secret or a key.
 
+mod audit;
 mod certificate;
 mod database;
 mod files;
@@ -157,6 +158,7 @@ async fn check_rows(
             "give this command the server's setting (objects); if the folder is lost, restore the last backup",
         )),
     }
+    audit::check(database, report).await?;
     keys::check_secrets(&subject.key_source, database, report).await
 }
 

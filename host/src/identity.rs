@@ -81,6 +81,8 @@ pub struct Caller {
     pub profile: TokenProfile,
     /// The OAuth client; always there for access tokens.
     pub client_id: Option<String>,
+    /// The id of the key of a program, if it was one that was presented.
+    pub key_id: Option<String>,
     /// Granted OAuth scopes, as listed in the token.
     pub scopes: Vec<String>,
     /// The toolkits whose tools the caller may call, and nothing else; `None` if it may do what its user may.

@@ -18,11 +18,13 @@
 //! → identity, knowledge, outbound_auth, traces
 //! → objects
 //! → certificate, egress, local_mode, machine_code, peers, stored_files, vault
+//! → audit
 //! → database, disk, folder, json_object, memory, metrics, private_file, redaction, sha256, shares, tasks, turns
 //! ```
 
 pub mod access;
 pub mod app;
+pub mod audit;
 pub mod backup;
 mod base_url;
 mod bounded_json;

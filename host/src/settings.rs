@@ -237,6 +237,8 @@ settings! {
     log_retention: Span = Span::days(14), "KITBAG_LOG_RETENTION";
     /// Number of call records that are kept for each toolkit.
     log_records_per_toolkit: u32 = 10_000, "KITBAG_LOG_RECORDS_PER_TOOLKIT";
+    /// How long entries of the audit log are kept.
+    audit_retention: Span = Span::days(400), "KITBAG_AUDIT_RETENTION";
     /// Total size of the call records of each toolkit.
     log_size_per_toolkit: Size = Size::mebibytes(64), "KITBAG_LOG_SIZE_PER_TOOLKIT";
     /// Calls that run at the same time.

@@ -35,6 +35,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, watch};
 use tracing::{info, warn};
 
+use crate::audit::Actor;
 use crate::compiler::Compiler;
 use crate::database::Database;
 use crate::disk::Disk;
@@ -158,36 +159,39 @@ impl Toolkits {
         self: &Arc<Self>,
         id: &str,
         wanted: Rollback,
-        by: &str,
+        by: &Actor,
     ) -> Result<RolledBack, ToolkitError> {
-        let toolkits = self.clone();
-        let [id, by] = [id, by].map(str::to_owned);
+        let (toolkits, id, by) = (self.clone(), id.to_owned(), by.clone());
         to_its_end(async move { toolkits.roll_back_now(&id, &wanted, &by).await }).await?
     }
 
-    async fn roll_back_now(&self, id: &str, wanted: &Rollback, by: &str) -> Result<RolledBack, ToolkitError> {
+    async fn roll_back_now(
+        &self,
+        id: &str,
+        wanted: &Rollback,
+        by: &Actor,
+    ) -> Result<RolledBack, ToolkitError> {
         let _changing = self.changing.lock().await;
         let (version, taken_over) = self.store.activate(id, wanted, by).await?;
-        self.owner_changed(id, by, taken_over.as_ref());
+        self.owner_changed(id, by.user(), taken_over.as_ref());
         self.publish().await?;
-        info!(toolkit.id = %id, toolkit.version = %version, %by, "rolled toolkit back");
+        info!(toolkit.id = %id, toolkit.version = %version, by = %by.user(), "rolled toolkit back");
         Ok(RolledBack { id: id.to_owned(), version, taken_over })
     }
 
     /// Removes a toolkit with all its versions.
-    pub async fn remove(self: &Arc<Self>, id: &str, by: &str) -> Result<(), ToolkitError> {
-        let toolkits = self.clone();
-        let [id, by] = [id, by].map(str::to_owned);
+    pub async fn remove(self: &Arc<Self>, id: &str, by: &Actor) -> Result<(), ToolkitError> {
+        let (toolkits, id, by) = (self.clone(), id.to_owned(), by.clone());
         to_its_end(async move { toolkits.remove_now(&id, &by).await }).await?
     }
 
-    async fn remove_now(&self, id: &str, by: &str) -> Result<(), ToolkitError> {
+    async fn remove_now(&self, id: &str, by: &Actor) -> Result<(), ToolkitError> {
         let _changing = self.changing.lock().await;
         let digests = self.store.remove(id, by).await?;
         (self.removed)();
         self.publish().await?;
         self.end_components(&digests).await?;
-        info!(toolkit.id = %id, %by, "removed toolkit");
+        info!(toolkit.id = %id, by = %by.user(), "removed toolkit");
         Ok(())
     }
 
@@ -199,20 +203,19 @@ impl Toolkits {
     }
 
     /// Releases a toolkit of `by`: the next operator who needs to own it becomes its owner.
-    pub async fn release(&self, id: &str, by: &str) -> Result<(), ToolkitError> {
+    pub async fn release(&self, id: &str, by: &Actor) -> Result<(), ToolkitError> {
         self.store.release(id, by).await?;
-        info!(toolkit.id = %id, %by, "released toolkit");
+        info!(toolkit.id = %id, by = %by.user(), "released toolkit");
         Ok(())
     }
 
     /// Makes `by` the owner of another operator's toolkit. Users' secrets and settings for it are deleted.
-    pub async fn take_over(self: &Arc<Self>, id: &str, by: &str) -> Result<TakenOver, ToolkitError> {
-        let toolkits = self.clone();
-        let [id, by] = [id, by].map(str::to_owned);
+    pub async fn take_over(self: &Arc<Self>, id: &str, by: &Actor) -> Result<TakenOver, ToolkitError> {
+        let (toolkits, id, by) = (self.clone(), id.to_owned(), by.clone());
         let change = async move {
             let _changing = toolkits.changing.lock().await;
             let taken_over = toolkits.store.take_over(&id, &by).await?;
-            toolkits.owner_changed(&id, &by, Some(&taken_over));
+            toolkits.owner_changed(&id, by.user(), Some(&taken_over));
             toolkits.publish().await?;
             Ok(taken_over)
         };

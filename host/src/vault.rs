@@ -38,6 +38,7 @@ use thiserror::Error;
 use tokio::sync::Mutex;
 use tracing::{error, info};
 
+use crate::audit::{Act, Actor, Entry};
 use crate::database::{Database, DatabaseError, EVERYONE};
 use crate::redaction;
 use crate::tasks::{Interrupted, to_its_end};
@@ -260,35 +261,43 @@ impl Vault {
     }
 
     /// Seals a value for one toolkit of one user. The caller has checked that the name is declared.
-    pub async fn set(self: &Arc<Self>, slot: SecretSlot, value: &SecretString) -> Result<(), VaultError> {
-        self.set_with(slot, value, None, EveryoneOptions::default()).await
+    pub async fn set(
+        self: &Arc<Self>,
+        by: &Actor,
+        slot: SecretSlot,
+        value: &SecretString,
+    ) -> Result<(), VaultError> {
+        self.set_with(by, slot, value, None, EveryoneOptions::default()).await
     }
 
     /// Seals a value for everyone who may use the toolkit. The caller has checked that an operator sets it, and that the name
     /// is declared.
     pub async fn set_for_everyone(
         self: &Arc<Self>,
+        by: &Actor,
         slot: SecretSlot,
         value: &SecretString,
         options: EveryoneOptions,
     ) -> Result<(), VaultError> {
-        self.set_with(SecretSlot { user: EVERYONE.to_owned(), ..slot }, value, None, options).await
+        self.set_with(by, SecretSlot { user: EVERYONE.to_owned(), ..slot }, value, None, options).await
     }
 
     async fn set_with(
         self: &Arc<Self>,
+        by: &Actor,
         slot: SecretSlot,
         value: &SecretString,
         once: Option<Once>,
         options: EveryoneOptions,
     ) -> Result<(), VaultError> {
         check(value)?;
-        let (vault, value) = (self.clone(), value.clone());
-        to_its_end(async move { vault.set_now(&slot, &value, once.as_ref(), options).await }).await?
+        let (vault, by, value) = (self.clone(), by.clone(), value.clone());
+        to_its_end(async move { vault.set_now(&by, &slot, &value, once.as_ref(), options).await }).await?
     }
 
     async fn set_now(
         &self,
+        by: &Actor,
         slot: &SecretSlot,
         value: &SecretString,
         once: Option<&Once>,
@@ -299,9 +308,11 @@ impl Vault {
         let _sealing = self.sealing.lock().await;
         let keys = self.keys.load_full();
         let sealed = seal::seal(keys.current(), id, value);
-        let check = |rows: &[Row]| check_share(rows, &keys, id, value);
+        let check = |rows: &[Row]| check_share(rows, &keys, id, value).map(|()| true);
         let owner = Some(slot.owner.as_str());
-        let write = Write { owner, master_key: keys.current().name(), sealed, once, options };
+        let act = if user == EVERYONE { Act::SecretSetForEveryone } else { Act::SecretSet };
+        let audit = Some(Entry::new(act, by).toolkit(toolkit).name(name));
+        let write = Write { owner, master_key: keys.current().name(), sealed, once, options, audit };
         if !self.store.put(slot, write, check).await? {
             return Err(VaultError::ToolkitChanged);
         }
@@ -311,17 +322,24 @@ impl Vault {
     }
 
     /// Removes a value, declared or not. Returns whether there was one.
-    pub async fn unset(self: &Arc<Self>, user: &str, toolkit: &str, name: &str) -> Result<bool, VaultError> {
+    pub async fn unset(
+        self: &Arc<Self>,
+        by: &Actor,
+        user: &str,
+        toolkit: &str,
+        name: &str,
+    ) -> Result<bool, VaultError> {
         // An account is no secret, and ends in its own way.
-        if name == ACCOUNT { Ok(false) } else { self.remove(user, toolkit, name).await }
-    }
-
-    async fn remove(self: &Arc<Self>, user: &str, toolkit: &str, name: &str) -> Result<bool, VaultError> {
-        let vault = self.clone();
+        if name == ACCOUNT {
+            return Ok(false);
+        }
+        let (vault, by) = (self.clone(), by.clone());
         let [user, toolkit, name] = [user, toolkit, name].map(str::to_owned);
         let change = async move {
             let id = SecretId { user: &user, toolkit: &toolkit, name: &name };
-            let deleted = vault.store.delete(id).await?;
+            let act = if id.user == EVERYONE { Act::SecretUnsetForEveryone } else { Act::SecretUnset };
+            let audit = Entry::new(act, &by).toolkit(id.toolkit).name(id.name);
+            let deleted = vault.store.delete(id, &audit).await?;
             vault.cache.forget(&user).await;
             if deleted {
                 info!(%user, toolkit.id = %toolkit, %name, "removed a secret");

@@ -9,6 +9,7 @@
 
 mod accounts;
 mod arrival;
+mod audit;
 mod authenticate;
 mod base_path;
 mod body;
@@ -168,6 +169,7 @@ fn for_users(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared> {
         .route("/keys", get(keys::list).post(keys::create))
         .route("/keys/{id}", delete(keys::revoke))
         .route("/failures", get(logs::failures))
+        .route("/audit", get(audit::read))
         .route("/vault/rotate", post(secrets::rotate))
         .route("/documents/file", post(documents::upload))
         .route("/documents/{id}/artifact", get(documents::artifact))

@@ -26,6 +26,7 @@ export const PAGES = [
   { name: "versions", path: "/ui/toolkits/{toolkit}/versions", who: "operator" },
   { name: "review", path: "/ui/operate", who: "operator", prepare: upload },
   { name: "operate", path: "/ui/operate", who: "operator" },
+  { name: "audit", path: "/ui/operate/audit", who: "operator" },
   { name: "deployed", path: "/ui/operate", who: "operator", prepare: uploadAndDeploy },
   { name: "comparison", path: "/ui/toolkits/greeter/versions", who: "operator", prepare: compare },
   { name: "rolled-back", path: "/ui/toolkits/greeter/versions", who: "operator", prepare: rollBack },

@@ -8,7 +8,7 @@ use crate::harness::root;
 
 /// Modules from left to right. A module imports from layers to its right only: never from the left,
 /// and never from its neighbours in the same layer.
-const LAYERS: [&[&str]; 16] = [
+const LAYERS: [&[&str]; 17] = [
     &["fuzzing", "main"],
     &["cli"],
     &["app"],
@@ -24,6 +24,7 @@ const LAYERS: [&[&str]; 16] = [
     &["identity", "knowledge", "outbound_auth", "traces"],
     &["objects"],
     &["certificate", "egress", "local_mode", "machine_code", "peers", "stored_files", "vault"],
+    &["audit"],
     &[
         "database",
         "disk",
@@ -77,8 +78,10 @@ const DATABASE_ENGINES: [(&str, &[&str]); 3] = [
 /// Attributes of rows, which modules named `store` may use too.
 const ROW_ATTRIBUTE: &str = "#[sqlx(";
 /// Types that a layer may not name, since it uses the layer to its right instead: `web` uses `access`.
-const HIDDEN_TYPES: [(&str, &[&str]); 1] =
-    [("web", &["Dispatch", "Invocations", "Knowledge", "Registry", "Toolkits", "UserConfig", "Vault"])];
+const HIDDEN_TYPES: [(&str, &[&str]); 1] = [(
+    "web",
+    &["Audit", "Dispatch", "Invocations", "Knowledge", "Registry", "Toolkits", "UserConfig", "Vault"],
+)];
 
 #[test]
 fn no_import_goes_from_right_to_left_and_no_crate_leaves_its_fence() {

@@ -65,7 +65,7 @@ pub(crate) use self::program::{CommandOutput, ServerProcess, interrupt, kitbag, 
 pub(crate) use self::provider::Provider;
 pub(crate) use self::raw::Raw;
 pub(crate) use self::recorder::{Recorder, Transcript};
-pub(crate) use self::routes::routes;
+pub(crate) use self::routes::{changing_routes, routes};
 pub(crate) use self::scripted_provider::{Refresh, ScriptedProvider};
 pub(crate) use self::server::{Kitbag, Stopped, compiler_program, files_below};
 pub(crate) use self::sign_in::SignIn;

@@ -1,6 +1,6 @@
 //! Sign-in in local mode: a client needs only the server's URL.
 
-mod client;
+pub(crate) mod client;
 mod code;
 
 use http::{HeaderMap, Method};

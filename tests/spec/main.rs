@@ -12,6 +12,7 @@ mod architecture;
 mod arguments;
 mod attacks;
 mod audio;
+mod audit;
 mod backup;
 mod base_path;
 mod canary;

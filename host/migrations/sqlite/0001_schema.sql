@@ -209,6 +209,51 @@ CREATE INDEX invocations_by_age ON invocations (ended_at);
 -- Failures of all toolkits are counted from this index alone; calls that succeed are not in it.
 CREATE INDEX invocations_failed ON invocations (started_at, toolkit_id, outcome) WHERE outcome <> 'succeeded';
 
+-- Who did what, as entries that are appended and never changed. Those of one writer are a chain: the hash of each covers
+-- its content and the hash of the one before it.
+CREATE TABLE audit (
+    -- In the order in which entries of one chain were committed, and never used again.
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,
+    -- The writer: `file`, or a process that uses a database server.
+    chain       TEXT NOT NULL,
+    -- From 1, without a gap within its chain.
+    sequence    INTEGER NOT NULL,
+    at          INTEGER NOT NULL,
+    -- Such as `toolkit.deployed`.
+    act         TEXT NOT NULL,
+    -- done, refused
+    outcome     TEXT NOT NULL,
+    -- The user who acted, as their id was then; empty for the server itself.
+    actor       TEXT NOT NULL,
+    -- The OAuth client, or the id of the key, that acted for the user.
+    client      TEXT,
+    program_key TEXT,
+    toolkit     TEXT,
+    version     TEXT,
+    -- SHA-256 of the component, hexadecimal.
+    digest      TEXT,
+    -- Of a secret, a key, a session, a master key, or of the refused act.
+    name        TEXT,
+    -- The user whom the act concerns, where that is another one.
+    affected    TEXT,
+    -- SHA-256.
+    hash        BLOB NOT NULL,
+    UNIQUE (chain, sequence)
+) STRICT;
+
+CREATE INDEX audit_by_age ON audit (at);
+
+-- Where each chain of the audit log begins and ends.
+CREATE TABLE audit_chains (
+    chain        TEXT PRIMARY KEY NOT NULL,
+    -- The last entry that was removed because of its age, and its hash; 0 before the first one.
+    removed      INTEGER NOT NULL,
+    removed_hash BLOB NOT NULL,
+    -- The newest entry, and its hash.
+    newest       INTEGER NOT NULL,
+    newest_hash  BLOB NOT NULL
+) STRICT;
+
 -- Whose `sub` the user ids of all other tables are: the last row counts.
 CREATE TABLE issuers (
     sequence INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -133,7 +133,9 @@ impl User {
     /// effort. Returns whether there was one.
     pub async fn end_account(&self, toolkit: &str) -> Result<bool, AccessError> {
         let Stores { vault, accounts, .. } = self.stores();
-        let Some(account) = vault.remove_account(self.id(), toolkit).await? else { return Ok(false) };
+        let Some(account) = vault.remove_account(&self.actor(), self.id(), toolkit).await? else {
+            return Ok(false);
+        };
         accounts
             .revoke_later(self.access.revocation(self.id(), toolkit, account).await.into_iter().collect());
         Ok(true)

@@ -7,6 +7,7 @@ use secrecy::SecretString;
 use tokio::time::timeout;
 use tracing::warn;
 
+use super::secrets::SetBy;
 use super::{Access, AccessError, OwnSecret, StoredSecret, User};
 use crate::peers::Hint;
 use crate::vault::Link;
@@ -76,6 +77,6 @@ impl Access {
         linked: &LinkedSecret,
         value: &SecretString,
     ) -> Result<StoredSecret, AccessError> {
-        self.set_with(&linked.secret, value, Some(&linked.link)).await
+        self.set_with(&linked.secret, value, SetBy::Link(&linked.link)).await
     }
 }

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use futures::Stream;
 
 use super::{AccessError, Stores, User};
+use crate::audit::Act;
 use crate::invocations::Failing;
 use crate::tasks::to_its_end;
 use crate::toolkits::{Claim, Deployed, Rollback, RolledBack, TakenOver, ToolkitError};
@@ -32,33 +33,38 @@ impl Operator {
         let deploy = async move {
             let Self(user) = &self;
             self.expect_one_release().await?;
-            Ok(user.stores().toolkits.deploy(component, length, limit, user.id(), claim).await?)
+            let by = user.actor();
+            let deployed = user.stores().toolkits.deploy(component, length, limit, &by, claim).await;
+            self.noting_refusal(Act::ToolkitDeployed, deployed).await
         };
         to_its_end(deploy).await.map_err(ToolkitError::from)?
     }
 
     /// Makes an earlier version live again.
     pub async fn roll_back(&self, id: &str, wanted: Rollback) -> Result<RolledBack, AccessError> {
-        Ok(self.0.stores().toolkits.roll_back(id, wanted, self.0.id()).await?)
+        let rolled_back = self.0.stores().toolkits.roll_back(id, wanted, &self.0.actor()).await;
+        self.noting_refusal(Act::ToolkitRolledBack, rolled_back).await
     }
 
     /// Removes a toolkit with all its versions.
     pub async fn remove(&self, id: &str) -> Result<(), AccessError> {
         let revocations = self.revocations(id).await?;
-        self.0.stores().toolkits.remove(id, self.0.id()).await?;
+        let removed = self.0.stores().toolkits.remove(id, &self.0.actor()).await;
+        self.noting_refusal(Act::ToolkitRemoved, removed).await?;
         self.0.stores().accounts.revoke_later(revocations);
         Ok(())
     }
 
     /// Releases a toolkit of this operator: the next operator who needs to own it becomes its owner.
     pub async fn release(&self, id: &str) -> Result<(), AccessError> {
-        Ok(self.0.stores().toolkits.release(id, self.0.id()).await?)
+        let released = self.0.stores().toolkits.release(id, &self.0.actor()).await;
+        self.noting_refusal(Act::ToolkitReleased, released).await
     }
 
     /// Makes this operator the owner of a toolkit. Users' secrets and settings for it are deleted.
     pub async fn take_over(&self, id: &str) -> Result<TakenOver, AccessError> {
         let revocations = self.revocations(id).await?;
-        let taken_over = self.0.stores().toolkits.take_over(id, self.0.id()).await?;
+        let taken_over = self.0.stores().toolkits.take_over(id, &self.0.actor()).await?;
         self.0.stores().accounts.revoke_later(revocations);
         Ok(taken_over)
     }
@@ -74,7 +80,7 @@ impl Operator {
         let ours = vault.master_keys().into_iter().next().unwrap_or_default();
         match process.other_sealing_key(&ours).await.map_err(AccessError::Processes)? {
             Some(theirs) => Err(AccessError::OtherSealingKey { ours, theirs }),
-            None => Ok(vault.rotate().await?),
+            None => Ok(vault.rotate(&self.0.actor()).await?),
         }
     }
 

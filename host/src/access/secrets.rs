@@ -6,6 +6,7 @@ use secrecy::{ExposeSecret, SecretString};
 use tracing::info;
 
 use super::{Access, AccessError, Operator, User, VisibleToolkit, rules};
+use crate::audit::Actor;
 use crate::database::EVERYONE;
 use crate::identity::Caller;
 use crate::peers::{Hint, Subject};
@@ -25,6 +26,14 @@ pub struct StoredSecret {
     pub name: String,
     /// Whether the value is redacted from the sandbox's output: one that is too short is not.
     pub redacted: bool,
+}
+
+/// Who sets a secret.
+pub(super) enum SetBy<'a> {
+    /// Its user, who is signed in.
+    User(&'a Actor),
+    /// Whoever has the link.
+    Link(&'a Link),
 }
 
 impl User {
@@ -51,12 +60,12 @@ impl User {
         secret: &OwnSecret,
         value: &SecretString,
     ) -> Result<StoredSecret, AccessError> {
-        self.access.set_with(secret, value, None).await
+        self.access.set_with(secret, value, SetBy::User(&self.actor())).await
     }
 
     /// Removes a value, even if the user can no longer see the toolkit or it no longer declares the name.
     pub async fn unset_secret(&self, toolkit: &str, name: &str) -> Result<(), AccessError> {
-        if !self.stores().vault.unset(self.id(), toolkit, name).await? {
+        if !self.stores().vault.unset(&self.actor(), self.id(), toolkit, name).await? {
             // Nothing was removed: fails if the name is not declared, for instance misspelled.
             self.secret(toolkit, name)?;
         }
@@ -83,7 +92,7 @@ impl Operator {
         self.0.stores().disk.room_for_a_little()?;
         // Of a name that only the server uses now, a later version gets nothing to read.
         let options = EveryoneOptions { readable: is_read, ..options };
-        self.0.stores().vault.set_for_everyone(slot.clone(), value, options).await?;
+        self.0.stores().vault.set_for_everyone(&self.0.actor(), slot.clone(), value, options).await?;
         info!(by = self.0.id(), toolkit.id = %slot.toolkit, name = %slot.name, "set a secret for everyone");
         self.0.access.hints().tell_all(Hint::Secret(secret.subject()));
         Ok(StoredSecret::of(slot, value))
@@ -92,7 +101,7 @@ impl Operator {
     /// Removes a value for everyone, even if the toolkit no longer declares the name.
     pub async fn unset_secret_for_everyone(&self, toolkit: &str, name: &str) -> Result<(), AccessError> {
         let visible = self.0.toolkit(toolkit)?;
-        if !self.0.stores().vault.unset(EVERYONE, toolkit, name).await? {
+        if !self.0.stores().vault.unset(&self.0.actor(), EVERYONE, toolkit, name).await? {
             visible.secret(name)?;
         }
         Ok(())
@@ -166,16 +175,16 @@ impl Access {
         &self,
         secret: &OwnSecret,
         value: &SecretString,
-        link: Option<&Link>,
+        by: SetBy<'_>,
     ) -> Result<StoredSecret, AccessError> {
         if self.toolkit_of(secret).is_none() {
             return Err(VaultError::ToolkitChanged.into());
         }
         let OwnSecret(slot) = secret;
         self.stores().disk.room_for_a_little()?;
-        match link {
-            Some(link) => self.stores().vault.set_by_link(link, value).await?,
-            None => self.stores().vault.set(slot.clone(), value).await?,
+        match by {
+            SetBy::Link(link) => self.stores().vault.set_by_link(link, value).await?,
+            SetBy::User(by) => self.stores().vault.set(by, slot.clone(), value).await?,
         }
         self.hints().tell_all(Hint::Secret(secret.subject()));
         Ok(StoredSecret::of(slot, value))

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
 use super::*;
+use crate::audit::Audit;
 use crate::dispatch::AdmissionLimits;
 use crate::egress::{Egress, EgressSettings};
 use crate::identity::TokenProfile;
@@ -95,6 +96,7 @@ impl Fixture {
             user_id: name.to_owned(),
             profile: TokenProfile::Access,
             client_id: None,
+            key_id: None,
             scopes: Vec::new(),
             toolkits: None,
         }))
@@ -187,6 +189,7 @@ async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
         vault,
         user_config,
         invocations,
+        audit: Arc::new(Audit::new(database.clone())),
         knowledge: knowledge.expect("it opens"),
         knowledge_tools: None,
         process,

@@ -8,6 +8,7 @@ use futures::Stream;
 use kitbag_manifest::{ToolkitDefinition, Visibility};
 
 use super::{AccessError, Operator};
+use crate::audit::Act;
 use crate::tasks::{off_thread, to_its_end};
 use crate::toolkits::{
     Claim, Deployed, Difference, Review, Reviewed, Side, ToolkitError, UploadRecord, Version,
@@ -38,7 +39,8 @@ impl Operator {
         limit: u64,
     ) -> Result<Review, AccessError> {
         let user = self.0.clone();
-        let upload = async move { user.stores().toolkits.upload(component, length, limit, user.id()).await };
+        let upload =
+            async move { user.stores().toolkits.upload(component, length, limit, &user.actor()).await };
         let digest = to_its_end(upload).await.map_err(ToolkitError::from)??;
         self.review(&digest).await
     }
@@ -63,12 +65,14 @@ impl Operator {
         reviewed: Reviewed,
     ) -> Result<Deployed, AccessError> {
         self.expect_one_release().await?;
-        Ok(self.0.stores().toolkits.deploy_upload(digest, self.0.id(), claim, reviewed).await?)
+        let by = self.0.actor();
+        let deployed = self.0.stores().toolkits.deploy_upload(digest, &by, claim, reviewed).await;
+        self.noting_refusal(Act::ToolkitDeployed, deployed).await
     }
 
     /// Removes a waiting upload.
     pub async fn discard_upload(&self, digest: &str) -> Result<(), AccessError> {
-        Ok(self.0.stores().toolkits.discard_upload(digest, self.0.id()).await?)
+        Ok(self.0.stores().toolkits.discard_upload(digest, &self.0.actor()).await?)
     }
 
     /// A deployed version of any toolkit.

@@ -171,12 +171,13 @@ pub fn key_source(settings: &Settings) -> Result<KeySource, SettingsError> {
 /// Fingerprints of the settings that all processes of a service should have alike, by name: who signs in and who is an
 /// operator, and limits on what is stored.
 pub(super) fn shared_settings(settings: &Settings) -> BTreeMap<String, String> {
-    let shared: [(&str, &dyn Debug); 18] = [
+    let shared: [(&str, &dyn Debug); 19] = [
         ("accept-missing-audience", &settings.accept_missing_audience),
         ("accept-untyped-tokens", &settings.accept_untyped_tokens),
         ("allow-private-ranges", &settings.allow_private_ranges),
         ("allowed-origins", &settings.allowed_origins),
         ("audience", &settings.audience),
+        ("audit-retention", &settings.audit_retention),
         ("base-url", &settings.base_url),
         ("capture-private-ranges", &settings.capture_private_ranges),
         ("component-size", &settings.component_size),

@@ -16,6 +16,7 @@ use super::configuration::{
     admission, certificate_files, egress_settings, identity_settings, objects_location, session_lifetime,
     shared_settings, traces,
 };
+use crate::audit::Audit;
 use crate::certificate::{CertificateError, LiveCertificate};
 use crate::compiler::Compiler;
 use crate::database::Database;
@@ -44,6 +45,13 @@ use crate::stored_files::has_unfinished_restore;
 use crate::traces::Traces;
 use crate::user_config::UserConfig;
 use crate::vault::Vault;
+
+/// Opens the audit log, and removes its old entries.
+pub(super) fn audit_log(settings: &Settings, database: &Database) -> Arc<Audit> {
+    let audit = Arc::new(Audit::new(database.clone()));
+    audit.keep_for(settings.audit_retention.get());
+    audit
+}
 
 /// Reads the certificate if the settings name one, and again whenever it changes.
 pub(super) async fn open_certificate(

@@ -18,7 +18,7 @@ Tools       tool             call a tool of a toolkit
 Operate     model, vault     models that search uses; the key of all secrets
             backup, restore  of a data directory, also beside a running server
             doctor, database check a data directory; copy a whole service
-            token, key       of a local server, for scripts; keys for programs
+            audit, token, key who did what; token for scripts; keys for programs
             sign-in-code     the code that the page of a local server asks for
 Shell       completions, man for bash, zsh, fish, powershell, elvish; manual
 

@@ -41,6 +41,8 @@ pub(super) struct Pools {
     /// Apart: transactions that wait for each other must not keep anybody from reading.
     pub(super) writers: Pool<Postgres>,
     pub(super) readers: Pool<Postgres>,
+    /// A random name, which no other process has.
+    pub(super) writer: Arc<str>,
 }
 
 /// The server of a database, for connections outside the pools.
@@ -80,7 +82,13 @@ impl Pools {
         let writers = (connections / 2).max(1);
         let readers = connections.saturating_sub(writers).max(1);
         let pool = |size| PgPoolOptions::new().max_connections(size).connect_with(options.clone());
-        Ok(Self { writers: pool(writers).await?.into(), readers: pool(readers).await?.into() })
+        let mut writer = [0; 16];
+        aws_lc_rs::rand::fill(&mut writer).expect("the system has random numbers");
+        Ok(Self {
+            writers: pool(writers).await?.into(),
+            readers: pool(readers).await?.into(),
+            writer: hex::encode(writer).into(),
+        })
     }
 
     /// Begins a write transaction, the only one of its scope.

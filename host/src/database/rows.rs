@@ -114,7 +114,7 @@ impl Table {
             Transaction::Sqlite(source) => {
                 Rows::Sqlite(sqlx::query(text).persistent(false).fetch(&mut **source))
             }
-            Transaction::Postgres(source) => {
+            Transaction::Postgres(source, _) => {
                 Rows::Postgres(sqlx::query(text).persistent(false).fetch(&mut **source))
             }
         };
@@ -195,7 +195,7 @@ impl Table {
                         .await?;
                 }
             }
-            Transaction::Postgres(_) => {
+            Transaction::Postgres(..) => {
                 sql("SELECT setval(pg_get_serial_sequence($1, $2)::REGCLASS, $3)")
                     .bind(self.name)
                     .bind(column)
@@ -237,7 +237,7 @@ impl Transaction {
     pub(crate) async fn take_long(&mut self) -> Result<()> {
         match self {
             Self::Sqlite(_) => {}
-            Self::Postgres(transaction) => {
+            Self::Postgres(transaction, _) => {
                 let limits =
                     "SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0";
                 sqlx::raw_sql(limits).execute(&mut **transaction).await?;
@@ -265,7 +265,7 @@ async fn columns(transaction: &mut Transaction, table: &str) -> Result<Vec<Colum
         Transaction::Sqlite(_) => {
             sql("SELECT name, lower(type) FROM pragma_table_xinfo($1) WHERE hidden = 0 ORDER BY cid")
         }
-        Transaction::Postgres(_) => sql(
+        Transaction::Postgres(..) => sql(
             "SELECT CAST(column_name AS TEXT), CAST(data_type AS TEXT) FROM information_schema.columns
              WHERE table_schema = current_schema() AND CAST(table_name AS TEXT) = $1 AND is_generated = 'NEVER'
              ORDER BY ordinal_position",
@@ -295,7 +295,7 @@ async fn last_id(source: &mut Transaction, table: &'static str, column: &'static
             );
             sql(AssertSqlSafe(last)).bind(table).fetch_value(source).await
         }
-        Transaction::Postgres(_) => {
+        Transaction::Postgres(..) => {
             sql("SELECT coalesce(pg_sequence_last_value(pg_get_serial_sequence($1, $2)::REGCLASS), 0)")
                 .bind(table)
                 .bind(column)

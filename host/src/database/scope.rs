@@ -19,6 +19,8 @@ pub(crate) enum Scope<'s> {
     Records,
     /// Sessions of browsers, and clients of the OAuth flows.
     Sessions,
+    /// Entries of the audit log, whose chains lock themselves.
+    Audit,
     /// What processes agree on when they start.
     Processes,
     /// Files outside the database: each statement locks the rows that it changes, which is enough.
@@ -40,7 +42,7 @@ impl Scope<'_> {
             Self::Records => own(&["records"]),
             Self::Sessions => own(&["sessions"]),
             Self::Processes => own(&["processes"]),
-            Self::Files => own(&[]),
+            Self::Audit | Self::Files => own(&[]),
         }
     }
 }

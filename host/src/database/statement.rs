@@ -201,7 +201,7 @@ impl<'e> Executor<'e> {
             Self::Transaction(Transaction::Sqlite(transaction)) => {
                 Connection::Sqlite((&mut **transaction).into())
             }
-            Self::Transaction(Transaction::Postgres(transaction)) => {
+            Self::Transaction(Transaction::Postgres(transaction, _)) => {
                 Connection::Postgres((&mut **transaction).into())
             }
             Self::Session(Session(connection)) => Connection::Postgres(connection.into()),

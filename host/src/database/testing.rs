@@ -53,7 +53,7 @@ impl Database {
         let statements = sqlx::raw_sql(AssertSqlSafe(statements.to_owned()));
         let done = match &mut transaction {
             Transaction::Sqlite(transaction) => statements.execute(&mut **transaction).await.map(drop),
-            Transaction::Postgres(transaction) => statements.execute(&mut **transaction).await.map(drop),
+            Transaction::Postgres(transaction, _) => statements.execute(&mut **transaction).await.map(drop),
         };
         done.expect("valid statements");
         transaction.commit().await.expect("they can be committed");

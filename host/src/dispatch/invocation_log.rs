@@ -246,6 +246,7 @@ mod tests {
             user_id: "ana".to_owned(),
             profile: TokenProfile::Access,
             client_id: None,
+            key_id: None,
             scopes: Vec::new(),
             toolkits: None,
         };

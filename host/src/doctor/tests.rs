@@ -57,7 +57,10 @@ impl Scratch {
             owner: "op".to_owned(),
             name: "API_KEY".to_owned(),
         };
-        Arc::new(vault.expect("it opens")).set(slot, &VALUE.into()).await.expect("it can be set");
+        Arc::new(vault.expect("it opens"))
+            .set(&crate::audit::Actor::server(), slot, &VALUE.into())
+            .await
+            .expect("it can be set");
         ownership::restrict_permissions(data.path()).expect("it is ours");
         Self { data, database, artifact, component }
     }

@@ -15,6 +15,7 @@ pub(super) use self::grants::Grant;
 pub(super) use self::store::end_all_sessions;
 use self::store::{Ends, GrantRow, SessionRow, Store};
 use super::{Caller, TokenProfile, random_text};
+use crate::audit::Actor;
 use crate::database::{self, Database};
 use crate::sha256::Sha256;
 
@@ -106,10 +107,10 @@ impl BrowserSessions {
         Ok(rows.into_iter().map(BrowserSession::from).collect())
     }
 
-    /// Ends one session of the user.
-    pub async fn end(&self, user: &str, id: &str) -> database::Result<()> {
+    /// Ends one session of the user, as the user or the server wants it.
+    pub async fn end(&self, by: &Actor, user: &str, id: &str) -> database::Result<()> {
         match hex::decode(id) {
-            Ok(digest) => self.store.delete(user, &digest).await,
+            Ok(digest) => self.store.delete(by, user, &digest).await,
             Err(_no_id) => Ok(()),
         }
     }
@@ -127,6 +128,7 @@ impl BrowserSession {
             user_id: self.user.clone(),
             profile: TokenProfile::Session,
             client_id: None,
+            key_id: None,
             scopes: Vec::new(),
             toolkits: None,
         }
@@ -202,9 +204,9 @@ mod tests {
             assert_eq!(sessions.find(guess).await.expect("it is read"), None, "{guess:?}");
         }
 
-        sessions.end("ben", &found.id).await.expect("nothing happens");
+        sessions.end(&Actor::server(), "ben", &found.id).await.expect("nothing happens");
         assert!(sessions.find(&of_ana).await.expect("it is read").is_some(), "not Ben's to end");
-        sessions.end("ana", &found.id).await.expect("it ends");
+        sessions.end(&Actor::server(), "ana", &found.id).await.expect("it ends");
         assert_eq!(sessions.find(&of_ana).await.expect("it is read"), None);
         assert!(sessions.find(&other).await.expect("it is read").is_some());
         sessions.end_all("ana").await.expect("they end");

@@ -150,6 +150,7 @@ impl Rules {
         let caller = Caller {
             profile,
             client_id: claims.client().map(str::to_owned),
+            key_id: None,
             scopes: claims.scope.or(claims.scp).map(OneOrMany::into_words).unwrap_or_default(),
             user_id: claims.sub,
             toolkits: None,

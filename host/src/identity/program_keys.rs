@@ -28,6 +28,7 @@ use self::store::{KeyRow, Store};
 pub(super) use self::store::{revoke_all_keys, revoke_keys_made_by};
 use super::error::invalid;
 use super::{AuthError, Caller, TokenProfile};
+use crate::audit::Actor;
 use crate::database::{self, Database, DatabaseError};
 use crate::sha256::Sha256;
 
@@ -136,11 +137,11 @@ impl ProgramKeys {
         Ok(rows.into_iter().map(ProgramKey::from).collect())
     }
 
-    /// Revokes a key of the user by its id. Returns whether there was one.
-    pub async fn revoke(&self, user: &str, id: &str) -> database::Result<bool> {
-        for key in self.store.of_user(user, i64::MIN).await? {
+    /// Revokes a key of the user who acts, by its id. Returns whether there was one.
+    pub async fn revoke(&self, by: &Actor, id: &str) -> database::Result<bool> {
+        for key in self.store.of_user(by.user(), i64::MIN).await? {
             if self::id(&key.digest) == id {
-                return self.store.delete(user, &key.digest).await;
+                return self.store.delete(by, &key.digest).await;
             }
         }
         Ok(false)
@@ -163,6 +164,7 @@ impl ProgramKeys {
             user_id: row.user_id,
             profile: TokenProfile::Key,
             client_id: None,
+            key_id: Some(key.id.clone()),
             scopes: Vec::new(),
             toolkits: key.toolkits.map(Arc::new),
         }))

@@ -81,6 +81,7 @@ async fn an_access_token_names_its_caller() {
             user_id: "ana".to_owned(),
             profile: TokenProfile::Access,
             client_id: Some("assistant".to_owned()),
+            key_id: None,
             scopes: vec!["profile".to_owned(), "email".to_owned()],
             toolkits: None,
         };

@@ -110,6 +110,7 @@ mod tests {
             user_id: user.to_owned(),
             profile: TokenProfile::Session,
             client_id: None,
+            key_id: None,
             scopes: Vec::new(),
             toolkits: None,
         };

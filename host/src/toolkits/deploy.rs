@@ -11,6 +11,7 @@ use super::artifacts::Upload;
 use super::difference::{Changes, capabilities};
 use super::store::NewVersion;
 use super::{Claim, Expected, Inspected, TakenOver, ToolkitError, Toolkits, icons, inspect, listed_name};
+use crate::audit::Actor;
 use crate::objects::Held;
 use crate::tasks::off_thread;
 
@@ -38,7 +39,7 @@ pub struct Deployed {
 }
 
 impl Toolkits {
-    /// Deploys an upload and makes it live. `by` is the deploying user, `length` the size in bytes that the
+    /// Deploys an upload and makes it live. `by` is who deploys it, `length` the size in bytes that the
     /// sender declared, `limit` the maximum.
     ///
     /// The same version with the same bytes is made live again; with other bytes it is refused.
@@ -47,12 +48,12 @@ impl Toolkits {
         upload: impl Stream<Item = Result<Bytes, E>>,
         length: Option<u64>,
         limit: u64,
-        by: &str,
+        by: &Actor,
         claim: Claim,
     ) -> Result<Deployed, ToolkitError> {
         let upload = self.receive(upload, length, limit).await?;
-        let Inspected { definition, imports, code, .. } = self.inspect_upload(&upload, by).await?;
-        let picture = &icons::fetch(&self.egress, &definition.id, &definition.icon, by).await;
+        let Inspected { definition, imports, code, .. } = self.inspect_upload(&upload, by.user()).await?;
+        let picture = &icons::fetch(&self.egress, &definition.id, &definition.icon, by.user()).await;
 
         let (digest, size) = (upload.digest(), upload.size());
         let (definition, imports, picture) = (&definition, &imports.to_vec(), picture.as_ref());
@@ -123,10 +124,10 @@ impl Toolkits {
             self.sweep_code().await?;
         }
         let (changes, taken_over) = recorded?;
-        self.owner_changed(&definition.id, by, taken_over.as_ref());
+        self.owner_changed(&definition.id, by.user(), taken_over.as_ref());
         self.publish().await?;
 
-        info!(toolkit.id = %definition.id, toolkit.version = %definition.version, %digest, %by, "deployed toolkit");
+        info!(toolkit.id = %definition.id, toolkit.version = %definition.version, %digest, by = %by.user(), "deployed toolkit");
         Ok(Deployed {
             id: definition.id.clone(),
             version: definition.version.clone(),

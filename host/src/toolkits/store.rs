@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::ToolkitError;
 use super::difference::Changes;
 use super::icons::Picture;
+use crate::audit::{self, Act, Actor, Entry};
 use crate::database::{self, Database, FromRow, Scope, Transaction, list, sql};
 use crate::identity::revoke_keys_for;
 use crate::objects::{Held, change_references};
@@ -43,7 +44,7 @@ pub(super) struct NewVersion<'a> {
     pub(super) size: u64,
     /// The component that was put for it; `None` for one that waits already.
     pub(super) file: Option<&'a Held>,
-    pub(super) by: &'a str,
+    pub(super) by: &'a Actor,
     pub(super) claim: Claim,
     pub(super) expected: &'a Expected,
 }
@@ -144,7 +145,8 @@ impl Store {
             }
             None => None,
         };
-        let owner = ownership.as_ref().filter(|_| taken_over.is_none()).map_or(by, CurrentOwnership::owner);
+        let owner =
+            ownership.as_ref().filter(|_| taken_over.is_none()).map_or(by.user(), CurrentOwnership::owner);
         refuse_taken_version(&mut transaction, definition, digest, &manifest).await?;
         let before = live_definition(&mut transaction, id).await?;
         let changes = Changes::between(before.as_ref(), definition);
@@ -166,14 +168,14 @@ impl Store {
         .bind(&manifest)
         .bind(to_json(&imports)?)
         .bind(to_json(&changes)?)
-        .bind(by)
+        .bind(by.user())
         .bind(Timestamp::now().as_millisecond())
         .execute(&mut transaction)
         .await?;
         if let Some(picture) = picture {
             icons::keep(&mut transaction, id, version, picture).await?;
         }
-        record_activation(&mut transaction, id, version, by).await?;
+        record_activation(&mut transaction, id, version, by.user()).await?;
         // An upload that has waited has its component as long as it waits.
         let waited = uploads::remove(&mut transaction, digest).await? > 0;
         let is_kept = change_references(&mut transaction, FileKind::Component, file, &[]).await?;
@@ -183,17 +185,19 @@ impl Store {
             _ => {}
         }
         revisions::count_change(&mut transaction).await?;
+        let deployed = Entry::new(Act::ToolkitDeployed, by).toolkit(id.as_str());
+        audit::append(&mut transaction, &deployed.version(version).digest(digest)).await?;
         transaction.commit().await?;
         Ok((changes, taken_over))
     }
 
     /// Removes a toolkit and everything that belongs to it, except the history of its ownership.
     /// Returns the digests of its components.
-    pub(super) async fn remove(&self, id: &str, by: &str) -> Result<Vec<String>, ToolkitError> {
+    pub(super) async fn remove(&self, id: &str, by: &Actor) -> Result<Vec<String>, ToolkitError> {
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
         let ownership = CurrentOwnership::of(&mut transaction, id).await?;
         let ownership = ownership.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
-        ownership.admit_removal(&mut transaction, by).await?;
+        ownership.admit_removal(&mut transaction, by.user()).await?;
         let digests: Vec<String> = sql("SELECT DISTINCT digest FROM toolkit_versions WHERE toolkit_id = $1")
             .bind(id)
             .fetch_values(&mut transaction)
@@ -206,6 +210,7 @@ impl Store {
         change_references(&mut transaction, FileKind::Component, None, &digests).await?;
         revisions::count_change(&mut transaction).await?;
         revisions::count_removal(&mut transaction).await?;
+        audit::append(&mut transaction, &Entry::new(Act::ToolkitRemoved, by).toolkit(id)).await?;
         transaction.commit().await?;
         Ok(digests)
     }

@@ -5,6 +5,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::audit::Actor;
 use crate::capabilities::Services;
 use crate::capabilities::fetch::FetchLimits;
 use crate::compiler::{CompileLimits, Program};
@@ -97,7 +98,7 @@ async fn a_removal_that_nobody_waits_for_is_not_left_half_done() {
         let folder = tempfile::tempdir().expect("a scratch directory");
         let (database, toolkits, removals) = books(folder.path()).await;
 
-        abandon_after(polls, toolkits.remove("books", "ana")).await;
+        abandon_after(polls, toolkits.remove("books", &Actor::user_only("ana"))).await;
 
         settles_at(None, &database, &toolkits, &format!("dropped after {polls} polls")).await;
         // The callback may run a little later.
@@ -118,7 +119,11 @@ async fn a_roll_back_that_nobody_waits_for_is_not_left_half_done() {
     for polls in 1..30 {
         let wanted = if polls % 2 == 0 { "2.0.0" } else { "1.0.0" };
 
-        abandon_after(polls, toolkits.roll_back("books", Rollback::to(Some(wanted)), "ana")).await;
+        abandon_after(
+            polls,
+            toolkits.roll_back("books", Rollback::to(Some(wanted)), &Actor::user_only("ana")),
+        )
+        .await;
 
         settles_at(Some(wanted), &database, &toolkits, &format!("dropped after {polls} polls")).await;
     }

@@ -20,6 +20,7 @@ use tracing::{info, warn};
 
 use super::store::{Compared, LIFETIME, NewUpload, NewVersion, UploadRow};
 use super::{Claim, Deployed, Difference, Expected, LiveVersion, Side, ToolkitError, Toolkits, icons};
+use crate::audit::Actor;
 use crate::tasks::{off_thread, to_its_end};
 
 /// How often expired uploads are removed. Nobody sees them meanwhile.
@@ -104,12 +105,12 @@ impl Toolkits {
         upload: impl Stream<Item = Result<Bytes, E>>,
         length: Option<u64>,
         limit: u64,
-        by: &str,
+        by: &Actor,
     ) -> Result<String, ToolkitError> {
         let upload = self.receive(upload, length, limit).await?;
         // Before it is compiled, and by its digest: an upload that waits already may come again.
         self.store.has_place_for_upload(upload.digest()).await?;
-        let inspected = self.inspect_upload(&upload, by).await?;
+        let inspected = self.inspect_upload(&upload, by.user()).await?;
 
         let (digest, size) = (upload.digest().to_owned(), upload.size());
         let definition = &inspected.definition;
@@ -130,7 +131,7 @@ impl Toolkits {
                 }
             }
         }
-        info!(toolkit.id = %definition.id, toolkit.version = %definition.version, %digest, %by, "upload waits");
+        info!(toolkit.id = %definition.id, toolkit.version = %definition.version, %digest, by = %by.user(), "upload waits");
         Ok(digest)
     }
 
@@ -168,16 +169,15 @@ impl Toolkits {
     pub async fn deploy_upload(
         self: &Arc<Self>,
         digest: &str,
-        by: &str,
+        by: &Actor,
         claim: Claim,
         reviewed: Reviewed,
     ) -> Result<Deployed, ToolkitError> {
-        let toolkits = self.clone();
-        let [digest, by] = [digest, by].map(str::to_owned);
+        let (toolkits, digest, by) = (self.clone(), digest.to_owned(), by.clone());
         let deploy = async move {
             let Reviewed { live, manifest_digest } = reviewed;
             let definition = toolkits.reviewed_upload(&digest, &manifest_digest).await?.definition()?;
-            let picture = icons::fetch(&toolkits.egress, &definition.id, &definition.icon, &by).await;
+            let picture = icons::fetch(&toolkits.egress, &definition.id, &definition.icon, by.user()).await;
 
             let _changing = toolkits.changing.lock().await;
             let upload = toolkits.reviewed_upload(&digest, &manifest_digest).await?;
@@ -203,13 +203,12 @@ impl Toolkits {
     }
 
     /// Removes a waiting upload with its files.
-    pub async fn discard_upload(self: &Arc<Self>, digest: &str, by: &str) -> Result<(), ToolkitError> {
-        let toolkits = self.clone();
-        let [digest, by] = [digest, by].map(str::to_owned);
+    pub async fn discard_upload(self: &Arc<Self>, digest: &str, by: &Actor) -> Result<(), ToolkitError> {
+        let (toolkits, digest, by) = (self.clone(), digest.to_owned(), by.clone());
         let discard = async move {
             let _changing = toolkits.changing.lock().await;
-            toolkits.store.discard_upload(&digest).await?;
-            info!(%digest, %by, "discarded upload");
+            toolkits.store.discard_upload(&digest, &by).await?;
+            info!(%digest, by = %by.user(), "discarded upload");
             toolkits.end_components(&[digest]).await
         };
         to_its_end(discard).await?

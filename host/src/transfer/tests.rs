@@ -122,7 +122,11 @@ impl Service {
         for user in ["ana", "ben"] {
             let [user, toolkit, owner, name] = [user, "t", "ben", "API_KEY"].map(str::to_owned);
             vault
-                .set(SecretSlot { user, toolkit, owner, name }, &"s3cr3t".into())
+                .set(
+                    &crate::audit::Actor::server(),
+                    SecretSlot { user, toolkit, owner, name },
+                    &"s3cr3t".into(),
+                )
                 .await
                 .expect("it can be set");
         }

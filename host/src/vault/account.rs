@@ -20,6 +20,7 @@ use super::master_key::MasterKeys;
 use super::seal::SecretId;
 use super::store::{Row, Write};
 use super::{EveryoneOptions, MAX_ACCOUNTS_PER_USER, SecretSlot, Vault, VaultError, log_broken, seal};
+use crate::audit::{Act, Actor, Entry};
 use crate::sha256::{Digest, Sha256};
 use crate::tasks::to_its_end;
 
@@ -157,11 +158,16 @@ impl Vault {
     /// Stores an account that was connected.
     pub async fn put_account(
         self: &Arc<Self>,
+        by: &Actor,
         slot: SecretSlot,
         account: &Account,
     ) -> Result<(), VaultError> {
         let (id, owner) = (slot.clone(), slot.owner.clone());
-        self.write_account(slot, Some(owner), account, move |rows, _| check_count(rows, id.id())).await
+        let act = Some((Act::AccountConnected, by.clone()));
+        self.write_account(slot, Some(owner), account, act, move |rows, _| {
+            check_count(rows, id.id()).map(|()| true)
+        })
+        .await
     }
 
     /// Stores what has become of an account. Fails with [`VaultError::ToolkitChanged`] if it was removed or connected anew since it was `before`.
@@ -176,13 +182,15 @@ impl Vault {
         let (id, before, written) = (slot.clone(), before.clone(), after.clone());
         let check = move |rows: &[Row], keys: &MasterKeys| {
             let row = rows.iter().find(|row| row.id() == id.id());
-            let stored = row.and_then(|row| Account::open(row, keys));
-            // It is `written` where an earlier attempt succeeded, and its answer was lost.
-            let is_known = stored.is_some_and(|stored| stored.is(&before) || stored.is(&written));
-            if is_known { Ok(()) } else { Err(VaultError::ToolkitChanged) }
+            let stored = row.and_then(|row| Account::open(row, keys)).ok_or(VaultError::ToolkitChanged)?;
+            // It is `written` where an earlier attempt succeeded, and its answer was lost: then it was recorded, too.
+            let is_written = stored.is(&written);
+            if is_written || stored.is(&before) { Ok(!is_written) } else { Err(VaultError::ToolkitChanged) }
         };
         // A toolkit that was taken over has no accounts: whoever owns it now, this one is theirs to use.
-        self.write_account(slot, None, after, check).await
+        let has_ended = matches!(after.state, AccountState::Ended { .. });
+        let act = has_ended.then(|| (Act::AccountEndedByProvider, Actor::server()));
+        self.write_account(slot, None, after, act, check).await
     }
 
     async fn write_account(
@@ -190,7 +198,8 @@ impl Vault {
         slot: SecretSlot,
         owner: Option<String>,
         account: &Account,
-        check: impl FnOnce(&[Row], &MasterKeys) -> Result<(), VaultError> + Send + 'static,
+        act: Option<(Act, Actor)>,
+        check: impl FnOnce(&[Row], &MasterKeys) -> Result<bool, VaultError> + Send + 'static,
     ) -> Result<(), VaultError> {
         let (vault, text) = (self.clone(), account.sealed_text());
         let is_connected = matches!(account.state, AccountState::Connected(_));
@@ -199,12 +208,17 @@ impl Vault {
             let keys = vault.keys.load_full();
             let sealed = seal::seal(keys.current(), slot.id(), &text);
             let owner = owner.as_deref();
+            let audit = act.as_ref().map(|(act, by)| {
+                let entry = Entry::new(*act, by).toolkit(slot.toolkit.as_str());
+                if *by == Actor::server() { entry.affects(&slot.user) } else { entry }
+            });
             let write = Write {
                 owner,
                 master_key: keys.current().name(),
                 sealed,
                 once: None,
                 options: EveryoneOptions::default(),
+                audit,
             };
             if !vault.store.put(&slot, write, |rows| check(rows, &keys)).await? {
                 return Err(VaultError::ToolkitChanged);
@@ -219,12 +233,16 @@ impl Vault {
     /// Removes an account, and returns it, if there is one.
     pub async fn remove_account(
         self: &Arc<Self>,
+        by: &Actor,
         user: &str,
         toolkit: &str,
     ) -> Result<Option<Account>, VaultError> {
-        let (vault, user, toolkit) = (self.clone(), user.to_owned(), toolkit.to_owned());
+        let (vault, by) = (self.clone(), by.clone());
+        let (user, toolkit) = (user.to_owned(), toolkit.to_owned());
         let removal = async move {
-            let row = vault.store.take(SecretId { user: &user, toolkit: &toolkit, name: ACCOUNT }).await?;
+            let id = SecretId { user: &user, toolkit: &toolkit, name: ACCOUNT };
+            let audit = Entry::new(Act::AccountEnded, &by).toolkit(toolkit.as_str());
+            let row = vault.store.take(id, &audit).await?;
             vault.cache.forget(&user).await;
             if row.is_some() {
                 info!(%user, toolkit.id = %toolkit, "removed an account");

@@ -80,6 +80,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::audit::Actor;
 
     const TOOLKIT: &str =
         "INSERT INTO toolkit_versions VALUES ('books', '1.0.0', 'd', 1, '{}', '{}', '[]', 'op', 0);
@@ -99,7 +100,7 @@ mod tests {
                 owner: "op".to_owned(),
                 name: "API_KEY".to_owned(),
             };
-            vault.set(slot, &"s3cr3t".into()).await.expect("it can be set");
+            vault.set(&Actor::server(), slot, &"s3cr3t".into()).await.expect("it can be set");
         }
         (database, source)
     }

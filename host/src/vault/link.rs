@@ -23,6 +23,7 @@ use secrecy::zeroize::Zeroizing;
 use super::account::Once;
 use super::master_key::MasterKey;
 use super::{EveryoneOptions, SecretSlot, Vault, VaultError};
+use crate::audit::Actor;
 use crate::sha256::{Digest, Sha256};
 
 /// For so many seconds everybody who asks gets the same link. It is good until the end of the next such period: for more
@@ -77,7 +78,9 @@ impl Vault {
 
     /// As [`set`](Self::set), once for each link. A value that is refused leaves the link good.
     pub async fn set_by_link(self: &Arc<Self>, link: &Link, value: &SecretString) -> Result<(), VaultError> {
-        self.set_with(link.slot.clone(), value, Some(link.once()), EveryoneOptions::default()).await
+        let by = Actor::user_only(&link.slot.user);
+        let options = EveryoneOptions::default();
+        self.set_with(&by, link.slot.clone(), value, Some(link.once()), options).await
     }
 }
 

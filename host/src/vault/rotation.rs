@@ -13,6 +13,7 @@ use super::master_key::{KeySource, MasterKeyError};
 use super::seal::SecretId;
 use super::store::Row;
 use super::{OpenError, Vault, VaultError, log_broken, seal};
+use crate::audit::{Act, Actor, Entry};
 use crate::tasks::to_its_end;
 
 /// Records that are rewrapped in one transaction.
@@ -44,12 +45,12 @@ impl Vault {
     /// Rewraps every record with a new master key. If the server keeps the key file, the new one is created here
     /// and the old ones are removed; otherwise the new one is the first of those that the operator gave.
     /// Records that cannot be decrypted are kept, and so are their keys.
-    pub async fn rotate(self: &Arc<Self>) -> Result<Rotated, VaultError> {
-        let vault = self.clone();
-        to_its_end(async move { vault.rotate_now().await }).await?
+    pub async fn rotate(self: &Arc<Self>, by: &Actor) -> Result<Rotated, VaultError> {
+        let (vault, by) = (self.clone(), by.clone());
+        to_its_end(async move { vault.rotate_now(&by).await }).await?
     }
 
-    async fn rotate_now(&self) -> Result<Rotated, VaultError> {
+    async fn rotate_now(&self, by: &Actor) -> Result<Rotated, VaultError> {
         let _sealing = self.sealing.lock().await;
         if let KeySource::File(path) = &self.source {
             let keys = self.keys.load().with_new_key();
@@ -66,6 +67,9 @@ impl Vault {
             "the server was given one master key only: give it a new one before that one, restart it, and rotate again (where several processes serve, give all of them the new one after the old one first)"
                 .to_owned()
         });
+        if hint.is_none() {
+            self.store.record(&Entry::new(Act::MasterKeyRotated, by).name(&master_key)).await?;
+        }
         info!(%master_key, rewrapped, broken, "rotated the master key");
         Ok(Rotated { master_key, rewrapped, broken, hint })
     }

@@ -8,6 +8,7 @@ use super::link::forgotten_before;
 use super::master_key::MasterKeys;
 use super::seal::{self, Broken, Sealed, SecretId};
 use super::{SecretSlot, VaultError};
+use crate::audit::{self, Entry};
 use crate::database::{self, Database, EVERYONE, Executor, FromRow, Scope, Transaction, sql};
 
 /// The table of sealed values.
@@ -42,6 +43,8 @@ pub(super) struct Write<'a> {
     /// Used up with it.
     pub(super) once: Option<&'a Once>,
     pub(super) options: EveryoneOptions,
+    /// Recorded with it; `None` for what is no act of anybody.
+    pub(super) audit: Option<Entry<'a>>,
 }
 
 /// The columns of the table.
@@ -154,15 +157,15 @@ impl Store {
 
     /// Inserts or replaces a sealed value, if `check` accepts it beside all values of the user, and the toolkit still
     /// has the given owner. Returns whether it has: it may have been taken over after the caller's check. Fails if what is
-    /// to be used up with it was used before.
+    /// to be used up with it was used before. `check` also says whether it is an act, or was recorded before.
     pub(super) async fn put(
         &self,
         slot: &SecretSlot,
-        Write { owner, master_key, sealed, once, options }: Write<'_>,
-        check: impl FnOnce(&[Row]) -> Result<(), VaultError>,
+        Write { owner, master_key, sealed, once, options, audit }: Write<'_>,
+        check: impl FnOnce(&[Row]) -> Result<bool, VaultError>,
     ) -> Result<bool, VaultError> {
         let mut transaction = self.0.begin(Scope::Vault).await?;
-        check(&rows_of(&mut transaction, &slot.user).await?)?;
+        let is_act = check(&rows_of(&mut transaction, &slot.user).await?)?;
         if let Some(once) = once
             && !spend(&mut transaction, once).await?
         {
@@ -192,14 +195,20 @@ impl Store {
             return Ok(false);
         }
         count_change(&mut transaction, &slot.user).await?;
+        if let Some(audit) = audit.as_ref().filter(|_| is_act) {
+            audit::append(&mut transaction, audit).await?;
+        }
         transaction.commit().await?;
         Ok(true)
     }
 
-    /// Removes a value. Returns whether there was one.
-    pub(super) async fn delete(&self, id: SecretId<'_>) -> database::Result<bool> {
+    /// Removes a value. Returns whether there was one; then this is recorded.
+    pub(super) async fn delete(&self, id: SecretId<'_>, audit: &Entry<'_>) -> database::Result<bool> {
         let mut transaction = self.0.begin(Scope::Vault).await?;
         let deleted = delete(&mut transaction, id).await?;
+        if deleted {
+            audit::append(&mut transaction, audit).await?;
+        }
         transaction.commit().await?;
         Ok(deleted)
     }
@@ -290,8 +299,8 @@ impl Store {
         transaction.commit().await
     }
 
-    /// Removes a value and returns it.
-    pub(super) async fn take(&self, id: SecretId<'_>) -> database::Result<Option<Row>> {
+    /// Removes a value and returns it. Where there was one, this is recorded.
+    pub(super) async fn take(&self, id: SecretId<'_>, audit: &Entry<'_>) -> database::Result<Option<Row>> {
         let mut transaction = self.0.begin(Scope::Vault).await?;
         let row: Option<Columns> =
             sql("SELECT * FROM secrets WHERE user_id = $1 AND toolkit_id = $2 AND name = $3")
@@ -302,6 +311,7 @@ impl Store {
                 .await?;
         if row.is_some() {
             delete(&mut transaction, id).await?;
+            audit::append(&mut transaction, audit).await?;
         }
         transaction.commit().await?;
         Ok(row.map(Row::from))
@@ -335,6 +345,13 @@ impl Store {
         .fetch_all(self.0.readers())
         .await?;
         Ok(rows.into_iter().map(Row::from).collect())
+    }
+
+    /// Records an act that took several transactions.
+    pub(super) async fn record(&self, audit: &Entry<'_>) -> database::Result<()> {
+        let mut transaction = self.0.begin(Scope::Vault).await?;
+        audit::append(&mut transaction, audit).await?;
+        transaction.commit().await
     }
 
     /// Replaces the wrapped keys of records in one transaction. Records that were changed meanwhile are

@@ -6,6 +6,7 @@ use std::path::Path;
 use secrecy::ExposeSecret;
 
 use super::*;
+use crate::audit::Actor;
 use crate::database::sql;
 use crate::tasks::tests::abandon_after;
 
@@ -59,7 +60,7 @@ async fn a_value_is_there_for_its_user_and_toolkit_and_for_nobody_else() {
     let folder = tempfile::tempdir().unwrap();
     let vault = vault(folder.path()).await;
 
-    vault.set(slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await.unwrap();
+    vault.set(&Actor::server(), slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await.unwrap();
 
     assert_eq!(vault.value("ana", "books", "API_KEY").await.as_deref(), Some("s3cr3t-value"));
     assert_eq!(vault.value("ana", "films", "API_KEY").await, None);
@@ -71,15 +72,15 @@ async fn a_value_is_there_for_its_user_and_toolkit_and_for_nobody_else() {
 async fn a_value_for_one_owners_toolkit_is_not_stored_for_another_owner() {
     let folder = tempfile::tempdir().unwrap();
     let vault = vault(folder.path()).await;
-    vault.set(slot("una", "books", "KEY"), &"before-the-change".into()).await.unwrap();
+    vault.set(&Actor::server(), slot("una", "books", "KEY"), &"before-the-change".into()).await.unwrap();
     let take_over = "UPDATE toolkits SET owner = 'ben' WHERE id = 'books'";
     vault.store.database().execute(take_over).await;
 
     for name in ["KEY", "OTHER"] {
-        let refused = vault.set(slot("una", "books", name), &"s3cr3t-value".into()).await;
+        let refused = vault.set(&Actor::server(), slot("una", "books", name), &"s3cr3t-value".into()).await;
         assert!(matches!(refused, Err(VaultError::ToolkitChanged)), "{refused:?}");
     }
-    let gone = vault.set(slot("una", "absent", "KEY"), &"s3cr3t-value".into()).await;
+    let gone = vault.set(&Actor::server(), slot("una", "absent", "KEY"), &"s3cr3t-value".into()).await;
     assert!(matches!(gone, Err(VaultError::ToolkitChanged)), "{gone:?}");
 
     assert_eq!(vault.value("una", "books", "KEY").await.as_deref(), Some("before-the-change"));
@@ -90,7 +91,7 @@ async fn a_value_for_one_owners_toolkit_is_not_stored_for_another_owner() {
 async fn what_was_set_survives_a_restart_and_is_nowhere_on_disk() {
     let folder = tempfile::tempdir().unwrap();
     let before = vault(folder.path()).await;
-    before.set(slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await.unwrap();
+    before.set(&Actor::server(), slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await.unwrap();
     drop(before);
 
     let after = vault(folder.path()).await;
@@ -103,15 +104,15 @@ async fn what_was_set_survives_a_restart_and_is_nowhere_on_disk() {
 async fn a_changed_or_removed_value_is_gone_at_the_next_call() {
     let folder = tempfile::tempdir().unwrap();
     let vault = vault(folder.path()).await;
-    vault.set(slot("ana", "books", "API_KEY"), &"first-value".into()).await.unwrap();
+    vault.set(&Actor::server(), slot("ana", "books", "API_KEY"), &"first-value".into()).await.unwrap();
     vault.value("ana", "books", "API_KEY").await.unwrap();
 
-    vault.set(slot("ana", "books", "API_KEY"), &"second-value".into()).await.unwrap();
+    vault.set(&Actor::server(), slot("ana", "books", "API_KEY"), &"second-value".into()).await.unwrap();
     assert_eq!(vault.value("ana", "books", "API_KEY").await.as_deref(), Some("second-value"));
 
-    assert!(vault.unset("ana", "books", "API_KEY").await.unwrap());
+    assert!(vault.unset(&Actor::server(), "ana", "books", "API_KEY").await.unwrap());
     assert_eq!(vault.value("ana", "books", "API_KEY").await, None);
-    assert!(!vault.unset("ana", "books", "API_KEY").await.unwrap());
+    assert!(!vault.unset(&Actor::server(), "ana", "books", "API_KEY").await.unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -127,9 +128,9 @@ async fn a_value_that_is_read_while_it_changes_is_never_remembered_as_it_was() {
     });
 
     for _ in 0..100 {
-        vault.set(slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await.unwrap();
+        vault.set(&Actor::server(), slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await.unwrap();
         // The reader may be decrypting the value that is removed here.
-        vault.unset("ana", "books", "API_KEY").await.unwrap();
+        vault.unset(&Actor::server(), "ana", "books", "API_KEY").await.unwrap();
         assert_eq!(vault.value("ana", "books", "API_KEY").await, None);
     }
 
@@ -140,9 +141,9 @@ async fn a_value_that_is_read_while_it_changes_is_never_remembered_as_it_was() {
 async fn a_list_says_what_is_set_and_no_value() {
     let folder = tempfile::tempdir().unwrap();
     let vault = vault(folder.path()).await;
-    vault.set(slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await.unwrap();
+    vault.set(&Actor::server(), slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await.unwrap();
 
-    vault.set(slot("ana", "books", "UNDECLARED"), &"s3cr3t-value".into()).await.unwrap();
+    vault.set(&Actor::server(), slot("ana", "books", "UNDECLARED"), &"s3cr3t-value".into()).await.unwrap();
 
     let definition = ToolkitDefinition {
         secrets: vec!["API_KEY".to_owned(), "OTHER".to_owned()],
@@ -174,18 +175,28 @@ async fn a_value_for_everyone_is_for_all_calls_of_its_toolkit_and_a_users_own_wi
     assert_eq!(in_call(&vault, "ana", "books").await, None);
 
     vault
-        .set_for_everyone(slot("olga", "books", "API_KEY"), &"everyones-value".into(), everyone(false))
+        .set_for_everyone(
+            &Actor::server(),
+            slot("olga", "books", "API_KEY"),
+            &"everyones-value".into(),
+            everyone(false),
+        )
         .await
         .unwrap();
     assert_eq!(in_call(&vault, "ana", "books").await.as_deref(), Some("everyones-value"));
     assert_eq!(in_call(&vault, "ana", "films").await, None);
 
-    vault.set(slot("ana", "books", "API_KEY"), &"her-own-value".into()).await.unwrap();
+    vault.set(&Actor::server(), slot("ana", "books", "API_KEY"), &"her-own-value".into()).await.unwrap();
     assert_eq!(in_call(&vault, "ana", "books").await.as_deref(), Some("her-own-value"));
     assert_eq!(in_call(&vault, "ben", "books").await.as_deref(), Some("everyones-value"));
 
     vault
-        .set_for_everyone(slot("olga", "books", "API_KEY"), &"everyones-other".into(), everyone(true))
+        .set_for_everyone(
+            &Actor::server(),
+            slot("olga", "books", "API_KEY"),
+            &"everyones-other".into(),
+            everyone(true),
+        )
         .await
         .unwrap();
     assert_eq!(in_call(&vault, "ana", "books").await.as_deref(), Some("everyones-other"));
@@ -205,7 +216,7 @@ async fn a_value_for_everyone_is_for_all_calls_of_its_toolkit_and_a_users_own_wi
     assert!(!serde_json::to_string(&list).unwrap().contains("everyones-other"));
     assert_eq!(vault.users("books").await.unwrap().get("API_KEY"), Some(&1), "everyone is no user");
 
-    vault.unset(EVERYONE, "books", "API_KEY").await.unwrap();
+    vault.unset(&Actor::server(), EVERYONE, "books", "API_KEY").await.unwrap();
     assert_eq!(in_call(&vault, "ana", "books").await.as_deref(), Some("her-own-value"));
     assert_eq!(in_call(&vault, "ben", "books").await, None);
 }
@@ -216,13 +227,18 @@ async fn what_was_set_for_everyone_for_the_server_alone_is_not_read_by_a_version
     let vault = vault(folder.path()).await;
     let sealed = EveryoneOptions { only: false, readable: false };
     vault
-        .set_for_everyone(slot("olga", "books", "API_KEY"), &"everyones-value".into(), sealed)
+        .set_for_everyone(
+            &Actor::server(),
+            slot("olga", "books", "API_KEY"),
+            &"everyones-value".into(),
+            sealed,
+        )
         .await
         .unwrap();
 
     let secrets = vault.for_call("ana", "books").await.unwrap();
     assert!(secrets.get("books", "API_KEY").is_some() && secrets.readable("books", "API_KEY").is_none());
-    vault.set(slot("ana", "books", "API_KEY"), &"her-own-value".into()).await.unwrap();
+    vault.set(&Actor::server(), slot("ana", "books", "API_KEY"), &"her-own-value".into()).await.unwrap();
     let secrets = vault.for_call("ana", "books").await.unwrap();
     assert!(secrets.readable("books", "API_KEY").is_some(), "her own");
 }
@@ -232,7 +248,12 @@ async fn a_value_for_everyone_that_does_not_open_stops_calls_of_its_toolkit_alon
     let folder = tempfile::tempdir().unwrap();
     let vault = vault(folder.path()).await;
     vault
-        .set_for_everyone(slot("olga", "books", "API_KEY"), &"everyones-value".into(), everyone(false))
+        .set_for_everyone(
+            &Actor::server(),
+            slot("olga", "books", "API_KEY"),
+            &"everyones-value".into(),
+            everyone(false),
+        )
         .await
         .unwrap();
     vault.store.database().write(sql("UPDATE secrets SET wrapped_key = $1").bind(vec![0])).await;
@@ -249,16 +270,23 @@ async fn a_value_that_is_no_secret_is_refused_without_being_quoted() {
     let half = "x".repeat(MAX_VALUE_BYTES);
 
     for value in ["", &"hunter2".repeat(MAX_VALUE_BYTES)] {
-        let refused = vault.set(slot("ana", "books", "API_KEY"), &value.into()).await.unwrap_err();
+        let refused =
+            vault.set(&Actor::server(), slot("ana", "books", "API_KEY"), &value.into()).await.unwrap_err();
         assert!(matches!(&refused, VaultError::Refused(why) if !why.contains("hunter2")), "{refused}");
     }
     for name in 0..MAX_BYTES_PER_USER / MAX_VALUE_BYTES {
-        vault.set(slot("ana", "books", &format!("KEY_{name}")), &half.as_str().into()).await.unwrap();
+        vault
+            .set(&Actor::server(), slot("ana", "books", &format!("KEY_{name}")), &half.as_str().into())
+            .await
+            .unwrap();
     }
-    let one_more = vault.set(slot("ana", "films", "KEY"), &"one too many".into()).await;
+    let one_more = vault.set(&Actor::server(), slot("ana", "films", "KEY"), &"one too many".into()).await;
     assert!(matches!(one_more, Err(VaultError::Refused(_))));
-    vault.set(slot("ana", "books", "KEY_0"), &"a shorter one in its place".into()).await.unwrap();
-    vault.set(slot("ben", "films", "KEY"), &"another user".into()).await.unwrap();
+    vault
+        .set(&Actor::server(), slot("ana", "books", "KEY_0"), &"a shorter one in its place".into())
+        .await
+        .unwrap();
+    vault.set(&Actor::server(), slot("ben", "films", "KEY"), &"another user".into()).await.unwrap();
 }
 
 #[tokio::test]
@@ -268,13 +296,17 @@ async fn the_lines_of_all_values_of_a_user_are_bounded() {
     let lines = |count: usize| "longer than six\n".repeat(count);
 
     // The whole value counts as one line too.
-    vault.set(slot("ana", "books", "KEY"), &lines(MAX_LINES_PER_USER - 1).into()).await.unwrap();
-    let refused = vault.set(slot("ana", "films", "KEY"), &"one too many".into()).await.unwrap_err();
+    vault
+        .set(&Actor::server(), slot("ana", "books", "KEY"), &lines(MAX_LINES_PER_USER - 1).into())
+        .await
+        .unwrap();
+    let refused =
+        vault.set(&Actor::server(), slot("ana", "films", "KEY"), &"one too many".into()).await.unwrap_err();
 
     assert!(matches!(&refused, VaultError::Refused(why) if why.contains("512 lines")), "{refused}");
-    vault.set(slot("ana", "films", "KEY"), &"short".into()).await.unwrap();
-    vault.set(slot("ana", "books", "KEY"), &"in its place".into()).await.unwrap();
-    vault.set(slot("ana", "films", "KEY"), &"one more".into()).await.unwrap();
+    vault.set(&Actor::server(), slot("ana", "films", "KEY"), &"short".into()).await.unwrap();
+    vault.set(&Actor::server(), slot("ana", "books", "KEY"), &"in its place".into()).await.unwrap();
+    vault.set(&Actor::server(), slot("ana", "films", "KEY"), &"one more".into()).await.unwrap();
 }
 
 #[tokio::test]
@@ -295,10 +327,14 @@ async fn a_change_that_nobody_waits_for_is_not_left_half_done() {
 
     for times in 0..40 {
         vault.value("ana", "books", "API_KEY").await;
-        abandon_after(times, vault.set(slot("ana", "books", "API_KEY"), &"s3cr3t-value".into())).await;
+        abandon_after(
+            times,
+            vault.set(&Actor::server(), slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()),
+        )
+        .await;
         tokio::time::sleep(Duration::from_millis(5)).await;
         assert!(agrees().await, "set, dropped after {times} polls");
-        abandon_after(times, vault.unset("ana", "books", "API_KEY")).await;
+        abandon_after(times, vault.unset(&Actor::server(), "ana", "books", "API_KEY")).await;
         tokio::time::sleep(Duration::from_millis(5)).await;
         assert!(agrees().await, "unset, dropped after {times} polls");
     }
@@ -308,14 +344,14 @@ async fn a_change_that_nobody_waits_for_is_not_left_half_done() {
 async fn a_toolkit_takes_its_secrets_with_it() {
     let folder = tempfile::tempdir().unwrap();
     let vault = vault(folder.path()).await;
-    vault.set(slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await.unwrap();
+    vault.set(&Actor::server(), slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await.unwrap();
     vault.value("ana", "books", "API_KEY").await.unwrap();
 
     vault.store.database().execute("DELETE FROM toolkits WHERE id = 'books'").await;
     vault.clear_cache();
 
     assert_eq!(vault.value("ana", "books", "API_KEY").await, None);
-    let late = vault.set(slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await;
+    let late = vault.set(&Actor::server(), slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await;
     assert!(matches!(late, Err(VaultError::ToolkitChanged)), "{late:?}");
 }
 
@@ -323,13 +359,16 @@ async fn a_toolkit_takes_its_secrets_with_it() {
 async fn a_record_that_was_moved_or_changed_stops_its_users_calls() {
     let folder = tempfile::tempdir().unwrap();
     let vault = vault(folder.path()).await;
-    vault.set(slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await.unwrap();
+    vault.set(&Actor::server(), slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await.unwrap();
 
     let steal = "INSERT INTO secrets SELECT 'eve', toolkit_id, name, master_key, wrapped_key, sealed, updated_at, overrides, readable FROM secrets";
     vault.store.database().execute(steal).await;
 
     assert!(vault.of_user("eve").await.is_err());
-    vault.set(slot("eve", "books", "API_KEY"), &"a value of eve's own".into()).await.unwrap();
+    vault
+        .set(&Actor::server(), slot("eve", "books", "API_KEY"), &"a value of eve's own".into())
+        .await
+        .unwrap();
     assert_eq!(vault.value("eve", "books", "API_KEY").await.as_deref(), Some("a value of eve's own"));
     assert_eq!(vault.value("ana", "books", "API_KEY").await.as_deref(), Some("s3cr3t-value"));
 }
@@ -340,13 +379,17 @@ async fn a_rotation_leaves_every_value_and_takes_the_old_key_away() {
     let before = vault(folder.path()).await;
     for number in 0..3 {
         before
-            .set(slot("ana", "books", &format!("KEY_{number}")), &format!("value-{number}").into())
+            .set(
+                &Actor::server(),
+                slot("ana", "books", &format!("KEY_{number}")),
+                &format!("value-{number}").into(),
+            )
             .await
             .unwrap();
     }
     let old_key = fs::read_to_string(folder.path().join("master-key")).unwrap();
 
-    let rotated = before.rotate().await.unwrap();
+    let rotated = before.rotate(&Actor::server()).await.unwrap();
 
     let new_key = fs::read_to_string(folder.path().join("master-key")).unwrap();
     assert_eq!(rotated.rewrapped, 3);
@@ -363,14 +406,14 @@ async fn a_broken_record_keeps_its_key_and_stops_neither_a_rotation_nor_a_start(
     let folder = tempfile::tempdir().unwrap();
     let before = vault(folder.path()).await;
     for toolkit in ["books", "films"] {
-        before.set(slot("ana", toolkit, "KEY"), &"s3cr3t-value".into()).await.unwrap();
+        before.set(&Actor::server(), slot("ana", toolkit, "KEY"), &"s3cr3t-value".into()).await.unwrap();
     }
     let break_one = sql("UPDATE secrets SET wrapped_key = $1 WHERE toolkit_id = 'books'").bind(vec![0]);
     before.store.database().write(break_one).await;
     let keys = || fs::read_to_string(folder.path().join("master-key")).unwrap().lines().count();
 
-    let first = before.rotate().await.unwrap();
-    let second = before.rotate().await.unwrap();
+    let first = before.rotate(&Actor::server()).await.unwrap();
+    let second = before.rotate(&Actor::server()).await.unwrap();
 
     assert_eq!((first.rewrapped, first.broken), (1, 1));
     assert_eq!((second.rewrapped, second.broken), (1, 1));
@@ -380,7 +423,7 @@ async fn a_broken_record_keeps_its_key_and_stops_neither_a_rotation_nor_a_start(
     let after = vault(folder.path()).await;
     // Her calls fail until she has replaced or removed it.
     assert!(after.of_user("ana").await.is_err());
-    after.unset("ana", "books", "KEY").await.unwrap();
+    after.unset(&Actor::server(), "ana", "books", "KEY").await.unwrap();
     assert_eq!(after.value("ana", "films", "KEY").await.as_deref(), Some("s3cr3t-value"));
     drop(after);
     vault(folder.path()).await;
@@ -396,10 +439,10 @@ async fn a_rotation_without_a_second_key_says_what_is_left_to_do() {
         Arc::new(Vault::open(database(folder.path()).await, source).await.unwrap())
     };
     let before = open(&old).await;
-    before.set(slot("ana", "books", "KEY"), &"s3cr3t-value".into()).await.unwrap();
+    before.set(&Actor::server(), slot("ana", "books", "KEY"), &"s3cr3t-value".into()).await.unwrap();
 
-    let alone = before.rotate().await.unwrap();
-    let with_both = open(&format!("{new} {old}")).await.rotate().await.unwrap();
+    let alone = before.rotate(&Actor::server()).await.unwrap();
+    let with_both = open(&format!("{new} {old}")).await.rotate(&Actor::server()).await.unwrap();
 
     assert!(alone.hint.is_some_and(|hint| hint.contains("one master key only")));
     assert_eq!((with_both.rewrapped, with_both.hint), (1, None));
@@ -409,7 +452,7 @@ async fn a_rotation_without_a_second_key_says_what_is_left_to_do() {
 async fn a_rotation_that_a_crash_interrupted_is_finished_at_the_next_start() {
     let folder = tempfile::tempdir().unwrap();
     let before = vault(folder.path()).await;
-    before.set(slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await.unwrap();
+    before.set(&Actor::server(), slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await.unwrap();
     let path = folder.path().join("master-key");
     // Both keys are in the file, and the record is still under the old one.
     before.keys.load().with_new_key().save(&path).unwrap();
@@ -429,7 +472,7 @@ async fn a_rotation_that_a_crash_interrupted_is_finished_at_the_next_start() {
 async fn a_lost_key_is_said_and_no_other_is_made_in_its_place() {
     let folder = tempfile::tempdir().unwrap();
     let before = vault(folder.path()).await;
-    before.set(slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await.unwrap();
+    before.set(&Actor::server(), slot("ana", "books", "API_KEY"), &"s3cr3t-value".into()).await.unwrap();
     fs::remove_file(folder.path().join("master-key")).unwrap();
 
     let opened = Vault::open(database(folder.path()).await, key_file(folder.path())).await;

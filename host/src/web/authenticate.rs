@@ -176,6 +176,8 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
         let user = User::from_request_parts(parts, state).await?;
-        user.operator().map_err(|error| WebError::from(error).into_response())
+        let route = parts.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str);
+        let what = format!("{} {route}", parts.method);
+        user.expect_operator(&what, None).await.map_err(|error| WebError::from(error).into_response())
     }
 }

@@ -112,7 +112,7 @@ pub(super) async fn revoke(
     State(shared): State<Shared>,
     Path(id): Path<String>,
 ) -> Result<StatusCode, WebError> {
-    let was_there = of_person(&user, &shared)?.revoke(user.id(), &id).await;
+    let was_there = of_person(&user, &shared)?.revoke(&user.actor(), &id).await;
     if was_there.map_err(|cause| WebError::storage(&cause))? {
         Ok(StatusCode::NO_CONTENT)
     } else {

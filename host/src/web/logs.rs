@@ -1,7 +1,7 @@
 //! Records of a toolkit's calls, as newline-delimited JSON, on request followed as new ones come; how many calls there
 //! were, and which toolkits fail.
 
-mod parameters;
+pub(super) mod parameters;
 pub(super) mod tail;
 
 use std::time::Duration;
@@ -16,10 +16,10 @@ use super::error::WebError;
 use crate::access::{Operator, ReadingMode, User};
 use crate::invocations::{Failing, OutcomeFilter, Usage};
 use parameters::Parameters;
-use tail::{Tail, json_lines};
+use tail::{CallLines, Tail, json_lines};
 
 /// How long a stream lasts. Its client then reconnects, and its token is verified again.
-const MAX_STREAM_TIME: Duration = Duration::from_hours(1);
+pub(super) const MAX_STREAM_TIME: Duration = Duration::from_hours(1);
 
 /// `GET /toolkits/{id}/logs?since=…&after=…&before=…&limit=…&tool=…&outcome=…&follow=true`: oldest first.
 pub(super) async fn read(
@@ -27,13 +27,14 @@ pub(super) async fn read(
     user: User,
     Path(id): Path<String>,
     parameters: Result<Query<Parameters>, QueryRejection>,
-) -> Result<Tail, WebError> {
+) -> Result<Tail<CallLines>, WebError> {
     let records = user.records(&id).await?;
     let Query(parameters) = parameters.map_err(|rejection| bad_query(rejection.body_text()))?;
     let mode = if parameters.follow { ReadingMode::Follow } else { ReadingMode::Once };
     let reader = records.read(parameters.range()?, mode).await?;
     let stopping = shared.stopping;
-    Ok(Tail { reader, mode, stopping, max_time: MAX_STREAM_TIME, lines: |page| json_lines(page) })
+    let lines = CallLines { reader, lines: |page| json_lines(page) };
+    Ok(Tail { lines, mode, stopping, max_time: MAX_STREAM_TIME })
 }
 
 /// `GET /toolkits/{id}/usage`: calls and failures of each hour of the last day.

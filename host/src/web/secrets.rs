@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::body::{Unread, read_small};
 use super::error::WebError;
 use crate::access::{Operator, StoredSecret, User};
+use crate::audit::Act;
 use crate::vault::{EveryoneOptions, MAX_VALUE_BYTES, Rotated, SecretStatus};
 
 /// What became of a value.
@@ -56,7 +57,8 @@ pub(super) async fn set(
         .map_err(|_| WebError::new(StatusCode::UNPROCESSABLE_ENTITY, "The value must be UTF-8."))?;
     let value = SecretString::from(text);
     let StoredSecret { name, redacted } = if whom.for_everyone {
-        let operator = user.operator()?;
+        let what = Act::SecretSetForEveryone.name();
+        let operator = user.expect_operator(what, Some(&id)).await?;
         let options = EveryoneOptions { only: whom.only, readable: whom.readable };
         operator.set_secret_for_everyone(&secret, &value, options).await?
     } else if whom.only || whom.readable {
@@ -77,7 +79,8 @@ pub(super) async fn unset(
     Query(whom): Query<ForWhom>,
 ) -> Result<StatusCode, WebError> {
     if whom.for_everyone {
-        user.operator()?.unset_secret_for_everyone(&id, &name).await?;
+        let operator = user.expect_operator(Act::SecretUnsetForEveryone.name(), None).await?;
+        operator.unset_secret_for_everyone(&id, &name).await?;
     } else {
         user.unset_secret(&id, &name).await?;
     }

@@ -7,6 +7,7 @@
 
 mod account;
 mod assets;
+mod audit;
 mod connect;
 mod cost;
 mod difference;
@@ -74,6 +75,7 @@ pub(super) fn router(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared>
         .route("/ui/toolkits/{id}/versions/release", post(versions::change::release))
         .route("/ui/toolkits/{id}/versions/take-over", post(versions::change::take_over))
         .route("/ui/operate", get(operate::show))
+        .route("/ui/operate/audit", get(audit::show))
         .route("/ui/operate/uploads", post(operate::receive))
         .route("/ui/operate/uploads/{digest}", get(operate::review::show))
         .route("/ui/operate/uploads/{digest}/deploy", post(operate::review::deploy))

@@ -7,6 +7,37 @@ use super::root;
 
 /// Paths of all routes in the source of `web`, with the name of each parameter as its value.
 pub(crate) fn routes() -> Vec<String> {
+    let mut paths: Vec<_> = declared().into_iter().map(|(path, _)| path).collect();
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
+/// The routes whose method may change something: `POST /toolkits/id/rollback`.
+pub(crate) fn changing_routes() -> Vec<String> {
+    let methods = [
+        ("post(", "POST"),
+        ("put(", "PUT"),
+        ("patch(", "PATCH"),
+        ("delete(", "DELETE"),
+        ("mcp_methods(", "POST"),
+    ];
+    let mut routes = Vec::new();
+    for (path, handlers) in declared() {
+        let named = methods.iter().filter(|(call, _)| {
+            handlers
+                .match_indices(call)
+                .any(|(at, _)| !handlers[..at].ends_with(|it: char| it.is_alphanumeric() || it == '_'))
+        });
+        routes.extend(named.map(|(_, method)| format!("{method} {path}")));
+    }
+    routes.sort();
+    routes.dedup();
+    routes
+}
+
+/// The path of each route, and the rest of its line.
+fn declared() -> Vec<(String, String)> {
     let source = root().join("host/src");
     let mut texts = vec![fs::read_to_string(source.join("web.rs")).expect("source is text")];
     collect(&source.join("web"), &mut texts);
@@ -22,10 +53,9 @@ pub(crate) fn routes() -> Vec<String> {
             constants.split_once(&format!("pub const {name}: &str")).and_then(|(_, value)| quoted(value))
         };
         let path = path.unwrap_or_else(|| panic!("which path is this? {argument:.40}"));
-        routes.push(path.replace(['{', '}'], ""));
+        let line = argument.lines().next().unwrap_or_default();
+        routes.push((path.replace(['{', '}'], ""), line.to_owned()));
     }
-    routes.sort();
-    routes.dedup();
     routes
 }
 

@@ -82,6 +82,14 @@ fn good(head: &Parts, server: &str) -> Response {
         ("GET", path) if path.contains("/versions/") => json!({ "manifest": manifest(path) }),
         ("DELETE", _) => Value::Null,
         ("POST", "/vault/rotate") => json!({ "masterKey": EVIL, "rewrapped": 1, "broken": 1, "hint": EVIL }),
+        (_, "/audit") => {
+            let record = json!({
+                "id": 1, "at": EVIL, "act": EVIL, "outcome": EVIL, "user": EVIL, "client": EVIL, "key": EVIL,
+                "toolkit": EVIL, "version": EVIL, "digest": EVIL, "name": EVIL, "affectedUser": EVIL,
+                "chain": EVIL, "sequence": 1, "hash": EVIL,
+            });
+            return format!("{record}\n").into_response();
+        }
         (_, path) if path.ends_with("/logs") => {
             let record = json!({
                 "id": 1, "startedAt": EVIL, "tool": EVIL, "version": EVIL, "user": EVIL, "outcome": EVIL,

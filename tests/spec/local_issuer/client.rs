@@ -10,7 +10,7 @@ use url::form_urlencoded::Serializer;
 
 use crate::harness::{Answer, Http, ask_raw, sign_in_code};
 
-pub(super) const CALLBACK: &str = "http://127.0.0.1:33418/callback";
+pub(crate) const CALLBACK: &str = "http://127.0.0.1:33418/callback";
 pub(super) const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 
 /// Fetches a JSON document of this server by its full URL.
@@ -26,7 +26,7 @@ pub(super) fn metadata_url(challenge: &Answer) -> &str {
 }
 
 /// Registers a client and returns its id.
-pub(super) async fn register(http: &Http, metadata: &Value) -> String {
+pub(crate) async fn register(http: &Http, metadata: &Value) -> String {
     let headers = HeaderMap::from_iter([header_of("content-type", "application/json")]);
     let answer = http.send(Method::POST, "/oauth/register", headers, metadata.to_string()).await;
     text(&answer.assert_status(201).json(), "client_id").to_owned()
@@ -66,7 +66,7 @@ pub(super) fn answer(http: &Http, request_id: &str, user: &str) -> [(&'static st
 }
 
 /// Consents as `user` and returns the URL of the redirect to the client.
-pub(super) async fn consent(http: &Http, client_id: &str, user: &str) -> Url {
+pub(crate) async fn consent(http: &Http, client_id: &str, user: &str) -> Url {
     let request_id = request_id(http, client_id).await;
     let form = answer(http, &request_id, user);
     let form: Vec<_> = form.iter().map(|(name, value)| (*name, value.as_str())).collect();
@@ -76,7 +76,7 @@ pub(super) async fn consent(http: &Http, client_id: &str, user: &str) -> Url {
     back
 }
 
-pub(super) async fn redeem(http: &Http, client_id: &str, code: &str) -> Answer {
+pub(crate) async fn redeem(http: &Http, client_id: &str, code: &str) -> Answer {
     let form = [
         ("grant_type", "authorization_code"),
         ("client_id", client_id),
@@ -100,7 +100,7 @@ pub(super) async fn get_as(base_url: &Url, hosts: &[String], path: &str) -> Stri
     ask_raw(base_url, &lines.join("\r\n")).await
 }
 
-pub(super) async fn post(http: &Http, path: &str, parameters: &[(&str, &str)]) -> Answer {
+pub(crate) async fn post(http: &Http, path: &str, parameters: &[(&str, &str)]) -> Answer {
     post_with(http, path, parameters, &[]).await
 }
 

@@ -3,6 +3,7 @@
 use secrecy::ExposeSecret;
 
 use super::*;
+use crate::audit::Actor;
 use crate::vault::{Account, AccountState, EveryoneOptions, SecretSlot};
 
 const ROUNDS: usize = 50;
@@ -42,6 +43,7 @@ impl Access {
             user_id: name.to_owned(),
             profile: TokenProfile::Access,
             client_id: None,
+            key_id: None,
             scopes: Vec::new(),
             toolkits: None,
         }))
@@ -163,7 +165,13 @@ async fn a_value_for_everyone_and_an_account_hold_in_the_next_request_on_the_oth
         assert_eq!(value(&first.access).await.as_deref(), Some(&*text), "round {round}");
 
         let slot = SecretSlot::account("una", "books", "ana");
-        second.access.stores().vault.put_account(slot, &account).await.expect("it is stored");
+        second
+            .access
+            .stores()
+            .vault
+            .put_account(&Actor::server(), slot, &account)
+            .await
+            .expect("it is stored");
         assert!(connected(&first.access).await, "round {round}");
         assert!(first.access.request("una").await.end_account("books").await.expect("it is ended"));
         assert!(!connected(&second.access).await, "round {round}");

@@ -112,7 +112,7 @@ mod tests {
 
         assert!(sessions.replace_grant(&session, second.clone()).await.expect("it is written"));
         assert_eq!(sessions.grant(&session).await.expect("it is read"), Some(second.clone()));
-        sessions.end("ana", &session.id).await.expect("it ends");
+        sessions.end(&crate::audit::Actor::server(), "ana", &session.id).await.expect("it ends");
         assert_eq!(sessions.grant(&session).await.expect("it is read"), None);
         assert!(!sessions.replace_grant(&session, second).await.expect("nothing is written"));
         let left: Vec<i64> = database.column("SELECT count(*) FROM browser_session_grants").await;

@@ -4,6 +4,7 @@ mod grants;
 
 pub(super) use self::grants::GrantRow;
 
+use crate::audit::{self, Act, Actor, Entry};
 use crate::database::{self, Database, FromRow, Scope, Transaction, sql};
 
 /// Sessions of one user.
@@ -33,9 +34,8 @@ pub(super) struct Ends {
 }
 
 /// Ends the sessions of all users.
-pub(in crate::identity) async fn end_all_sessions(transaction: &mut Transaction) -> database::Result<()> {
-    sql("DELETE FROM browser_sessions").execute(transaction).await?;
-    Ok(())
+pub(in crate::identity) async fn end_all_sessions(transaction: &mut Transaction) -> database::Result<u64> {
+    sql("DELETE FROM browser_sessions").execute(transaction).await
 }
 
 impl Store {
@@ -78,6 +78,8 @@ impl Store {
         if let Some(grant) = grant {
             grants::insert(&mut transaction, grant).await?;
         }
+        let (by, id) = (Actor::user_only(&session.user_id), shown_id(&session.digest));
+        audit::append(&mut transaction, &Entry::new(Act::SessionSignedIn, &by).name(&id)).await?;
         transaction.commit().await
     }
 
@@ -114,19 +116,37 @@ impl Store {
         transaction.commit().await
     }
 
-    pub(super) async fn delete(&self, user: &str, digest: &[u8]) -> database::Result<()> {
+    pub(super) async fn delete(&self, by: &Actor, user: &str, digest: &[u8]) -> database::Result<()> {
         let mut transaction = self.database.begin(Scope::Sessions).await?;
-        sql("DELETE FROM browser_sessions WHERE user_id = $1 AND digest = $2")
+        let ended = sql("DELETE FROM browser_sessions WHERE user_id = $1 AND digest = $2")
             .bind(user)
             .bind(digest)
             .execute(&mut transaction)
             .await?;
+        if ended > 0 {
+            let id = shown_id(digest);
+            let entry = Entry::new(Act::SessionEnded, by).name(&id);
+            let entry = if by.user() == user { entry } else { entry.affects(user) };
+            audit::append(&mut transaction, &entry).await?;
+        }
         transaction.commit().await
     }
 
     pub(super) async fn delete_all(&self, user: &str) -> database::Result<()> {
         let mut transaction = self.database.begin(Scope::Sessions).await?;
-        sql("DELETE FROM browser_sessions WHERE user_id = $1").bind(user).execute(&mut transaction).await?;
+        let ended = sql("DELETE FROM browser_sessions WHERE user_id = $1")
+            .bind(user)
+            .execute(&mut transaction)
+            .await?;
+        if ended > 0 {
+            let by = Actor::user_only(user);
+            audit::append(&mut transaction, &Entry::new(Act::SessionEnded, &by).name("all")).await?;
+        }
         transaction.commit().await
     }
+}
+
+/// The beginning of a session's id, enough to tell sessions apart.
+fn shown_id(digest: &[u8]) -> String {
+    hex::encode(&digest[..digest.len().min(8)])
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::audit::{self, Act, Actor, Entry};
 use crate::database::{self, Database, FromRow, Scope, Transaction, sql};
 use crate::identity::browser_sessions::end_all_sessions;
 use crate::identity::program_keys::{revoke_all_keys, revoke_keys_made_by};
@@ -42,6 +43,15 @@ impl GrantRow {
         self.replaced_digest.as_deref() == Some(digest.as_slice())
             && self.replaced_at.is_some_and(|replaced| replaced > expired)
     }
+}
+
+/// Who ends a grant.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum RevokedBy {
+    /// The client, for its user (RFC 7009).
+    Client,
+    /// The server, since a code or a token was used twice.
+    Server,
 }
 
 /// A client with grants of one user.
@@ -117,6 +127,8 @@ impl Store {
         .execute(&mut transaction)
         .await?;
         mark_used(&mut transaction, &grant.client_id).await?;
+        let by = Actor::with(&grant.user_id, Some(&grant.client_id), None);
+        audit::append(&mut transaction, &Entry::new(Act::ClientGranted, &by)).await?;
         transaction.commit().await
     }
 
@@ -155,18 +167,34 @@ impl Store {
     }
 
     /// Ends a grant: none of its refresh tokens is good any more.
-    pub(super) async fn revoke(&self, grant_id: &str) -> database::Result<()> {
+    pub(super) async fn revoke(&self, grant_id: &str, by: RevokedBy) -> database::Result<()> {
         let mut transaction = self.0.begin(Scope::Sessions).await?;
-        sql("DELETE FROM oauth_grants WHERE id = $1").bind(grant_id).execute(&mut transaction).await?;
+        let revoked: Option<(String, String)> =
+            sql("DELETE FROM oauth_grants WHERE id = $1 RETURNING user_id, client_id")
+                .bind(grant_id)
+                .fetch_optional(&mut transaction)
+                .await?;
+        if let Some((user, client)) = revoked {
+            let by = match by {
+                RevokedBy::Client => Actor::with(&user, Some(&client), None),
+                RevokedBy::Server => Actor::server(),
+            };
+            let entry = Entry::new(Act::ClientRevoked, &by).name(&client);
+            let entry = if by == Actor::server() { entry.affects(&user) } else { entry };
+            audit::append(&mut transaction, &entry).await?;
+        }
         transaction.commit().await
     }
 
     /// Ends every grant of a client, every session of a browser, and every key of a program.
     pub(super) async fn revoke_all(&self) -> database::Result<()> {
         let mut transaction = self.0.begin(Scope::Sessions).await?;
-        sql("DELETE FROM oauth_grants").execute(&mut transaction).await?;
-        end_all_sessions(&mut transaction).await?;
-        revoke_all_keys(&mut transaction).await?;
+        let ended = sql("DELETE FROM oauth_grants").execute(&mut transaction).await?
+            + end_all_sessions(&mut transaction).await?
+            + revoke_all_keys(&mut transaction).await?;
+        if ended > 0 {
+            audit::append(&mut transaction, &Entry::new(Act::SignInCodeChanged, &Actor::server())).await?;
+        }
         transaction.commit().await
     }
 
@@ -184,12 +212,16 @@ impl Store {
     /// Ends the grants of a user to a client.
     pub(super) async fn revoke_client(&self, user: &str, client: &str) -> database::Result<()> {
         let mut transaction = self.0.begin(Scope::Sessions).await?;
-        sql("DELETE FROM oauth_grants WHERE user_id = $1 AND client_id = $2")
+        let ended = sql("DELETE FROM oauth_grants WHERE user_id = $1 AND client_id = $2")
             .bind(user)
             .bind(client)
             .execute(&mut transaction)
-            .await?;
-        revoke_keys_made_by(&mut transaction, user, client).await?;
+            .await?
+            + revoke_keys_made_by(&mut transaction, user, client).await?;
+        if ended > 0 {
+            let by = Actor::user_only(user);
+            audit::append(&mut transaction, &Entry::new(Act::ClientRevoked, &by).name(client)).await?;
+        }
         transaction.commit().await
     }
 }

@@ -14,7 +14,7 @@ use super::authorize::Authorization;
 use super::parameters::Parameters;
 use super::scopes::Scopes;
 use super::secret::random_text;
-use super::store::GrantRow;
+use super::store::{GrantRow, RevokedBy};
 use super::{AccessGrant, AuthorizationServer, EndpointError, ErrorCode, OAuthError};
 use crate::database;
 use crate::sha256::Sha256;
@@ -85,7 +85,7 @@ impl AuthorizationServer {
             Code::Spent { grant_id } => {
                 warn!(client.id = client_id, "a code was presented again; what it gave is revoked");
                 *entry = Code::Spent { grant_id: grant_id.clone() };
-                self.store.revoke(&grant_id).await?;
+                self.store.revoke(&grant_id, RevokedBy::Server).await?;
                 return Err(ErrorCode::InvalidGrant.because("the code was used before").into());
             }
         };
@@ -156,7 +156,7 @@ impl AuthorizationServer {
         }
         let Some(grant) = self.store.grant(grant_id).await? else { return Ok(()) };
         if grant.refresh_digest == Sha256::digest(token) && grant.client_id == client_id {
-            self.store.revoke(&grant.id).await?;
+            self.store.revoke(&grant.id, RevokedBy::Client).await?;
         }
         Ok(())
     }
@@ -165,7 +165,7 @@ impl AuthorizationServer {
     /// grant ends (RFC 9700, section 4.14.2).
     async fn reused(&self, grant: &GrantRow) -> database::Result<OAuthError> {
         warn!(client.id = %grant.client_id, user.id = %grant.user_id, "a refresh token was used again; its grant is revoked");
-        self.store.revoke(&grant.id).await?;
+        self.store.revoke(&grant.id, RevokedBy::Server).await?;
         Ok(ErrorCode::InvalidGrant.because("the refresh token was used before"))
     }
 

@@ -1,6 +1,7 @@
 //! All SQL about keys of programs. Times are milliseconds since 1970.
 
-use super::{KeyError, MAX_KEYS_OF_USER};
+use super::{KeyError, MAX_KEYS_OF_USER, id};
+use crate::audit::{self, Act, Actor, Entry};
 use crate::database::{self, Database, FromRow, Scope, Transaction, sql};
 
 /// The keys of one issuer's users.
@@ -25,9 +26,8 @@ pub(super) struct KeyRow {
 }
 
 /// Revokes the keys of all users.
-pub(in crate::identity) async fn revoke_all_keys(transaction: &mut Transaction) -> database::Result<()> {
-    sql("DELETE FROM program_keys").execute(transaction).await?;
-    Ok(())
+pub(in crate::identity) async fn revoke_all_keys(transaction: &mut Transaction) -> database::Result<u64> {
+    sql("DELETE FROM program_keys").execute(transaction).await
 }
 
 /// Revokes the keys that are limited to some toolkits, of which this one has been removed or has another owner.
@@ -44,13 +44,12 @@ pub(in crate::identity) async fn revoke_keys_made_by(
     transaction: &mut Transaction,
     user: &str,
     client: &str,
-) -> database::Result<()> {
+) -> database::Result<u64> {
     sql("DELETE FROM program_keys WHERE user_id = $1 AND client_id = $2")
         .bind(user)
         .bind(client)
         .execute(transaction)
-        .await?;
-    Ok(())
+        .await
 }
 
 impl Store {
@@ -88,6 +87,8 @@ impl Store {
         .bind(key.expires_at)
         .execute(&mut transaction)
         .await?;
+        let by = Actor::with(&key.user_id, key.client_id.as_deref(), None);
+        audit::append(&mut transaction, &Entry::new(Act::KeyCreated, &by).name(&id(&key.digest))).await?;
         Ok(transaction.commit().await?)
     }
 
@@ -125,13 +126,16 @@ impl Store {
     }
 
     /// Returns whether it was there.
-    pub(super) async fn delete(&self, user: &str, digest: &[u8]) -> database::Result<bool> {
+    pub(super) async fn delete(&self, by: &Actor, digest: &[u8]) -> database::Result<bool> {
         let mut transaction = self.database.begin(Scope::Sessions).await?;
         let deleted = sql("DELETE FROM program_keys WHERE user_id = $1 AND digest = $2")
-            .bind(user)
+            .bind(by.user())
             .bind(digest)
             .execute(&mut transaction)
             .await?;
+        if deleted > 0 {
+            audit::append(&mut transaction, &Entry::new(Act::KeyRevoked, by).name(&id(digest))).await?;
+        }
         transaction.commit().await?;
         Ok(deleted > 0)
     }

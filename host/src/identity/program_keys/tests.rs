@@ -31,9 +31,9 @@ async fn a_key_is_its_users_until_it_is_revoked_and_the_database_does_not_have_i
     let stored: Vec<Vec<u8>> = database.column("SELECT digest FROM program_keys").await;
     assert_eq!(stored, [Sha256::digest(key).to_vec()]);
 
-    assert!(!keys.revoke("ben", &made.id).await.expect("it is read"), "another user's");
+    assert!(!keys.revoke(&Actor::user_only("ben"), &made.id).await.expect("it is read"), "another user's");
     assert!(keys.caller(key).await.is_ok());
-    assert!(keys.revoke("ana", &made.id).await.expect("it is read"));
+    assert!(keys.revoke(&Actor::user_only("ana"), &made.id).await.expect("it is read"));
     assert!(matches!(keys.caller(key).await, Err(AuthError::Invalid(_))));
 }
 

@@ -10,6 +10,7 @@ use tracing::warn;
 use url::Url;
 
 use super::{ProviderError, ProviderSignIn};
+use crate::audit::Actor;
 use crate::identity::BrowserSession;
 use crate::identity::client::revoke;
 
@@ -20,7 +21,7 @@ impl ProviderSignIn {
     /// Ends a session, and revokes its refresh token (RFC 7009).
     pub async fn end(self: &Arc<Self>, session: &BrowserSession) -> Result<(), ProviderError> {
         let grant = self.sessions.grant(session).await?;
-        self.sessions.end(&session.user, &session.id).await?;
+        self.sessions.end(&Actor::user_only(&session.user), &session.user, &session.id).await?;
         self.revoke(grant.and_then(|grant| self.refresh_token(&session.id, &grant)).into_iter().collect())
             .await;
         Ok(())

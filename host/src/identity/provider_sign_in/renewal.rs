@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use tracing::{info, warn};
 
 use super::{ProviderError, ProviderSignIn, SessionState, time};
+use crate::audit::Actor;
 use crate::identity::client::{Tokens, refresh};
 use crate::identity::{AuthError, BrowserSession};
 
@@ -109,7 +110,7 @@ impl ProviderSignIn {
 
     async fn end_expired(&self, session: &BrowserSession, reason: &str) -> Outcome {
         info!(user.id = session.user, reason, "the session of a browser has ended");
-        if let Err(cause) = self.sessions.end(&session.user, &session.id).await {
+        if let Err(cause) = self.sessions.end(&Actor::server(), &session.user, &session.id).await {
             warn!(%cause, "a session that has ended was not removed");
             return Err(cause.into());
         }

@@ -19,6 +19,7 @@ use thiserror::Error;
 use url::Url;
 
 use super::{Accounts, client_of, names, random_text, token_of, tokens_of};
+use crate::audit::Actor;
 use crate::egress::Policy;
 use crate::outbound_auth::request::host_of;
 use crate::outbound_auth::{Principal, SignInError, answer, missing};
@@ -167,7 +168,7 @@ impl Accounts {
         let code = code.ok_or(ConnectError::Declined { host, code: "it sent no code" })?;
         let account = self.exchange(departure, grant, policy, (code, &state.verifier)).await?;
         let slot = SecretSlot::account(user_id, toolkit_id, departure.owner);
-        Ok(self.vault.put_account(slot, &account).await?)
+        Ok(self.vault.put_account(&Actor::user_only(user_id), slot, &account).await?)
     }
 
     fn open(&self, word: &str, toolkit: &str) -> Option<State> {

@@ -14,6 +14,7 @@ use url::{Url, form_urlencoded};
 
 use super::connect::{ConnectError, Departure, Response};
 use super::*;
+use crate::audit::Actor;
 use crate::database::Database;
 use crate::egress::test_server::TestServer;
 use crate::egress::{Allowlist, EgressSettings};
@@ -94,7 +95,7 @@ impl World {
     async fn set(&self, name: &str, value: &str) {
         let [user, toolkit, owner, name] = ["ana", "books", "olga", name].map(str::to_owned);
         let slot = SecretSlot { user, toolkit, owner, name };
-        self.vault.set(slot, &value.into()).await.expect("it can be set");
+        self.vault.set(&Actor::server(), slot, &value.into()).await.expect("it can be set");
     }
 
     fn answer(&self, status: u16, kind: &'static str, body: &str) {
@@ -547,7 +548,9 @@ async fn an_account_that_its_user_has_ended_is_not_brought_back_by_a_renewal_und
     let world = World::new().await;
     world.connect(200, JSON, &tokens(1, 0)).await.expect("connected");
     let before = world.vault.stored_account("ana", "books").await.expect("read").expect("there");
-    assert!(world.vault.remove_account("ana", "books").await.expect("it is removed").is_some());
+    assert!(
+        world.vault.remove_account(&Actor::server(), "ana", "books").await.expect("it is removed").is_some()
+    );
 
     let replaced = world.vault.replace_account("ana", "books", &before, &before).await;
 
@@ -562,7 +565,7 @@ async fn calls_under_way_lose_an_account_that_ends() {
     let call = world.sign_in().await;
     call.attachment(|| true).await.expect("a token");
 
-    world.vault.remove_account("ana", "books").await.expect("it is removed");
+    world.vault.remove_account(&Actor::server(), "ana", "books").await.expect("it is removed");
 
     let error = call.attachment(|| true).await.expect_err("it is gone");
     assert!(matches!(error, SignInError::NoAccount { .. }), "{error}");
@@ -591,7 +594,7 @@ async fn an_account_is_good_for_the_declaration_that_its_user_agreed_to() {
 #[tokio::test]
 async fn without_its_credentials_nothing_is_begun_and_the_missing_ones_are_named() {
     let world = World::new().await;
-    world.vault.unset("ana", "books", "CLIENT_SECRET").await.expect("it is removed");
+    world.vault.unset(&Actor::server(), "ana", "books", "CLIENT_SECRET").await.expect("it is removed");
     let refused = world.depart("ana").await.expect_err("no secret");
     let ConnectError::Failed(SignInError::MissingCredentials { names, .. }) = refused else {
         panic!("{refused}")
@@ -605,7 +608,8 @@ async fn tokens_are_revoked_with_the_refresh_token_and_the_clients_own_credentia
     world.connect(200, JSON, &tokens(1, 3600)).await.expect("connected");
     world.answer(200, JSON, "");
     let secrets = world.vault.for_call("ana", "books").await.expect("they open");
-    let account = world.vault.remove_account("ana", "books").await.expect("removed").expect("there");
+    let account =
+        world.vault.remove_account(&Actor::server(), "ana", "books").await.expect("removed").expect("there");
 
     world.accounts.revoke_later(vec![Revocation::of(principal("ana"), account, &secrets)]);
 

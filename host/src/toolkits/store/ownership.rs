@@ -15,6 +15,7 @@ use kitbag_manifest::{ToolkitDefinition, Visibility};
 use serde::{Deserialize, Serialize};
 
 use super::{Store, revisions};
+use crate::audit::{self, Act, Actor, Entry};
 use crate::database::{self, FromRow, Scope, Transaction, sql};
 use crate::identity::revoke_keys_for;
 use crate::toolkits::ToolkitError;
@@ -143,13 +144,13 @@ impl CurrentOwnership {
     pub(super) async fn admit_version(
         &self,
         transaction: &mut Transaction,
-        by: &str,
+        by: &Actor,
         visibility: Visibility,
         claim: Claim,
     ) -> Result<Option<TakenOver>, ToolkitError> {
-        if self.owner == by {
+        if self.owner == by.user() {
             if self.is_released {
-                self.record(transaction, KEPT, by).await?;
+                self.record(transaction, KEPT, by.user()).await?;
             }
             return Ok(None);
         }
@@ -185,9 +186,9 @@ impl CurrentOwnership {
         }
     }
 
-    async fn transfer(&self, transaction: &mut Transaction, to: &str) -> Result<TakenOver, ToolkitError> {
+    async fn transfer(&self, transaction: &mut Transaction, to: &Actor) -> Result<TakenOver, ToolkitError> {
         sql("UPDATE toolkits SET owner = $1 WHERE id = $2")
-            .bind(to)
+            .bind(to.user())
             .bind(&self.id)
             .execute(&mut *transaction)
             .await?;
@@ -195,8 +196,10 @@ impl CurrentOwnership {
         let removed_settings =
             self.delete(transaction, "DELETE FROM user_config WHERE toolkit_id = $1").await?;
         revoke_keys_for(transaction, &self.id).await?;
-        self.record(transaction, TAKEN_OVER, to).await?;
+        self.record(transaction, TAKEN_OVER, to.user()).await?;
         revisions::count_removal(transaction).await?;
+        let taken_over = Entry::new(Act::ToolkitTakenOver, to).toolkit(self.id.as_str()).affects(&self.owner);
+        audit::append(transaction, &taken_over).await?;
         Ok(TakenOver { from: self.owner.clone(), removed_secrets, removed_settings })
     }
 
@@ -225,26 +228,31 @@ impl CurrentOwnership {
 
 impl Store {
     /// Releases a toolkit of `by`. See [`Toolkits::release`](crate::toolkits::Toolkits::release).
-    pub(in crate::toolkits) async fn release(&self, id: &str, by: &str) -> Result<(), ToolkitError> {
+    pub(in crate::toolkits) async fn release(&self, id: &str, by: &Actor) -> Result<(), ToolkitError> {
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
         let ownership = CurrentOwnership::of(&mut transaction, id).await?;
         let ownership = ownership.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
-        if ownership.owner != by {
+        if ownership.owner != by.user() {
             return Err(ownership.refusal());
         }
         if !ownership.is_released {
-            ownership.record(&mut transaction, RELEASED, by).await?;
+            ownership.record(&mut transaction, RELEASED, by.user()).await?;
+            audit::append(&mut transaction, &Entry::new(Act::ToolkitReleased, by).toolkit(id)).await?;
             transaction.commit().await?;
         }
         Ok(())
     }
 
     /// Makes `by` the owner of another operator's toolkit.
-    pub(in crate::toolkits) async fn take_over(&self, id: &str, by: &str) -> Result<TakenOver, ToolkitError> {
+    pub(in crate::toolkits) async fn take_over(
+        &self,
+        id: &str,
+        by: &Actor,
+    ) -> Result<TakenOver, ToolkitError> {
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
         let ownership = CurrentOwnership::of(&mut transaction, id).await?;
         let ownership = ownership.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
-        if ownership.owner == by {
+        if ownership.owner == by.user() {
             return Err(ToolkitError::AlreadyOwner(id.to_owned()));
         }
         let taken_over = ownership.transfer(&mut transaction, by).await?;

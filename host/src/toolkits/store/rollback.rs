@@ -6,6 +6,7 @@ use super::conditions::{Expected, LiveVersion, expect_live, live_version};
 use super::ownership::{self, Claim, CurrentOwnership, TakenOver};
 use super::versions::manifest_digest;
 use super::{Store, record_activation, revisions};
+use crate::audit::{self, Act, Actor, Entry};
 use crate::database::{FromRow, Scope, Transaction, sql};
 use crate::toolkits::ToolkitError;
 
@@ -50,7 +51,7 @@ impl Store {
         &self,
         id: &str,
         wanted: &Rollback,
-        by: &str,
+        by: &Actor,
     ) -> Result<(String, Option<TakenOver>), ToolkitError> {
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
         let live = live_version(&mut transaction, id).await?;
@@ -71,8 +72,11 @@ impl Store {
             .bind(id)
             .execute(&mut transaction)
             .await?;
-        record_activation(&mut transaction, id, &target.version, by).await?;
+        record_activation(&mut transaction, id, &target.version, by.user()).await?;
         revisions::count_change(&mut transaction).await?;
+        let rolled_back = Entry::new(Act::ToolkitRolledBack, by).toolkit(id);
+        let rolled_back = rolled_back.version(&target.version).digest(&target.digest);
+        audit::append(&mut transaction, &rolled_back).await?;
         transaction.commit().await?;
         Ok((target.version, taken_over))
     }

@@ -9,6 +9,7 @@ use super::conditions::{live_version, refuse_taken_version};
 use super::ownership::{CurrentOwnership, visibility};
 use super::versions::{self, Version, manifest_digest};
 use super::{Store, from_json, to_json};
+use crate::audit::{self, Act, Actor, Entry};
 use crate::database::{self, FromRow, Scope, Transaction, sql};
 use crate::objects::{Held, change_references};
 use crate::stored_files::FileKind;
@@ -26,7 +27,7 @@ pub(in crate::toolkits) struct NewUpload<'a> {
     pub(in crate::toolkits) digest: &'a str,
     pub(in crate::toolkits) size: u64,
     pub(in crate::toolkits) file: &'a Held,
-    pub(in crate::toolkits) by: &'a str,
+    pub(in crate::toolkits) by: &'a Actor,
 }
 
 /// A waiting upload.
@@ -100,13 +101,16 @@ impl Store {
         .bind(i64::try_from(size).unwrap_or(i64::MAX))
         .bind(&manifest)
         .bind(to_json(&imports)?)
-        .bind(by)
+        .bind(by.user())
         .bind(Timestamp::now().as_millisecond())
         .execute(&mut transaction)
         .await?;
         if !change_references(&mut transaction, FileKind::Component, Some(file), &[]).await? {
             return Err(ToolkitError::ComponentDropped);
         }
+        let uploaded = Entry::new(Act::ToolkitUploaded, by);
+        let uploaded = uploaded.toolkit(definition.id.as_str()).version(&definition.version).digest(digest);
+        audit::append(&mut transaction, &uploaded).await?;
         transaction.commit().await?;
         Ok(())
     }
@@ -165,13 +169,22 @@ impl Store {
     }
 
     /// Removes a waiting upload.
-    pub(in crate::toolkits) async fn discard_upload(&self, digest: &str) -> Result<(), ToolkitError> {
+    pub(in crate::toolkits) async fn discard_upload(
+        &self,
+        digest: &str,
+        by: &Actor,
+    ) -> Result<(), ToolkitError> {
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
-        if remove(&mut transaction, digest).await? == 0 {
-            return Err(ToolkitError::UnknownUpload(digest.to_owned()));
-        }
-        let digest = digest.to_owned();
-        change_references(&mut transaction, FileKind::Component, None, &[digest]).await?;
+        let discarded: Option<(String, String)> =
+            sql("DELETE FROM toolkit_uploads WHERE digest = $1 RETURNING toolkit_id, version")
+                .bind(digest)
+                .fetch_optional(&mut transaction)
+                .await?;
+        let (id, version) = discarded.ok_or_else(|| ToolkitError::UnknownUpload(digest.to_owned()))?;
+        change_references(&mut transaction, FileKind::Component, None, &[digest.to_owned()]).await?;
+        let discarded = Entry::new(Act::ToolkitUploadDiscarded, by);
+        let discarded = discarded.toolkit(id.as_str()).version(&version).digest(digest);
+        audit::append(&mut transaction, &discarded).await?;
         transaction.commit().await?;
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Users who get other ids, at another issuer.
 
 use super::*;
+use crate::audit::Actor;
 use crate::transfer::store::all_users;
 use crate::vault::{Account, AccountState, EveryoneOptions, Tokens};
 
@@ -91,13 +92,14 @@ async fn accounts_and_what_is_for_everyone_are_copied_too() {
         scope: None,
     };
     let account = Account { grants: Vec::new(), connected_at: 7, state: AccountState::Connected(tokens) };
-    vault.put_account(SecretSlot::account("ana", "t", "ben"), &account).await.expect("it is stored");
+    vault
+        .put_account(&Actor::server(), SecretSlot::account("ana", "t", "ben"), &account)
+        .await
+        .expect("it is stored");
     let [user, toolkit, owner, name] = ["ben", "t", "ben", "OTHER"].map(str::to_owned);
     let slot = SecretSlot { user, toolkit, owner, name };
-    vault
-        .set_for_everyone(slot, &"everyones".into(), EveryoneOptions { only: true, readable: false })
-        .await
-        .expect("it is set");
+    let options = EveryoneOptions { only: true, readable: false };
+    vault.set_for_everyone(&Actor::server(), slot, &"everyones".into(), options).await.expect("it is set");
     let mut job = first.job(&second);
     job.users = Some(ids(r#"{"ana": "one", "ben": "two"}"#));
 

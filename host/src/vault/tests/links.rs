@@ -1,6 +1,7 @@
 //! Links from the side of whoever would like to have one.
 
 use super::*;
+use crate::audit::Actor;
 use crate::vault::link::{CLOCK_MARGIN, PERIOD, now, seal};
 
 const NAME: &str = "API_KEY";
@@ -113,7 +114,7 @@ async fn a_link_opens_with_the_key_that_made_it_as_long_as_a_server_has_it() {
     assert_eq!(stranger.opened(&id), None);
     assert_eq!(before.opened(&stranger.id().await), None);
     assert!(rotating.opened(&id).is_some());
-    rotating.rotate().await.unwrap();
+    rotating.rotate(&Actor::server()).await.unwrap();
     let link = rotating.opened(&id).expect("the old key is still there");
     rotating.set_by_link(&link, &"s3cr3t-value".into()).await.unwrap();
     assert_eq!(stranger.value("una", "books", NAME).await.as_deref(), Some("s3cr3t-value"));
@@ -125,7 +126,7 @@ async fn a_link_outlives_a_rotation_of_the_key_file_as_long_as_the_process_runs(
     let vault = vault(folder.path()).await;
     let id = vault.id().await;
 
-    vault.rotate().await.unwrap();
+    vault.rotate(&Actor::server()).await.unwrap();
 
     assert!(vault.opened(&id).is_some());
     assert_ne!(vault.id().await, id, "new links have the new key");
@@ -146,13 +147,13 @@ async fn what_cannot_be_set_leaves_the_link_good() {
     let number = MAX_BYTES_PER_USER / MAX_VALUE_BYTES;
     for other in 0..number {
         let full = "x".repeat(MAX_VALUE_BYTES).into();
-        vault.set(slot("una", "films", &format!("KEY_{other}")), &full).await.unwrap();
+        vault.set(&Actor::server(), slot("una", "films", &format!("KEY_{other}")), &full).await.unwrap();
     }
     let refused = vault.set_by_link(&link, &"s3cr3t-value".into()).await;
     assert!(matches!(refused, Err(VaultError::Refused(_))), "{refused:?}");
     assert!(!vault.spent(&link).await);
 
-    vault.unset("una", "films", "KEY_0").await.unwrap();
+    vault.unset(&Actor::server(), "una", "films", "KEY_0").await.unwrap();
     vault.set_by_link(&link, &"s3cr3t-value".into()).await.unwrap();
 }
 

@@ -9,9 +9,9 @@ use crate::invocations::Filter;
 use crate::web::error::WebError;
 
 /// Records that are answered when the request does not say.
-const DEFAULT_LIMIT: u32 = 100;
+pub(in crate::web) const DEFAULT_LIMIT: u32 = 100;
 /// What a request may ask for with `limit`.
-const MAX_LIMIT: u32 = 1000;
+pub(in crate::web) const MAX_LIMIT: u32 = 1000;
 
 /// The query string.
 #[derive(Debug, Default, Deserialize)]
@@ -45,21 +45,28 @@ impl Parameters {
                 "before cannot be combined with follow: new records come after all others.",
             ));
         }
-        let since = self.since.as_deref().map(|text| time(text, Timestamp::now()));
-        let since = since.map(|time| {
-            time.ok_or_else(|| {
-                bad_query("since must be a time such as 2026-01-31T12:00:00Z, or a duration such as 10m.")
-            })
-        });
+        let since = point_in_time("since", self.since.as_deref())?;
         let is_bounded_otherwise = since.is_some() || self.after.is_some();
         Ok(Range {
-            since: since.transpose()?,
+            since,
             after: self.after.unwrap_or_default(),
             before: self.before,
             last: self.limit.or((!is_bounded_otherwise).then_some(DEFAULT_LIMIT)),
             filter: Filter { tool: self.tool, outcome: self.outcome.as_deref().map(outcome).transpose()? },
         })
     }
+}
+
+/// The time that a parameter of this name means, if it is there.
+pub(in crate::web) fn point_in_time(name: &str, text: Option<&str>) -> Result<Option<Timestamp>, WebError> {
+    let time = text.map(|text| {
+        time(text, Timestamp::now()).ok_or_else(|| {
+            bad_query(format!(
+                "{name} must be a time such as 2026-01-31T12:00:00Z, or a duration such as 10m."
+            ))
+        })
+    });
+    time.transpose()
 }
 
 fn time(text: &str, now: Timestamp) -> Option<Timestamp> {

@@ -17,27 +17,41 @@ use crate::invocations::Logged;
 /// How long a stream is silent before an empty line is sent.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
 
-/// An answer with records.
-pub(in crate::web) struct Tail {
+/// Where the lines of an answer come from.
+pub(in crate::web) trait Lines: Send + 'static {
+    /// The next lines; empty if there are no more for now. A failure is logged here.
+    fn next_lines(&mut self) -> impl Future<Output = io::Result<Bytes>> + Send;
+
+    /// Waits until there may be more; `None` if there will never be more.
+    fn more(&mut self) -> impl Future<Output = Option<()>> + Send;
+}
+
+/// Records of calls.
+pub(in crate::web) struct CallLines {
     pub(in crate::web) reader: Reader,
+    /// Writes each record as a line of JSON.
+    pub(in crate::web) lines: fn(&[Logged]) -> io::Result<Bytes>,
+}
+
+/// An answer with records.
+pub(in crate::web) struct Tail<L> {
+    pub(in crate::web) lines: L,
     pub(in crate::web) mode: ReadingMode,
     /// Cancelled when the server is asked to stop.
     pub(in crate::web) stopping: CancellationToken,
     /// How long a client may follow. It then reconnects, and whose it is is verified again.
     pub(in crate::web) max_time: Duration,
-    /// Writes each record as a line of JSON.
-    pub(in crate::web) lines: fn(&[Logged]) -> io::Result<Bytes>,
 }
 
 /// The rest of an answer.
-struct Rest {
-    tail: Tail,
+struct Rest<L> {
+    tail: Tail<L>,
     ends: Instant,
     /// When something was last sent.
     heard: Instant,
 }
 
-impl IntoResponse for Tail {
+impl<L: Lines> IntoResponse for Tail<L> {
     fn into_response(self) -> Response {
         let now = Instant::now();
         let rest = Rest { ends: now + self.max_time, heard: now, tail: self };
@@ -47,27 +61,34 @@ impl IntoResponse for Tail {
     }
 }
 
-impl Rest {
+impl Lines for CallLines {
+    async fn next_lines(&mut self) -> io::Result<Bytes> {
+        let page = match self.reader.next_page().await {
+            Ok(page) => (self.lines)(&page),
+            Err(AccessError::Toolkit(removed)) => return Err(io::Error::other(removed)),
+            Err(cause) => Err(io::Error::other(cause)),
+        };
+        page.inspect_err(|cause| error!(%cause, "records of calls cannot be read"))
+    }
+
+    async fn more(&mut self) -> Option<()> {
+        self.reader.more().await
+    }
+}
+
+impl<L: Lines> Rest<L> {
     /// The next piece of the body. A failure ends it, and cuts the connection: a log that is not whole
     /// must not look as if it were.
     async fn next(mut self) -> Option<(io::Result<Bytes>, Option<Self>)> {
-        let Tail { reader, mode, stopping, lines, .. } = &mut self.tail;
+        let Tail { lines, mode, stopping, .. } = &mut self.tail;
         let follows = *mode == ReadingMode::Follow;
         loop {
             // A client that follows can reconnect; other requests are answered completely.
             if follows && (stopping.is_cancelled() || self.ends <= Instant::now()) {
                 return None;
             }
-            let page = match reader.next_page().await {
-                Ok(page) => lines(&page),
-                Err(AccessError::Toolkit(removed)) => return Some((Err(io::Error::other(removed)), None)),
-                Err(cause) => Err(io::Error::other(cause)),
-            };
-            match page {
-                Err(cause) => {
-                    error!(%cause, "records of calls cannot be read");
-                    return Some((Err(cause), None));
-                }
+            match lines.next_lines().await {
+                Err(cause) => return Some((Err(cause), None)),
                 Ok(lines) if !lines.is_empty() => return Some((Ok(lines), Some(self.was_heard()))),
                 Ok(_) => {}
             }
@@ -80,7 +101,7 @@ impl Rest {
                 () = sleep_until(self.heard + HEARTBEAT_INTERVAL) => {
                     return Some((Ok(Bytes::from_static(b"\n")), Some(self.was_heard())));
                 }
-                more = reader.more() => more?,
+                more = lines.more() => more?,
             }
         }
     }

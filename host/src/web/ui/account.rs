@@ -224,6 +224,6 @@ pub(super) async fn revoke_key(
     Path(id): Path<String>,
 ) -> Result<Redirect, WebError> {
     let Some(keys) = &sessions.keys else { return Err(WebError::nothing_here()) };
-    keys.revoke(user.id(), &id).await.map_err(|cause| WebError::storage(&cause))?;
+    keys.revoke(&user.actor(), &id).await.map_err(|cause| WebError::storage(&cause))?;
     Ok(Done::KeyRevoked.page())
 }

@@ -20,7 +20,7 @@ use crate::access::{Range, ReadingMode, User};
 use crate::invocations::{Filter, Logged, OutcomeFilter};
 use crate::web::Shared;
 use crate::web::error::WebError;
-use crate::web::logs::tail::{Tail, json_lines};
+use crate::web::logs::tail::{CallLines, Tail, json_lines};
 use crate::web::logs::{bad_query, outcome};
 use crate::web::pages::origin::comes_from_own_page;
 use entry::Entry;
@@ -159,11 +159,10 @@ pub(super) async fn download(
     let range = Range { last: None, ..accepted(parameters)?.range()? };
     let reader = records.read(range, ReadingMode::Once).await?;
     let tail = Tail {
-        reader,
+        lines: CallLines { reader, lines: |page| json_lines(page) },
         mode: ReadingMode::Once,
         stopping: shared.stopping,
         max_time: MAX_STREAM_TIME,
-        lines: |page| json_lines(page),
     };
     let name = format!("attachment; filename=\"{id}-log.ndjson\"");
     Ok(([(header::CONTENT_DISPOSITION, name)], tail).into_response())
@@ -186,11 +185,10 @@ pub(super) async fn live(
     let reader = records.read(range, ReadingMode::Follow).await?;
     let has_left_out = reader.has_left_out();
     let tail = Tail {
-        reader,
+        lines: CallLines { reader, lines: entries },
         mode: ReadingMode::Follow,
         stopping: shared.stopping,
         max_time: MAX_STREAM_TIME,
-        lines: entries,
     };
     let mut response = tail.into_response();
     if has_left_out {

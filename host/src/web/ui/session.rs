@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use super::form::Form;
 use super::frame::{self, Frame};
 use crate::access::Access;
+use crate::audit::Actor;
 use crate::base_url::path_of;
 use crate::identity::{
     AuthError, AuthorizationServer, BrowserSession, BrowserSessions, Caller, Identity, ProgramKeys,
@@ -149,7 +150,8 @@ impl Sessions {
         match &self.mode {
             SignInMode::Provider(provider) => Ok(provider.end(session).await?),
             SignInMode::Local(_) | SignInMode::ProviderCookie { .. } => {
-                let ended = self.stored.end(&session.user, &session.id).await;
+                let ended =
+                    self.stored.end(&Actor::user_only(&session.user), &session.user, &session.id).await;
                 ended.map_err(|cause| WebError::storage(&cause))
             }
         }

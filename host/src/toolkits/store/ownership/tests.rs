@@ -40,7 +40,7 @@ async fn deploy(
         digest: version,
         size: 1,
         file: None,
-        by,
+        by: &Actor::user_only(by),
         claim,
         expected: &Expected::Anything,
     };
@@ -71,9 +71,9 @@ async fn another_operator_changes_nothing_of_a_private_toolkit() {
     assert_refused(&deploy(&store, "ben", "2.0.0", "private", Claim::OwnOnly).await);
     assert_refused(&deploy(&store, "ben", "2.0.0", "shared", Claim::OwnOnly).await);
     assert_refused(&deploy(&store, "ben", "1.0.0", "private", Claim::OwnOnly).await);
-    assert_refused(&store.activate("books", &Rollback::to(Some("1.0.0")), "ben").await);
-    assert_refused(&store.remove("books", "ben").await);
-    assert_refused(&store.release("books", "ben").await);
+    assert_refused(&store.activate("books", &Rollback::to(Some("1.0.0")), &Actor::user_only("ben")).await);
+    assert_refused(&store.remove("books", &Actor::user_only("ben")).await);
+    assert_refused(&store.release("books", &Actor::user_only("ben")).await);
 
     assert_eq!(state(&database).await, ("ana".to_owned(), 2));
     assert!(store.ownership("books").await.unwrap().is_empty());
@@ -81,8 +81,8 @@ async fn another_operator_changes_nothing_of_a_private_toolkit() {
     // It is shared now: any operator may change it, except to make it private.
     assert_eq!(deploy(&store, "ben", "3.0.0", "shared", Claim::OwnOnly).await.unwrap(), None);
     assert_refused(&deploy(&store, "ben", "4.0.0", "private", Claim::OwnOnly).await);
-    assert_refused(&store.activate("books", &Rollback::to(Some("1.0.0")), "ben").await);
-    store.activate("books", &Rollback::to(Some("2.0.0")), "ben").await.unwrap();
+    assert_refused(&store.activate("books", &Rollback::to(Some("1.0.0")), &Actor::user_only("ben")).await);
+    store.activate("books", &Rollback::to(Some("2.0.0")), &Actor::user_only("ben")).await.unwrap();
     assert_eq!(state(&database).await, ("ana".to_owned(), 2));
 }
 
@@ -99,9 +99,12 @@ async fn with_another_owner_goes_what_users_have_set_and_a_line_stays() {
 
     assert_eq!(outcome, Some(taken));
     assert_eq!(state(&database).await, ("ben".to_owned(), 0));
-    assert!(matches!(store.take_over("books", "ben").await, Err(ToolkitError::AlreadyOwner(_))));
+    assert!(matches!(
+        store.take_over("books", &Actor::user_only("ben")).await,
+        Err(ToolkitError::AlreadyOwner(_))
+    ));
     assert_eq!(taken_from(&store).await.as_deref(), Some("ana"));
-    store.remove("books", "ben").await.unwrap();
+    store.remove("books", &Actor::user_only("ben")).await.unwrap();
     deploy(&store, "ben", "1.0.0", "private", Claim::OwnOnly).await.unwrap();
     let events: Vec<_> = store.ownership("books").await.unwrap().into_iter().map(|it| it.event).collect();
     assert_eq!(events, ["removed", "taken-over"]);
@@ -112,12 +115,12 @@ async fn with_another_owner_goes_what_users_have_set_and_a_line_stays() {
 async fn what_its_owner_releases_is_the_next_ones_unless_they_use_it_again() {
     let (_folder, database, store) = books().await;
 
-    store.release("books", "ana").await.unwrap();
-    store.release("books", "ana").await.unwrap();
+    store.release("books", &Actor::user_only("ana")).await.unwrap();
+    store.release("books", &Actor::user_only("ana")).await.unwrap();
     assert!(store.toolkit("books").await.unwrap().released);
     assert_eq!(deploy(&store, "ana", "1.0.0", "private", Claim::OwnOnly).await.unwrap(), None);
     assert_refused(&deploy(&store, "ben", "2.0.0", "private", Claim::OwnOnly).await);
-    store.release("books", "ana").await.unwrap();
+    store.release("books", &Actor::user_only("ana")).await.unwrap();
     let taken = deploy(&store, "ben", "2.0.0", "private", Claim::OwnOnly).await.unwrap();
 
     assert_eq!(taken.map(|taken| taken.from).as_deref(), Some("ana"));
@@ -139,20 +142,20 @@ async fn an_id_stays_its_owners_when_the_toolkit_is_removed() {
         );
     };
     deploy(&store, "ana", "2.0.0", "shared", Claim::OwnOnly).await.unwrap();
-    store.remove("books", "ben").await.unwrap();
+    store.remove("books", &Actor::user_only("ben")).await.unwrap();
 
     refused("ben").await;
     // Deploying it as shared first does not help: it belongs to ana again.
     assert_eq!(deploy(&store, "ben", "1.0.0", "shared", Claim::OwnOnly).await.unwrap(), None);
     assert_eq!(state(&database).await, ("ana".to_owned(), 0));
     assert_refused(&deploy(&store, "ben", "2.0.0", "private", Claim::OwnOnly).await);
-    store.remove("books", "ben").await.unwrap();
+    store.remove("books", &Actor::user_only("ben")).await.unwrap();
     refused("ben").await;
 
     let taken = deploy(&store, "ben", "1.0.0", "private", Claim::TakeOver).await.unwrap();
     assert_eq!(taken.map(|taken| taken.from).as_deref(), Some("ana"));
     assert_eq!(state(&database).await.0, "ben");
     assert_eq!(taken_from(&store).await.as_deref(), Some("ana"));
-    store.remove("books", "ben").await.unwrap();
+    store.remove("books", &Actor::user_only("ben")).await.unwrap();
     deploy(&store, "ben", "1.0.0", "private", Claim::OwnOnly).await.unwrap();
 }

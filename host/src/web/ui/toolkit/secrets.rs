@@ -7,6 +7,7 @@ use secrecy::SecretString;
 
 use super::{Done, Refused, Seen, back_to, page};
 use crate::access::{AccessError, StoredSecret, User};
+use crate::audit::Act;
 use crate::vault::{EveryoneOptions, VaultError};
 use crate::web::Shared;
 use crate::web::error::WebError;
@@ -37,7 +38,9 @@ pub(in crate::web::ui) async fn set(
         // The choice says that the toolkit can read it, where it can.
         Some(only) => {
             let options = EveryoneOptions { only, readable: toolkit.definition().reads(&name) };
-            user.operator()?.set_secret_for_everyone(&secret, &value, options).await
+            let what = Act::SecretSetForEveryone.name();
+            let operator = user.expect_operator(what, Some(&id)).await?;
+            operator.set_secret_for_everyone(&secret, &value, options).await
         }
         None => user.set_secret(&secret, &value).await,
     };
@@ -59,7 +62,8 @@ pub(in crate::web::ui) async fn unset(
     body: Body,
 ) -> Result<Response, WebError> {
     if Form::read(body).await?.get("for") == "everyone" {
-        user.operator()?.unset_secret_for_everyone(&id, &name).await?;
+        let operator = user.expect_operator(Act::SecretUnsetForEveryone.name(), None).await?;
+        operator.unset_secret_for_everyone(&id, &name).await?;
     } else {
         user.unset_secret(&id, &name).await?;
     }

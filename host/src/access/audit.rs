@@ -1,0 +1,55 @@
+//! The audit log, for operators alone.
+
+use super::{AccessError, Operator};
+use crate::audit::{Act, AuditQuery, AuditReading, AuditRecord};
+use crate::shares::Share;
+use crate::toolkits::ToolkitError;
+
+/// Reads the audit log. Holds a permit to read, which is released on drop.
+pub struct AuditReader {
+    operator: Operator,
+    reading: AuditReading,
+    _permit: Share,
+}
+
+impl Operator {
+    /// Starts to read the audit log. All acts that were committed before are included.
+    pub async fn audit(self, query: AuditQuery) -> Result<AuditReader, AccessError> {
+        let audit = &self.0.stores().audit;
+        let permit =
+            if query.follows { audit.follower_permit(self.0.id()) } else { audit.reader_permit(self.0.id()) };
+        let permit = permit.ok_or(AccessError::TooManyReaders)?;
+        let reading = audit.read(query).await.map_err(AccessError::Records)?;
+        Ok(AuditReader { operator: self, reading, _permit: permit })
+    }
+
+    /// Records in the audit log that only the owner of the toolkit may do this, if that is why it failed.
+    pub(super) async fn noting_refusal<T>(
+        &self,
+        act: Act,
+        outcome: Result<T, ToolkitError>,
+    ) -> Result<T, AccessError> {
+        if let Err(ToolkitError::NotOwner { id, .. } | ToolkitError::RemovedOfOther { id, .. }) = &outcome {
+            self.0.stores().audit.refused(&self.0.actor(), act.name(), Some(id)).await;
+        }
+        Ok(outcome?)
+    }
+}
+
+impl AuditReader {
+    /// Whether there are older entries, beyond the number that was asked for.
+    pub fn has_left_out(&self) -> bool {
+        self.reading.has_left_out()
+    }
+
+    /// The next entries, oldest first; empty if there are no more for now. Fails once the user is no operator any more.
+    pub async fn next_page(&mut self) -> Result<Vec<AuditRecord>, AccessError> {
+        self.operator.0.operator()?;
+        self.reading.next_page().await.map_err(AccessError::Records)
+    }
+
+    /// Waits until there may be more.
+    pub async fn more(&mut self) {
+        self.reading.more().await;
+    }
+}

@@ -1,0 +1,73 @@
+//! The acts that are recorded.
+
+/// Declares the acts with their names.
+macro_rules! acts {
+    ($($(#[$doc:meta])* $act:ident = $name:literal;)*) => {
+        /// An act that is recorded. Its name is stable: others filter by it.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Act {
+            $($(#[$doc])* $act,)*
+        }
+
+        impl Act {
+            /// All acts.
+            pub const ALL: &[Self] = &[$(Self::$act,)*];
+
+            /// The name, such as `toolkit.deployed`.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$act => $name,)*
+                }
+            }
+        }
+    };
+}
+
+acts! {
+    /// A version was deployed, and is live.
+    ToolkitDeployed = "toolkit.deployed";
+    /// A component was uploaded for review.
+    ToolkitUploaded = "toolkit.uploaded";
+    /// An upload was discarded after its review.
+    ToolkitUploadDiscarded = "toolkit.upload_discarded";
+    /// An earlier version was made live again.
+    ToolkitRolledBack = "toolkit.rolled_back";
+    /// A toolkit was removed with all its versions.
+    ToolkitRemoved = "toolkit.removed";
+    /// The owner has released a toolkit.
+    ToolkitReleased = "toolkit.released";
+    /// A toolkit has another owner: by a take-over, or by a version that made its operator the owner.
+    ToolkitTakenOver = "toolkit.taken_over";
+    /// A user has set a secret.
+    SecretSet = "secret.set";
+    /// A user has removed a secret.
+    SecretUnset = "secret.unset";
+    /// An operator has set a secret for everyone.
+    SecretSetForEveryone = "secret.set_for_everyone";
+    /// An operator has removed a secret for everyone.
+    SecretUnsetForEveryone = "secret.unset_for_everyone";
+    /// A user has connected an account.
+    AccountConnected = "account.connected";
+    /// A user has ended an account.
+    AccountEnded = "account.ended";
+    /// The provider has ended an account.
+    AccountEndedByProvider = "account.ended_by_provider";
+    /// A user has created a key of a program.
+    KeyCreated = "key.created";
+    /// A user has revoked a key of a program.
+    KeyRevoked = "key.revoked";
+    /// The secrets were rewrapped with another master key.
+    MasterKeyRotated = "master_key.rotated";
+    /// A user has signed in with a browser.
+    SessionSignedIn = "session.signed_in";
+    /// A session of a browser was ended, or all of one user.
+    SessionEnded = "session.ended";
+    /// A user has let an OAuth client renew its tokens (local mode).
+    ClientGranted = "client.granted";
+    /// A grant of an OAuth client has ended before its time (local mode).
+    ClientRevoked = "client.revoked";
+    /// All grants, sessions and keys were ended with the sign-in code (local mode).
+    SignInCodeChanged = "sign_in_code.changed";
+    /// Something was refused that only operators may do, or only the owner of the toolkit.
+    OperatorRefused = "operator.refused";
+}

@@ -1,0 +1,501 @@
+//! The audit log: each act has one entry, which says who did what and holds nothing that is secret.
+
+use http::Method;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use crate::fetch::loopback_allowed;
+use crate::harness::{Answer, Kitbag, User, Visitor, Wat, changing_routes, eventually, guests, kitbag, run};
+use crate::local_issuer::client;
+use crate::ui_review::wat;
+
+/// A part of each value that the tests set or send. No entry may have it.
+const CANARY: &str = "canary-5ecret";
+
+/// Routes that change something and record nothing, each with the reason.
+const NOT_RECORDED: [(&str, &str); 17] = [
+    ("PATCH /toolkits/id/config", "a user's own settings, which are no credentials"),
+    ("POST /ui/toolkits/id/settings", "the same"),
+    ("POST /toolkits/id/hide", "what a user's own clients list"),
+    ("POST /toolkits/id/show-again", "the same"),
+    ("POST /ui/toolkits/id/hide", "the same"),
+    ("POST /ui/toolkits/id/show-again", "the same"),
+    ("POST /toolkits/id/tools/tool", "a call, which has a record"),
+    ("POST /ui/toolkits/id/tools/tool", "the same"),
+    ("POST /mcp", "calls, which have records"),
+    ("POST /mcp/", "the same"),
+    ("POST /documents/file", "a user's own document"),
+    ("POST /ui/documents/new", "the same"),
+    ("POST /ui/documents/file", "the same"),
+    ("POST /ui/documents/id/delete", "the same"),
+    ("POST /ui/toolkits/id/account/connect", "only leads to the provider"),
+    ("POST /oauth/register", "open to anybody, and gives no access"),
+    ("POST /oauth/authorize", "gives a code: the grant is recorded when it is redeemed"),
+];
+
+/// Follows which routes were tested.
+struct Steps {
+    ana: User,
+    tested: Vec<&'static str>,
+}
+
+impl Steps {
+    /// Sends a request to a route, which must be accepted. Returns its entries, whose acts have to be these.
+    async fn step(
+        &mut self,
+        route: &'static str,
+        acts: &[&str],
+        request: impl Future<Output = Answer>,
+    ) -> Vec<Value> {
+        let before = newest(&self.ana).await;
+        let answer = request.await;
+        assert!(answer.status.as_u16() < 400, "{route}: {} {}", answer.status, answer.text());
+        self.tested.push(route);
+        let entries: Vec<_> =
+            entries(&self.ana, "").await.into_iter().filter(|entry| id(entry) > before).collect();
+        let found: Vec<_> = entries.iter().map(|entry| entry["act"].as_str().expect("an act")).collect();
+        assert_eq!(found, acts, "{route}: {entries:?}");
+        assert!(entries.iter().all(|entry| entry["outcome"] == "done"), "{route}: {entries:?}");
+        entries
+    }
+}
+
+fn id(entry: &Value) -> i64 {
+    entry["id"].as_i64().expect("a number")
+}
+
+async fn newest(operator: &User) -> i64 {
+    entries(operator, "limit=1").await.first().map_or(0, id)
+}
+
+async fn entries(operator: &User, query: &str) -> Vec<Value> {
+    operator.get(&format!("/audit?{query}")).await.assert_status(200).json_lines()
+}
+
+/// A server with two operators, `ana` and `ben`, whose toolkits may ask this machine.
+async fn server() -> Kitbag {
+    Kitbag::start_with(|settings| {
+        settings.operators = "ana,ben".parse().expect("a list");
+        loopback_allowed(settings);
+    })
+    .await
+}
+
+#[tokio::test]
+#[expect(clippy::too_many_lines, reason = "one step for each route")]
+async fn every_route_that_changes_something_records_it_or_says_why_not() {
+    let kitbag = server().await;
+    let [ana, ben, una] = ["ana", "ben", "una"].map(|name| kitbag.as_user(name));
+    let mut steps = Steps { ana: kitbag.as_user("ana"), tested: Vec::new() };
+
+    // Toolkits.
+    let deployed =
+        steps.step("POST /toolkits", &["toolkit.deployed"], ana.deploy(wat("1.0.0").component())).await;
+    assert_eq!((&deployed[0]["user"], &deployed[0]["client"]), (&json!("ana"), &json!("spec")));
+    assert_eq!((&deployed[0]["toolkit"], &deployed[0]["version"]), (&json!("wat"), &json!("1.0.0")));
+    let digest = ana.get("/toolkits/wat").await.json()["versions"][0]["digest"].clone();
+    assert_eq!(deployed[0]["digest"], digest);
+    let second =
+        async { ana.send(Method::POST, "/uploads", "application/wasm", wat("2.0.0").component()).await };
+    let uploaded = steps.step("POST /uploads", &["toolkit.uploaded"], second).await;
+    let review = ana.get(&format!("/uploads/{}", text(&uploaded[0], "digest"))).await.json();
+    let reviewed = json!({ "live": review["live"], "manifestDigest": review["manifestDigest"] });
+    let path = format!("/uploads/{}/deploy", text(&uploaded[0], "digest"));
+    steps.step("POST /uploads/digest/deploy", &["toolkit.deployed"], ben.post(&path, &reviewed)).await;
+    let third = ana.review(wat("3.0.0").component()).await;
+    let path = format!("/uploads/{}", text(&third, "digest"));
+    let discarded =
+        steps.step("DELETE /uploads/digest", &["toolkit.upload_discarded"], ben.delete(&path)).await;
+    assert_eq!((&discarded[0]["user"], &discarded[0]["version"]), (&json!("ben"), &json!("3.0.0")));
+    let back = async { ana.post("/toolkits/wat/rollback", &json!({})).await };
+    let back = steps.step("POST /toolkits/id/rollback", &["toolkit.rolled_back"], back).await;
+    assert_eq!(back[0]["version"], "1.0.0");
+    let release = async { ana.post("/toolkits/wat/release", &json!({})).await };
+    steps.step("POST /toolkits/id/release", &["toolkit.released"], release).await;
+    let take = async { ben.post("/toolkits/wat/take-over", &json!({})).await };
+    let taken = steps.step("POST /toolkits/id/take-over", &["toolkit.taken_over"], take).await;
+    assert_eq!((&taken[0]["user"], &taken[0]["affectedUser"]), (&json!("ben"), &json!("ana")));
+
+    // Secrets.
+    let set = async { una.put("/toolkits/wat/secrets/KEY", CANARY).await };
+    let set = steps.step("PUT /toolkits/id/secrets/name", &["secret.set"], set).await;
+    assert_eq!((&set[0]["user"], &set[0]["name"]), (&json!("una"), &json!("KEY")));
+    let unset = async { una.delete("/toolkits/wat/secrets/KEY").await };
+    steps.step("DELETE /toolkits/id/secrets/name", &["secret.unset"], unset).await;
+    let set = async { ana.put("/toolkits/wat/secrets/KEY?for-everyone=true&readable=true", CANARY).await };
+    steps.step("PUT /toolkits/id/secrets/name", &["secret.set_for_everyone"], set).await;
+    let unset = async { ana.delete("/toolkits/wat/secrets/KEY?for-everyone=true").await };
+    steps.step("DELETE /toolkits/id/secrets/name", &["secret.unset_for_everyone"], unset).await;
+    let mutation =
+        format!("mutation {{ setSecret(toolkit: \"wat\", name: \"KEY\", value: \"{CANARY}\") {{ name }} }}");
+    let mutation = json!({ "query": mutation }).to_string();
+    let mutation = async { una.send(Method::POST, "/graphql", "application/json", mutation).await };
+    steps.step("POST /graphql", &["secret.set"], mutation).await;
+    kitbag.deploy_as(&ana, guests::NEEDS_SECRET.bytes()).await;
+    let link = link(&una).await;
+    let http = kitbag.anonymous();
+    let (headers, form) = (http::HeaderMap::new(), format!("value={CANARY}"));
+    let by_link = async { http.send(Method::POST, &link, headers, form).await };
+    let set = steps.step("POST /toolkits/id/secrets/name/page", &["secret.set"], by_link).await;
+    assert_eq!((&set[0]["user"], set[0].get("client")), (&json!("una"), None));
+    let rotated = async { ana.post("/vault/rotate", &json!({})).await };
+    steps.step("POST /vault/rotate", &["master_key.rotated"], rotated).await;
+
+    // Keys of programs.
+    let key = async { una.post("/keys", &json!({ "name": CANARY })).await };
+    let created = steps.step("POST /keys", &["key.created"], key).await;
+    let path = format!("/keys/{}", text(&created[0], "name"));
+    steps.step("DELETE /keys/id", &["key.revoked"], una.delete(&path)).await;
+
+    // OAuth clients.
+    let registration = json!({ "client_name": CANARY, "redirect_uris": [client::CALLBACK] });
+    let client_id = client::register(&http, &registration).await;
+    let mut tokens = Vec::new();
+    for _ in 0..2 {
+        let back = client::consent(&http, &client_id, "una").await;
+        let code = back.query_pairs().find(|(name, _)| name == "code").expect("a code").1.into_owned();
+        let redeem = async {
+            let answer = client::redeem(&http, &client_id, &code).await;
+            tokens.push(text(&answer.json(), "refresh_token").to_owned());
+            answer
+        };
+        let granted = steps.step("POST /oauth/token", &["client.granted"], redeem).await;
+        assert_eq!((&granted[0]["user"], &granted[0]["client"]), (&json!("una"), &json!(client_id)));
+    }
+    let fields = [("token", tokens[0].as_str()), ("client_id", client_id.as_str())];
+    let revoke = client::post(&http, "/oauth/revoke", &fields);
+    steps.step("POST /oauth/revoke", &["client.revoked"], revoke).await;
+
+    // Pages.
+    let code = crate::harness::sign_in_code(kitbag.base_url()).expect("local mode");
+    let fields = [("user", "una"), ("code", code.as_str()), ("to", "/ui/")];
+    let mut visitor = Visitor::new(&kitbag);
+    let sign_in = async { visitor.post("/ui/signin", &fields).await };
+    let signed_in = steps.step("POST /ui/signin", &["session.signed_in"], sign_in).await;
+    assert_eq!(signed_in[0]["user"], "una");
+    visitor = Visitor::sign_in(&kitbag, "una").await;
+    let path = format!("/ui/account/clients/{client_id}/revoke");
+    let revoke = async { visitor.post(&path, &[]).await };
+    steps.step("POST /ui/account/clients/id/revoke", &["client.revoked"], revoke).await;
+    let key = una.post("/keys", &json!({ "name": "report" })).await.json();
+    let path = format!("/ui/account/keys/{}/revoke", text(&key, "id"));
+    steps.step("POST /ui/account/keys/id/revoke", &["key.revoked"], visitor.post(&path, &[])).await;
+    let seen = [("owner", "ben"), ("version", "1.0.0"), ("secret", CANARY)];
+    let set = async { visitor.post("/ui/toolkits/wat/secrets/KEY", &seen).await };
+    steps.step("POST /ui/toolkits/id/secrets/name", &["secret.set"], set).await;
+    let unset = async { visitor.post("/ui/toolkits/wat/secrets/KEY/unset", &[]).await };
+    steps.step("POST /ui/toolkits/id/secrets/name/unset", &["secret.unset"], unset).await;
+    let page = visitor.get("/ui/account").await;
+    let own = page.text().split("action=\"/ui/account/sessions/").skip(1);
+    let own = own.filter_map(|rest| rest.split("/end\"").next()).find(|id| id.len() > 10).expect("a session");
+    let path = format!("/ui/account/sessions/{own}/end");
+    let ended =
+        steps.step("POST /ui/account/sessions/id/end", &["session.ended"], visitor.post(&path, &[])).await;
+    assert!(own.starts_with(text(&ended[0], "name")), "{ended:?}");
+    let visitor = Visitor::sign_in(&kitbag, "una").await;
+    steps.step("POST /ui/signout", &["session.ended"], visitor.post("/ui/signout", &[])).await;
+    let visitor = Visitor::sign_in(&kitbag, "una").await;
+    let end = async { visitor.post("/ui/account/sessions/end", &[]).await };
+    let ended = steps.step("POST /ui/account/sessions/end", &["session.ended"], end).await;
+    assert_eq!(ended[0]["name"], "all");
+
+    // Pages of operators.
+    let operator = Visitor::sign_in(&kitbag, "ben").await;
+    let upload = operator.post_file("/ui/operate/uploads", "component", &wat("4.0.0").component()).await;
+    let path = upload.header("location").expect("a page").to_owned();
+    let discard = async { operator.post(&format!("{path}/discard"), &[]).await };
+    steps.step("POST /ui/operate/uploads/digest/discard", &["toolkit.upload_discarded"], discard).await;
+    let component = wat("4.0.0").component();
+    let upload = async { operator.post_file("/ui/operate/uploads", "component", &component).await };
+    steps.step("POST /ui/operate/uploads", &["toolkit.uploaded"], upload).await;
+    let page = operator.get(&path).await.assert_status(200);
+    let names = ["manifest-digest", "live-version", "live-digest"];
+    let fields = names.map(|name| (name, page.hidden(name)));
+    let fields = fields.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let fields = [&fields[..], &[("read", "1")]].concat();
+    let deploy = async { operator.post(&format!("{path}/deploy"), &fields).await };
+    steps.step("POST /ui/operate/uploads/digest/deploy", &["toolkit.deployed"], deploy).await;
+    let page = operator.get("/ui/toolkits/wat/versions?from=4.0.0&to=1.0.0").await.assert_status(200);
+    let names = ["version", "digest", "manifest-digest", "live-version", "live-digest"];
+    let fields = names.map(|name| (name, page.hidden(name)));
+    let fields: Vec<_> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let back = async {
+        operator.post("/ui/toolkits/wat/versions/rollback", &[&fields[..], &[("read", "1")]].concat()).await
+    };
+    steps.step("POST /ui/toolkits/id/versions/rollback", &["toolkit.rolled_back"], back).await;
+    let release = async { operator.post("/ui/toolkits/wat/versions/release", &[("confirm", "wat")]).await };
+    steps.step("POST /ui/toolkits/id/versions/release", &["toolkit.released"], release).await;
+    let remove = async { operator.post("/ui/toolkits/wat/versions/remove", &[("confirm", "wat")]).await };
+    steps.step("POST /ui/toolkits/id/versions/remove", &["toolkit.removed"], remove).await;
+    ben.deploy(wat("1.0.0").component()).await.assert_status(201);
+    let owner = Visitor::sign_in(&kitbag, "ana").await;
+    let take = async { owner.post("/ui/toolkits/wat/versions/take-over", &[("confirm", "wat")]).await };
+    steps.step("POST /ui/toolkits/id/versions/take-over", &["toolkit.taken_over"], take).await;
+    steps.step("DELETE /toolkits/id", &["toolkit.removed"], ana.delete("/toolkits/wat")).await;
+
+    // Accounts.
+    connect_and_end_accounts(&kitbag, &mut steps).await;
+
+    let mut known: Vec<_> = steps.tested.clone();
+    known.extend(NOT_RECORDED.map(|(route, reason)| {
+        assert!(!reason.is_empty(), "{route}");
+        route
+    }));
+    let unknown: Vec<_> =
+        changing_routes().into_iter().filter(|route| !known.contains(&route.as_str())).collect();
+    assert!(changing_routes().len() > 40, "{:?}", changing_routes());
+    assert!(
+        unknown.is_empty(),
+        "neither tested here nor in the list of those that record nothing: {unknown:#?}"
+    );
+    let log = ana.get("/audit?since=1h").await.text().to_owned();
+    assert!(!log.contains(CANARY), "{log}");
+    assert!(log.lines().count() > 40, "{log}");
+}
+
+/// Connects the account of a user twice, and ends it by both routes.
+async fn connect_and_end_accounts(kitbag: &Kitbag, steps: &mut Steps) {
+    let provider = TokenEndpoint::start().await;
+    let further = json!({ "auth": [{
+        "type": "oauth2_authorization_code", "apiHost": provider.host(),
+        "authorizationUrl": format!("http://{}/auth", provider.host()),
+        "tokenUrl": format!("http://{}/token", provider.host()), "clientIdSecret": "CLIENT_ID",
+    }] });
+    let host = provider.host();
+    let toolkit = Wat { egress: &[&host], further: &further.to_string(), ..wat("1.0.0") };
+    let ana = kitbag.as_user("ana");
+    ana.deploy(toolkit.component()).await.assert_status(201);
+    ana.put("/toolkits/wat/secrets/CLIENT_ID?for-everyone=true", "client").await.assert_status(200);
+    let visitor = Visitor::sign_in(kitbag, "una").await;
+
+    let una = kitbag.as_user("una");
+    for route in ["POST /ui/toolkits/id/account/end", "DELETE /toolkits/id/account"] {
+        let seen = [("owner", "ana"), ("version", "1.0.0")];
+        let leave = visitor.post("/ui/toolkits/wat/account/connect", &seen).await.assert_status(200);
+        let link = leave.text().split("<a class=\"button primary\" href=\"").nth(1).expect("a link");
+        let link = link.split('"').next().expect("its end").replace("&#38;", "&");
+        let link: url::Url = link.parse().expect("a URL");
+        let (_, state) = link.query_pairs().find(|(name, _)| name == "state").expect("a state");
+        let back = format!("/ui/toolkits/wat/auth/callback?code={CANARY}&state={state}");
+        let arrive = async {
+            let from_elsewhere = [("sec-fetch-site", "cross-site"), ("sec-fetch-dest", "document")];
+            visitor.sending(&from_elsewhere).get(&back).await
+        };
+        let connected = steps.step("GET /ui/toolkits/id/auth/callback", &["account.connected"], arrive).await;
+        assert_eq!((&connected[0]["user"], &connected[0]["toolkit"]), (&json!("una"), &json!("wat")));
+        let end = async {
+            if route.starts_with("POST") {
+                visitor.post("/ui/toolkits/wat/account/end", &[]).await
+            } else {
+                una.delete("/toolkits/wat/account").await
+            }
+        };
+        let ended = steps.step(route, &["account.ended"], end).await;
+        assert!(ended[0].get("name").is_none(), "{ended:?}");
+    }
+}
+
+/// Grants every code.
+struct TokenEndpoint(u16);
+
+impl TokenEndpoint {
+    async fn start() -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        tokio::spawn(async move {
+            while let Ok((mut connection, _)) = listener.accept().await {
+                let body = format!(r#"{{"access_token":"{CANARY}","token_type":"Bearer"}}"#);
+                let answer = format!(
+                    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
+                     Connection: close\r\n\r\n{body}",
+                    body.len()
+                );
+                let mut request = [0; 8192];
+                let _ = connection.read(&mut request).await;
+                let _ = connection.write_all(answer.as_bytes()).await;
+                let _ = connection.shutdown().await;
+            }
+        });
+        Self(port)
+    }
+
+    fn host(&self) -> String {
+        format!("127.0.0.1:{}", self.0)
+    }
+}
+
+/// Path and query of a link to the page of a secret of `needy`.
+async fn link(user: &User) -> String {
+    let user = user.clone().capable_of(json!({ "elicitation": { "url": {} } }));
+    let call = json!({ "name": "needy__need", "arguments": {} });
+    let reply = user.request("tools/call", Some("needy__need"), call).await.to_string();
+    let link = reply.split("/page?link=").nth(1).unwrap_or_else(|| panic!("no link in {reply}"));
+    let link = link.split(['"', '\\', '&']).next().expect("an id");
+    format!("/toolkits/needy/secrets/API_KEY/page?link={link}")
+}
+
+fn text<'v>(value: &'v Value, name: &str) -> &'v str {
+    value[name].as_str().unwrap_or_else(|| panic!("no {name} in {value}"))
+}
+
+impl Kitbag {
+    async fn deploy_as(&self, operator: &User, component: Vec<u8>) {
+        operator.deploy(component).await.assert_status(201);
+    }
+}
+
+#[tokio::test]
+async fn only_operators_read_the_log_and_what_others_try_is_recorded_once_a_minute() {
+    let kitbag = server().await;
+    let [ana, una] = ["ana", "una"].map(|name| kitbag.as_user(name));
+    ana.deploy(wat("1.0.0").component()).await.assert_status(201);
+
+    for _ in 0..3 {
+        una.get("/audit").await.assert_problem(403, "Only operators");
+        una.post("/toolkits/wat/take-over", &json!({})).await.assert_problem(403, "Only operators");
+        una.put("/toolkits/wat/secrets/KEY?for-everyone=true", CANARY).await.assert_problem(403, "operators");
+    }
+    kitbag.anonymous().get("/audit").await.assert_status(401);
+
+    let refused = entries(&ana, "act=operator.refused").await;
+    let what: Vec<_> = refused.iter().map(|entry| text(entry, "name")).collect();
+    assert_eq!(what, ["GET /audit", "POST /toolkits/{id}/take-over", "secret.set_for_everyone"]);
+    assert!(refused.iter().all(|entry| entry["user"] == "una" && entry["outcome"] == "refused"));
+}
+
+#[tokio::test]
+async fn an_act_that_fails_has_no_entry_and_one_that_only_the_owner_may_do_is_a_refusal() {
+    let kitbag = server().await;
+    let [ana, ben, una] = ["ana", "ben", "una"].map(|name| kitbag.as_user(name));
+    ana.deploy(wat("1.0.0").component()).await.assert_status(201);
+    let before = newest(&ana).await;
+
+    // The same version with other bytes, an unknown version, a name that is not declared, a value that is too long.
+    ana.deploy(Wat { description: "Other.", ..wat("1.0.0") }.component()).await.assert_status(409);
+    ana.post("/toolkits/wat/rollback", &json!({ "version": "9.0.0" })).await.assert_status(409);
+    una.put("/toolkits/wat/secrets/OTHER", CANARY).await.assert_status(404);
+    una.put("/toolkits/wat/secrets/KEY", "x".repeat(100_000).as_str()).await.assert_status(413);
+    una.delete("/toolkits/wat/secrets/KEY").await.assert_status(204);
+    assert_eq!(newest(&ana).await, before);
+
+    ben.post("/toolkits/wat/release", &json!({})).await.assert_status(403);
+
+    let [refused] = &entries(&ana, "act=operator").await[..] else { panic!("one entry") };
+    assert_eq!((text(refused, "user"), text(refused, "name")), ("ben", "toolkit.released"));
+    assert_eq!((text(refused, "toolkit"), text(refused, "outcome")), ("wat", "refused"));
+}
+
+#[tokio::test]
+async fn the_acts_of_a_program_name_its_key() {
+    let kitbag = server().await;
+    let ana = kitbag.as_user("ana");
+    ana.deploy(wat("1.0.0").component()).await.assert_status(201);
+    let made = ana.post("/keys", &json!({ "name": "rotation" })).await.assert_status(201).json();
+    let program = kitbag.with_token(text(&made, "key"));
+
+    program.put("/toolkits/wat/secrets/KEY", CANARY).await.assert_status(200);
+
+    let entry = &entries(&ana, "act=secret.set").await[0];
+    assert_eq!((text(entry, "user"), text(entry, "key")), ("ana", text(&made, "id")));
+    assert!(entry.get("client").is_none(), "{entry}");
+}
+
+#[tokio::test]
+async fn the_log_is_filtered_read_in_pages_and_followed() {
+    let kitbag = server().await;
+    let [ana, una] = ["ana", "una"].map(|name| kitbag.as_user(name));
+    ana.deploy(wat("1.0.0").component()).await.assert_status(201);
+    for _ in 0..3 {
+        una.put("/toolkits/wat/secrets/KEY", CANARY).await.assert_status(200);
+    }
+
+    assert_eq!(entries(&ana, "act=toolkit").await.len(), 1);
+    assert_eq!(entries(&ana, "user=una&toolkit=wat&since=1h").await.len(), 3);
+    assert_eq!(entries(&ana, "until=1h").await.len(), 0);
+    let page = entries(&ana, "limit=2").await;
+    let older = entries(&ana, &format!("limit=2&before={}", page[0]["id"])).await;
+    let sequences = |page: &[Value]| page.iter().map(|it| it["sequence"].as_i64()).collect::<Vec<_>>();
+    assert_eq!((sequences(&older), sequences(&page)), (vec![Some(1), Some(2)], vec![Some(3), Some(4)]));
+    for wrong in ["limit=1001", "since=yesterday", "follow=true&before=1", "follow=true&until=1h", "x=y"] {
+        ana.get(&format!("/audit?{wrong}")).await.assert_status(400);
+    }
+
+    let mut stream = kitbag.anonymous().stream("/audit?follow=true&limit=1", ana.headers()).await;
+    assert_eq!(stream.next().await.expect("the last one")["sequence"], 4);
+    una.delete("/toolkits/wat/secrets/KEY").await.assert_status(204);
+    assert_eq!(stream.next().await.expect("a new one")["act"], "secret.unset");
+
+    let http = kitbag.anonymous();
+    let streams = (0..8).map(|_| http.stream("/audit?follow=true", ana.headers()));
+    let streams = futures::future::join_all(streams).await;
+    assert!(streams.iter().any(|stream| stream.status == 429), "a user follows a bounded number at once");
+    drop((stream, streams));
+    eventually("a place is free again", async || {
+        kitbag.anonymous().stream("/audit?follow=true", ana.headers()).await.status == 200
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_command_shows_the_log_and_doctor_finds_what_was_changed() {
+    let kitbag_server = server().await;
+    let ana = kitbag_server.as_user("ana");
+    ana.deploy(wat("1.0.0").component()).await.assert_status(201);
+    ana.put("/toolkits/wat/secrets/KEY", CANARY).await.assert_status(200);
+    let (url, token) = (kitbag_server.base_url().to_string(), ana.token().to_owned());
+    let audit = async |arguments: &[&str]| {
+        let all = [&["audit", "--server", &url], arguments].concat();
+        let mut command = kitbag(&all);
+        command.env("KITBAG_TOKEN", &token);
+        run(command).await.succeeded()
+    };
+
+    let shown = audit(&["--since", "1h"]).await;
+    assert!(shown.contains("  toolkit.deployed  ana  client=spec  toolkit=wat  version=1.0.0\n"), "{shown}");
+    assert!(shown.contains("  secret.set  ana  client=spec  toolkit=wat  name=KEY\n"), "{shown}");
+    let all: Value = serde_json::from_str(&audit(&["--act", "secret", "-o", "json"]).await).expect("JSON");
+    assert_eq!(all[0]["act"], "secret.set");
+    assert_eq!(audit(&["--user", "nobody"]).await, "");
+
+    let stopped = kitbag_server.stop().await;
+    let doctor = async || {
+        let data = stopped.data().to_str().expect("UTF-8").to_owned();
+        run(kitbag(["doctor", "--data", &data])).await
+    };
+    assert!(doctor().await.stdout.contains("entries of the audit log: 2"));
+    stopped.alter("UPDATE audit SET actor = 'eve' WHERE act = 'secret.set'").await;
+    let found = doctor().await;
+    let said = format!("{}{}", found.stdout, found.stderr);
+    assert!(
+        said.contains("chains of the audit log are broken") && said.contains("entry 2 was changed"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn the_page_shows_the_log_to_operators_page_by_page() {
+    let kitbag = server().await;
+    let [ana, una] = ["ana", "una"].map(|name| kitbag.as_user(name));
+    ana.deploy(wat("1.0.0").component()).await.assert_status(201);
+    for _ in 0..41 {
+        una.put("/toolkits/wat/secrets/KEY", CANARY).await.assert_status(200);
+    }
+    let operator = Visitor::sign_in(&kitbag, "ana").await;
+    operator.get("/ui/operate").await.assert_says("href=\"/ui/operate/audit\"");
+
+    let first = operator.get("/ui/operate/audit?act=secret.set&user=una").await.assert_status(200);
+    first.assert_says("<option selected>secret.set</option>");
+    first.assert_says("toolkit <bdi>wat</bdi> · name <bdi>KEY</bdi>");
+    assert_eq!(first.text().matches("<code>secret.set</code>").count(), 40);
+    let older = first.text().split("href=\"").filter_map(|it| it.split('"').next());
+    let older = older.filter(|path| path.contains("before=")).last().expect("an older page");
+    let older = operator.get(&older.replace("&#38;", "&")).await.assert_status(200);
+    assert_eq!(older.text().matches("<code>secret.set</code>").count(), 1);
+    older.assert_says("Newest");
+
+    let hostile = operator.get("/ui/operate/audit?user=%22%3E%3Cscript%3E").await.assert_status(200);
+    assert!(!hostile.text().contains("\"><script>"), "{}", hostile.text());
+    hostile.assert_says("No entry fits.");
+    Visitor::sign_in(&kitbag, "una").await.get("/ui/operate/audit").await.assert_status(403);
+}
