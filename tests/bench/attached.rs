@@ -86,7 +86,9 @@ async fn connect(vault: &Arc<Vault>, grant: &OAuth2AuthorizationCode) -> Outcome
     };
     let account =
         Account { grants: vec![grant.clone()], connected_at: 0, state: AccountState::Connected(tokens) };
-    Ok(vault.put_account(SecretSlot::account(USER, TOOLKIT, USER), &account).await?)
+    Ok(vault
+        .put_account(&kitbag::audit::Actor::server(), SecretSlot::account(USER, TOOLKIT, USER), &account)
+        .await?)
 }
 
 fn secrets() -> UserSecrets {
