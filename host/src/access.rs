@@ -4,7 +4,7 @@
 //!
 //! | function | allowed |
 //! |---|---|
-//! | [`User::toolkit`], [`User::call`] | shared toolkits and own private ones; the server's own tools, on own documents |
+//! | [`User::toolkit`], [`User::call`] | own toolkits, and those, or the tools, whose audience the user is in; the server's own tools, on own documents |
 //! | [`User::listing`], [`User::toolkit_record`], [`User::picture`] | the same; operators see all |
 //! | [`User::hide`], [`User::show_again`] | for the user's own clients, what the user may call |
 //! | [`User::secret`], [`VisibleToolkit::settings`] | own ones, for a toolkit that the user can see and that declares them |
@@ -15,6 +15,8 @@
 //! | [`User::secrets`], [`User::unset_secret`] | own ones, also for a toolkit that the user can no longer see |
 //! | [`User::records`], [`Records::usage`] | own calls in full; operators, and the owner of a private toolkit, see others' calls without content |
 //! | [`User::documents`] | own ones |
+//! | [`Operator::audience`] | operators |
+//! | [`Operator::share`], [`Operator::unshare`] | operators, for own toolkits and those that are shared |
 //! | [`Operator::audit`] | operators |
 //! | [`User::operator`] | operators: deploy, review and manage toolkits, see which fail, rotate the master key |
 //!
@@ -70,6 +72,7 @@
 //! ```
 
 mod accounts;
+mod audience;
 mod audit;
 mod documents;
 mod error;
@@ -82,6 +85,7 @@ mod operator;
 mod preparation;
 mod readings;
 mod records;
+mod roles;
 mod rules;
 mod secrets;
 mod settings;
@@ -90,7 +94,6 @@ mod tests;
 mod toolkits;
 mod uploads;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -101,12 +104,13 @@ use crate::audit::{Actor, Audit};
 use crate::database::Database;
 use crate::disk::Disk;
 use crate::dispatch::Dispatch;
-use crate::identity::{Caller, TokenProfile};
+use crate::identity::{Caller, Groups, TokenProfile};
 use crate::invocations::Invocations;
 use crate::knowledge::Knowledge;
 use crate::knowledge_tools::KnowledgeTools;
 use crate::outbound_auth::Accounts;
 use crate::peers::{Freshness, Hints, Process};
+use crate::toolkits::audience::Part;
 use crate::toolkits::{Live, Toolkits};
 use crate::traces::Arrival;
 use crate::user_config::UserConfig;
@@ -121,9 +125,10 @@ pub use links::LinkedSecret;
 pub use operator::Operator;
 use preparation::Preparation;
 pub use records::{Range, Reader, ReadingMode, Records};
+pub use roles::Roles;
 pub use secrets::{OwnSecret, StoredSecret};
 pub use settings::Setting;
-pub use toolkits::VisibleToolkit;
+pub use toolkits::{ListedToolkit, VisibleToolkit};
 pub use uploads::Comparison;
 
 /// Guards access to the stores. Clones share it.
@@ -132,7 +137,7 @@ pub struct Access(Arc<Inner>);
 
 struct Inner {
     stores: Stores,
-    operators: ArcSwap<HashSet<String>>,
+    roles: ArcSwap<Roles>,
     last_health: LastHealth,
     freshness: Freshness,
     preparation: Preparation,
@@ -171,26 +176,26 @@ pub struct Stores {
 }
 
 impl Access {
-    /// Guards `stores`; these users are operators.
-    pub fn new(stores: Stores, operators: HashSet<String>) -> Self {
-        let operators = ArcSwap::from_pointee(operators);
+    /// Guards `stores`.
+    pub fn new(stores: Stores, roles: Roles) -> Self {
+        let roles = ArcSwap::from_pointee(roles);
         let freshness = Freshness::start(&stores.database, freshness::Copies::of(&stores));
         let (last_health, preparation) = (LastHealth::default(), Preparation::default());
         let stopped = CancellationToken::new().drop_guard();
-        let access =
-            Self(Arc::new(Inner { stores, operators, last_health, freshness, preparation, stopped }));
+        let access = Self(Arc::new(Inner { stores, roles, last_health, freshness, preparation, stopped }));
         access.follow_changes();
         access
     }
 
-    /// Replaces the operators, from the next request on.
-    pub fn set_operators(&self, operators: HashSet<String>) {
-        self.0.operators.store(Arc::new(operators));
+    /// Replaces who is an operator, and who is in which local group, from the next request on.
+    pub fn set_roles(&self, roles: Roles) {
+        self.0.roles.store(Arc::new(roles));
     }
 
     /// The caller as a user, with their permissions.
     pub fn of(&self, caller: &Arc<Caller>) -> User {
-        User { access: self.clone(), caller: caller.clone(), arrival: None }
+        let groups = self.0.roles.load().groups(caller);
+        User { access: self.clone(), caller: caller.clone(), groups, arrival: None }
     }
 
     /// Signals when the toolkits that users can see may have changed.
@@ -208,6 +213,7 @@ impl Access {
 pub struct User {
     access: Access,
     caller: Arc<Caller>,
+    groups: Groups,
     /// When the user's request came, if calls are traced.
     arrival: Option<Arrival>,
 }
@@ -243,14 +249,23 @@ impl User {
         self.caller.toolkits.as_ref().is_none_or(|toolkits| toolkits.contains(toolkit))
     }
 
-    /// Whether the user sees the toolkit and may call it, by this caller.
+    /// Which tools of a toolkit the user sees and may call, by this caller.
+    fn part_of(&self, toolkit: &Live) -> Part {
+        if self.is_for(&toolkit.definition.id) {
+            rules::part_of(self.id(), &self.groups, toolkit)
+        } else {
+            Part::Nothing
+        }
+    }
+
+    /// Whether the user sees the toolkit.
     fn sees(&self, toolkit: &Live) -> bool {
-        rules::sees(self.id(), toolkit) && self.is_for(&toolkit.definition.id)
+        self.part_of(toolkit) != Part::Nothing
     }
 
     /// Whether the user may deploy and manage toolkits.
     pub fn is_operator(&self) -> bool {
-        self.access.0.operators.load().contains(self.id())
+        self.access.0.roles.load().is_operator(self.id(), &self.groups)
     }
 
     /// The user as an operator, if they are one.

@@ -50,7 +50,7 @@ use stopping::Stopping;
 pub use at_rest::{AtRest, AtRestError, share_data};
 pub use configuration::{certificate_files, compile_limits, key_source, limits, objects_location};
 use configuration::{
-    connection_limits, drain, memory_for_calls, operators, pace, request_shares, retention, web_client,
+    connection_limits, drain, memory_for_calls, pace, request_shares, retention, roles, web_client,
 };
 pub use error::StartError;
 pub use listeners::ListenError;
@@ -129,7 +129,8 @@ impl App {
         let user_config = Arc::new(UserConfig::new(database.clone()));
         let records = Invocations::open(database.clone(), hints.clone(), retention(settings));
         let invocations = Arc::new(records.await?);
-        let dispatch = dispatch(settings, (&vault, &user_config, &invocations), (&metrics, &traces))?;
+        let records = (&vault, &user_config, &invocations);
+        let dispatch = dispatch(settings, records, toolkits.counts().clone(), (&metrics, &traces))?;
         let stores = Stores {
             database: database.clone(),
             toolkits,
@@ -157,7 +158,7 @@ impl App {
         });
         // Last: by now each key file has been refused if others could read it.
         restrict_permissions(&settings.data).await?;
-        let access = Access::new(stores, operators(settings));
+        let access = Access::new(stores, roles(settings));
         access.prepare();
         let sources = Sources::new(&metrics, &access, memory, instances, certificate.as_ref(), &base_url);
         let exposition = Exposition::open(settings, sources)?;

@@ -31,7 +31,8 @@ use crate::invocations::{Conclusion, Invocations, Outcome};
 use crate::metrics::Metrics;
 use crate::observations::Observations;
 use crate::sandbox::{Ended, Fault, Invocation, Loaded, Report};
-use crate::toolkits::{Ready, Tool};
+use crate::toolkits::audience::Limited;
+use crate::toolkits::{CallCounts, Ready, Tool};
 use crate::traces::{Arrival, CallStep, Trace, Traces};
 use crate::user_config::UserConfig;
 use crate::vault::Vault;
@@ -54,8 +55,21 @@ pub struct Dispatch {
     invocations: Arc<Invocations>,
     admission: Admission,
     checks: Checks,
+    counts: Arc<CallCounts>,
     metrics: Metrics,
     traces: Traces,
+}
+
+/// A call whose permission was checked.
+pub struct Call<'a> {
+    /// For whom.
+    pub caller: &'a Caller,
+    /// When its request came, if calls are traced.
+    pub arrival: Option<Arrival>,
+    /// What is called.
+    pub tool: &'a Callee,
+    /// What limits it: alternatives, as [`Audience::limits`](crate::toolkits::audience::Audience::limits) has them.
+    pub limits: Vec<Vec<Limited>>,
 }
 
 /// The tool could not be called because of a server error; the cause is in the log.
@@ -65,17 +79,18 @@ pub struct Unavailable;
 
 impl Dispatch {
     /// Creates a dispatcher. Calls get the caller's secrets from `vault` and settings from `user_config`, and
-    /// are recorded in `invocations`, counted in `metrics` and traced by `traces`. Fails if threads cannot be started.
+    /// are recorded in `invocations`, counted in `counts` where they are limited and in `metrics` and traced by `traces`. Fails if threads cannot be started.
     pub fn new(
         vault: Arc<Vault>,
         user_config: Arc<UserConfig>,
         invocations: Arc<Invocations>,
+        counts: Arc<CallCounts>,
         limits: AdmissionLimits,
         metrics: Metrics,
         traces: Traces,
     ) -> io::Result<Self> {
         let (admission, checks) = (Admission::new(limits), Checks::start()?);
-        Ok(Self { vault, user_config, invocations, admission, checks, metrics, traces })
+        Ok(Self { vault, user_config, invocations, admission, checks, counts, metrics, traces })
     }
 
     /// Number of calls in flight.
@@ -83,21 +98,19 @@ impl Dispatch {
         self.admission.in_flight()
     }
 
-    /// Calls a tool for `caller`, whose permission was checked, in a request that came at `arrival`. `listener` receives
-    /// progress reports. Dropping the future ends the call.
+    /// Makes a call. `listener` receives progress reports. Dropping the future ends the call.
     pub async fn call(
         &self,
-        caller: &Caller,
-        arrival: Option<Arrival>,
-        tool: &Callee,
+        call: Call<'_>,
         arguments: Map<String, Value>,
         listener: Option<ProgressListener>,
     ) -> Result<Reply, Unavailable> {
+        let Call { caller, arrival, tool, .. } = call;
         let span = self.traces.begin(arrival, tool.toolkit(), tool.definition());
         let (in_log, trace) = (span.in_log(), span.below());
         let mut recording = Recording::start(&self.invocations, &self.metrics, tool, caller, span);
         let recorded = async move {
-            match self.run(tool, caller, arguments, listener, &trace, &mut recording).await {
+            match self.run(call, arguments, listener, &trace, &mut recording).await {
                 Ok((reply, conclusion)) => {
                     recording.end(conclusion);
                     Ok(reply)
@@ -125,8 +138,7 @@ impl Dispatch {
 
     async fn run(
         &self,
-        tool: &Callee,
-        caller: &Caller,
+        Call { caller, tool, limits, .. }: Call<'_>,
         arguments: Map<String, Value>,
         listener: Option<ProgressListener>,
         trace: &Trace,
@@ -161,6 +173,13 @@ impl Dispatch {
             }
         };
         drop(step);
+        let counted = self.counts.count(&tool.toolkit().id, &limits).await;
+        if let Err(over) = counted.map_err(|cause| unavailable(tool.toolkit(), &cause))? {
+            return Ok((
+                Reply::Failure(Failure::over_limit(&tool.toolkit().id, &over)),
+                Outcome::OverLimit.into(),
+            ));
+        }
         let (report, observations) = match prepared {
             Prepared::Toolkit(tool, ready) => {
                 let invocation = Invocation {
@@ -200,7 +219,7 @@ impl Dispatch {
 
     /// The caller's settings as JSON text. Not read for a toolkit that declares none.
     async fn config(&self, tool: &Tool, caller: &Caller) -> Result<String, Unavailable> {
-        let ToolkitDefinition { id, config: fields, .. } = &tool.toolkit.definition;
+        let ToolkitDefinition { id, config: fields, .. } = &*tool.toolkit.definition;
         if fields.is_empty() {
             return Ok("{}".to_owned());
         }

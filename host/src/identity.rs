@@ -17,6 +17,7 @@ mod credential;
 mod error;
 #[doc(hidden)]
 pub mod fuzzing;
+mod groups;
 mod issuer_record;
 mod jwks;
 mod keys;
@@ -47,6 +48,7 @@ pub use self::algorithms::Algorithms;
 pub use self::browser_sessions::{BrowserSession, BrowserSessions, SessionLifetime};
 pub(crate) use self::claims::MAX_SUBJECT_BYTES;
 pub use self::error::{AuthError, InvalidSettings};
+pub use self::groups::Groups;
 pub use self::issuer_record::{IssuerChange, bind_issuer};
 pub(crate) use self::issuer_record::{record_issuer, recorded_issuer};
 pub(crate) use self::local::random_text;
@@ -65,6 +67,7 @@ pub use self::provider_sign_in::{
 use self::claims::{Rules, Verified};
 use self::credential::{Credential, Source};
 use self::error::invalid;
+use self::groups::GroupsClaim;
 use self::jwks::Provider;
 use self::keys::KeySet;
 use self::origins::Origins;
@@ -87,6 +90,8 @@ pub struct Caller {
     pub scopes: Vec<String>,
     /// The toolkits whose tools the caller may call, and nothing else; `None` if it may do what its user may.
     pub toolkits: Option<Arc<BTreeSet<String>>>,
+    /// The user's groups at the provider, by their token; keys of programs have none.
+    pub groups: Groups,
 }
 
 /// The kinds of token that are accepted. The first two are told apart by the JWS header `typ`.
@@ -118,6 +123,8 @@ pub struct IdentitySettings {
     pub untyped_tokens: UntypedTokens,
     /// Scopes that clients are told to ask for; if empty, those of the provider that this service knows.
     pub scopes: Vec<String>,
+    /// The claim with the user's groups: a name, or a path of names with dots between them. `None`: users have no groups.
+    pub groups_claim: Option<String>,
 }
 
 /// Whether a token must say in its header what it is.
@@ -149,6 +156,7 @@ pub struct Identity {
     origins: Origins,
     rules: Rules,
     untyped_tokens: UntypedTokens,
+    groups_claim: Option<GroupsClaim>,
     /// What clients are told to ask for, if the operator says so.
     scopes: Vec<String>,
     tokens: TokenCache,
@@ -195,6 +203,7 @@ impl Identity {
             origins,
             rules,
             untyped_tokens: *untyped_tokens,
+            groups_claim: settings.groups_claim.as_deref().map(GroupsClaim::new),
             scopes: scopes.clone(),
             algorithms: settings.algorithms,
             tokens: TokenCache::new(),
@@ -313,7 +322,12 @@ impl Identity {
         }
         keys.verify(&token)?;
         let now = now();
-        let verified = Arc::new(self.rules.accept(token.kind, token.payload()?, &self.origins, now)?);
+        let groups = match &self.groups_claim {
+            Some(claim) => claim.read(&token.payload()?),
+            None => Groups::default(),
+        };
+        let verified = self.rules.accept(token.kind, (token.payload()?, groups), &self.origins, now)?;
+        let verified = Arc::new(verified);
         self.tokens.insert(digest, keys.generation(), Arc::clone(&verified), now);
         Ok(verified)
     }

@@ -6,6 +6,7 @@
 
 mod environment;
 mod error;
+mod groups;
 mod objects;
 mod traces;
 mod value;
@@ -25,6 +26,7 @@ use crate::loopback::is_loopback;
 use crate::ownership::{self, DEFAULT_DATA, Protection};
 
 pub use error::SettingsError;
+pub use groups::LocalGroups;
 pub use objects::ObjectsLocation;
 pub use traces::Ratio;
 pub use value::{
@@ -128,7 +130,7 @@ settings! {
     /// Issuer (or `local`) whose user ids name the same people as those of the current one. Needed once,
     /// when the issuer of a data directory changes.
     issuer_replaces: Maybe<Issuer> = Maybe::UNSET, "KITBAG_ISSUER_REPLACES";
-    /// User ids that may deploy toolkits.
+    /// Who may deploy and manage toolkits: user ids, and groups as `group:NAME`.
     operators: List<String> = List::default(), "KITBAG_OPERATORS";
     /// Origins whose pages may use the session cookie and speak MCP, such as `https://app.example.com`.
     allowed_origins: List<String> = List::default(), "KITBAG_ALLOWED_ORIGINS";
@@ -146,6 +148,11 @@ settings! {
     /// Scopes that clients are told to ask the provider for; by default `profile`, `email` and `offline_access`, as far as the
     /// provider's metadata lists them.
     scopes: List<String> = List::default(), "KITBAG_SCOPES";
+    /// Claim of the provider's tokens that holds the groups of a user: its name, such as `groups`, or a path, such as
+    /// `realm_access.roles`. By default users have no groups.
+    groups_claim: Maybe<String> = Maybe::UNSET, "KITBAG_GROUPS_CLAIM";
+    /// Groups of users in local mode: in the file a table, such as `{ ana = ["sales"] }`, in a flag `ana=sales,ben=sales`.
+    local_groups: LocalGroups = LocalGroups::default(), "KITBAG_LOCAL_GROUPS";
     /// Lets users make keys for programs that cannot sign in by a browser; `false` refuses those that there are, too.
     keys: bool = true, "KITBAG_KEYS";
     /// How long an access token of local sign-in is valid.
@@ -366,6 +373,15 @@ impl Settings {
             }
             (None | Some(REGISTER), Some(_)) => return Err(SettingsError::WebClientSecret),
             _ => {}
+        }
+        match settings.issuer {
+            Issuer::Local if settings.groups_claim.get().is_some() => {
+                return Err(SettingsError::GroupsClaimInLocalMode);
+            }
+            Issuer::External(_) if !settings.local_groups.is_empty() => {
+                return Err(SettingsError::LocalGroupsWithProvider);
+            }
+            Issuer::Local | Issuer::External(_) => {}
         }
         if settings.tls_certificate.get().is_some() != settings.tls_key.get().is_some() {
             return Err(SettingsError::IncompleteTls);

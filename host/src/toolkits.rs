@@ -5,6 +5,8 @@
 //! one, complete.
 
 mod artifacts;
+pub mod audience;
+mod call_counts;
 mod deploy;
 pub mod difference;
 mod error;
@@ -18,6 +20,7 @@ mod hidden;
 mod icons;
 mod inspect;
 mod live;
+mod narrowed;
 mod registry;
 mod schemas;
 mod store;
@@ -44,6 +47,7 @@ use crate::objects::Files;
 use crate::sandbox::Sandbox;
 use crate::tasks::to_its_end;
 use artifacts::Artifacts;
+pub use call_counts::{CallCounts, OverLimit, Usage};
 pub use deploy::Deployed;
 pub use difference::{Changes, Difference, Side, capabilities};
 pub use error::ToolkitError;
@@ -67,6 +71,7 @@ pub struct Toolkits {
     disk: Disk,
     egress: Egress,
     store: Store,
+    counts: Arc<CallCounts>,
     registry: ArcSwap<Registry>,
     /// Signals each replacement of `registry`.
     published: watch::Sender<()>,
@@ -106,6 +111,7 @@ impl Toolkits {
         egress: Egress,
     ) -> Result<Self, ToolkitError> {
         let artifacts = Artifacts::open(directory, &sandbox.code_version(), components).await?;
+        let counts = Arc::new(CallCounts::new(database.clone()));
         let store = Store::new(database);
         artifacts.sweep_code(store.digests().await?).await;
         let toolkits = Self {
@@ -115,6 +121,7 @@ impl Toolkits {
             disk,
             egress,
             store,
+            counts,
             registry: ArcSwap::default(),
             published: watch::Sender::new(()),
             changed: watch::Sender::new(()),
@@ -137,6 +144,11 @@ impl Toolkits {
     /// The current registry. A call keeps the snapshot that it started with.
     pub fn registry(&self) -> Arc<Registry> {
         self.registry.load_full()
+    }
+
+    /// Counts of calls that are limited.
+    pub fn counts(&self) -> &Arc<CallCounts> {
+        &self.counts
     }
 
     /// Signals each replacement of the registry.

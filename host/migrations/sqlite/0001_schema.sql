@@ -167,6 +167,45 @@ CREATE TABLE hidden_tools (
 
 CREATE INDEX hidden_tools_by_toolkit ON hidden_tools (toolkit_id);
 
+-- For whom toolkits are, and how often they may call tools. It counts as a change of the registry.
+CREATE TABLE toolkit_audience (
+    toolkit_id  TEXT NOT NULL REFERENCES toolkits (id) ON DELETE CASCADE,
+    -- A user or a group; both empty for everyone.
+    user_id     TEXT NOT NULL,
+    group_name  TEXT NOT NULL,
+    -- Empty for all tools.
+    tool        TEXT NOT NULL,
+    -- Calls that are allowed; NULL for any number.
+    per_minute  INTEGER,
+    per_day     INTEGER,
+    -- 1 where each member of a group may make as many.
+    each_member INTEGER NOT NULL,
+    shared_by   TEXT NOT NULL,
+    -- Milliseconds since 1970.
+    shared_at   INTEGER NOT NULL,
+    PRIMARY KEY (toolkit_id, user_id, group_name, tool)
+) STRICT, WITHOUT ROWID;
+
+-- Calls that count towards limits: one row for each limit of each user, or of a group together.
+CREATE TABLE call_counts (
+    -- Without a reference: a call does not wait for a change of its toolkit. Rows go with it.
+    toolkit_id TEXT NOT NULL,
+    -- Empty for all members of a group together.
+    user_id    TEXT NOT NULL,
+    -- Empty where the limit is none of a group.
+    group_name TEXT NOT NULL,
+    -- Empty for all tools.
+    tool       TEXT NOT NULL,
+    -- 'minute' or 'day'.
+    period     TEXT NOT NULL,
+    -- When it began: milliseconds since 1970.
+    began      INTEGER NOT NULL,
+    calls      INTEGER NOT NULL,
+    PRIMARY KEY (toolkit_id, user_id, group_name, tool, period)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX call_counts_by_time ON call_counts (began);
+
 -- One row for each call of a tool, written once the call has ended.
 CREATE TABLE invocations (
     -- In the order in which the rows were committed, and never used again: readers follow it.
@@ -337,6 +376,8 @@ CREATE TABLE browser_session_grants (
     digest        BLOB PRIMARY KEY REFERENCES browser_sessions (digest) ON DELETE CASCADE,
     -- When the access token expires.
     expires_at    INTEGER NOT NULL,
+    -- The user's groups by that token: a JSON list of names.
+    groups        TEXT NOT NULL,
     -- The refresh token, sealed by the vault; NULL where the provider has given none.
     master_key    TEXT,
     wrapped_key   BLOB,

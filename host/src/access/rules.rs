@@ -3,15 +3,37 @@
 use kitbag_manifest::Visibility;
 
 use super::User;
+use crate::identity::Groups;
 use crate::invocations::Scope;
 use crate::toolkits::Live;
+use crate::toolkits::audience::Part;
 
-/// Whether the user sees the toolkit and may call it. For others a private toolkit does not exist.
-pub(super) fn sees(user: &str, toolkit: &Live) -> bool {
-    match toolkit.definition.visibility {
-        Visibility::Shared => true,
-        Visibility::Private => toolkit.owner == user,
+/// Which tools of a toolkit a user in these groups sees and may call. For others they do not exist, and neither does a toolkit
+/// of which a user sees no tool.
+///
+/// A toolkit is for its owner and for its audience. Without one, a shared toolkit is for everyone.
+pub(super) fn part_of(user: &str, groups: &Groups, toolkit: &Live) -> Part {
+    if toolkit.owner == user {
+        return Part::Whole;
     }
+    if toolkit.audience.is_empty() {
+        return match toolkit.definition.visibility {
+            Visibility::Shared => Part::Whole,
+            Visibility::Private => Part::Nothing,
+        };
+    }
+    match toolkit.audience.part_of(user, groups) {
+        // Grants outlive the tools that they name.
+        Part::Tools(tools) if !toolkit.definition.tools.iter().any(|tool| tools.contains(&tool.name)) => {
+            Part::Nothing
+        }
+        part => part,
+    }
+}
+
+/// Whether a user sees the toolkit if they are in the right group: all that is known of a user who has a link and no token.
+pub(super) fn may_see(user: &str, toolkit: &Live) -> bool {
+    part_of(user, &Groups::default(), toolkit) != Part::Nothing || toolkit.audience.may_include(user)
 }
 
 /// Whose calls of the toolkit the user may see in its records; never the content of others' calls.
@@ -20,7 +42,7 @@ pub(super) fn records_seen(user: &User, toolkit: &Live) -> Option<Scope> {
     if user.is_operator() || (is_private && toolkit.owner == user.id()) {
         Some(Scope::All)
     } else {
-        sees(user.id(), toolkit).then_some(Scope::Own)
+        user.sees(toolkit).then_some(Scope::Own)
     }
 }
 

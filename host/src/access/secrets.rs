@@ -166,7 +166,7 @@ impl Access {
         let registry = self.stores().toolkits.registry();
         let live = registry.get(toolkit)?;
         let is_still_valid = live.owner == *owner
-            && rules::sees(user, live)
+            && rules::may_see(user, live)
             && live.definition.credentials().contains(&name.as_str());
         is_still_valid.then(|| live.clone())
     }

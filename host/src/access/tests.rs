@@ -87,7 +87,7 @@ impl Fixture {
             insert_upload(&database, id, visibility).await;
         }
         let stores = stores(path, &database, hints(&database)).await;
-        let access = Access::new(stores, OPERATORS.map(str::to_owned).into());
+        let access = Access::new(stores, Roles::new(OPERATORS.map(str::to_owned), []));
         Self { access, database, folder }
     }
 
@@ -99,6 +99,7 @@ impl Fixture {
             key_id: None,
             scopes: Vec::new(),
             toolkits: None,
+            groups: crate::identity::Groups::default(),
         }))
     }
 }
@@ -170,8 +171,10 @@ async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
         Arc::new(Invocations::open(database.clone(), hints.clone(), kept).await.expect("they open"));
     let limits = AdmissionLimits { per_user: 4, per_toolkit: 4, total: 4 };
     let (metrics, traces) = (Metrics::default(), Traces::default());
-    let dispatch =
-        Dispatch::new(vault.clone(), user_config.clone(), invocations.clone(), limits, metrics, traces);
+    let toolkits = Arc::new(toolkits.expect("they open"));
+    let counts = toolkits.counts().clone();
+    let (values, records) = (user_config.clone(), invocations.clone());
+    let dispatch = Dispatch::new(vault.clone(), values, records, counts, limits, metrics, traces);
     let settings = CaptureSettings { size: 1 << 20, time: Duration::from_secs(10), transcription: None };
     let extract: Extract = Arc::new(|_, _| Box::pin(std::future::pending()));
     let capture = Capture::open(path, objects.artifacts(), egress, settings, extract)
@@ -183,7 +186,7 @@ async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
     let knowledge = Knowledge::open(database.clone(), process.clone(), capture, options).await;
     Stores {
         database: database.clone(),
-        toolkits: Arc::new(toolkits.expect("they open")),
+        toolkits,
         dispatch: dispatch.expect("there are threads"),
         accounts: Accounts::new(outbound, vault.clone()),
         vault,

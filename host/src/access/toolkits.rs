@@ -7,48 +7,69 @@ use kitbag_manifest::{ToolDefinition, ToolkitDefinition};
 use serde_json::{Map, Value};
 
 use super::{AccessError, CallError, Stores, User};
-use crate::dispatch::{Callee, ProgressListener, Reply};
+use crate::dispatch::{Call, Callee, ProgressListener, Reply};
+use crate::toolkits::audience::Part;
 use crate::toolkits::{FormerOwner, Live, Picture, ToolkitError, ToolkitRecord, listed_name};
 
-/// A live toolkit that the user sees and may call.
+/// A live toolkit that the user sees and may call, with those of its tools that the user may call.
 #[derive(Clone)]
 pub struct VisibleToolkit {
     pub(super) user: User,
     live: Arc<Live>,
+    definition: Arc<ToolkitDefinition>,
+}
+
+/// A live toolkit that the user may list, with those of its tools that the user may list.
+#[derive(Clone)]
+pub struct ListedToolkit {
+    /// Its live version.
+    pub live: Arc<Live>,
+    /// Its declaration.
+    pub definition: Arc<ToolkitDefinition>,
 }
 
 impl User {
     /// The toolkits that the user may call, by id.
     pub fn toolkits(&self) -> Vec<VisibleToolkit> {
         let registry = self.stores().toolkits.registry();
-        registry.all().filter(|live| self.sees(live)).map(|live| self.visible(live)).collect()
+        registry.all().filter_map(|live| self.visible(live)).collect()
     }
 
     /// The toolkits that the user may list, by id: those that the user may call, and for operators all.
-    pub fn listing(&self) -> Vec<Arc<Live>> {
+    pub fn listing(&self) -> Vec<ListedToolkit> {
         let registry = self.stores().toolkits.registry();
-        registry.all().filter(|live| self.is_operator() || self.sees(live)).cloned().collect()
+        let is_operator = self.is_operator();
+        let listed = |live: &Arc<Live>| {
+            let definition =
+                if is_operator { live.definition.clone() } else { self.visible(live)?.definition };
+            Some(ListedToolkit { live: live.clone(), definition })
+        };
+        registry.all().filter_map(listed).collect()
     }
 
     /// One toolkit that the user may call.
     pub fn toolkit(&self, id: &str) -> Result<VisibleToolkit, AccessError> {
         let registry = self.stores().toolkits.registry();
-        let live = registry.get(id).filter(|live| self.sees(live));
-        live.map(|live| self.visible(live)).ok_or_else(|| ToolkitError::Unknown(id.to_owned()).into())
+        registry
+            .get(id)
+            .and_then(|live| self.visible(live))
+            .ok_or_else(|| ToolkitError::Unknown(id.to_owned()).into())
     }
 
     /// The record of a toolkit that the user may list.
     pub async fn toolkit_record(&self, id: &str) -> Result<ToolkitRecord, AccessError> {
-        if !self.is_operator() {
-            self.toolkit(id)?;
+        if self.is_operator() {
+            return Ok(self.stores().toolkits.record(id).await?);
         }
-        Ok(self.stores().toolkits.record(id).await?)
+        let visible = self.toolkit(id)?;
+        let record = self.stores().toolkits.record(id).await?;
+        Ok(if visible.is_whole() { record } else { record.narrowed_to(visible.definition()) })
     }
 
     /// The picture of a toolkit that the user may list, by the SHA-256 of its content.
     pub async fn picture(&self, digest: &str) -> Result<Picture, AccessError> {
         let listing = self.listing();
-        let toolkit = listing.iter().find(|live| live.picture.as_deref() == Some(digest));
+        let toolkit = listing.iter().find(|listed| listed.live.picture.as_deref() == Some(digest));
         let toolkit = toolkit.ok_or(ToolkitError::UnknownPicture)?;
         let (id, version) = (&toolkit.definition.id, &toolkit.definition.version);
         let picture = self.stores().toolkits.picture(id, version).await?;
@@ -96,7 +117,12 @@ impl User {
             return Some(Callee::Own(tool));
         }
         let tool = toolkits.registry().find(listed_name)?;
-        self.sees(&tool.toolkit).then_some(Callee::Toolkit(tool))
+        let may_call = match self.part_of(&tool.toolkit) {
+            Part::Whole => true,
+            Part::Tools(tools) => tools.contains(&tool.definition().name),
+            Part::Nothing => false,
+        };
+        may_call.then_some(Callee::Toolkit(tool))
     }
 
     /// Calls a tool. `listener` receives progress reports. Dropping the future ends the call.
@@ -108,7 +134,9 @@ impl User {
     ) -> Result<Reply, CallError> {
         let callee =
             self.callee(listed_name).ok_or_else(|| CallError::UnknownTool(listed_name.to_owned()))?;
-        Ok(self.stores().dispatch.call(&self.caller, self.arrival, &callee, arguments, listener).await?)
+        let limits = self.limits_of(&callee);
+        let call = Call { caller: &self.caller, arrival: self.arrival, tool: &callee, limits };
+        Ok(self.stores().dispatch.call(call, arguments, listener).await?)
     }
 
     /// Texts of the user as they are told to models: without the user's secrets.
@@ -116,15 +144,30 @@ impl User {
         Ok(self.stores().dispatch.redacted(self.id(), texts).await?)
     }
 
-    fn visible(&self, live: &Arc<Live>) -> VisibleToolkit {
-        VisibleToolkit { user: self.clone(), live: live.clone() }
+    fn visible(&self, live: &Arc<Live>) -> Option<VisibleToolkit> {
+        let definition = match self.part_of(live) {
+            Part::Nothing => return None,
+            Part::Whole => live.definition.clone(),
+            Part::Tools(tools) => live.narrowed_to(&tools),
+        };
+        Some(VisibleToolkit { user: self.clone(), live: live.clone(), definition })
     }
 }
 
 impl VisibleToolkit {
-    /// Its declaration.
+    /// Its declaration, with the tools that the user may call.
     pub fn definition(&self) -> &ToolkitDefinition {
-        &self.live.definition
+        &self.definition
+    }
+
+    /// The same declaration: the same object as long as it does not change, for all users who may call the same tools.
+    pub fn shared_definition(&self) -> &Arc<ToolkitDefinition> {
+        &self.definition
+    }
+
+    /// Whether the user may call all of its tools.
+    fn is_whole(&self) -> bool {
+        Arc::ptr_eq(&self.definition, &self.live.definition)
     }
 
     /// The declaration of one of its tools.
@@ -148,7 +191,7 @@ impl VisibleToolkit {
         Ok(self.user.stores().toolkits.hosts_at(&self.definition().id, time).await?)
     }
 
-    /// The live version. The same object as long as it does not change.
+    /// The live version.
     pub fn live(&self) -> &Arc<Live> {
         &self.live
     }

@@ -1,6 +1,6 @@
 //! Converts the settings to the configuration of each part of a server.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use url::Url;
 
 use super::connections::{ConnectionLimits, MAX_BUFFERED_BYTES};
 use super::listeners::Listeners;
+use crate::access::Roles;
 use crate::capabilities::fetch::FetchLimits;
 use crate::certificate::CertificateFiles;
 use crate::compiler::CompileLimits;
@@ -171,7 +172,7 @@ pub fn key_source(settings: &Settings) -> Result<KeySource, SettingsError> {
 /// Fingerprints of the settings that all processes of a service should have alike, by name: who signs in and who is an
 /// operator, and limits on what is stored.
 pub(super) fn shared_settings(settings: &Settings) -> BTreeMap<String, String> {
-    let shared: [(&str, &dyn Debug); 19] = [
+    let shared: [(&str, &dyn Debug); 20] = [
         ("accept-missing-audience", &settings.accept_missing_audience),
         ("accept-untyped-tokens", &settings.accept_untyped_tokens),
         ("allow-private-ranges", &settings.allow_private_ranges),
@@ -183,6 +184,7 @@ pub(super) fn shared_settings(settings: &Settings) -> BTreeMap<String, String> {
         ("component-size", &settings.component_size),
         ("documents-per-user", &settings.documents_per_user),
         ("documents-size-per-user", &settings.documents_size_per_user),
+        ("groups-claim", &settings.groups_claim),
         ("issuer", &settings.issuer),
         ("log-records-per-toolkit", &settings.log_records_per_toolkit),
         ("log-retention", &settings.log_retention),
@@ -229,6 +231,7 @@ pub(super) fn identity_settings(settings: &Settings, base_url: &Url) -> Identity
             UntypedTokens::Refused
         },
         scopes: settings.scopes.to_vec(),
+        groups_claim: settings.groups_claim.get().cloned(),
     }
 }
 
@@ -302,8 +305,13 @@ pub(super) fn admission(settings: &Settings) -> AdmissionLimits {
     }
 }
 
-/// The operators: those of the settings and, in local mode, the user of this machine's commands.
-pub(super) fn operators(settings: &Settings) -> HashSet<String> {
+/// Who is an operator and, in local mode, who is in which group. In local mode the user of this machine's commands is an
+/// operator, too.
+pub(super) fn roles(settings: &Settings) -> Roles {
     let local = (settings.issuer == Issuer::Local).then(|| local_mode::USER.to_owned());
-    settings.operators.iter().cloned().chain(local).collect()
+    let groups = settings.local_groups.iter();
+    Roles::new(
+        settings.operators.iter().cloned().chain(local),
+        groups.map(|(user, groups)| (user.clone(), groups.iter().cloned().collect())),
+    )
 }

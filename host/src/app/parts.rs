@@ -42,6 +42,7 @@ use crate::peers::{Hints, Process, Profile};
 use crate::sandbox::{Background, ExtractionLimits, ExtractorSandbox};
 use crate::settings::{DatabaseLocation, Issuer, Model, ObjectsLocation, Secret, Settings};
 use crate::stored_files::has_unfinished_restore;
+use crate::toolkits::CallCounts;
 use crate::traces::Traces;
 use crate::user_config::UserConfig;
 use crate::vault::Vault;
@@ -120,11 +121,12 @@ pub(super) async fn join(
 pub(super) fn dispatch(
     settings: &Settings,
     (vault, values, records): (&Arc<Vault>, &Arc<UserConfig>, &Arc<Invocations>),
+    counts: Arc<CallCounts>,
     (metrics, traces): (&Metrics, &Traces),
 ) -> Result<Dispatch, StartError> {
     let (vault, values, records) = (vault.clone(), values.clone(), records.clone());
     let (limits, metrics, traces) = (admission(settings), metrics.clone(), traces.clone());
-    Dispatch::new(vault, values, records, limits, metrics, traces).map_err(StartError::Threads)
+    Dispatch::new(vault, values, records, counts, limits, metrics, traces).map_err(StartError::Threads)
 }
 
 /// Creates the client of all requests to other servers, and what sends traces through it.

@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::task::spawn_blocking;
 use tracing::{info, warn};
 
-use super::configuration::{certificate_files, operators};
+use super::configuration::{certificate_files, roles};
 use crate::access::Access;
 use crate::certificate::LiveCertificate;
 use crate::settings::Settings;
 
 /// The settings that can change, as keys of the file.
-const APPLIED: [&str; 1] = ["operators"];
+const APPLIED: [&str; 2] = ["local-groups", "operators"];
 /// Those that can change while there is a certificate before and after.
 const APPLIED_WITH_TLS: [&str; 2] = ["tls-certificate", "tls-key"];
 
@@ -48,8 +48,9 @@ impl Reload {
         let with_tls = if has_tls { &APPLIED_WITH_TLS[..] } else { &[] };
         let is_applied = |name: &String| APPLIED.iter().chain(with_tls).any(|applied| applied == name);
         let (applied, others): (Vec<_>, Vec<_>) = settings.differences(new).into_iter().partition(is_applied);
-        self.access.set_operators(operators(new));
+        self.access.set_roles(roles(new));
         settings.operators = new.operators.clone();
+        settings.local_groups = new.local_groups.clone();
         if has_tls {
             settings.tls_certificate = new.tls_certificate.clone();
             settings.tls_key = new.tls_key.clone();

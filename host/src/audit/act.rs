@@ -38,6 +38,10 @@ acts! {
     ToolkitReleased = "toolkit.released";
     /// A toolkit has another owner: by a take-over, or by a version that made its operator the owner.
     ToolkitTakenOver = "toolkit.taken_over";
+    /// A toolkit was shared, or the limits of its calls were changed.
+    ToolkitShared = "toolkit.shared";
+    /// A toolkit is no longer shared with somebody.
+    ToolkitUnshared = "toolkit.unshared";
     /// A user has set a secret.
     SecretSet = "secret.set";
     /// A user has removed a secret.

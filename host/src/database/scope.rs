@@ -17,6 +17,8 @@ pub(crate) enum Scope<'s> {
     Jobs,
     /// Records of calls.
     Records,
+    /// Calls that count towards limits: all lock the rows that they change in the same order.
+    CallCounts,
     /// Sessions of browsers, and clients of the OAuth flows.
     Sessions,
     /// Entries of the audit log, whose chains lock themselves.
@@ -42,7 +44,7 @@ impl Scope<'_> {
             Self::Records => own(&["records"]),
             Self::Sessions => own(&["sessions"]),
             Self::Processes => own(&["processes"]),
-            Self::Audit | Self::Files => own(&[]),
+            Self::Audit | Self::CallCounts | Self::Files => own(&[]),
         }
     }
 }

@@ -249,6 +249,7 @@ mod tests {
             key_id: None,
             scopes: Vec::new(),
             toolkits: None,
+            groups: crate::identity::Groups::default(),
         };
 
         let metrics = Metrics::default();

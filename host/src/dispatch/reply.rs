@@ -13,6 +13,7 @@ use crate::contract::{CallError, ToolError, ToolResult};
 use crate::memory::Shortage;
 use crate::observations::{MissingSecrets, Reason, SignInFailure};
 use crate::sandbox::{Ended, Fault};
+use crate::toolkits::OverLimit;
 
 /// The reply to a tool call.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,11 +46,14 @@ pub struct Failure {
     /// Whether its user can mend it by connecting an account. Not part of the envelope.
     #[serde(skip)]
     pub needs_account: bool,
+    /// Seconds until the call is possible again, if a limit of calls was reached. Not part of the envelope.
+    #[serde(skip)]
+    pub retry_after: Option<u64>,
 }
 
 impl From<reply::Failure> for Failure {
     fn from(envelope: reply::Failure) -> Self {
-        Self { envelope, missing_secrets: Vec::new(), needs_account: false }
+        Self { envelope, missing_secrets: Vec::new(), needs_account: false, retry_after: None }
     }
 }
 
@@ -70,6 +74,12 @@ impl DerefMut for Failure {
 impl Failure {
     pub(super) fn busy() -> Self {
         reply::Failure::busy().into()
+    }
+
+    /// A limit of calls was reached.
+    pub(super) fn over_limit(toolkit: &str, over: &OverLimit) -> Self {
+        let failure: Self = reply::Failure::tool_error(over.message(toolkit)).retryable(true).into();
+        Self { retry_after: Some(over.seconds()), ..failure }
     }
 
     /// The toolkit is being compiled.

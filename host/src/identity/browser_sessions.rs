@@ -14,7 +14,7 @@ use secrecy::{ExposeSecret, SecretString};
 pub(super) use self::grants::Grant;
 pub(super) use self::store::end_all_sessions;
 use self::store::{Ends, GrantRow, SessionRow, Store};
-use super::{Caller, TokenProfile, random_text};
+use super::{Caller, Groups, TokenProfile, random_text};
 use crate::audit::Actor;
 use crate::database::{self, Database};
 use crate::sha256::Sha256;
@@ -53,6 +53,9 @@ pub struct BrowserSession {
     pub created_at: Timestamp,
     /// The last request, to the minute.
     pub used_at: Timestamp,
+    /// The user's groups, as the provider named them at sign-in or at the last renewal; empty before
+    /// [`ProviderSignIn::confirm`](super::ProviderSignIn::confirm) has confirmed the session.
+    pub groups: Groups,
 }
 
 impl SessionLifetime {
@@ -131,6 +134,7 @@ impl BrowserSession {
             key_id: None,
             scopes: Vec::new(),
             toolkits: None,
+            groups: self.groups.clone(),
         }
     }
 }
@@ -144,6 +148,7 @@ impl From<SessionRow> for BrowserSession {
             agent: row.agent,
             created_at: time(row.created_at),
             used_at: time(row.used_at),
+            groups: Groups::default(),
         }
     }
 }

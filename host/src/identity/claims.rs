@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer};
 use super::error::invalid;
 use super::origins::{self, Origins};
 use super::token::{Presence, TokenKind};
-use super::{AuthError, Caller, SessionAudience, TokenProfile};
+use super::{AuthError, Caller, Groups, SessionAudience, TokenProfile};
 
 /// How far the issuer's clock may be ahead of ours, in seconds. `exp` has no such grace: an expired
 /// token is renewed, not argued about.
@@ -109,11 +109,11 @@ impl Rules {
         &self.issuer
     }
 
-    /// Judges verified claims at the time `now`, in seconds since 1970.
+    /// Judges verified claims, which name these groups, at the time `now`, in seconds since 1970.
     pub(super) fn accept(
         &self,
         kind: TokenKind,
-        claims: Claims,
+        (claims, groups): (Claims, Groups),
         origins: &Origins,
         now: f64,
     ) -> Result<Verified, AuthError> {
@@ -154,6 +154,7 @@ impl Rules {
             scopes: claims.scope.or(claims.scp).map(OneOrMany::into_words).unwrap_or_default(),
             user_id: claims.sub,
             toolkits: None,
+            groups,
         };
         Ok(Verified { caller: Arc::new(caller), authorized_party: claims.azp, expires: claims.exp })
     }

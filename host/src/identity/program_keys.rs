@@ -27,7 +27,7 @@ pub(crate) use self::store::revoke_keys_for;
 use self::store::{KeyRow, Store};
 pub(super) use self::store::{revoke_all_keys, revoke_keys_made_by};
 use super::error::invalid;
-use super::{AuthError, Caller, TokenProfile};
+use super::{AuthError, Caller, Groups, TokenProfile};
 use crate::audit::Actor;
 use crate::database::{self, Database, DatabaseError};
 use crate::sha256::Sha256;
@@ -167,6 +167,7 @@ impl ProgramKeys {
             key_id: Some(key.id.clone()),
             scopes: Vec::new(),
             toolkits: key.toolkits.map(Arc::new),
+            groups: Groups::default(),
         }))
     }
 }

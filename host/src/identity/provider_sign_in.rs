@@ -35,7 +35,7 @@ use super::client::{
     AuthorizationRequest, AuthorizationServer, Client, ClientError, Code, DEFAULT_SCOPE, ExpectedResponse,
     Http, redeem,
 };
-use super::{AuthError, BrowserSessions, Identity, random_text};
+use super::{AuthError, BrowserSessions, Groups, Identity, random_text};
 use crate::database::{Database, DatabaseError};
 use crate::egress::Egress;
 use crate::vault::Vault;
@@ -91,10 +91,10 @@ pub struct Arrival {
 }
 
 /// Whether a session goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SessionState {
-    /// The provider has confirmed it.
-    Valid,
+    /// The provider has confirmed it, and named these groups of its user.
+    Valid(Groups),
     /// It is over.
     Ended,
 }
@@ -222,16 +222,22 @@ impl ProviderSignIn {
                 }
             }
         })?;
-        let seal = |id: &str| self.grant(id, time(expires), tokens.refresh_token.as_ref());
+        let granted = (time(expires), caller.groups.clone());
+        let seal = |id: &str| self.grant(id, granted, tokens.refresh_token.as_ref());
         let token = self.sessions.begin_granted(&caller.user_id, agent, seal).await?;
         info!(user.id = caller.user_id, "a browser has signed in");
         Ok(token)
     }
 
-    /// What the provider grants for the session with this id.
-    fn grant(&self, id: &str, expires_at: Timestamp, refresh_token: Option<&SecretString>) -> Grant {
+    /// What the provider grants for the session with this id: until when, and with which groups.
+    fn grant(
+        &self,
+        id: &str,
+        (expires_at, groups): (Timestamp, Groups),
+        refresh_token: Option<&SecretString>,
+    ) -> Grant {
         let seal = |token| self.vault.seal_value(PURPOSE, id, token);
-        Grant { expires_at, refresh_token: refresh_token.map(seal) }
+        Grant { expires_at, groups, refresh_token: refresh_token.map(seal) }
     }
 
     /// The refresh token of the session with this id.

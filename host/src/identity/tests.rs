@@ -22,6 +22,7 @@ fn settings() -> IdentitySettings {
         session_audience: SessionAudience::Required,
         audiences: Vec::new(),
         untyped_tokens: UntypedTokens::Refused,
+        groups_claim: None,
         scopes: Vec::new(),
     }
 }
@@ -84,6 +85,7 @@ async fn an_access_token_names_its_caller() {
             key_id: None,
             scopes: vec!["profile".to_owned(), "email".to_owned()],
             toolkits: None,
+            groups: Groups::default(),
         };
         assert_eq!(*caller, expected, "{algorithm:?}");
     }

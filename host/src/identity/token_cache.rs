@@ -74,7 +74,8 @@ impl Entry {
     fn bytes(&self) -> u32 {
         let Verified { caller, authorized_party, .. } = &*self.verified;
         let texts = [Some(&caller.user_id), caller.client_id.as_ref(), authorized_party.as_ref()];
-        let texts = texts.into_iter().flatten().chain(&caller.scopes);
+        let texts = texts.into_iter().flatten().chain(&caller.scopes).map(String::as_str);
+        let texts = texts.chain(caller.groups.iter());
         let bytes = ENTRY_BYTES + texts.map(|text| size_of::<String>() + text.len()).sum::<usize>();
         u32::try_from(bytes).unwrap_or(u32::MAX)
     }
@@ -102,7 +103,7 @@ impl Expiry<Digest, Entry> for UntilTheTokenExpires {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::identity::{Caller, TokenProfile};
+    use crate::identity::{Caller, Groups, TokenProfile};
     use crate::sha256::Sha256;
 
     fn verified(user: &str, expires: f64) -> Arc<Verified> {
@@ -113,6 +114,7 @@ mod tests {
             key_id: None,
             scopes: Vec::new(),
             toolkits: None,
+            groups: Groups::default(),
         };
         Arc::new(Verified { caller: Arc::new(caller), authorized_party: None, expires })
     }

@@ -64,6 +64,8 @@ pub enum Outcome {
     Cancelled,
     /// Too many calls were running.
     Busy,
+    /// A limit of calls that the toolkit's audience has was reached.
+    OverLimit,
     /// The toolkit could not run: a server error.
     Unavailable,
 }
@@ -85,7 +87,7 @@ impl From<Outcome> for Conclusion {
 
 impl Outcome {
     /// All outcomes, in the order of lists.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Succeeded,
         Self::ToolError,
         Self::InvalidParams,
@@ -94,6 +96,7 @@ impl Outcome {
         Self::Limit,
         Self::Cancelled,
         Self::Busy,
+        Self::OverLimit,
         Self::Unavailable,
     ];
 
@@ -113,6 +116,7 @@ impl Outcome {
             Self::Limit => "limit",
             Self::Cancelled => "cancelled",
             Self::Busy => "busy",
+            Self::OverLimit => "over-limit",
             Self::Unavailable => "unavailable",
         }
     }

@@ -112,6 +112,12 @@ pub enum SettingsError {
     /// Local sign-in needs no client.
     #[error("web-client-id is for sign-in with an external provider: set issuer too")]
     WebClientInLocalMode,
+    /// There is no provider whose tokens could have the claim.
+    #[error("local sign-in has no claims: groups-claim is for a provider, and local-groups for local mode")]
+    GroupsClaimInLocalMode,
+    /// The provider decides who is in which group.
+    #[error("groups come from the provider's tokens (groups-claim): local-groups is for local mode")]
+    LocalGroupsWithProvider,
     /// A secret of no client, or of one that registers itself.
     #[error("web-client-secret belongs to the client that web-client-id names")]
     WebClientSecret,

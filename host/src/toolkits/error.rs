@@ -87,6 +87,17 @@ pub enum ToolkitError {
     /// As many uploads wait as may.
     #[error("as many uploads are waiting as may; deploy or discard one (`kitbag toolkit uploads list`)")]
     TooManyUploads,
+    /// The toolkit has as many grants as one may.
+    #[error("a toolkit has at most 200 grants; share it with groups, or unshare some")]
+    TooManyGrants,
+    /// There is no such grant.
+    #[error("{id} is not shared with {with}; `kitbag toolkit show {id}` lists with whom it is")]
+    NotShared {
+        /// The toolkit.
+        id: String,
+        /// The subject and, if it was named, the tool.
+        with: String,
+    },
     /// The user hides as many tools as one may.
     #[error("you hide as many tools as you may; hide whole toolkits, or show some again")]
     TooManyHidden,

@@ -61,7 +61,7 @@ impl Toolkits {
 
     fn live_of(&self, row: &LiveRow, manifest: &str) -> Option<Live> {
         let definition = match serde_json::from_str(manifest) {
-            Ok(definition) => definition,
+            Ok(definition) => Arc::new(definition),
             Err(error) => {
                 warn!(toolkit.id = %row.id, %error, "the stored manifest cannot be read; the toolkit stays off");
                 return None;
@@ -71,6 +71,7 @@ impl Toolkits {
         let owner = (row.owner.clone(), former.map(|(from, at)| FormerOwner::new(from, at)));
         let digests = (row.digest.clone(), row.picture.clone());
         let (sandbox, compiler) = (self.sandbox.clone(), self.compiler.clone());
+        let definition = (definition, row.audience.clone());
         Some(Live::new(definition, owner, digests, sandbox, compiler, self.artifacts.clone()))
     }
 

@@ -1,5 +1,6 @@
 //! One live toolkit. Its machine code is loaded when it is first needed.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -11,6 +12,8 @@ use serde::Serialize;
 use tracing::warn;
 
 use super::artifacts::Artifacts;
+use super::audience::Audience;
+use super::narrowed::Narrowed;
 use super::schemas::Schemas;
 use crate::capabilities::Grants;
 use crate::compiler::{Compiler, Job};
@@ -20,7 +23,11 @@ use crate::tasks::{off_thread, to_its_end};
 /// A live version of a toolkit.
 pub struct Live {
     /// Its declaration, with defaults filled in.
-    pub definition: ToolkitDefinition,
+    pub definition: Arc<ToolkitDefinition>,
+    /// For whom it is.
+    pub audience: Audience,
+    /// The declaration with some of the tools, for users who may call only these.
+    narrowed: Narrowed,
     /// Who deployed its first version, or took it over last.
     pub owner: String,
     /// The former owner, if the toolkit was taken over.
@@ -62,7 +69,7 @@ pub struct NotReady(String);
 
 impl Live {
     pub(super) fn new(
-        definition: ToolkitDefinition,
+        (definition, audience): (Arc<ToolkitDefinition>, Audience),
         (owner, taken_over): (String, Option<FormerOwner>),
         (digest, picture): (String, Option<String>),
         sandbox: Sandbox,
@@ -70,12 +77,37 @@ impl Live {
         artifacts: Artifacts,
     ) -> Self {
         let (ready, loading) = (OnceLock::new(), Mutex::default());
-        Self { definition, owner, taken_over, picture, digest, sandbox, compiler, artifacts, ready, loading }
+        Self {
+            definition,
+            audience,
+            narrowed: Narrowed::default(),
+            owner,
+            taken_over,
+            picture,
+            digest,
+            sandbox,
+            compiler,
+            artifacts,
+            ready,
+            loading,
+        }
     }
 
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        (&self.digest, &self.picture, &self.owner, &self.taken_over, &self.definition)
-            == (&other.digest, &other.picture, &other.owner, &other.taken_over, &other.definition)
+        (&self.digest, &self.picture, &self.owner, &self.taken_over, &self.audience, &self.definition)
+            == (
+                &other.digest,
+                &other.picture,
+                &other.owner,
+                &other.taken_over,
+                &other.audience,
+                &other.definition,
+            )
+    }
+
+    /// The declaration with these tools alone. The same object for the same tools, as long as it is in use.
+    pub fn narrowed_to(&self, tools: &BTreeSet<String>) -> Arc<ToolkitDefinition> {
+        self.narrowed.get(&self.definition, tools)
     }
 
     /// Returns what a call needs, loading it once at the first call. Dropping the future does not stop the

@@ -1,5 +1,7 @@
 //! All SQL about toolkits, their versions and which one is live.
 
+mod audience;
+mod call_counts;
 mod conditions;
 mod hidden;
 mod icons;
@@ -16,6 +18,7 @@ use kitbag_manifest::{ToolkitDefinition, ValidDefinition};
 use serde::{Deserialize, Serialize};
 
 use super::ToolkitError;
+use super::audience::Audience;
 use super::difference::Changes;
 use super::icons::Picture;
 use crate::audit::{self, Act, Actor, Entry};
@@ -23,6 +26,7 @@ use crate::database::{self, Database, FromRow, Scope, Transaction, list, sql};
 use crate::identity::revoke_keys_for;
 use crate::objects::{Held, change_references};
 use crate::stored_files::FileKind;
+pub(super) use call_counts::CountStore;
 pub use conditions::{Expected, LiveVersion};
 use conditions::{expect_live, refuse_taken_version};
 use ownership::CurrentOwnership;
@@ -73,6 +77,9 @@ pub(super) struct LiveRow {
     pub(super) taken_at: Option<i64>,
     /// Digest of its picture, if it has one.
     pub(super) picture: Option<String>,
+    /// For whom it is.
+    #[sqlx(skip)]
+    pub(super) audience: Audience,
 }
 
 impl Store {
@@ -84,7 +91,7 @@ impl Store {
     pub(super) async fn live(&self, is_known: impl Fn(&LiveRow) -> bool) -> database::Result<LiveState> {
         let mut snapshot = self.0.snapshot().await?;
         let generation = sql("SELECT generation FROM registry").fetch_value(&mut snapshot).await?;
-        let toolkits: Vec<LiveRow> = sql("SELECT t.id, t.owner, v.version, v.digest,
+        let mut toolkits: Vec<LiveRow> = sql("SELECT t.id, t.owner, v.version, v.digest,
                     COALESCE((SELECT max(sequence) FROM toolkit_activations WHERE toolkit_id = t.id), 0) AS activation,
                     o.owner_before AS taken_from, o.at AS taken_at, i.digest AS picture
              FROM toolkits t
@@ -96,6 +103,10 @@ impl Store {
              ) AND o.event = 'taken-over' AND o.by_user = t.owner")
         .fetch_all(&mut snapshot)
         .await?;
+        let mut audiences = audience::audiences(&mut snapshot).await?;
+        for row in &mut toolkits {
+            row.audience = audiences.remove(&row.id).unwrap_or_default();
+        }
         let unknown: Vec<_> =
             toolkits.iter().filter(|row| !is_known(row)).map(|row| row.id.as_str()).collect();
         let manifests: Vec<(String, String)> = if unknown.is_empty() {
@@ -206,6 +217,7 @@ impl Store {
         // Not all calls are of toolkits, so that no foreign key does it.
         sql("DELETE FROM invocations WHERE toolkit_id = $1").bind(id).execute(&mut transaction).await?;
         hidden::forget(&mut transaction, id).await?;
+        call_counts::forget(&mut transaction, id).await?;
         revoke_keys_for(&mut transaction, id).await?;
         change_references(&mut transaction, FileKind::Component, None, &digests).await?;
         revisions::count_change(&mut transaction).await?;

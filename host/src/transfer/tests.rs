@@ -28,6 +28,8 @@ const ROWS: &str = "
     INSERT INTO spent_links VALUES (x'00ff', 4102444800);
     INSERT INTO user_config VALUES ('ana', 't', 'unit', '\"µ''\"'), ('ben', 't', 'unit', 'null');
     INSERT INTO hidden_tools VALUES ('ana', 't', ''), ('ben', 'knowledge', 'fetch');
+    INSERT INTO toolkit_audience VALUES ('t', 'ana', '', 'find', 60, NULL, 0, 'ben', 1), ('t', '', 'sales', '', NULL, 9, 1, 'ben', 1);
+    INSERT INTO call_counts VALUES ('t', '', 'sales', '', 'day', 1, 2), ('t', 'ben', '', 'find', 'minute', 1, 2);
     INSERT INTO invocations VALUES
         (3, 't', '1.0.0', 'tool', 'ana', -1, 1, 2, 'succeeded', NULL, 0, 0, 0, 0, 0, NULL, NULL, '[]', 1),
         (4, 't', '1.0.0', 'tool', 'ben', 0, 1, 2, 'limit', 'memory', 1, 2, 3, 4, 5, 'detail', '{}', '[1]', 1);
@@ -37,7 +39,7 @@ const ROWS: &str = "
         (x'02', 'https://one.example', 'ben', '', 1, 2);
     INSERT INTO program_keys VALUES (x'03', 'https://one.example', 'ana', 'client', 'report', 't', 1, 9223372036854775807, 2),
         (x'04', 'https://one.example', 'ben', NULL, 'all', NULL, 1, NULL, NULL);
-    INSERT INTO browser_session_grants VALUES (x'01', 3, 'k', x'01', x'02'), (x'02', 3, NULL, NULL, NULL);
+    INSERT INTO browser_session_grants VALUES (x'01', 3, '[\"sales\"]', 'k', x'01', x'02'), (x'02', 3, '[]', NULL, NULL, NULL);
     INSERT INTO web_clients VALUES ('https://one.example', 'http://127.0.0.1/', 'client', 0);
     INSERT INTO feeds (id, user_id, source, key, name, label)
         VALUES (3, 'ana', 'user', 'k', 'Feed', NULL), (5, 'ben', 't', 'k', 'Füd', 'label');

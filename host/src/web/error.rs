@@ -299,12 +299,14 @@ impl From<ToolkitError> for WebError {
             | ToolkitError::AlreadyOwner(_)
             | ToolkitError::TooManyUploads
             | ToolkitError::TooManyHidden
+            | ToolkitError::TooManyGrants
             | ToolkitError::LiveChanged { .. }
             | ToolkitError::VersionChanged { .. }
             | ToolkitError::ManifestChanged(_) => StatusCode::CONFLICT,
             ToolkitError::Unknown(_)
             | ToolkitError::UnknownVersion { .. }
             | ToolkitError::UnknownPicture
+            | ToolkitError::NotShared { .. }
             | ToolkitError::UnknownUpload(_) => StatusCode::NOT_FOUND,
             ToolkitError::ComponentDropped | ToolkitError::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             ToolkitError::Compiler(cause) => {

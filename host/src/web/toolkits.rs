@@ -4,7 +4,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
-use kitbag_manifest::Visibility;
+use kitbag_manifest::{ToolkitDefinition, Visibility};
 use serde::{Deserialize, Serialize};
 
 use super::Shared;
@@ -12,10 +12,10 @@ use super::body::read_small;
 use super::documents::declared_length;
 use super::error::WebError;
 use super::media_type;
-use crate::access::{Operator, User};
+use crate::access::{ListedToolkit, Operator, User};
 use crate::json_object::JsonObject;
 use crate::toolkits::{
-    Claim, Deployed, FormerOwner, Live, Rollback, RolledBack, TakenOver, ToolkitRecord, Version,
+    Claim, Deployed, FormerOwner, Rollback, RolledBack, TakenOver, ToolkitRecord, Version,
 };
 
 /// Bytes of the body of a rollback.
@@ -76,7 +76,7 @@ pub(super) fn expect_component(headers: &HeaderMap) -> Result<(), WebError> {
 
 /// `GET /toolkits`: what the caller can see; operators see all.
 pub(super) async fn list(user: User) -> Json<Vec<Summary>> {
-    Json(user.listing().iter().map(|toolkit| Summary::of(toolkit)).collect())
+    Json(user.listing().into_iter().map(Summary::from).collect())
 }
 
 /// `GET /toolkits/{id}`: manifest and versions.
@@ -127,9 +127,9 @@ pub(super) async fn take_over(
     Ok(Json(operator.take_over(&id).await?))
 }
 
-impl Summary {
-    fn of(toolkit: &Live) -> Self {
-        let definition = toolkit.definition.clone();
+impl From<ListedToolkit> for Summary {
+    fn from(ListedToolkit { live, definition }: ListedToolkit) -> Self {
+        let definition = ToolkitDefinition::clone(&definition);
         Self {
             id: definition.id,
             name: definition.name,
@@ -137,8 +137,8 @@ impl Summary {
             icon: definition.icon,
             version: definition.version,
             visibility: definition.visibility,
-            owner: toolkit.owner.clone(),
-            taken_over: toolkit.taken_over.clone(),
+            owner: live.owner.clone(),
+            taken_over: live.taken_over.clone(),
             tools: definition.tools.into_iter().map(|tool| tool.name).collect(),
         }
     }

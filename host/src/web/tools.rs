@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::Path;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use kitbag_manifest::schema::MAX_VALUES;
@@ -59,8 +59,8 @@ impl CallLimits {
 }
 
 /// `POST /toolkits/{id}/tools/{tool}`: the arguments as a JSON object. Answers 200 with the reply, also where the tool
-/// has failed: `{ok: true, text, structuredContent?, content}` or `{ok: false, code, error, retryable}`. Closing the
-/// connection ends the call.
+/// has failed: `{ok: true, text, structuredContent?, content}` or `{ok: false, code, error, retryable}`; and 429 with
+/// `Retry-After` and the failure where a limit of calls is reached. Closing the connection ends the call.
 pub(super) async fn call(
     user: User,
     share: RequestShare,
@@ -80,7 +80,16 @@ pub(super) async fn call(
     let arguments = arguments(&body.bytes)?;
     drop(body);
     let reply = Box::pin(user.call(&listed_name, arguments, None)).await?;
-    Ok((NOT_STORED, Json(Answer::from(reply))).into_response())
+    let retry_after = match &reply {
+        Reply::Failure(failure) => failure.retry_after,
+        Reply::Success(_) => None,
+    };
+    let mut response = (NOT_STORED, Json(Answer::from(reply))).into_response();
+    if let Some(seconds) = retry_after {
+        *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
+        response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+    }
+    Ok(response)
 }
 
 /// Reads the arguments of a call, whose values are limited.

@@ -30,7 +30,7 @@ impl Fixture {
             .expect("the first has made it");
         let database = Database::of_test(fixture.folder.path()).await;
         let stores = stores(folder.path(), &database, hints(&database)).await;
-        let access = Access::new(stores, OPERATORS.map(str::to_owned).into());
+        let access = Access::new(stores, Roles::new(OPERATORS.map(str::to_owned), []));
         (fixture, Peer { access, _folder: folder })
     }
 }
@@ -46,6 +46,7 @@ impl Access {
             key_id: None,
             scopes: Vec::new(),
             toolkits: None,
+            groups: crate::identity::Groups::default(),
         }))
     }
 

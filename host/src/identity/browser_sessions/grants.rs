@@ -6,6 +6,7 @@ use secrecy::SecretString;
 use super::store::GrantRow;
 use super::{BrowserSession, BrowserSessions, new_session};
 use crate::database;
+use crate::identity::Groups;
 use crate::vault::SealedValue;
 
 /// The grant of one session.
@@ -13,6 +14,8 @@ use crate::vault::SealedValue;
 pub(in crate::identity) struct Grant {
     /// When its access token expires.
     pub(in crate::identity) expires_at: Timestamp,
+    /// The user's groups, by that token.
+    pub(in crate::identity) groups: Groups,
     /// Absent where the provider has given none.
     pub(in crate::identity) refresh_token: Option<SealedValue>,
 }
@@ -66,7 +69,8 @@ impl Grant {
             None => (None, None, None),
         };
         let expires_at = self.expires_at.as_millisecond();
-        GrantRow { digest, expires_at, master_key, wrapped_key, refresh_token }
+        let groups = serde_json::to_string(&self.groups).expect("texts always serialise");
+        GrantRow { digest, expires_at, groups, master_key, wrapped_key, refresh_token }
     }
 }
 
@@ -75,7 +79,11 @@ impl From<GrantRow> for Grant {
         let sealed = row.master_key.zip(row.wrapped_key).zip(row.refresh_token);
         let refresh_token =
             sealed.map(|((master_key, wrapped_key), value)| SealedValue { master_key, wrapped_key, value });
-        Self { expires_at: Timestamp::from_millisecond(row.expires_at).unwrap_or_default(), refresh_token }
+        Self {
+            expires_at: Timestamp::from_millisecond(row.expires_at).unwrap_or_default(),
+            groups: serde_json::from_str(&row.groups).unwrap_or_default(),
+            refresh_token,
+        }
     }
 }
 
@@ -94,8 +102,9 @@ mod tests {
         let hour = std::time::Duration::from_hours(1);
         let sessions = BrowserSessions::new(database.clone(), "local", SessionLifetime::of(hour));
         let sealed = SealedValue { master_key: "k".to_owned(), wrapped_key: vec![1], value: vec![2] };
-        let first = Grant { expires_at: Timestamp::UNIX_EPOCH, refresh_token: Some(sealed) };
-        let second = Grant { expires_at: Timestamp::UNIX_EPOCH, refresh_token: None };
+        let groups = Groups::from_iter(["sales".to_owned()]);
+        let first = Grant { expires_at: Timestamp::UNIX_EPOCH, groups, refresh_token: Some(sealed) };
+        let second = Grant { groups: Groups::default(), refresh_token: None, ..first.clone() };
 
         let mut sealed_for = String::new();
         let begun = sessions.begin_granted("ana", "Browser", |id| {

@@ -11,7 +11,7 @@ use tracing::{info, warn};
 use super::{ProviderError, ProviderSignIn, SessionState, time};
 use crate::audit::Actor;
 use crate::identity::client::{Tokens, refresh};
-use crate::identity::{AuthError, BrowserSession};
+use crate::identity::{AuthError, BrowserSession, Groups};
 
 type Outcome = Result<SessionState, ProviderError>;
 type UnderWay = HashMap<String, Shared<BoxFuture<'static, Outcome>>>;
@@ -42,7 +42,7 @@ impl ProviderSignIn {
         match self.sessions.grant(session).await? {
             // A session of another way to sign in.
             None => Ok(SessionState::Ended),
-            Some(grant) if grant.expires_at > Timestamp::now() => Ok(SessionState::Valid),
+            Some(grant) if grant.expires_at > Timestamp::now() => Ok(SessionState::Valid(grant.groups)),
             Some(_expired) => self.renew(session).await,
         }
     }
@@ -68,7 +68,7 @@ impl ProviderSignIn {
     async fn renew_now(&self, session: &BrowserSession) -> Outcome {
         let Some(grant) = self.sessions.grant(session).await? else { return Ok(SessionState::Ended) };
         if grant.expires_at > Timestamp::now() {
-            return Ok(SessionState::Valid);
+            return Ok(SessionState::Valid(grant.groups));
         }
         let Some(refresh_token) = self.refresh_token(&session.id, &grant) else {
             return self.end_expired(session, "it cannot be renewed").await;
@@ -89,17 +89,20 @@ impl ProviderSignIn {
     /// Stores the successor of a session's grant, if it is for the same user.
     async fn accept(&self, session: &BrowserSession, tokens: Tokens) -> Outcome {
         let verified = self.identity.verify_issued(&tokens.access_token).await;
-        let (expires_at, state) = match verified {
+        let (granted, state) = match verified {
             Ok((caller, expires)) if caller.user_id == session.user => {
-                (time(expires), Ok(SessionState::Valid))
+                let groups = caller.groups.clone();
+                ((time(expires), groups.clone()), Ok(SessionState::Valid(groups)))
             }
             // The refresh token is a new one, and the next request uses it.
-            Err(AuthError::Unavailable) => (Timestamp::UNIX_EPOCH, Err(ProviderError::Unavailable)),
+            Err(AuthError::Unavailable) => {
+                ((Timestamp::UNIX_EPOCH, Groups::default()), Err(ProviderError::Unavailable))
+            }
             Ok(_) => return self.end_expired(session, "the provider's token is another user's").await,
             Err(cause) => return self.end_expired(session, &cause.to_string()).await,
         };
         let refresh_token = tokens.refresh_token;
-        let grant = self.grant(&session.id, expires_at, refresh_token.as_ref());
+        let grant = self.grant(&session.id, granted, refresh_token.as_ref());
         if self.sessions.replace_grant(session, grant).await? {
             return state;
         }

@@ -171,10 +171,13 @@ impl CurrentOwnership {
         transaction: &mut Transaction,
         by: &str,
     ) -> Result<(), ToolkitError> {
-        if self.owner != by && self.visibility == Visibility::Private {
-            return Err(self.refusal());
-        }
+        self.admit_management(by)?;
         self.record(transaction, REMOVED, by).await
+    }
+
+    /// Checks whether `by` may decide for whom the toolkit is.
+    pub(super) fn admit_management(&self, by: &str) -> Result<(), ToolkitError> {
+        if self.owner != by && self.visibility == Visibility::Private { Err(self.refusal()) } else { Ok(()) }
     }
 
     fn refusal(&self) -> ToolkitError {

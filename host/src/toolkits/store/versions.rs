@@ -30,6 +30,14 @@ pub struct ToolkitRecord {
     pub versions: Vec<VersionRecord>,
 }
 
+impl ToolkitRecord {
+    /// The record for a user who may see the tools of `definition` alone.
+    #[must_use]
+    pub fn narrowed_to(self, definition: &ToolkitDefinition) -> Self {
+        Self { manifest: serde_json::to_value(definition).unwrap_or_default(), ..self }
+    }
+}
+
 /// One deployed version.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]

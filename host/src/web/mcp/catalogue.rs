@@ -21,7 +21,7 @@ use tokio::sync::watch;
 use super::selection::Selection;
 use crate::access::{Access, User, VisibleToolkit};
 use crate::sha256::{Digest, Sha256};
-use crate::toolkits::{Live, listed_name};
+use crate::toolkits::listed_name;
 use cursor::Cursor;
 pub(super) use cursor::InvalidCursor;
 use encoded::EncodedLists;
@@ -38,16 +38,18 @@ const HEADER_MEMBER: &str = "x-mcp-header";
 /// The tools of live toolkits as MCP lists them.
 pub(super) struct Catalogue {
     access: Access,
-    /// By the toolkit's id.
-    lists: Mutex<HashMap<String, Listed>>,
+    /// By the address of the declaration, which is another one for users who may call some of the tools.
+    lists: Mutex<Lists>,
     /// Of the server's own tools.
     own: OnceLock<Arc<ToolList>>,
     encoded: EncodedLists,
 }
 
-/// A list, and the live version that it was made for.
+type Lists = HashMap<usize, Listed>;
+
+/// A list, and the declaration that it was made for. As long as this is here, no other one has its address.
 struct Listed {
-    of: Weak<Live>,
+    of: Weak<ToolkitDefinition>,
     list: Arc<ToolList>,
 }
 
@@ -144,17 +146,16 @@ pub(super) fn has_header_parameters(tool: &ToolDefinition) -> bool {
     properties.is_some_and(|properties| properties.values().any(|it| it.get(HEADER_MEMBER).is_some()))
 }
 
-/// The list of a toolkit, made now if its live version is new.
-fn list(lists: &mut HashMap<String, Listed>, toolkit: &VisibleToolkit) -> Arc<ToolList> {
-    let (live, definition) = (toolkit.live(), toolkit.definition());
-    if let Some(known) = lists.get(&definition.id)
-        && known.of.as_ptr() == Arc::as_ptr(live)
-    {
+/// The list of a toolkit, made now if its declaration is new.
+fn list(lists: &mut Lists, toolkit: &VisibleToolkit) -> Arc<ToolList> {
+    let definition = toolkit.shared_definition();
+    let address = Arc::as_ptr(definition) as usize;
+    if let Some(known) = lists.get(&address) {
         return known.list.clone();
     }
     lists.retain(|_, known| known.of.strong_count() > 0);
-    let list = Arc::new(ToolList::from(definition));
-    lists.insert(definition.id.clone(), Listed { of: Arc::downgrade(live), list: list.clone() });
+    let list = Arc::new(ToolList::from(&**definition));
+    lists.insert(address, Listed { of: Arc::downgrade(definition), list: list.clone() });
     list
 }
 

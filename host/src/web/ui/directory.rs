@@ -1,7 +1,6 @@
 //! The directory: every toolkit that the user may list.
 
 use std::cmp::Reverse;
-use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::Query;
@@ -13,8 +12,7 @@ use serde::Deserialize;
 use super::frame::{self, Frame, Section};
 use super::icon::Icon;
 use super::{reach, text};
-use crate::access::{AccessError, User, VisibleToolkit};
-use crate::toolkits::Live;
+use crate::access::{AccessError, ListedToolkit, User, VisibleToolkit};
 use crate::web::error::WebError;
 
 /// Which toolkits to show.
@@ -39,7 +37,7 @@ struct Directory {
 
 /// One toolkit.
 struct Card {
-    toolkit: Arc<Live>,
+    toolkit: ListedToolkit,
     icon: Icon,
     tools: String,
     /// Names of required settings and secrets that the user has not set.
@@ -59,7 +57,7 @@ pub(super) async fn show(
     let query = filter.q.trim().to_owned();
     let listing = user.listing();
     let wanted = query.to_lowercase();
-    let shown = listing.iter().filter(|it| (!mine || it.owner == user.id()) && matches(it, &wanted));
+    let shown = listing.iter().filter(|it| (!mine || it.live.owner == user.id()) && matches(it, &wanted));
     let mut cards = Vec::new();
     for toolkit in shown {
         cards.push(card(&user, toolkit).await?);
@@ -70,14 +68,14 @@ pub(super) async fn show(
     Ok(frame::page(StatusCode::OK, &page))
 }
 
-async fn card(user: &User, toolkit: &Arc<Live>) -> Result<Card, WebError> {
+async fn card(user: &User, toolkit: &ListedToolkit) -> Result<Card, WebError> {
     let visible = user.toolkit(&toolkit.definition.id).ok();
     let missing = match &visible {
         Some(visible) => missing(user, visible).await?,
         None => Vec::new(),
     };
     Ok(Card {
-        icon: Icon::of(toolkit),
+        icon: Icon::of(&toolkit.live),
         tools: text::count(toolkit.definition.tools.len(), "tool"),
         missing,
         is_callable: visible.is_some(),
@@ -101,7 +99,7 @@ pub(super) async fn missing(user: &User, toolkit: &VisibleToolkit) -> Result<Vec
 }
 
 /// Whether the words of a query, in lower case, are all in what the toolkit says about itself.
-fn matches(toolkit: &Live, query: &str) -> bool {
+fn matches(toolkit: &ListedToolkit, query: &str) -> bool {
     let definition = &toolkit.definition;
     let tools = definition.tools.iter().map(|tool| tool.name.as_str());
     let mut texts: Vec<_> =

@@ -129,7 +129,7 @@ pub(super) async fn show(
     entries.truncate(wanted);
     entries.reverse();
     let listing = user.listing();
-    let listed = listing.iter().map(|live| &live.definition);
+    let listed = listing.iter().map(|listed| &*listed.definition);
     let definition = listed.chain(user.own_tools()).find(|definition| definition.id == id);
     let declared = definition.iter().flat_map(|it| it.tools.iter().map(|tool| tool.name.as_str()));
     let page = LogPage {

@@ -132,11 +132,14 @@ impl Sessions {
     pub(super) async fn find(&self, headers: &HeaderMap) -> Result<Option<BrowserSession>, WebError> {
         let Some(session) = self.find_stored(headers).await? else { return Ok(None) };
         let state = match &self.mode {
-            SignInMode::Local(_) => SessionState::Valid,
+            SignInMode::Local(_) => SessionState::Valid(session.groups.clone()),
             SignInMode::Provider(provider) => provider.confirm(&session).await?,
             SignInMode::ProviderCookie { .. } => SessionState::Ended,
         };
-        Ok(Some(session).filter(|_| state == SessionState::Valid))
+        Ok(match state {
+            SessionState::Valid(groups) => Some(BrowserSession { groups, ..session }),
+            SessionState::Ended => None,
+        })
     }
 
     /// The session of the browser that sends these headers, whether the provider still grants it or not.

@@ -7,6 +7,8 @@ use crate::database::{self, FromRow, Scope, Transaction, sql};
 pub(in crate::identity::browser_sessions) struct GrantRow {
     pub(in crate::identity::browser_sessions) digest: Vec<u8>,
     pub(in crate::identity::browser_sessions) expires_at: i64,
+    /// A JSON list.
+    pub(in crate::identity::browser_sessions) groups: String,
     pub(in crate::identity::browser_sessions) master_key: Option<String>,
     pub(in crate::identity::browser_sessions) wrapped_key: Option<Vec<u8>>,
     pub(in crate::identity::browser_sessions) refresh_token: Option<Vec<u8>>,
@@ -41,8 +43,9 @@ impl Store {
     ) -> database::Result<bool> {
         let mut transaction = self.database.begin(Scope::Sessions).await?;
         let replaced = sql("UPDATE browser_session_grants
-             SET expires_at = $1, master_key = $2, wrapped_key = $3, refresh_token = $4 WHERE digest = $5")
+             SET expires_at = $1, groups = $2, master_key = $3, wrapped_key = $4, refresh_token = $5 WHERE digest = $6")
         .bind(grant.expires_at)
+        .bind(&grant.groups)
         .bind(&grant.master_key)
         .bind(&grant.wrapped_key)
         .bind(&grant.refresh_token)
@@ -55,10 +58,11 @@ impl Store {
 }
 
 pub(super) async fn insert(transaction: &mut Transaction, grant: &GrantRow) -> database::Result<()> {
-    sql("INSERT INTO browser_session_grants (digest, expires_at, master_key, wrapped_key, refresh_token)
-         VALUES ($1, $2, $3, $4, $5)")
+    sql("INSERT INTO browser_session_grants (digest, expires_at, groups, master_key, wrapped_key, refresh_token)
+         VALUES ($1, $2, $3, $4, $5, $6)")
     .bind(&grant.digest)
     .bind(grant.expires_at)
+    .bind(&grant.groups)
     .bind(&grant.master_key)
     .bind(&grant.wrapped_key)
     .bind(&grant.refresh_token)
