@@ -47,7 +47,7 @@ use crate::objects::Files;
 use crate::sandbox::Sandbox;
 use crate::tasks::to_its_end;
 use artifacts::Artifacts;
-pub use call_counts::{CallCounts, OverLimit, Usage};
+pub use call_counts::{CallCounts, LimitUsage, OverLimit};
 pub use deploy::Deployed;
 pub use difference::{Changes, Difference, Side, capabilities};
 pub use error::ToolkitError;

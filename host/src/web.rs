@@ -9,6 +9,7 @@
 
 mod accounts;
 mod arrival;
+mod audience;
 mod audit;
 mod authenticate;
 mod base_path;
@@ -155,6 +156,7 @@ fn for_users(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared> {
         .route("/hidden-tools", get(hidden::list))
         .route("/toolkits/{id}/release", post(toolkits::release))
         .route("/toolkits/{id}/take-over", post(toolkits::take_over))
+        .route("/toolkits/{id}/audience", get(audience::show).post(audience::share).delete(audience::unshare))
         .route("/toolkits/{id}/versions/{version}", get(toolkits::version))
         .route("/uploads", get(uploads::list).post(uploads::receive))
         .route("/uploads/{digest}", get(uploads::show).delete(uploads::discard))

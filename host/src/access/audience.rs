@@ -5,9 +5,8 @@ use kitbag_manifest::ToolDefinition;
 use super::{AccessError, Operator, User, VisibleToolkit};
 use crate::audit::Act;
 use crate::dispatch::Callee;
-use crate::toolkits::ToolkitError;
-use crate::toolkits::Usage;
 use crate::toolkits::audience::{Audience, Grant, Limited, Subject};
+use crate::toolkits::{LimitUsage, ToolkitError};
 
 impl User {
     /// What limits calls of a tool by this user.
@@ -23,7 +22,7 @@ impl User {
 
 impl VisibleToolkit {
     /// The limits of the user's calls of its tools, with what is used of them.
-    pub async fn usage(&self) -> Result<Vec<Usage>, AccessError> {
+    pub async fn limits(&self) -> Result<Vec<LimitUsage>, AccessError> {
         let (user, audience) = (&self.user, &self.live().audience);
         let of = |tool: &ToolDefinition| audience.limits(user.id(), &user.groups, &tool.name);
         let mut limits: Vec<Limited> = Vec::new();

@@ -13,6 +13,7 @@ mod logs;
 mod manage;
 mod new;
 mod ownership;
+mod share;
 mod update_openapi;
 mod uploads;
 
@@ -74,6 +75,10 @@ pub(super) enum Toolkit {
     Hide(hide::Hide),
     /// Show your models again what you have hidden.
     ShowAgain(hide::ShowAgain),
+    /// Share a toolkit with groups or users, and limit their calls.
+    Share(share::Share),
+    /// Share a toolkit no longer with a group, a user or everyone.
+    Unshare(share::Unshare),
     /// Connect an account of yours to a toolkit that acts with one.
     SignIn(account::SignIn),
     /// End the account that you have connected to a toolkit.
@@ -103,6 +108,8 @@ impl Toolkit {
             Self::Remove(command) => command.run().await,
             Self::Hide(command) => command.run().await,
             Self::ShowAgain(command) => command.run().await,
+            Self::Share(command) => command.run().await,
+            Self::Unshare(command) => command.run().await,
             Self::SignIn(command) => command.run().await,
             Self::SignOut(command) => command.run().await,
             Self::Release(command) => command.run().await,

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::num::NonZeroU32;
+use std::ops::Not;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -16,10 +17,11 @@ use crate::tasks::to_its_end;
 
 /// Grants of one toolkit.
 pub(super) const MAX_GRANTS: usize = 200;
+/// Length of the id of a user, or of the name of a group.
+const MAX_NAME_BYTES: usize = 256;
 
 /// For whom a grant is.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
     /// The user with this id.
     User(String),
@@ -30,34 +32,61 @@ pub enum Subject {
 }
 
 /// Calls that are allowed; `None` for any number.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CallLimits {
     /// In each minute.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub per_minute: Option<NonZeroU32>,
     /// In each day, UTC.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub per_day: Option<NonZeroU32>,
     /// Whether each member of a group may make as many, and not all of them together. Of grants to users and to everyone the
     /// limits are always those of each user.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub each: bool,
 }
 
 /// A permission to call all tools of a toolkit, or one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(into = "GrantRecord", try_from = "GrantRecord")]
 pub struct Grant {
     /// For whom it is.
-    #[serde(flatten)]
     pub subject: Subject,
     /// The tool; `None` for all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// How often.
-    #[serde(flatten)]
     pub limits: CallLimits,
+}
+
+/// A grant as JSON: with `user`, `group` or `everyone`.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct GrantRecord {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group: Option<String>,
+    #[serde(skip_serializing_if = "Not::not")]
+    everyone: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    per_minute: Option<NonZeroU32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    per_day: Option<NonZeroU32>,
+    #[serde(skip_serializing_if = "Not::not")]
+    each: bool,
+}
+
+/// What is wrong with a grant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidGrant {
+    /// It is for several, or for nobody.
+    #[error("a grant is for one user, for one group, or for everyone")]
+    Subject,
+    /// The name cannot be that of a user or group.
+    #[error("the name of a user or a group has from 1 to 256 bytes, and no NUL")]
+    Name,
+    /// Only groups have members.
+    #[error("`each` is for groups: limits of a user, and of everyone, are those of each user")]
+    Each,
 }
 
 /// The grants of a toolkit, sorted. Without any, a shared toolkit is for everyone, and a private one for its owner.
@@ -78,17 +107,31 @@ pub enum Part {
 /// Something that is counted: the calls of a user, or of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limited {
-    /// Whose calls are counted.
-    pub subject: Subject,
+    /// Its subject, tool and limits.
+    pub grant: Grant,
     /// The user whose calls are counted; `None` for a group together.
     pub user: Option<String>,
-    /// The tool whose calls are counted; `None` for all together.
-    pub tool: Option<String>,
-    /// How many there may be.
-    pub limits: CallLimits,
 }
 
 impl Subject {
+    /// The subject that is named: exactly one.
+    pub fn named(user: Option<String>, group: Option<String>, everyone: bool) -> Result<Self, InvalidGrant> {
+        let subject = match (user, group, everyone) {
+            (Some(user), None, false) => Self::User(user),
+            (None, Some(group), false) => Self::Group(group),
+            (None, None, true) => Self::Everyone,
+            _ => return Err(InvalidGrant::Subject),
+        };
+        match &subject {
+            Self::User(name) | Self::Group(name)
+                if name.is_empty() || name.len() > MAX_NAME_BYTES || name.contains('\0') =>
+            {
+                Err(InvalidGrant::Name)
+            }
+            _ => Ok(subject),
+        }
+    }
+
     /// Whether a user of this id, in these groups, is meant.
     pub fn includes(&self, user: &str, groups: &Groups) -> bool {
         match self {
@@ -137,6 +180,31 @@ impl Grant {
 
     fn covers(&self, tool: &str) -> bool {
         self.tool.as_deref().is_none_or(|only| only == tool)
+    }
+}
+
+impl From<Grant> for GrantRecord {
+    fn from(Grant { subject, tool, limits }: Grant) -> Self {
+        let CallLimits { per_minute, per_day, each } = limits;
+        let rest = Self { tool, per_minute, per_day, each, ..Self::default() };
+        match subject {
+            Subject::User(id) => Self { user: Some(id), ..rest },
+            Subject::Group(name) => Self { group: Some(name), ..rest },
+            Subject::Everyone => Self { everyone: true, ..rest },
+        }
+    }
+}
+
+impl TryFrom<GrantRecord> for Grant {
+    type Error = InvalidGrant;
+
+    fn try_from(record: GrantRecord) -> Result<Self, InvalidGrant> {
+        let GrantRecord { user, group, everyone, tool, per_minute, per_day, each } = record;
+        let subject = Subject::named(user, group, everyone)?;
+        if each && !matches!(subject, Subject::Group(_)) {
+            return Err(InvalidGrant::Each);
+        }
+        Ok(Self { subject, tool, limits: CallLimits { per_minute, per_day, each } })
     }
 }
 
@@ -208,12 +276,7 @@ impl Audience {
 impl Limited {
     fn of(grant: &Grant, user: &str) -> Self {
         let is_together = matches!(grant.subject, Subject::Group(_)) && !grant.limits.each;
-        Self {
-            subject: grant.subject.clone(),
-            user: (!is_together).then(|| user.to_owned()),
-            tool: grant.tool.clone(),
-            limits: grant.limits,
-        }
+        Self { grant: grant.clone(), user: (!is_together).then(|| user.to_owned()) }
     }
 }
 
@@ -319,9 +382,10 @@ mod tests {
         ]);
         let limits = |id: &str, names: &[&str], tool: &str| -> Vec<Vec<String>> {
             let alternatives = audience.limits(id, &groups(names), tool);
-            let shown = |it: &Limited| {
-                let (user, tool) = (it.user.as_deref().unwrap_or("all"), it.tool.as_deref().unwrap_or("any"));
-                format!("{} {user} {tool} {}", it.subject, it.limits)
+            let shown = |Limited { grant, user }: &Limited| {
+                let [user, tool] = [(user, "all"), (&grant.tool, "any")]
+                    .map(|(name, default)| name.as_deref().unwrap_or(default).to_owned());
+                format!("{} {user} {tool} {}", grant.subject, grant.limits)
             };
             alternatives.iter().map(|counted| counted.iter().map(shown).collect()).collect()
         };
@@ -347,7 +411,7 @@ mod tests {
         of_sales.limits.each = true;
         let counted = Audience::of([of_sales]).limits("ana", &groups(&["sales"]), "find");
         assert_eq!(counted[0][0].user.as_deref(), Some("ana"));
-        assert_eq!(counted[0][0].limits.to_string(), "3/m for each member");
+        assert_eq!(counted[0][0].grant.limits.to_string(), "3/m for each member");
     }
 
     #[test]
@@ -357,5 +421,26 @@ mod tests {
         assert_eq!(serde_json::to_value(&grant).expect("JSON"), json);
         assert_eq!(serde_json::from_value::<Grant>(json).expect("a grant"), grant);
         assert_eq!(grant.in_words(), "group:sales find 5/m");
+
+        let everyone = serde_json::json!({ "everyone": true, "perDay": 9 });
+        let read: Grant = serde_json::from_value(everyone.clone()).expect("a grant");
+        assert_eq!(serde_json::to_value(&read).expect("JSON"), everyone);
+
+        for (refused, reason) in [
+            (serde_json::json!({}), "for one user"),
+            (serde_json::json!({ "group": "a", "user": "b" }), "for one user"),
+            (serde_json::json!({ "group": "a", "everyone": true }), "for one user"),
+            (serde_json::json!({ "group": "" }), "1 to 256"),
+            (serde_json::json!({ "user": "x".repeat(257) }), "1 to 256"),
+            (serde_json::json!({ "user": "a\0" }), "1 to 256"),
+            (serde_json::json!({ "user": "ana", "each": true }), "`each` is for groups"),
+            (serde_json::json!({ "group": "a", "perMinute": 0 }), "nonzero"),
+            (serde_json::json!({ "group": "a", "perMinute": -1 }), "nonzero"),
+            (serde_json::json!({ "group": "a", "rate": 1 }), "unknown field"),
+        ] {
+            let error =
+                serde_json::from_value::<Grant>(refused.clone()).expect_err("it is refused").to_string();
+            assert!(error.contains(reason), "{refused}: {error}");
+        }
     }
 }

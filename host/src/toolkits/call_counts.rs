@@ -1,11 +1,14 @@
 //! Calls that count towards the limits of audiences, counted in the database for all processes together.
 
+use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::audience::{Limited, Subject};
+use serde::{Deserialize, Serialize};
+
+use super::audience::{Grant, Limited, Subject};
 use super::store::CountStore;
 use crate::database::{self, Database};
 
@@ -61,14 +64,36 @@ pub struct OverLimit {
 }
 
 /// A limit, and how much of it is used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Usage {
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LimitUsage {
     /// What is limited.
-    pub limited: Limited,
+    #[serde(flatten)]
+    pub grant: Grant,
     /// Calls in the present minute.
-    pub in_minute: u32,
+    pub calls_in_minute: u32,
     /// Calls in the present day, UTC.
-    pub in_day: u32,
+    pub calls_in_day: u32,
+}
+
+impl fmt::Display for LimitUsage {
+    /// What is used of the limit, such as `Used: 3 of 60 calls a minute in this one`.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Grant { subject, tool, limits } = &self.grant;
+        let rates = [
+            (limits.per_minute, "a minute", self.calls_in_minute, "in this one"),
+            (limits.per_day, "a day (UTC)", self.calls_in_day, "today"),
+        ];
+        let rates = rates.iter().filter_map(|(limit, period, calls, when)| {
+            Some(format!("{calls} of {} calls {period} {when}", (*limit)?))
+        });
+        let whose = match subject {
+            Subject::Group(name) if !limits.each => format!(", by the group {name} together"),
+            Subject::Group(_) | Subject::User(_) | Subject::Everyone => String::new(),
+        };
+        let tool = tool.as_ref().map(|tool| format!(" of {tool}")).unwrap_or_default();
+        write!(out, "Used{tool}: {}{whose}", rates.collect::<Vec<_>>().join(", "))
+    }
 }
 
 impl CallCounts {
@@ -105,12 +130,12 @@ impl CallCounts {
     }
 
     /// How much of each of these limits is used now.
-    pub async fn usage(&self, toolkit: &str, limits: Vec<Limited>) -> database::Result<Vec<Usage>> {
+    pub async fn usage(&self, toolkit: &str, limits: Vec<Limited>) -> database::Result<Vec<LimitUsage>> {
         let now = Timestamp::now().as_millisecond();
         let mut used = Vec::new();
         for limited in limits {
-            let [in_minute, in_day] = self.store.usage(toolkit, &limited, now).await?;
-            used.push(Usage { limited, in_minute, in_day });
+            let [calls_in_minute, calls_in_day] = self.store.usage(toolkit, &limited, now).await?;
+            used.push(LimitUsage { grant: limited.grant, calls_in_minute, calls_in_day });
         }
         Ok(used)
     }
@@ -131,7 +156,7 @@ impl OverLimit {
 
     /// What the user is told.
     pub fn message(&self, toolkit: &str) -> String {
-        let Limited { subject, user, tool, .. } = &self.limited;
+        let Limited { grant: Grant { subject, tool, .. }, user } = &self.limited;
         let what = tool.as_ref().map_or_else(|| toolkit.to_owned(), |tool| format!("{toolkit} ({tool})"));
         let whose = match (subject, user) {
             (Subject::Group(name), None) => format!("the group {name} may make together"),
@@ -163,7 +188,8 @@ pub(super) struct Counter<'a> {
 
 fn counters(limits: &[Limited]) -> Vec<Counter<'_>> {
     let of = |limited: &'_ Limited| {
-        let rates = [(Period::Minute, limited.limits.per_minute), (Period::Day, limited.limits.per_day)];
+        let rates =
+            [(Period::Minute, limited.grant.limits.per_minute), (Period::Day, limited.grant.limits.per_day)];
         rates.into_iter().filter_map(|(period, limit)| Some((period, limit?.get()))).collect::<Vec<_>>()
     };
     limits

@@ -14,8 +14,9 @@ use super::error::WebError;
 use super::media_type;
 use crate::access::{ListedToolkit, Operator, User};
 use crate::json_object::JsonObject;
+use crate::toolkits::audience::Grant;
 use crate::toolkits::{
-    Claim, Deployed, FormerOwner, Rollback, RolledBack, TakenOver, ToolkitRecord, Version,
+    Claim, Deployed, FormerOwner, LimitUsage, Rollback, RolledBack, TakenOver, ToolkitRecord, Version,
 };
 
 /// Bytes of the body of a rollback.
@@ -79,9 +80,28 @@ pub(super) async fn list(user: User) -> Json<Vec<Summary>> {
     Json(user.listing().into_iter().map(Summary::from).collect())
 }
 
+/// A toolkit as the caller sees it.
+#[derive(Serialize)]
+pub(super) struct Shown {
+    #[serde(flatten)]
+    record: ToolkitRecord,
+    /// For whom it is; for operators.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    audience: Option<Vec<Grant>>,
+    /// Limits of the caller's calls, with what is used of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    limits: Vec<LimitUsage>,
+}
+
 /// `GET /toolkits/{id}`: manifest and versions.
-pub(super) async fn show(user: User, Path(id): Path<String>) -> Result<Json<ToolkitRecord>, WebError> {
-    Ok(Json(user.toolkit_record(&id).await?))
+pub(super) async fn show(user: User, Path(id): Path<String>) -> Result<Json<Shown>, WebError> {
+    let record = user.toolkit_record(&id).await?;
+    let audience = user.operator().ok().map(|operator| operator.audience(&id)).transpose()?;
+    let limits = match user.toolkit(&id) {
+        Ok(visible) => visible.limits().await?,
+        Err(_not_callable) => Vec::new(),
+    };
+    Ok(Json(Shown { record, audience: audience.map(|it| it.grants().to_vec()), limits }))
 }
 
 /// `GET /toolkits/{id}/versions/{version}`, by operators: its manifest and imports, and who deployed it when.

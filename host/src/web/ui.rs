@@ -7,6 +7,7 @@
 
 mod account;
 mod assets;
+mod audience;
 mod audit;
 mod connect;
 mod cost;
@@ -74,6 +75,8 @@ pub(super) fn router(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared>
         .route("/ui/toolkits/{id}/versions/remove", post(versions::change::remove))
         .route("/ui/toolkits/{id}/versions/release", post(versions::change::release))
         .route("/ui/toolkits/{id}/versions/take-over", post(versions::change::take_over))
+        .route("/ui/toolkits/{id}/audience", get(audience::show).post(audience::share))
+        .route("/ui/toolkits/{id}/audience/unshare", post(audience::unshare))
         .route("/ui/operate", get(operate::show))
         .route("/ui/operate/audit", get(audit::show))
         .route("/ui/operate/uploads", post(operate::receive))

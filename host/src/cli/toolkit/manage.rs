@@ -2,14 +2,17 @@
 
 use clap::Args;
 use http::Method;
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use super::ownership::print_taken;
+use super::share;
 use crate::cli::CliError;
 use crate::cli::client::Connection;
 use crate::cli::output::{Format, report};
 use crate::cli::terminal::{Text, say, text};
-use crate::toolkits::RolledBack;
+use crate::toolkits::audience::Grant;
+use crate::toolkits::{LimitUsage, RolledBack};
 
 /// What is shown of a description, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 100;
@@ -106,6 +109,14 @@ impl Show {
                 _ => text!("taken over by {} from {}", by, before),
             };
             say!("  {}, {}", event, text(&line["at"]));
+        }
+        for grant in record["audience"].as_array().into_iter().flatten() {
+            let grant = Grant::deserialize(grant);
+            say!("  for {}", grant.as_ref().map(share::line).unwrap_or_default());
+        }
+        for limit in record["limits"].as_array().into_iter().flatten() {
+            let limit = LimitUsage::deserialize(limit).map(|limit| limit.to_string());
+            say!("  {}", limit.unwrap_or_default());
         }
         let whose = if usage["scope"] == "own" { "your calls" } else { "calls of all users" };
         let [calls, failures] = ["calls", "failures"].map(|key| usage[key].as_u64().unwrap_or_default());

@@ -50,7 +50,7 @@ impl CountStore {
         .bind(toolkit)
         .bind(user)
         .bind(group)
-        .bind(limited.tool.as_deref().unwrap_or_default())
+        .bind(limited.grant.tool.as_deref().unwrap_or_default())
         .fetch_all(self.0.readers())
         .await?;
         Ok([Period::Minute, Period::Day].map(|period| {
@@ -87,7 +87,7 @@ async fn count_one(
     .bind(toolkit)
     .bind(user)
     .bind(group)
-    .bind(limited.tool.as_deref().unwrap_or_default())
+    .bind(limited.grant.tool.as_deref().unwrap_or_default())
     .bind(period.name())
     .bind(period.began(now))
     .bind(i64::from(*limit))
@@ -98,7 +98,7 @@ async fn count_one(
 
 /// The columns `user_id` and `group_name` of what is counted.
 fn keys(limited: &Limited) -> (&str, &str) {
-    (limited.user.as_deref().unwrap_or_default(), columns(&limited.subject).1)
+    (limited.user.as_deref().unwrap_or_default(), columns(&limited.grant.subject).1)
 }
 
 /// Forgets the counts of a toolkit that is removed.

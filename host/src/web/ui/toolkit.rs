@@ -23,7 +23,7 @@ use super::text;
 use super::usage::Curve;
 use crate::access::{User, VisibleToolkit};
 use crate::outbound_auth::ConnectError;
-use crate::toolkits::{Hidden, VersionRecord};
+use crate::toolkits::{Hidden, LimitUsage, VersionRecord};
 use crate::vault::SecretStatus;
 use crate::web::Shared;
 use crate::web::error::{WebError, status_of};
@@ -102,6 +102,8 @@ struct ToolkitPage<'a> {
     since: Option<Since>,
     seen: Seen,
     curve: Curve,
+    /// The limits of the user's calls, in words.
+    limits: Vec<String>,
     is_operator: bool,
     done: Option<Done>,
     problem: Option<String>,
@@ -216,6 +218,7 @@ async fn page(
         secrets,
         account,
         curve: Curve::of(&usage),
+        limits: toolkit.limits().await?.iter().map(LimitUsage::to_string).collect(),
         is_operator: user.is_operator(),
         done,
         problem,
