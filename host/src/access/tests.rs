@@ -1,3 +1,4 @@
+mod audience;
 mod hints;
 mod peers;
 
@@ -21,8 +22,9 @@ use crate::metrics::Metrics;
 use crate::objects::Objects;
 use crate::peers::{Heard, Hint, Hints, Process, Profile};
 use crate::sha256::Sha256;
+use crate::toolkits::audience::Subject;
 use crate::toolkits::tests::{compiler, sandbox};
-use crate::toolkits::{Claim, Rollback, ToolkitError};
+use crate::toolkits::{CallCounts, Claim, Rollback, ToolkitError};
 use crate::traces::Traces;
 use crate::user_config::UserConfigError;
 use crate::vault::{KeySource, VaultError};
@@ -61,6 +63,9 @@ roll-back           yes     no      no      no     | yes     no      yes     no
 release             yes     no      no      no     | yes     no      no      no
 take-over           no      no      yes     no     | no      no      yes     no
 remove              yes     no      no      no     | yes     no      yes     no
+read-audience       yes     no      yes     no     | yes     no      yes     no
+share               yes     no      no      no     | yes     no      yes     no
+unshare             yes     no      no      no     | yes     no      yes     no
 rotate-key          yes     no      yes     no     | yes     no      yes     no
 ";
 
@@ -92,6 +97,11 @@ impl Fixture {
     }
 
     fn user(&self, name: &str) -> User {
+        self.member(name, &[])
+    }
+
+    /// A user in these groups.
+    fn member(&self, name: &str, groups: &[&str]) -> User {
         self.access.of(&Arc::new(Caller {
             user_id: name.to_owned(),
             profile: TokenProfile::Access,
@@ -99,7 +109,7 @@ impl Fixture {
             key_id: None,
             scopes: Vec::new(),
             toolkits: None,
-            groups: crate::identity::Groups::default(),
+            groups: groups.iter().map(|&group| group.to_owned()).collect(),
         }))
     }
 }
@@ -112,7 +122,10 @@ async fn insert(database: &Database, id: &str, visibility: &str, owner: &str) {
             "id": id, "name": "Books", "description": "Finds books.", "icon": "book", "version": version,
             "visibility": visibility, "secrets": ["KEY"],
             "config": { "unit": { "type": "string", "label": "Unit" } },
-            "tools": [{ "name": "find", "description": "Finds one.", "inputSchema": { "type": "object" } }],
+            "tools": [
+                { "name": "find", "description": "Finds one.", "inputSchema": { "type": "object" } },
+                { "name": "list", "description": "Lists all.", "inputSchema": { "type": "object" } },
+            ],
         });
         let changes = json!({ "added": [], "removed": [] });
         write!(
@@ -299,6 +312,12 @@ async fn attempt_as_operator(operator: Operator, operation: &str, id: &str) -> R
         "read-manifest" => operator.version(id, "1.0.0").await.map(drop),
         "count-failures" => operator.failing().await.map(drop),
         "compare" => operator.compare(id, "1.0.0", "2.0.0").await.map(drop),
+        "read-audience" => operator.audience(id).map(drop),
+        "share" => operator.share(id, vec![audience::grant(json!({ "group": "sales" }))]).await,
+        "unshare" => match operator.unshare(id, Subject::Everyone, None).await {
+            Err(AccessError::Toolkit(ToolkitError::NotShared { .. })) => Ok(()),
+            other => other,
+        },
         "rotate-key" => operator.rotate_master_key().await.map(drop),
         other => panic!("no operation {other}"),
     }
