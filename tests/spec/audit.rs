@@ -111,6 +111,14 @@ async fn every_route_that_changes_something_records_it_or_says_why_not() {
     let back = async { ana.post("/toolkits/wat/rollback", &json!({})).await };
     let back = steps.step("POST /toolkits/id/rollback", &["toolkit.rolled_back"], back).await;
     assert_eq!(back[0]["version"], "1.0.0");
+    let grants =
+        json!({ "grants": [{ "group": "sales", "tool": "count", "perMinute": 9 }, { "everyone": true }] });
+    let share = async { ana.post("/toolkits/wat/audience", &grants).await };
+    let shared = steps.step("POST /toolkits/id/audience", &["toolkit.shared", "toolkit.shared"], share).await;
+    assert!(shared.iter().any(|entry| entry["name"] == "group:sales count 9/m"), "{shared:?}");
+    let unshare = async { ana.delete("/toolkits/wat/audience?group=sales").await };
+    let unshared = steps.step("DELETE /toolkits/id/audience", &["toolkit.unshared"], unshare).await;
+    assert_eq!(unshared[0]["name"], "group:sales");
     let release = async { ana.post("/toolkits/wat/release", &json!({})).await };
     steps.step("POST /toolkits/id/release", &["toolkit.released"], release).await;
     let take = async { ben.post("/toolkits/wat/take-over", &json!({})).await };
@@ -224,6 +232,11 @@ async fn every_route_that_changes_something_records_it_or_says_why_not() {
         operator.post("/ui/toolkits/wat/versions/rollback", &[&fields[..], &[("read", "1")]].concat()).await
     };
     steps.step("POST /ui/toolkits/id/versions/rollback", &["toolkit.rolled_back"], back).await;
+    let of_cid = [("kind", "user"), ("name", "cid")];
+    let share = async { operator.post("/ui/toolkits/wat/audience", &of_cid).await };
+    steps.step("POST /ui/toolkits/id/audience", &["toolkit.shared"], share).await;
+    let unshare = async { operator.post("/ui/toolkits/wat/audience/unshare", &of_cid).await };
+    steps.step("POST /ui/toolkits/id/audience/unshare", &["toolkit.unshared"], unshare).await;
     let release = async { operator.post("/ui/toolkits/wat/versions/release", &[("confirm", "wat")]).await };
     steps.step("POST /ui/toolkits/id/versions/release", &["toolkit.released"], release).await;
     let remove = async { operator.post("/ui/toolkits/wat/versions/remove", &[("confirm", "wat")]).await };

@@ -78,11 +78,13 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
         ["toolkit", "build" | "dev" | "update-openapi"] => &[&evil_file],
         [
             "toolkit",
-            "show" | "logs" | "rollback" | "remove" | "release" | "hide" | "show-again" | "sign-out",
+            "show" | "logs" | "rollback" | "remove" | "release" | "hide" | "show-again" | "sign-out"
+            | "share",
         ]
         | ["key", "new" | "revoke"]
         | ["config", "get"]
         | ["secret", "list"] => &["evil"],
+        ["toolkit", "unshare"] => &["evil", "--everyone"],
         ["toolkit", "diff"] => &["evil", "1.0.0", "2.0.0"],
         ["toolkit", "uploads", "deploy"] => &["d-1", "--yes"],
         ["toolkit", "sign-in"] => &["evil", "--no-browser"],

@@ -11,6 +11,7 @@ mod agents;
 mod architecture;
 mod arguments;
 mod attacks;
+mod audience;
 mod audio;
 mod audit;
 mod backup;

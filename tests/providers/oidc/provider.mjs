@@ -4,15 +4,23 @@
 //
 // Listens on a free port of 127.0.0.1 and prints it. ISSUER is the URL under which it is reached,
 // RESOURCE the only resource that it issues tokens for (RFC 8707): JWTs of the type at+jwt (RFC 9068).
-// Clients register dynamically; a user signs in by name, on a page with one form.
+// Clients register dynamically; a user signs in by name, on a page with one form. Each line of standard input is a JSON object
+// with the groups of users, which tokens name from then on (claim `groups`).
 
 import { createServer } from "node:http";
+import { createInterface } from "node:readline";
 import Provider, { errors } from "oidc-provider";
 
 import { interact } from "./interaction.mjs";
 
 const [issuer, resource, accessTokenSeconds] = process.argv.slice(2);
 const SCOPE = "profile email offline_access";
+
+let groups = {};
+createInterface({ input: process.stdin }).on("line", (line) => {
+  groups = JSON.parse(line);
+  console.log("groups are set");
+});
 
 const provider = new Provider(issuer, {
   clients: [],
@@ -35,6 +43,7 @@ const provider = new Provider(issuer, {
   rotateRefreshToken: true,
   ttl: { AccessToken: Number(accessTokenSeconds), RefreshToken: 3600, Grant: 3600, Session: 3600, Interaction: 600, IdToken: 60 },
   interactions: { url: (_, interaction) => `/interaction/${interaction.uid}` },
+  extraTokenClaims: (_, token) => ({ groups: groups[token.accountId] ?? [] }),
   findAccount: (_, sub) => ({ accountId: sub, claims: () => ({ sub }) }),
   // Clients are public: programs on a user's machine that listen on loopback, and pages of any origin.
   clientDefaults: { token_endpoint_auth_method: "none" },

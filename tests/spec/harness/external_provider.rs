@@ -2,6 +2,7 @@
 
 use std::process::Stdio;
 
+use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::MutexGuard;
@@ -16,6 +17,8 @@ static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 /// npm's `oidc-provider`, behind a recorder. Killed when it is dropped.
 pub(crate) struct ExternalProvider {
     recorder: Recorder,
+    lines: Lines<BufReader<ChildStdout>>,
+    input: ChildStdin,
     _process: Child,
 }
 
@@ -29,7 +32,15 @@ impl ExternalProvider {
         let port = within("the provider's start", lines.next_line()).await.expect("its output is text");
         let port: u16 = port.expect("it starts").parse().expect("it prints its port");
         recorder.forward_to(([127, 0, 0, 1], port).into());
-        Self { recorder, _process: process }
+        let input = process.stdin.take().expect("it is piped");
+        Self { recorder, lines, input, _process: process }
+    }
+
+    /// Sets the groups that tokens name from now on: a JSON object with lists by user.
+    pub(crate) async fn set_groups(&mut self, groups: &Value) {
+        self.input.write_all(format!("{groups}\n").as_bytes()).await.expect("it listens");
+        let line = within("the provider's word", self.lines.next_line()).await.expect("its output is text");
+        assert_eq!(line.as_deref(), Some("groups are set"));
     }
 
     /// Its issuer identifier.

@@ -50,6 +50,8 @@ struct Script {
     /// Of access tokens.
     lifetime_seconds: u64,
     gives_refresh_tokens: bool,
+    /// The claim `groups`.
+    groups: Vec<&'static str>,
     issued: usize,
     /// Requests to the token endpoint and to that for revocation.
     requests: Vec<FormRequest>,
@@ -80,6 +82,7 @@ impl ScriptedProvider {
             refresh: Refresh::For("ana"),
             lifetime_seconds: 300,
             gives_refresh_tokens: true,
+            groups: Vec::new(),
             issued: 0,
             requests: Vec::new(),
         };
@@ -138,6 +141,11 @@ impl ScriptedProvider {
         self.script().lifetime_seconds = seconds;
     }
 
+    /// The groups that tokens name from now on.
+    pub(crate) fn set_groups(&self, groups: &[&'static str]) {
+        self.script().groups = groups.to_vec();
+    }
+
     pub(crate) fn give_no_refresh_tokens(&self) {
         self.script().gives_refresh_tokens = false;
     }
@@ -180,7 +188,7 @@ impl Shared {
         let (number, lifetime) = (script.issued, script.lifetime_seconds);
         let claims = json!({
             "iss": self.metadata["issuer"], "aud": resource, "sub": user, "client_id": "pages", "iat": now(),
-            "exp": now() + lifetime, "jti": number.to_string(),
+            "exp": now() + lifetime, "jti": number.to_string(), "groups": script.groups,
         });
         let mut tokens = json!({
             "access_token": self.signer.sign(&self.signer.header("at+jwt"), &claims),

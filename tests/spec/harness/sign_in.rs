@@ -95,6 +95,11 @@ impl SignIn {
         &self.url
     }
 
+    /// The external provider.
+    pub(crate) fn provider(&mut self) -> &mut ExternalProvider {
+        self.provider.as_mut().expect("there is one")
+    }
+
     /// The issuer's identifier.
     pub(crate) fn issuer(&self) -> &str {
         self.provider.as_ref().map_or_else(|| self.url(), ExternalProvider::issuer)

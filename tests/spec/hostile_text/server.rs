@@ -82,14 +82,7 @@ fn good(head: &Parts, server: &str) -> Response {
         ("GET", path) if path.contains("/versions/") => json!({ "manifest": manifest(path) }),
         ("DELETE", _) => Value::Null,
         ("POST", "/vault/rotate") => json!({ "masterKey": EVIL, "rewrapped": 1, "broken": 1, "hint": EVIL }),
-        (_, "/audit") => {
-            let record = json!({
-                "id": 1, "at": EVIL, "act": EVIL, "outcome": EVIL, "user": EVIL, "client": EVIL, "key": EVIL,
-                "toolkit": EVIL, "version": EVIL, "digest": EVIL, "name": EVIL, "affectedUser": EVIL,
-                "chain": EVIL, "sequence": 1, "hash": EVIL,
-            });
-            return format!("{record}\n").into_response();
-        }
+        (_, "/audit") => return format!("{}\n", audit_record()).into_response(),
         (_, path) if path.ends_with("/logs") => {
             let record = json!({
                 "id": 1, "startedAt": EVIL, "tool": EVIL, "version": EVIL, "user": EVIL, "outcome": EVIL,
@@ -104,6 +97,9 @@ fn good(head: &Parts, server: &str) -> Response {
         }
         ("POST", path) if path.contains("/tools/") => {
             json!({ "ok": true, "text": EVIL, "content": [{ "type": EVIL }] })
+        }
+        ("GET", path) if path.ends_with("/audience") => {
+            json!({ "grants": [{ "group": EVIL, "tool": EVIL, "perDay": 1 }, { "user": EVIL }] })
         }
         (_, path) if path.ends_with("/artifact") => {
             // A header value cannot have ASCII control characters, but its bytes may decode to others.
@@ -132,6 +128,8 @@ fn good(head: &Parts, server: &str) -> Response {
         }
         _ => json!({
             "id": EVIL, "owner": EVIL, "liveVersion": EVIL, "version": EVIL,
+            "audience": [{ "group": EVIL, "tool": EVIL }],
+            "limits": [{ "group": EVIL, "tool": EVIL, "perDay": 1, "callsInMinute": 0, "callsInDay": 0 }],
             "takenOver": { "from": EVIL, "removedSecrets": 1, "removedSettings": 1 },
             "ownership": [{ "event": EVIL, "ownerBefore": EVIL, "by": EVIL, "at": EVIL }],
             "versions": [{
@@ -141,4 +139,12 @@ fn good(head: &Parts, server: &str) -> Response {
         }),
     };
     Json(body).into_response()
+}
+
+fn audit_record() -> Value {
+    json!({
+        "id": 1, "at": EVIL, "act": EVIL, "outcome": EVIL, "user": EVIL, "client": EVIL, "key": EVIL,
+        "toolkit": EVIL, "version": EVIL, "digest": EVIL, "name": EVIL, "affectedUser": EVIL,
+        "chain": EVIL, "sequence": 1, "hash": EVIL,
+    })
 }

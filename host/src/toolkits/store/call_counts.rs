@@ -78,7 +78,7 @@ async fn count_one(
 ) -> database::Result<bool> {
     let Counter { limited, period, limit } = counter;
     let (user, group) = keys(limited);
-    let counted = sql("INSERT INTO call_counts (toolkit_id, user_id, group_name, tool, period, began, calls)
+    let written = sql("INSERT INTO call_counts (toolkit_id, user_id, group_name, tool, period, began, calls)
          VALUES ($1, $2, $3, $4, $5, $6, 1)
          ON CONFLICT (toolkit_id, user_id, group_name, tool, period) DO UPDATE SET
              calls = CASE WHEN call_counts.began < excluded.began THEN 1 ELSE call_counts.calls + 1 END,
@@ -93,7 +93,7 @@ async fn count_one(
     .bind(i64::from(*limit))
     .execute(transaction)
     .await?;
-    Ok(counted > 0)
+    Ok(written > 0)
 }
 
 /// The columns `user_id` and `group_name` of what is counted.
