@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::harness::sign_in::access_tokens_expire;
 use crate::harness::{
-    Events, Kitbag, Provider, Refresh, Revision, ScriptedProvider, SignIn, Terminal, User, guests,
+    Answer, Events, Kitbag, Provider, Refresh, Revision, ScriptedProvider, SignIn, Terminal, User, guests,
 };
 
 /// An organisation: `olga` is an operator by her group, and the claim is a path.
@@ -57,6 +57,10 @@ fn text() -> Value {
 }
 
 impl User {
+    async fn post_json(&self, path: &str, body: &Value) -> Answer {
+        self.send(Method::POST, path, "application/json", body.to_string()).await
+    }
+
     /// The tools of the toolkit `text` that the user has, which each interface must say alike.
     async fn tools_of_text(&self) -> Vec<String> {
         let mut tools: Vec<_> = self.tool_names().await;
@@ -75,7 +79,7 @@ impl User {
         assert_eq!(sorted(json!(names)), sorted(json!(short)));
 
         let query = json!({ "query": "{ toolkits { id tools { name } } toolkit(id: \"text\") { id } }" });
-        let answer = self.post("/graphql", &query).await.json();
+        let answer = self.post_json("/graphql", &query).await.json();
         let of_graphql = answer["data"]["toolkits"].as_array().expect("a list").iter();
         let of_graphql =
             of_graphql.filter(|it| it["id"] == "text").flat_map(|it| it["tools"].as_array().expect("tools"));
@@ -88,7 +92,7 @@ impl User {
         }
         for tool in ["count", "diff"] {
             let may_call = short.contains(&tool);
-            let called = self.post(&format!("/toolkits/text/tools/{tool}"), &text()).await;
+            let called = self.post_json(&format!("/toolkits/text/tools/{tool}"), &text()).await;
             assert_eq!(called.status != 404, may_call, "{tool}: {}", called.text());
             if !may_call {
                 self.call(&format!("text__{tool}"), text()).await.assert_unknown_tool();
@@ -132,7 +136,7 @@ async fn groups_of_a_token_decide_on_every_interface() {
             at.user("una", &json!({ "roles": 7 })),
             at.user("una", &json!({ "roles": { "sales": true } })),
             at.user("una", &json!(["sales"])),
-            at.user("una", &json!({ "roles": vec!["sales"; 10_000] })),
+            at.user("una", &json!({ "roles": vec!["sales"; 257] })),
         ] {
             let nobody = nobody.speaking(revision).await;
             assert_eq!(nobody.tools_of_text().await, [""; 0]);
@@ -247,7 +251,7 @@ async fn a_limit_refuses_with_the_time_at_which_it_is_possible_again() {
     let [sal, sam, una] = [sal, sam, una].map(|(name, group)| at.in_group(name, group));
 
     sal.call("text__count", text()).await.structured();
-    sam.post("/toolkits/text/tools/count", &text()).await.assert_status(200);
+    sam.post_json("/toolkits/text/tools/count", &text()).await.assert_status(200);
     // Arguments that do not fit, and tools that are not there, are not counted.
     sal.call("text__count", json!({ "text": 7 })).await.assert_invalid_params("text");
     sal.call("text__absent", json!({})).await.assert_unknown_tool();
@@ -258,12 +262,12 @@ async fn a_limit_refuses_with_the_time_at_which_it_is_possible_again() {
         let sal = at.in_group("sal", "sales").speaking(revision).await;
         sal.call("text__count", text()).await.assert_retryable(words);
     }
-    let refused = sam.post("/toolkits/text/tools/count", &text()).await.assert_status(429);
+    let refused = sam.post_json("/toolkits/text/tools/count", &text()).await.assert_status(429);
     let seconds: u64 = refused.header("retry-after").expect("a time").parse().expect("seconds");
     assert!((1..=86_400).contains(&seconds), "{seconds}");
     assert!(refused.json()["error"].as_str().expect("words").contains(words), "{}", refused.text());
     sal.call("text__diff", json!({ "before": "a", "after": "b" })).await.assert_retryable(words);
-    assert_eq!(sal.logged("diff").await["outcome"], "over-limit");
+    assert_eq!(sal.logged("text__diff").await["outcome"], "over-limit");
     una.call("text__count", text()).await.structured();
 
     let shown = sal.get("/toolkits/text").await.json();
@@ -410,7 +414,7 @@ async fn a_real_provider_names_groups_and_a_command_shares_with_them() {
     assert!(said.contains("for group:sales"), "{said}");
     assert!(sal.run(&["toolkit", "list"]).await.succeeded().contains("1 tool"));
     assert!(sam.run(&["toolkit", "list"]).await.succeeded().contains("No toolkit"));
-    let call = ["tool", "call", "text", "count", "text=one two"];
+    let call = ["tool", "call", "text", "count", r#"{ "text": "one two" }"#];
     for _ in 0..2 {
         sal.run(&call).await.succeeded();
     }

@@ -112,10 +112,10 @@ async fn every_route_that_changes_something_records_it_or_says_why_not() {
     let back = steps.step("POST /toolkits/id/rollback", &["toolkit.rolled_back"], back).await;
     assert_eq!(back[0]["version"], "1.0.0");
     let grants =
-        json!({ "grants": [{ "group": "sales", "tool": "count", "perMinute": 9 }, { "everyone": true }] });
+        json!({ "grants": [{ "group": "sales", "tool": "run", "perMinute": 9 }, { "everyone": true }] });
     let share = async { ana.post("/toolkits/wat/audience", &grants).await };
     let shared = steps.step("POST /toolkits/id/audience", &["toolkit.shared", "toolkit.shared"], share).await;
-    assert!(shared.iter().any(|entry| entry["name"] == "group:sales count 9/m"), "{shared:?}");
+    assert!(shared.iter().any(|entry| entry["name"] == "group:sales run 9/m"), "{shared:?}");
     let unshare = async { ana.delete("/toolkits/wat/audience?group=sales").await };
     let unshared = steps.step("DELETE /toolkits/id/audience", &["toolkit.unshared"], unshare).await;
     assert_eq!(unshared[0]["name"], "group:sales");

@@ -99,7 +99,7 @@ pub enum AccessError {
 #[derive(Debug, Error)]
 pub enum CallError {
     /// The tool does not exist for the user.
-    #[error("unknown tool: {0}")]
+    #[error("unknown tool: {0}; the owner of a toolkit, or an operator, shares it (`kitbag toolkit share`)")]
     UnknownTool(String),
     /// The user has hidden the tool.
     #[error(

@@ -39,7 +39,8 @@ pub struct Success {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Failure {
-    envelope: reply::Failure,
+    /// The envelope.
+    pub envelope: reply::Failure,
     /// Missing secrets that caused the failure. Not part of the envelope.
     #[serde(skip)]
     pub missing_secrets: Vec<String>,

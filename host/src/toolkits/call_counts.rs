@@ -169,7 +169,7 @@ impl OverLimit {
         let (again, seconds) = (self.again.round(jiff::Unit::Second).unwrap_or(self.again), self.seconds());
         format!(
             "The limit of {limit} {calls} a {period} that {whose} to {what} is reached. A call is possible again at {again}, \
-             in {seconds} s. The toolkit's owner, or an operator, can change the limit."
+             in {seconds} s. Its owner, or an operator, can change the limit (`kitbag toolkit share {toolkit}`)."
         )
     }
 

@@ -39,7 +39,9 @@ pub enum ToolkitError {
         version: String,
     },
     /// There is no such toolkit.
-    #[error("there is no toolkit {0:?}")]
+    #[error(
+        "there is no toolkit {0:?} that you may use; its owner, or an operator, shares toolkits (`kitbag toolkit share`)"
+    )]
     Unknown(String),
     /// The toolkit belongs to another operator, and is private or would become private.
     #[error(

@@ -46,6 +46,23 @@ enum Answer {
     Failure(Failure),
 }
 
+/// The refusal of a call beyond a limit: the error envelope, and a problem document (RFC 9457) for who expects one.
+#[derive(Serialize)]
+struct OverLimit {
+    title: &'static str,
+    status: u16,
+    detail: String,
+    #[serde(flatten)]
+    envelope: kitbag_manifest::reply::Failure,
+}
+
+impl From<kitbag_manifest::reply::Failure> for OverLimit {
+    fn from(envelope: kitbag_manifest::reply::Failure) -> Self {
+        let detail = envelope.error.clone();
+        Self { title: "Too Many Requests", status: StatusCode::TOO_MANY_REQUESTS.as_u16(), detail, envelope }
+    }
+}
+
 impl CallLimits {
     /// The limits of `shared`; `rate` is that of MCP.
     pub(super) fn new(shared: &Shared, rate: Arc<RateLimit>) -> Self {
@@ -80,16 +97,14 @@ pub(super) async fn call(
     let arguments = arguments(&body.bytes)?;
     drop(body);
     let reply = Box::pin(user.call(&listed_name, arguments, None)).await?;
-    let retry_after = match &reply {
-        Reply::Failure(failure) => failure.retry_after,
-        Reply::Success(_) => None,
-    };
-    let mut response = (NOT_STORED, Json(Answer::from(reply))).into_response();
-    if let Some(seconds) = retry_after {
-        *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
-        response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
-    }
-    Ok(response)
+    Ok(match reply {
+        Reply::Failure(Failure { retry_after: Some(seconds), envelope, .. }) => {
+            let headers = [(header::RETRY_AFTER, seconds.to_string())];
+            (StatusCode::TOO_MANY_REQUESTS, NOT_STORED, headers, Json(OverLimit::from(envelope)))
+                .into_response()
+        }
+        reply => (NOT_STORED, Json(Answer::from(reply))).into_response(),
+    })
 }
 
 /// Reads the arguments of a call, whose values are limited.

@@ -191,7 +191,13 @@ impl Cluster {
 
     /// A user at one of the processes.
     pub(super) fn user(&self, member: &Member, name: &str) -> User {
+        self.member_of(&[], member, name)
+    }
+
+    /// A user at one of the processes, whose token names these groups.
+    pub(super) fn member_of(&self, groups: &[&str], member: &Member, name: &str) -> User {
         let claims = json!({
+            "groups": groups,
             "iss": self.provider.issuer(), "aud": format!("{}mcp", member.base_url), "sub": name,
             "client_id": "assistant", "iat": now(), "exp": now() + 600, "jti": "1",
         });

@@ -1,0 +1,36 @@
+//! Audiences and limits, on two processes over one database.
+
+use serde_json::json;
+
+use super::Cluster;
+use crate::harness::guests;
+
+#[tokio::test]
+#[ignore = "needs a database server"]
+async fn a_group_that_is_named_on_one_process_decides_and_is_counted_on_both() {
+    let cluster = Cluster::new().await;
+    let with_groups = |command: &mut tokio::process::Command| {
+        command.env("KITBAG_GROUPS_CLAIM", "groups");
+    };
+    let pair = [cluster.join_with("0", with_groups).await, cluster.join_with("1", with_groups).await];
+    cluster.operator(&pair[0]).deploy(guests::HINTS.bytes()).await.assert_status(201);
+
+    for round in 0..10 {
+        let (one, other) = if round % 2 == 0 { (&pair[0], &pair[1]) } else { (&pair[1], &pair[0]) };
+        let operator = cluster.operator(one);
+        let limit = 4 + 4 * round;
+        let grants = json!({ "grants": [{ "group": "sales", "perDay": limit }] });
+        operator.post("/toolkits/hints/audience", &grants).await.assert_status(200);
+
+        cluster.user(other, "una").call("hints__plain", json!({})).await.assert_unknown_tool();
+        for member in [one, other, other, one] {
+            let called = cluster.member_of(&["sales"], member, "sal").call("hints__plain", json!({})).await;
+            assert_eq!(called.text(), "plain", "round {round}");
+        }
+        let refused = cluster.member_of(&["sales"], other, "sal").call("hints__plain", json!({})).await;
+        refused.assert_retryable(&format!("The limit of {limit} calls a day"));
+
+        cluster.operator(other).delete("/toolkits/hints/audience?group=sales").await.assert_status(204);
+        cluster.user(one, "una").call("hints__plain", json!({})).await.text();
+    }
+}
