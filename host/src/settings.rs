@@ -30,8 +30,8 @@ pub use groups::LocalGroups;
 pub use objects::ObjectsLocation;
 pub use traces::Ratio;
 pub use value::{
-    AddressRange, BaseUrl, DatabaseLocation, Issuer, List, Listen, MasterKey, Maybe, Model, Secret, Size,
-    SocketMode, Span,
+    AddressRange, BaseUrl, DatabaseLocation, Issuer, List, Listen, MasterKey, Maybe, Model, Operator, Secret,
+    Size, SocketMode, Span,
 };
 
 /// Every setting once: documentation, name, type and default.
@@ -131,7 +131,7 @@ settings! {
     /// when the issuer of a data directory changes.
     issuer_replaces: Maybe<Issuer> = Maybe::UNSET, "KITBAG_ISSUER_REPLACES";
     /// Who may deploy and manage toolkits: user ids, and groups as `group:NAME`.
-    operators: List<String> = List::default(), "KITBAG_OPERATORS";
+    operators: List<Operator> = List::default(), "KITBAG_OPERATORS";
     /// Origins whose pages may use the session cookie and speak MCP, such as `https://app.example.com`.
     allowed_origins: List<String> = List::default(), "KITBAG_ALLOWED_ORIGINS";
     /// Signature algorithms of the provider's tokens; by default RS256, PS256, ES256, ES384, EdDSA.
@@ -380,6 +380,12 @@ impl Settings {
             }
             Issuer::External(_) if !settings.local_groups.is_empty() => {
                 return Err(SettingsError::LocalGroupsWithProvider);
+            }
+            Issuer::External(_)
+                if settings.groups_claim.get().is_none()
+                    && settings.operators.iter().any(|it| matches!(it, Operator::Group(_))) =>
+            {
+                return Err(SettingsError::GroupWithoutClaim);
             }
             Issuer::Local | Issuer::External(_) => {}
         }

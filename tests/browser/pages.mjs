@@ -30,6 +30,9 @@ export const PAGES = [
   { name: "deployed", path: "/ui/operate", who: "operator", prepare: uploadAndDeploy },
   { name: "comparison", path: "/ui/toolkits/greeter/versions", who: "operator", prepare: compare },
   { name: "rolled-back", path: "/ui/toolkits/greeter/versions", who: "operator", prepare: rollBack },
+  { name: "audience", path: "/ui/toolkits/{toolkit}/audience", who: "operator" },
+  { name: "audience-refused", path: "/ui/toolkits/greeter/audience", who: "operator", status: 422, prepare: shareNonsense },
+  { name: "audience-shared", path: "/ui/toolkits/greeter/audience", who: "operator", prepare: share },
   { name: "documents-empty", path: "/ui/documents", who: "newcomer" },
   { name: "document-new", path: "/ui/documents/new" },
   { name: "document-refused", path: "/ui/documents/new", status: 422, prepare: addNothing },
@@ -70,6 +73,27 @@ async function enterWrongCode({ page }) {
   await page.getByLabel("Sign-in code").fill("wrong");
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("alert").waitFor();
+}
+
+async function shareNonsense({ page }) {
+  await page.getByLabel("Name").fill("sales");
+  await page.getByLabel("Calls a minute").fill("many");
+  await page.getByRole("button", { name: "Share" }).click();
+  await page.getByRole("alert").waitFor();
+}
+
+/** With everyone too: others look at the toolkit after this. */
+async function share({ page }) {
+  const [whom, name, tools] = [page.getByLabel("Whom"), page.getByLabel("Name"), page.getByLabel("Tools")];
+  for (const fill of [
+    () => whom.selectOption("everyone"),
+    async () => (await name.fill("sales"), await page.getByLabel("Calls a minute").fill("60"), await page.getByLabel("Calls a day").fill("1000")),
+    async () => (await name.fill("support"), await tools.selectOption({ index: 1 }), await page.getByLabel("each member").check()),
+  ]) {
+    await fill();
+    await page.getByRole("button", { name: "Share", exact: true }).click();
+    await page.getByRole("status").waitFor();
+  }
 }
 
 async function saveNonsense({ page }) {

@@ -92,7 +92,8 @@ impl Fixture {
             insert_upload(&database, id, visibility).await;
         }
         let stores = stores(path, &database, hints(&database)).await;
-        let access = Access::new(stores, Roles::new(OPERATORS.map(str::to_owned), []));
+        let access =
+            Access::new(stores, Roles { operators: OPERATORS.map(str::to_owned).into(), ..Roles::default() });
         Self { access, database, folder }
     }
 

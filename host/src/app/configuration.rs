@@ -27,7 +27,8 @@ use crate::metrics::Metrics;
 use crate::objects::{BucketLocation, Location};
 use crate::sandbox::Limits;
 use crate::settings::{
-    self, DatabaseLocation, Issuer, MasterKey, Maybe, ObjectsLocation, Settings, SettingsError, Size,
+    self, DatabaseLocation, Issuer, MasterKey, Maybe, ObjectsLocation, Operator, Settings, SettingsError,
+    Size,
 };
 use crate::sha256::Sha256;
 use crate::traces::{Parents, TraceSettings, Traces};
@@ -308,10 +309,18 @@ pub(super) fn admission(settings: &Settings) -> AdmissionLimits {
 /// Who is an operator and, in local mode, who is in which group. In local mode the user of this machine's commands is an
 /// operator, too.
 pub(super) fn roles(settings: &Settings) -> Roles {
-    let local = (settings.issuer == Issuer::Local).then(|| local_mode::USER.to_owned());
+    let mut roles = Roles::default();
+    for operator in settings.operators.iter().cloned() {
+        match operator {
+            Operator::User(id) => roles.operators.insert(id),
+            Operator::Group(name) => roles.operator_groups.insert(name),
+        };
+    }
+    if settings.issuer == Issuer::Local {
+        roles.operators.insert(local_mode::USER.to_owned());
+    }
     let groups = settings.local_groups.iter();
-    Roles::new(
-        settings.operators.iter().cloned().chain(local),
-        groups.map(|(user, groups)| (user.clone(), groups.iter().cloned().collect())),
-    )
+    roles.local_groups =
+        groups.map(|(user, names)| (user.clone(), names.iter().cloned().collect())).collect();
+    roles
 }

@@ -115,6 +115,9 @@ pub enum SettingsError {
     /// There is no provider whose tokens could have the claim.
     #[error("local sign-in has no claims: groups-claim is for a provider, and local-groups for local mode")]
     GroupsClaimInLocalMode,
+    /// Nobody would be in the group.
+    #[error("operators names a group, and groups-claim does not say where the provider's tokens have groups")]
+    GroupWithoutClaim,
     /// The provider decides who is in which group.
     #[error("groups come from the provider's tokens (groups-claim): local-groups is for local mode")]
     LocalGroupsWithProvider,

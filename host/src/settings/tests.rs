@@ -9,7 +9,7 @@ fn the_file_takes_every_kind_of_value_and_refuses_unknown_keys() {
         listen = "127.0.0.1:1"
         call-time = "1m 30s"
         call-memory = "64MiB"
-        operators = ["ana", "ben"]
+        operators = ["ana", "group:admins"]
         allow-private-ranges = ["10.0.0.0/8"]
         concurrent-calls = 3
         issuer = "https://id.example.com"
@@ -21,10 +21,12 @@ fn the_file_takes_every_kind_of_value_and_refuses_unknown_keys() {
 
     assert_eq!(settings.call_time.get().as_secs(), 90);
     assert_eq!(settings.call_memory.bytes(), 64 << 20);
-    assert_eq!(*settings.operators, ["ana", "ben"]);
+    let expected = [Operator::User("ana".to_owned()), Operator::Group("admins".to_owned())];
+    assert_eq!(*settings.operators, expected);
     assert_eq!(settings.concurrent_calls, 3);
     assert!(toml::from_str::<Sources>("call-tiem = \"1s\"").is_err());
     assert!(toml::from_str::<Sources>("call-time = \"soon\"").is_err());
+    assert!(toml::from_str::<Sources>("operators = [\"group:\"]").is_err());
 }
 
 #[test]
@@ -281,4 +283,29 @@ fn extractors_are_beside_the_program_or_where_packages_have_them() {
     assert_eq!(extractors_of(&program), packaged);
     std::fs::create_dir_all(&beside).expect("a scratch folder");
     assert_eq!(extractors_of(&program), beside);
+}
+
+#[test]
+fn groups_come_from_where_the_users_do() {
+    let load = |issuer: &str, claim: Option<&str>, local: &str, operators: &str| {
+        let given = Sources {
+            issuer: Some(issuer.parse().expect("an issuer")),
+            base_url: Some("http://localhost:1".parse().expect("a base URL")),
+            groups_claim: claim.map(|claim| claim.parse().expect("a claim")),
+            local_groups: Some(local.parse().expect("groups")),
+            operators: Some(operators.parse().expect("operators")),
+            ..Sources::default()
+        };
+        Settings::load(given, None)
+    };
+    const PROVIDER: &str = "https://id.example.com";
+
+    assert!(load(PROVIDER, Some("groups"), "", "group:admins").is_ok());
+    assert!(load("local", None, "ana=admins", "group:admins").is_ok());
+    let refused = load(PROVIDER, None, "", "ana,group:admins");
+    assert!(matches!(refused, Err(SettingsError::GroupWithoutClaim)), "{refused:?}");
+    let refused = load(PROVIDER, Some("groups"), "ana=admins", "");
+    assert!(matches!(refused, Err(SettingsError::LocalGroupsWithProvider)), "{refused:?}");
+    let refused = load("local", Some("groups"), "", "");
+    assert!(matches!(refused, Err(SettingsError::GroupsClaimInLocalMode)), "{refused:?}");
 }

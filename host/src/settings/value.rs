@@ -101,6 +101,27 @@ impl FromStr for Issuer {
     }
 }
 
+/// Who is an operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operator {
+    /// The user with this id.
+    User(String),
+    /// The members of the group with this name.
+    Group(String),
+}
+
+impl FromStr for Operator {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.strip_prefix("group:") {
+            Some("") => Err("a group has a name: group:NAME".to_owned()),
+            Some(name) => Ok(Self::Group(name.to_owned())),
+            None => Ok(Self::User(text.to_owned())),
+        }
+    }
+}
+
 /// The public URL of the server. `None` stands for the address it listens on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BaseUrl(Option<Url>);

@@ -179,8 +179,11 @@ async fn a_toolkit_has_so_many_grants_and_no_more() {
 #[tokio::test]
 async fn members_of_a_group_are_operators_and_local_users_have_the_groups_of_the_settings() {
     let fixture = Fixture::with(&[("books".to_owned(), "shared", "ana")]).await;
-    let local = [("lea".to_owned(), ["admins".to_owned()].into_iter().collect())];
-    fixture.access.set_roles(Roles::new(["group:admins".to_owned()], local));
+    fixture.access.set_roles(Roles {
+        operator_groups: ["admins".to_owned()].into(),
+        local_groups: [("lea".to_owned(), ["admins".to_owned()].into_iter().collect())].into(),
+        ..Roles::default()
+    });
 
     assert!(fixture.member("una", &["admins"]).is_operator() && fixture.user("lea").is_operator());
     assert!(!fixture.member("una", &["sales"]).is_operator() && !fixture.user("admins").is_operator());

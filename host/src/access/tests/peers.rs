@@ -30,7 +30,8 @@ impl Fixture {
             .expect("the first has made it");
         let database = Database::of_test(fixture.folder.path()).await;
         let stores = stores(folder.path(), &database, hints(&database)).await;
-        let access = Access::new(stores, Roles::new(OPERATORS.map(str::to_owned), []));
+        let access =
+            Access::new(stores, Roles { operators: OPERATORS.map(str::to_owned).into(), ..Roles::default() });
         (fixture, Peer { access, _folder: folder })
     }
 }
