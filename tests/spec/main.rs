@@ -85,6 +85,7 @@ mod progress;
 mod quotas;
 mod readiness;
 mod redirects;
+mod refusals;
 mod replies;
 mod request_shares;
 mod restart;

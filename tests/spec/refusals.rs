@@ -1,0 +1,116 @@
+//! Every refusal says what it is, who can change it, and where, in the words of docs/organisation.md.
+
+use http::Method;
+use serde_json::json;
+
+use crate::fetch::loopback_allowed;
+use crate::harness::{AccountProvider, Kitbag, User, Wat, guests, root};
+
+/// An organisation in local mode: `ana` and `ben` are operators, `una` is in no group.
+async fn start() -> (Kitbag, User) {
+    let kitbag = Kitbag::start_with(|settings| {
+        loopback_allowed(settings);
+        settings.operators = "ana,ben".parse().expect("a list");
+        settings.local_groups = "sal=sales".parse().expect("groups");
+        settings.consent = "users".parse().expect("a choice");
+        settings.mcp_requests_per_minute = 60.try_into().expect("not zero");
+    })
+    .await;
+    let ana = kitbag.as_user("ana");
+    for guest in [guests::TEXT, guests::HINTS, guests::NEEDS_SECRET, guests::ACCOUNT, guests::GREETER_V1] {
+        ana.deploy(guest.bytes()).await.assert_status(201);
+    }
+    share(&ana, "text", json!({ "group": "sales" })).await;
+    share(&ana, "hints", json!({ "user": "una", "tool": "plain", "perDay": 1 })).await;
+    (kitbag, ana)
+}
+
+async fn share(by: &User, toolkit: &str, grant: serde_json::Value) {
+    let path = format!("/toolkits/{toolkit}/audience");
+    by.post(&path, &json!({ "grants": [grant] })).await.assert_status(200);
+}
+
+/// What a call says that is refused.
+async fn called(user: &User, tool: &str, arguments: serde_json::Value) -> String {
+    user.call(tool, arguments).await.raw()
+}
+
+/// Each refusal, by the first column of the table.
+async fn refusals() -> Vec<(&'static str, String)> {
+    let (kitbag, ana) = start().await;
+    let [ben, una, eve] = ["ben", "una", "eve"].map(|name| kitbag.as_user(name));
+    let mut refusals = Vec::new();
+    let mut refused = |what, words: String| refusals.push((what, words));
+
+    refused("a toolkit that is not for you", una.get("/toolkits/text").await.assert_status(404).text().to_owned());
+    refused("a tool that is not for you, of a client", called(&una, "text__count", json!({ "text": "a" })).await);
+    let over_http = async |user: &User, path: &str| user.send(Method::POST, path, "application/json", "{}").await;
+    let of_hints = over_http(&una, "/toolkits/hints/tools/always_on").await.assert_status(404);
+    refused("a tool that is not for you, of a toolkit that is", of_hints.text().to_owned());
+    una.post("/toolkits/needy/hide", &json!(null)).await.assert_status(204);
+    refused("a tool that you hide", called(&una, "needy__need", json!({})).await);
+    una.post("/toolkits/needy/show-again", &json!(null)).await.assert_status(204);
+    una.call("hints__plain", json!({})).await.text();
+    refused("a call beyond a limit", called(&una, "hints__plain", json!({})).await);
+
+    let wat = |version: &'static str, hosts: &'static [&'static str]| {
+        Wat { version, egress: hosts, secrets: &["KEY"], ..Wat::default() }.component()
+    };
+    ana.deploy(wat("1.0.0", &["a.example"])).await.assert_status(201);
+    una.set_secret("wat", "KEY", "a-secret-value").await;
+    ana.deploy(wat("2.0.0", &["a.example", "b.example"])).await.assert_status(201);
+    let further = "a call of a toolkit that reaches further than you have agreed to";
+    refused(further, called(&una, "wat__run", json!({})).await);
+    refused("a call that needs a secret", called(&una, "needy__need", json!({})).await);
+    for name in ["CLIENT_ID", "CLIENT_SECRET"] {
+        let path = format!("/toolkits/account/secrets/{name}?for-everyone=true");
+        ana.put(&path, "of-the-organisation").await.assert_status(200);
+    }
+    let act = called(&una, "account__fetch", json!({ "url": AccountProvider::API })).await;
+    refused("a call that acts with your account", act);
+
+    let deployed = una.deploy(guests::PROBE.bytes()).await.assert_status(403);
+    refused("what only operators do", deployed.text().to_owned());
+    let removed = ben.delete("/toolkits/greeter").await.assert_status(403);
+    refused("a change of another's private toolkit", removed.text().to_owned());
+    let key = eve.post("/keys", &json!({ "name": "hints", "toolkits": ["needy"] })).await.assert_status(201).json();
+    let program = kitbag.with_token(key["key"].as_str().expect("a key"));
+    let listed = program.get("/toolkits").await.assert_status(403);
+    refused("other things with a key for some toolkits", listed.text().to_owned());
+    let stranger = kitbag.anonymous().get("/toolkits").await.assert_status(401);
+    refused("a request without sign-in", stranger.text().to_owned());
+    let mut last = over_http(&eve, "/toolkits/needy/hide").await;
+    for _ in 0..200 {
+        if last.status == 429 {
+            break;
+        }
+        last = over_http(&eve, "/toolkits/needy/hide").await;
+    }
+    refused("requests beyond the server's rate", last.assert_status(429).text().to_owned());
+    refusals
+}
+
+#[tokio::test]
+async fn each_refusal_is_in_the_words_of_the_documentation() {
+    let page = std::fs::read_to_string(root().join("docs/organisation.md")).expect("a page");
+    let (_, table) = page.split_once("| refused | in these words |").expect("a table");
+    let rows: Vec<Vec<&str>> = table
+        .lines()
+        .skip(2)
+        .take_while(|line| line.starts_with("| "))
+        .map(|line| line.trim_matches('|').split(" | ").map(str::trim).collect())
+        .collect();
+    let refusals = refusals().await;
+
+    for row in &rows {
+        let said = refusals.iter().find(|(what, _)| *what == row[0]);
+        let (_, said) = said.unwrap_or_else(|| panic!("{} is not tested", row[0]));
+        let mut rest = said.as_str();
+        for part in row[1].trim_matches('`').split('…') {
+            let at = rest.find(part).unwrap_or_else(|| panic!("{}: no {part:?} in {rest:?} of {said}", row[0]));
+            rest = &rest[at + part.len()..];
+        }
+        assert!(!row[2].is_empty(), "{}: who can change it", row[0]);
+    }
+    assert_eq!(rows.len(), refusals.len(), "a refusal is not in the table");
+}
