@@ -32,7 +32,7 @@ use crate::metrics::Metrics;
 use crate::observations::Observations;
 use crate::sandbox::{Ended, Fault, Invocation, Loaded, Report};
 use crate::toolkits::audience::Limited;
-use crate::toolkits::{CallCounts, Ready, Tool};
+use crate::toolkits::{LimitedCalls, Ready, Tool};
 use crate::traces::{Arrival, CallStep, Trace, Traces};
 use crate::user_config::UserConfig;
 use crate::vault::Vault;
@@ -55,7 +55,7 @@ pub struct Dispatch {
     invocations: Arc<Invocations>,
     admission: Admission,
     checks: Checks,
-    counts: Arc<CallCounts>,
+    counts: Arc<LimitedCalls>,
     metrics: Metrics,
     traces: Traces,
 }
@@ -84,7 +84,7 @@ impl Dispatch {
         vault: Arc<Vault>,
         user_config: Arc<UserConfig>,
         invocations: Arc<Invocations>,
-        counts: Arc<CallCounts>,
+        counts: Arc<LimitedCalls>,
         limits: AdmissionLimits,
         metrics: Metrics,
         traces: Traces,

@@ -6,11 +6,11 @@
 
 mod artifacts;
 pub mod audience;
-mod call_counts;
 mod deploy;
 pub mod difference;
 mod error;
 mod freshness;
+mod limited_calls;
 #[doc(hidden)]
 pub mod fuzzing {
     //! Entry points for `fuzz/`.
@@ -47,13 +47,13 @@ use crate::objects::Files;
 use crate::sandbox::Sandbox;
 use crate::tasks::to_its_end;
 use artifacts::Artifacts;
-pub use call_counts::{CallCounts, LimitUsage, OverLimit};
 pub use deploy::Deployed;
 pub use difference::{Changes, Difference, Side, capabilities};
 pub use error::ToolkitError;
 pub use hidden::Hidden;
 pub use icons::Picture;
 pub use inspect::{Inspected, inspect};
+pub use limited_calls::{LimitUsage, LimitedCalls, OverLimit};
 pub use live::{FormerOwner, Live, NotReady, Ready};
 pub use registry::{Registry, Tool, listed_name, names_of, toolkit_of};
 pub use schemas::Schemas;
@@ -71,7 +71,7 @@ pub struct Toolkits {
     disk: Disk,
     egress: Egress,
     store: Store,
-    counts: Arc<CallCounts>,
+    counts: Arc<LimitedCalls>,
     registry: ArcSwap<Registry>,
     /// Signals each replacement of `registry`.
     published: watch::Sender<()>,
@@ -111,7 +111,7 @@ impl Toolkits {
         egress: Egress,
     ) -> Result<Self, ToolkitError> {
         let artifacts = Artifacts::open(directory, &sandbox.code_version(), components).await?;
-        let counts = Arc::new(CallCounts::new(database.clone()));
+        let counts = Arc::new(LimitedCalls::new(database.clone()));
         let store = Store::new(database);
         artifacts.sweep_code(store.digests().await?).await;
         let toolkits = Self {
@@ -147,7 +147,7 @@ impl Toolkits {
     }
 
     /// Counts of calls that are limited.
-    pub fn counts(&self) -> &Arc<CallCounts> {
+    pub fn counts(&self) -> &Arc<LimitedCalls> {
         &self.counts
     }
 

@@ -42,9 +42,16 @@ async fn refusals() -> Vec<(&'static str, String)> {
     let mut refusals = Vec::new();
     let mut refused = |what, words: String| refusals.push((what, words));
 
-    refused("a toolkit that is not for you", una.get("/toolkits/text").await.assert_status(404).text().to_owned());
-    refused("a tool that is not for you, of a client", called(&una, "text__count", json!({ "text": "a" })).await);
-    let over_http = async |user: &User, path: &str| user.send(Method::POST, path, "application/json", "{}").await;
+    refused(
+        "a toolkit that is not for you",
+        una.get("/toolkits/text").await.assert_status(404).text().to_owned(),
+    );
+    refused(
+        "a tool that is not for you, of a client",
+        called(&una, "text__count", json!({ "text": "a" })).await,
+    );
+    let over_http =
+        async |user: &User, path: &str| user.send(Method::POST, path, "application/json", "{}").await;
     let of_hints = over_http(&una, "/toolkits/hints/tools/always_on").await.assert_status(404);
     refused("a tool that is not for you, of a toolkit that is", of_hints.text().to_owned());
     una.post("/toolkits/needy/hide", &json!(null)).await.assert_status(204);
@@ -73,7 +80,8 @@ async fn refusals() -> Vec<(&'static str, String)> {
     refused("what only operators do", deployed.text().to_owned());
     let removed = ben.delete("/toolkits/greeter").await.assert_status(403);
     refused("a change of another's private toolkit", removed.text().to_owned());
-    let key = eve.post("/keys", &json!({ "name": "hints", "toolkits": ["needy"] })).await.assert_status(201).json();
+    let key =
+        eve.post("/keys", &json!({ "name": "hints", "toolkits": ["needy"] })).await.assert_status(201).json();
     let program = kitbag.with_token(key["key"].as_str().expect("a key"));
     let listed = program.get("/toolkits").await.assert_status(403);
     refused("other things with a key for some toolkits", listed.text().to_owned());
@@ -107,7 +115,8 @@ async fn each_refusal_is_in_the_words_of_the_documentation() {
         let (_, said) = said.unwrap_or_else(|| panic!("{} is not tested", row[0]));
         let mut rest = said.as_str();
         for part in row[1].trim_matches('`').split('…') {
-            let at = rest.find(part).unwrap_or_else(|| panic!("{}: no {part:?} in {rest:?} of {said}", row[0]));
+            let at =
+                rest.find(part).unwrap_or_else(|| panic!("{}: no {part:?} in {rest:?} of {said}", row[0]));
             rest = &rest[at + part.len()..];
         }
         assert!(!row[2].is_empty(), "{}: who can change it", row[0]);

@@ -215,7 +215,7 @@ CREATE TABLE toolkit_audience (
 );
 
 -- Calls that count towards limits: one row for each limit of each user, or of a group together.
-CREATE TABLE call_counts (
+CREATE TABLE limited_calls (
     -- Without a reference: a call does not wait for a change of its toolkit. Rows go with it.
     toolkit_id TEXT COLLATE "C" NOT NULL,
     -- Empty for all members of a group together.
@@ -232,7 +232,7 @@ CREATE TABLE call_counts (
     PRIMARY KEY (toolkit_id, user_id, group_name, tool, period)
 );
 
-CREATE INDEX call_counts_by_time ON call_counts (began);
+CREATE INDEX limited_calls_by_time ON limited_calls (began);
 
 -- One row for each call of a tool, written once the call has ended.
 CREATE TABLE invocations (

@@ -24,7 +24,7 @@ use crate::peers::{Heard, Hint, Hints, Process, Profile};
 use crate::sha256::Sha256;
 use crate::toolkits::audience::Subject;
 use crate::toolkits::tests::{compiler, sandbox};
-use crate::toolkits::{CallCounts, Claim, Rollback, ToolkitError};
+use crate::toolkits::{Claim, LimitedCalls, Rollback, ToolkitError};
 use crate::traces::Traces;
 use crate::user_config::UserConfigError;
 use crate::vault::{KeySource, VaultError};

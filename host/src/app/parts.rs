@@ -42,7 +42,7 @@ use crate::peers::{Hints, Process, Profile};
 use crate::sandbox::{Background, ExtractionLimits, ExtractorSandbox};
 use crate::settings::{DatabaseLocation, Issuer, Model, ObjectsLocation, Secret, Settings};
 use crate::stored_files::has_unfinished_restore;
-use crate::toolkits::CallCounts;
+use crate::toolkits::LimitedCalls;
 use crate::traces::Traces;
 use crate::user_config::UserConfig;
 use crate::vault::Vault;
@@ -121,7 +121,7 @@ pub(super) async fn join(
 pub(super) fn dispatch(
     settings: &Settings,
     (vault, values, records): (&Arc<Vault>, &Arc<UserConfig>, &Arc<Invocations>),
-    counts: Arc<CallCounts>,
+    counts: Arc<LimitedCalls>,
     (metrics, traces): (&Metrics, &Traces),
 ) -> Result<Dispatch, StartError> {
     let (vault, values, records) = (vault.clone(), values.clone(), records.clone());

@@ -18,7 +18,7 @@ pub(crate) enum Scope<'s> {
     /// Records of calls.
     Records,
     /// Calls that count towards limits: all lock the rows that they change in the same order.
-    CallCounts,
+    LimitedCalls,
     /// Sessions of browsers, and clients of the OAuth flows.
     Sessions,
     /// Entries of the audit log, whose chains lock themselves.
@@ -44,7 +44,7 @@ impl Scope<'_> {
             Self::Records => own(&["records"]),
             Self::Sessions => own(&["sessions"]),
             Self::Processes => own(&["processes"]),
-            Self::Audit | Self::CallCounts | Self::Files => own(&[]),
+            Self::Audit | Self::LimitedCalls | Self::Files => own(&[]),
         }
     }
 }

@@ -33,7 +33,7 @@ pub(crate) const TABLES: &[Table] = &[
     Table { users: &["user_id"], ..Table::named("user_config") },
     Table { users: &["user_id"], ..Table::named("hidden_tools") },
     Table { users: &["user_id", "shared_by"], ..Table::named("toolkit_audience") },
-    Table { users: &["user_id"], ..Table::named("call_counts") },
+    Table { users: &["user_id"], ..Table::named("limited_calls") },
     Table { ids: Some("id"), users: &["user_id"], ..Table::named("invocations") },
     // Entries keep the ids that users had when they acted: a changed one would break the chain.
     Table { ids: Some("id"), ..Table::named("audit") },

@@ -1,10 +1,10 @@
 //! All SQL about toolkits, their versions and which one is live.
 
 mod audience;
-mod call_counts;
 mod conditions;
 mod hidden;
 mod icons;
+mod limited_calls;
 mod ownership;
 mod revisions;
 mod rollback;
@@ -26,9 +26,9 @@ use crate::database::{self, Database, FromRow, Scope, Transaction, list, sql};
 use crate::identity::revoke_keys_for;
 use crate::objects::{Held, change_references};
 use crate::stored_files::FileKind;
-pub(super) use call_counts::CountStore;
 pub use conditions::{Expected, LiveVersion};
 use conditions::{expect_live, refuse_taken_version};
+pub(super) use limited_calls::CountStore;
 use ownership::CurrentOwnership;
 pub use ownership::{Claim, OwnershipRecord, TakenOver};
 pub use rollback::Rollback;
@@ -217,7 +217,7 @@ impl Store {
         // Not all calls are of toolkits, so that no foreign key does it.
         sql("DELETE FROM invocations WHERE toolkit_id = $1").bind(id).execute(&mut transaction).await?;
         hidden::forget(&mut transaction, id).await?;
-        call_counts::forget(&mut transaction, id).await?;
+        limited_calls::forget(&mut transaction, id).await?;
         revoke_keys_for(&mut transaction, id).await?;
         change_references(&mut transaction, FileKind::Component, None, &digests).await?;
         revisions::count_change(&mut transaction).await?;

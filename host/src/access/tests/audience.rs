@@ -200,7 +200,7 @@ async fn calls_beyond_a_limit_are_refused_until_the_next_period_by_all_processes
     let limits = |groups: &[&str]| {
         audience.limits("sal", &groups.iter().map(|&group| group.to_owned()).collect(), "find")
     };
-    let [one, other] = [(); 2].map(|()| CallCounts::new(fixture.database.clone()));
+    let [one, other] = [(); 2].map(|()| LimitedCalls::new(fixture.database.clone()));
 
     for process in [&one, &other, &one] {
         assert_eq!(process.count("books", &limits(&["sales"])).await.expect("it counts"), Ok(()));
@@ -219,7 +219,7 @@ async fn calls_beyond_a_limit_are_refused_until_the_next_period_by_all_processes
     assert_eq!((used[0].calls_in_minute, used[0].calls_in_day), (3, 3));
 
     // The counts of yesterday do not count.
-    fixture.database.execute("UPDATE call_counts SET began = began - 86400000").await;
+    fixture.database.execute("UPDATE limited_calls SET began = began - 86400000").await;
     assert_eq!(one.count("books", &limits(&["sales"])).await.expect("it counts"), Ok(()));
 }
 
@@ -229,7 +229,7 @@ async fn calls_at_once_do_not_pass_a_limit() {
     let ana = fixture.user("ana").operator().expect("ana is one");
     ana.share("books", vec![grant(json!({ "everyone": true, "perDay": 7 }))]).await.expect("it is hers");
     let limits = ana.audience("books").expect("it is there").limits("sal", &Groups::default(), "find");
-    let counts = Arc::new(CallCounts::new(fixture.database.clone()));
+    let counts = Arc::new(LimitedCalls::new(fixture.database.clone()));
 
     let calls = (0..32).map(|_| {
         let (counts, limits) = (counts.clone(), limits.clone());

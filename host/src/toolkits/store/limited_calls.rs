@@ -3,7 +3,7 @@
 use super::audience::columns;
 use crate::database::{self, Database, Scope, Transaction, sql};
 use crate::toolkits::audience::Limited;
-use crate::toolkits::call_counts::{Counter, Period};
+use crate::toolkits::limited_calls::{Counter, Period};
 
 /// The table of counts.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ impl CountStore {
         counters: &[Counter<'_>],
         now: i64,
     ) -> database::Result<Option<usize>> {
-        let mut transaction = self.0.begin(Scope::CallCounts).await?;
+        let mut transaction = self.0.begin(Scope::LimitedCalls).await?;
         let mut reached = None;
         for (index, counter) in counters.iter().enumerate() {
             let is_worse = reached.is_none() || counter.period == Period::Day;
@@ -45,7 +45,7 @@ impl CountStore {
         now: i64,
     ) -> database::Result<[u32; 2]> {
         let (user, group) = keys(limited);
-        let rows: Vec<(String, i64, i64)> = sql("SELECT period, began, calls FROM call_counts
+        let rows: Vec<(String, i64, i64)> = sql("SELECT period, began, calls FROM limited_calls
              WHERE toolkit_id = $1 AND user_id = $2 AND group_name = $3 AND tool = $4")
         .bind(toolkit)
         .bind(user)
@@ -62,8 +62,8 @@ impl CountStore {
 
     /// Removes counts whose period began before this time.
     pub(in crate::toolkits) async fn remove_before(&self, time: i64) -> database::Result<()> {
-        let mut transaction = self.0.begin(Scope::CallCounts).await?;
-        sql("DELETE FROM call_counts WHERE began < $1").bind(time).execute(&mut transaction).await?;
+        let mut transaction = self.0.begin(Scope::LimitedCalls).await?;
+        sql("DELETE FROM limited_calls WHERE began < $1").bind(time).execute(&mut transaction).await?;
         transaction.commit().await
     }
 }
@@ -78,12 +78,12 @@ async fn count_one(
 ) -> database::Result<bool> {
     let Counter { limited, period, limit } = counter;
     let (user, group) = keys(limited);
-    let written = sql("INSERT INTO call_counts (toolkit_id, user_id, group_name, tool, period, began, calls)
+    let written = sql("INSERT INTO limited_calls (toolkit_id, user_id, group_name, tool, period, began, calls)
          VALUES ($1, $2, $3, $4, $5, $6, 1)
          ON CONFLICT (toolkit_id, user_id, group_name, tool, period) DO UPDATE SET
-             calls = CASE WHEN call_counts.began < excluded.began THEN 1 ELSE call_counts.calls + 1 END,
-             began = CASE WHEN call_counts.began < excluded.began THEN excluded.began ELSE call_counts.began END
-         WHERE call_counts.began < excluded.began OR call_counts.calls < $7")
+             calls = CASE WHEN limited_calls.began < excluded.began THEN 1 ELSE limited_calls.calls + 1 END,
+             began = CASE WHEN limited_calls.began < excluded.began THEN excluded.began ELSE limited_calls.began END
+         WHERE limited_calls.began < excluded.began OR limited_calls.calls < $7")
     .bind(toolkit)
     .bind(user)
     .bind(group)
@@ -103,6 +103,6 @@ fn keys(limited: &Limited) -> (&str, &str) {
 
 /// Forgets the counts of a toolkit that is removed.
 pub(super) async fn forget(transaction: &mut Transaction, toolkit: &str) -> database::Result<()> {
-    sql("DELETE FROM call_counts WHERE toolkit_id = $1").bind(toolkit).execute(transaction).await?;
+    sql("DELETE FROM limited_calls WHERE toolkit_id = $1").bind(toolkit).execute(transaction).await?;
     Ok(())
 }

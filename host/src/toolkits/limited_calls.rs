@@ -44,7 +44,7 @@ impl Period {
 }
 
 /// Counts calls.
-pub struct CallCounts {
+pub struct LimitedCalls {
     store: CountStore,
     /// When counts were last removed: milliseconds since 1970.
     swept: AtomicI64,
@@ -96,7 +96,7 @@ impl fmt::Display for LimitUsage {
     }
 }
 
-impl CallCounts {
+impl LimitedCalls {
     /// Counts in `database`.
     pub fn new(database: Database) -> Self {
         Self { store: CountStore::new(database), swept: AtomicI64::new(0) }
