@@ -15,7 +15,7 @@
 //! | [`User::secrets`], [`User::unset_secret`] | own ones, also for a toolkit that the user can no longer see |
 //! | [`User::records`], [`Records::usage`] | own calls in full; operators, and the owner of a private toolkit, see others' calls without content |
 //! | [`User::documents`] | own ones |
-//! | [`Operator::audit`] | operators |
+//! | [`Operator::audit`], [`Operator::overview`] | operators |
 //! | [`User::operator`] | operators: deploy, review and manage toolkits, see which fail, rotate the master key |
 //!
 //! Which operator may change which toolkit depends on its owner at that moment, so the transaction that
@@ -79,6 +79,7 @@ mod hidden;
 mod hints;
 mod links;
 mod operator;
+mod overview;
 mod preparation;
 mod readings;
 mod records;
@@ -119,6 +120,7 @@ use health::LastHealth;
 pub use health::{Health, PeersHealth};
 pub use links::LinkedSecret;
 pub use operator::Operator;
+pub use overview::{Figures, IntervalFigures, Overview, ToolkitFigures};
 use preparation::Preparation;
 pub use records::{Range, Reader, ReadingMode, Records};
 pub use secrets::{OwnSecret, StoredSecret};

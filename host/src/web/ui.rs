@@ -21,6 +21,7 @@ mod icon;
 mod log;
 mod multipart;
 mod operate;
+mod overview;
 mod reach;
 mod schema_form;
 mod search;
@@ -75,6 +76,7 @@ pub(super) fn router(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared>
         .route("/ui/toolkits/{id}/versions/release", post(versions::change::release))
         .route("/ui/toolkits/{id}/versions/take-over", post(versions::change::take_over))
         .route("/ui/operate", get(operate::show))
+        .route("/ui/operate/overview", get(overview::show))
         .route("/ui/operate/audit", get(audit::show))
         .route("/ui/operate/uploads", post(operate::receive))
         .route("/ui/operate/uploads/{digest}", get(operate::review::show))
