@@ -1,8 +1,10 @@
 // Takes pictures of every page, in light, in dark, and 320 pixels wide: `node screens.mjs FOLDER`. Those of README.md
 // are in FOLDER/readme. Then prints how long the server takes for each page that is opened by its path alone.
 
+import { execFile } from "node:child_process";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 
 import { Server } from "./harness/server.mjs";
 import { serverTimes } from "./harness/timing.mjs";
@@ -37,6 +39,7 @@ try {
   await picturesOfReadme();
   await server.deploy("guest-greeter-v1");
   await callSome();
+  await promisify(execFile)("python3", [join(import.meta.dirname, "past_calls.py"), join(server.data, "kitbag.sqlite")]);
   for (const [look, options] of Object.entries(LOOKS)) {
     await picture(PAGES, options, (name) => ({ path: join(folder, `${name}-${look}.png`), fullPage: true }));
   }
