@@ -77,7 +77,9 @@ async fn the_page_has_charts_and_the_same_figures() {
         let page = ana.get(path).await.assert_status(200);
 
         page.assert_says("<dt>Calls</dt><dd>2</dd>");
-        page.assert_says("<dt>Failed</dt><dd class=\"bad\">1</dd><dd class=\"meta\">50.0 % of the calls</dd>");
+        page.assert_says(
+            "<dt>Failed</dt><dd class=\"bad\">1</dd><dd class=\"meta\">50.0 % of the calls</dd>",
+        );
         page.assert_says("aria-label=\"1 failed calls of hostile\">1</a>");
         page.assert_says("<svg ");
         assert!(!page.text().contains("una"), "no user is named");

@@ -17,8 +17,9 @@ const COLUMNS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '�
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  kitbag overview\n  kitbag overview --days 30 -o json\n\n\
                   Hours and days are those of UTC. Refused calls are failed ones that did not run.\n\
-                  HALF and 95% are durations within which so many of the calls that ran\n\
-                  ended. `kitbag toolkit logs ID --outcome any-failure` shows failed calls.")]
+                  P50 and P95 are\n\
+                  durations within which half, and 95 %, of the calls that ran ended.\n\
+                  `kitbag toolkit logs ID --outcome any-failure` shows failed calls.")]
 pub(super) struct OverviewCommand {
     /// Days up to now: the last 24 hours, or 30 days.
     #[arg(long, default_value = "1", value_parser = ["1", "30"])]
@@ -42,7 +43,7 @@ fn show(overview: &Overview) {
     say!("Since {}", overview.from);
     say!("  {}, {} failed, {} of these refused", counted(number(calls), "call"), failures, refused);
     if let (Some(p50), Some(p95)) = (p50, p95) {
-        say!("  half within {}, 95 % within {}", p50.to_string(), p95.to_string());
+        say!("  p50 {}, p95 {}", p50.to_string(), p95.to_string());
     }
     let at_least = if overview.users_from == overview.from { "" } else { "at least " };
     say!("  {}{}, {}", at_least, counted(number(overview.users), "user"), documents(overview));
@@ -56,8 +57,8 @@ fn show(overview: &Overview) {
         "CALLS",
         "FAILED",
         "REFUSED",
-        "HALF",
-        "95%",
+        "P50",
+        "P95",
         "USERS"
     );
     say!("");

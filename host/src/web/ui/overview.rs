@@ -73,6 +73,8 @@ struct Row {
     calls: String,
     failures: String,
     has_failures: bool,
+    /// Part of the calls that failed.
+    rate: String,
     refused: String,
     p50: String,
     p95: String,
@@ -128,22 +130,22 @@ impl OverviewPage {
 /// The figures at the top of the page.
 fn tiles(overview: &Overview) -> Vec<Tile> {
     let Figures { calls, failures, refused, p50, p95 } = overview.figures;
-    let at_least = if overview.users_from == overview.from { "" } else { "at least " };
-    let users_note = if at_least.is_empty() {
-        "who called a tool".to_owned()
-    } else {
-        format!("known since {}", text::day(&overview.users_from))
-    };
     let tile = |label, value, note| Tile { label, value, note, is_bad: false };
+    let users = text::number(overview.users);
+    let users = if overview.users_from == overview.from {
+        tile("Users", users, "who called a tool".to_owned())
+    } else {
+        tile("Users", format!("{users}+"), format!("at least; since {}", text::day(&overview.users_from)))
+    };
     vec![
         tile("Calls", text::number(calls), "of all users".to_owned()),
         Tile {
             is_bad: failures > 0,
             ..tile("Failed", text::number(failures), format!("{} of the calls", percentage(failures, calls)))
         },
-        tile("Refused", text::number(refused), "of the failed ones".to_owned()),
-        tile("Half within", latency(p50), format!("95 % within {}", latency(p95))),
-        tile("Users", format!("{at_least}{}", text::number(overview.users)), users_note),
+        tile("Refused", text::number(refused), "failed and did not run".to_owned()),
+        tile("Duration, p50", latency(p50), format!("p95 {}", latency(p95))),
+        users,
         tile("Documents", text::number(overview.documents), text::size(overview.document_bytes)),
     ]
 }
@@ -156,6 +158,7 @@ impl Row {
             calls: text::number(calls),
             failures: text::number(failures),
             has_failures: failures > 0,
+            rate: percentage(failures, calls),
             refused: text::number(refused),
             p50: latency(p50),
             p95: latency(p95),

@@ -83,7 +83,7 @@ impl CallChart {
                 }
             }
         };
-        let busiest = intervals.iter().zip(labels).rev().max_by_key(|(it, _)| it.calls);
+        let busiest = intervals.iter().zip(labels).max_by_key(|(it, _)| it.calls);
         let busiest =
             busiest.map(|(it, label)| format!("Most at {label}: {}.", text::count(it.calls, "call")));
         Self {
@@ -108,12 +108,12 @@ impl LatencyChart {
             }
         }
         let hint = |(it, label): (&Figures, &String)| match (it.p50, it.p95) {
-            (Some(p50), Some(p95)) => format!("{label}: half within {p50}, 95 % within {p95}"),
+            (Some(p50), Some(p95)) => format!("{label}: p50 {p50}, p95 {p95}"),
             _ => format!("{label}: no call"),
         };
         let slowest = intervals.iter().zip(labels).filter_map(|(it, label)| Some((it.p95?, label)));
-        let slowest = slowest.rev().max_by_key(|(latency, _)| latency.range());
-        let slowest = slowest.map(|(latency, label)| format!("Slowest at {label}: 95 % within {latency}."));
+        let slowest = slowest.max_by_key(|(latency, _)| latency.range());
+        let slowest = slowest.map(|(latency, label)| format!("Slowest at {label}: p95 {latency}."));
         Self {
             width: STEP * intervals.len(),
             p50,
@@ -232,9 +232,9 @@ mod tests {
         let chart = LatencyChart::of(&[figures(1, 1, 1), it], &labels(2));
 
         assert_eq!((chart.p50.as_str(), chart.p95.as_str()), ("M15 1000V667", "M15 1000V0"));
-        assert_eq!(chart.hints[1].text, "1:00: half within 100 ms, 95 % within over 30 s");
+        assert_eq!(chart.hints[1].text, "1:00: p50 100 ms, p95 over 30 s");
         assert_eq!(chart.hints[0].text, "0:00: no call");
-        assert_eq!(chart.summary, "Slowest at 1:00: 95 % within over 30 s.");
+        assert_eq!(chart.summary, "Slowest at 1:00: p95 over 30 s.");
     }
 
     #[test]
