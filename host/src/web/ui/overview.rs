@@ -143,7 +143,7 @@ fn tiles(overview: &Overview) -> Vec<Tile> {
             is_bad: failures > 0,
             ..tile("Failed", text::number(failures), format!("{} of the calls", percentage(failures, calls)))
         },
-        tile("Refused", text::number(refused), "failed and did not run".to_owned()),
+        tile("Refused", text::number(refused), "did not run".to_owned()),
         tile("Duration, p50", latency(p50), format!("p95 {}", latency(p95))),
         users,
         tile("Documents", text::number(overview.documents), text::size(overview.document_bytes)),
