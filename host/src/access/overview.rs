@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use super::{AccessError, Operator};
 use crate::invocations::{CallCounts, Counts, Latency, Period, ToolkitCounts};
 use crate::knowledge::Usage;
-use crate::toolkits::ToolkitError;
 
 /// Figures of all toolkits over a period. Times are RFC 3339, UTC.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,7 +90,7 @@ impl Operator {
         let stores = self.0.stores();
         let counts = stores.invocations.counts(period).await.map_err(AccessError::Records)?;
         let documents = stores.knowledge.usage_of_all().await.map_err(AccessError::Records)?;
-        let sizes = stores.toolkits.component_sizes().await.map_err(ToolkitError::from)?;
+        let sizes = stores.toolkits.component_sizes().await?;
         let registry = stores.toolkits.registry();
         let own = stores.knowledge_tools.iter().map(|tools| tools.definition());
         let names = registry.all().map(|toolkit| &toolkit.definition).chain(own);

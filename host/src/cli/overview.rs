@@ -1,5 +1,6 @@
 //! `kitbag overview`
 
+use bytesize::ByteSize;
 use clap::Args;
 use http::Method;
 
@@ -17,8 +18,7 @@ const COLUMNS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '�
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  kitbag overview\n  kitbag overview --days 30 -o json\n\n\
                   Hours and days are those of UTC. Refused calls are failed ones that did not run.\n\
-                  P50 and P95 are\n\
-                  durations within which half, and 95 %, of the calls that ran ended.\n\
+                  P50 and P95: half, and 95 %, of the calls that ran ended within this time.\n\
                   `kitbag toolkit logs ID --outcome any-failure` shows failed calls.")]
 pub(super) struct OverviewCommand {
     /// Days up to now: the last 24 hours, or 30 days.
@@ -52,14 +52,15 @@ fn show(overview: &Overview) {
         say!("  {}  calls {}", columns(&by_interval), interval(overview));
     }
     let head = text!(
-        "{:<24} {:>9} {:>8} {:>8} {:>9} {:>9} {:>6}",
+        "{:<20} {:>8} {:>7} {:>7} {:>8} {:>9} {:>5} {:>8}",
         "TOOLKIT",
         "CALLS",
         "FAILED",
         "REFUSED",
         "P50",
         "P95",
-        "USERS"
+        "USERS",
+        "SIZE"
     );
     say!("");
     say!("{}", Screen::of_stdout().bold(&head));
@@ -70,24 +71,25 @@ fn row(toolkit: &ToolkitFigures) -> Text {
     let Figures { calls, failures, refused, p50, p95 } = toolkit.figures;
     let shown = |latency: Option<Latency>| latency.map_or_else(|| "-".to_owned(), |it| it.to_string());
     text!(
-        "{:<24} {:>9} {:>8} {:>8} {:>9} {:>9} {:>6}",
+        "{:<20} {:>8} {:>7} {:>7} {:>8} {:>9} {:>5} {:>8}",
         toolkit.toolkit,
         calls,
         failures,
         refused,
         shown(p50),
         shown(p95),
-        toolkit.users
+        toolkit.users,
+        toolkit.component_bytes.map_or_else(|| "-".to_owned(), size)
     )
 }
 
 fn documents(overview: &Overview) -> String {
     let count = usize::try_from(overview.documents).unwrap_or(usize::MAX);
-    format!(
-        "{} of {}",
-        counted(count, "document"),
-        bytesize::ByteSize(overview.document_bytes).display().si()
-    )
+    format!("{}, {}", counted(count, "document"), size(overview.document_bytes))
+}
+
+fn size(bytes: u64) -> String {
+    ByteSize(bytes).display().si().to_string()
 }
 
 fn interval(overview: &Overview) -> &'static str {

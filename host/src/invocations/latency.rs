@@ -107,7 +107,9 @@ mod tests {
 
     fn of(milliseconds: &[u64]) -> Histogram {
         let mut histogram = Histogram::default();
-        milliseconds.iter().for_each(|it| histogram.count(Duration::from_millis(*it)));
+        for it in milliseconds {
+            histogram.count(Duration::from_millis(*it));
+        }
         histogram
     }
 
