@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::cli_output::assert_json;
-use crate::harness::{Kitbag, User, Visitor, guests, kitbag as command, run};
+use crate::harness::{User, Visitor, guests, kitbag as command, run};
 use crate::ui_review::server;
 
 async fn overview(operator: &User, days: u32) -> Value {
