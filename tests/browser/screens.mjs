@@ -1,6 +1,6 @@
 // Takes pictures of every page, or of those that are named, in light, in dark, and 320 pixels wide:
-// `node screens.mjs FOLDER [PAGE…]`. Those of README.md
-// are in FOLDER/readme. Then prints how long the server takes for each page that is opened by its path alone.
+// `node screens.mjs FOLDER [PAGE…]`. Those of README.md are in FOLDER/readme. Then prints how long the server takes for each
+// page that is opened by its path alone.
 
 import { execFile } from "node:child_process";
 import { mkdir } from "node:fs/promises";
