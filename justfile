@@ -102,9 +102,9 @@ soak minutes="10" *arguments: install
 attack minutes="10": build-guests
     ATTACK_SECONDS=$(( {{ minutes }} * 60 )) cargo test --workspace --test attack -- --nocapture
 
-# Take pictures of every page, in light, in dark, and 320 pixels wide: `just screens DIR`; those of README.md: DIR/readme.
-screens directory: install install-browser build build-guests
-    TEST_KITBAG={{ absolute_path(output / "kitbag") }} node tests/browser/screens.mjs {{ quote(directory) }}
+# Take pictures of every page, in light, in dark, and 320 pixels wide: `just screens DIR`, or `just screens DIR overview`; those of README.md: DIR/readme.
+screens directory *pages: install install-browser build build-guests
+    TEST_KITBAG={{ absolute_path(output / "kitbag") }} node tests/browser/screens.mjs {{ quote(directory) }} {{ pages }}
 
 # Build the toolkits under toolkits/ that use an SDK, and their manifests, as a deploy would accept them.
 build-toolkits: install build build-rules build-engine

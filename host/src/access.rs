@@ -17,7 +17,7 @@
 //! | [`User::documents`] | own ones |
 //! | [`Operator::audience`] | operators |
 //! | [`Operator::share`], [`Operator::unshare`] | operators, for own toolkits and those that are shared |
-//! | [`Operator::audit`] | operators |
+//! | [`Operator::audit`], [`Operator::overview`] | operators |
 //! | [`User::operator`] | operators: deploy, review and manage toolkits, see which fail, rotate the master key |
 //!
 //! Which operator may change which toolkit depends on its owner at that moment, so the transaction that
@@ -82,6 +82,7 @@ mod hidden;
 mod hints;
 mod links;
 mod operator;
+mod overview;
 mod preparation;
 mod readings;
 mod records;
@@ -123,6 +124,7 @@ use health::LastHealth;
 pub use health::{Health, PeersHealth};
 pub use links::LinkedSecret;
 pub use operator::Operator;
+pub use overview::{Figures, IntervalFigures, Overview, ToolkitFigures};
 use preparation::Preparation;
 pub use records::{Range, Reader, ReadingMode, Records};
 pub use roles::Roles;

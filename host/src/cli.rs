@@ -22,6 +22,7 @@ mod logout;
 mod man;
 mod model;
 mod output;
+mod overview;
 mod progress;
 mod restore;
 mod search;
@@ -101,6 +102,8 @@ enum Verb {
     Model(model::Model),
     /// Show who did what: deploys, secrets, accounts, keys, sign-ins. For operators.
     Audit(audit::Audit),
+    /// Show calls, failures and durations of all toolkits, users and sizes. For operators.
+    Overview(overview::OverviewCommand),
     /// Look after the vault that holds the users' secrets.
     #[command(subcommand)]
     Vault(vault::Vault),
@@ -208,6 +211,7 @@ pub async fn run(command: Command) -> ExitCode {
         Verb::Key(command) => command.run().await,
         Verb::Model(command) => command.run().await,
         Verb::Audit(command) => command.run().await,
+        Verb::Overview(command) => command.run().await,
         Verb::Vault(command) => command.run().await,
         Verb::Backup(command) => command.run().await,
         Verb::Restore(command) => command.run().await,

@@ -6,9 +6,12 @@
 //! - the queue is bounded, for each user of a toolkit, for each toolkit and in total;
 //! - the records of the users with the most records are removed first, so that no user can displace the
 //!   records of others;
+//! - counts of calls are written with their records, and outlive them;
 //! - only the caller can read the content of a call, or an exact number that the toolkit could choose.
 
+mod counts;
 mod filter;
+mod latency;
 mod logged;
 mod operator_view;
 mod others;
@@ -23,6 +26,7 @@ mod writer;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use futures::future::OptionFuture;
 use jiff::Timestamp;
@@ -36,7 +40,9 @@ use crate::database::{self, Database};
 use crate::peers::Hints;
 use crate::shares::{Share, Shares};
 use crate::tasks::Interrupted;
+pub use counts::{CallCounts, Counts, Period, ToolkitCounts};
 pub use filter::{Filter, OutcomeFilter, UnknownOutcome};
+pub use latency::{Latency, RANGES};
 pub use logged::{Amount, Content, Facts, Logged, OwnRecord};
 pub use operator_view::{AtMost, OperatorView};
 pub use reading::{Query, Reading, Scope};
@@ -44,6 +50,7 @@ pub use record::{Conclusion, Outcome, Record};
 pub use retention::RetentionLimits;
 pub use usage::{Failing, Hour, Usage};
 
+use counts::begin_of;
 use retention::Retention;
 use store::Store;
 use writer::{Committed, Message, Writer};
@@ -72,6 +79,8 @@ pub struct Invocations {
     readers: Shares,
     followers: Shares,
     writer: Mutex<Option<JoinHandle<()>>>,
+    /// How long records are kept.
+    age: Duration,
 }
 
 impl Invocations {
@@ -81,7 +90,7 @@ impl Invocations {
         let (queue, inbox) = unbounded_channel();
         let (committed, known) = watch::channel(store.newest().await?);
         let (lost, urgent) = (Arc::new(AtomicU64::new(0)), Arc::new(Notify::new()));
-        let retention = Retention::new(limits);
+        let (retention, age) = (Retention::new(limits), limits.age);
         let inbox = (inbox, urgent.clone());
         let others = CancellationToken::new();
         if store.has_other_writers() {
@@ -102,6 +111,7 @@ impl Invocations {
             readers: Shares::new(MAX_READERS, MAX_READERS_PER_USER),
             followers: Shares::new(MAX_READERS, MAX_READERS_PER_USER),
             writer: Mutex::new(Some(tokio::spawn(writer.run()))),
+            age,
         })
     }
 
@@ -151,6 +161,23 @@ impl Invocations {
         self.flush().await;
         let counts = self.store.failing(usage::first_hour(Timestamp::now())).await?;
         Ok(counts.into_iter().map(Failing::from).collect())
+    }
+
+    /// Counts the calls of all toolkits, and their users. All calls that this process answered before are included.
+    pub async fn counts(&self, period: Period) -> database::Result<Counts> {
+        self.flush().await;
+        let now = Timestamp::now();
+        let first = period.first_hour(now);
+        let (_, users_kept_from) = store::kept_from(now, self.age);
+        let users_from = first.max(users_kept_from);
+        let counted = self.store.counts(period, first, users_from).await?;
+        Ok(Counts {
+            period,
+            from: begin_of(first),
+            users: counted.users,
+            users_from: begin_of(users_from),
+            toolkits: counted.toolkits,
+        })
     }
 
     /// The toolkits that were called in the last day, those with the most calls first.

@@ -299,6 +299,11 @@ impl Knowledge {
         Ok(self.0.store.waiting_jobs().await?)
     }
 
+    /// What the documents of all users are together.
+    pub async fn usage_of_all(&self) -> crate::database::Result<Usage> {
+        self.0.store.usage_of_all().await
+    }
+
     /// Searches the user's documents.
     pub async fn search(&self, user_id: &str, query: &Query) -> Result<Found, KnowledgeError> {
         let (parts, user_id, query) = (self.0.clone(), user_id.to_owned(), query.clone());

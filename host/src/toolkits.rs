@@ -28,6 +28,7 @@ mod store;
 pub(crate) mod tests;
 mod uploads;
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -260,6 +261,12 @@ impl Toolkits {
     /// The picture of a version of a toolkit, if it has one.
     pub async fn picture(&self, id: &str, version: &str) -> Result<Option<Picture>, ToolkitError> {
         Ok(self.store.picture(id, version).await?)
+    }
+
+    /// Bytes of the component that is live, by the id of its toolkit.
+    pub async fn component_sizes(&self) -> Result<HashMap<String, u64>, ToolkitError> {
+        let sizes = self.store.component_sizes().await?.into_iter();
+        Ok(sizes.map(|(id, size)| (id, u64::try_from(size).unwrap_or_default())).collect())
     }
 
     /// Fails if the deployed toolkits cannot be read.

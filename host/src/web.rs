@@ -29,6 +29,7 @@ mod logs;
 mod mcp;
 mod media_type;
 mod oauth;
+mod overview;
 mod pace;
 mod pages;
 mod rate;
@@ -172,6 +173,7 @@ fn for_users(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared> {
         .route("/keys/{id}", delete(keys::revoke))
         .route("/failures", get(logs::failures))
         .route("/audit", get(audit::read))
+        .route("/overview", get(overview::show))
         .route("/vault/rotate", post(secrets::rotate))
         .route("/documents/file", post(documents::upload))
         .route("/documents/{id}/artifact", get(documents::artifact))

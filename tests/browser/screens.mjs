@@ -1,21 +1,25 @@
-// Takes pictures of every page, in light, in dark, and 320 pixels wide: `node screens.mjs FOLDER`. Those of README.md
-// are in FOLDER/readme. Then prints how long the server takes for each page that is opened by its path alone.
+// Takes pictures of every page, or of those that are named, in light, in dark, and 320 pixels wide:
+// `node screens.mjs FOLDER [PAGE…]`. Those of README.md are in FOLDER/readme. Then prints how long the server takes for each
+// page that is opened by its path alone.
 
+import { execFile } from "node:child_process";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 
 import { Server } from "./harness/server.mjs";
 import { serverTimes } from "./harness/timing.mjs";
 import { Visitor, launch } from "./harness/visitor.mjs";
 import { PAGES, open, pathOf, visitors } from "./pages.mjs";
 
-const [folder] = process.argv.slice(2);
+const [folder, ...names] = process.argv.slice(2);
 if (!folder) {
-  console.error("usage: node screens.mjs FOLDER");
+  console.error("usage: node screens.mjs FOLDER [PAGE…]");
   process.exit(2);
 }
 
 const TOOLKITS = ["text", "weather", "notes", "clipper", "feeds", "github", "papers", "currency", "translate"];
+const shown = PAGES.filter(({ name }) => names.length === 0 || names.includes(name));
 const IDS = { toolkit: "weather", tool: "forecast", secret: "translate", called: "text" };
 
 const WIDE = { viewport: { width: 1100, height: 800 } };
@@ -34,11 +38,12 @@ let browser;
 try {
   browser = await launch();
   await server.deploy(...TOOLKITS.map((name) => `toolkit-${name}`));
-  await picturesOfReadme();
+  if (names.length === 0) await picturesOfReadme();
   await server.deploy("guest-greeter-v1");
   await callSome();
+  await promisify(execFile)("python3", [join(import.meta.dirname, "past_calls.py"), join(server.data, "kitbag.sqlite")]);
   for (const [look, options] of Object.entries(LOOKS)) {
-    await picture(PAGES, options, (name) => ({ path: join(folder, `${name}-${look}.png`), fullPage: true }));
+    await picture(shown, options, (name) => ({ path: join(folder, `${name}-${look}.png`), fullPage: true }));
   }
   await printServerTimes();
 } finally {
@@ -54,7 +59,7 @@ async function picturesOfReadme() {
 async function printServerTimes() {
   const all = await visitors(() => Visitor.open(browser, server), "local");
   console.log("time of the server in ms, median and slowest of a hundred:");
-  for (const page of PAGES.filter(({ prepare }) => !prepare)) {
+  for (const page of shown.filter(({ prepare }) => !prepare)) {
     const { median, slowest } = await serverTimes(all[page.who ?? "user"], pathOf(page, IDS));
     console.log(`  ${page.name.padEnd(20)} ${median.toFixed(1).padStart(6)} ${slowest.toFixed(1).padStart(6)}`);
   }

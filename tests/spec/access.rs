@@ -27,6 +27,7 @@ rest usage               yes     yes     hidden  401  | yes     yes     yes     
 rest roll-back           yes     no      no      401  | yes     yes     no      401
 rest version             yes     yes     no      401  | yes     yes     no      401
 rest failures            yes     yes     no      401  | yes     yes     no      401
+rest overview            yes     yes     no      401  | yes     yes     no      401
 rest uploads             yes     yes     no      401  | yes     yes     no      401
 rest review              hidden  hidden  no      401  | hidden  hidden  no      401
 rest deploy-upload       hidden  hidden  no      401  | hidden  hidden  no      401
@@ -78,6 +79,7 @@ impl Requester<'_> {
             "roll-back" => (Method::POST, "/toolkits/wat/rollback", no_body),
             "version" => (get, "/toolkits/wat/versions/1.0.0", no_body),
             "failures" => (get, "/failures", no_body),
+            "overview" => (get, "/overview", no_body),
             "uploads" => (get, "/uploads", no_body),
             "review" => (get, "/uploads/none", no_body),
             "deploy-upload" => (Method::POST, "/uploads/none/deploy", NOTHING_REVIEWED.to_owned()),

@@ -59,7 +59,7 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
         (evil_file.display().to_string(), folder.join("evil.jsonl").display().to_string());
     let pages = folder.join("man").display().to_string();
     let arguments: &[&str] = match path.as_slice() {
-        ["serve" | "demo" | "logout" | "token" | "sign-in-code" | "audit"]
+        ["serve" | "demo" | "logout" | "token" | "sign-in-code" | "audit" | "overview"]
         | ["documents" | "toolkit" | "key", "list"]
         | ["vault", "rotate"]
         | ["toolkit", "failures"]

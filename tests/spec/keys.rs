@@ -71,6 +71,7 @@ async fn a_key_for_some_toolkits_calls_their_tools_and_can_do_nothing_else() {
         "/uploads",
         "/hidden-tools",
         "/failures",
+        "/overview",
     ] {
         program.get(path).await.assert_status(403);
     }

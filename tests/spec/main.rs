@@ -79,6 +79,7 @@ mod notebooks;
 mod odd_components;
 mod office_documents;
 mod outbound_auth;
+mod overview;
 mod ownership;
 mod paging;
 mod progress;

@@ -276,6 +276,45 @@ CREATE INDEX invocations_by_age ON invocations (ended_at);
 -- Failures of all toolkits are counted from this index alone; calls that succeed are not in it.
 CREATE INDEX invocations_failed ON invocations (started_at, toolkit_id, outcome) WHERE outcome <> 'succeeded';
 
+-- How much each toolkit was called, by the hour: written with the records, and kept longer than they are.
+CREATE TABLE call_counts (
+    -- In which calls began: hours since 1970.
+    hour        BIGINT NOT NULL,
+    -- As in `invocations`. Rows go with their toolkit.
+    toolkit_id  TEXT COLLATE "C" NOT NULL,
+    calls       BIGINT NOT NULL,
+    -- Calls that gave no result, except cancelled ones.
+    failures    BIGINT NOT NULL,
+    -- Failures of calls that did not run: invalid-params, busy.
+    refused     BIGINT NOT NULL,
+    -- Calls that ran, by their duration: the upper bound in milliseconds.
+    took_10     BIGINT NOT NULL,
+    took_25     BIGINT NOT NULL,
+    took_50     BIGINT NOT NULL,
+    took_100    BIGINT NOT NULL,
+    took_250    BIGINT NOT NULL,
+    took_500    BIGINT NOT NULL,
+    took_1000   BIGINT NOT NULL,
+    took_2500   BIGINT NOT NULL,
+    took_5000   BIGINT NOT NULL,
+    took_10000  BIGINT NOT NULL,
+    took_30000  BIGINT NOT NULL,
+    took_longer BIGINT NOT NULL,
+    PRIMARY KEY (hour, toolkit_id)
+);
+
+-- When each user called a toolkit last, so that its users can be counted. Kept no longer than records.
+CREATE TABLE toolkit_users (
+    -- As in `invocations`. Rows go with their toolkit.
+    toolkit_id TEXT COLLATE "C" NOT NULL,
+    user_id    TEXT COLLATE "C" NOT NULL,
+    -- Hours since 1970.
+    last_hour  BIGINT NOT NULL,
+    PRIMARY KEY (toolkit_id, user_id)
+);
+
+CREATE INDEX toolkit_users_by_hour ON toolkit_users (last_hour, toolkit_id);
+
 -- Who did what, as entries that are appended and never changed. Those of one writer are a chain: the hash of each covers
 -- its content and the hash of the one before it.
 CREATE TABLE audit (

@@ -248,6 +248,45 @@ CREATE INDEX invocations_by_age ON invocations (ended_at);
 -- Failures of all toolkits are counted from this index alone; calls that succeed are not in it.
 CREATE INDEX invocations_failed ON invocations (started_at, toolkit_id, outcome) WHERE outcome <> 'succeeded';
 
+-- How much each toolkit was called, by the hour: written with the records, and kept longer than they are.
+CREATE TABLE call_counts (
+    -- In which calls began: hours since 1970.
+    hour        INTEGER NOT NULL,
+    -- As in `invocations`. Rows go with their toolkit.
+    toolkit_id  TEXT NOT NULL,
+    calls       INTEGER NOT NULL,
+    -- Calls that gave no result, except cancelled ones.
+    failures    INTEGER NOT NULL,
+    -- Failures of calls that did not run: invalid-params, busy.
+    refused     INTEGER NOT NULL,
+    -- Calls that ran, by their duration: the upper bound in milliseconds.
+    took_10     INTEGER NOT NULL,
+    took_25     INTEGER NOT NULL,
+    took_50     INTEGER NOT NULL,
+    took_100    INTEGER NOT NULL,
+    took_250    INTEGER NOT NULL,
+    took_500    INTEGER NOT NULL,
+    took_1000   INTEGER NOT NULL,
+    took_2500   INTEGER NOT NULL,
+    took_5000   INTEGER NOT NULL,
+    took_10000  INTEGER NOT NULL,
+    took_30000  INTEGER NOT NULL,
+    took_longer INTEGER NOT NULL,
+    PRIMARY KEY (hour, toolkit_id)
+) STRICT, WITHOUT ROWID;
+
+-- When each user called a toolkit last, so that its users can be counted. Kept no longer than records.
+CREATE TABLE toolkit_users (
+    -- As in `invocations`. Rows go with their toolkit.
+    toolkit_id TEXT NOT NULL,
+    user_id    TEXT NOT NULL,
+    -- Hours since 1970.
+    last_hour  INTEGER NOT NULL,
+    PRIMARY KEY (toolkit_id, user_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX toolkit_users_by_hour ON toolkit_users (last_hour, toolkit_id);
+
 -- Who did what, as entries that are appended and never changed. Those of one writer are a chain: the hash of each covers
 -- its content and the hash of the one before it.
 CREATE TABLE audit (

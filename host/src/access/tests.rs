@@ -16,7 +16,7 @@ use crate::audit::Audit;
 use crate::dispatch::AdmissionLimits;
 use crate::egress::{Egress, EgressSettings};
 use crate::identity::TokenProfile;
-use crate::invocations::{RetentionLimits, Scope};
+use crate::invocations::{Period, RetentionLimits, Scope};
 use crate::knowledge::{Capture, CaptureSettings, Extract, Options};
 use crate::metrics::Metrics;
 use crate::objects::Objects;
@@ -58,6 +58,7 @@ discard-upload      yes     no      yes     no     | yes     no      yes     no
 read-manifest       yes     no      yes     no     | yes     no      yes     no
 compare             yes     no      yes     no     | yes     no      yes     no
 count-failures      yes     no      yes     no     | yes     no      yes     no
+see-overview        yes     no      yes     no     | yes     no      yes     no
 see-picture         yes     yes     yes     hidden | yes     yes     yes     yes
 roll-back           yes     no      no      no     | yes     no      yes     no
 release             yes     no      no      no     | yes     no      no      no
@@ -312,6 +313,7 @@ async fn attempt_as_operator(operator: Operator, operation: &str, id: &str) -> R
         "discard-upload" => operator.discard_upload(id).await,
         "read-manifest" => operator.version(id, "1.0.0").await.map(drop),
         "count-failures" => operator.failing().await.map(drop),
+        "see-overview" => operator.overview(Period::Day).await.map(drop),
         "compare" => operator.compare(id, "1.0.0", "2.0.0").await.map(drop),
         "read-audience" => operator.audience(id).map(drop),
         "share" => operator.share(id, vec![audience::grant(json!({ "group": "sales" }))]).await,

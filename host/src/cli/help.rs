@@ -6,8 +6,7 @@ Kitbag: a knowledge base whose toolkits are sandboxed WebAssembly components.
 
 Usage: kitbag <COMMAND> [OPTIONS]      kitbag <COMMAND> --help shows examples
 
-Begin       serve            run a server; by default for this machine alone
-            demo             build the example toolkits, serve them, call one
+Begin       serve, demo      run a server, by default for this machine; examples
             login, logout    sign in at a server, in a browser; sign out
             connect          set up Claude, Cursor, VS Code, Codex, Gemini CLI
 Documents   ingest, search   bring in files and web pages; find passages
@@ -18,7 +17,8 @@ Tools       tool             call a tool of a toolkit
 Operate     model, vault     models that search uses; the key of all secrets
             backup, restore  of a data directory, also beside a running server
             doctor, database check a data directory; copy a whole service
-            audit, token, key who did what; token for scripts; keys for programs
+            overview, audit  calls and failures of all toolkits; who did what
+            token, key       token for scripts; keys for programs
             sign-in-code     the code that the page of a local server asks for
 Shell       completions, man for bash, zsh, fish, powershell, elvish; manual
 

@@ -35,6 +35,8 @@ pub(crate) const TABLES: &[Table] = &[
     Table { users: &["user_id", "shared_by"], ..Table::named("toolkit_audience") },
     Table { users: &["user_id"], ..Table::named("limited_calls") },
     Table { ids: Some("id"), users: &["user_id"], ..Table::named("invocations") },
+    Table::named("call_counts"),
+    Table { users: &["user_id"], ..Table::named("toolkit_users") },
     // Entries keep the ids that users had when they acted: a changed one would break the chain.
     Table { ids: Some("id"), ..Table::named("audit") },
     Table::named("audit_chains"),

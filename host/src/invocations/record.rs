@@ -100,6 +100,9 @@ impl Outcome {
         Self::Unavailable,
     ];
 
+    /// Those of calls that never ran.
+    pub const REFUSED: [Self; 3] = [Self::Busy, Self::InvalidParams, Self::OverLimit];
+
     /// Whether the call gave its client no result, although the client waited for it.
     pub fn is_failure(self) -> bool {
         !matches!(self, Self::Succeeded | Self::Cancelled)

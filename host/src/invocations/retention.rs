@@ -12,7 +12,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::record::Record;
-use super::store::Store;
+use super::store::{Store, kept_from};
 use crate::database;
 
 /// Limits for the stored records.
@@ -83,7 +83,10 @@ impl Retention {
             None => store.toolkits().await?,
         };
         let age = i64::try_from(self.limits.age.as_millis()).unwrap_or(i64::MAX);
-        store.remove_before(Timestamp::now().as_millisecond().saturating_sub(age)).await?;
+        let now = Timestamp::now();
+        store.remove_before(now.as_millisecond().saturating_sub(age)).await?;
+        let (calls, users) = kept_from(now, self.limits.age);
+        store.remove_counts_before(calls, users).await?;
         for toolkit in toolkits {
             store.remove_refused_beyond(&toolkit, MAX_REFUSED_RECORDS).await?;
             store.remove_beyond(&toolkit, self.limits.records, self.limits.bytes).await?;

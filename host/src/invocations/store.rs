@@ -1,5 +1,6 @@
 //! All SQL about records of calls.
 
+mod counts;
 mod retention;
 
 use std::collections::HashSet;
@@ -26,6 +27,8 @@ const MAX_PAGE_BYTES: usize = 512 << 10;
 const MAX_ROWS_PER_INSERT: usize = 128;
 /// Toolkits in the list of those that fail.
 const MAX_FAILING: u32 = 20;
+
+pub(super) use counts::kept_from;
 
 #[derive(Clone)]
 pub(super) struct Store(Database);
@@ -86,19 +89,17 @@ impl Store {
         self.0.server().is_some()
     }
 
-    /// Inserts records in one transaction, and returns the newest id. Their ids become visible in their order, those of
+    /// Inserts records in one transaction, counts them, and returns the newest id. Their ids become visible in their order, those of
     /// other processes included: no other transaction of the scope runs between the choice of an id and its commit.
     /// Records of a toolkit that has been removed meanwhile are dropped: they could not be read.
     pub(super) async fn insert(&self, records: &[Record]) -> database::Result<i64> {
         let mut transaction = self.0.begin(database::Scope::Records).await?;
         let there = existing_toolkits(&mut transaction, records).await?;
         let records: Vec<_> = records.iter().filter(|record| there.contains(&record.toolkit)).collect();
-        let mut rest = records.as_slice();
-        while let Some(exponent) = rest.len().min(MAX_ROWS_PER_INSERT).checked_ilog2() {
-            let (rows, later) = rest.split_at(1 << exponent);
+        for rows in counts::statements(&records) {
             insert(&mut transaction, rows).await?;
-            rest = later;
         }
+        counts::count(&mut transaction, &records).await?;
         let newest = newest(&mut transaction).await?;
         transaction.commit().await?;
         Ok(newest)

@@ -1,5 +1,6 @@
 //! Writing, keeping and reading records in a real database.
 
+mod counts;
 mod filters;
 mod processes;
 
@@ -37,7 +38,7 @@ async fn open(database: &Database, limits: RetentionLimits) -> Invocations {
 }
 
 /// A call by `user` that logged `content`.
-fn record(toolkit: &str, user: &str, content: &str) -> Record {
+pub(super) fn record(toolkit: &str, user: &str, content: &str) -> Record {
     let entries = vec![Entry { source: Source::Log, arguments: vec![json_string(content)] }];
     Record {
         toolkit: toolkit.to_owned(),

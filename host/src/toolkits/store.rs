@@ -216,6 +216,8 @@ impl Store {
         sql("DELETE FROM toolkits WHERE id = $1").bind(id).execute(&mut transaction).await?;
         // Not all calls are of toolkits, so that no foreign key does it.
         sql("DELETE FROM invocations WHERE toolkit_id = $1").bind(id).execute(&mut transaction).await?;
+        sql("DELETE FROM call_counts WHERE toolkit_id = $1").bind(id).execute(&mut transaction).await?;
+        sql("DELETE FROM toolkit_users WHERE toolkit_id = $1").bind(id).execute(&mut transaction).await?;
         hidden::forget(&mut transaction, id).await?;
         limited_calls::forget(&mut transaction, id).await?;
         revoke_keys_for(&mut transaction, id).await?;

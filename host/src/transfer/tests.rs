@@ -33,6 +33,8 @@ const ROWS: &str = "
     INSERT INTO invocations VALUES
         (3, 't', '1.0.0', 'tool', 'ana', -1, 1, 2, 'succeeded', NULL, 0, 0, 0, 0, 0, NULL, NULL, '[]', 1),
         (4, 't', '1.0.0', 'tool', 'ben', 0, 1, 2, 'limit', 'memory', 1, 2, 3, 4, 5, 'detail', '{}', '[1]', 1);
+    INSERT INTO call_counts VALUES (5, 't', 9223372036854775807, 3, 2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12);
+    INSERT INTO toolkit_users VALUES ('t', 'ana', 5), ('t', 'ben', 6);
     INSERT INTO issuers VALUES (1, 'local', 0), (2, 'https://one.example', 1), (7, 'https://gone.example', 2);
     DELETE FROM issuers WHERE sequence = 7;
     INSERT INTO browser_sessions VALUES (x'01', 'https://one.example', 'ana', 'Browser', 1, 2),

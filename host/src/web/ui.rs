@@ -22,6 +22,7 @@ mod icon;
 mod log;
 mod multipart;
 mod operate;
+mod overview;
 mod reach;
 mod schema_form;
 mod search;
@@ -78,6 +79,7 @@ pub(super) fn router(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared>
         .route("/ui/toolkits/{id}/audience", get(audience::show).post(audience::share))
         .route("/ui/toolkits/{id}/audience/unshare", post(audience::unshare))
         .route("/ui/operate", get(operate::show))
+        .route("/ui/operate/overview", get(overview::show))
         .route("/ui/operate/audit", get(audit::show))
         .route("/ui/operate/uploads", post(operate::receive))
         .route("/ui/operate/uploads/{digest}", get(operate::review::show))

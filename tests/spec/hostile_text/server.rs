@@ -41,6 +41,19 @@ pub(super) fn answer(answers: Answers, head: &Parts, server: &str) -> Response {
     }
 }
 
+fn overview() -> Value {
+    json!({
+        "days": 1, "from": EVIL, "intervalHours": 1, "calls": 2, "failures": 1, "refused": 1,
+        "p50": { "atMostMs": 10 }, "p95": { "overMs": 30_000 }, "users": 1, "usersFrom": EVIL,
+        "documents": 1, "documentBytes": 1,
+        "intervals": [{ "from": EVIL, "calls": 2, "failures": 1, "refused": 1, "p50": null, "p95": null }],
+        "toolkits": [{
+            "toolkit": EVIL, "name": EVIL, "calls": 2, "failures": 1, "refused": 1, "p50": null, "p95": null,
+            "users": 1, "componentBytes": null, "callsByInterval": [2], "failuresByInterval": [1],
+        }],
+    })
+}
+
 fn good(head: &Parts, server: &str) -> Response {
     let document = json!({
         "id": EVIL, "title": EVIL, "url": EVIL, "author": EVIL, "source": EVIL,
@@ -78,6 +91,7 @@ fn good(head: &Parts, server: &str) -> Response {
         ("POST", path) if path.ends_with("/deploy") => deployed(),
         ("GET", "/uploads") => json!([upload()]),
         ("GET", "/failures") => json!([{ "toolkit": EVIL, "calls": 2, "failures": 1 }]),
+        ("GET", "/overview") => overview(),
         ("GET", path) if path.starts_with("/uploads/") => review(),
         ("GET", path) if path.contains("/versions/") => json!({ "manifest": manifest(path) }),
         ("DELETE", _) => Value::Null,

@@ -24,6 +24,15 @@ impl Store {
         usage(self.0.readers(), user_id).await
     }
 
+    /// What all users have.
+    pub(in crate::knowledge) async fn usage_of_all(&self) -> database::Result<Usage> {
+        let (documents, bytes): (i64, i64) = sql("SELECT CAST(COALESCE(SUM(documents), 0) AS BIGINT),
+                    CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM knowledge_usage")
+        .fetch_one(self.0.readers())
+        .await?;
+        Ok(Usage { documents: count(documents), bytes: count(bytes) })
+    }
+
     /// Refuses what has made a user's documents more, since there were `before`, than they may be. Whoever
     /// calls it holds the transaction that did so, and rolls it back.
     pub(super) async fn check_quota(
@@ -44,8 +53,12 @@ pub(super) async fn usage(executor: impl Into<Executor<'_>>, user_id: &str) -> d
         .fetch_optional(executor)
         .await?;
     let (documents, bytes) = row.unwrap_or_default();
-    let count = |count: i64| u64::try_from(count).unwrap_or_default();
     Ok(Usage { documents: count(documents), bytes: count(bytes) })
+}
+
+/// A count, which is never negative.
+fn count(count: i64) -> u64 {
+    u64::try_from(count).unwrap_or_default()
 }
 
 #[cfg(test)]

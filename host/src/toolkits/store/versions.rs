@@ -5,7 +5,7 @@ use kitbag_manifest::ToolkitDefinition;
 use serde::Serialize;
 
 use super::{OwnershipRecord, Store, from_json};
-use crate::database::{FromRow, Transaction, sql};
+use crate::database::{self, FromRow, Transaction, sql};
 use crate::sha256::Sha256;
 use crate::toolkits::ToolkitError;
 use crate::toolkits::difference::Changes;
@@ -102,6 +102,14 @@ pub(super) fn manifest_digest(manifest: &str) -> String {
 }
 
 impl Store {
+    /// Bytes of the live version's component, by the id of its toolkit.
+    pub(in crate::toolkits) async fn component_sizes(&self) -> database::Result<Vec<(String, i64)>> {
+        sql("SELECT t.id, v.size FROM toolkits t
+             JOIN toolkit_versions v ON v.toolkit_id = t.id AND v.version = t.live_version")
+        .fetch_all(self.0.readers())
+        .await
+    }
+
     /// One toolkit with all its versions.
     pub(in crate::toolkits) async fn toolkit(&self, id: &str) -> Result<ToolkitRecord, ToolkitError> {
         #[derive(FromRow)]

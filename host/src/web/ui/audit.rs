@@ -33,7 +33,7 @@ pub(super) struct Parameters {
 struct AuditPage {
     frame: Option<Frame>,
     acts: Vec<(&'static str, bool)>,
-    entries: Vec<Entry>,
+    days: Vec<Day>,
     parameters: Parameters,
     is_filtered: bool,
     /// The first page; `None` on it.
@@ -41,10 +41,19 @@ struct AuditPage {
     older: Option<String>,
 }
 
+/// The entries of a day, newest first.
+struct Day {
+    label: String,
+    entries: Vec<Entry>,
+}
+
 /// An entry as text that may be shown.
 struct Entry {
     id: i64,
+    /// RFC 3339, UTC.
     time: String,
+    /// `14:05:09`
+    clock: String,
     act: String,
     is_refused: bool,
     user: String,
@@ -76,10 +85,23 @@ pub(super) async fn show(
         is_filtered: parameters.query().filter != AuditFilter::default(),
         newest: parameters.before.map(|_| parameters.path(None)),
         older: oldest.map(|id| parameters.path(Some(id))),
-        entries,
+        days: by_day(entries),
         parameters,
     };
     Ok(frame::page(StatusCode::OK, &page))
+}
+
+/// Entries in their order, each day apart.
+fn by_day(entries: Vec<Entry>) -> Vec<Day> {
+    let mut days: Vec<Day> = Vec::new();
+    for entry in entries {
+        let label = text::day(&entry.time);
+        match days.last_mut() {
+            Some(day) if day.label == label => day.entries.push(entry),
+            _ => days.push(Day { label, entries: vec![entry] }),
+        }
+    }
+    days
 }
 
 impl Parameters {
@@ -117,11 +139,45 @@ impl From<AuditRecord> for Entry {
         let details = details.into_iter().filter_map(|(label, text)| Some((label, text?)));
         Self {
             id: record.id,
-            time: text::minute(&record.at),
+            clock: text::clock(&record.at),
+            time: record.at,
             act: record.act,
             is_refused: record.outcome != "done",
             user: record.user.unwrap_or_default(),
             details: details.collect(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_shown_by_day_in_their_order() {
+        let entry = |id: i64, time: &str| Entry {
+            id,
+            time: time.to_owned(),
+            clock: text::clock(time),
+            act: String::new(),
+            is_refused: false,
+            user: String::new(),
+            details: Vec::new(),
+        };
+        let times = ["2026-02-01T00:00:00Z", "2026-01-31T23:59:59.9Z", "2026-01-31T08:00:00Z"];
+
+        let days = by_day(times.into_iter().zip(1..).map(|(time, id)| entry(id, time)).collect());
+
+        let shown: Vec<_> = days
+            .iter()
+            .map(|day| {
+                (
+                    day.label.as_str(),
+                    day.entries.iter().map(|it| (it.id, it.clock.as_str())).collect::<Vec<_>>(),
+                )
+            })
+            .collect();
+        let of_january = vec![(2, "23:59:59"), (3, "08:00:00")];
+        assert_eq!(shown, [("1 Feb 2026", vec![(1, "00:00:00")]), ("31 Jan 2026", of_january)]);
     }
 }

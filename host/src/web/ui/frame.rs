@@ -37,6 +37,10 @@ pub(super) enum Section {
     None,
 }
 
+/// The pages of operators: path and label.
+pub(super) const OPERATE_PAGES: &[(&str, &str)] =
+    &[("/ui/operate/overview", "Overview"), ("/ui/operate", "Uploads"), ("/ui/operate/audit", "Audit log")];
+
 /// A link of the navigation.
 pub(super) struct Entry {
     pub(super) path: &'static str,

@@ -48,6 +48,11 @@ pub(super) fn minute(time: &str) -> String {
     time.parse::<Timestamp>().map_or_else(|_| time.to_owned(), shown)
 }
 
+/// The time of day of a time in RFC 3339: `08:15:30`; unchanged where it is none.
+pub(super) fn clock(time: &str) -> String {
+    time.parse::<Timestamp>().map_or_else(|_| time.to_owned(), |time| time.strftime("%H:%M:%S").to_string())
+}
+
 /// A time in milliseconds since 1970 as a day.
 pub(super) fn day_of(milliseconds: i64) -> String {
     Timestamp::from_millisecond(milliseconds).map_or_else(|_| String::new(), |time| day(&time.to_string()))
@@ -82,6 +87,7 @@ mod tests {
         assert_eq!(day("2026-11-03T08:15:00Z"), "3 Nov 2026");
         assert_eq!(day("soon"), "soon");
         assert_eq!(minute("2026-11-03T08:15:30Z"), "3 Nov 2026, 08:15 UTC");
+        assert_eq!([clock("2026-11-03T08:15:30.5Z"), clock("soon")], ["08:15:30", "soon"]);
         assert_eq!([count(1, "tool"), count(3, "tool"), count(0, "tool")], ["1 tool", "3 tools", "0 tools"]);
         assert_eq!(
             [0, 999, 1000, 12_345, 1_234_567].map(number),

@@ -1,0 +1,202 @@
+//! How much each toolkit was called, by the hour: what is left of records that were removed.
+//!
+//! Of others' calls this counts what their records show anyway: the hour in which a call began, its outcome, and the range
+//! of its duration (`latency`).
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::latency::{Histogram, Latency, RANGES};
+use super::record::{Outcome, Record};
+use super::usage::HOUR_MS;
+
+/// Days for which counts are kept, the current one included.
+pub(super) const DAYS: i64 = 30;
+pub(super) const DAY_HOURS: i64 = 24;
+
+/// Time of an overview, up to now. Hours and days are those of UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Period {
+    /// Twenty-four hours, the current one included.
+    Day,
+    /// Thirty days, the current one included.
+    ThirtyDays,
+}
+
+/// Counts of calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallCounts {
+    /// Calls.
+    pub calls: u64,
+    /// Calls that gave no result, except those that their client cancelled.
+    pub failures: u64,
+    /// Failures of calls that did not run: their arguments were wrong, or too many calls were running.
+    pub refused: u64,
+    /// Durations of those that ran.
+    pub(super) durations: Histogram,
+}
+
+/// How much a toolkit was called in a period.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolkitCounts {
+    /// One for each interval, oldest first; empty if there were no calls.
+    pub intervals: Vec<CallCounts>,
+    /// Users who have called it.
+    pub users: u64,
+}
+
+/// How much all toolkits were called in a period.
+#[derive(Clone, Debug)]
+pub struct Counts {
+    /// The period.
+    pub period: Period,
+    /// Its begin.
+    pub from: Timestamp,
+    /// Users who have called something.
+    pub users: u64,
+    /// Since when users are counted: later than `from` if records are kept for a shorter time.
+    pub users_from: Timestamp,
+    /// By the id of the toolkit. Those without calls are not among them.
+    pub toolkits: BTreeMap<String, ToolkitCounts>,
+}
+
+impl Period {
+    /// The period of so many days.
+    pub fn of_days(days: u32) -> Option<Self> {
+        [Self::Day, Self::ThirtyDays].into_iter().find(|period| period.days() == days)
+    }
+
+    /// Its days.
+    pub fn days(self) -> u32 {
+        match self {
+            Self::Day => 1,
+            Self::ThirtyDays => 30,
+        }
+    }
+
+    /// Number of its intervals.
+    pub fn intervals(self) -> usize {
+        match self {
+            Self::Day => 24,
+            Self::ThirtyDays => 30,
+        }
+    }
+
+    /// Hours of an interval.
+    pub fn interval_hours(self) -> i64 {
+        match self {
+            Self::Day => 1,
+            Self::ThirtyDays => DAY_HOURS,
+        }
+    }
+
+    /// The first hour of the period that ends now: hours since 1970.
+    pub(super) fn first_hour(self, now: Timestamp) -> i64 {
+        let hour = hour_of(now);
+        match self {
+            Self::Day => hour - (DAY_HOURS - 1),
+            Self::ThirtyDays => hour - hour.rem_euclid(DAY_HOURS) - (DAYS - 1) * DAY_HOURS,
+        }
+    }
+}
+
+impl CallCounts {
+    pub(super) fn count(&mut self, record: &Record) {
+        let outcome = record.conclusion.outcome;
+        let is_refused = Outcome::REFUSED.contains(&outcome);
+        self.calls += 1;
+        self.failures += u64::from(outcome.is_failure());
+        self.refused += u64::from(is_refused);
+        if !is_refused {
+            self.durations.count(record.duration);
+        }
+    }
+
+    /// Adds other calls.
+    pub fn add(&mut self, other: &Self) {
+        self.calls = self.calls.saturating_add(other.calls);
+        self.failures = self.failures.saturating_add(other.failures);
+        self.refused = self.refused.saturating_add(other.refused);
+        self.durations.add(&other.durations);
+    }
+
+    /// The sum of several.
+    pub fn sum<'a>(all: impl IntoIterator<Item = &'a Self>) -> Self {
+        let mut sum = Self::default();
+        all.into_iter().for_each(|counts| sum.add(counts));
+        sum
+    }
+
+    /// The duration within which so many percent of the calls that ran ended.
+    pub fn percentile(&self, percent: u64) -> Option<Latency> {
+        self.durations.percentile(percent)
+    }
+
+    /// The numbers in the order of the columns.
+    pub(super) fn columns(&self) -> [u64; 3 + RANGES] {
+        let mut columns = [0; 3 + RANGES];
+        columns[..3].copy_from_slice(&[self.calls, self.failures, self.refused]);
+        columns[3..].copy_from_slice(&self.durations.0);
+        columns
+    }
+
+    pub(super) fn of_columns(columns: [u64; 3 + RANGES]) -> Self {
+        let [calls, failures, refused, durations @ ..] = columns;
+        Self { calls, failures, refused, durations: Histogram(durations) }
+    }
+}
+
+/// The hour of a time: hours since 1970.
+pub(super) fn hour_of(time: Timestamp) -> i64 {
+    time.as_millisecond().div_euclid(HOUR_MS)
+}
+
+/// The begin of an hour.
+pub(super) fn begin_of(hour: i64) -> Timestamp {
+    Timestamp::from_millisecond(hour.saturating_mul(HOUR_MS)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::invocations::tests::record;
+
+    fn time(text: &str) -> Timestamp {
+        text.parse().expect("a time")
+    }
+
+    #[test]
+    fn a_period_has_whole_hours_or_days_and_ends_with_the_current_one() {
+        let now = time("2026-03-01T12:34:56Z");
+
+        let from = |period: Period| begin_of(period.first_hour(now)).to_string();
+
+        assert_eq!(from(Period::Day), "2026-02-28T13:00:00Z");
+        assert_eq!(from(Period::ThirtyDays), "2026-01-31T00:00:00Z");
+        for period in [Period::Day, Period::ThirtyDays] {
+            let hours = hour_of(now) - period.first_hour(now);
+            let last = usize::try_from(hours / period.interval_hours()).expect("not negative");
+            assert_eq!(last, period.intervals() - 1);
+            assert_eq!(Period::of_days(period.days()), Some(period));
+        }
+        assert_eq!(Period::of_days(7), None);
+    }
+
+    #[test]
+    fn refused_calls_are_failures_that_took_no_time_and_cancelled_ones_are_none() {
+        let mut counts = CallCounts::default();
+        for outcome in Outcome::ALL {
+            let duration = Duration::from_millis(40);
+            counts.count(&Record { duration, conclusion: outcome.into(), ..record("a", "ana", "") });
+        }
+
+        assert_eq!((counts.calls, counts.failures, counts.refused), (9, 7, 2));
+        assert_eq!(counts.durations.0.iter().sum::<u64>(), 7);
+        assert_eq!(CallCounts::of_columns(counts.columns()), counts);
+        let twice = CallCounts::sum([&counts, &counts]);
+        assert_eq!((twice.calls, twice.failures, twice.durations.0[2]), (18, 14, 14));
+    }
+}
