@@ -31,7 +31,7 @@ use crate::invocations::{Conclusion, Invocations, Outcome};
 use crate::metrics::Metrics;
 use crate::observations::Observations;
 use crate::sandbox::{Ended, Fault, Invocation, Loaded, Report};
-use crate::toolkits::{Ready, Tool};
+use crate::toolkits::{Ready, Tool, Toolkits};
 use crate::traces::{Arrival, CallStep, Trace, Traces};
 use crate::user_config::UserConfig;
 use crate::vault::Vault;
@@ -49,6 +49,7 @@ const READY_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Calls tools.
 pub struct Dispatch {
+    toolkits: Arc<Toolkits>,
     vault: Arc<Vault>,
     user_config: Arc<UserConfig>,
     invocations: Arc<Invocations>,
@@ -64,18 +65,19 @@ pub struct Dispatch {
 pub struct Unavailable;
 
 impl Dispatch {
-    /// Creates a dispatcher. Calls get the caller's secrets from `vault` and settings from `user_config`, and
-    /// are recorded in `invocations`, counted in `metrics` and traced by `traces`. Fails if threads cannot be started.
+    /// Creates a dispatcher. Calls get the caller's secrets and settings, once the caller has agreed to what their toolkit
+    /// reaches, and are recorded in `invocations`, counted in `metrics` and traced by `traces`. Fails if threads cannot be
+    /// started.
     pub fn new(
-        vault: Arc<Vault>,
-        user_config: Arc<UserConfig>,
+        toolkits: Arc<Toolkits>,
+        (vault, user_config): (Arc<Vault>, Arc<UserConfig>),
         invocations: Arc<Invocations>,
         limits: AdmissionLimits,
         metrics: Metrics,
         traces: Traces,
     ) -> io::Result<Self> {
         let (admission, checks) = (Admission::new(limits), Checks::start()?);
-        Ok(Self { vault, user_config, invocations, admission, checks, metrics, traces })
+        Ok(Self { toolkits, vault, user_config, invocations, admission, checks, metrics, traces })
     }
 
     /// Number of calls in flight.
@@ -136,6 +138,10 @@ impl Dispatch {
         let Some(_admitted) = self.admission.enter(&caller.user_id, &tool.toolkit().id) else {
             return Ok((Reply::Failure(Failure::busy()), Outcome::Busy.into()));
         };
+        // Before anything of the user is read for the call.
+        if let Some(refusal) = self.awaiting_consent(tool, caller).await? {
+            return Ok((Reply::Failure(refusal), Outcome::ToolError.into()));
+        }
         let prepared = timeout(READY_TIMEOUT, tool.prepare());
         let (prepared, secrets) =
             tokio::join!(prepared, self.vault.for_call(&caller.user_id, &tool.toolkit().id));
@@ -196,6 +202,14 @@ impl Dispatch {
             }
         }
         Ok((reply, conclusion))
+    }
+
+    /// The refusal of a call whose toolkit reaches further than its caller has agreed to.
+    async fn awaiting_consent(&self, tool: &Callee, caller: &Caller) -> Result<Option<Failure>, Unavailable> {
+        let Callee::Toolkit(Tool { toolkit, .. }) = tool else { return Ok(None) };
+        let beyond = self.toolkits.awaits_consent(&caller.user_id, toolkit).await;
+        let beyond = beyond.map_err(|cause| unavailable(&toolkit.definition, &cause))?;
+        Ok((!beyond.is_empty()).then(|| Failure::needs_consent(&toolkit.definition, &beyond)))
     }
 
     /// The caller's settings as JSON text. Not read for a toolkit that declares none.

@@ -5,6 +5,7 @@
 //! one, complete.
 
 mod artifacts;
+mod consents;
 mod deploy;
 pub mod difference;
 mod error;
@@ -18,12 +19,14 @@ mod hidden;
 mod icons;
 mod inspect;
 mod live;
+mod reach;
 mod registry;
 mod schemas;
 mod store;
 #[cfg(test)]
 pub(crate) mod tests;
 mod uploads;
+mod vouch;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -44,6 +47,7 @@ use crate::objects::Files;
 use crate::sandbox::Sandbox;
 use crate::tasks::to_its_end;
 use artifacts::Artifacts;
+pub use consents::{Consent, ConsentBy};
 pub use deploy::Deployed;
 pub use difference::{Changes, Difference, Side, capabilities};
 pub use error::ToolkitError;
@@ -51,6 +55,7 @@ pub use hidden::Hidden;
 pub use icons::Picture;
 pub use inspect::{Inspected, inspect};
 pub use live::{FormerOwner, Live, NotReady, Ready};
+pub use reach::{Reach, ReachItem};
 pub use registry::{Registry, Tool, listed_name, names_of, toolkit_of};
 pub use schemas::Schemas;
 use store::Store;
@@ -58,6 +63,7 @@ pub use store::{
     Claim, Expected, LiveVersion, OwnershipRecord, Rollback, TakenOver, ToolkitRecord, Version, VersionRecord,
 };
 pub use uploads::{Review, Reviewed, UploadRecord};
+pub use vouch::{Vouch, VouchReason};
 
 /// All deployed toolkits.
 pub struct Toolkits {
@@ -78,6 +84,7 @@ pub struct Toolkits {
     publishing: Mutex<()>,
     /// Called after secrets of a toolkit were deleted: with the toolkit, or because its owner changed.
     removed: Box<dyn Fn() + Send + Sync>,
+    consent_by: ConsentBy,
 }
 
 /// The result of a rollback.
@@ -121,6 +128,7 @@ impl Toolkits {
             changing: Mutex::new(()),
             publishing: Mutex::new(()),
             removed: Box::new(|| ()),
+            consent_by: ConsentBy::default(),
         };
         toolkits.publish().await?;
         // In the background: the first call finds it done, or waits for the rest.

@@ -92,6 +92,8 @@ impl VisibleToolkit {
     pub async fn begin_connecting(&self, redirect_uri: &str) -> Result<Url, AccessError> {
         self.user.stores().disk.room_for_a_little()?;
         let (secrets, grants) = self.for_connecting().await?;
+        // What the user was shown, and not what is live when the browser comes back.
+        self.agree_first().await?;
         let (principal, owner) = (self.principal(), self.owner());
         let departure =
             Departure { principal: &principal, owner, grants: &grants, redirect_uri, secrets: &secrets };

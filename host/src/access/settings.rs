@@ -41,6 +41,7 @@ impl VisibleToolkit {
     pub async fn change_settings(&self, changes: &Map<String, Value>) -> Result<(), AccessError> {
         let stores = self.user.stores();
         stores.disk.room_for_a_little()?;
+        self.agree_first().await?;
         let definition = self.definition();
         let toolkit = (definition.id.as_str(), self.owner());
         Ok(stores.user_config.change(self.user.id(), toolkit, &definition.config, changes).await?)

@@ -161,7 +161,7 @@ async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
         Disk::unwatched(),
         egress.clone(),
     );
-    let toolkits = toolkits.await;
+    let toolkits = Arc::new(toolkits.await.expect("they open"));
     let vault = Vault::open(database.clone(), KeySource::File(path.join("master-key"))).await;
     let vault = Arc::new(vault.expect("the vault opens"));
     let user_config = Arc::new(UserConfig::new(database.clone()));
@@ -170,8 +170,14 @@ async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
         Arc::new(Invocations::open(database.clone(), hints.clone(), kept).await.expect("they open"));
     let limits = AdmissionLimits { per_user: 4, per_toolkit: 4, total: 4 };
     let (metrics, traces) = (Metrics::default(), Traces::default());
-    let dispatch =
-        Dispatch::new(vault.clone(), user_config.clone(), invocations.clone(), limits, metrics, traces);
+    let dispatch = Dispatch::new(
+        toolkits.clone(),
+        (vault.clone(), user_config.clone()),
+        invocations.clone(),
+        limits,
+        metrics,
+        traces,
+    );
     let settings = CaptureSettings { size: 1 << 20, time: Duration::from_secs(10), transcription: None };
     let extract: Extract = Arc::new(|_, _| Box::pin(std::future::pending()));
     let capture = Capture::open(path, objects.artifacts(), egress, settings, extract)
@@ -183,7 +189,7 @@ async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
     let knowledge = Knowledge::open(database.clone(), process.clone(), capture, options).await;
     Stores {
         database: database.clone(),
-        toolkits: Arc::new(toolkits.expect("they open")),
+        toolkits,
         dispatch: dispatch.expect("there are threads"),
         accounts: Accounts::new(outbound, vault.clone()),
         vault,
@@ -271,7 +277,7 @@ async fn attempt_as_operator(operator: Operator, operation: &str, id: &str) -> R
         "upload" | "keep-upload" => {
             let component = stream::iter([Ok::<_, io::Error>("no component".into())]);
             let attempted = if operation == "upload" {
-                operator.deploy(component, Some(12), 1 << 10, Claim::OwnOnly).await.map(drop)
+                operator.deploy(component, Some(12), 1 << 10, (Claim::OwnOnly, None)).await.map(drop)
             } else {
                 operator.upload(component, Some(12), 1 << 10).await.map(drop)
             };
@@ -290,7 +296,7 @@ async fn attempt_as_operator(operator: Operator, operation: &str, id: &str) -> R
         "review" => operator.review(id).await.map(drop),
         "deploy-upload" => {
             let reviewed = operator.review(id).await?.reviewed();
-            operator.deploy_upload(id, Claim::OwnOnly, reviewed).await.map(drop)
+            operator.deploy_upload(id, (Claim::OwnOnly, None), reviewed).await.map(drop)
         }
         "discard-upload" => operator.discard_upload(id).await,
         "read-manifest" => operator.version(id, "1.0.0").await.map(drop),

@@ -42,7 +42,15 @@ impl User {
         if !self.is_operator() {
             self.toolkit(id)?;
         }
-        Ok(self.stores().toolkits.record(id).await?)
+        let toolkits = &self.stores().toolkits;
+        let mut record = toolkits.record(id).await?;
+        if let Some(live) = toolkits.registry().get(id) {
+            record.vouched.clone_from(&live.vouch);
+            if self.is_operator() {
+                record.waiting_consents = Some(toolkits.waiting_consents(live).await?);
+            }
+        }
+        Ok(record)
     }
 
     /// The picture of a toolkit that the user may list, by the SHA-256 of its content.

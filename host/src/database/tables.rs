@@ -32,6 +32,8 @@ pub(crate) const TABLES: &[Table] = &[
     Table::named("spent_links"),
     Table { users: &["user_id"], ..Table::named("user_config") },
     Table { users: &["user_id"], ..Table::named("hidden_tools") },
+    Table::named("agreed_reaches"),
+    Table { users: &["user_id", "owner"], ..Table::named("consents") },
     Table { ids: Some("id"), users: &["user_id"], ..Table::named("invocations") },
     // Entries keep the ids that users had when they acted: a changed one would break the chain.
     Table { ids: Some("id"), ..Table::named("audit") },

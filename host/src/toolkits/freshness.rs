@@ -7,6 +7,7 @@ use tracing::{info, warn};
 use super::live::{FormerOwner, Live};
 use super::registry::Registry;
 use super::store::{LiveRow, LiveState};
+use super::vouch::Vouch;
 use super::{ToolkitError, Toolkits};
 use crate::tasks::to_its_end;
 
@@ -70,8 +71,10 @@ impl Toolkits {
         let former = row.taken_from.clone().zip(row.taken_at);
         let owner = (row.owner.clone(), former.map(|(from, at)| FormerOwner::new(from, at)));
         let digests = (row.digest.clone(), row.picture.clone());
+        let vouch = row.vouched_by.clone().zip(row.vouched.clone());
+        let vouch = vouch.map(|(by, reason)| Vouch { by, reason });
         let (sandbox, compiler) = (self.sandbox.clone(), self.compiler.clone());
-        Some(Live::new(definition, owner, digests, sandbox, compiler, self.artifacts.clone()))
+        Some(Live::new(definition, owner, digests, vouch, sandbox, compiler, self.artifacts.clone()))
     }
 
     /// Loads the code of toolkits before their first call, one after the other. What has been replaced meanwhile is

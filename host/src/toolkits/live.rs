@@ -11,7 +11,10 @@ use serde::Serialize;
 use tracing::warn;
 
 use super::artifacts::Artifacts;
+use super::consents::Agreed;
+use super::reach::Reach;
 use super::schemas::Schemas;
+use super::vouch::Vouch;
 use crate::capabilities::Grants;
 use crate::compiler::{Compiler, Job};
 use crate::sandbox::{LoadError, Loaded, Sandbox};
@@ -27,6 +30,11 @@ pub struct Live {
     pub taken_over: Option<FormerOwner>,
     /// SHA-256 of its picture, hexadecimal, if it has one.
     pub picture: Option<String>,
+    /// What it reaches.
+    pub reach: Reach,
+    /// The operator who vouches for it, if one does.
+    pub vouch: Option<Vouch>,
+    pub(super) agreed: Agreed,
     digest: String,
     sandbox: Sandbox,
     compiler: Compiler,
@@ -65,17 +73,43 @@ impl Live {
         definition: ToolkitDefinition,
         (owner, taken_over): (String, Option<FormerOwner>),
         (digest, picture): (String, Option<String>),
+        vouch: Option<Vouch>,
         sandbox: Sandbox,
         compiler: Compiler,
         artifacts: Artifacts,
     ) -> Self {
-        let (ready, loading) = (OnceLock::new(), Mutex::default());
-        Self { definition, owner, taken_over, picture, digest, sandbox, compiler, artifacts, ready, loading }
+        Self {
+            reach: Reach::of(&definition, &owner),
+            definition,
+            owner,
+            taken_over,
+            picture,
+            vouch,
+            agreed: Agreed::default(),
+            digest,
+            sandbox,
+            compiler,
+            artifacts,
+            ready: OnceLock::new(),
+            loading: Mutex::default(),
+        }
     }
 
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        (&self.digest, &self.picture, &self.owner, &self.taken_over, &self.definition)
-            == (&other.digest, &other.picture, &other.owner, &other.taken_over, &other.definition)
+        (&self.digest, &self.picture, &self.owner, &self.taken_over, &self.vouch, &self.definition)
+            == (
+                &other.digest,
+                &other.picture,
+                &other.owner,
+                &other.taken_over,
+                &other.vouch,
+                &other.definition,
+            )
+    }
+
+    /// Whether anything that its user has given may come to it, or be attached for it.
+    pub(super) fn takes_anything(&self) -> bool {
+        self.reach.takes_anything() || !self.definition.config.is_empty()
     }
 
     /// Returns what a call needs, loading it once at the first call. Dropping the future does not stop the
