@@ -1,3 +1,4 @@
+mod consents;
 mod hints;
 mod peers;
 

@@ -123,6 +123,13 @@ fn good(head: &Parts, server: &str) -> Response {
             "apiHosts": [EVIL], "provider": EVIL, "connected": true, "connectedAt": EVIL, "asked": EVIL, "granted": EVIL, "ended": EVIL,
             "missing": [EVIL],
         }),
+        ("GET", path) if path.ends_with("/consent") => {
+            let item = json!({ "kind": EVIL, "name": EVIL, "meaning": EVIL });
+            json!({
+                "toolkit": EVIL, "version": EVIL, "digest": EVIL, "waiting": true, "agreedVersion": EVIL,
+                "agreedAt": EVIL, "new": [item], "gone": [item], "vouched": { "by": EVIL, "reason": EVIL },
+            })
+        }
         ("GET", path) if path.ends_with("/secrets") => {
             json!([{ "name": EVIL, "declared": false, "set": true, "updatedAt": EVIL }])
         }
@@ -131,7 +138,8 @@ fn good(head: &Parts, server: &str) -> Response {
             json!({ "from": EVIL, "removedSecrets": 1, "removedSettings": 1 })
         }
         _ => json!({
-            "id": EVIL, "owner": EVIL, "liveVersion": EVIL, "version": EVIL,
+            "id": EVIL, "owner": EVIL, "liveVersion": EVIL, "version": EVIL, "waitingConsents": 2,
+            "vouched": { "by": EVIL, "reason": EVIL },
             "takenOver": { "from": EVIL, "removedSecrets": 1, "removedSettings": 1 },
             "ownership": [{ "event": EVIL, "ownerBefore": EVIL, "by": EVIL, "at": EVIL }],
             "versions": [{
