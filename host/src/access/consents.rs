@@ -81,8 +81,9 @@ impl VisibleToolkit {
         Ok(toolkits.agree(&self.user.actor(), live).await?)
     }
 
-    /// Stores that a user who gives the toolkit something agrees to what it reaches, unless they have agreed before.
-    pub(super) async fn agree_first(&self) -> Result<(), AccessError> {
+    /// Stores that a user who gives the toolkit something agrees to what it reaches, unless they have agreed before. Returns
+    /// whether that is stored: the version must still be live.
+    pub(super) async fn agree_first(&self) -> Result<bool, AccessError> {
         let live = self.live();
         Ok(self.user.stores().toolkits.agree_first(self.user.id(), live, &live.reach).await?)
     }

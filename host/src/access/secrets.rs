@@ -199,7 +199,9 @@ impl Access {
         let OwnSecret { slot, .. } = secret;
         self.stores().disk.room_for_a_little()?;
         let reach = secret.reach.as_ref().unwrap_or(&live.reach);
-        self.stores().toolkits.agree_first(&slot.user, &live, reach).await?;
+        if !self.stores().toolkits.agree_first(&slot.user, &live, reach).await? {
+            return Err(VaultError::ToolkitChanged.into());
+        }
         match by {
             SetBy::Link(link) => self.stores().vault.set_by_link(link, value).await?,
             SetBy::User(by) => self.stores().vault.set(by, slot.clone(), value).await?,

@@ -7,7 +7,7 @@
 //!   somebody vouches for one.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use tracing::{info, warn};
@@ -39,24 +39,50 @@ pub struct Consent {
     pub agreed_at: String,
 }
 
-/// Users whose calls of one live version may go on.
-#[derive(Default)]
-pub(super) struct Agreed(Mutex<HashSet<String>>);
+/// Users whose calls of one live version may go on, as long as one activation lasts.
+pub(super) struct Agreed(Mutex<OfActivation>);
+
+struct OfActivation {
+    activation: i64,
+    users: HashSet<String>,
+}
 
 /// Users that are cached for each version: with more, all are read again.
 const MAX_CACHED: usize = 10_000;
 
 impl Agreed {
-    fn has(&self, user: &str) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(user)
+    pub(super) fn of(activation: i64) -> Self {
+        Self(Mutex::new(OfActivation { activation, users: HashSet::new() }))
     }
 
-    fn add(&self, user: &str) {
-        let mut users = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if users.len() >= MAX_CACHED {
-            users.clear();
+    /// Starts anew, when the same version has become live again: its users may have agreed to something else in between.
+    pub(super) fn renew(&self, activation: i64) {
+        *self.lock() = OfActivation { activation, users: HashSet::new() };
+    }
+
+    /// The activation, of which what is read from here on is.
+    fn activation(&self) -> i64 {
+        self.lock().activation
+    }
+
+    fn has(&self, user: &str) -> bool {
+        self.lock().users.contains(user)
+    }
+
+    /// Adds a user who was read during this activation.
+    fn add(&self, user: &str, activation: i64) {
+        let mut agreed = self.lock();
+        if agreed.activation != activation {
+            return;
         }
-        users.insert(user.to_owned());
+        if agreed.users.len() >= MAX_CACHED {
+            agreed.users.clear();
+        }
+        agreed.users.insert(user.to_owned());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, OfActivation> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -77,15 +103,18 @@ impl Toolkits {
         if !live.takes_anything() || live.agreed.has(user) {
             return Ok(Vec::new());
         }
+        let activation = live.agreed.activation();
         let mut consent = self.consent(user, live).await?;
         if consent.is_none() && live.reach.has_scopes() {
-            self.agree_first(user, live, &live.reach).await?;
+            if !self.agree_first(user, live, &live.reach).await? {
+                return Err(ToolkitError::LiveChanged { id: live.definition.id.clone(), live: None });
+            }
             // Of two first calls, one of another version may have come before.
             consent = self.consent(user, live).await?;
         }
         let beyond = consent.map(|consent| live.reach.beyond(&consent.reach)).unwrap_or_default();
         if beyond.is_empty() || !self.asks_for(live) {
-            live.agreed.add(user);
+            live.agreed.add(user, activation);
             return Ok(Vec::new());
         }
         Ok(beyond)
@@ -107,20 +136,30 @@ impl Toolkits {
     }
 
     /// Stores that a user who gives a toolkit something agrees to `reach`, as it was shown, unless they have agreed to
-    /// something before. Stored before what is given: a version that becomes live in between asks.
+    /// something before. Stored before what is given, and only while that is what the toolkit reaches: a version that
+    /// becomes live later asks. Returns whether anything is stored.
     pub async fn agree_first(
         self: &Arc<Self>,
         user: &str,
         live: &Live,
         reach: &Reach,
-    ) -> Result<(), ToolkitError> {
-        let toolkits = self.clone();
-        let (text, owner) = (reach.text(), reach.owner().to_owned());
+    ) -> Result<bool, ToolkitError> {
+        let activation = live.agreed.activation();
+        if *reach != live.reach {
+            return Ok(self.consent(user, live).await?.is_some());
+        }
+        let (toolkits, text, owner) = (self.clone(), reach.text(), reach.owner().to_owned());
         let [user, toolkit, version] =
             [user, &live.definition.id, &live.definition.version].map(str::to_owned);
         to_its_end(async move {
-            let consent =
-                NewConsent { user: &user, toolkit: &toolkit, owner: &owner, reach: &text, version: &version };
+            let consent = NewConsent {
+                user: &user,
+                toolkit: &toolkit,
+                owner: &owner,
+                reach: &text,
+                version: &version,
+                activation,
+            };
             Ok(toolkits.store.agree_first(consent).await?)
         })
         .await?
@@ -137,6 +176,7 @@ impl Toolkits {
                 owner: live.reach.owner(),
                 reach: &live.reach.text(),
                 version: &definition.version,
+                activation: live.agreed.activation(),
             };
             toolkits.store.agree(consent, &by).await?;
             info!(user = %by.user(), toolkit.id = %definition.id, toolkit.version = %definition.version, "agreed to a toolkit's reach");

@@ -72,9 +72,9 @@ impl Toolkits {
         let owner = (row.owner.clone(), former.map(|(from, at)| FormerOwner::new(from, at)));
         let digests = (row.digest.clone(), row.picture.clone());
         let vouch = row.vouched_by.clone().zip(row.vouched.clone());
-        let vouch = vouch.map(|(by, reason)| Vouch { by, reason });
+        let activation = (vouch.map(|(by, reason)| Vouch { by, reason }), row.activation);
         let (sandbox, compiler) = (self.sandbox.clone(), self.compiler.clone());
-        Some(Live::new(definition, owner, digests, vouch, sandbox, compiler, self.artifacts.clone()))
+        Some(Live::new(definition, owner, digests, activation, sandbox, compiler, self.artifacts.clone()))
     }
 
     /// Loads the code of toolkits before their first call, one after the other. What has been replaced meanwhile is

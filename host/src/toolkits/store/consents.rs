@@ -26,6 +26,8 @@ pub(in crate::toolkits) struct NewConsent<'a> {
     /// JSON
     pub(in crate::toolkits) reach: &'a str,
     pub(in crate::toolkits) version: &'a str,
+    /// The activation that has made the version live.
+    pub(in crate::toolkits) activation: i64,
 }
 
 impl Store {
@@ -44,21 +46,32 @@ impl Store {
         .await
     }
 
-    /// Stores what a user agrees to by giving a toolkit something, unless something is stored.
-    pub(in crate::toolkits) async fn agree_first(&self, consent: NewConsent<'_>) -> database::Result<()> {
+    /// Stores what a user agrees to by giving a toolkit something, unless something is stored. Returns whether anything is:
+    /// nothing is stored for a version that is no longer live.
+    pub(in crate::toolkits) async fn agree_first(&self, consent: NewConsent<'_>) -> database::Result<bool> {
         let mut transaction = self.0.begin(Scope::Vault).await?;
         let digest = keep_reach(&mut transaction, consent.reach).await?;
         sql("INSERT INTO consents (user_id, toolkit_id, owner, digest, version, agreed_at)
-             VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (user_id, toolkit_id) DO NOTHING")
+             SELECT $1, t.id, t.owner, $4, t.live_version, $5 FROM toolkits t
+             WHERE t.id = $2 AND t.owner = $3
+                 AND $6 = COALESCE((SELECT max(sequence) FROM toolkit_activations WHERE toolkit_id = t.id), 0)
+             ON CONFLICT (user_id, toolkit_id) DO NOTHING")
         .bind(consent.user)
         .bind(consent.toolkit)
         .bind(consent.owner)
         .bind(&digest)
-        .bind(consent.version)
         .bind(Timestamp::now().as_millisecond())
+        .bind(consent.activation)
         .execute(&mut transaction)
         .await?;
-        transaction.commit().await
+        let is_stored: bool =
+            sql("SELECT EXISTS (SELECT 1 FROM consents WHERE user_id = $1 AND toolkit_id = $2)")
+                .bind(consent.user)
+                .bind(consent.toolkit)
+                .fetch_value(&mut transaction)
+                .await?;
+        transaction.commit().await?;
+        Ok(is_stored)
     }
 
     /// Replaces what a user has agreed to.
