@@ -266,7 +266,7 @@ async fn a_version_that_becomes_live_between_page_and_form_is_not_agreed_to() {
 async fn the_page_of_a_secret_agrees_to_what_it_showed_alone() {
     let kitbag = server().await;
     let ana = kitbag.as_user("ana");
-    kitbag.deploy_as(&ana, guests::NEEDS_SECRET.bytes()).await;
+    ana.deploy(guests::NEEDS_SECRET.bytes()).await.assert_status(201);
     let link = crate::elicitation::client(&kitbag, "una", Revision::Current).await.link().await;
     let shown = crate::elicitation::open(&kitbag, &link, &[]).await;
     let changed =
@@ -369,9 +369,8 @@ async fn an_operator_vouches_for_one_version_with_a_reason_that_users_read() {
     una.run_wat().await.assert_tool_error("network d.example");
 
     for wrong in ["", "%20", "a%0Ab", &"x".repeat(301)] {
-        let answer =
-            ana.send(Method::POST, &format!("/toolkits?vouch={wrong}"), "application/wasm", third.clone());
-        answer.await.assert_status(400);
+        let path = format!("/toolkits?vouch={wrong}");
+        ana.send(Method::POST, &path, "application/wasm", third.clone()).await.assert_status(400);
     }
     una.send(Method::POST, "/toolkits?vouch=mine", "application/wasm", third.clone())
         .await

@@ -46,6 +46,7 @@ change-settings     yes     yes     hidden  hidden | yes     yes     yes     yes
 list-secrets        yes     yes     hidden  hidden | yes     yes     yes     yes
 set-secret          yes     yes     hidden  hidden | yes     yes     yes     yes
 unset-secret        yes     yes     hidden  hidden | yes     yes     yes     yes
+agree               yes     yes     hidden  hidden | yes     yes     yes     yes
 read-calls          all     all     all     hidden | all     own     all     own
 count-calls         all     all     all     hidden | all     own     all     own
 upload              yes     no      yes     no     | yes     no      yes     no
@@ -224,6 +225,7 @@ async fn attempt(user: &User, operation: &str, id: &str) -> &'static str {
         "list-secrets" => user.secrets(id).await.map(drop),
         "set-secret" => set_secret(user, id).await,
         "unset-secret" => user.unset_secret(id, "KEY").await,
+        "agree" => agree(user, id).await,
         "see-picture" => user.picture(&picture_of(id)).await.map(drop),
         "read-calls" => match user.records(id).await {
             Ok(records) => return if records.scope() == Some(Scope::All) { "all" } else { "own" },
@@ -271,6 +273,12 @@ async fn count_calls(user: &User, id: &str) -> Result<Scope, AccessError> {
 async fn set_secret(user: &User, id: &str) -> Result<(), AccessError> {
     let secret = user.secret(id, "KEY")?;
     user.set_secret(&secret, &"a-secret-value".into()).await.map(drop)
+}
+
+async fn agree(user: &User, id: &str) -> Result<(), AccessError> {
+    let toolkit = user.toolkit(id)?;
+    let digest = toolkit.consent().await?.digest;
+    toolkit.agree(&digest).await
 }
 
 async fn attempt_as_operator(operator: Operator, operation: &str, id: &str) -> Result<(), AccessError> {
