@@ -95,7 +95,9 @@ async fn no_secret_and_no_token_reaches_another_host_before_its_user_agrees() {
     refused.assert_tool_error("network localhost:18999");
     refused.assert_tool_error("kitbag toolkit agree signed-in");
     refused.assert_tool_error(page.as_str());
-    let over_http = una.post("/toolkits/signed-in/tools/fetch", &arguments).await.assert_status(200).json();
+    let (path, json) = ("/toolkits/signed-in/tools/fetch", "application/json");
+    let over_http = una.send(Method::POST, path, json, arguments.to_string()).await;
+    let over_http = over_http.assert_status(200).json();
     assert_eq!((&over_http["code"], &over_http["retryable"]), (&json!("TOOL_ERROR"), &json!(false)));
     assert!(over_http["error"].as_str().expect("a text").contains(page.as_str()), "{over_http}");
     let visitor = Visitor::sign_in(&kitbag, "una").await;

@@ -265,10 +265,9 @@ pub(super) fn web_client(settings: &Settings) -> Option<WebClient> {
 /// Who consents to a further reach. The user of local mode is the operator, as a rule.
 pub(super) fn consent_by(settings: &Settings) -> ConsentBy {
     match settings.consent.get() {
-        Some(ConsentSetting::Users) => ConsentBy::Users,
         Some(ConsentSetting::Operators) => ConsentBy::Operators,
         None if settings.issuer == Issuer::Local => ConsentBy::Operators,
-        None => ConsentBy::Users,
+        Some(ConsentSetting::Users) | None => ConsentBy::Users,
     }
 }
 

@@ -153,9 +153,9 @@ fn another_way_to_sign_in_is_beyond() {
         |it| it.api_host = "id.example".to_owned(),
     ];
     for change in changes {
-        let changed = account(change);
-        let expected = format!("Sign-in {}", changed.api_host());
-        check(&agreed, &with(changed, base()), &[&expected]);
+        let wanted = account(change);
+        let expected = format!("Sign-in {}", wanted.api_host());
+        check(&agreed, &with(wanted, base()), &[&expected]);
     }
     // Whatever it could read: an account is another matter.
     let reads = declaration(&["api.example", "id.example"], &["CLIENT_ID"], &[]);
