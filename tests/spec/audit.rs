@@ -267,8 +267,8 @@ async fn vouch_and_agree(kitbag: &Kitbag, steps: &mut Steps) {
     let path = "/toolkits?vouch=Read%20by%20two.";
     let deploy =
         async { ana.send(Method::POST, path, "application/wasm", further("2.0.0", &["b.example"])).await };
-    let vouched = steps.step("POST /toolkits", &["toolkit.vouched", "toolkit.deployed"], deploy).await;
-    let vouched = &vouched[0];
+    let vouched = steps.step("POST /toolkits", &["toolkit.deployed", "toolkit.vouched"], deploy).await;
+    let vouched = &vouched[1];
     assert_eq!((&vouched["version"], &vouched["name"]), (&json!("2.0.0"), &json!("Read by two.")));
     let status = una.get("/toolkits/wat/consent").await.json();
     let agree = async { una.post("/toolkits/wat/consent", &json!({ "digest": status["digest"] })).await };

@@ -182,8 +182,9 @@ fn plain_url(text: &str) -> Option<Url> {
 
 /// First segments of the server's own paths: a base URL below one of them would be taken for it by a proxy that takes the path
 /// off.
-const OWN_SEGMENTS: [&str; 14] = [
+const OWN_SEGMENTS: [&str; 15] = [
     ".well-known",
+    "audit",
     "documents",
     "failures",
     "graphql",
