@@ -25,6 +25,7 @@ const RASTER_TYPES: [&str; 4] = ["image/gif", "image/jpeg", "image/png", "image/
 const INVALID_ARGUMENTS: &str = "Invalid arguments: ";
 
 /// A reply.
+#[expect(clippy::struct_excessive_bools, reason = "they answer different questions")]
 pub(super) struct Answer {
     /// How long the call took.
     pub(super) time: String,
