@@ -62,7 +62,7 @@ async fn a_consent_on_one_is_seen_by_the_next_call_on_the_other() {
     cluster.operator(&pair[0]).deploy(component(0)).await.assert_status(201);
     cluster.user(&pair[1], "ana").set_secret("wat", "KEY", "a-secret-value").await;
 
-    for round in 1..hosts.len() {
+    for (round, host) in hosts.iter().enumerate().skip(1) {
         let (one, other) = in_turn(round, &pair);
         let (here, there) = (cluster.user(one, "ana"), cluster.user(other, "ana"));
         assert_eq!(here.call("wat__run", json!({})).await.text(), "done");
@@ -70,7 +70,7 @@ async fn a_consent_on_one_is_seen_by_the_next_call_on_the_other() {
 
         cluster.operator(one).deploy(component(round)).await.assert_status(201);
 
-        let new = format!("network {}", hosts[round]);
+        let new = format!("network {host}");
         there.call("wat__run", json!({})).await.assert_tool_error(&new);
         here.call("wat__run", json!({})).await.assert_tool_error(&new);
         let digest = there.get("/toolkits/wat/consent").await.json()["digest"].clone();

@@ -123,13 +123,7 @@ fn good(head: &Parts, server: &str) -> Response {
             "apiHosts": [EVIL], "provider": EVIL, "connected": true, "connectedAt": EVIL, "asked": EVIL, "granted": EVIL, "ended": EVIL,
             "missing": [EVIL],
         }),
-        ("GET", path) if path.ends_with("/consent") => {
-            let item = json!({ "kind": EVIL, "name": EVIL, "meaning": EVIL });
-            json!({
-                "toolkit": EVIL, "version": EVIL, "digest": EVIL, "waiting": true, "agreedVersion": EVIL,
-                "agreedAt": EVIL, "new": [item], "gone": [item], "vouched": { "by": EVIL, "reason": EVIL },
-            })
-        }
+        ("GET", path) if path.ends_with("/consent") => consent(),
         ("GET", path) if path.ends_with("/secrets") => {
             json!([{ "name": EVIL, "declared": false, "set": true, "updatedAt": EVIL }])
         }
@@ -149,4 +143,13 @@ fn good(head: &Parts, server: &str) -> Response {
         }),
     };
     Json(body).into_response()
+}
+
+/// What a user has agreed to of a toolkit.
+fn consent() -> Value {
+    let item = json!({ "kind": EVIL, "name": EVIL, "meaning": EVIL });
+    json!({
+        "toolkit": EVIL, "version": EVIL, "digest": EVIL, "waiting": true, "agreedVersion": EVIL,
+        "agreedAt": EVIL, "new": [item], "gone": [item], "vouched": { "by": EVIL, "reason": EVIL },
+    })
 }
