@@ -9,6 +9,7 @@
 //! | [`User::hide`], [`User::show_again`] | for the user's own clients, what the user may call |
 //! | [`User::secret`], [`VisibleToolkit::settings`] | own ones, for a toolkit that the user can see and that declares them |
 //! | [`VisibleToolkit::account`], [`VisibleToolkit::connect`] | own ones, for a toolkit that the user can see and that declares one |
+//! | [`VisibleToolkit::consent`], [`VisibleToolkit::agree`] | own ones, for a toolkit that the user can see; keys of programs cannot agree |
 //! | [`User::end_account`] | own ones, also for a toolkit that the user can no longer see |
 //! | [`Operator::set_secret_for_everyone`] | operators, for a toolkit that they can see and that declares it |
 //! | [`User::link_to`], [`Access::set_linked_secret`] | own ones, once, also without a token: whoever has the link |
@@ -74,6 +75,7 @@
 mod accounts;
 mod audience;
 mod audit;
+mod consents;
 mod documents;
 mod error;
 mod freshness;
@@ -118,6 +120,7 @@ use crate::user_config::UserConfig;
 use crate::vault::Vault;
 pub use accounts::AccountStatus;
 pub use audit::AuditReader;
+pub use consents::ConsentStatus;
 pub use documents::OwnDocuments;
 pub use error::{AccessError, CallError};
 use health::LastHealth;

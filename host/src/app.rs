@@ -50,7 +50,8 @@ use stopping::Stopping;
 pub use at_rest::{AtRest, AtRestError, share_data};
 pub use configuration::{certificate_files, compile_limits, key_source, limits, objects_location};
 use configuration::{
-    connection_limits, drain, memory_for_calls, pace, request_shares, retention, roles, web_client,
+    connection_limits, consent_by, drain, memory_for_calls, pace, request_shares, retention, roles,
+    web_client,
 };
 pub use error::StartError;
 pub use listeners::ListenError;
@@ -123,14 +124,15 @@ impl App {
         let (data, files, tables) = (&settings.data, objects.components(), database.clone());
         let opening = Toolkits::open(data, files, tables, sandbox, compiler, disk.clone(), egress.clone());
         let forgetting = vault.clone();
-        let toolkits = Arc::new(opening.await?.on_removal(move || forgetting.clear_cache()));
+        let toolkits = opening.await?.on_removal(move || forgetting.clear_cache());
+        let toolkits = Arc::new(toolkits.with_consent_by(consent_by(settings)));
         toolkits.keep_removing_expired_uploads();
         objects.keep_ending(stopping.begun.clone());
         let user_config = Arc::new(UserConfig::new(database.clone()));
         let records = Invocations::open(database.clone(), hints.clone(), retention(settings));
         let invocations = Arc::new(records.await?);
-        let records = (&vault, &user_config, &invocations);
-        let dispatch = dispatch(settings, records, toolkits.counts().clone(), (&metrics, &traces))?;
+        let dispatch =
+            dispatch(settings, &toolkits, (&vault, &user_config, &invocations), (&metrics, &traces))?;
         let stores = Stores {
             database: database.clone(),
             toolkits,

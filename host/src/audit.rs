@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Entries of one writer are a chain. `SQLite` has one writer, and so one chain; with a PostgreSQL database each process has
-//! its own, so that processes do not wait for each other. [`verify`] finds entries that were changed or removed.
+//! its own, so that processes do not wait for each other. `verify` finds entries that were changed or removed.
 //!
 //! Invariants:
 //! - an entry is written in the transaction of its act: neither exists without the other. What was refused has no

@@ -32,7 +32,7 @@ use crate::metrics::Metrics;
 use crate::observations::Observations;
 use crate::sandbox::{Ended, Fault, Invocation, Loaded, Report};
 use crate::toolkits::audience::Limited;
-use crate::toolkits::{LimitedCalls, Ready, Tool};
+use crate::toolkits::{Ready, Tool, Toolkits};
 use crate::traces::{Arrival, CallStep, Trace, Traces};
 use crate::user_config::UserConfig;
 use crate::vault::Vault;
@@ -50,12 +50,12 @@ const READY_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Calls tools.
 pub struct Dispatch {
+    toolkits: Arc<Toolkits>,
     vault: Arc<Vault>,
     user_config: Arc<UserConfig>,
     invocations: Arc<Invocations>,
     admission: Admission,
     checks: Checks,
-    counts: Arc<LimitedCalls>,
     metrics: Metrics,
     traces: Traces,
 }
@@ -78,19 +78,19 @@ pub struct Call<'a> {
 pub struct Unavailable;
 
 impl Dispatch {
-    /// Creates a dispatcher. Calls get the caller's secrets from `vault` and settings from `user_config`, and
-    /// are recorded in `invocations`, counted in `counts` where they are limited and in `metrics` and traced by `traces`. Fails if threads cannot be started.
+    /// Creates a dispatcher. Calls get the caller's secrets and settings, once the caller has agreed to what their toolkit
+    /// reaches, and are recorded in `invocations`, counted in `metrics` and traced by `traces`. Fails if threads cannot be
+    /// started.
     pub fn new(
-        vault: Arc<Vault>,
-        user_config: Arc<UserConfig>,
+        toolkits: Arc<Toolkits>,
+        (vault, user_config): (Arc<Vault>, Arc<UserConfig>),
         invocations: Arc<Invocations>,
-        counts: Arc<LimitedCalls>,
         limits: AdmissionLimits,
         metrics: Metrics,
         traces: Traces,
     ) -> io::Result<Self> {
         let (admission, checks) = (Admission::new(limits), Checks::start()?);
-        Ok(Self { vault, user_config, invocations, admission, checks, counts, metrics, traces })
+        Ok(Self { toolkits, vault, user_config, invocations, admission, checks, metrics, traces })
     }
 
     /// Number of calls in flight.
@@ -148,6 +148,10 @@ impl Dispatch {
         let Some(_admitted) = self.admission.enter(&caller.user_id, &tool.toolkit().id) else {
             return Ok((Reply::Failure(Failure::busy()), Outcome::Busy.into()));
         };
+        // Before anything of the user is read for the call.
+        if let Some(refusal) = self.awaiting_consent(tool, caller).await? {
+            return Ok((Reply::Failure(refusal), Outcome::ToolError.into()));
+        }
         let prepared = timeout(READY_TIMEOUT, tool.prepare());
         let (prepared, secrets) =
             tokio::join!(prepared, self.vault.for_call(&caller.user_id, &tool.toolkit().id));
@@ -173,7 +177,7 @@ impl Dispatch {
             }
         };
         drop(step);
-        let counted = self.counts.count(&tool.toolkit().id, &limits).await;
+        let counted = self.toolkits.limited_calls().count(&tool.toolkit().id, &limits).await;
         if let Err(over) = counted.map_err(|cause| unavailable(tool.toolkit(), &cause))? {
             return Ok((
                 Reply::Failure(Failure::over_limit(&tool.toolkit().id, &over)),
@@ -215,6 +219,14 @@ impl Dispatch {
             }
         }
         Ok((reply, conclusion))
+    }
+
+    /// The refusal of a call whose toolkit reaches further than its caller has agreed to.
+    async fn awaiting_consent(&self, tool: &Callee, caller: &Caller) -> Result<Option<Failure>, Unavailable> {
+        let Callee::Toolkit(Tool { toolkit, .. }) = tool else { return Ok(None) };
+        let beyond = self.toolkits.awaits_consent(&caller.user_id, toolkit).await;
+        let beyond = beyond.map_err(|cause| unavailable(&toolkit.definition, &cause))?;
+        Ok((!beyond.is_empty()).then(|| Failure::needs_consent(&toolkit.definition, &beyond)))
     }
 
     /// The caller's settings as JSON text. Not read for a toolkit that declares none.

@@ -58,7 +58,7 @@ use http_body_util::combinators::UnsyncBoxBody;
 use tokio::runtime::Handle;
 use tokio::time::{error::Elapsed, timeout};
 
-pub use self::allowlist::{Allowlist, ApiHost, InvalidEntry};
+pub use self::allowlist::{Allowlist, ApiHost, InvalidEntry, canonical_host};
 pub use self::connection::ResponseBody;
 pub use self::error::EgressError;
 pub use self::guard::{CaptureRanges, ToolkitRanges};

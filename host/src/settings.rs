@@ -30,8 +30,8 @@ pub use groups::LocalGroups;
 pub use objects::ObjectsLocation;
 pub use traces::Ratio;
 pub use value::{
-    AddressRange, BaseUrl, DatabaseLocation, Issuer, List, Listen, MasterKey, Maybe, Model, Operator, Secret,
-    Size, SocketMode, Span,
+    AddressRange, BaseUrl, ConsentSetting, DatabaseLocation, Issuer, List, Listen, MasterKey, Maybe, Model,
+    Operator, Secret, Size, SocketMode, Span,
 };
 
 /// Every setting once: documentation, name, type and default.
@@ -132,6 +132,9 @@ settings! {
     issuer_replaces: Maybe<Issuer> = Maybe::UNSET, "KITBAG_ISSUER_REPLACES";
     /// Who may deploy and manage toolkits: user ids, and groups as `group:NAME`.
     operators: List<Operator> = List::default(), "KITBAG_OPERATORS";
+    /// Who agrees when a new version of a toolkit reaches further: `users`, each for what they have given it, or `operators`,
+    /// by making it live. By default `users` with an identity provider, and `operators` with local sign-in.
+    consent: Maybe<value::ConsentSetting> = Maybe::UNSET, "KITBAG_CONSENT";
     /// Origins whose pages may use the session cookie and speak MCP, such as `https://app.example.com`.
     allowed_origins: List<String> = List::default(), "KITBAG_ALLOWED_ORIGINS";
     /// Signature algorithms of the provider's tokens; by default RS256, PS256, ES256, ES384, EdDSA.

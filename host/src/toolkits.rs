@@ -6,6 +6,7 @@
 
 mod artifacts;
 pub mod audience;
+mod consents;
 mod deploy;
 pub mod difference;
 mod error;
@@ -21,12 +22,14 @@ mod icons;
 mod inspect;
 mod live;
 mod narrowed;
+mod reach;
 mod registry;
 mod schemas;
 mod store;
 #[cfg(test)]
 pub(crate) mod tests;
 mod uploads;
+mod vouch;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -48,6 +51,7 @@ use crate::objects::Files;
 use crate::sandbox::Sandbox;
 use crate::tasks::to_its_end;
 use artifacts::Artifacts;
+pub use consents::{Consent, ConsentBy};
 pub use deploy::Deployed;
 pub use difference::{Changes, Difference, Side, capabilities};
 pub use error::ToolkitError;
@@ -56,6 +60,7 @@ pub use icons::Picture;
 pub use inspect::{Inspected, inspect};
 pub use limited_calls::{LimitUsage, LimitedCalls, OverLimit};
 pub use live::{FormerOwner, Live, NotReady, Ready};
+pub use reach::{Reach, ReachItem};
 pub use registry::{Registry, Tool, listed_name, names_of, toolkit_of};
 pub use schemas::Schemas;
 use store::Store;
@@ -63,6 +68,7 @@ pub use store::{
     Claim, Expected, LiveVersion, OwnershipRecord, Rollback, TakenOver, ToolkitRecord, Version, VersionRecord,
 };
 pub use uploads::{Review, Reviewed, UploadRecord};
+pub use vouch::{Vouch, VouchReason};
 
 /// All deployed toolkits.
 pub struct Toolkits {
@@ -72,7 +78,7 @@ pub struct Toolkits {
     disk: Disk,
     egress: Egress,
     store: Store,
-    counts: Arc<LimitedCalls>,
+    limited_calls: LimitedCalls,
     registry: ArcSwap<Registry>,
     /// Signals each replacement of `registry`.
     published: watch::Sender<()>,
@@ -84,6 +90,7 @@ pub struct Toolkits {
     publishing: Mutex<()>,
     /// Called after secrets of a toolkit were deleted: with the toolkit, or because its owner changed.
     removed: Box<dyn Fn() + Send + Sync>,
+    consent_by: ConsentBy,
 }
 
 /// The result of a rollback.
@@ -112,7 +119,7 @@ impl Toolkits {
         egress: Egress,
     ) -> Result<Self, ToolkitError> {
         let artifacts = Artifacts::open(directory, &sandbox.code_version(), components).await?;
-        let counts = Arc::new(LimitedCalls::new(database.clone()));
+        let limited_calls = LimitedCalls::new(database.clone());
         let store = Store::new(database);
         artifacts.sweep_code(store.digests().await?).await;
         let toolkits = Self {
@@ -122,13 +129,14 @@ impl Toolkits {
             disk,
             egress,
             store,
-            counts,
+            limited_calls,
             registry: ArcSwap::default(),
             published: watch::Sender::new(()),
             changed: watch::Sender::new(()),
             changing: Mutex::new(()),
             publishing: Mutex::new(()),
             removed: Box::new(|| ()),
+            consent_by: ConsentBy::default(),
         };
         toolkits.publish().await?;
         // In the background: the first call finds it done, or waits for the rest.
@@ -148,8 +156,8 @@ impl Toolkits {
     }
 
     /// Counts of calls that are limited.
-    pub fn counts(&self) -> &Arc<LimitedCalls> {
-        &self.counts
+    pub fn limited_calls(&self) -> &LimitedCalls {
+        &self.limited_calls
     }
 
     /// Signals each replacement of the registry.

@@ -29,7 +29,9 @@ pub enum UserConfigError {
     #[error("the settings were refused:\n{0}")]
     Refused(Problems),
     /// The toolkit was removed, or its owner is no longer the expected one.
-    #[error("the toolkit was removed or taken over in the meantime; nothing is changed")]
+    #[error(
+        "the toolkit has another version, or was removed or taken over in the meantime; nothing is changed"
+    )]
     ToolkitChanged,
     /// An internal error; the text is for the log.
     #[error("storage failed: {0}")]

@@ -151,8 +151,9 @@ pub enum VaultError {
     /// The value is not allowed; the text says why, without quoting it.
     #[error("{0}")]
     Refused(String),
-    /// The toolkit was removed, or its owner is no longer the one in the [`SecretSlot`].
-    #[error("the toolkit was removed or taken over in the meantime; nothing was set")]
+    /// The toolkit was removed, has another version than its user has seen, or its owner is no longer the one in the
+    /// [`SecretSlot`].
+    #[error("the toolkit has another version, or was removed or taken over in the meantime; nothing was set")]
     ToolkitChanged,
     /// The link has set its secret before.
     #[error("the link was used before; nothing was set")]

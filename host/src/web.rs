@@ -16,6 +16,7 @@ mod base_path;
 mod body;
 mod config;
 mod connection_state;
+mod consents;
 mod direct_host;
 mod documents;
 mod error;
@@ -164,6 +165,7 @@ fn for_users(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared> {
         .route("/uploads/{digest}/deploy", post(uploads::deploy))
         .route("/toolkits/{id}/config", get(config::show).patch(config::change))
         .route("/toolkits/{id}/account", get(accounts::show).delete(accounts::end))
+        .route("/toolkits/{id}/consent", get(consents::show).post(consents::agree))
         .route("/toolkits/{id}/secrets", get(secrets::list))
         .route("/toolkits/{id}/secrets/{name}", put(secrets::set).delete(secrets::unset))
         .route("/toolkits/{id}/logs", get(logs::read))

@@ -7,7 +7,11 @@ import axe from "axe-core";
 import { suite } from "./harness/suite.mjs";
 import { PAGES, open, visitors } from "./pages.mjs";
 
-const test = suite(["guest-hostile", "guest-probe", "guest-misleading", "guest-greeter-v1"]);
+const test = suite(
+  ["guest-hostile", "guest-probe", "guest-misleading", "guest-greeter-v1"],
+  ["--consent", "users"],
+  (server) => server.deployFurther(),
+);
 const IDS = { toolkit: "hostile", tool: "log_ok", secret: "probe", called: "hostile" };
 const MISLEADING = { name: "misleading", path: "/ui/toolkits/misleading" };
 

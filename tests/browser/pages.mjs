@@ -19,6 +19,9 @@ export const PAGES = [
   { name: "toolkit-refused", path: "/ui/toolkits/{toolkit}", status: 422, prepare: saveNonsense },
   { name: "toolkit-secrets", path: "/ui/toolkits/{secret}" },
   { name: "toolkit-secret-set", path: "/ui/toolkits/{secret}", prepare: setSecret },
+  { name: "toolkit-waiting", path: "/ui/toolkits/signed-in", who: "operator" },
+  { name: "consent", path: "/ui/toolkits/signed-in/consent", who: "operator" },
+  { name: "consent-given", path: "/ui/toolkits/{toolkit}/consent" },
   { name: "tool", path: "/ui/toolkits/{toolkit}/tools/{tool}" },
   { name: "tool-as-json", path: "/ui/toolkits/{toolkit}/tools/{tool}?as=json" },
   { name: "tool-called", path: "/ui/toolkits/{toolkit}/tools/{tool}", prepare: run },
@@ -55,7 +58,7 @@ export const pathOf = (page, ids) => page.path.replace(/\{(\w+)\}/g, (_, name) =
 
 /**
  * Opens a page as the visitor. `ids` are those of what it shows: `toolkit`, which has settings, its `tool`; `secret`, a
- * toolkit that has one; `called`, a toolkit that was called. `guest-greeter-v1` is deployed as well.
+ * toolkit that has one; `called`, a toolkit that was called. `guest-greeter-v1` is deployed as well, and what `Server.deployFurther` deploys.
  */
 export async function open(visitor, page, ids) {
   if (page.status) visitor.expect(page.status);

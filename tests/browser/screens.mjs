@@ -33,13 +33,14 @@ const LOOKS = {
 const README = { pages: ["directory", "toolkit"], look: { viewport: { width: 1000, height: 762 }, colorScheme: "light" } };
 
 await mkdir(join(folder, "readme"), { recursive: true });
-const server = await Server.start();
+const server = await Server.start(["--consent", "users"]);
 let browser;
 try {
   browser = await launch();
   await server.deploy(...TOOLKITS.map((name) => `toolkit-${name}`));
   if (names.length === 0) await picturesOfReadme();
   await server.deploy("guest-greeter-v1");
+  await server.deployFurther();
   await callSome();
   await promisify(execFile)("python3", [join(import.meta.dirname, "past_calls.py"), join(server.data, "kitbag.sqlite")]);
   for (const [look, options] of Object.entries(LOOKS)) {

@@ -19,6 +19,8 @@ rest show                yes     yes     hidden  401  | yes     yes     yes     
 rest secrets             yes     hidden  hidden  401  | yes     yes     yes     401
 rest set-secret          yes     hidden  hidden  401  | yes     yes     yes     401
 rest unset-secret        yes     hidden  hidden  401  | yes     yes     yes     401
+rest consent             yes     hidden  hidden  401  | yes     yes     yes     401
+rest agree               yes     hidden  hidden  401  | yes     yes     yes     401
 rest settings            yes     hidden  hidden  401  | yes     yes     yes     401
 rest change-settings     yes     hidden  hidden  401  | yes     yes     yes     401
 rest call                yes     hidden  hidden  401  | yes     yes     yes     401
@@ -71,6 +73,17 @@ impl Requester<'_> {
             "secrets" => (get, "/toolkits/wat/secrets", no_body),
             "set-secret" => (Method::PUT, "/toolkits/wat/secrets/KEY", "a-secret-value".to_owned()),
             "unset-secret" => (Method::DELETE, "/toolkits/wat/secrets/KEY", no_body),
+            "consent" => (get, "/toolkits/wat/consent", no_body),
+            "agree" => {
+                // Whatever it reaches, nothing has this digest.
+                let answer = self.send(Method::POST, "/toolkits/wat/consent", r#"{"digest":"none"}"#).await;
+                return match answer.status {
+                    StatusCode::CONFLICT => "yes",
+                    StatusCode::UNAUTHORIZED => "401",
+                    StatusCode::NOT_FOUND => "hidden",
+                    other => panic!("{other} for {operation}"),
+                };
+            }
             "settings" => (get, "/toolkits/wat/config", no_body),
             "change-settings" => (Method::PATCH, "/toolkits/wat/config", "{}".to_owned()),
             "call" => (Method::POST, "/toolkits/wat/tools/run", "{}".to_owned()),

@@ -143,7 +143,9 @@ async fn every_route_that_changes_something_records_it_or_says_why_not() {
     kitbag.deploy_as(&ana, guests::NEEDS_SECRET.bytes()).await;
     let link = link(&una).await;
     let http = kitbag.anonymous();
-    let (headers, form) = (http::HeaderMap::new(), format!("value={CANARY}"));
+    let headers = http::HeaderMap::new();
+    let reach = http.send(Method::GET, &link, headers.clone(), "").await.hidden("reach");
+    let form = format!("reach={reach}&value={CANARY}");
     let by_link = async { http.send(Method::POST, &link, headers, form).await };
     let set = steps.step("POST /toolkits/id/secrets/name/page", &["secret.set"], by_link).await;
     assert_eq!((&set[0]["user"], set[0].get("client")), (&json!("una"), None));
@@ -247,8 +249,9 @@ async fn every_route_that_changes_something_records_it_or_says_why_not() {
     steps.step("POST /ui/toolkits/id/versions/take-over", &["toolkit.taken_over"], take).await;
     steps.step("DELETE /toolkits/id", &["toolkit.removed"], ana.delete("/toolkits/wat")).await;
 
-    // Accounts.
+    // Accounts, and consents.
     connect_and_end_accounts(&kitbag, &mut steps).await;
+    vouch_and_agree(&kitbag, &mut steps).await;
 
     let mut known: Vec<_> = steps.tested.clone();
     known.extend(NOT_RECORDED.map(|(route, reason)| {
@@ -265,6 +268,33 @@ async fn every_route_that_changes_something_records_it_or_says_why_not() {
     let log = ana.get("/audit?since=1h").await.text().to_owned();
     assert!(!log.contains(CANARY), "{log}");
     assert!(log.lines().count() > 40, "{log}");
+}
+
+/// Vouches for a version, and agrees to what the next ones reach by both routes.
+async fn vouch_and_agree(kitbag: &Kitbag, steps: &mut Steps) {
+    let [ana, una] = ["ana", "una"].map(|name| kitbag.as_user(name));
+    ana.delete("/toolkits/wat").await;
+    ana.deploy(wat("1.0.0").component()).await.assert_status(201);
+    una.set_secret("wat", "KEY", CANARY).await;
+    let further = |version, hosts| Wat { egress: hosts, ..wat(version) }.component();
+    let path = "/toolkits?vouch=Read%20by%20two.";
+    let deploy =
+        async { ana.send(Method::POST, path, "application/wasm", further("2.0.0", &["b.example"])).await };
+    let vouched = steps.step("POST /toolkits", &["toolkit.deployed", "toolkit.vouched"], deploy).await;
+    let vouched = &vouched[1];
+    assert_eq!((&vouched["version"], &vouched["name"]), (&json!("2.0.0"), &json!("Read by two.")));
+    let status = una.get("/toolkits/wat/consent").await.json();
+    let agree = async { una.post("/toolkits/wat/consent", &json!({ "digest": status["digest"] })).await };
+    let given = steps.step("POST /toolkits/id/consent", &["consent.given"], agree).await;
+    assert_eq!((&given[0]["user"], &given[0]["version"]), (&json!("una"), &json!("2.0.0")));
+
+    ana.deploy(further("3.0.0", &["c.example"])).await.assert_status(201);
+    let status = una.get("/toolkits/wat/consent").await.json();
+    let visitor = Visitor::sign_in(kitbag, "una").await;
+    let fields = [("digest", text(&status, "digest"))];
+    let agree = async { visitor.post("/ui/toolkits/wat/consent", &fields).await };
+    let given = steps.step("POST /ui/toolkits/id/consent", &["consent.given"], agree).await;
+    assert_eq!(given[0].get("client"), None);
 }
 
 /// Connects the account of a user twice, and ends it by both routes.

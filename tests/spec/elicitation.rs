@@ -86,8 +86,13 @@ pub(crate) async fn open(kitbag: &Kitbag, link: &Url, sent: &[(&'static str, &st
     kitbag.anonymous().send(Method::GET, link.as_str(), headers(sent), "").await
 }
 
+/// Sends the form of the page, which says what it showed of the toolkit's reach.
 async fn submit(kitbag: &Kitbag, link: &Url, value: &str, sent: &[(&'static str, &str)]) -> Answer {
-    kitbag.anonymous().send(Method::POST, link.as_str(), headers(sent), form(value)).await
+    let cookies: Vec<_> = sent.iter().filter(|(name, _)| *name == "cookie").copied().collect();
+    let page = text(&open(kitbag, link, &cookies).await);
+    let reach = page.split("name=\"reach\" value=\"").nth(1).and_then(|rest| rest.split('"').next());
+    let form = format!("reach={}&{}", reach.unwrap_or_default(), form(value));
+    kitbag.anonymous().send(Method::POST, link.as_str(), headers(sent), form).await
 }
 
 fn text(answer: &Answer) -> String {

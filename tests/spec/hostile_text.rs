@@ -88,7 +88,7 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
         ["toolkit", "diff"] => &["evil", "1.0.0", "2.0.0"],
         ["toolkit", "uploads", "deploy"] => &["d-1", "--yes"],
         ["toolkit", "sign-in"] => &["evil", "--no-browser"],
-        ["toolkit", "take-over"] => &["evil", "--yes"],
+        ["toolkit", "agree" | "take-over"] => &["evil", "--yes"],
         ["tool", "call"] => &["evil", "evil"],
         ["config", "set"] => &["evil", "key", "value"],
         ["config", "unset"] => &["evil", "key"],

@@ -30,6 +30,7 @@ mod config;
 mod conformance;
 mod connect;
 mod connections;
+mod consent;
 mod content;
 mod contract;
 mod costly_schemas;

@@ -64,7 +64,9 @@ CREATE TABLE toolkit_activations (
     toolkit_id   TEXT COLLATE "C" NOT NULL REFERENCES toolkits (id) ON DELETE CASCADE,
     version      TEXT COLLATE "C" NOT NULL,
     activated_by TEXT COLLATE "C" NOT NULL,
-    activated_at BIGINT NOT NULL
+    activated_at BIGINT NOT NULL,
+    -- Why whoever activated it vouches for it, so that no user is asked; NULL if nobody does.
+    vouched      TEXT COLLATE "C"
 );
 
 CREATE INDEX toolkit_activations_by_toolkit ON toolkit_activations (toolkit_id, sequence);
@@ -233,6 +235,30 @@ CREATE TABLE limited_calls (
 );
 
 CREATE INDEX limited_calls_by_time ON limited_calls (began);
+
+-- What users have agreed to that toolkits reach, each once: many users agree to the same.
+CREATE TABLE agreed_reaches (
+    -- SHA-256 of the reach, hexadecimal.
+    digest TEXT COLLATE "C" PRIMARY KEY,
+    -- JSON
+    reach  TEXT COLLATE "C" NOT NULL
+);
+
+-- What each user has agreed to of a toolkit. Rows stay when their toolkit is removed or taken over: whoever deploys it
+-- anew does not get what was agreed to with somebody else, or for something else.
+CREATE TABLE consents (
+    user_id    TEXT COLLATE "C" NOT NULL,
+    toolkit_id TEXT COLLATE "C" NOT NULL,
+    -- Who owned the toolkit then.
+    owner      TEXT COLLATE "C" NOT NULL,
+    digest     TEXT COLLATE "C" NOT NULL REFERENCES agreed_reaches (digest),
+    -- The version that was live then.
+    version    TEXT COLLATE "C" NOT NULL,
+    agreed_at  BIGINT NOT NULL,
+    PRIMARY KEY (user_id, toolkit_id)
+);
+
+CREATE INDEX consents_by_toolkit ON consents (toolkit_id);
 
 -- One row for each call of a tool, written once the call has ended.
 CREATE TABLE invocations (

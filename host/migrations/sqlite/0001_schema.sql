@@ -36,7 +36,9 @@ CREATE TABLE toolkit_activations (
     toolkit_id   TEXT NOT NULL REFERENCES toolkits (id) ON DELETE CASCADE,
     version      TEXT NOT NULL,
     activated_by TEXT NOT NULL,
-    activated_at INTEGER NOT NULL
+    activated_at INTEGER NOT NULL,
+    -- Why whoever activated it vouches for it, so that no user is asked; NULL if nobody does.
+    vouched      TEXT
 ) STRICT;
 
 CREATE INDEX toolkit_activations_by_toolkit ON toolkit_activations (toolkit_id, sequence);
@@ -205,6 +207,30 @@ CREATE TABLE limited_calls (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX limited_calls_by_time ON limited_calls (began);
+
+-- What users have agreed to that toolkits reach, each once: many users agree to the same.
+CREATE TABLE agreed_reaches (
+    -- SHA-256 of the reach, hexadecimal.
+    digest TEXT PRIMARY KEY NOT NULL,
+    -- JSON
+    reach  TEXT NOT NULL
+) STRICT;
+
+-- What each user has agreed to of a toolkit. Rows stay when their toolkit is removed or taken over: whoever deploys it
+-- anew does not get what was agreed to with somebody else, or for something else.
+CREATE TABLE consents (
+    user_id    TEXT NOT NULL,
+    toolkit_id TEXT NOT NULL,
+    -- Who owned the toolkit then.
+    owner      TEXT NOT NULL,
+    digest     TEXT NOT NULL REFERENCES agreed_reaches (digest),
+    -- The version that was live then.
+    version    TEXT NOT NULL,
+    agreed_at  INTEGER NOT NULL,
+    PRIMARY KEY (user_id, toolkit_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX consents_by_toolkit ON consents (toolkit_id);
 
 -- One row for each call of a tool, written once the call has ended.
 CREATE TABLE invocations (

@@ -11,7 +11,7 @@ use url::Url;
 
 use super::{Access, AccessError, Operator, Stores, User, VisibleToolkit};
 use crate::egress::{Allowlist, Policy};
-use crate::outbound_auth::{Departure, Principal, Response, Revocation, account_grants};
+use crate::outbound_auth::{ConnectError, Departure, Principal, Response, Revocation, account_grants};
 use crate::tasks::to_its_end;
 use crate::toolkits::ToolkitError;
 use crate::vault::{Account, AccountState, UserSecrets};
@@ -92,6 +92,10 @@ impl VisibleToolkit {
     pub async fn begin_connecting(&self, redirect_uri: &str) -> Result<Url, AccessError> {
         self.user.stores().disk.room_for_a_little()?;
         let (secrets, grants) = self.for_connecting().await?;
+        // What the user was shown, and not what is live when the browser comes back.
+        if !self.agree_first().await? {
+            return Err(ConnectError::Changed.into());
+        }
         let (principal, owner) = (self.principal(), self.owner());
         let departure =
             Departure { principal: &principal, owner, grants: &grants, redirect_uri, secrets: &secrets };

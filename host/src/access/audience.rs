@@ -31,7 +31,7 @@ impl VisibleToolkit {
                 limits.push(limited);
             }
         }
-        let usage = user.stores().toolkits.counts().usage(&self.definition().id, limits).await;
+        let usage = user.stores().toolkits.limited_calls().usage(&self.definition().id, limits).await;
         Ok(usage.map_err(ToolkitError::from)?)
     }
 }

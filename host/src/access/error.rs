@@ -43,6 +43,16 @@ pub enum AccessError {
     /// The account was not connected.
     #[error("The account was not connected: {0}.")]
     Account(#[from] ConnectError),
+    /// The toolkit reaches something else than the user was shown.
+    #[error(
+        "Nothing was agreed to: what {0} reaches has changed in the meantime. Look at the difference again."
+    )]
+    ReachChanged(String),
+    /// A program cannot agree for its user.
+    #[error(
+        "A program cannot agree for its user, who can: on the page of the toolkit, or by `kitbag toolkit agree`."
+    )]
+    ProgramsCannotAgree,
     /// The toolkit has no tool of this name.
     #[error("{toolkit} has no tool {tool:?}; it has {}.", .tools.join(", "))]
     NoSuchTool {

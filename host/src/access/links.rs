@@ -10,6 +10,7 @@ use tracing::warn;
 use super::secrets::SetBy;
 use super::{Access, AccessError, OwnSecret, StoredSecret, User};
 use crate::peers::Hint;
+use crate::toolkits::Reach;
 use crate::vault::Link;
 
 /// How often a call that waits for secrets looks whether they are set, unless a process says that one is.
@@ -26,6 +27,12 @@ impl LinkedSecret {
     /// The secret.
     pub fn secret(&self) -> &OwnSecret {
         &self.secret
+    }
+
+    /// The same link, whose user was shown that the toolkit reaches this.
+    #[must_use]
+    pub fn seen_with(self, reach: Reach) -> Self {
+        Self { secret: self.secret.seen_with(reach), ..self }
     }
 }
 

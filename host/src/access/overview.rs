@@ -93,7 +93,7 @@ impl Operator {
         let sizes = stores.toolkits.component_sizes().await?;
         let registry = stores.toolkits.registry();
         let own = stores.knowledge_tools.iter().map(|tools| tools.definition());
-        let names = registry.all().map(|toolkit| &toolkit.definition).chain(own);
+        let names = registry.all().map(|toolkit| &*toolkit.definition).chain(own);
         let names = names.map(|definition| (definition.id.clone(), definition.name.clone()));
         Ok(Overview::new(counts, names.collect(), &sizes, documents))
     }

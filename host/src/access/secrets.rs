@@ -11,13 +11,17 @@ use crate::database::EVERYONE;
 use crate::identity::Caller;
 use crate::peers::{Hint, Subject};
 use crate::redaction;
-use crate::toolkits::{Live, ToolkitError};
+use crate::toolkits::{Live, Reach, ToolkitError};
 use crate::vault::{EveryoneOptions, Link, SecretSlot, SecretStatus, VaultError};
 
 /// Permission to set one secret of one user, for a toolkit that the user could see and that declared it. It
 /// is kept while the user types the value, and becomes invalid when the toolkit's owner changes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OwnSecret(SecretSlot);
+#[derive(Clone, Debug)]
+pub struct OwnSecret {
+    slot: SecretSlot,
+    /// What the toolkit reached when the user saw it; `None` if nothing says what they have seen.
+    reach: Option<Reach>,
+}
 
 /// The result of setting a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +87,7 @@ impl Operator {
         options: EveryoneOptions,
     ) -> Result<StoredSecret, AccessError> {
         let live = self.0.access.toolkit_of(secret).ok_or(VaultError::ToolkitChanged)?;
-        let OwnSecret(slot) = secret;
+        let OwnSecret { slot, .. } = secret;
         let is_read = live.definition.reads(&slot.name);
         if is_read && !options.readable {
             let (toolkit, name) = (slot.toolkit.clone(), slot.name.clone());
@@ -127,41 +131,55 @@ impl VisibleToolkit {
                 declared: declared.into_iter().map(str::to_owned).collect(),
             });
         }
-        Ok(OwnSecret(SecretSlot {
+        let slot = SecretSlot {
             user: self.user.id().to_owned(),
             toolkit: definition.id.clone(),
             owner: self.owner().to_owned(),
             name: name.to_owned(),
-        }))
+        };
+        Ok(OwnSecret { slot, reach: Some(self.live().reach.clone()) })
+    }
+}
+
+/// Whatever their users were shown.
+impl PartialEq for OwnSecret {
+    fn eq(&self, other: &Self) -> bool {
+        self.slot == other.slot
     }
 }
 
 impl OwnSecret {
     /// The user, toolkit, owner and name of the secret.
     pub fn slot(&self) -> &SecretSlot {
-        &self.0
+        &self.slot
     }
 
     pub(super) fn of_slot(slot: SecretSlot) -> Self {
-        Self(slot)
+        Self { slot, reach: None }
+    }
+
+    /// The same secret, whose user was shown that the toolkit reaches this.
+    #[must_use]
+    pub fn seen_with(self, reach: Reach) -> Self {
+        Self { reach: Some(reach), ..self }
     }
 
     /// By which processes tell each other that it is set.
     pub(super) fn subject(&self) -> Subject {
-        let SecretSlot { user, toolkit, name, .. } = &self.0;
+        let SecretSlot { user, toolkit, name, .. } = &self.slot;
         Subject::of(&["secret", user, toolkit, name])
     }
 
     /// Whether it belongs to this caller.
     pub fn is_of(&self, caller: &Caller) -> bool {
-        self.0.user == caller.user_id
+        self.slot.user == caller.user_id
     }
 }
 
 impl Access {
     /// The toolkit of a secret, if its owner is unchanged, the user can still see it, and it declares the
     /// secret.
-    pub fn toolkit_of(&self, OwnSecret(slot): &OwnSecret) -> Option<Arc<Live>> {
+    pub fn toolkit_of(&self, OwnSecret { slot, .. }: &OwnSecret) -> Option<Arc<Live>> {
         let SecretSlot { user, toolkit, owner, name } = slot;
         let registry = self.stores().toolkits.registry();
         let live = registry.get(toolkit)?;
@@ -177,11 +195,13 @@ impl Access {
         value: &SecretString,
         by: SetBy<'_>,
     ) -> Result<StoredSecret, AccessError> {
-        if self.toolkit_of(secret).is_none() {
+        let live = self.toolkit_of(secret).ok_or(VaultError::ToolkitChanged)?;
+        let OwnSecret { slot, .. } = secret;
+        self.stores().disk.room_for_a_little()?;
+        let reach = secret.reach.as_ref().unwrap_or(&live.reach);
+        if !self.stores().toolkits.agree_first(&slot.user, &live, reach).await? {
             return Err(VaultError::ToolkitChanged.into());
         }
-        let OwnSecret(slot) = secret;
-        self.stores().disk.room_for_a_little()?;
         match by {
             SetBy::Link(link) => self.stores().vault.set_by_link(link, value).await?,
             SetBy::User(by) => self.stores().vault.set(by, slot.clone(), value).await?,

@@ -6,6 +6,7 @@ use kitbag_manifest::{ConfigField, config};
 use serde_json::{Map, Value};
 
 use super::{AccessError, VisibleToolkit};
+use crate::user_config::UserConfigError;
 
 /// A declared setting with the user's value.
 #[derive(Clone, Debug)]
@@ -41,6 +42,9 @@ impl VisibleToolkit {
     pub async fn change_settings(&self, changes: &Map<String, Value>) -> Result<(), AccessError> {
         let stores = self.user.stores();
         stores.disk.room_for_a_little()?;
+        if !self.agree_first().await? {
+            return Err(UserConfigError::ToolkitChanged.into());
+        }
         let definition = self.definition();
         let toolkit = (definition.id.as_str(), self.owner());
         Ok(stores.user_config.change(self.user.id(), toolkit, &definition.config, changes).await?)

@@ -1,4 +1,5 @@
 mod audience;
+mod consents;
 mod hints;
 mod peers;
 
@@ -47,6 +48,7 @@ change-settings     yes     yes     hidden  hidden | yes     yes     yes     yes
 list-secrets        yes     yes     hidden  hidden | yes     yes     yes     yes
 set-secret          yes     yes     hidden  hidden | yes     yes     yes     yes
 unset-secret        yes     yes     hidden  hidden | yes     yes     yes     yes
+agree               yes     yes     hidden  hidden | yes     yes     yes     yes
 read-calls          all     all     all     hidden | all     own     all     own
 count-calls         all     all     all     hidden | all     own     all     own
 upload              yes     no      yes     no     | yes     no      yes     no
@@ -177,7 +179,7 @@ async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
         Disk::unwatched(),
         egress.clone(),
     );
-    let toolkits = toolkits.await;
+    let toolkits = Arc::new(toolkits.await.expect("they open"));
     let vault = Vault::open(database.clone(), KeySource::File(path.join("master-key"))).await;
     let vault = Arc::new(vault.expect("the vault opens"));
     let user_config = Arc::new(UserConfig::new(database.clone()));
@@ -186,10 +188,14 @@ async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
         Arc::new(Invocations::open(database.clone(), hints.clone(), kept).await.expect("they open"));
     let limits = AdmissionLimits { per_user: 4, per_toolkit: 4, total: 4 };
     let (metrics, traces) = (Metrics::default(), Traces::default());
-    let toolkits = Arc::new(toolkits.expect("they open"));
-    let counts = toolkits.counts().clone();
-    let (values, records) = (user_config.clone(), invocations.clone());
-    let dispatch = Dispatch::new(vault.clone(), values, records, counts, limits, metrics, traces);
+    let dispatch = Dispatch::new(
+        toolkits.clone(),
+        (vault.clone(), user_config.clone()),
+        invocations.clone(),
+        limits,
+        metrics,
+        traces,
+    );
     let settings = CaptureSettings { size: 1 << 20, time: Duration::from_secs(10), transcription: None };
     let extract: Extract = Arc::new(|_, _| Box::pin(std::future::pending()));
     let capture = Capture::open(path, objects.artifacts(), egress, settings, extract)
@@ -235,6 +241,7 @@ async fn attempt(user: &User, operation: &str, id: &str) -> &'static str {
         "list-secrets" => user.secrets(id).await.map(drop),
         "set-secret" => set_secret(user, id).await,
         "unset-secret" => user.unset_secret(id, "KEY").await,
+        "agree" => agree(user, id).await,
         "see-picture" => user.picture(&picture_of(id)).await.map(drop),
         "read-calls" => match user.records(id).await {
             Ok(records) => return if records.scope() == Some(Scope::All) { "all" } else { "own" },
@@ -284,12 +291,18 @@ async fn set_secret(user: &User, id: &str) -> Result<(), AccessError> {
     user.set_secret(&secret, &"a-secret-value".into()).await.map(drop)
 }
 
+async fn agree(user: &User, id: &str) -> Result<(), AccessError> {
+    let toolkit = user.toolkit(id)?;
+    let digest = toolkit.consent().await?.digest;
+    toolkit.agree(&digest).await
+}
+
 async fn attempt_as_operator(operator: Operator, operation: &str, id: &str) -> Result<(), AccessError> {
     match operation {
         "upload" | "keep-upload" => {
             let component = stream::iter([Ok::<_, io::Error>("no component".into())]);
             let attempted = if operation == "upload" {
-                operator.deploy(component, Some(12), 1 << 10, Claim::OwnOnly).await.map(drop)
+                operator.deploy(component, Some(12), 1 << 10, (Claim::OwnOnly, None)).await.map(drop)
             } else {
                 operator.upload(component, Some(12), 1 << 10).await.map(drop)
             };
@@ -308,7 +321,7 @@ async fn attempt_as_operator(operator: Operator, operation: &str, id: &str) -> R
         "review" => operator.review(id).await.map(drop),
         "deploy-upload" => {
             let reviewed = operator.review(id).await?.reviewed();
-            operator.deploy_upload(id, Claim::OwnOnly, reviewed).await.map(drop)
+            operator.deploy_upload(id, (Claim::OwnOnly, None), reviewed).await.map(drop)
         }
         "discard-upload" => operator.discard_upload(id).await,
         "read-manifest" => operator.version(id, "1.0.0").await.map(drop),

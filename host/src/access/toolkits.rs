@@ -59,11 +59,23 @@ impl User {
     /// The record of a toolkit that the user may list.
     pub async fn toolkit_record(&self, id: &str) -> Result<ToolkitRecord, AccessError> {
         if self.is_operator() {
-            return Ok(self.stores().toolkits.record(id).await?);
+            return self.recorded(id).await;
         }
         let visible = self.toolkit(id)?;
-        let record = self.stores().toolkits.record(id).await?;
+        let record = self.recorded(id).await?;
         Ok(if visible.is_whole() { record } else { record.narrowed_to(visible.definition()) })
+    }
+
+    async fn recorded(&self, id: &str) -> Result<ToolkitRecord, AccessError> {
+        let toolkits = &self.stores().toolkits;
+        let mut record = toolkits.record(id).await?;
+        if let Some(live) = toolkits.registry().get(id) {
+            record.vouched.clone_from(&live.vouch);
+            if self.is_operator() {
+                record.waiting_consents = Some(toolkits.waiting_consents(live).await?);
+            }
+        }
+        Ok(record)
     }
 
     /// The picture of a toolkit that the user may list, by the SHA-256 of its content.

@@ -11,7 +11,7 @@ use super::{AccessError, Operator};
 use crate::audit::Act;
 use crate::tasks::{off_thread, to_its_end};
 use crate::toolkits::{
-    Claim, Deployed, Difference, Review, Reviewed, Side, ToolkitError, UploadRecord, Version,
+    Claim, Deployed, Difference, Review, Reviewed, Side, ToolkitError, UploadRecord, Version, VouchReason,
 };
 
 /// Two deployed versions, compared.
@@ -61,12 +61,12 @@ impl Operator {
     pub async fn deploy_upload(
         &self,
         digest: &str,
-        claim: Claim,
+        terms: (Claim, Option<VouchReason>),
         reviewed: Reviewed,
     ) -> Result<Deployed, AccessError> {
         self.expect_one_release().await?;
         let by = self.0.actor();
-        let deployed = self.0.stores().toolkits.deploy_upload(digest, &by, claim, reviewed).await;
+        let deployed = self.0.stores().toolkits.deploy_upload(digest, &by, terms, reviewed).await;
         self.noting_refusal(Act::ToolkitDeployed, deployed).await
     }
 

@@ -27,10 +27,11 @@ use crate::metrics::Metrics;
 use crate::objects::{BucketLocation, Location};
 use crate::sandbox::Limits;
 use crate::settings::{
-    self, DatabaseLocation, Issuer, MasterKey, Maybe, ObjectsLocation, Operator, Settings, SettingsError,
-    Size,
+    self, ConsentSetting, DatabaseLocation, Issuer, MasterKey, Maybe, ObjectsLocation, Operator, Settings,
+    SettingsError, Size,
 };
 use crate::sha256::Sha256;
+use crate::toolkits::ConsentBy;
 use crate::traces::{Parents, TraceSettings, Traces};
 use crate::vault::KeySource;
 use crate::web::{Pace, RequestShares};
@@ -173,7 +174,7 @@ pub fn key_source(settings: &Settings) -> Result<KeySource, SettingsError> {
 /// Fingerprints of the settings that all processes of a service should have alike, by name: who signs in and who is an
 /// operator, and limits on what is stored.
 pub(super) fn shared_settings(settings: &Settings) -> BTreeMap<String, String> {
-    let shared: [(&str, &dyn Debug); 20] = [
+    let shared: [(&str, &dyn Debug); 21] = [
         ("accept-missing-audience", &settings.accept_missing_audience),
         ("accept-untyped-tokens", &settings.accept_untyped_tokens),
         ("allow-private-ranges", &settings.allow_private_ranges),
@@ -183,6 +184,7 @@ pub(super) fn shared_settings(settings: &Settings) -> BTreeMap<String, String> {
         ("base-url", &settings.base_url),
         ("capture-private-ranges", &settings.capture_private_ranges),
         ("component-size", &settings.component_size),
+        ("consent", &settings.consent),
         ("documents-per-user", &settings.documents_per_user),
         ("documents-size-per-user", &settings.documents_size_per_user),
         ("groups-claim", &settings.groups_claim),
@@ -260,6 +262,15 @@ pub(super) fn web_client(settings: &Settings) -> Option<WebClient> {
             let secret = settings.web_client_secret.get().map(|secret| secret.get().clone());
             Some(WebClient::Named { id: id.to_owned(), secret })
         }
+    }
+}
+
+/// Who consents to a further reach. The user of local mode is the operator, as a rule.
+pub(super) fn consent_by(settings: &Settings) -> ConsentBy {
+    match settings.consent.get() {
+        Some(ConsentSetting::Operators) => ConsentBy::Operators,
+        None if settings.issuer == Issuer::Local => ConsentBy::Operators,
+        Some(ConsentSetting::Users) | None => ConsentBy::Users,
     }
 }
 

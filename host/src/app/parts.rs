@@ -42,7 +42,7 @@ use crate::peers::{Hints, Process, Profile};
 use crate::sandbox::{Background, ExtractionLimits, ExtractorSandbox};
 use crate::settings::{DatabaseLocation, Issuer, Model, ObjectsLocation, Secret, Settings};
 use crate::stored_files::has_unfinished_restore;
-use crate::toolkits::LimitedCalls;
+use crate::toolkits::Toolkits;
 use crate::traces::Traces;
 use crate::user_config::UserConfig;
 use crate::vault::Vault;
@@ -120,13 +120,14 @@ pub(super) async fn join(
 /// Creates what calls tools.
 pub(super) fn dispatch(
     settings: &Settings,
+    toolkits: &Arc<Toolkits>,
     (vault, values, records): (&Arc<Vault>, &Arc<UserConfig>, &Arc<Invocations>),
-    counts: Arc<LimitedCalls>,
     (metrics, traces): (&Metrics, &Traces),
 ) -> Result<Dispatch, StartError> {
-    let (vault, values, records) = (vault.clone(), values.clone(), records.clone());
+    let (toolkits, records) = (toolkits.clone(), records.clone());
+    let of_users = (vault.clone(), values.clone());
     let (limits, metrics, traces) = (admission(settings), metrics.clone(), traces.clone());
-    Dispatch::new(vault, values, records, counts, limits, metrics, traces).map_err(StartError::Threads)
+    Dispatch::new(toolkits, of_users, records, limits, metrics, traces).map_err(StartError::Threads)
 }
 
 /// Creates the client of all requests to other servers, and what sends traces through it.

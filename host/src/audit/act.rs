@@ -30,6 +30,8 @@ acts! {
     ToolkitUploaded = "toolkit.uploaded";
     /// An upload was discarded after its review.
     ToolkitUploadDiscarded = "toolkit.upload_discarded";
+    /// An operator vouches for the version that they have made live.
+    ToolkitVouched = "toolkit.vouched";
     /// An earlier version was made live again.
     ToolkitRolledBack = "toolkit.rolled_back";
     /// A toolkit was removed with all its versions.
@@ -50,6 +52,8 @@ acts! {
     SecretSetForEveryone = "secret.set_for_everyone";
     /// An operator has removed a secret for everyone.
     SecretUnsetForEveryone = "secret.unset_for_everyone";
+    /// A user has agreed to what a toolkit reaches now.
+    ConsentGiven = "consent.given";
     /// A user has connected an account.
     AccountConnected = "account.connected";
     /// A user has ended an account.

@@ -145,6 +145,11 @@ impl Client {
         Ok(self.exchange(Method::POST, path, "application/json", Bytes::new()).await.map(drop)?)
     }
 
+    /// Sends JSON to a route whose answer has no body.
+    pub(super) async fn post_json(&self, path: &str, json: String) -> Result<(), CliError> {
+        Ok(self.exchange(Method::POST, path, "application/json", json.into()).await.map(drop)?)
+    }
+
     /// Asks for an answer that comes line by line.
     pub(super) async fn lines(&self, path: &str) -> Result<Lines, Failed> {
         let response = self.answer(Method::GET, path, "application/json", Bytes::new()).await?;

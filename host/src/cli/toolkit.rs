@@ -1,6 +1,7 @@
 //! `kitbag toolkit …`
 
 mod account;
+mod agree;
 mod build;
 mod check;
 mod deploy;
@@ -83,6 +84,8 @@ pub(super) enum Toolkit {
     SignIn(account::SignIn),
     /// End the account that you have connected to a toolkit.
     SignOut(account::SignOut),
+    /// See what a toolkit reaches beyond what you have agreed to, and agree.
+    Agree(agree::Agree),
     /// Let any operator have a toolkit of yours.
     Release(ownership::Release),
     /// Make another operator's toolkit yours.
@@ -112,6 +115,7 @@ impl Toolkit {
             Self::Unshare(command) => command.run().await,
             Self::SignIn(command) => command.run().await,
             Self::SignOut(command) => command.run().await,
+            Self::Agree(command) => command.run().await,
             Self::Release(command) => command.run().await,
             Self::TakeOver(command) => command.run().await,
         }

@@ -34,6 +34,8 @@ pub(crate) const TABLES: &[Table] = &[
     Table { users: &["user_id"], ..Table::named("hidden_tools") },
     Table { users: &["user_id", "shared_by"], ..Table::named("toolkit_audience") },
     Table { users: &["user_id"], ..Table::named("limited_calls") },
+    Table::named("agreed_reaches"),
+    Table { users: &["user_id", "owner"], ..Table::named("consents") },
     Table { ids: Some("id"), users: &["user_id"], ..Table::named("invocations") },
     Table::named("call_counts"),
     Table { users: &["user_id"], ..Table::named("toolkit_users") },

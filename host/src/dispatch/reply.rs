@@ -4,8 +4,8 @@ use std::mem::take;
 use std::ops::{Deref, DerefMut};
 
 use kitbag_manifest::content::{self, ContentBlock};
-use kitbag_manifest::reply;
 pub use kitbag_manifest::reply::ErrorCode;
+use kitbag_manifest::{ToolkitDefinition, reply};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -13,7 +13,10 @@ use crate::contract::{CallError, ToolError, ToolResult};
 use crate::memory::Shortage;
 use crate::observations::{MissingSecrets, Reason, SignInFailure};
 use crate::sandbox::{Ended, Fault};
-use crate::toolkits::OverLimit;
+use crate::toolkits::{OverLimit, ReachItem};
+
+/// Parts of a reach that an error names.
+const MAX_NAMED: usize = 5;
 
 /// The reply to a tool call.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,11 +53,20 @@ pub struct Failure {
     /// Seconds until the call is possible again, if a limit of calls was reached. Not part of the envelope.
     #[serde(skip)]
     pub retry_after: Option<u64>,
+    /// Whether its user has to agree to what the toolkit reaches now. Not part of the envelope.
+    #[serde(skip)]
+    pub needs_consent: bool,
 }
 
 impl From<reply::Failure> for Failure {
     fn from(envelope: reply::Failure) -> Self {
-        Self { envelope, missing_secrets: Vec::new(), needs_account: false, retry_after: None }
+        Self {
+            envelope,
+            missing_secrets: Vec::new(),
+            needs_account: false,
+            retry_after: None,
+            needs_consent: false,
+        }
     }
 }
 
@@ -87,6 +99,21 @@ impl Failure {
     pub(super) fn not_ready() -> Self {
         let error = "The toolkit is being prepared for this version of the server. Try again in a moment.";
         reply::Failure::tool_error(error).retryable(true).into()
+    }
+
+    /// The toolkit reaches further than the user has agreed to: `beyond` has at least one part.
+    pub(super) fn needs_consent(toolkit: &ToolkitDefinition, beyond: &[ReachItem]) -> Self {
+        let named = beyond.iter().take(MAX_NAMED).map(|it| format!("{} {}", it.kind.to_lowercase(), it.name));
+        let more = beyond.len().saturating_sub(MAX_NAMED);
+        let more = (more > 0).then(|| format!("{more} more"));
+        let error = format!(
+            "{id} {version} reaches further than its user has agreed to ({}). Nothing of theirs was given to it. Its user can \
+             look at the difference and agree with: kitbag toolkit agree {id}",
+            named.chain(more).collect::<Vec<_>>().join(", "),
+            id = toolkit.id,
+            version = toolkit.version,
+        );
+        Self { needs_consent: true, ..reply::Failure::tool_error(error).into() }
     }
 
     /// The check of the arguments did not finish in time.

@@ -1,6 +1,7 @@
 //! The hosts that a toolkit declares: those it may reach, and the one that receives its token.
 
 use std::collections::HashSet;
+use std::fmt;
 
 use http::Uri;
 use url::Host;
@@ -51,6 +52,17 @@ impl Allowlist {
         Target::of(uri).is_ok_and(|target| self.permits(&target))
     }
 
+    /// Whether every request that `declared` would allow is allowed; `false` for a line that names no host.
+    pub fn covers(&self, declared: &str) -> bool {
+        let Some(entry) = Entry::parse(declared) else { return false };
+        if self.entries.contains(&entry) {
+            return true;
+        }
+        let has = |port| self.entries.contains(&Entry { host: entry.host.clone(), port: Some(port) });
+        // A bare host means the default ports of both schemes.
+        entry.port.is_none() && has(80) && has(443)
+    }
+
     pub(super) fn permits(&self, target: &Target) -> bool {
         let host = target.host().clone();
         let exact = Entry { host: host.clone(), port: Some(target.port()) };
@@ -78,6 +90,11 @@ impl ApiHost {
     }
 }
 
+/// The spelling of a declared host that all spellings of the same one share; `None` for a line that names no host.
+pub fn canonical_host(declared: &str) -> Option<String> {
+    Entry::parse(declared).map(|entry| entry.to_string())
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Entry {
     host: Host,
@@ -100,6 +117,15 @@ impl Entry {
                 complete.then(|| Self { host: Host::Domain(name.to_owned()), port })
             }
             address => (address.to_string() == host).then_some(Self { host: address, port }),
+        }
+    }
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.port {
+            Some(port) => write!(out, "{}:{port}", self.host),
+            None => write!(out, "{}", self.host),
         }
     }
 }
@@ -284,6 +310,48 @@ mod tests {
         let uri = Uri::from_static("https://api.example.com/");
 
         assert!(!Allowlist::default().allows(&uri));
+    }
+
+    #[test]
+    fn a_line_is_covered_by_what_allows_all_that_it_would_allow() {
+        let both = Allowlist::parse(["both.example:80", "both.example:443"]).unwrap();
+
+        assert!(both.covers("both.example") && !Allowlist::default().covers("both.example"));
+        for line in [
+            "API.Example.com.",
+            "bücher.EXAMPLE",
+            "xn--bcher-kva.example",
+            "db.example.com:8443",
+            "[2001:db8::7]:8080",
+        ] {
+            assert!(allowlist().covers(line), "{line}");
+        }
+        for line in [
+            "example.com",
+            "sub.api.example.com",
+            "api.example.com.evil.example",
+            "apl.example.com",
+            // With a Cyrillic letter.
+            "аpi.example.com",
+            "api.example.com:8443",
+            "api.example.com:443",
+            "db.example.com",
+            "db.example.com:443",
+            "*.example.com",
+            "https://api.example.com",
+            "127.0.0.1",
+            "",
+        ] {
+            assert!(!allowlist().covers(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn one_host_has_one_canonical_spelling() {
+        assert_eq!(canonical_host("API.Example.com.:8443").as_deref(), Some("api.example.com:8443"));
+        assert_eq!(canonical_host("Bücher.example").as_deref(), Some("xn--bcher-kva.example"));
+        assert_eq!(canonical_host("[2001:db8::7]:80").as_deref(), Some("[2001:db8::7]:80"));
+        assert_eq!(canonical_host("*.example.com"), None);
     }
 
     #[test]

@@ -122,6 +122,27 @@ impl FromStr for Operator {
     }
 }
 
+/// Who consents to a further reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConsentSetting {
+    /// Each user.
+    Users,
+    /// The operators.
+    Operators,
+}
+
+impl FromStr for ConsentSetting {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "users" => Ok(Self::Users),
+            "operators" => Ok(Self::Operators),
+            _ => Err("it is users or operators".to_owned()),
+        }
+    }
+}
+
 /// The public URL of the server. `None` stands for the address it listens on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BaseUrl(Option<Url>);

@@ -10,6 +10,7 @@ use tracing::info;
 use super::artifacts::Upload;
 use super::difference::{Changes, capabilities};
 use super::store::NewVersion;
+use super::vouch::VouchReason;
 use super::{Claim, Expected, Inspected, TakenOver, ToolkitError, Toolkits, icons, inspect, listed_name};
 use crate::audit::Actor;
 use crate::objects::Held;
@@ -40,7 +41,7 @@ pub struct Deployed {
 
 impl Toolkits {
     /// Deploys an upload and makes it live. `by` is who deploys it, `length` the size in bytes that the
-    /// sender declared, `limit` the maximum.
+    /// sender declared, `limit` the maximum, `vouch` the reason if they vouch for it.
     ///
     /// The same version with the same bytes is made live again; with other bytes it is refused.
     pub async fn deploy<E: std::fmt::Display>(
@@ -50,6 +51,7 @@ impl Toolkits {
         limit: u64,
         by: &Actor,
         claim: Claim,
+        vouch: Option<&VouchReason>,
     ) -> Result<Deployed, ToolkitError> {
         let upload = self.receive(upload, length, limit).await?;
         let Inspected { definition, imports, code, .. } = self.inspect_upload(&upload, by.user()).await?;
@@ -63,7 +65,8 @@ impl Toolkits {
         self.keep_code(digest, code).await?;
         loop {
             let file = Some(&held);
-            let new = NewVersion { definition, imports, picture, digest, size, file, by, claim, expected };
+            let new =
+                NewVersion { definition, imports, picture, digest, size, file, by, claim, vouch, expected };
             match self.make_live(new).await {
                 // The last version that had the same bytes has gone.
                 Err(ToolkitError::ComponentDropped) => held = self.put_again(held, &upload).await?,

@@ -7,6 +7,7 @@ use tracing::{info, warn};
 use super::live::{FormerOwner, Live};
 use super::registry::Registry;
 use super::store::{LiveRow, LiveState};
+use super::vouch::Vouch;
 use super::{ToolkitError, Toolkits};
 use crate::tasks::to_its_end;
 
@@ -70,9 +71,11 @@ impl Toolkits {
         let former = row.taken_from.clone().zip(row.taken_at);
         let owner = (row.owner.clone(), former.map(|(from, at)| FormerOwner::new(from, at)));
         let digests = (row.digest.clone(), row.picture.clone());
+        let vouch = row.vouched_by.clone().zip(row.vouched.clone());
+        let activation = (vouch.map(|(by, reason)| Vouch { by, reason }), row.activation);
         let (sandbox, compiler) = (self.sandbox.clone(), self.compiler.clone());
         let definition = (definition, row.audience.clone());
-        Some(Live::new(definition, owner, digests, sandbox, compiler, self.artifacts.clone()))
+        Some(Live::new(definition, owner, digests, activation, sandbox, compiler, self.artifacts.clone()))
     }
 
     /// Loads the code of toolkits before their first call, one after the other. What has been replaced meanwhile is

@@ -13,8 +13,11 @@ use tracing::warn;
 
 use super::artifacts::Artifacts;
 use super::audience::Audience;
+use super::consents::Agreed;
 use super::narrowed::Narrowed;
+use super::reach::Reach;
 use super::schemas::Schemas;
+use super::vouch::Vouch;
 use crate::capabilities::Grants;
 use crate::compiler::{Compiler, Job};
 use crate::sandbox::{LoadError, Loaded, Sandbox};
@@ -34,6 +37,11 @@ pub struct Live {
     pub taken_over: Option<FormerOwner>,
     /// SHA-256 of its picture, hexadecimal, if it has one.
     pub picture: Option<String>,
+    /// What it reaches.
+    pub reach: Reach,
+    /// The operator who vouches for it, if one does.
+    pub vouch: Option<Vouch>,
+    pub(super) agreed: Agreed,
     digest: String,
     sandbox: Sandbox,
     compiler: Compiler,
@@ -72,42 +80,45 @@ impl Live {
         (definition, audience): (Arc<ToolkitDefinition>, Audience),
         (owner, taken_over): (String, Option<FormerOwner>),
         (digest, picture): (String, Option<String>),
+        (vouch, activation): (Option<Vouch>, i64),
         sandbox: Sandbox,
         compiler: Compiler,
         artifacts: Artifacts,
     ) -> Self {
-        let (ready, loading) = (OnceLock::new(), Mutex::default());
         Self {
+            reach: Reach::of(&definition, &owner),
             definition,
             audience,
             narrowed: Narrowed::default(),
             owner,
             taken_over,
             picture,
+            vouch,
+            agreed: Agreed::of(activation),
             digest,
             sandbox,
             compiler,
             artifacts,
-            ready,
-            loading,
+            ready: OnceLock::new(),
+            loading: Mutex::default(),
         }
     }
 
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        (&self.digest, &self.picture, &self.owner, &self.taken_over, &self.audience, &self.definition)
-            == (
-                &other.digest,
-                &other.picture,
-                &other.owner,
-                &other.taken_over,
-                &other.audience,
-                &other.definition,
-            )
+        (&self.digest, &self.picture, &self.owner, &self.taken_over)
+            == (&other.digest, &other.picture, &other.owner, &other.taken_over)
+            && (&self.vouch, &self.audience) == (&other.vouch, &other.audience)
+            && self.definition == other.definition
     }
 
     /// The declaration with these tools alone. The same object for the same tools, as long as it is in use.
     pub fn narrowed_to(&self, tools: &BTreeSet<String>) -> Arc<ToolkitDefinition> {
         self.narrowed.get(&self.definition, tools)
+    }
+
+    /// Whether anything that its user has given may come to it, or be attached for it.
+    pub(super) fn takes_anything(&self) -> bool {
+        self.reach.takes_anything() || !self.definition.config.is_empty()
     }
 
     /// Returns what a call needs, loading it once at the first call. Dropping the future does not stop the

@@ -52,7 +52,10 @@ impl Registry {
             let live = match known.filter(|known| known.row.as_ref() == Some(&row)) {
                 Some(known) => Some(known.live.clone()),
                 None => read(&row).map(|live| match known.filter(|known| known.live.is_same(&live)) {
-                    Some(known) => known.live.clone(),
+                    Some(known) => {
+                        known.live.agreed.renew(row.activation);
+                        known.live.clone()
+                    }
                     None => Arc::new(live),
                 }),
             };

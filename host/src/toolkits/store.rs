@@ -2,6 +2,7 @@
 
 mod audience;
 mod conditions;
+mod consents;
 mod hidden;
 mod icons;
 mod limited_calls;
@@ -21,6 +22,7 @@ use super::ToolkitError;
 use super::audience::Audience;
 use super::difference::Changes;
 use super::icons::Picture;
+use super::vouch::VouchReason;
 use crate::audit::{self, Act, Actor, Entry};
 use crate::database::{self, Database, FromRow, Scope, Transaction, list, sql};
 use crate::identity::revoke_keys_for;
@@ -28,6 +30,7 @@ use crate::objects::{Held, change_references};
 use crate::stored_files::FileKind;
 pub use conditions::{Expected, LiveVersion};
 use conditions::{expect_live, refuse_taken_version};
+pub(super) use consents::{NewConsent, StoredConsent};
 pub(super) use limited_calls::CountStore;
 use ownership::CurrentOwnership;
 pub use ownership::{Claim, OwnershipRecord, TakenOver};
@@ -50,6 +53,7 @@ pub(super) struct NewVersion<'a> {
     pub(super) file: Option<&'a Held>,
     pub(super) by: &'a Actor,
     pub(super) claim: Claim,
+    pub(super) vouch: Option<&'a VouchReason>,
     pub(super) expected: &'a Expected,
 }
 
@@ -80,6 +84,9 @@ pub(super) struct LiveRow {
     /// For whom it is.
     #[sqlx(skip)]
     pub(super) audience: Audience,
+    /// Why whoever made the version live vouches for it, and who, if they do.
+    pub(super) vouched: Option<String>,
+    pub(super) vouched_by: Option<String>,
 }
 
 impl Store {
@@ -92,10 +99,13 @@ impl Store {
         let mut snapshot = self.0.snapshot().await?;
         let generation = sql("SELECT generation FROM registry").fetch_value(&mut snapshot).await?;
         let mut toolkits: Vec<LiveRow> = sql("SELECT t.id, t.owner, v.version, v.digest,
-                    COALESCE((SELECT max(sequence) FROM toolkit_activations WHERE toolkit_id = t.id), 0) AS activation,
-                    o.owner_before AS taken_from, o.at AS taken_at, i.digest AS picture
+                    COALESCE(a.sequence, 0) AS activation,
+                    o.owner_before AS taken_from, o.at AS taken_at, i.digest AS picture,
+                    a.vouched, CASE WHEN a.vouched IS NOT NULL THEN a.activated_by END AS vouched_by
              FROM toolkits t
              JOIN toolkit_versions v ON v.toolkit_id = t.id AND v.version = t.live_version
+             LEFT JOIN toolkit_activations a ON a.sequence = (
+                 SELECT max(sequence) FROM toolkit_activations WHERE toolkit_id = t.id)
              LEFT JOIN toolkit_icons i ON i.toolkit_id = t.id AND i.version = t.live_version
              LEFT JOIN toolkit_ownership o ON o.sequence = (
                  SELECT max(sequence) FROM toolkit_ownership
@@ -140,7 +150,7 @@ impl Store {
         &self,
         new: NewVersion<'_>,
     ) -> Result<(Changes, Option<TakenOver>), ToolkitError> {
-        let NewVersion { definition, imports, picture, digest, size, file, by, claim, expected } = new;
+        let NewVersion { definition, imports, picture, digest, size, file, by, claim, vouch, expected } = new;
         let (id, version) = (&definition.id, &definition.version);
         let manifest = to_json(&**definition)?;
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
@@ -186,7 +196,7 @@ impl Store {
         if let Some(picture) = picture {
             icons::keep(&mut transaction, id, version, picture).await?;
         }
-        record_activation(&mut transaction, id, version, by.user()).await?;
+        record_activation(&mut transaction, id, version, by, vouch).await?;
         // An upload that has waited has its component as long as it waits.
         let waited = uploads::remove(&mut transaction, digest).await? > 0;
         let is_kept = change_references(&mut transaction, FileKind::Component, file, &[]).await?;
@@ -198,6 +208,7 @@ impl Store {
         revisions::count_change(&mut transaction).await?;
         let deployed = Entry::new(Act::ToolkitDeployed, by).toolkit(id.as_str());
         audit::append(&mut transaction, &deployed.version(version).digest(digest)).await?;
+        record_vouch(&mut transaction, id, version, by, vouch).await?;
         transaction.commit().await?;
         Ok((changes, taken_over))
     }
@@ -246,17 +257,33 @@ async fn record_activation(
     transaction: &mut Transaction,
     id: &str,
     version: &str,
-    by: &str,
+    by: &Actor,
+    vouch: Option<&VouchReason>,
 ) -> Result<(), ToolkitError> {
-    sql(
-        "INSERT INTO toolkit_activations (toolkit_id, version, activated_by, activated_at) VALUES ($1, $2, $3, $4)",
-    )
+    sql("INSERT INTO toolkit_activations (toolkit_id, version, activated_by, activated_at, vouched)
+         VALUES ($1, $2, $3, $4, $5)")
     .bind(id)
     .bind(version)
-    .bind(by)
+    .bind(by.user())
     .bind(Timestamp::now().as_millisecond())
+    .bind(vouch.map(VouchReason::as_str))
     .execute(transaction)
     .await?;
+    Ok(())
+}
+
+/// Appends that `by` vouches for a version, after the entry of what makes it live.
+async fn record_vouch(
+    transaction: &mut Transaction,
+    id: &str,
+    version: &str,
+    by: &Actor,
+    vouch: Option<&VouchReason>,
+) -> Result<(), ToolkitError> {
+    if let Some(reason) = vouch {
+        let vouched = Entry::new(Act::ToolkitVouched, by).toolkit(id).version(version);
+        audit::append(transaction, &vouched.name(reason.as_str())).await?;
+    }
     Ok(())
 }
 

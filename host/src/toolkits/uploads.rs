@@ -19,6 +19,7 @@ use tokio::time::sleep;
 use tracing::{info, warn};
 
 use super::store::{Compared, LIFETIME, NewUpload, NewVersion, UploadRow};
+use super::vouch::VouchReason;
 use super::{Claim, Deployed, Difference, Expected, LiveVersion, Side, ToolkitError, Toolkits, icons};
 use crate::audit::Actor;
 use crate::tasks::{off_thread, to_its_end};
@@ -170,7 +171,7 @@ impl Toolkits {
         self: &Arc<Self>,
         digest: &str,
         by: &Actor,
-        claim: Claim,
+        (claim, vouch): (Claim, Option<VouchReason>),
         reviewed: Reviewed,
     ) -> Result<Deployed, ToolkitError> {
         let (toolkits, digest, by) = (self.clone(), digest.to_owned(), by.clone());
@@ -184,9 +185,10 @@ impl Toolkits {
             let definition = &valid(&upload).await?;
             let (imports, picture) = (&upload.imports()?, picture.as_ref());
             let size = u64::try_from(upload.size).unwrap_or_default();
-            let (digest, by, expected) = (&digest, &by, &Expected::Live(live));
+            let (digest, by, vouch, expected) = (&digest, &by, vouch.as_ref(), &Expected::Live(live));
+            let file = None;
             let new =
-                NewVersion { definition, imports, picture, digest, size, file: None, by, claim, expected };
+                NewVersion { definition, imports, picture, digest, size, file, by, claim, vouch, expected };
             toolkits.make_live(new).await
         };
         to_its_end(deploy).await?

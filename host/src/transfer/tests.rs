@@ -21,7 +21,7 @@ const ISSUER: &str = "https://one.example";
 /// the ends of their types; bytes that are no text.
 const ROWS: &str = "
     INSERT INTO toolkits VALUES ('t', 'ben', '1.0.0');
-    INSERT INTO toolkit_activations VALUES (3, 't', '1.0.0', 'ben', 0), (9, 't', '1.0.0', 'ben', 0);
+    INSERT INTO toolkit_activations VALUES (3, 't', '1.0.0', 'ben', 0, 'read'), (9, 't', '1.0.0', 'ben', 0, NULL);
     DELETE FROM toolkit_activations WHERE sequence = 9;
     INSERT INTO toolkit_ownership VALUES (3, 't', 'taken-over', 'ana', 'ben', 9223372036854775807);
     INSERT INTO toolkit_icons VALUES ('t', '1.0.0', 'd', 'image/png', x'89504e470d0a1a0a00ff');
@@ -30,6 +30,8 @@ const ROWS: &str = "
     INSERT INTO hidden_tools VALUES ('ana', 't', ''), ('ben', 'knowledge', 'fetch');
     INSERT INTO toolkit_audience VALUES ('t', 'ana', '', 'find', 60, NULL, 0, 'ben', 1), ('t', '', 'sales', '', NULL, 9, 1, 'ben', 1);
     INSERT INTO limited_calls VALUES ('t', '', 'sales', '', 'day', 1, 2), ('t', 'ben', '', 'find', 'minute', 1, 2);
+    INSERT INTO agreed_reaches VALUES ('d', '{}');
+    INSERT INTO consents VALUES ('ana', 't', 'ben', 'd', '1.0.0', 1), ('ben', 'gone', 'ana', 'd', '1.0.0', 2);
     INSERT INTO invocations VALUES
         (3, 't', '1.0.0', 'tool', 'ana', -1, 1, 2, 'succeeded', NULL, 0, 0, 0, 0, 0, NULL, NULL, '[]', 1),
         (4, 't', '1.0.0', 'tool', 'ben', 0, 1, 2, 'limit', 'memory', 1, 2, 3, 4, 5, 'detail', '{}', '[1]', 1);

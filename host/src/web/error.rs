@@ -180,7 +180,7 @@ impl From<KeyError> for WebError {
 impl From<AccessError> for WebError {
     fn from(error: AccessError) -> Self {
         let status = match error {
-            AccessError::NotOperator(_) => StatusCode::FORBIDDEN,
+            AccessError::NotOperator(_) | AccessError::ProgramsCannotAgree => StatusCode::FORBIDDEN,
             AccessError::UndeclaredSecret { .. }
             | AccessError::NoSuchTool { .. }
             | AccessError::NoAccountDeclared(_) => StatusCode::NOT_FOUND,
@@ -195,6 +195,7 @@ impl From<AccessError> for WebError {
             AccessError::SeveralReleases
             | AccessError::OtherSealingKey { .. }
             | AccessError::ReadableSecret { .. }
+            | AccessError::ReachChanged(_)
             | AccessError::HiddenAsAWhole(_) => StatusCode::CONFLICT,
             AccessError::Records(cause) | AccessError::Processes(cause) => return Self::storage(&cause),
         };

@@ -112,11 +112,18 @@ pub(super) async fn set(
     page.require_user(secret, &link, &Method::POST, &headers).await?;
     let again = |why: &str| Ok(share.clone().answer(view::form(secret, &toolkit, &link, Some(why))));
     // Nobody's form is waited for but that of the link's user.
-    let value = match read_small(body, MAX_FORM_BYTES).await.map(|body| value(&body)) {
-        Ok(Ok(value)) => value,
-        Ok(Err(why)) => return again(why),
-        Err(_too_large) => return again("The value is too long."),
+    let Ok(form) = read_small(body, MAX_FORM_BYTES).await else { return again("The value is too long.") };
+    let value = match value(&form) {
+        Ok(value) => value,
+        Err(why) => return again(why),
     };
+    // Who gives a toolkit a secret agrees to what they were shown that it reaches.
+    if field(&form, "reach") != Some(&toolkit.reach.digest()) {
+        return again(
+            "The toolkit has changed since you opened the page, and nothing was set. Look again at what it may reach.",
+        );
+    }
+    let linked = linked.clone().seen_with(toolkit.reach.clone());
     // Of two forms with the same link, one sets the secret.
     match page.access.set_linked_secret(&linked, &value).await {
         Ok(StoredSecret { redacted, .. }) => Ok(share.clone().answer(view::done(secret, redacted))),
@@ -208,6 +215,12 @@ pub(super) async fn refuse_other_pages(
 /// The link's id; a query without one, or with two, has one that leads nowhere.
 fn link_of(query: LinkQuery) -> String {
     query.map(|Query(Parameters { link })| link).unwrap_or_default()
+}
+
+/// The first value of a field that holds nothing to decode.
+fn field<'a>(form: &'a [u8], name: &str) -> Option<&'a str> {
+    let fields = std::str::from_utf8(form).ok()?.split('&');
+    fields.filter_map(|field| field.split_once('=')).find_map(|(key, value)| (key == name).then_some(value))
 }
 
 /// The field `value` of a form, as it was typed.

@@ -17,6 +17,7 @@ use crate::json_object::JsonObject;
 use crate::toolkits::audience::Grant;
 use crate::toolkits::{
     Claim, Deployed, FormerOwner, LimitUsage, Rollback, RolledBack, TakenOver, ToolkitRecord, Version,
+    VouchReason,
 };
 
 /// Bytes of the body of a rollback.
@@ -44,15 +45,18 @@ pub(super) struct DeployOptions {
     /// Whether the toolkit becomes the caller's where it is another operator's.
     #[serde(default)]
     take_over: bool,
+    /// Why the caller vouches for the version, if they do.
+    vouch: Option<VouchReason>,
 }
 
 impl DeployOptions {
-    pub(super) fn claim(&self) -> Claim {
-        if self.take_over { Claim::TakeOver } else { Claim::OwnOnly }
+    pub(super) fn into_terms(self) -> (Claim, Option<VouchReason>) {
+        (if self.take_over { Claim::TakeOver } else { Claim::OwnOnly }, self.vouch)
     }
 }
 
-/// `POST /toolkits`: the component as the body; `?takeOver=true` where it may be another operator's.
+/// `POST /toolkits`: the component as the body; `?takeOver=true` where it may be another operator's, and `vouch` with the
+/// reason of an operator who vouches for the version.
 pub(super) async fn deploy(
     State(shared): State<Shared>,
     operator: Operator,
@@ -62,7 +66,7 @@ pub(super) async fn deploy(
 ) -> Result<(StatusCode, Json<Deployed>), WebError> {
     expect_component(&headers)?;
     let (length, limit) = (declared_length(&headers), shared.component_size);
-    let deployed = operator.deploy(body.into_data_stream(), length, limit, options.claim()).await?;
+    let deployed = operator.deploy(body.into_data_stream(), length, limit, options.into_terms()).await?;
     Ok((StatusCode::CREATED, Json(deployed)))
 }
 
@@ -113,7 +117,7 @@ pub(super) async fn version(
 }
 
 /// `POST /toolkits/{id}/rollback`: body `{"version": "1.0.0"}`, or none; with `"live": {"version": …, "digest": …}` only
-/// if that is live, and with `digest` or `manifestDigest` only to the version that has these.
+/// if that is live, with `vouch` by an operator who vouches for it, and with `digest` or `manifestDigest` only to the version that has these.
 pub(super) async fn roll_back(
     operator: Operator,
     Path(id): Path<String>,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::Path;
+use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
@@ -12,13 +12,13 @@ use rmcp::model::ContentBlock;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::Shared;
 use super::error::WebError;
 use super::mcp::content;
 use super::media_type::require_json;
 use super::pages::NOT_STORED;
 use super::rate::RateLimit;
 use super::share::RequestShare;
+use super::{Shared, consents};
 use crate::access::User;
 use crate::dispatch::{Failure, Reply, Success};
 
@@ -79,6 +79,7 @@ impl CallLimits {
 /// has failed: `{ok: true, text, structuredContent?, content}` or `{ok: false, code, error, retryable}`; and 429 with
 /// `Retry-After` and the failure where a limit of calls is reached. Closing the connection ends the call.
 pub(super) async fn call(
+    State(shared): State<Shared>,
     user: User,
     share: RequestShare,
     Extension(limits): Extension<Arc<CallLimits>>,
@@ -97,7 +98,7 @@ pub(super) async fn call(
     let arguments = arguments(&body.bytes)?;
     drop(body);
     let reply = Box::pin(user.call(&listed_name, arguments, None)).await?;
-    Ok(match reply {
+    Ok(match consents::with_page(reply, &shared.base_url, &id) {
         Reply::Failure(Failure { retry_after: Some(seconds), envelope, .. }) => {
             let headers = [(header::RETRY_AFTER, seconds.to_string())];
             (StatusCode::TOO_MANY_REQUESTS, NOT_STORED, headers, Json(OverLimit::from(envelope)))

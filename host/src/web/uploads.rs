@@ -42,7 +42,8 @@ pub(super) async fn show(operator: Operator, Path(digest): Path<String>) -> Resu
 
 /// `POST /uploads/{digest}/deploy`: body `{"live": {"version": "1.0.0", "digest": …}, "manifestDigest": …}` as in the
 /// review, with `"live": null` for a toolkit that is not deployed; 409 if something else is live, or the upload was
-/// replaced by one with another manifest. `?takeOver=true` where it may be another operator's.
+/// replaced by one with another manifest. `?takeOver=true` where it may be another operator's, and
+/// `vouch` with the reason of an operator who vouches for the version.
 pub(super) async fn deploy(
     operator: Operator,
     Path(digest): Path<String>,
@@ -53,7 +54,7 @@ pub(super) async fn deploy(
     let body = body.map_err(|why| WebError::unread(why, MAX_DEPLOY_BYTES))?;
     let JsonObject::<Reviewed>(reviewed) = serde_json::from_slice(&body)
         .map_err(|error| WebError::new(StatusCode::BAD_REQUEST, error.to_string()))?;
-    let deployed = operator.deploy_upload(&digest, options.claim(), reviewed).await?;
+    let deployed = operator.deploy_upload(&digest, options.into_terms(), reviewed).await?;
     Ok((StatusCode::CREATED, Json(deployed)))
 }
 

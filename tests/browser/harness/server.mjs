@@ -1,7 +1,7 @@
 // A real server with a data directory of its own, and the commands that talk to it.
 
 import { execFile, spawn } from "node:child_process";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
@@ -76,6 +76,17 @@ export class Server {
     }
   }
 
+  /** Deploys the toolkit `signed-in` with a secret of `local`, and then a version that also reaches another host. */
+  async deployFurther() {
+    const further = await readFile(this.component("guest-signed-in"));
+    const file = join(this.folder, "signed-in.wasm");
+    await writeFile(file, withText(further, "localhost:18999", "127.0.0.9:18999"));
+    await this.command("toolkit", "deploy", file);
+    await this.commandWith("an-id", "secret", "set", "signed-in", "CLIENT_ID", "--from-stdin");
+    await writeFile(file, withText(further, "1.0.0", "1.1.0"));
+    await this.command("toolkit", "deploy", file);
+  }
+
   /** The file of a component, by the name of its package. */
   component(name) {
     return join(components, `${name}.wasm`);
@@ -102,6 +113,11 @@ export class Server {
     await Promise.race([this.ended, after(STOP_TIMEOUT).catch(() => this.process.kill("SIGKILL"))]);
     await rm(this.folder, { recursive: true, force: true });
   }
+}
+
+/** The bytes with another text of the same length. */
+function withText(bytes, from, to) {
+  return Buffer.from(bytes.toString("latin1").replaceAll(from, to), "latin1");
 }
 
 function after(milliseconds, message) {

@@ -9,11 +9,11 @@ const SETUP_TIMEOUT = 240_000;
 const TEST_TIMEOUT = 120_000;
 
 /**
- * Starts a server with these toolkits and flags and a browser, and returns what makes a test of them: a name, and a function
+ * Starts a server with these toolkits and flags and a browser, calls `prepare` with the server, and returns what makes a test of them: a name, and a function
  * that gets `{ server, visitor }`. `visitor(options)` opens a browser profile; at the end of the test, none of them
  * may have complained.
  */
-export function suite(toolkits, flags) {
+export function suite(toolkits, flags, prepare = async () => {}) {
   let server;
   let browser;
   before(
@@ -22,6 +22,7 @@ export function suite(toolkits, flags) {
       server = await Server.start(flags);
       browser = await launch();
       await server.deploy(...toolkits);
+      await prepare(server);
     },
     { timeout: SETUP_TIMEOUT },
   );

@@ -4,7 +4,7 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::{Cluster, Link, Member};
-use crate::harness::{User, guests};
+use crate::harness::{User, Wat, guests};
 
 const ROUNDS: usize = 40;
 
@@ -45,6 +45,37 @@ async fn a_secret_that_is_unset_on_one_is_in_no_later_call_on_the_other() {
         let unknown = read(&there).await;
 
         assert_ne!(known.raw(), unknown.raw(), "round {round}");
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs a database server"]
+async fn a_consent_on_one_is_seen_by_the_next_call_on_the_other() {
+    let (cluster, pair) = Cluster::start::<2>().await;
+    let hosts = ["a.example", "b.example", "c.example", "d.example"];
+    let component = |round: usize| {
+        let version = format!("{}.0.0", round + 1);
+        let toolkit =
+            Wat { version: &version, egress: &hosts[..=round], secrets: &["KEY"], ..Wat::default() };
+        toolkit.component()
+    };
+    cluster.operator(&pair[0]).deploy(component(0)).await.assert_status(201);
+    cluster.user(&pair[1], "ana").set_secret("wat", "KEY", "a-secret-value").await;
+
+    for (round, host) in hosts.iter().enumerate().skip(1) {
+        let (one, other) = in_turn(round, &pair);
+        let (here, there) = (cluster.user(one, "ana"), cluster.user(other, "ana"));
+        assert_eq!(here.call("wat__run", json!({})).await.text(), "done");
+        assert_eq!(there.call("wat__run", json!({})).await.text(), "done");
+
+        cluster.operator(one).deploy(component(round)).await.assert_status(201);
+
+        let new = format!("network {host}");
+        there.call("wat__run", json!({})).await.assert_tool_error(&new);
+        here.call("wat__run", json!({})).await.assert_tool_error(&new);
+        let digest = there.get("/toolkits/wat/consent").await.json()["digest"].clone();
+        there.post("/toolkits/wat/consent", &json!({ "digest": digest })).await.assert_status(204);
+        assert_eq!(here.call("wat__run", json!({})).await.text(), "done", "round {round}");
     }
 }
 

@@ -133,6 +133,7 @@ fn good(head: &Parts, server: &str) -> Response {
             "apiHosts": [EVIL], "provider": EVIL, "connected": true, "connectedAt": EVIL, "asked": EVIL, "granted": EVIL, "ended": EVIL,
             "missing": [EVIL],
         }),
+        ("GET", path) if path.ends_with("/consent") => consent(),
         ("GET", path) if path.ends_with("/secrets") => {
             json!([{ "name": EVIL, "declared": false, "set": true, "updatedAt": EVIL }])
         }
@@ -141,7 +142,8 @@ fn good(head: &Parts, server: &str) -> Response {
             json!({ "from": EVIL, "removedSecrets": 1, "removedSettings": 1 })
         }
         _ => json!({
-            "id": EVIL, "owner": EVIL, "liveVersion": EVIL, "version": EVIL,
+            "id": EVIL, "owner": EVIL, "liveVersion": EVIL, "version": EVIL, "waitingConsents": 2,
+            "vouched": { "by": EVIL, "reason": EVIL },
             "audience": [{ "group": EVIL, "tool": EVIL }],
             "limits": [{ "group": EVIL, "tool": EVIL, "perDay": 1, "callsInMinute": 0, "callsInDay": 0 }],
             "takenOver": { "from": EVIL, "removedSecrets": 1, "removedSettings": 1 },
@@ -160,5 +162,14 @@ fn audit_record() -> Value {
         "id": 1, "at": EVIL, "act": EVIL, "outcome": EVIL, "user": EVIL, "client": EVIL, "key": EVIL,
         "toolkit": EVIL, "version": EVIL, "digest": EVIL, "name": EVIL, "affectedUser": EVIL,
         "chain": EVIL, "sequence": 1, "hash": EVIL,
+    })
+}
+
+/// What a user has agreed to of a toolkit.
+fn consent() -> Value {
+    let item = json!({ "kind": EVIL, "name": EVIL, "meaning": EVIL });
+    json!({
+        "toolkit": EVIL, "version": EVIL, "digest": EVIL, "waiting": true, "agreedVersion": EVIL,
+        "agreedAt": EVIL, "new": [item], "gone": [item], "vouched": { "by": EVIL, "reason": EVIL },
     })
 }

@@ -16,7 +16,7 @@ pub(super) struct Peer {
 
 impl Fixture {
     /// `books` of ana, live in its private version 2.0.0, and shared in 1.0.0; and a process beside this one.
-    async fn with_peer() -> (Self, Peer) {
+    pub(super) async fn with_peer() -> (Self, Peer) {
         Self::with_peer_and(|_| Hints::off()).await
     }
 

@@ -14,11 +14,12 @@ use super::ownership::{Confirmation, print_taken};
 use super::{build, difference, print_warnings, read, uploads};
 use crate::cli::CliError;
 use crate::cli::client::{Client, Connection};
+use crate::cli::documents::path_segment;
 use crate::cli::output::report;
 use crate::cli::terminal::{note, say, stderr_is_terminal};
 use crate::sha256::Sha256;
 use crate::toolchain;
-use crate::toolkits::{Claim, Deployed, Review, ToolkitError};
+use crate::toolkits::{Claim, Deployed, Review, ToolkitError, VouchReason};
 
 /// How often a line reports progress where standard error is not a terminal.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
@@ -41,6 +42,9 @@ pub(in crate::cli) struct Deploy {
     /// Prints what it would change.
     #[arg(long, conflicts_with = "take_over")]
     review: bool,
+    /// Vouch for this version with a reason, which users read: none of them is asked to agree to what it reaches.
+    #[arg(long, value_name = "REASON", conflicts_with = "review")]
+    vouch: Option<VouchReason>,
     #[command(flatten)]
     confirmation: Confirmation,
     #[command(flatten)]
@@ -80,7 +84,7 @@ impl Deploy {
                 waiting.beside(client.send(Method::POST, "/uploads", "application/wasm", bytes)).await?;
             return uploads::show(&client, &review);
         }
-        let deployed = waiting.beside(upload_claiming(&client, bytes, claim)).await?;
+        let deployed = waiting.beside(upload_with(&client, bytes, claim, self.vouch.as_ref())).await?;
         report(&deployed, || print(&deployed))
     }
 }
@@ -147,15 +151,25 @@ async fn refuse_taken_version(client: &Client, manifest: &Path, component: &[u8]
 
 /// Deploys a component.
 pub(in crate::cli) async fn upload(client: &Client, component: Vec<u8>) -> Result<Deployed, CliError> {
-    upload_claiming(client, component, Claim::OwnOnly).await
+    upload_with(client, component, Claim::OwnOnly, None).await
 }
 
-async fn upload_claiming(client: &Client, component: Vec<u8>, claim: Claim) -> Result<Deployed, CliError> {
-    let path = match claim {
-        Claim::OwnOnly => "/toolkits",
-        Claim::TakeOver => "/toolkits?takeOver=true",
-    };
-    client.send(Method::POST, path, "application/wasm", component).await
+async fn upload_with(
+    client: &Client,
+    component: Vec<u8>,
+    claim: Claim,
+    vouch: Option<&VouchReason>,
+) -> Result<Deployed, CliError> {
+    let path = format!("/toolkits{}", terms(claim, vouch));
+    client.send(Method::POST, &path, "application/wasm", component).await
+}
+
+/// The query of a request that makes a version live.
+pub(super) fn terms(claim: Claim, vouch: Option<&VouchReason>) -> String {
+    let take_over = (claim == Claim::TakeOver).then(|| "takeOver=true".to_owned());
+    let vouch = vouch.map(|reason| format!("vouch={}", path_segment(reason.as_str())));
+    let terms: Vec<_> = take_over.into_iter().chain(vouch).collect();
+    if terms.is_empty() { String::new() } else { format!("?{}", terms.join("&")) }
 }
 
 /// Prints what became live and what it may do now.

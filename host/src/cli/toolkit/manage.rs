@@ -12,7 +12,7 @@ use crate::cli::client::Connection;
 use crate::cli::output::{Format, report};
 use crate::cli::terminal::{Text, say, text};
 use crate::toolkits::audience::Grant;
-use crate::toolkits::{LimitUsage, RolledBack};
+use crate::toolkits::{LimitUsage, RolledBack, VouchReason};
 
 /// What is shown of a description, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 100;
@@ -45,6 +45,9 @@ pub(in crate::cli) struct Rollback {
     /// The version to go back to; by default the one that was live before.
     #[arg(long)]
     to: Option<String>,
+    /// Vouch for this version with a reason, which users read: none of them is asked to agree to what it reaches.
+    #[arg(long, value_name = "REASON")]
+    vouch: Option<VouchReason>,
     #[command(flatten)]
     connection: Connection,
 }
@@ -118,6 +121,13 @@ impl Show {
             let limit = LimitUsage::deserialize(limit).map(|limit| limit.to_string());
             say!("  {}", limit.unwrap_or_default());
         }
+        if let Some(vouch) = record["vouched"].as_object() {
+            let [by, reason] = ["by", "reason"].map(|key| vouch.get(key).map_or("", text));
+            say!("  {} vouches for {}: {}", by, text(&record["liveVersion"]), reason);
+        }
+        if let Some(waiting) = record["waitingConsents"].as_u64().filter(|waiting| *waiting > 0) {
+            say!("  users who have not agreed to what it reaches: {}", waiting);
+        }
         let whose = if usage["scope"] == "own" { "your calls" } else { "calls of all users" };
         let [calls, failures] = ["calls", "failures"].map(|key| usage[key].as_u64().unwrap_or_default());
         say!("  {} in the last day: {}, of which {} failed", whose, calls, failures);
@@ -142,7 +152,7 @@ impl Show {
 
 impl Rollback {
     pub(super) async fn run(self) -> Result<(), CliError> {
-        let wanted = self.to.map_or_else(|| json!({}), |version| json!({ "version": version }));
+        let wanted = json!({ "version": self.to, "vouch": self.vouch });
         let path = format!("/toolkits/{}/rollback", self.id);
         let client = self.connection.open().await?;
         let back: RolledBack =

@@ -5,6 +5,7 @@ use http::Method;
 use kitbag_manifest::portability;
 use serde_json::json;
 
+use super::deploy::terms;
 use super::difference;
 use super::ownership::Confirmation;
 use super::{print_deployed, print_warnings};
@@ -12,7 +13,7 @@ use crate::cli::CliError;
 use crate::cli::client::{Client, Connection};
 use crate::cli::output::{Format, report};
 use crate::cli::terminal::{say, text};
-use crate::toolkits::{Deployed, Review, UploadRecord};
+use crate::toolkits::{Claim, Deployed, Review, UploadRecord, VouchReason};
 
 /// List, show, deploy and discard components that were uploaded for review.
 #[derive(Debug, Subcommand)]
@@ -57,6 +58,9 @@ pub(in crate::cli) struct Deploy {
     /// Make the toolkit yours where it is another operator's; what users have set for it is removed then.
     #[arg(long)]
     take_over: bool,
+    /// Vouch for this version with a reason, which users read: none of them is asked to agree to what it reaches.
+    #[arg(long, value_name = "REASON")]
+    vouch: Option<VouchReason>,
     #[command(flatten)]
     confirmation: Confirmation,
     #[command(flatten)]
@@ -121,8 +125,8 @@ impl Deploy {
             );
         }
         self.confirmation.ask(&consequence)?;
-        let query = if self.take_over { "?takeOver=true" } else { "" };
-        let path = format!("/uploads/{}/deploy{query}", self.digest);
+        let claim = if self.take_over { Claim::TakeOver } else { Claim::OwnOnly };
+        let path = format!("/uploads/{}/deploy{}", self.digest, terms(claim, self.vouch.as_ref()));
         let reviewed = json!(review.reviewed()).to_string();
         let deployed: Deployed = client.send(Method::POST, &path, "application/json", reviewed).await?;
         report(&deployed, || print_deployed(&deployed))

@@ -195,9 +195,12 @@ impl CurrentOwnership {
             .bind(&self.id)
             .execute(&mut *transaction)
             .await?;
-        let removed_secrets = self.delete(transaction, "DELETE FROM secrets WHERE toolkit_id = $1").await?;
+        let removed_secrets = self.change(transaction, "DELETE FROM secrets WHERE toolkit_id = $1").await?;
         let removed_settings =
-            self.delete(transaction, "DELETE FROM user_config WHERE toolkit_id = $1").await?;
+            self.change(transaction, "DELETE FROM user_config WHERE toolkit_id = $1").await?;
+        // Whoever vouched did so for the former owner's toolkit.
+        self.change(transaction, "UPDATE toolkit_activations SET vouched = NULL WHERE toolkit_id = $1")
+            .await?;
         revoke_keys_for(transaction, &self.id).await?;
         self.record(transaction, TAKEN_OVER, to.user()).await?;
         revisions::count_removal(transaction).await?;
@@ -206,7 +209,8 @@ impl CurrentOwnership {
         Ok(TakenOver { from: self.owner.clone(), removed_secrets, removed_settings })
     }
 
-    async fn delete(
+    /// Runs a statement about this toolkit. Returns the number of rows.
+    async fn change(
         &self,
         transaction: &mut Transaction,
         statement: &'static str,

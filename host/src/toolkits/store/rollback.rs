@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 use super::conditions::{Expected, LiveVersion, expect_live, live_version};
 use super::ownership::{self, Claim, CurrentOwnership, TakenOver};
 use super::versions::manifest_digest;
-use super::{Store, record_activation, revisions};
+use super::{Store, record_activation, record_vouch, revisions};
 use crate::audit::{self, Act, Actor, Entry};
 use crate::database::{FromRow, Scope, Transaction, sql};
 use crate::toolkits::ToolkitError;
+use crate::toolkits::vouch::VouchReason;
 
 /// Which version to make live again. Whatever is named has to match.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +23,8 @@ pub struct Rollback {
     pub manifest_digest: Option<String>,
     /// The live version with which it was compared.
     pub live: Option<LiveVersion>,
+    /// Why the operator vouches for it, if they do.
+    pub vouch: Option<VouchReason>,
 }
 
 #[derive(FromRow)]
@@ -72,11 +75,13 @@ impl Store {
             .bind(id)
             .execute(&mut transaction)
             .await?;
-        record_activation(&mut transaction, id, &target.version, by.user()).await?;
+        let vouch = wanted.vouch.as_ref();
+        record_activation(&mut transaction, id, &target.version, by, vouch).await?;
         revisions::count_change(&mut transaction).await?;
         let rolled_back = Entry::new(Act::ToolkitRolledBack, by).toolkit(id);
         let rolled_back = rolled_back.version(&target.version).digest(&target.digest);
         audit::append(&mut transaction, &rolled_back).await?;
+        record_vouch(&mut transaction, id, &target.version, by, vouch).await?;
         transaction.commit().await?;
         Ok((target.version, taken_over))
     }

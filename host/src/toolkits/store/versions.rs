@@ -9,6 +9,7 @@ use crate::database::{self, FromRow, Transaction, sql};
 use crate::sha256::Sha256;
 use crate::toolkits::ToolkitError;
 use crate::toolkits::difference::Changes;
+use crate::toolkits::vouch::Vouch;
 
 /// A toolkit with its versions.
 #[derive(Clone, Debug, Serialize)]
@@ -24,6 +25,12 @@ pub struct ToolkitRecord {
     pub ownership: Vec<OwnershipRecord>,
     /// The version that is live.
     pub live_version: String,
+    /// The operator who vouches for it, if one does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vouched: Option<Vouch>,
+    /// For operators: number of users whose calls wait for their consent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting_consents: Option<u64>,
     /// The manifest of the live version.
     pub manifest: serde_json::Value,
     /// Newest deploy first.
@@ -138,7 +145,17 @@ impl Store {
         let versions = rows.into_iter().map(|row| row.version.try_into()).collect::<Result<_, _>>()?;
         let ownership = self.ownership(id).await?;
         let released = ownership.first().is_some_and(OwnershipRecord::is_release);
-        Ok(ToolkitRecord { id: id.to_owned(), owner, released, ownership, live_version, manifest, versions })
+        Ok(ToolkitRecord {
+            id: id.to_owned(),
+            owner,
+            released,
+            ownership,
+            live_version,
+            vouched: None,
+            waiting_consents: None,
+            manifest,
+            versions,
+        })
     }
 
     /// A version with its declaration.

@@ -1,4 +1,4 @@
-//! Missing secrets, or a missing account, that caused a call to fail: a client that supports URL mode elicitation gets a
+//! Missing secrets, a missing account, or a missing consent that caused a call to fail: a client that supports URL mode elicitation gets a
 //! link for each, every other client the error.
 //!
 //! | revision | how the client says that it can | what it gets | how it goes on |
@@ -26,7 +26,7 @@ use crate::base_url::below;
 use crate::identity::random_text;
 use crate::shares::Shares;
 use crate::vault::SecretSlot;
-use crate::web::secret_page;
+use crate::web::{consents, secret_page};
 
 /// `URLElicitationRequiredError` of 2025-11-25.
 const URL_ELICITATION_REQUIRED: ErrorCode = ErrorCode(-32042);
@@ -37,6 +37,8 @@ const MAX_RESPONSES: usize = 16;
 
 /// What the question about an account is called. No secret has such a name.
 const ACCOUNT: &str = "account";
+/// The same about a consent.
+const CONSENT: &str = "consent";
 
 /// Calls of one user that wait for pages.
 const MAX_WAITING_CALLS_PER_USER: usize = 16;
@@ -55,11 +57,13 @@ pub(super) struct Missing {
     pub(super) secrets: Vec<OwnSecret>,
     /// Whether the user may connect an account.
     pub(super) account: bool,
+    /// Whether the user may agree to what the toolkit reaches.
+    pub(super) consent: bool,
 }
 
 impl Missing {
     pub(super) fn is_empty(&self) -> bool {
-        self.secrets.is_empty() && !self.account
+        self.secrets.is_empty() && !self.account && !self.consent
     }
 }
 
@@ -116,7 +120,7 @@ impl Elicitation {
         Self { base_url, waiting: Shares::new(MAX_WAITING_CALLS, MAX_WAITING_CALLS_PER_USER) }
     }
 
-    /// Waits until these secrets are set and the account is connected, for a while.
+    /// Waits until these secrets are set, the account is connected and the consent is given, for a while.
     pub(super) async fn wait(&self, user: &User, toolkit: &str, names: &[String]) {
         let secrets: Vec<_> = names.iter().filter_map(|name| user.secret(toolkit, name).ok()).collect();
         let Some(_place) = self.waiting.take(user.id(), 1) else { return };
@@ -124,6 +128,9 @@ impl Elicitation {
             user.until_set(&secrets).await?;
             if names.iter().any(|name| name == ACCOUNT) {
                 user.until_connected(toolkit).await?;
+            }
+            if names.iter().any(|name| name == CONSENT) {
+                user.until_agreed(toolkit).await?;
             }
             Ok::<_, AccessError>(())
         };
@@ -148,6 +155,9 @@ impl Elicitation {
         if missing.account {
             questions.push((ACCOUNT.to_owned(), self.question_about_account(toolkit)));
         }
+        if missing.consent {
+            questions.push((CONSENT.to_owned(), self.question_about_consent(toolkit)));
+        }
         match mode {
             ElicitationMode::InputRequired => {
                 let requests = questions
@@ -157,7 +167,8 @@ impl Elicitation {
             }
             ElicitationMode::Error => {
                 let (names, questions): (Vec<_>, Vec<_>) = questions.into_iter().unzip();
-                let message = format!("{toolkit} needs what is not set yet: {}", names.join(", "));
+                let message =
+                    format!("{toolkit} needs what its user has not given yet: {}", names.join(", "));
                 Err(ErrorData::new(
                     URL_ELICITATION_REQUIRED,
                     message,
@@ -167,8 +178,11 @@ impl Elicitation {
         }
     }
 
-    /// The page of a toolkit, on which its user sets all secrets and connects an account.
+    /// The page of a toolkit, on which its user sets all secrets and connects an account, or the one on which they agree.
     pub(super) fn page_of(&self, toolkit: &str, missing: &Missing) -> String {
+        if missing.consent {
+            return consents::page_of(&self.base_url, toolkit);
+        }
         let section = if missing.account { "account" } else { "secrets" };
         below(&self.base_url, &format!("/ui/toolkits/{toolkit}#{section}"))
     }
@@ -179,13 +193,15 @@ impl Elicitation {
              stay with the server at {} and do not go through this application.",
             self.base_url.host_str().unwrap_or_default()
         );
-        let url = below(&self.base_url, &format!("/ui/toolkits/{toolkit}#account"));
-        ElicitRequestParams::UrlElicitationParams {
-            meta: None,
-            message,
-            url,
-            elicitation_id: random_text::<16>(),
-        }
+        link_question(message, below(&self.base_url, &format!("/ui/toolkits/{toolkit}#account")))
+    }
+
+    fn question_about_consent(&self, toolkit: &str) -> ElicitRequestParams {
+        let message = format!(
+            "The toolkit {toolkit} reaches further than you have agreed to. The page that this link opens shows what is \
+             new, and has the button to agree; nothing of yours is given to the toolkit before."
+        );
+        link_question(message, consents::page_of(&self.base_url, toolkit))
     }
 
     async fn question(&self, user: &User, secret: &OwnSecret) -> Result<ElicitRequestParams, ErrorData> {
@@ -199,14 +215,19 @@ impl Elicitation {
             error!(%cause, "no link can be given: the vault failed");
             ErrorData::internal_error("the vault cannot be used at the moment", None)
         })?;
-        Ok(ElicitRequestParams::UrlElicitationParams {
-            meta: None,
-            message,
-            url: secret_page::url(&self.base_url, secret, &link),
-            // Names the question and not the link: clients may write it where they would not write that.
-            // Revisions after 2025-11-25 have no such member; their clients pass over it.
-            elicitation_id: random_text::<16>(),
-        })
+        Ok(link_question(message, secret_page::url(&self.base_url, secret, &link)))
+    }
+}
+
+/// A question that opens a link.
+fn link_question(message: String, url: String) -> ElicitRequestParams {
+    ElicitRequestParams::UrlElicitationParams {
+        meta: None,
+        message,
+        url,
+        // Names the question and not the link: clients may write it where they would not write that.
+        // Revisions after 2025-11-25 have no such member; their clients pass over it.
+        elicitation_id: random_text::<16>(),
     }
 }
 

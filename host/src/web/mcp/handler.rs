@@ -208,15 +208,16 @@ impl Handler {
         Some(Key { user: self.context.user.id().to_owned(), client, request })
     }
 
-    /// What the user may set so that the call does not fail again; nothing where a key may call tools alone.
+    /// What the user may do so that the call does not fail again; no more than agree where a key may call tools alone.
     fn missing(&self, tool: &str, failure: &Failure) -> Missing {
         let user = &self.context.user;
+        let consent = failure.needs_consent;
         if user.is_limited() {
-            return Missing { secrets: Vec::new(), account: false };
+            return Missing { secrets: Vec::new(), account: false, consent };
         }
         let toolkit = toolkit_of(tool).unwrap_or_default();
         let secrets = failure.missing_secrets.iter().filter_map(|name| user.secret(toolkit, name).ok());
-        Missing { secrets: secrets.collect(), account: failure.needs_account }
+        Missing { secrets: secrets.collect(), account: failure.needs_account, consent }
     }
 
     async fn call(

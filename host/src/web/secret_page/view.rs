@@ -144,6 +144,8 @@ struct Form<'a> {
     slot: &'a SecretSlot,
     toolkit: &'a Live,
     link: &'a str,
+    /// SHA-256 of what the toolkit reaches, hexadecimal.
+    reach: String,
     longest: usize,
     /// What sets the secret without a browser.
     command: String,
@@ -157,7 +159,16 @@ pub(super) fn form(secret: &OwnSecret, toolkit: &Live, link: &str, problem: Opti
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     of_our_own(pages::page(
         status,
-        &Form { title: TITLE, slot, toolkit, link, longest: MAX_VALUE_BYTES, command, problem },
+        &Form {
+            title: TITLE,
+            slot,
+            toolkit,
+            link,
+            reach: toolkit.reach.digest(),
+            longest: MAX_VALUE_BYTES,
+            command,
+            problem,
+        },
     ))
 }
 

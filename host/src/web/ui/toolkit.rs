@@ -1,6 +1,7 @@
 //! The page of a toolkit: what it may reach, its tools, and the user's settings and secrets for it.
 
 pub(super) mod account;
+pub(super) mod consent;
 pub(super) mod hidden;
 pub(super) mod secrets;
 pub(super) mod settings;
@@ -21,7 +22,7 @@ use super::icon::Icon;
 use super::reach::{self, Reach};
 use super::text;
 use super::usage::Curve;
-use crate::access::{User, VisibleToolkit};
+use crate::access::{ConsentStatus, User, VisibleToolkit};
 use crate::outbound_auth::ConnectError;
 use crate::toolkits::{Hidden, LimitUsage, VersionRecord};
 use crate::vault::SecretStatus;
@@ -43,6 +44,7 @@ enum Done {
     AccountEnded,
     Hidden,
     Shown,
+    Agreed,
 }
 
 /// What was wrong with a form of the page.
@@ -98,7 +100,9 @@ struct ToolkitPage<'a> {
     secrets: Vec<SecretStatus>,
     /// The user's account, where the toolkit uses one.
     account: Option<Account>,
-    /// Hosts that were added after one of the user's secrets was set.
+    /// What the user has agreed to.
+    consent: ConsentStatus,
+    /// Hosts that were added after one of the user's secrets was set, where the user is not asked.
     since: Option<Since>,
     seen: Seen,
     curve: Curve,
@@ -142,6 +146,7 @@ impl Done {
             Self::AccountEnded => "Your account is no longer connected.",
             Self::Hidden => "Your clients do not list it any more, and cannot call it. You can, here.",
             Self::Shown => "Your clients list it again.",
+            Self::Agreed => "You have agreed to what it reaches. Calls of yours go on.",
         }
     }
 }
@@ -184,6 +189,8 @@ async fn page(
         .map(|status| Account { status, redirect_uri: account::redirect_uri(base_url, &definition.id) });
     let usage = user.records(&definition.id).await?.usage().await?;
     let hidden = user.hidden().await?;
+    let consent = toolkit.consent().await?;
+    let is_asked = consent.waiting || (consent.agreed_at.is_some() && consent.new.is_empty());
     let (status, problem) = match &refused {
         None => (StatusCode::OK, None),
         Some(Refused::Changed) => (StatusCode::CONFLICT, Some(CHANGED.to_owned())),
@@ -212,7 +219,8 @@ async fn page(
         tools: definition.tools.iter().map(|tool| Tool::of(&definition.id, tool, &hidden)).collect(),
         is_hidden: hidden.has_all_of(&definition.id),
         cost: cost::of(definition.tools.iter().filter(|tool| !hidden.has(&definition.id, &tool.name))),
-        since: since(toolkit, &secrets).await?,
+        since: if is_asked { None } else { since(toolkit, &secrets).await? },
+        consent,
         seen: Seen::of(toolkit),
         fields,
         secrets,

@@ -10,10 +10,11 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 
 use super::difference::{self, ShownDifference};
+use super::form::Form;
 use super::frame::{self, Frame, Section};
 use super::text;
 use crate::access::{Operator, User};
-use crate::toolkits::{ToolkitRecord, VersionRecord};
+use crate::toolkits::{ToolkitRecord, VersionRecord, VouchReason};
 use crate::web::error::WebError;
 
 /// What a form has come to.
@@ -26,6 +27,12 @@ pub(super) enum Done {
     RolledBackAsNewOwner,
     Released,
     TakenOver,
+}
+
+/// The reason in a form with which an operator vouches for a version; `None` if they do not.
+pub(super) fn vouch_of(form: &Form) -> Result<Option<VouchReason>, String> {
+    let reason = form.get("vouch").trim();
+    if reason.is_empty() { Ok(None) } else { reason.parse().map(Some) }
 }
 
 /// The query of the page: which versions to compare.

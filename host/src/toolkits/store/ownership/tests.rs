@@ -42,6 +42,7 @@ async fn deploy(
         file: None,
         by: &Actor::user_only(by),
         claim,
+        vouch: None,
         expected: &Expected::Anything,
     };
     store.record(new).await.map(|(_, taken_over)| taken_over)

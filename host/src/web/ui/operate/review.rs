@@ -49,7 +49,7 @@ pub(in crate::web::ui) async fn show(
 }
 
 /// `POST /ui/operate/uploads/{digest}/deploy`: what was reviewed (`manifest-digest`, and the live version as
-/// `live-version` and `live-digest`, empty for none), `read` from the checkbox, and `take-over`.
+/// `live-version` and `live-digest`, empty for none), `read` from the checkbox, `take-over`, and `vouch` with a reason.
 pub(in crate::web::ui) async fn deploy(
     operator: Operator,
     frame: Frame,
@@ -62,9 +62,16 @@ pub(in crate::web::ui) async fn deploy(
         return page(&operator, frame, &digest, StatusCode::UNPROCESSABLE_ENTITY, Some(problem)).await;
     }
     let claim = if form.find("take-over").is_some() { Claim::TakeOver } else { Claim::OwnOnly };
+    let vouch = match versions::vouch_of(&form) {
+        Ok(vouch) => vouch,
+        Err(why) => {
+            let problem = format!("Nothing was deployed: {why}.");
+            return page(&operator, frame, &digest, StatusCode::UNPROCESSABLE_ENTITY, Some(problem)).await;
+        }
+    };
     let manifest_digest = form.get("manifest-digest").to_owned();
     let reviewed = Reviewed { live: reviewed_live(&form), manifest_digest };
-    match operator.deploy_upload(&digest, claim, reviewed).await {
+    match operator.deploy_upload(&digest, (claim, vouch), reviewed).await {
         Ok(deployed) => {
             let is_new_owner = deployed.taken_over.is_some();
             let done = if is_new_owner { Done::DeployedAsNewOwner } else { Done::Deployed };

@@ -25,6 +25,7 @@ const RASTER_TYPES: [&str; 4] = ["image/gif", "image/jpeg", "image/png", "image/
 const INVALID_ARGUMENTS: &str = "Invalid arguments: ";
 
 /// A reply.
+#[expect(clippy::struct_excessive_bools, reason = "they answer different questions")]
 pub(super) struct Answer {
     /// How long the call took.
     pub(super) time: String,
@@ -36,6 +37,8 @@ pub(super) struct Answer {
     pub(super) missing: Vec<String>,
     /// Whether connecting an account helps.
     pub(super) needs_account: bool,
+    /// Whether the user can mend it by agreeing to what the toolkit reaches.
+    pub(super) needs_consent: bool,
     pub(super) text: Shown,
     pub(super) structured: Option<Shown>,
     pub(super) blocks: Vec<Block>,
@@ -86,6 +89,7 @@ impl Answer {
             is_retryable: false,
             missing: Vec::new(),
             needs_account: false,
+            needs_consent: false,
             text: Shown::lines(&text),
             structured: structured.as_ref().map(Shown::json),
             blocks: content.into_iter().take(MAX_BLOCKS).map(|it| Block::of(it.content, &mut room)).collect(),
@@ -105,6 +109,7 @@ impl Answer {
             is_retryable: failure.retryable,
             text: Shown::lines(&failure.error),
             needs_account: failure.needs_account,
+            needs_consent: failure.needs_consent,
             missing: failure.missing_secrets,
             structured: None,
             blocks: Vec::new(),

@@ -4,7 +4,7 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 
-use super::{Done, Wanted, back_to, page};
+use super::{Done, Wanted, back_to, page, vouch_of};
 use crate::access::{AccessError, Operator, User};
 use crate::toolkits::{LiveVersion, Rollback, RolledBack, ToolkitError};
 use crate::web::Shared;
@@ -72,19 +72,23 @@ impl Sent {
             digest: Some(field("digest")),
             manifest_digest: Some(field("manifest-digest")),
             live: Some(live),
+            vouch: None,
         }
     }
 }
 
 /// `POST /ui/toolkits/{id}/versions/rollback`: the version (`version`, `digest`, `manifest-digest`), the live one with
-/// which it was compared (`live-version`, `live-digest`), and `read` from the checkbox.
+/// which it was compared (`live-version`, `live-digest`), `read` from the checkbox, and `vouch` with a reason.
 pub(in crate::web::ui) async fn roll_back(sent: Sent) -> Result<Response, WebError> {
-    let compared = sent.compared();
+    let vouch = vouch_of(&sent.form);
     let (status, problem) = if sent.form.find("read").is_none() {
         let problem = "Nothing was changed: confirm that you have read what is new.".to_owned();
         (StatusCode::UNPROCESSABLE_ENTITY, problem)
+    } else if let Err(why) = &vouch {
+        (StatusCode::UNPROCESSABLE_ENTITY, format!("Nothing was changed: {why}."))
     } else {
-        match sent.operator.roll_back(&sent.id, compared).await {
+        let wanted = Rollback { vouch: vouch.unwrap_or_default(), ..sent.compared() };
+        match sent.operator.roll_back(&sent.id, wanted).await {
             Ok(RolledBack { taken_over: None, .. }) => {
                 return Ok(back_to(&sent.id, Done::RolledBack).into_response());
             }

@@ -1,0 +1,126 @@
+//! All SQL about what users have agreed to. Times are milliseconds since 1970.
+
+use jiff::Timestamp;
+
+use super::Store;
+use crate::audit::{self, Act, Actor, Entry};
+use crate::database::{self, FromRow, Scope, Transaction, sql};
+use crate::sha256::Sha256;
+
+/// What a user has agreed to.
+#[derive(Clone, Debug, FromRow)]
+pub(in crate::toolkits) struct StoredConsent {
+    pub(in crate::toolkits) owner: String,
+    /// JSON
+    pub(in crate::toolkits) reach: String,
+    pub(in crate::toolkits) version: String,
+    pub(in crate::toolkits) agreed_at: i64,
+}
+
+/// What a user agrees to.
+#[derive(Clone, Copy)]
+pub(in crate::toolkits) struct NewConsent<'a> {
+    pub(in crate::toolkits) user: &'a str,
+    pub(in crate::toolkits) toolkit: &'a str,
+    pub(in crate::toolkits) owner: &'a str,
+    /// JSON
+    pub(in crate::toolkits) reach: &'a str,
+    pub(in crate::toolkits) version: &'a str,
+    /// The activation that has made the version live.
+    pub(in crate::toolkits) activation: i64,
+}
+
+impl Store {
+    /// What a user has agreed to of a toolkit.
+    pub(in crate::toolkits) async fn consent(
+        &self,
+        user: &str,
+        toolkit: &str,
+    ) -> database::Result<Option<StoredConsent>> {
+        sql("SELECT c.owner, r.reach, c.version, c.agreed_at
+             FROM consents c JOIN agreed_reaches r ON r.digest = c.digest
+             WHERE c.user_id = $1 AND c.toolkit_id = $2")
+        .bind(user)
+        .bind(toolkit)
+        .fetch_optional(self.0.readers())
+        .await
+    }
+
+    /// Stores what a user agrees to by giving a toolkit something, unless something is stored. Returns whether anything is:
+    /// nothing is stored for a version that is no longer live.
+    pub(in crate::toolkits) async fn agree_first(&self, consent: NewConsent<'_>) -> database::Result<bool> {
+        let mut transaction = self.0.begin(Scope::Vault).await?;
+        let digest = keep_reach(&mut transaction, consent.reach).await?;
+        sql("INSERT INTO consents (user_id, toolkit_id, owner, digest, version, agreed_at)
+             SELECT $1, t.id, t.owner, $4, t.live_version, $5 FROM toolkits t
+             WHERE t.id = $2 AND t.owner = $3
+                 AND $6 = COALESCE((SELECT max(sequence) FROM toolkit_activations WHERE toolkit_id = t.id), 0)
+             ON CONFLICT (user_id, toolkit_id) DO NOTHING")
+        .bind(consent.user)
+        .bind(consent.toolkit)
+        .bind(consent.owner)
+        .bind(&digest)
+        .bind(Timestamp::now().as_millisecond())
+        .bind(consent.activation)
+        .execute(&mut transaction)
+        .await?;
+        let is_stored: bool =
+            sql("SELECT EXISTS (SELECT 1 FROM consents WHERE user_id = $1 AND toolkit_id = $2)")
+                .bind(consent.user)
+                .bind(consent.toolkit)
+                .fetch_value(&mut transaction)
+                .await?;
+        transaction.commit().await?;
+        Ok(is_stored)
+    }
+
+    /// Replaces what a user has agreed to.
+    pub(in crate::toolkits) async fn agree(
+        &self,
+        consent: NewConsent<'_>,
+        by: &Actor,
+    ) -> database::Result<()> {
+        let mut transaction = self.0.begin(Scope::Vault).await?;
+        let digest = keep_reach(&mut transaction, consent.reach).await?;
+        sql("INSERT INTO consents (user_id, toolkit_id, owner, digest, version, agreed_at)
+             VALUES ($1, $2, $3, $4, $5, $6)
+             ON CONFLICT (user_id, toolkit_id) DO UPDATE
+             SET owner = excluded.owner, digest = excluded.digest, version = excluded.version,
+                 agreed_at = excluded.agreed_at")
+        .bind(consent.user)
+        .bind(consent.toolkit)
+        .bind(consent.owner)
+        .bind(&digest)
+        .bind(consent.version)
+        .bind(Timestamp::now().as_millisecond())
+        .execute(&mut transaction)
+        .await?;
+        let given = Entry::new(Act::ConsentGiven, by).toolkit(consent.toolkit).version(consent.version);
+        audit::append(&mut transaction, &given.digest(&digest)).await?;
+        transaction.commit().await
+    }
+
+    /// What users have agreed to of a toolkit, each with its owner and the number of users.
+    pub(in crate::toolkits) async fn agreed_reaches(
+        &self,
+        toolkit: &str,
+    ) -> database::Result<Vec<(String, String, i64)>> {
+        sql("SELECT c.owner, r.reach, c.users FROM (
+                 SELECT owner, digest, count(*) AS users FROM consents WHERE toolkit_id = $1 GROUP BY owner, digest
+             ) c JOIN agreed_reaches r ON r.digest = c.digest")
+        .bind(toolkit)
+        .fetch_all(self.0.readers())
+        .await
+    }
+}
+
+/// Stores a reach, once. Returns its digest.
+async fn keep_reach(transaction: &mut Transaction, reach: &str) -> database::Result<String> {
+    let digest = hex::encode(Sha256::digest(reach));
+    sql("INSERT INTO agreed_reaches (digest, reach) VALUES ($1, $2) ON CONFLICT (digest) DO NOTHING")
+        .bind(&digest)
+        .bind(reach)
+        .execute(transaction)
+        .await?;
+    Ok(digest)
+}
