@@ -30,6 +30,8 @@ pub struct Overview {
     pub documents: u64,
     /// What they take.
     pub document_bytes: u64,
+    /// Consents of users that toolkits wait for.
+    pub waiting_consents: u64,
     /// Oldest first; the last one is not over.
     pub intervals: Vec<IntervalFigures>,
     /// Those with the most calls first.
@@ -76,6 +78,8 @@ pub struct ToolkitFigures {
     pub figures: Figures,
     /// Users who have called it.
     pub users: u64,
+    /// Users whose calls wait until they agree to what it reaches.
+    pub waiting_consents: u64,
     /// Bytes of its component; `None` for the server's own tools.
     pub component_bytes: Option<u64>,
     /// Calls in each interval.
@@ -91,11 +95,12 @@ impl Operator {
         let counts = stores.invocations.counts(period).await.map_err(AccessError::Records)?;
         let documents = stores.knowledge.usage_of_all().await.map_err(AccessError::Records)?;
         let sizes = stores.toolkits.component_sizes().await?;
+        let waiting = stores.toolkits.waiting_by_toolkit().await?;
         let registry = stores.toolkits.registry();
         let own = stores.knowledge_tools.iter().map(|tools| tools.definition());
         let names = registry.all().map(|toolkit| &*toolkit.definition).chain(own);
         let names = names.map(|definition| (definition.id.clone(), definition.name.clone()));
-        Ok(Overview::new(counts, names.collect(), &sizes, documents))
+        Ok(Overview::new(counts, names.collect(), (&sizes, &waiting), documents))
     }
 }
 
@@ -104,7 +109,7 @@ impl Overview {
     fn new(
         counts: Counts,
         toolkits: Vec<(String, String)>,
-        sizes: &HashMap<String, u64>,
+        (sizes, waiting): (&HashMap<String, u64>, &HashMap<String, u64>),
         documents: Usage,
     ) -> Self {
         let Counts { period, from, users, users_from, toolkits: mut counted } = counts;
@@ -114,7 +119,9 @@ impl Overview {
             let counts = counted.remove(&toolkit).unwrap_or_default();
             totals.iter_mut().zip(&counts.intervals).for_each(|(total, of_toolkit)| total.add(of_toolkit));
             let component_bytes = sizes.get(&toolkit).copied();
-            all.push(ToolkitFigures::new(toolkit, name, component_bytes, &counts, period));
+            let waiting_consents = waiting.get(&toolkit).copied().unwrap_or_default();
+            let figures = ToolkitFigures::new(toolkit, name, component_bytes, &counts, period);
+            all.push(ToolkitFigures { waiting_consents, ..figures });
         }
         all.sort_by(|a, b| b.figures.calls.cmp(&a.figures.calls).then_with(|| a.toolkit.cmp(&b.toolkit)));
         let interval = SignedDuration::from_hours(period.interval_hours());
@@ -132,6 +139,7 @@ impl Overview {
             users_from: users_from.to_string(),
             documents: documents.documents,
             document_bytes: documents.bytes,
+            waiting_consents: all.iter().map(|toolkit| toolkit.waiting_consents).sum(),
             intervals: intervals.collect(),
             toolkits: all,
         }
@@ -156,6 +164,7 @@ impl ToolkitFigures {
             name,
             figures: (&CallCounts::sum(&counts.intervals)).into(),
             users: counts.users,
+            waiting_consents: 0,
             component_bytes,
             calls_by_interval: by_interval(|counts| counts.calls),
             failures_by_interval: by_interval(|counts| counts.failures),
@@ -199,12 +208,14 @@ mod tests {
         let names = ["a", "m", "z"].map(|id| (id.to_owned(), id.to_uppercase())).to_vec();
 
         let sizes = HashMap::from([("a".to_owned(), 7)]);
-        let overview = Overview::new(counts, names, &sizes, Usage { documents: 1, bytes: 2 });
+        let waiting = HashMap::from([("m".to_owned(), 3), ("gone".to_owned(), 5)]);
+        let overview = Overview::new(counts, names, (&sizes, &waiting), Usage { documents: 1, bytes: 2 });
 
         let ids: Vec<_> = overview.toolkits.iter().map(|it| it.toolkit.as_str()).collect();
         assert_eq!(ids, ["z", "a", "m"]);
         assert_eq!((overview.figures.calls, overview.figures.failures, overview.figures.refused), (7, 2, 2));
         assert_eq!((overview.users, overview.documents, overview.document_bytes), (3, 1, 2));
+        assert_eq!((overview.waiting_consents, overview.toolkits[2].waiting_consents), (3, 3));
         assert_eq!(overview.intervals[29].from, "2026-01-31T00:00:00Z");
         assert_eq!((overview.intervals[29].figures.calls, overview.intervals[0].figures.calls), (7, 0));
         let [z, a, m] = &overview.toolkits[..] else { panic!("three") };

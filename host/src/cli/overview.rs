@@ -47,6 +47,9 @@ fn show(overview: &Overview) {
     }
     let at_least = if overview.users_from == overview.from { "" } else { "at least " };
     say!("  {}{}, {}", at_least, counted(number(overview.users), "user"), documents(overview));
+    if overview.waiting_consents > 0 {
+        say!("  {} waiting", counted(number(overview.waiting_consents), "consent"));
+    }
     let by_interval: Vec<_> = overview.intervals.iter().map(|it| it.figures.calls).collect();
     if calls > 0 {
         say!("  {}  calls {}", columns(&by_interval), interval(overview));

@@ -287,6 +287,8 @@ fn extractors_are_beside_the_program_or_where_packages_have_them() {
 
 #[test]
 fn groups_come_from_where_the_users_do() {
+    const PROVIDER: &str = "https://id.example.com";
+
     let load = |issuer: &str, claim: Option<&str>, local: &str, operators: &str| {
         let given = Sources {
             issuer: Some(issuer.parse().expect("an issuer")),
@@ -298,8 +300,6 @@ fn groups_come_from_where_the_users_do() {
         };
         Settings::load(given, None)
     };
-    const PROVIDER: &str = "https://id.example.com";
-
     assert!(load(PROVIDER, Some("groups"), "", "group:admins").is_ok());
     assert!(load("local", None, "ana=admins", "group:admins").is_ok());
     let refused = load(PROVIDER, None, "", "ana,group:admins");

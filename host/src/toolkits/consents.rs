@@ -6,14 +6,14 @@
 //! - what is stored is what its user has agreed to, and never more: nothing is added to it when a version reaches less, or
 //!   somebody vouches for one.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use tracing::{info, warn};
 
 use super::reach::{Reach, ReachItem};
-use super::store::{NewConsent, StoredConsent};
+use super::store::{AgreedReach, NewConsent, StoredConsent};
 use super::{Live, ToolkitError, Toolkits};
 use crate::audit::Actor;
 use crate::tasks::to_its_end;
@@ -190,15 +190,28 @@ impl Toolkits {
         if !self.asks_for(live) {
             return Ok(0);
         }
-        let agreed = self.store.agreed_reaches(&live.definition.id).await?;
-        let is_waiting =
-            |owner: String, reach: &str| !live.reach.beyond(&stored_reach(owner, reach, live)).is_empty();
-        let waiting = agreed
-            .into_iter()
-            .filter_map(|(owner, reach, users)| is_waiting(owner, &reach).then_some(users))
-            .sum::<i64>();
-        Ok(u64::try_from(waiting).unwrap_or_default())
+        let agreed = self.store.agreed_reaches(Some(&live.definition.id)).await?;
+        Ok(agreed.iter().map(|agreed| waiting(agreed, live)).sum())
     }
+
+    /// The same of all toolkits, by their ids; without those of which nobody waits.
+    pub async fn waiting_by_toolkit(&self) -> Result<HashMap<String, u64>, ToolkitError> {
+        let (registry, mut all) = (self.registry(), HashMap::new());
+        for agreed in self.store.agreed_reaches(None).await? {
+            let live = registry.get(&agreed.toolkit_id).filter(|live| self.asks_for(live));
+            let users = live.map_or(0, |live| waiting(&agreed, live));
+            if users > 0 {
+                *all.entry(agreed.toolkit_id).or_default() += users;
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// How many of the users who have agreed to this have to agree again.
+fn waiting(agreed: &AgreedReach, live: &Live) -> u64 {
+    let stored = stored_reach(agreed.owner.clone(), &agreed.reach, live);
+    if live.reach.beyond(&stored).is_empty() { 0 } else { u64::try_from(agreed.users).unwrap_or_default() }
 }
 
 /// A reach as it was stored. One that cannot be read covers nothing: its user is asked.

@@ -30,7 +30,7 @@ use crate::objects::{Held, change_references};
 use crate::stored_files::FileKind;
 pub use conditions::{Expected, LiveVersion};
 use conditions::{expect_live, refuse_taken_version};
-pub(super) use consents::{NewConsent, StoredConsent};
+pub(super) use consents::{AgreedReach, NewConsent, StoredConsent};
 pub(super) use limited_calls::CountStore;
 use ownership::CurrentOwnership;
 pub use ownership::{Claim, OwnershipRecord, TakenOver};

@@ -45,11 +45,11 @@ fn overview() -> Value {
     json!({
         "days": 1, "from": EVIL, "intervalHours": 1, "calls": 2, "failures": 1, "refused": 1,
         "p50": { "atMostMs": 10 }, "p95": { "overMs": 30_000 }, "users": 1, "usersFrom": EVIL,
-        "documents": 1, "documentBytes": 1,
+        "documents": 1, "documentBytes": 1, "waitingConsents": 1,
         "intervals": [{ "from": EVIL, "calls": 2, "failures": 1, "refused": 1, "p50": null, "p95": null }],
         "toolkits": [{
             "toolkit": EVIL, "name": EVIL, "calls": 2, "failures": 1, "refused": 1, "p50": null, "p95": null,
-            "users": 1, "componentBytes": null, "callsByInterval": [2], "failuresByInterval": [1],
+            "users": 1, "waitingConsents": 1, "componentBytes": null, "callsByInterval": [2], "failuresByInterval": [1],
         }],
     })
 }

@@ -195,6 +195,7 @@ async fn a_program_cannot_agree_for_its_user() {
         key_id: Some("key".to_owned()),
         scopes: Vec::new(),
         toolkits: None,
+        groups: Groups::default(),
     }));
 
     let digest = status(&program).await.digest;

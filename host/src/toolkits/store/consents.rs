@@ -30,6 +30,18 @@ pub(in crate::toolkits) struct NewConsent<'a> {
     pub(in crate::toolkits) activation: i64,
 }
 
+/// What some users have agreed to of a toolkit.
+#[derive(FromRow)]
+pub(in crate::toolkits) struct AgreedReach {
+    pub(in crate::toolkits) toolkit_id: String,
+    /// Who owned it then.
+    pub(in crate::toolkits) owner: String,
+    /// JSON.
+    pub(in crate::toolkits) reach: String,
+    /// Number of these users.
+    pub(in crate::toolkits) users: i64,
+}
+
 impl Store {
     /// What a user has agreed to of a toolkit.
     pub(in crate::toolkits) async fn consent(
@@ -100,13 +112,14 @@ impl Store {
         transaction.commit().await
     }
 
-    /// What users have agreed to of a toolkit, each with its owner and the number of users.
+    /// What users have agreed to of a toolkit, or of all.
     pub(in crate::toolkits) async fn agreed_reaches(
         &self,
-        toolkit: &str,
-    ) -> database::Result<Vec<(String, String, i64)>> {
-        sql("SELECT c.owner, r.reach, c.users FROM (
-                 SELECT owner, digest, count(*) AS users FROM consents WHERE toolkit_id = $1 GROUP BY owner, digest
+        toolkit: Option<&str>,
+    ) -> database::Result<Vec<AgreedReach>> {
+        sql("SELECT c.toolkit_id, c.owner, r.reach, c.users FROM (
+                 SELECT toolkit_id, owner, digest, count(*) AS users FROM consents
+                 WHERE CAST($1 AS TEXT) IS NULL OR toolkit_id = $1 GROUP BY toolkit_id, owner, digest
              ) c JOIN agreed_reaches r ON r.digest = c.digest")
         .bind(toolkit)
         .fetch_all(self.0.readers())

@@ -87,6 +87,8 @@ struct ToolkitRow {
     sparkline: Sparkline,
     figures: Row,
     users: String,
+    /// `None` if there is none.
+    waiting_consents: Option<String>,
     size: String,
 }
 
@@ -146,6 +148,10 @@ fn tiles(overview: &Overview) -> Vec<Tile> {
         tile("Refused", text::number(refused), "did not run".to_owned()),
         tile("Duration, p50", latency(p50), format!("p95 {}", latency(p95))),
         users,
+        Tile {
+            is_bad: overview.waiting_consents > 0,
+            ..tile("Consents", text::number(overview.waiting_consents), "that calls wait for".to_owned())
+        },
         tile("Documents", text::number(overview.documents), text::size(overview.document_bytes)),
     ]
 }
@@ -174,6 +180,8 @@ impl From<&ToolkitFigures> for ToolkitRow {
             sparkline: Sparkline::of(&toolkit.calls_by_interval, &toolkit.failures_by_interval),
             figures: Row::of("", &toolkit.figures),
             users: text::number(toolkit.users),
+            waiting_consents: (toolkit.waiting_consents > 0)
+                .then(|| text::count(toolkit.waiting_consents, "consent")),
             size: toolkit.component_bytes.map_or_else(|| NONE.to_owned(), text::size),
         }
     }

@@ -15,6 +15,7 @@ fn overview(toolkits: usize, calls: u64) -> Overview {
         name: HOSTILE.to_owned(),
         figures: Figures { failures: 1, ..figures },
         users: 1,
+        waiting_consents: 2,
         component_bytes: (nth > 0).then_some(1_400_000),
         calls_by_interval: vec![calls; 24],
         failures_by_interval: vec![1; 24],
@@ -28,6 +29,7 @@ fn overview(toolkits: usize, calls: u64) -> Overview {
         users_from: "2026-01-31T00:00:00Z".to_owned(),
         documents: 3,
         document_bytes: 1400,
+        waiting_consents: 4,
         intervals: (0..24).map(interval).collect(),
         toolkits: (0..toolkits).map(toolkit).collect(),
     }
@@ -41,6 +43,7 @@ fn html(overview: &Overview, page: usize) -> String {
 fn what_authors_write_stays_text() {
     let html = html(&overview(2, 5), 1);
 
+    assert!(html.contains("2 consents waiting"), "{html}");
     assert!(!html.contains("<script>alert") && !html.contains('\u{202e}'), "{html}");
     assert!(html.contains("&#60;script&#62;alert(1)&#60;/script&#62;\\u{202e}"), "{html}");
     assert!(!html.contains("style="), "the policy refuses it");
