@@ -40,6 +40,7 @@ export const PAGES = [
   { name: "audience", path: "/ui/toolkits/{toolkit}/audience", who: "operator" },
   { name: "audience-refused", path: "/ui/toolkits/greeter/audience", who: "operator", status: 422, prepare: shareNonsense },
   { name: "audience-shared", path: "/ui/toolkits/greeter/audience", who: "operator", prepare: share },
+  { name: "quota-reached", path: "/ui/toolkits/greeter/tools/greet", prepare: runUntilRefused },
   { name: "documents-empty", path: "/ui/documents", who: "newcomer" },
   { name: "document-new", path: "/ui/documents/new" },
   { name: "document-refused", path: "/ui/documents/new", status: 422, prepare: addNothing },
@@ -89,11 +90,11 @@ async function shareNonsense({ page }) {
   await page.getByRole("alert").waitFor();
 }
 
-/** With everyone too: others look at the toolkit after this. */
+/** With everyone too, for one call a day: `runUntilRefused` comes next. */
 async function share({ page }) {
   const [whom, name, tools] = [page.getByLabel("Whom"), page.getByLabel("Name"), page.getByLabel("Tools")];
   for (const fill of [
-    () => whom.selectOption("everyone"),
+    async () => (await whom.selectOption("everyone"), await page.getByLabel("Calls a day").fill("1")),
     async () => (await name.fill("sales"), await page.getByLabel("Calls a minute").fill("60"), await page.getByLabel("Calls a day").fill("1000")),
     async () => (await name.fill("support"), await tools.selectOption({ index: 1 }), await page.getByLabel("each member").check()),
   ]) {
@@ -122,6 +123,11 @@ async function run({ page }) {
   if (await field.count()) await field.fill("Lisbon");
   await page.getByRole("button", { name: "Run" }).click();
   await page.getByRole("heading", { name: "Answer" }).waitFor();
+}
+
+async function runUntilRefused({ page }) {
+  for (let calls = 0; calls < 2; calls += 1) await run({ page });
+  await page.getByText("A call is possible again at").waitFor();
 }
 
 async function upload({ page, server }) {

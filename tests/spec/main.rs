@@ -79,6 +79,7 @@ mod names;
 mod notebooks;
 mod odd_components;
 mod office_documents;
+mod organisation;
 mod outbound_auth;
 mod overview;
 mod ownership;

@@ -2,14 +2,38 @@
 
 use serde_json::json;
 
-use super::Cluster;
-use crate::harness::guests;
+use tokio::process::Command;
+
+use super::{Cluster, Member};
+use crate::harness::{User, guests};
+use crate::organisation::{Service, a_day};
+
+/// Two processes.
+struct Pair(Cluster, [Member; 2]);
+
+impl Service for Pair {
+    fn user(&self, process: usize, name: &str, groups: &[&str]) -> User {
+        let Self(cluster, members) = self;
+        cluster.member_of(groups, &members[process], name)
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs a database server"]
+async fn two_groups_two_operators_and_a_provider() {
+    let cluster = Cluster::new().await;
+    let configure = |command: &mut Command| {
+        command.env("KITBAG_GROUPS_CLAIM", "groups").env("KITBAG_OPERATORS", "olga,group:platform");
+    };
+    let pair = [cluster.join_with("0", configure).await, cluster.join_with("1", configure).await];
+    a_day(&Pair(cluster, pair)).await;
+}
 
 #[tokio::test]
 #[ignore = "needs a database server"]
 async fn a_group_that_is_named_on_one_process_decides_and_is_counted_on_both() {
     let cluster = Cluster::new().await;
-    let with_groups = |command: &mut tokio::process::Command| {
+    let with_groups = |command: &mut Command| {
         command.env("KITBAG_GROUPS_CLAIM", "groups");
     };
     let pair = [cluster.join_with("0", with_groups).await, cluster.join_with("1", with_groups).await];
