@@ -147,7 +147,7 @@ impl Search {
     }
 
     /// The query's vector; nothing without a model, or where it fails: words are better than an error.
-    async fn embed(&self, user_id: &str, text: &str) -> Option<Vec<f32>> {
+    pub(super) async fn embed(&self, user_id: &str, text: &str) -> Option<Vec<f32>> {
         let vector = self.queries.as_ref()?.vector(user_id, text).await;
         vector.inspect_err(|error| self.complain(error)).ok()
     }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
@@ -16,21 +17,27 @@ use rmcp::model::{
 use rmcp::service::{Peer, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 use super::calls::{ClientLabel, Key, Running};
 use super::catalogue::{self, Shape};
 use super::changes::{Change, Changes};
 use super::direct::{DirectMethod, DirectRequest};
 use super::elicitation::{ElicitationMode, ElicitationResponse, Missing};
+use super::search_mode::{self, ModeCall, Wanted};
 use super::selection::Selection;
 use super::{Endpoint, answer, content, resources};
 use crate::access::{CallError, User};
 use crate::dispatch::{Callee, Failure, ProgressReport, Reply, Success};
 use crate::knowledge_tools::FETCH;
+use crate::tasks::off_thread;
 use crate::toolkits::toolkit_of;
 
 /// Progress reports that are queued for a slow client; further ones are dropped.
 const MAX_WAITING_REPORTS: usize = 16;
+
+/// How long a search for tools waits for the vector of its query, and then goes by words alone.
+const QUERY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Methods that rmcp reports as unknown when their parameters are invalid.
 const KNOWN_METHODS: [&str; 7] = [
@@ -82,6 +89,9 @@ impl Handler {
         let DirectRequest { id, method, capabilities } = request;
         let user = &self.context.user;
         match method {
+            DirectMethod::Call(call) if self.context.chosen.searches() && search_mode::has(&call.name) => {
+                Some(Json(self.call_directly(call, id, capabilities).await).into_response())
+            }
             DirectMethod::Call(call) => {
                 let callee = self.callee(&call.name)?;
                 // rmcp checks the headers that carry parameters.
@@ -144,6 +154,16 @@ impl Handler {
             RequestClient::Current(capabilities) => ElicitationMode::of_capabilities(capabilities.as_ref()),
             RequestClient::Older => ElicitationMode::of_label(self.context.client.as_ref()),
         };
+        let request = match self.in_mode(request) {
+            Ok(ModeCall::Call(request)) => request,
+            Ok(ModeCall::Find(wanted)) => {
+                return tokio::select! {
+                    found = self.find(wanted) => Ok(found.into()),
+                    () = cancelled => Err(abandoned()),
+                };
+            }
+            Err(failure) => return Ok(failed(&failure).into()),
+        };
         let tool = request.name.clone();
         let response = match mode {
             Some(ElicitationMode::InputRequired) => ElicitationResponse::of(request.input_responses.as_ref()),
@@ -178,6 +198,20 @@ impl Handler {
             }
             Err(error @ CallError::Unavailable(_)) => Err(ErrorData::internal_error(error.to_string(), None)),
         }
+    }
+
+    /// What a call means in the client's mode.
+    fn in_mode(&self, request: CallToolRequestParams) -> Result<ModeCall, Failure> {
+        if self.context.chosen.searches() { ModeCall::of(request) } else { Ok(ModeCall::Call(request)) }
+    }
+
+    /// Finds tools that the client sees.
+    async fn find(&self, Wanted { query, limit }: Wanted) -> CallToolResult {
+        let ClientContext { user, chosen, .. } = &self.context;
+        let vector = timeout(QUERY_TIMEOUT, user.query_vector(&query)).await.unwrap_or_default();
+        let tools = self.endpoint.catalogue.searchable(user, chosen);
+        let answer = off_thread(move || search_mode::answer(&tools.find(&query, vector, limit))).await;
+        CallToolResult::success(vec![ContentBlock::text(answer)])
     }
 
     /// A tool that the client sees.
