@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderValue, Method};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::harness::{Events, Kitbag, Outcome, Revision, User, Wat, guests};
+use crate::harness::{Kitbag, Outcome, Revision, User, Wat, guests};
 
 const SEARCH_MODE: &str = "/mcp?mode=search";
 
@@ -220,7 +220,7 @@ async fn a_call_by_call_tool_is_recorded_redacted_and_reported_as_any_other() {
         assert_eq!((&record["tool"], &record["outcome"]), (&json!("count"), &json!("succeeded")), "{record}");
         assert_eq!(ana.logs("text").await.len(), records + 1, "a search has no record");
 
-        ana.put("/toolkits/needy/secrets/API_KEY", "canary-in-the-mode").await.assert_status(204);
+        ana.put("/toolkits/needy/secrets/API_KEY", "canary-in-the-mode").await.assert_status(200);
         let reply = ana.call_by_name("needy__need", json!({})).await.raw();
         assert!(reply.contains("18 bytes") && !reply.contains("canary-in-the-mode"), "{reply}");
 
@@ -290,26 +290,26 @@ async fn clients_hear_of_changes_of_what_they_list_and_find_what_is_new_at_once(
     let kitbag = Kitbag::start().await;
     let operator = kitbag.as_operator();
     let deploy = async |component: Vec<u8>| operator.deploy(component).await.assert_status(201);
-    deploy(toolkit("tides", "1.0.0", &[("now", "Now."), ("high", "High water at a coast.")])).await;
 
-    for (revision, version, next) in
-        [(Revision::Current, "1.0.1", "1.0.2"), (Revision::Older, "1.1.1", "1.1.2")]
-    {
+    for (revision, minor) in [(Revision::Current, 0), (Revision::Older, 1)] {
+        let tides = |patch: usize, now: &str, other: (&str, &str)| {
+            toolkit("tides", &format!("1.{minor}.{patch}"), &[("now", now), other])
+        };
+        deploy(tides(0, "Now.", ("high", "High water at a coast."))).await;
         let ana = kitbag.as_user("ana").at(SEARCH_MODE).speaking(revision).await;
         let mut events = ana.listen().await;
         if revision == Revision::Current {
             events.next().await.expect("an acknowledgement");
         }
-        let silent =
-            async |events: &mut Events| timeout(Duration::from_millis(300), events.message()).await.is_err();
 
         // A tool that is not listed is new, and found.
-        deploy(toolkit("tides", version, &[("now", "Now."), ("ebb", "Low water, and the moon.")])).await;
-        assert!(silent(&mut events).await, "{revision:?}: what is listed is the same");
+        deploy(tides(1, "Now.", ("ebb", "Low water, and the moon."))).await;
+        let told = timeout(Duration::from_millis(300), events.message()).await;
+        assert!(told.is_err(), "{revision:?}: what is listed is the same");
         assert_eq!(ana.finds("the moon").await[0], "tides__ebb", "{revision:?}");
 
         // One that is listed changes.
-        deploy(toolkit("tides", next, &[("now", "As it is now."), ("ebb", "Low water.")])).await;
+        deploy(tides(2, "As it is now.", ("ebb", "Low water, and the moon."))).await;
         let told = events.next().await.expect("it is open");
         assert_eq!(told["method"], "notifications/tools/list_changed", "{revision:?}");
 

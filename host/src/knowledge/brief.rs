@@ -6,6 +6,10 @@ use super::bm25::{Texts, frequencies};
 use super::fusion::{Candidate, DEPTH, fuse};
 use super::words::{self, Analyzer, Language, QueryWord, Term};
 
+/// The weight of meaning, more than among documents: a text of a sentence or two rarely has the words that people use for it
+/// (docs/decisions/0072).
+const MEANING_WEIGHT: f64 = 0.85;
+
 /// Bytes of a text that are searched; the rest is left out.
 const MAX_BYTES: usize = 8 << 10;
 
@@ -52,7 +56,7 @@ pub fn rank(candidates: &[BriefCandidate<'_>], query: &str) -> Vec<usize> {
     let by_words = best_first(by_words(candidates, &words::plain(query)));
     let by_meaning = candidates.iter().zip(0..).filter_map(|(it, index)| Some((index, it.cosine?)));
     let by_meaning = best_first(by_meaning.filter(|(_, cosine)| cosine.is_finite()).collect());
-    let ranking = fuse(&by_words, &by_meaning).into_iter();
+    let ranking = fuse(&by_words, &by_meaning, MEANING_WEIGHT).into_iter();
     ranking.filter_map(|found| usize::try_from(found.document).ok()).collect()
 }
 

@@ -1,17 +1,25 @@
-//! How good finding is: 100 questions in people's words, made before the ranking was, to 279 tools of 44 toolkits.
+//! How good finding is, by questions in people's words to 279 tools of 44 toolkits. `questions.json` was made before the
+//! ranking, `later-questions.json` after it and after the declarations, about tools of which the first ones have no question.
 
 use std::path::Path;
+use std::time::Duration;
 
 use kitbag::settings::Settings;
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
 use super::SEARCH_MODE;
 use crate::harness::{Kitbag, Wat, eventually};
 
-/// Share of the questions of which a right tool is among the first five.
-const BY_MEANING: f64 = 0.9;
+/// Questions, each with the tools that are right.
+const QUESTIONS: &str = include_str!("questions.json");
+const LATER_QUESTIONS: &str = include_str!("later-questions.json");
+
+/// Share of the questions of which a right tool is among the first five, at least.
+const RECALL: f64 = 0.9;
+const LATER_RECALL: f64 = 0.82;
 /// The same without a model.
-const BY_WORDS: f64 = 0.6;
+const RECALL_BY_WORDS: f64 = 0.8;
 
 /// The default model, as `just install-model` and `just bench-search` fetch it.
 fn model() -> Option<String> {
@@ -39,7 +47,7 @@ fn manifests() -> Vec<Value> {
     toolkits
         .map(|toolkit| {
             json!({
-                "id": toolkit["id"], "name": toolkit["name"], "description": "As a public API.", "icon": "🧪",
+                "id": toolkit["id"], "name": toolkit["name"], "description": toolkit["description"], "icon": "🧪",
                 "version": "1.0.0", "visibility": "shared", "tools": tools(toolkit),
             })
         })
@@ -57,9 +65,9 @@ async fn server(change: impl FnOnce(&mut Settings)) -> Kitbag {
 }
 
 /// The share of the questions that are answered within five tools, and the other questions.
-async fn recall(kitbag: &Kitbag, user: &str) -> (f64, Vec<String>) {
+async fn recall(kitbag: &Kitbag, questions: &str, user: &str) -> (f64, Vec<String>) {
     let questions: Vec<(String, Vec<String>)> =
-        serde_json::from_str(include_str!("questions.json")).expect("questions with tools");
+        serde_json::from_str(questions).expect("questions with tools");
     let user = kitbag.as_user(user).at(SEARCH_MODE);
     let mut missed = Vec::new();
     for (question, expected) in &questions {
@@ -77,13 +85,13 @@ async fn recall(kitbag: &Kitbag, user: &str) -> (f64, Vec<String>) {
 }
 
 #[tokio::test]
-async fn most_questions_find_their_tool_by_words_alone() {
+async fn four_of_five_questions_find_their_tool_by_words_alone() {
     let kitbag = server(|settings| settings.model = "none".parse().expect("a model")).await;
 
-    let (share, missed) = recall(&kitbag, "ana").await;
+    let (share, missed) = recall(&kitbag, QUESTIONS, "ana").await;
 
-    println!("recall@5 by words alone: {share:.2}\n{}", missed.join("\n"));
-    assert!(share >= BY_WORDS, "{share}: {missed:#?}");
+    println!("recall@5 by words alone: {share:.2}");
+    assert!(share >= RECALL_BY_WORDS, "{share}: {missed:#?}");
 }
 
 #[tokio::test]
@@ -93,18 +101,21 @@ async fn nine_of_ten_questions_find_their_tool_with_the_model() {
         return;
     };
     let kitbag = server(|settings| settings.model = model.parse().expect("a model")).await;
-    let (by_words, _) = recall(&kitbag, "nobody-waits").await;
 
-    // Vectors are made in the background. Each round is that of another user, whose rate is limited.
-    let (mut best, mut last, mut round) = (by_words, by_words, 0);
-    eventually("nine of ten tools are found", async || {
-        round += 1;
-        let (share, missed) = recall(&kitbag, &format!("user-{round}")).await;
-        if (share - last).abs() > f64::EPSILON {
-            println!("recall@5 with the model, round {round}: {share:.2}\n{}", missed.join("\n"));
-        }
-        (best, last) = (best.max(share), share);
-        share >= BY_MEANING
-    })
-    .await;
+    // Vectors are made in the background: then something is near to a query without a word of any tool.
+    for (index, manifest) in manifests().iter().enumerate() {
+        let endpoint = format!("{SEARCH_MODE}&toolkits={}", manifest["id"].as_str().expect("an id"));
+        let user = kitbag.as_user(&format!("user-{index}")).at(endpoint.leak());
+        eventually("the vectors are there", async || {
+            sleep(Duration::from_millis(100)).await;
+            !user.find_tools(json!({ "query": "xyzzy" })).await.is_empty()
+        })
+        .await;
+    }
+    let (share, missed) = recall(&kitbag, QUESTIONS, "ana").await;
+    let (later_share, later_missed) = recall(&kitbag, LATER_QUESTIONS, "ben").await;
+
+    println!("recall@5 with the model: {share:.2}, and of later questions {later_share:.2}");
+    assert!(share >= RECALL, "{share}: {missed:#?}");
+    assert!(later_share >= LATER_RECALL, "{later_share}: {later_missed:#?}");
 }

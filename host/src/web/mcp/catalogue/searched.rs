@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::knowledge::brief::BriefText;
 use crate::shares::Share;
+use crate::toolkits::names_of;
 
 /// Bytes of a description that the model reads: more than its window takes.
 const MAX_DESCRIPTION_BYTES: usize = 2 << 10;
@@ -107,12 +108,13 @@ fn words(tool: &Tool) -> BriefText {
     BriefText::new(&names(tool), &format!("{}\n{parameters}", description(tool)))
 }
 
-/// Sentences, as models were trained with.
+/// Sentences, as models were trained with: parameters, and the toolkit's id, make nothing better.
 fn text(tool: &Tool) -> String {
     let description = description(tool);
     let description = &description[..description.floor_char_boundary(MAX_DESCRIPTION_BYTES)];
-    let parameters: Vec<_> = parameters(tool).map(|(name, _)| name).collect();
-    format!("{}: {description} ({})", names(tool), parameters.join(", "))
+    let name = names_of(&tool.name).map_or(&*tool.name, |(_, name)| name);
+    let title = tool.title.clone().unwrap_or_else(|| in_words(name));
+    format!("{description} ({title})")
 }
 
 /// The toolkit's id, the tool's name and its title, as words.
@@ -173,7 +175,13 @@ mod tests {
         let schema = schema.as_object().expect("an object").clone();
         let tool = Tool::new("maps__time_zone", "Time zone of a place.", Arc::new(schema)).with_title("Zone");
 
-        assert_eq!(text(&tool), "maps  time zone Zone: Time zone of a place. (place Id)");
+        assert_eq!(text(&tool), "Time zone of a place. (Zone)");
+        let schema =
+            json!({ "type": "object", "properties": { "placeId": { "description": "Of a city." } } });
+        let schema = schema.as_object().expect("an object").clone();
+        let tool = Tool::new("maps__time_zone", "", Arc::new(schema));
+        assert_eq!(parameters(&tool).collect::<Vec<_>>(), [("place Id".to_owned(), "Of a city.")]);
+
         let long = Tool::new("a__b", "ä".repeat(100_000), Arc::default());
         assert!(text(&long).len() < MAX_DESCRIPTION_BYTES + 20);
     }
