@@ -26,6 +26,7 @@ use super::selection::Selection;
 use crate::access::{Access, User, VisibleToolkit};
 use crate::sha256::{Digest, Sha256};
 use crate::toolkits::{Live, listed_name};
+use crate::turns::Turns;
 use cursor::Cursor;
 pub(super) use cursor::InvalidCursor;
 use encoded::EncodedLists;
@@ -50,6 +51,7 @@ pub(super) struct Catalogue {
     own: OnceLock<Arc<ToolList>>,
     encoded: EncodedLists,
     vectors: VectorQueue,
+    computing: Turns,
 }
 
 /// A list, and the live version that it was made for.
@@ -104,7 +106,8 @@ pub(super) struct Page {
 impl Catalogue {
     pub(super) fn new(access: Access) -> Self {
         let (lists, own, encoded) = (Mutex::default(), OnceLock::new(), EncodedLists::new());
-        Self { vectors: VectorQueue::start(access.clone()), access, lists, own, encoded }
+        let (vectors, computing) = (VectorQueue::start(access.clone()), finding::turns());
+        Self { access, lists, own, encoded, vectors, computing }
     }
 
     /// Signals whenever users may see something else.

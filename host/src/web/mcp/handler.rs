@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
@@ -17,7 +16,6 @@ use rmcp::model::{
 use rmcp::service::{Peer, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
 use tokio::sync::mpsc;
-use tokio::time::timeout;
 
 use super::calls::{ClientLabel, Key, Running};
 use super::catalogue::{self, Shape};
@@ -30,14 +28,10 @@ use super::{Endpoint, answer, content, resources};
 use crate::access::{CallError, User};
 use crate::dispatch::{Callee, Failure, ProgressReport, Reply, Success};
 use crate::knowledge_tools::FETCH;
-use crate::tasks::off_thread;
 use crate::toolkits::toolkit_of;
 
 /// Progress reports that are queued for a slow client; further ones are dropped.
 const MAX_WAITING_REPORTS: usize = 16;
-
-/// How long a search for tools waits for the vector of its query, and then goes by words alone.
-const QUERY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Methods that rmcp reports as unknown when their parameters are invalid.
 const KNOWN_METHODS: [&str; 7] = [
@@ -206,11 +200,9 @@ impl Handler {
     }
 
     /// Finds tools that the client sees.
-    async fn find(&self, Wanted { query, limit }: Wanted) -> CallToolResult {
+    async fn find(&self, wanted: Wanted) -> CallToolResult {
         let ClientContext { user, chosen, .. } = &self.context;
-        let vector = timeout(QUERY_TIMEOUT, user.query_vector(&query)).await.unwrap_or_default();
-        let tools = self.endpoint.catalogue.searchable(user, chosen);
-        let answer = off_thread(move || search_mode::answer(&tools.find(&query, vector, limit))).await;
+        let answer = self.endpoint.catalogue.find(user, chosen, wanted).await;
         CallToolResult::success(vec![ContentBlock::text(answer)])
     }
 
