@@ -215,7 +215,7 @@ mod tests {
     use super::*;
     use crate::toolkits::names_of;
 
-    fn request(name: &'static str, arguments: Value) -> CallToolRequestParams {
+    fn request(name: &'static str, arguments: &Value) -> CallToolRequestParams {
         let mut request = CallToolRequestParams::new(name);
         request.arguments = arguments.as_object().cloned();
         request
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_call_by_call_tool_is_the_call_that_it_names() {
-        let read = |name, arguments| match ModeCall::of(request(name, arguments)) {
+        let read = |name, arguments: Value| match ModeCall::of(request(name, &arguments)) {
             Ok(ModeCall::Call(request)) => {
                 format!("{} {}", request.name, json!(request.arguments.unwrap_or_default()))
             }

@@ -32,7 +32,9 @@ impl Catalogue {
         let vector = timeout(QUERY_TIMEOUT, user.query_vector(&query)).await.unwrap_or_default();
         let _turn = self.computing.take(user.id()).await;
         let WholeList(lists) = self.whole_list(user, chosen);
-        lists.iter().for_each(|list| self.vectors.want(&list.searched));
+        for list in &lists {
+            self.vectors.want(&list.searched);
+        }
         off_thread(move || search_mode::answer(&Searchable::of(&lists).find(&query, vector, limit))).await
     }
 }
@@ -106,7 +108,7 @@ mod tests {
             assert!(rows.push(row.into_iter()));
         }
         let room = Shares::new(1, 1).take("", 1).expect("there is room");
-        list.searched.end(Some(ToolVectors { rows, _room: room }));
+        list.searched.end(Some(ToolVectors { rows, room }));
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub(super) struct SearchedTools {
 pub(super) struct ToolVectors {
     pub(super) rows: Rows,
     /// The memory that they take.
-    pub(super) _room: Share,
+    pub(super) room: Share,
 }
 
 /// How far the vectors are that there are none of yet.
@@ -86,13 +86,11 @@ impl SearchedTools {
 
     /// Ends what [`begin`](Self::begin) began; without vectors, it is tried again later.
     pub(super) fn end(&self, vectors: Option<ToolVectors>) {
-        match vectors {
-            Some(vectors) => drop(self.vectors.set(vectors)),
-            None => {
-                let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
-                *progress = Progress::FailedAt(Instant::now());
-            }
+        if let Some(vectors) = vectors {
+            return drop(self.vectors.set(vectors));
         }
+        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        *progress = Progress::FailedAt(Instant::now());
     }
 
     /// What the model reads of each tool.

@@ -69,11 +69,10 @@ async fn vectors(access: &Access, room: &Shares, tools: &SearchedTools) -> Optio
         };
         let width = vectors.first().map_or(0, Vec::len);
         if made.is_none() {
-            let _room = room.take("", 0)?;
-            made = Some(ToolVectors { rows: Rows::new(width), _room });
+            made = Some(ToolVectors { rows: Rows::new(width), room: room.take("", 0)? });
         }
-        let ToolVectors { rows, _room: share } = made.as_mut()?;
-        if !share.grow(count * width * BYTES_PER_NUMBER) {
+        let ToolVectors { rows, room } = made.as_mut()?;
+        if !room.grow(count * width * BYTES_PER_NUMBER) {
             return failed("there is no room for more vectors");
         }
         if vectors.len() != count || !vectors.iter().all(|vector| rows.push(vector.iter().copied())) {
