@@ -56,6 +56,7 @@ type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
                   A collection is a folder in BEIR layout: corpus.jsonl, queries.jsonl, qrels/test.tsv. The model is \
                   fetched once. The machine should have nothing else to do."
 )]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 struct Arguments {
     /// Folder of a collection.
     #[arg(required_unless_present_any = ["load", "tools"])]

@@ -90,7 +90,7 @@ fn print(what: &str, times: &mut [Duration]) -> Duration {
 fn tools() -> Outcome<Vec<Value>> {
     let toolkits: Vec<Value> = serde_json::from_str(DECLARATIONS)?;
     let declared: Vec<_> =
-        toolkits.iter().flat_map(|toolkit| toolkit["tools"].as_array()).flatten().collect();
+        toolkits.iter().filter_map(|toolkit| toolkit["tools"].as_array()).flatten().collect();
     let variants = declared.iter().cycle().enumerate();
     let tool = |(number, tool): (usize, &&Value)| {
         let parameters = tool[2].as_object().into_iter().flatten();
