@@ -16,7 +16,7 @@ demo: install-guest-compiler build
     {{ output }}/kitbag demo
 
 # Run every test; those of the TypeScript SDK first, and those of the stores also with PostgreSQL and a bucket.
-test: install install-agents install-browser install-prometheus build-guests build-extractors test-typescript test-packages && test-postgres (test-postgres "--test spec -- cluster:: database_copy:: freshness::")
+test: install install-agents install-browser install-prometheus build-guests build-extractors install-model test-typescript test-packages && test-postgres (test-postgres "--test spec -- cluster:: database_copy:: freshness::")
     cargo test --workspace --no-fail-fast
 
 # Run tests with a PostgreSQL server and an S3 server, also those that need one: those of the stores, or others: `just test-postgres "--test spec -- FILTER…"`.
@@ -70,7 +70,7 @@ schema: install
     RENEW_SCHEMA=1 cargo test --workspace --lib -- the_schema_in_docs_is_the_servers
     RENEW_SCHEMA=1 cargo test --workspace --test json_schema -- the_published_schema
 
-# Measure search: `just bench-search DIR` on a collection in BEIR layout (with `--postgres`: there), `--load` on many documents.
+# Measure search: `just bench-search DIR` on a collection in BEIR layout (with `--postgres`: there), `--load` on many documents, `--tools` of tools.
 bench-search *arguments:
     {{ if arguments =~ "--postgres" { "scripts/with-postgres" } else { "" } }} cargo bench --workspace --bench search -- {{ arguments }}
 
@@ -164,6 +164,12 @@ install-agents:
 [private]
 install-browser:
     scripts/install-browser
+
+# Of a test alone, and of a benchmark: 84 MB. Without it, the test of finding tools by meaning does nothing.
+[private]
+install-model: build
+    mkdir -p {{ parent_directory(output) / "tmp/search" }} && chmod 700 {{ parent_directory(output) / "tmp/search" }}
+    {{ output }}/kitbag model fetch --data {{ parent_directory(output) / "tmp/search" }}
 
 # Of a test alone: 19 MB.
 [private]

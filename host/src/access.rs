@@ -5,6 +5,7 @@
 //! | function | allowed |
 //! |---|---|
 //! | [`User::toolkit`], [`User::call`] | own toolkits, and those, or the tools, whose audience the user is in; the server's own tools, on own documents |
+//! | [`User::query_vector`], [`Access::text_vectors`] | everybody: they reach nothing that is stored |
 //! | [`User::listing`], [`User::toolkit_record`], [`User::picture`] | the same; operators see all |
 //! | [`User::hide`], [`User::show_again`] | for the user's own clients, what the user may call |
 //! | [`User::secret`], [`VisibleToolkit::settings`] | own ones, for a toolkit that the user can see and that declares them |
@@ -78,6 +79,7 @@ mod audit;
 mod consents;
 mod documents;
 mod error;
+mod finding;
 mod freshness;
 mod health;
 mod hidden;

@@ -8,6 +8,7 @@
 //! - of each batch all documents are stored, or none.
 
 mod bm25;
+pub mod brief;
 mod capture;
 mod document;
 mod embedding;
@@ -82,6 +83,7 @@ pub struct Knowledge(Arc<Parts>);
 
 struct Parts {
     capture: Capture,
+    embedder: Option<Embedder>,
     store: Store,
     search: Search,
     jobs: Jobs,
@@ -199,11 +201,12 @@ impl Knowledge {
             None => None,
         };
         let search = Search::new(store.clone(), embedder.clone(), previous, search_memory, keeper);
-        let jobs = Jobs::start(store.clone(), process, embedder, capture.clone(), disk.clone(), jobs, hints);
+        let jobs =
+            Jobs::start(store.clone(), process, embedder.clone(), capture.clone(), disk.clone(), jobs, hints);
         let jobs = Box::pin(jobs).await?;
         let uploads = Uploads::new(uploads_per_minute);
         let runtime = Handle::current();
-        Ok(Self(Arc::new(Parts { capture, store, search, jobs, uploads, disk, runtime })))
+        Ok(Self(Arc::new(Parts { capture, embedder, store, search, jobs, uploads, disk, runtime })))
     }
 
     /// Stops what follows an ingest; it goes on after the next start.
@@ -308,6 +311,17 @@ impl Knowledge {
     pub async fn search(&self, user_id: &str, query: &Query) -> Result<Found, KnowledgeError> {
         let (parts, user_id, query) = (self.0.clone(), user_id.to_owned(), query.clone());
         run_on(&self.0.runtime, async move { parts.search.search(&user_id, &query).await }).await?
+    }
+
+    /// The vector of what a user looks for; `None` without a model, or where it fails.
+    pub async fn query_vector(&self, user_id: &str, text: &str) -> Option<Vec<f32>> {
+        self.0.search.embed(user_id, text).await
+    }
+
+    /// The vectors of texts that are no documents, in their order; `None` without a model. They take their turn among those
+    /// of documents.
+    pub async fn text_vectors(&self, texts: Vec<String>) -> Option<Result<Vec<Vec<f32>>, EmbedError>> {
+        Some(self.0.embedder.as_ref()?.documents(texts).await)
     }
 
     /// What the user's documents are now, to be compared with what they are later.

@@ -1,4 +1,4 @@
-//! `just bench-search`: quality and speed of search, through the public API of a real server.
+//! `just bench-search`: quality and speed of search, of documents and of tools, through the public API of a real server.
 
 #![expect(clippy::cast_precision_loss, reason = "every count here is far below 2^52")]
 
@@ -31,9 +31,14 @@ mod service;
 mod speed;
 #[allow(dead_code, reason = "the other benchmark needs more of it")]
 mod stats;
+#[path = "search/tools.rs"]
+mod tools;
+#[allow(dead_code, reason = "the tests need more of it")]
+#[path = "../spec/harness/wat.rs"]
+mod wat;
 
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -43,17 +48,18 @@ use tokio::runtime::Builder;
 /// Any failure ends the run; the text is for the person who started it.
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// Measures search: on a collection with judgements, and on many documents.
+/// Measures search: on a collection with judgements, on many documents, and of tools.
 #[derive(Debug, Parser)]
 #[command(
     name = "just bench-search",
-    after_help = "Examples:\n  just bench-search ~/beir/scifact\n  just bench-search --postgres ~/beir/scifact\n  just bench-search --load\n  just bench-search --load --chunks 10000 --users 20\n\n\
+    after_help = "Examples:\n  just bench-search ~/beir/scifact\n  just bench-search --postgres ~/beir/scifact\n  just bench-search --load\n  just bench-search --load --chunks 10000 --users 20\n  just bench-search --tools\n\n\
                   A collection is a folder in BEIR layout: corpus.jsonl, queries.jsonl, qrels/test.tsv. The model is \
                   fetched once. The machine should have nothing else to do."
 )]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 struct Arguments {
     /// Folder of a collection.
-    #[arg(required_unless_present = "load")]
+    #[arg(required_unless_present_any = ["load", "tools"])]
     collection: Option<PathBuf>,
     /// Keep the documents of the collection in a PostgreSQL database, which `scripts/with-postgres` has made.
     #[arg(long, conflicts_with = "load")]
@@ -67,6 +73,9 @@ struct Arguments {
     /// Users with 500 chunks each, with --load.
     #[arg(long, default_value_t = 200)]
     users: usize,
+    /// Measure listings of tools, and finding them among many.
+    #[arg(long)]
+    tools: bool,
     /// Folder of a model; by default all-MiniLM-L6-v2, which is fetched.
     #[arg(long)]
     model: Option<PathBuf>,
@@ -105,6 +114,14 @@ fn run(arguments: &Arguments) -> Outcome<()> {
         if arguments.load {
             speed::measure(arguments.chunks, arguments.users, &model).await?;
         }
+        if arguments.tools {
+            tools::measure(&model).await?;
+        }
         Ok(())
     })
+}
+
+/// The root of this repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }

@@ -86,7 +86,7 @@ async function enterWrongCode({ page }) {
 async function shareNonsense({ page }) {
   await page.getByLabel("Name").fill("sales");
   await page.getByLabel("Calls a minute").fill("many");
-  await page.getByRole("button", { name: "Share" }).click();
+  await page.getByRole("button", { name: "Share", exact: true }).click();
   await page.getByRole("alert").waitFor();
 }
 

@@ -76,6 +76,24 @@ fn parsed(name: &str, text: &str) -> Value {
 }
 
 #[tokio::test]
+async fn a_mode_is_part_of_the_address_that_is_written() {
+    for (client, file, _) in files() {
+        let home = Home::new();
+        home.connect(&[client, "--mode", "search", "--write"]).await.succeeded();
+        let written = home.read(file);
+        assert!(written.contains("https://kb.example/mcp?mode=search\""), "{client}: {written}");
+
+        home.connect(&[client, "--mode", "search", "--write"]).await.succeeded();
+        assert_eq!(home.read(file), written, "{client}");
+    }
+    let home = Home::new();
+    let shown = home.connect(&["claude-code", "--mode", "search"]).await.succeeded();
+    assert!(shown.contains("'https://kb.example/mcp?mode=search'"), "{shown}");
+    let unknown = home.connect(&["cursor", "--mode", "serach"]).await;
+    assert!(unknown.stderr.contains("search") && unknown.stderr.contains("serach"), "{}", unknown.stderr);
+}
+
+#[tokio::test]
 async fn it_prints_the_address_and_what_each_client_needs() {
     let home = Home::new();
 

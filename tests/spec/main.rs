@@ -43,6 +43,7 @@ mod document_kinds;
 mod elicitation;
 mod extractors;
 mod fetch;
+mod finding;
 mod freshness;
 mod grants;
 mod graphql;

@@ -80,7 +80,7 @@ pub(crate) async fn a_day(at: &impl Service) {
     }
     let waiting = sal(0).get("/toolkits/wat/consent").await.assert_status(200).json();
     let digest = json!({ "digest": waiting["digest"] });
-    sal(1).post("/toolkits/wat/consent", &digest).await.assert_status(200);
+    sal(1).post("/toolkits/wat/consent", &digest).await.assert_status(204);
     for process in [0, 1] {
         assert!(!sal(process).call("wat__run", json!({})).await.raw().contains("toolkit agree"));
     }

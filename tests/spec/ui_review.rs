@@ -174,7 +174,7 @@ async fn operators_see_which_toolkits_fail_and_nothing_of_the_calls() {
 
     let page = ana.get("/ui/operate").await.assert_status(200);
 
-    let row = "<a href=\"/ui/toolkits/hostile/log?outcome=any-failure\" aria-label=\"Failed calls of hostile\">\
+    let row = "<a href=\"/ui/toolkits/hostile/log?outcome=any-failure\" aria-label=\"2 failed calls of hostile\">\
                2 failed</a> of 3";
     page.assert_says(row);
     assert!(!page.text().contains("hints") && !page.text().contains("una"), "{}", page.text());

@@ -31,6 +31,7 @@ use crate::mcp_clients::{CLIENTS, DEFAULT_NAME, McpClient};
   kitbag connect cursor --write         shows what changes in the file, and writes it
   kitbag connect vscode --write --project     for the project in this folder
   kitbag connect codex --write --server https://kitbag.example.com
+  kitbag connect claude-code --mode search    for a model that too many tools confuse
 
 Clients sign in with OAuth: no token is written. --write keeps everything else in the file, comments too, and \
 changes nothing where the server is there already.")]
@@ -47,6 +48,9 @@ pub(super) struct Connect {
     /// Another file than the client's usual one: that of a profile, or the target of a symbolic link.
     #[arg(long, value_name = "FILE", requires = "client", conflicts_with = "project")]
     file: Option<PathBuf>,
+    /// How the client comes to know tools; without it, all of them are listed.
+    #[arg(long, value_enum)]
+    mode: Option<Mode>,
     /// The server's name in the client.
     #[arg(long, default_value = DEFAULT_NAME, value_parser = name)]
     name: String,
@@ -59,6 +63,13 @@ pub(super) struct Connect {
     /// Data directory of a local server, which is then meant; by default kitbag-data.
     #[arg(long, env = "KITBAG_DATA")]
     data: Option<PathBuf>,
+}
+
+/// Modes of `/mcp`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Mode {
+    /// The model finds tools when it needs them, by two tools that do that.
+    Search,
 }
 
 /// The clients by their ids.
@@ -115,9 +126,12 @@ impl Connect {
     pub(super) async fn run(self) -> Result<(), CliError> {
         let server = which_server(self.server.clone(), self.data.as_deref())?;
         expect_protected(&server)?;
-        let url = below(&server, "/mcp")
+        let mut url = below(&server, "/mcp")
             .parse::<Url>()
             .map_err(|error| CliError::new(format!("{server}: {error}")))?;
+        if let Some(mode) = self.mode.as_ref().and_then(ValueEnum::to_possible_value) {
+            url.query_pairs_mut().append_pair("mode", mode.get_name());
+        }
         let Some(ClientId(index)) = self.client else {
             let all: Vec<_> = CLIENTS.iter().map(|client| self.shown(client, &url)).collect();
             return report(&all, || print_all(&all, &url));

@@ -193,7 +193,7 @@ mod tests {
             counts.count(&Record { duration, conclusion: outcome.into(), ..record("a", "ana", "") });
         }
 
-        assert_eq!((counts.calls, counts.failures, counts.refused), (9, 7, 2));
+        assert_eq!((counts.calls, counts.failures, counts.refused), (10, 8, 3));
         assert_eq!(counts.durations.0.iter().sum::<u64>(), 7);
         assert_eq!(CallCounts::of_columns(counts.columns()), counts);
         let twice = CallCounts::sum([&counts, &counts]);

@@ -155,7 +155,7 @@ fn place_in(in_file: &std::ops::Range<ChunkNumber>, after: ChunkNumber, place: C
 }
 
 /// Texts among which a word is rare or common, and a text short or long: passages, or whole documents.
-struct Texts {
+pub(super) struct Texts {
     count: usize,
     /// [`K1`] × [`B`], divided by the average length in words.
     per_word: f32,
@@ -163,25 +163,26 @@ struct Texts {
 
 #[expect(clippy::cast_precision_loss, reason = "counts are below 2^24, and a mean needs no more")]
 impl Texts {
-    fn new(count: usize, words: u64) -> Self {
+    /// So many texts, with so many words in all.
+    pub(super) fn new(count: usize, words: u64) -> Self {
         Self { count, per_word: K1 * B / (words as f32 / count.max(1) as f32).max(1.0) }
     }
 
     /// Never negative, also where most texts have the word.
-    fn inverse_document_frequency(&self, having: usize) -> f32 {
+    pub(super) fn inverse_document_frequency(&self, having: usize) -> f32 {
         let (count, having) = (self.count as f32, having as f32);
         (1.0 + (count - having + 0.5) / (having + 0.5)).ln()
     }
 
     /// What a word gives a text of `length` words that has it `count` times.
-    fn gain(&self, count: u32, length: u32) -> f32 {
+    pub(super) fn gain(&self, count: u32, length: u32) -> f32 {
         let (count, length) = (count as f32, length as f32);
         count * (K1 + 1.0) / (count + K1 * (1.0 - B) + self.per_word * length)
     }
 }
 
 /// Each different word, in the order of the query, and how often it is there.
-fn frequencies(words: &[QueryWord]) -> Vec<(&QueryWord, f32)> {
+pub(super) fn frequencies(words: &[QueryWord]) -> Vec<(&QueryWord, f32)> {
     let mut places = HashMap::new();
     let mut frequencies = Vec::<(&QueryWord, f32)>::new();
     for word in words {

@@ -18,7 +18,7 @@ pub(super) const DEPTH: usize = 1000;
 
 /// The weight of meaning; the rest is that of words. Cosines of texts are all well above −1, so scaled ones differ
 /// little, and need more weight. The paper's value for all collections, not tuned.
-const MEANING_WEIGHT: f64 = 0.8;
+pub(super) const MEANING_WEIGHT: f64 = 0.8;
 
 /// A document in one ranking.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,9 +40,9 @@ pub(super) struct Fused {
     pub(super) score: f64,
 }
 
-/// Fuses rankings, best first: by words, with scores from 0, and by meaning, with cosines. Where one is empty, the
-/// other one counts alone.
-pub(super) fn fuse(words: &[Candidate], meaning: &[Candidate]) -> Vec<Fused> {
+/// Fuses rankings, best first: by words, with scores from 0, and by meaning, with cosines, which have this weight. Where one
+/// is empty, the other one counts alone.
+pub(super) fn fuse(words: &[Candidate], meaning: &[Candidate], meaning_weight: f64) -> Vec<Fused> {
     let rankings = [words, meaning].map(|ranking| &ranking[..ranking.len().min(DEPTH)]);
     let mut found = HashMap::<i64, Found>::new();
     for (which, ranking) in rankings.iter().enumerate() {
@@ -54,7 +54,7 @@ pub(super) fn fuse(words: &[Candidate], meaning: &[Candidate]) -> Vec<Fused> {
             }
         }
     }
-    let scales = scales(rankings);
+    let scales = scales(rankings, meaning_weight);
     let fused = |(document, found): (i64, Found)| {
         let score = scales.iter().zip(found.scores).map(|(scale, score)| scale.weighted(score)).sum();
         Fused { document, chunk: found.chunk, score }
@@ -93,11 +93,11 @@ impl Scale {
     }
 }
 
-fn scales([words, meaning]: [&[Candidate]; 2]) -> [Scale; 2] {
+fn scales([words, meaning]: [&[Candidate]; 2], meaning_weight: f64) -> [Scale; 2] {
     let weight = match (words, meaning) {
         (_, []) => 0.0,
         ([], _) => 1.0,
-        _ => MEANING_WEIGHT,
+        _ => meaning_weight,
     };
     let best = |ranking: &[Candidate]| ranking.first().map_or(0.0, |first| first.score);
     let last = |ranking: &[Candidate]| ranking.last().map_or(0.0, |last| last.score);

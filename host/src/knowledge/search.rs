@@ -25,7 +25,7 @@ use super::bm25;
 use super::document::{Found, Hit, Mode, Query};
 use super::embedding::{EmbedError, Embedder};
 use super::error::KnowledgeError;
-use super::fusion::{Candidate, DEPTH, Fused, fuse, nearest_first};
+use super::fusion::{Candidate, DEPTH, Fused, MEANING_WEIGHT, fuse, nearest_first};
 use super::index::cache::{Entry, Indexes};
 use super::index::keeper::Keeper;
 use super::snippet::snippet;
@@ -141,13 +141,13 @@ impl Search {
             None => (Vec::new(), Mode::FullText),
         };
         let shown = (query.offset as usize).saturating_add(query.limit as usize);
-        let ranking = fuse(&by_words, &by_meaning);
+        let ranking = fuse(&by_words, &by_meaning, MEANING_WEIGHT);
         let ranking = self.checked(user_id, &entry, ranking, checks, shown.saturating_add(1)).await?;
         self.show(user_id, query, &entry, &words, ranking, mode).await
     }
 
     /// The query's vector; nothing without a model, or where it fails: words are better than an error.
-    async fn embed(&self, user_id: &str, text: &str) -> Option<Vec<f32>> {
+    pub(super) async fn embed(&self, user_id: &str, text: &str) -> Option<Vec<f32>> {
         let vector = self.queries.as_ref()?.vector(user_id, text).await;
         vector.inspect_err(|error| self.complain(error)).ok()
     }

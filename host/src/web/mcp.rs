@@ -18,6 +18,7 @@ mod media;
 mod message;
 mod origin;
 mod resources;
+mod search_mode;
 mod selection;
 
 use std::sync::Arc;
@@ -233,7 +234,9 @@ impl Endpoint {
 
 /// What the client of a user sees that sends requests to a URL with this query.
 async fn selection(user: &User, query: Option<&str>) -> Result<Selection, TransportError> {
-    Selection::of(query).shown_to(user).await.map_err(|cause| {
+    let chosen = Selection::of(query)
+        .map_err(|error| TransportError::invalid(StatusCode::BAD_REQUEST, None, error.to_string()))?;
+    chosen.shown_to(user).await.map_err(|cause| {
         error!(%cause, "what a user hides cannot be read");
         let error = ErrorData::internal_error("the database cannot be reached now; try again", None);
         TransportError::new(StatusCode::SERVICE_UNAVAILABLE, None, error)

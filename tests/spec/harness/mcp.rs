@@ -35,6 +35,8 @@ const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(crate) struct User {
     http: Http,
     authorization: HeaderValue,
+    /// Path and query of the endpoint.
+    endpoint: &'static str,
     revision: Revision,
     /// The session id that the server assigned in the handshake.
     session_id: Option<HeaderValue>,
@@ -45,7 +47,13 @@ pub(crate) struct User {
 impl User {
     pub(crate) fn new(http: Http, token: &str) -> Self {
         let authorization = format!("Bearer {token}").parse().expect("a token is ASCII");
-        Self { http, authorization, revision: Revision::Current, session_id: None, capabilities: json!({}) }
+        let (revision, session_id, capabilities) = (Revision::Current, None, json!({}));
+        Self { http, authorization, endpoint: "/mcp", revision, session_id, capabilities }
+    }
+
+    /// Sets path and query of the endpoint. To be called before [`User::speaking`].
+    pub(crate) fn at(self, endpoint: &'static str) -> Self {
+        Self { endpoint, ..self }
     }
 
     /// Sets the client capabilities. To be called before [`User::speaking`], whose handshake sends them.
@@ -135,13 +143,13 @@ impl User {
     /// Sends a JSON-RPC request and returns the HTTP response.
     pub(crate) async fn post_mcp(&self, method: &str, name: Option<&str>, params: Value) -> Answer {
         let (headers, body) = self.message(method, name, params);
-        self.http.send(Method::POST, "/mcp", headers, body.to_string()).await
+        self.http.send(Method::POST, self.endpoint, headers, body.to_string()).await
     }
 
     /// Sends a JSON-RPC request whose response is an event stream.
     pub(crate) async fn stream_mcp(&self, method: &str, name: Option<&str>, params: Value) -> Events {
         let (headers, body) = self.message(method, name, params);
-        self.http.open(Method::POST, "/mcp", headers, body.to_string()).await.assert_open()
+        self.http.open(Method::POST, self.endpoint, headers, body.to_string()).await.assert_open()
     }
 
     /// Opens a stream of changes of the tool list, as a client of this revision does.
@@ -154,10 +162,10 @@ impl User {
         let wanted = json!({ "notifications": { "toolsListChanged": true } });
         let (mut headers, body) = self.message("subscriptions/listen", None, wanted);
         match self.revision {
-            Revision::Current => self.http.open(Method::POST, "/mcp", headers, body.to_string()).await,
+            Revision::Current => self.http.open(Method::POST, self.endpoint, headers, body.to_string()).await,
             Revision::Older => {
                 headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-                self.http.open(Method::GET, "/mcp", headers, "").await
+                self.http.open(Method::GET, self.endpoint, headers, "").await
             }
         }
     }
@@ -166,7 +174,7 @@ impl User {
     pub(crate) async fn notify(&self, method: &str, params: Value) -> Answer {
         let (headers, mut body) = self.message(method, None, params);
         body.as_object_mut().expect("an object").remove("id");
-        self.http.send(Method::POST, "/mcp", headers, body.to_string()).await
+        self.http.send(Method::POST, self.endpoint, headers, body.to_string()).await
     }
 
     /// Headers and body of a JSON-RPC request.

@@ -35,6 +35,8 @@ pub(crate) struct Wat<'a> {
     pub(crate) imports: &'a str,
     /// Further members of the manifest, as a JSON object, if any.
     pub(crate) further: &'a str,
+    /// The whole manifest instead of all of the above, if not empty. Each of its tools returns the same.
+    pub(crate) manifest: &'a str,
     /// Further fields of the module.
     pub(crate) fields: &'a str,
     /// Instructions of `describe`, before it returns the declaration.
@@ -55,6 +57,9 @@ pub(crate) enum Visibility {
 impl Wat<'_> {
     /// The manifest, as text: schemas may be nested more deeply than JSON parsers allow.
     fn manifest(&self) -> String {
+        if !self.manifest.is_empty() {
+            return self.manifest.to_owned();
+        }
         let or =
             |text: &str, default: &str| if text.is_empty() { default.to_owned() } else { text.to_owned() };
         let description = or(self.description, "A guest of the test suite.");

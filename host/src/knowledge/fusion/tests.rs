@@ -6,6 +6,11 @@ fn ranking(documents: &[(i64, i64, f32)]) -> Vec<Candidate> {
     documents.iter().map(|&(document, chunk, score)| Candidate { document, chunk, score }).collect()
 }
 
+/// As for documents.
+fn fuse(words: &[Candidate], meaning: &[Candidate]) -> Vec<Fused> {
+    super::fuse(words, meaning, MEANING_WEIGHT)
+}
+
 fn documents(fused: &[Fused]) -> Vec<i64> {
     fused.iter().map(|found| found.document).collect()
 }

@@ -6,6 +6,9 @@
 
 mod cursor;
 mod encoded;
+mod finding;
+mod searched;
+mod vectors;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -18,14 +21,18 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 
+use super::search_mode;
 use super::selection::Selection;
 use crate::access::{Access, User, VisibleToolkit};
 use crate::sha256::{Digest, Sha256};
 use crate::toolkits::listed_name;
+use crate::turns::Turns;
 use cursor::Cursor;
 pub(super) use cursor::InvalidCursor;
 use encoded::EncodedLists;
 pub(super) use encoded::Shape;
+use searched::SearchedTools;
+use vectors::VectorQueue;
 
 /// Tools on one page: older SDKs read the first page only.
 const PAGE_SIZE: usize = 1000;
@@ -43,6 +50,8 @@ pub(super) struct Catalogue {
     /// Of the server's own tools.
     own: OnceLock<Arc<ToolList>>,
     encoded: EncodedLists,
+    vectors: VectorQueue,
+    computing: Turns,
 }
 
 type Lists = HashMap<usize, Listed>;
@@ -60,11 +69,15 @@ struct ToolList {
     others: Vec<ListedTool>,
     /// Of all that is listed.
     digest: Digest,
+    /// All tools of the toolkit, also those that are not in this list.
+    searched: Arc<SearchedTools>,
 }
 
 #[derive(Clone)]
 struct ListedTool {
-    tool: Tool,
+    tool: Arc<Tool>,
+    /// Its index among all tools of its toolkit.
+    index: usize,
     /// Of its JSON, which has this hash.
     bytes: usize,
     digest: Digest,
@@ -94,7 +107,9 @@ pub(super) struct Page {
 
 impl Catalogue {
     pub(super) fn new(access: Access) -> Self {
-        Self { access, lists: Mutex::default(), own: OnceLock::new(), encoded: EncodedLists::new() }
+        let (lists, own, encoded) = (Mutex::default(), OnceLock::new(), EncodedLists::new());
+        let (vectors, computing) = (VectorQueue::start(access.clone()), finding::turns());
+        Self { access, lists, own, encoded, vectors, computing }
     }
 
     /// Signals whenever users may see something else.
@@ -109,7 +124,7 @@ impl Catalogue {
         cursor: Option<&str>,
     ) -> Result<Page, InvalidCursor> {
         let from = cursor.map(str::parse).transpose()?.unwrap_or_default();
-        Ok(self.whole_list(user, chosen).page(&from))
+        Ok(self.listed(user, chosen).page(&from))
     }
 
     /// The same as the `result` of a response; `None` unless a page of the list begins at `cursor`.
@@ -120,12 +135,18 @@ impl Catalogue {
         shape: Shape,
     ) -> Option<Arc<RawValue>> {
         let from = cursor.map(str::parse).transpose().ok()?.unwrap_or_default();
-        self.encoded.page(&self.whole_list(user, chosen), &from, shape)
+        self.encoded.page(&self.listed(user, chosen), &from, shape)
     }
 
     /// What `user` sees at this moment, of what the client has chosen.
     pub(super) fn view(&self, user: &User, chosen: &Selection) -> View {
-        self.whole_list(user, chosen).view()
+        self.listed(user, chosen).view()
+    }
+
+    /// What the client lists, of all that its user sees and it has chosen.
+    fn listed(&self, user: &User, chosen: &Selection) -> WholeList {
+        let whole = self.whole_list(user, chosen);
+        if chosen.searches() { whole.in_search_mode() } else { whole }
     }
 
     fn whole_list(&self, user: &User, chosen: &Selection) -> WholeList {
@@ -153,8 +174,12 @@ fn list(lists: &mut Lists, toolkit: &VisibleToolkit) -> Arc<ToolList> {
     if let Some(known) = lists.get(&address) {
         return known.list.clone();
     }
-    lists.retain(|_, known| known.of.strong_count() > 0);
     let list = Arc::new(ToolList::from(&**definition));
+    // The same tools in another version: their vectors stay.
+    let same =
+        lists.values().find(|known| known.list.toolkit == list.toolkit && known.list.digest == list.digest);
+    let list = same.map_or(list, |known| known.list.clone());
+    lists.retain(|_, known| known.of.strong_count() > 0);
     lists.insert(address, Listed { of: Arc::downgrade(definition), list: list.clone() });
     list
 }
@@ -169,7 +194,7 @@ fn part(list: Arc<ToolList>, chosen: &Selection) -> Option<Arc<ToolList>> {
         tools.cloned().collect::<Vec<_>>()
     });
     let is_empty = always_on.is_empty() && others.is_empty();
-    (!is_empty).then(|| Arc::new(ToolList::new(list.toolkit.clone(), always_on, others)))
+    (!is_empty).then(|| Arc::new(ToolList::new(list.searched.clone(), always_on, others)))
 }
 
 impl WholeList {
@@ -190,10 +215,20 @@ impl WholeList {
                 break;
             }
             bytes += tool.bytes;
-            page.tools.push(tool.tool.clone());
+            page.tools.push(Tool::clone(&tool.tool));
             last = Some(cursor);
         }
         page
+    }
+
+    /// The tools that are always listed, after those that find and call all others.
+    fn in_search_mode(&self) -> Self {
+        let hiding = self.0.iter().filter(|list| !list.others.is_empty());
+        let own = search_mode::definition(hiding.map(|list| list.toolkit.as_str()));
+        let always_on = self.0.iter().filter(|list| !list.always_on.is_empty());
+        let always_on = always_on
+            .map(|list| Arc::new(ToolList::new(list.searched.clone(), list.always_on.clone(), Vec::new())));
+        Self(std::iter::once(Arc::new(ToolList::of_own(&own))).chain(always_on).collect())
     }
 
     fn view(&self) -> View {
@@ -204,12 +239,12 @@ impl WholeList {
 }
 
 impl ToolList {
-    fn new(toolkit: String, always_on: Vec<ListedTool>, others: Vec<ListedTool>) -> Self {
+    fn new(searched: Arc<SearchedTools>, always_on: Vec<ListedTool>, others: Vec<ListedTool>) -> Self {
         let mut hasher = Sha256::new();
         // The number tells where one section ends and the next begins.
         hasher.update(always_on.len().to_le_bytes());
         always_on.iter().chain(&others).for_each(|tool| hasher.update(tool.digest));
-        Self { toolkit, always_on, others, digest: hasher.finish() }
+        Self { toolkit: searched.toolkit.clone(), always_on, others, digest: hasher.finish(), searched }
     }
 
     fn section(&self, section: Section) -> &[ListedTool] {
@@ -233,19 +268,18 @@ impl ToolList {
     }
 
     fn of(definition: &ToolkitDefinition, listed_name: impl Fn(&str) -> String) -> Self {
-        let (always_on, others): (Vec<_>, Vec<_>) = definition.tools.iter().partition(|tool| tool.always_on);
-        let [always_on, others] = [always_on, others].map(|tools| {
-            let tools = tools.into_iter();
-            tools.map(|declared| ListedTool::from(listed(listed_name(&declared.name), declared))).collect()
-        });
-        Self::new(definition.id.clone(), always_on, others)
+        let tool = |declared: &ToolDefinition| Arc::new(listed(listed_name(&declared.name), declared));
+        let tools: Vec<_> = definition.tools.iter().map(tool).collect();
+        let indexed = tools.iter().enumerate().map(|(index, tool)| ListedTool::new(tool.clone(), index));
+        let (always_on, others) = indexed.partition(|listed| definition.tools[listed.index].always_on);
+        Self::new(Arc::new(SearchedTools::new(&definition.id, tools)), always_on, others)
     }
 }
 
-impl From<Tool> for ListedTool {
-    fn from(tool: Tool) -> Self {
-        let json = serde_json::to_vec(&tool).expect("tools always serialise");
-        Self { tool, bytes: json.len(), digest: Sha256::digest(json) }
+impl ListedTool {
+    fn new(tool: Arc<Tool>, index: usize) -> Self {
+        let json = serde_json::to_vec(&*tool).expect("tools always serialise");
+        Self { tool, index, bytes: json.len(), digest: Sha256::digest(json) }
     }
 }
 

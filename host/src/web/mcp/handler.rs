@@ -22,6 +22,7 @@ use super::catalogue::{self, Shape};
 use super::changes::{Change, Changes};
 use super::direct::{DirectMethod, DirectRequest};
 use super::elicitation::{ElicitationMode, ElicitationResponse, Missing};
+use super::search_mode::{self, ModeCall, Wanted};
 use super::selection::Selection;
 use super::{Endpoint, answer, content, resources};
 use crate::access::{CallError, User};
@@ -82,6 +83,9 @@ impl Handler {
         let DirectRequest { id, method, capabilities } = request;
         let user = &self.context.user;
         match method {
+            DirectMethod::Call(call) if self.context.chosen.searches() && search_mode::has(&call.name) => {
+                Some(Json(self.call_directly(call, id, capabilities).await).into_response())
+            }
             DirectMethod::Call(call) => {
                 let callee = self.callee(&call.name)?;
                 // rmcp checks the headers that carry parameters.
@@ -144,6 +148,16 @@ impl Handler {
             RequestClient::Current(capabilities) => ElicitationMode::of_capabilities(capabilities.as_ref()),
             RequestClient::Older => ElicitationMode::of_label(self.context.client.as_ref()),
         };
+        let request = match self.in_mode(request) {
+            Ok(ModeCall::Call(request)) => request,
+            Ok(ModeCall::Find(wanted)) => {
+                return tokio::select! {
+                    found = self.find(wanted) => Ok(found.into()),
+                    () = cancelled => Err(abandoned()),
+                };
+            }
+            Err(failure) => return Ok(failed(&failure).into()),
+        };
         let tool = request.name.clone();
         let response = match mode {
             Some(ElicitationMode::InputRequired) => ElicitationResponse::of(request.input_responses.as_ref()),
@@ -178,6 +192,18 @@ impl Handler {
             }
             Err(error @ CallError::Unavailable(_)) => Err(ErrorData::internal_error(error.to_string(), None)),
         }
+    }
+
+    /// What a call means in the client's mode.
+    fn in_mode(&self, request: CallToolRequestParams) -> Result<ModeCall, Failure> {
+        if self.context.chosen.searches() { ModeCall::of(request) } else { Ok(ModeCall::Call(request)) }
+    }
+
+    /// Finds tools that the client sees.
+    async fn find(&self, wanted: Wanted) -> CallToolResult {
+        let ClientContext { user, chosen, .. } = &self.context;
+        let answer = self.endpoint.catalogue.find(user, chosen, wanted).await;
+        CallToolResult::success(vec![ContentBlock::text(answer)])
     }
 
     /// A tool that the client sees.

@@ -1,9 +1,11 @@
 //! The tools that a client sees of those that its user may call: what its URL chooses, as
-//! `/mcp?toolkits=weather,notes&tools=text__count` does, without what the user hides.
+//! `/mcp?toolkits=weather,notes&tools=text__count` does, without what the user hides. And how it comes to know them: with
+//! `mode=search` it finds most of them instead of listing them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use thiserror::Error;
 use url::form_urlencoded;
 
 use crate::access::{AccessError, User};
@@ -16,7 +18,26 @@ pub(super) struct Selection {
     /// `None` where the URL chooses nothing.
     chosen: Option<Arc<Chosen>>,
     hidden: Arc<Hidden>,
+    mode: Mode,
 }
+
+/// How a client comes to know tools.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Mode {
+    /// They are listed.
+    #[default]
+    List,
+    /// They are found.
+    Search,
+}
+
+/// The URL asks for a mode that there is not.
+#[derive(Debug, PartialEq, Eq, Error)]
+#[error("there is no mode {0:?}: `mode=search` finds tools, and without `mode` all of them are listed")]
+pub(super) struct UnknownMode(String);
+
+/// Bytes of a mode that an error repeats.
+const MAX_MODE_BYTES: usize = 40;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Chosen {
@@ -29,18 +50,27 @@ struct Chosen {
 impl Selection {
     /// Reads the query of a URL. Names are separated by commas; what is not there is chosen in vain. Other parameters are
     /// not ours.
-    pub(super) fn of(query: Option<&str>) -> Self {
-        let (mut chosen, mut chooses) = (Chosen::default(), false);
+    pub(super) fn of(query: Option<&str>) -> Result<Self, UnknownMode> {
+        let (mut chosen, mut chooses, mut mode) = (Chosen::default(), false, Mode::default());
         for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
             let into = match &*name {
                 "toolkits" => &mut chosen.toolkits,
                 "tools" => &mut chosen.tools,
+                "mode" => {
+                    mode = Mode::named(&value)?;
+                    continue;
+                }
                 _ => continue,
             };
             chooses = true;
             into.extend(value.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned));
         }
-        Self { chosen: chooses.then(|| Arc::new(chosen)), hidden: Arc::default() }
+        Ok(Self { chosen: chooses.then(|| Arc::new(chosen)), hidden: Arc::default(), mode })
+    }
+
+    /// Whether the client finds tools instead of listing them.
+    pub(super) fn searches(&self) -> bool {
+        self.mode == Mode::Search
     }
 
     /// The same, without what the user hides now.
@@ -78,6 +108,15 @@ impl Selection {
     }
 }
 
+impl Mode {
+    fn named(name: &str) -> Result<Self, UnknownMode> {
+        match name {
+            "search" => Ok(Self::Search),
+            _ => Err(UnknownMode(name[..name.floor_char_boundary(MAX_MODE_BYTES)].to_owned())),
+        }
+    }
+}
+
 /// The toolkit and the tool of a listed name.
 fn parts(listed_name: &str) -> (&str, &str) {
     names_of(listed_name).unwrap_or((knowledge_tools::ID, listed_name))
@@ -90,7 +129,7 @@ mod tests {
     #[test]
     fn a_url_chooses_toolkits_and_tools_or_everything() {
         let sees = |query: Option<&str>| {
-            let selection = Selection::of(query);
+            let selection = Selection::of(query).expect("it has no mode");
             ["text__count", "text__diff", "notes__add", "search"].map(|name| selection.has(name))
         };
 
@@ -104,5 +143,18 @@ mod tests {
         assert_eq!(sees(Some("toolkits=knowledge")), [false, false, false, true]);
         assert_eq!(sees(Some("toolkits=")), [false; 4]);
         assert_eq!(sees(Some("toolkits=tex,text__")), [false; 4]);
+    }
+
+    #[test]
+    fn a_url_may_name_a_mode_and_no_other() {
+        let searches = |query: &str| Selection::of(Some(query)).map(|selection| selection.searches());
+
+        assert_eq!(searches("toolkits=text"), Ok(false));
+        assert_eq!(searches("mode=search&toolkits=text"), Ok(true));
+        for (query, named) in [("mode=", ""), ("mode=Search", "Search"), ("mode=search&mode=x", "x")] {
+            assert_eq!(searches(query), Err(UnknownMode(named.to_owned())));
+        }
+        let long = searches(&format!("mode={}", "ä".repeat(1000))).expect_err("there is no such mode");
+        assert!(long.to_string().len() < 200, "{long}");
     }
 }

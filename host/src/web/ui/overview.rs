@@ -134,10 +134,14 @@ fn tiles(overview: &Overview) -> Vec<Tile> {
     let Figures { calls, failures, refused, p50, p95 } = overview.figures;
     let tile = |label, value, note| Tile { label, value, note, is_bad: false };
     let users = text::number(overview.users);
-    let users = if overview.users_from == overview.from {
-        tile("Users", users, "who called a tool".to_owned())
+    let (users, whose) = if overview.users_from == overview.from {
+        (users, "who called a tool".to_owned())
     } else {
-        tile("Users", format!("{users}+"), format!("at least; since {}", text::day(&overview.users_from)))
+        (format!("{users}+"), format!("at least; since {}", text::day(&overview.users_from)))
+    };
+    let waiting = match overview.waiting_consents {
+        0 => String::new(),
+        waiting => format!("; {} waiting", text::count(waiting, "consent")),
     };
     vec![
         tile("Calls", text::number(calls), "of all users".to_owned()),
@@ -147,11 +151,7 @@ fn tiles(overview: &Overview) -> Vec<Tile> {
         },
         tile("Refused", text::number(refused), "did not run".to_owned()),
         tile("Duration, p50", latency(p50), format!("p95 {}", latency(p95))),
-        users,
-        Tile {
-            is_bad: overview.waiting_consents > 0,
-            ..tile("Consents", text::number(overview.waiting_consents), "that calls wait for".to_owned())
-        },
+        tile("Users", users, format!("{whose}{waiting}")),
         tile("Documents", text::number(overview.documents), text::size(overview.document_bytes)),
     ]
 }
