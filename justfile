@@ -16,7 +16,7 @@ demo: install-guest-compiler build
     {{ output }}/kitbag demo
 
 # Run every test; those of the TypeScript SDK first, and those of the stores also with PostgreSQL and a bucket.
-test: install install-agents install-browser install-prometheus build-guests build-extractors install-model test-typescript test-packages && test-postgres (test-postgres "--test spec -- cluster:: database_copy:: freshness::")
+test: install install-agents install-browser install-prometheus build-guests build-extractors test-typescript test-packages && test-postgres (test-postgres "--test spec -- cluster:: database_copy:: freshness::")
     cargo test --workspace --no-fail-fast
 
 # Run tests with a PostgreSQL server and an S3 server, also those that need one: those of the stores, or others: `just test-postgres "--test spec -- FILTER…"`.
@@ -165,11 +165,11 @@ install-agents:
 install-browser:
     scripts/install-browser
 
-# Of a test alone, and of a benchmark: 84 MB. Without it, the test of finding tools by meaning does nothing.
-[private]
-install-model: build
+# Test how well tools are found by meaning, with the default model: 84 MB, which is fetched from its publisher.
+test-finding: build build-guests
     mkdir -p {{ parent_directory(output) / "tmp/search" }} && chmod 700 {{ parent_directory(output) / "tmp/search" }}
     {{ output }}/kitbag model fetch --data {{ parent_directory(output) / "tmp/search" }}
+    cargo test --workspace --test spec -- finding::quality --include-ignored
 
 # Of a test alone: 19 MB.
 [private]
