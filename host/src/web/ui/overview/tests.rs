@@ -113,7 +113,10 @@ fn users_are_at_least_so_many_where_records_are_kept_for_a_shorter_time() {
     let all = html(&overview(1, 5), 1);
     assert!(all.contains("<dd>2</dd>"), "{all}");
 
-    let some = html(&Overview { users_from: "2026-01-31T12:00:00Z".to_owned(), ..overview(1, 5) }, 1);
+    let some = html(
+        &Overview { users_from: "2026-01-31T12:00:00Z".to_owned(), waiting_consents: 0, ..overview(1, 5) },
+        1,
+    );
     assert!(some.contains("<dd>2+</dd><dd class=\"meta\">at least; since 31 Jan 2026</dd>"), "{some}");
 }
 
