@@ -1,5 +1,6 @@
 // The thread of one call. It runs the toolkit without the globals of Node.js. Requests are sent by the
 // server, which checks them again.
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { formatWithOptions } from "node:util";
 import { SourceTextModule } from "node:vm";
 import { parentPort, workerData } from "node:worker_threads";
@@ -71,6 +72,9 @@ async function run(call: CallData): Promise<void> {
   port.unref();
   const ending = await runHandler(toolkit!, tool, call, world, trace);
   const failure = "failure" in trace ? failureText(trace.failure) : undefined;
+  // The server ends this thread when it reads the end. Node.js reports rejections after the turn of the
+  // loop in which they happened, and they must be printed before.
+  await nextTurn();
   post({ kind: "ended", ending, ingested: trace.ingested, failure });
 }
 
