@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { toFetchHandler } from "kitbag/extend/toolkit";
 
 import { importToolkit, kitbagBuild, temporary } from "../support.mjs";
-import { program, startServer, withoutPage } from "../parity/server.mjs";
+import { program, startServer, withoutServer } from "../parity/server.mjs";
 import { startUpstream } from "../parity/upstream.mjs";
 
 const BOOKSHELF = fileURLToPath(new URL("../toolkits/bookshelf/extension.ts", import.meta.url));
@@ -52,7 +52,7 @@ async function both(body, headers = {}, local = probe) {
     await server.fetch(text, { ...HEADERS, ...headers }),
     await local(new Request("http://local/mcp", { method: "POST", headers: { ...HEADERS, ...headers }, body: text })),
   ];
-  return Promise.all(answers.map(async (answer) => `${answer.status} ${withoutPage(await answer.text())}`));
+  return Promise.all(answers.map(async (answer) => `${answer.status} ${withoutServer(await answer.text())}`));
 }
 
 for (const [tool, args] of cases) {

@@ -10,7 +10,7 @@ import { toFetchHandler } from "kitbag/extend/toolkit";
 
 import { develop } from "../../dist/dev/develop.js";
 import { importToolkit, kitbagBuild, temporary } from "../support.mjs";
-import { program, startServer, withoutPage } from "../parity/server.mjs";
+import { program, startServer, withoutServer } from "../parity/server.mjs";
 
 const TOOLKIT = fileURLToPath(new URL("../toolkits/replies/extension.ts", import.meta.url));
 const TOKEN = "0".repeat(32);
@@ -69,7 +69,7 @@ async function onAServer({ secrets = {}, config = {}, ...call }) {
   const answer = await server.fetch(body(call), HEADERS);
   for (const name of Object.keys(secrets)) await server.cli(["secret", "unset", "replies", name]);
   for (const key of Object.keys(config)) await server.cli(["config", "unset", "replies", key]);
-  return withoutPage(await answer.text());
+  return withoutServer(await answer.text());
 }
 
 for (const { result, error, ...call } of cases) {

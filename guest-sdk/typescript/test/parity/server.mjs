@@ -67,7 +67,7 @@ async function until(ready) {
   throw new Error("the server does not answer");
 }
 
-/** Returns a reply's text without the page on which a missing credential can be set: only a server has one. */
-export function withoutPage(reply) {
-  return reply.replaceAll(/\\\\nOr on this page: [^"\\]+/g, "");
+/** Removes from a reply what only a server can say: where its pages are, and who shares a toolkit with whom. */
+export function withoutServer(reply) {
+  return reply.replaceAll(/\\\\nOr on this page: [^"\\]+/g, "").replaceAll(/; the owner of a toolkit, or an operator, shares it \([^)]*\)/g, "");
 }
