@@ -99,6 +99,7 @@ mod tests;
 mod toolkits;
 mod uploads;
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -115,6 +116,7 @@ use crate::knowledge::Knowledge;
 use crate::knowledge_tools::KnowledgeTools;
 use crate::outbound_auth::Accounts;
 use crate::peers::{Freshness, Hints, Process};
+use crate::rate::RateLimit;
 use crate::toolkits::audience::Part;
 use crate::toolkits::{Live, Toolkits};
 use crate::traces::Arrival;
@@ -138,6 +140,10 @@ pub use settings::Setting;
 pub use toolkits::{ListedToolkit, VisibleToolkit};
 pub use uploads::Comparison;
 
+/// Acts of a user on their own account that stay in the audit log, on average and at once: far more than a person does.
+const OWN_ACTS_PER_MINUTE: NonZeroU32 = NonZeroU32::new(20).expect("not zero");
+const MAX_OWN_ACTS_AT_ONCE: NonZeroU32 = NonZeroU32::new(600).expect("not zero");
+
 /// Guards access to the stores. Clones share it.
 #[derive(Clone)]
 pub struct Access(Arc<Inner>);
@@ -148,6 +154,7 @@ struct Inner {
     last_health: LastHealth,
     freshness: Freshness,
     preparation: Preparation,
+    own_acts: RateLimit,
     /// Ends what follows other processes.
     stopped: DropGuard,
 }
@@ -188,21 +195,22 @@ impl Access {
         let roles = ArcSwap::from_pointee(roles);
         let freshness = Freshness::start(&stores.database, freshness::Copies::of(&stores));
         let (last_health, preparation) = (LastHealth::default(), Preparation::default());
+        let own_acts = RateLimit::with_burst(OWN_ACTS_PER_MINUTE, MAX_OWN_ACTS_AT_ONCE);
         let stopped = CancellationToken::new().drop_guard();
-        let access = Self(Arc::new(Inner { stores, roles, last_health, freshness, preparation, stopped }));
+        let access = Self(Arc::new(Inner { stores, roles, last_health, freshness, preparation, own_acts, stopped }));
         access.follow_changes();
         access
     }
 
-    /// Replaces who is an operator, and who is in which local group, from the next request on.
+    /// Replaces who is an operator, and who is in which local group, from now on.
     pub fn set_roles(&self, roles: Roles) {
         self.0.roles.store(Arc::new(roles));
+        self.stores().toolkits.announce();
     }
 
     /// The caller as a user, with their permissions.
     pub fn of(&self, caller: &Arc<Caller>) -> User {
-        let groups = self.0.roles.load().groups(caller);
-        User { access: self.clone(), caller: caller.clone(), groups, arrival: None }
+        User { access: self.clone(), caller: caller.clone(), arrival: None }
     }
 
     /// Signals when the toolkits that users can see may have changed.
@@ -220,7 +228,6 @@ impl Access {
 pub struct User {
     access: Access,
     caller: Arc<Caller>,
-    groups: Groups,
     /// When the user's request came, if calls are traced.
     arrival: Option<Arrival>,
 }
@@ -256,10 +263,15 @@ impl User {
         self.caller.toolkits.as_ref().is_none_or(|toolkits| toolkits.contains(toolkit))
     }
 
+    /// The groups that the user is in, by their token or the settings as they are now.
+    fn groups(&self) -> Groups {
+        self.access.0.roles.load().groups(&self.caller)
+    }
+
     /// Which tools of a toolkit the user sees and may call, by this caller.
     fn part_of(&self, toolkit: &Live) -> Part {
         if self.is_for(&toolkit.definition.id) {
-            rules::part_of(self.id(), &self.groups, toolkit)
+            rules::part_of(self.id(), &self.groups(), toolkit)
         } else {
             Part::Nothing
         }
@@ -272,7 +284,7 @@ impl User {
 
     /// Whether the user may deploy and manage toolkits.
     pub fn is_operator(&self) -> bool {
-        self.access.0.roles.load().is_operator(self.id(), &self.groups)
+        self.access.0.roles.load().is_operator(&self.caller)
     }
 
     /// The user as an operator, if they are one.
@@ -292,6 +304,12 @@ impl User {
             self.stores().audit.refused(&self.actor(), what, toolkit).await;
         }
         operator
+    }
+
+    /// Counts an act of the user on their own account, such as setting a secret, or refuses it: each has an entry in the audit
+    /// log, which is kept for long.
+    pub fn admit_own_act(&self) -> Result<(), AccessError> {
+        Ok(self.access.0.own_acts.admit(self.id())?)
     }
 
     /// As the user of a request that came then.

@@ -150,7 +150,7 @@ impl Dispatch {
         };
         // Before anything of the user is read for the call.
         if let Some(refusal) = self.awaiting_consent(tool, caller).await? {
-            return Ok((Reply::Failure(refusal), Outcome::ToolError.into()));
+            return Ok((Reply::Failure(refusal), Outcome::NeedsConsent.into()));
         }
         let prepared = timeout(READY_TIMEOUT, tool.prepare());
         let (prepared, secrets) =

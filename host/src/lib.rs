@@ -59,6 +59,7 @@ pub mod outbound_auth;
 pub mod ownership;
 pub mod peers;
 mod private_file;
+mod rate;
 pub mod redaction;
 pub mod sandbox;
 pub mod settings;

@@ -1,4 +1,4 @@
-//! The rate limit of MCP requests and of calls over other routes, for each user.
+//! A limit of how often each user does something.
 
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,9 +7,8 @@ use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota};
 use thiserror::Error;
 
-/// A bucket for each user who asked within the last minute: a minute's requests may come at once,
-/// and it fills up again evenly.
-pub(super) struct RateLimit {
+/// A bucket for each user who asked of late: as many requests as it holds may come at once, and it fills up again evenly.
+pub(crate) struct RateLimit {
     buckets: DefaultKeyedRateLimiter<String>,
     clock: DefaultClock,
     asked: AtomicU32,
@@ -21,22 +20,28 @@ const FORGET_EVERY: u32 = 1024;
 /// The user has asked too often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("Too many requests. Send fewer, and try again in {seconds} s.")]
-pub(super) struct TooManyRequests {
+pub struct TooManyRequests {
     /// Until the next request is admitted.
-    pub(super) seconds: u64,
+    pub(crate) seconds: u64,
 }
 
 impl RateLimit {
-    pub(super) fn new(per_minute: NonZeroU32) -> Self {
+    /// Of so many a minute; those of a minute may come at once.
+    pub(crate) fn new(per_minute: NonZeroU32) -> Self {
+        Self::with_burst(per_minute, per_minute)
+    }
+
+    /// Of so many a minute, of which so many may come at once.
+    pub(crate) fn with_burst(per_minute: NonZeroU32, burst: NonZeroU32) -> Self {
         Self {
-            buckets: DefaultKeyedRateLimiter::keyed(Quota::per_minute(per_minute)),
+            buckets: DefaultKeyedRateLimiter::keyed(Quota::per_minute(per_minute).allow_burst(burst)),
             clock: DefaultClock::default(),
             asked: AtomicU32::new(0),
         }
     }
 
     /// Counts a request of `user`, or refuses it.
-    pub(super) fn admit(&self, user: &str) -> Result<(), TooManyRequests> {
+    pub(crate) fn admit(&self, user: &str) -> Result<(), TooManyRequests> {
         if self.asked.fetch_add(1, Ordering::Relaxed) % FORGET_EVERY == FORGET_EVERY - 1 {
             self.buckets.retain_recent();
         }

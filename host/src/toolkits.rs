@@ -165,6 +165,11 @@ impl Toolkits {
         self.published.subscribe()
     }
 
+    /// Signals that users may see something else, although the toolkits are the same.
+    pub fn announce(&self) {
+        self.published.send_replace(());
+    }
+
     /// Whether anybody waits for [`published`](Self::published).
     pub fn is_followed(&self) -> bool {
         self.published.receiver_count() > 0

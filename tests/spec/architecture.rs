@@ -33,6 +33,7 @@ const LAYERS: [&[&str]; 17] = [
         "memory",
         "metrics",
         "private_file",
+        "rate",
         "redaction",
         "sha256",
         "shares",

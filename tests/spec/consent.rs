@@ -120,6 +120,42 @@ async fn no_secret_and_no_token_reaches_another_host_before_its_user_agrees() {
 }
 
 #[tokio::test]
+async fn no_account_is_connected_by_a_version_that_waits_for_consent() {
+    let elsewhere = Upstream::start().await;
+    let host = format!("localhost:{}", elsewhere.url("/").port().expect("a port"));
+    let kitbag = server().await;
+    let (ana, una) = (kitbag.as_user("ana"), kitbag.as_user("una"));
+    let secrets = ["CLIENT_ID", "CLIENT_SECRET"];
+    let before = Wat { egress: &["a.example"], secrets: &secrets, ..Wat::default() };
+    ana.deploy(before.component()).await.assert_status(201);
+    una.set_secret("wat", "CLIENT_ID", "una-at-api").await;
+    una.set_secret("wat", "CLIENT_SECRET", SECRET).await;
+    let signs_in = json!({ "auth": [{
+        "type": "oauth2_authorization_code", "apiHost": host,
+        "authorizationUrl": elsewhere.url("/auth"), "tokenUrl": elsewhere.url("/token"),
+        "clientIdSecret": "CLIENT_ID", "clientSecretSecret": "CLIENT_SECRET",
+    }] });
+    let after = Wat { version: "2.0.0", egress: &[&host], further: &signs_in.to_string(), ..Wat::default() };
+    ana.deploy(after.component()).await.assert_status(201);
+    let visitor = Visitor::sign_in(&kitbag, "una").await;
+    let connect = async || {
+        let seen = [("owner", "ana"), ("version", "2.0.0")];
+        visitor.post("/ui/toolkits/wat/account/connect", &seen).await
+    };
+
+    assert!(!visitor.get("/ui/toolkits/wat").await.text().contains("account/connect"));
+    let refused = connect().await.assert_status(303);
+    assert_eq!(refused.header("location"), Some(PAGE));
+    let callback = visitor.get("/ui/toolkits/wat/auth/callback?code=c&state=s").await.assert_status(303);
+    assert_eq!(callback.header("location"), Some(PAGE));
+    assert!(elsewhere.requests().is_empty());
+
+    let digest = una.consent().await["digest"].as_str().expect("a digest").to_owned();
+    una.agree_to(&digest).await.assert_status(200);
+    connect().await.assert_status(200);
+}
+
+#[tokio::test]
 async fn documents_stay_out_of_reach_until_their_user_agrees() {
     let kitbag = server().await;
     let (ana, una) = (kitbag.as_user("ana"), kitbag.as_user("una"));

@@ -255,6 +255,8 @@ CREATE TABLE consents (
     -- The version that was live then.
     version    TEXT COLLATE "C" NOT NULL,
     agreed_at  BIGINT NOT NULL,
+    -- 0 for who has called it and given it nothing: they are asked once it takes documents.
+    given      BIGINT NOT NULL,
     PRIMARY KEY (user_id, toolkit_id)
 );
 

@@ -227,6 +227,8 @@ CREATE TABLE consents (
     -- The version that was live then.
     version    TEXT NOT NULL,
     agreed_at  INTEGER NOT NULL,
+    -- 0 for who has called it and given it nothing: they are asked once it takes documents.
+    given      INTEGER NOT NULL,
     PRIMARY KEY (user_id, toolkit_id)
 ) STRICT, WITHOUT ROWID;
 

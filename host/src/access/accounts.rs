@@ -90,6 +90,7 @@ impl VisibleToolkit {
     /// Begins to connect an account. Returns the URL at the provider to which the user's browser goes; it comes back to
     /// `redirect_uri`.
     pub async fn begin_connecting(&self, redirect_uri: &str) -> Result<Url, AccessError> {
+        self.user.admit_own_act()?;
         self.user.stores().disk.room_for_a_little()?;
         let (secrets, grants) = self.for_connecting().await?;
         // What the user was shown, and not what is live when the browser comes back.
@@ -123,6 +124,11 @@ impl VisibleToolkit {
         let grants = account_grants(self.definition());
         if grants.is_empty() {
             return Err(AccessError::NoAccountDeclared(id.clone()));
+        }
+        // The user's own client credentials go to the provider that the version names.
+        let beyond = self.user.stores().toolkits.awaits_consent(self.user.id(), self.live()).await?;
+        if !beyond.is_empty() {
+            return Err(AccessError::ConsentWaits(id.clone()));
         }
         Ok((self.user.stores().vault.for_call(self.user.id(), id).await?, grants))
     }

@@ -13,7 +13,7 @@ impl User {
     pub(super) fn limits_of(&self, callee: &Callee) -> Vec<Vec<Limited>> {
         match callee {
             Callee::Toolkit(tool) => {
-                tool.toolkit.audience.limits(self.id(), &self.groups, &tool.definition().name)
+                tool.toolkit.audience.limits(self.id(), &self.groups(), &tool.definition().name)
             }
             Callee::Own(_) => Vec::new(),
         }
@@ -24,7 +24,8 @@ impl VisibleToolkit {
     /// The limits of the user's calls of its tools, with what is used of them.
     pub async fn limits(&self) -> Result<Vec<LimitUsage>, AccessError> {
         let (user, audience) = (&self.user, &self.live().audience);
-        let of = |tool: &ToolDefinition| audience.limits(user.id(), &user.groups, &tool.name);
+        let groups = user.groups();
+        let of = |tool: &ToolDefinition| audience.limits(user.id(), &groups, &tool.name);
         let mut limits: Vec<Limited> = Vec::new();
         for limited in self.definition().tools.iter().flat_map(of).flatten() {
             if !limits.contains(&limited) {

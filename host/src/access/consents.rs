@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
 use super::{AccessError, User, VisibleToolkit};
-use crate::toolkits::{Reach, ReachItem, Vouch};
+use crate::toolkits::{Consent, Reach, ReachItem, Vouch};
 
 /// How often a call that waits for a consent looks whether it is given.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -43,8 +43,11 @@ impl VisibleToolkit {
     pub async fn consent(&self) -> Result<ConsentStatus, AccessError> {
         let (toolkits, live) = (&self.user.stores().toolkits, self.live());
         let consent = toolkits.consent(self.user.id(), live).await?;
+        let new = consent.as_ref().map(|consent| consent.beyond(live)).unwrap_or_default();
+        // Who has only called it has agreed to nothing; what it reached then is compared all the same.
+        let is_shown = |consent: &Consent| consent.has_given || !new.is_empty();
+        let consent = consent.filter(is_shown);
         let agreed = consent.as_ref().map(|consent| &consent.reach);
-        let new = agreed.map(|agreed| live.reach.beyond(agreed)).unwrap_or_default();
         let mut gone = agreed.map(|agreed| agreed.beyond(&live.reach)).unwrap_or_default();
         // The former owner is named with the new one.
         if live.reach.owner() != agreed.map_or(live.reach.owner(), Reach::owner) {
@@ -74,7 +77,7 @@ impl VisibleToolkit {
             return Err(AccessError::ReachChanged(self.definition().id.clone()));
         }
         let consent = toolkits.consent(self.user.id(), live).await?;
-        if consent.is_some_and(|consent| live.reach.beyond(&consent.reach).is_empty()) {
+        if consent.is_some_and(|it| it.has_given && it.beyond(live).is_empty()) {
             return Ok(());
         }
         self.user.stores().disk.room_for_a_little()?;
@@ -85,7 +88,7 @@ impl VisibleToolkit {
     /// whether that is stored: the version must still be live.
     pub(super) async fn agree_first(&self) -> Result<bool, AccessError> {
         let live = self.live();
-        Ok(self.user.stores().toolkits.agree_first(self.user.id(), live, &live.reach).await?)
+        Ok(self.user.stores().toolkits.agree_first(self.user.id(), live, &live.reach, true).await?)
     }
 }
 

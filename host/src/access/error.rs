@@ -6,6 +6,7 @@ use crate::database::DatabaseError;
 use crate::disk::DiskFull;
 use crate::dispatch::Unavailable;
 use crate::outbound_auth::ConnectError;
+use crate::rate::TooManyRequests;
 use crate::toolkits::ToolkitError;
 use crate::user_config::UserConfigError;
 use crate::vault::VaultError;
@@ -66,6 +67,14 @@ pub enum AccessError {
     /// A tool of a toolkit that is hidden as a whole cannot be shown alone.
     #[error("All of {0} is hidden: show it again, and then hide the other tools.")]
     HiddenAsAWhole(String),
+    /// The user has set too many secrets, or the like, of late.
+    #[error(transparent)]
+    TooManyRequests(#[from] TooManyRequests),
+    /// A version reaches further than the user has agreed to, and gets nothing until they agree.
+    #[error(
+        "{0} reaches further than you have agreed to. Look at what is new, and agree: on its page, or by `kitbag toolkit agree {0}`."
+    )]
+    ConsentWaits(String),
     /// The limit of concurrent log readers is reached, for the user or in total.
     #[error("Too many logs are being read.")]
     TooManyReaders,

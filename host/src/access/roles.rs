@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::identity::{Caller, Groups};
+use crate::identity::{Caller, Groups, TokenProfile};
 
 /// Operators, and the groups of local users.
 #[derive(Debug, Default)]
@@ -16,14 +16,17 @@ pub struct Roles {
 }
 
 impl Roles {
-    /// The groups that a caller's user is in.
+    /// The groups that a caller's user is in; with the key of a program none, in local mode too.
     pub(super) fn groups(&self, caller: &Caller) -> Groups {
-        self.local_groups.get(&caller.user_id).unwrap_or(&caller.groups).clone()
+        let local = self.local_groups.get(&caller.user_id).filter(|_| caller.profile != TokenProfile::Key);
+        local.unwrap_or(&caller.groups).clone()
     }
 
-    /// Whether a user of this id, in these groups, is an operator.
-    pub(super) fn is_operator(&self, user: &str, groups: &Groups) -> bool {
-        self.operators.contains(user) || self.operator_groups.iter().any(|group| groups.contains(group))
+    /// Whether a caller's user is an operator.
+    pub(super) fn is_operator(&self, caller: &Caller) -> bool {
+        let groups = self.groups(caller);
+        self.operators.contains(&caller.user_id)
+            || self.operator_groups.iter().any(|group| groups.contains(group))
     }
 }
 
@@ -36,15 +39,24 @@ mod tests {
         let roles = Roles {
             operators: HashSet::from(["ana".to_owned()]),
             operator_groups: HashSet::from(["admins".to_owned()]),
-            ..Roles::default()
+            local_groups: HashMap::from([("lea".to_owned(), Groups::from_iter(["admins".to_owned()]))]),
         };
-        let is_operator = |user: &str, groups: &[&str]| {
-            roles.is_operator(user, &groups.iter().map(|&name| name.to_owned()).collect())
+        let caller = |user: &str, profile, groups: &[&str]| Caller {
+            user_id: user.to_owned(),
+            profile,
+            client_id: None,
+            key_id: None,
+            scopes: Vec::new(),
+            toolkits: None,
+            groups: groups.iter().map(|&name| name.to_owned()).collect(),
         };
+        let is_operator =
+            |user: &str, groups: &[&str]| roles.is_operator(&caller(user, TokenProfile::Access, groups));
 
         assert!(is_operator("ana", &[]) && is_operator("ben", &["sales", "admins"]));
         assert!(!is_operator("ben", &["ana", "sales"]), "a group named like an operator");
         assert!(!is_operator("admins", &[]), "a user named like a group");
+        assert!(is_operator("lea", &[]) && !roles.is_operator(&caller("lea", TokenProfile::Key, &[])), "a key");
         assert!(
             !is_operator("group:admins", &[]) && !is_operator("ben", &["group:admins", "Admins", "admin"])
         );

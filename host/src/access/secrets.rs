@@ -64,6 +64,7 @@ impl User {
         secret: &OwnSecret,
         value: &SecretString,
     ) -> Result<StoredSecret, AccessError> {
+        self.admit_own_act()?;
         self.access.set_with(secret, value, SetBy::User(&self.actor())).await
     }
 
@@ -199,7 +200,7 @@ impl Access {
         let OwnSecret { slot, .. } = secret;
         self.stores().disk.room_for_a_little()?;
         let reach = secret.reach.as_ref().unwrap_or(&live.reach);
-        if !self.stores().toolkits.agree_first(&slot.user, &live, reach).await? {
+        if !self.stores().toolkits.agree_first(&slot.user, &live, reach, true).await? {
             return Err(VaultError::ToolkitChanged.into());
         }
         match by {

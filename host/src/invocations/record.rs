@@ -66,6 +66,8 @@ pub enum Outcome {
     Busy,
     /// A limit of calls that the toolkit's audience has was reached.
     OverLimit,
+    /// The toolkit reaches further than the user has agreed to.
+    NeedsConsent,
     /// The toolkit could not run: a server error.
     Unavailable,
 }
@@ -87,7 +89,7 @@ impl From<Outcome> for Conclusion {
 
 impl Outcome {
     /// All outcomes, in the order of lists.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Succeeded,
         Self::ToolError,
         Self::InvalidParams,
@@ -97,11 +99,12 @@ impl Outcome {
         Self::Cancelled,
         Self::Busy,
         Self::OverLimit,
+        Self::NeedsConsent,
         Self::Unavailable,
     ];
 
     /// Those of calls that never ran.
-    pub const REFUSED: [Self; 3] = [Self::Busy, Self::InvalidParams, Self::OverLimit];
+    pub const REFUSED: [Self; 4] = [Self::Busy, Self::InvalidParams, Self::OverLimit, Self::NeedsConsent];
 
     /// Whether the call gave its client no result, although the client waited for it.
     pub fn is_failure(self) -> bool {
@@ -120,6 +123,7 @@ impl Outcome {
             Self::Cancelled => "cancelled",
             Self::Busy => "busy",
             Self::OverLimit => "over-limit",
+            Self::NeedsConsent => "needs-consent",
             Self::Unavailable => "unavailable",
         }
     }

@@ -37,6 +37,20 @@ pub struct Consent {
     pub version: String,
     /// When: RFC 3339, UTC.
     pub agreed_at: String,
+    /// Whether the user has given it anything. Who has not has agreed to nothing, and what they called reached this.
+    pub has_given: bool,
+}
+
+impl Consent {
+    /// What of a live version the user has to agree to: all that is beyond this; of who has given nothing only if the version
+    /// takes documents with the next call.
+    pub fn beyond(&self, live: &Live) -> Vec<ReachItem> {
+        beyond(live, &self.reach, self.has_given)
+    }
+}
+
+fn beyond(live: &Live, agreed: &Reach, has_given: bool) -> Vec<ReachItem> {
+    if has_given || live.reach.has_scopes() { live.reach.beyond(agreed) } else { Vec::new() }
 }
 
 /// Users whose calls of one live version may go on, as long as one activation lasts.
@@ -94,25 +108,26 @@ impl Toolkits {
     }
 
     /// What of a live version its user has to agree to before a call gets anything of theirs; nothing where the call may go
-    /// on. The first call of a toolkit that takes documents is the user's consent to that.
+    /// on. The first call of a toolkit ever is the user's consent to what it takes with a call, which are documents.
     pub async fn awaits_consent(
         self: &Arc<Self>,
         user: &str,
         live: &Live,
     ) -> Result<Vec<ReachItem>, ToolkitError> {
-        if !live.takes_anything() || live.agreed.has(user) {
+        let is_noted = live.reach.has_scopes() || self.consent_by == ConsentBy::Users;
+        if live.agreed.has(user) || !(is_noted || live.takes_anything()) {
             return Ok(Vec::new());
         }
         let activation = live.agreed.activation();
         let mut consent = self.consent(user, live).await?;
-        if consent.is_none() && live.reach.has_scopes() {
-            if !self.agree_first(user, live, &live.reach).await? {
+        if consent.is_none() && is_noted {
+            if !self.agree_first(user, live, &live.reach, live.reach.has_scopes()).await? {
                 return Err(ToolkitError::LiveChanged { id: live.definition.id.clone(), live: None });
             }
             // Of two first calls, one of another version may have come before.
             consent = self.consent(user, live).await?;
         }
-        let beyond = consent.map(|consent| live.reach.beyond(&consent.reach)).unwrap_or_default();
+        let beyond = consent.map(|consent| consent.beyond(live)).unwrap_or_default();
         if beyond.is_empty() || !self.asks_for(live) {
             live.agreed.add(user, activation);
             return Ok(Vec::new());
@@ -128,25 +143,28 @@ impl Toolkits {
     /// What a user has agreed to of a toolkit, if they have ever given it something.
     pub async fn consent(&self, user: &str, live: &Live) -> Result<Option<Consent>, ToolkitError> {
         let stored = self.store.consent(user, &live.definition.id).await?;
-        Ok(stored.map(|StoredConsent { owner, reach, version, agreed_at }| Consent {
+        Ok(stored.map(|StoredConsent { owner, reach, version, agreed_at, given }| Consent {
             reach: stored_reach(owner, &reach, live),
             version,
             agreed_at: Timestamp::from_millisecond(agreed_at).unwrap_or_default().to_string(),
+            has_given: given != 0,
         }))
     }
 
-    /// Stores that a user who gives a toolkit something agrees to `reach`, as it was shown, unless they have agreed to
-    /// something before. Stored before what is given, and only while that is what the toolkit reaches: a version that
+    /// Stores that a user who gives a toolkit something (or, if not `is_giving`, only calls it) agrees to `reach`, as it was
+    /// shown, unless they have agreed to something before. Stored before what is given, and only while that is what the toolkit reaches: a version that
     /// becomes live later asks. Returns whether anything is stored.
     pub async fn agree_first(
         self: &Arc<Self>,
         user: &str,
         live: &Live,
         reach: &Reach,
+        is_giving: bool,
     ) -> Result<bool, ToolkitError> {
         let activation = live.agreed.activation();
         if *reach != live.reach {
-            return Ok(self.consent(user, live).await?.is_some());
+            let consent = self.consent(user, live).await?;
+            return Ok(consent.is_some_and(|consent| consent.has_given || !is_giving));
         }
         let (toolkits, text, owner) = (self.clone(), reach.text(), reach.owner().to_owned());
         let [user, toolkit, version] =
@@ -159,6 +177,7 @@ impl Toolkits {
                 reach: &text,
                 version: &version,
                 activation,
+                is_giving,
             };
             Ok(toolkits.store.agree_first(consent).await?)
         })
@@ -177,6 +196,7 @@ impl Toolkits {
                 reach: &live.reach.text(),
                 version: &definition.version,
                 activation: live.agreed.activation(),
+                is_giving: true,
             };
             toolkits.store.agree(consent, &by).await?;
             info!(user = %by.user(), toolkit.id = %definition.id, toolkit.version = %definition.version, "agreed to a toolkit's reach");
@@ -210,8 +230,8 @@ impl Toolkits {
 
 /// How many of the users who have agreed to this have to agree again.
 fn waiting(agreed: &AgreedReach, live: &Live) -> u64 {
-    let stored = stored_reach(agreed.owner.clone(), &agreed.reach, live);
-    if live.reach.beyond(&stored).is_empty() { 0 } else { u64::try_from(agreed.users).unwrap_or_default() }
+    let reach = stored_reach(agreed.owner.clone(), &agreed.reach, live);
+    if beyond(live, &reach, agreed.given != 0).is_empty() { 0 } else { u64::try_from(agreed.users).unwrap_or_default() }
 }
 
 /// A reach as it was stored. One that cannot be read covers nothing: its user is asked.

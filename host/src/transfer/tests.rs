@@ -31,7 +31,7 @@ const ROWS: &str = "
     INSERT INTO toolkit_audience VALUES ('t', 'ana', '', 'find', 60, NULL, 0, 'ben', 1), ('t', '', 'sales', '', NULL, 9, 1, 'ben', 1);
     INSERT INTO limited_calls VALUES ('t', '', 'sales', '', 'day', 1, 2), ('t', 'ben', '', 'find', 'minute', 1, 2);
     INSERT INTO agreed_reaches VALUES ('d', '{}');
-    INSERT INTO consents VALUES ('ana', 't', 'ben', 'd', '1.0.0', 1), ('ben', 'gone', 'ana', 'd', '1.0.0', 2);
+    INSERT INTO consents VALUES ('ana', 't', 'ben', 'd', '1.0.0', 1, 1), ('ben', 'gone', 'ana', 'd', '1.0.0', 2, 0);
     INSERT INTO invocations VALUES
         (3, 't', '1.0.0', 'tool', 'ana', -1, 1, 2, 'succeeded', NULL, 0, 0, 0, 0, 0, NULL, NULL, '[]', 1),
         (4, 't', '1.0.0', 'tool', 'ben', 0, 1, 2, 'limit', 'memory', 1, 2, 3, 4, 5, 'detail', '{}', '[1]', 1);

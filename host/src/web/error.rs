@@ -14,7 +14,7 @@ use tracing::error;
 
 use super::body::Unread;
 use super::media_type;
-use super::rate::TooManyRequests;
+use crate::rate::TooManyRequests;
 use crate::access::{AccessError, CallError};
 use crate::disk::DiskFull;
 use crate::identity::{AuthError, KeyError, ProviderError};
@@ -184,6 +184,7 @@ impl From<AccessError> for WebError {
             AccessError::UndeclaredSecret { .. }
             | AccessError::NoSuchTool { .. }
             | AccessError::NoAccountDeclared(_) => StatusCode::NOT_FOUND,
+            AccessError::TooManyRequests(refusal) => return refusal.into(),
             AccessError::TooManyReaders => StatusCode::TOO_MANY_REQUESTS,
             AccessError::Toolkit(error) => return error.into(),
             AccessError::Secrets(error) | AccessError::Account(ConnectError::Storage(error)) => {
@@ -196,6 +197,7 @@ impl From<AccessError> for WebError {
             | AccessError::OtherSealingKey { .. }
             | AccessError::ReadableSecret { .. }
             | AccessError::ReachChanged(_)
+            | AccessError::ConsentWaits(_)
             | AccessError::HiddenAsAWhole(_) => StatusCode::CONFLICT,
             AccessError::Records(cause) | AccessError::Processes(cause) => return Self::storage(&cause),
         };

@@ -100,6 +100,7 @@ pub(super) async fn create(
     let expires_at = end.transpose().map_err(|_| {
         WebError::new(StatusCode::UNPROCESSABLE_ENTITY, "A key that lasts so long is one that never expires.")
     })?;
+    user.admit_own_act()?;
     let made_by = user.client().map(str::to_owned);
     let (key, made) = keys.create(user.id(), NewKey { name, made_by, toolkits, expires_at }).await?;
     let made = Made { key: key.expose_secret().to_owned(), listed: made.into() };

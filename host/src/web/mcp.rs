@@ -38,7 +38,7 @@ use tracing::error;
 use super::Shared;
 use super::body::Unread;
 use super::media_type;
-use super::rate::RateLimit;
+use crate::rate::RateLimit;
 use super::share::RequestShare;
 use crate::access::{Access, User};
 use crate::shares::Shares;

@@ -16,7 +16,7 @@ use super::error::WebError;
 use super::mcp::content;
 use super::media_type::require_json;
 use super::pages::NOT_STORED;
-use super::rate::RateLimit;
+use crate::rate::RateLimit;
 use super::share::RequestShare;
 use super::{Shared, consents};
 use crate::access::User;

@@ -184,6 +184,39 @@ async fn the_first_call_of_a_toolkit_that_takes_documents_agrees_and_the_next_ve
 }
 
 #[tokio::test]
+async fn a_version_that_newly_takes_documents_waits_for_who_has_only_called_it() {
+    let fixture = books().await;
+    let [una, fay] = ["una", "fay"].map(|name| fixture.user(name));
+    assert!(!waits(&una).await);
+    let takes_documents = "UPDATE toolkit_versions
+        SET manifest = replace(manifest, '\"secrets\"', '\"scopes\":[\"svc:search\"],\"secrets\"') WHERE version = '2.0.0'";
+    fixture.database.execute(takes_documents).await;
+
+    activate(&fixture, "2.0.0", None).await;
+
+    assert!(waits(&una).await, "her call was of a version that took nothing");
+    assert_eq!(names(&status(&una).await.new), ["new.example", "svc:search"]);
+    assert!(!waits(&fay).await, "fay's first call is of this one");
+    agree(&una).await;
+    assert!(!waits(&una).await);
+}
+
+#[tokio::test]
+async fn what_is_given_after_a_call_is_given_to_the_version_of_that_moment() {
+    let fixture = books().await;
+    let una = fixture.user("una");
+    assert!(!waits(&una).await);
+    activate(&fixture, "2.0.0", None).await;
+    assert!(!waits(&una).await, "she has given it nothing");
+
+    set_secret(&una, "books").await.expect("una sees it");
+
+    assert!(!waits(&una).await, "it was this version that she gave it to");
+    activate(&fixture, "1.0.0", None).await;
+    assert!(waits(&una).await, "which reaches something else");
+}
+
+#[tokio::test]
 async fn a_program_cannot_agree_for_its_user() {
     let fixture = books().await;
     set_secret(&fixture.user("una"), "books").await.expect("una sees it");

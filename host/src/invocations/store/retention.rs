@@ -97,15 +97,12 @@ impl Store {
         toolkit: &str,
         count: u32,
     ) -> database::Result<()> {
-        let [one, two, three] = Outcome::REFUSED.map(Outcome::as_str);
         let too_many: Option<String> = sql("SELECT string_agg(CAST(id AS TEXT), ',' ORDER BY id) FROM (
                  SELECT id, ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY id DESC) AS nth
-                 FROM invocations WHERE toolkit_id = $1 AND outcome IN ($2, $3, $4)) AS ranked
-             WHERE nth > $5")
+                 FROM invocations WHERE toolkit_id = $1 AND outcome IN (SELECT value FROM json_each($2))) AS ranked
+             WHERE nth > $3")
         .bind(toolkit)
-        .bind(one)
-        .bind(two)
-        .bind(three)
+        .bind(list(&Outcome::REFUSED.map(Outcome::as_str)))
         .bind(count)
         .fetch_value(self.0.readers())
         .await?;

@@ -15,6 +15,8 @@ pub(in crate::toolkits) struct StoredConsent {
     pub(in crate::toolkits) reach: String,
     pub(in crate::toolkits) version: String,
     pub(in crate::toolkits) agreed_at: i64,
+    /// 0 for who has only called it.
+    pub(in crate::toolkits) given: i64,
 }
 
 /// What a user agrees to.
@@ -28,6 +30,8 @@ pub(in crate::toolkits) struct NewConsent<'a> {
     pub(in crate::toolkits) version: &'a str,
     /// The activation that has made the version live.
     pub(in crate::toolkits) activation: i64,
+    /// Whether the user gives something, and does not only call it.
+    pub(in crate::toolkits) is_giving: bool,
 }
 
 /// What some users have agreed to of a toolkit.
@@ -38,6 +42,8 @@ pub(in crate::toolkits) struct AgreedReach {
     pub(in crate::toolkits) owner: String,
     /// JSON.
     pub(in crate::toolkits) reach: String,
+    /// 0 for who has only called it.
+    pub(in crate::toolkits) given: i64,
     /// Number of these users.
     pub(in crate::toolkits) users: i64,
 }
@@ -49,7 +55,7 @@ impl Store {
         user: &str,
         toolkit: &str,
     ) -> database::Result<Option<StoredConsent>> {
-        sql("SELECT c.owner, r.reach, c.version, c.agreed_at
+        sql("SELECT c.owner, r.reach, c.version, c.agreed_at, c.given
              FROM consents c JOIN agreed_reaches r ON r.digest = c.digest
              WHERE c.user_id = $1 AND c.toolkit_id = $2")
         .bind(user)
@@ -58,28 +64,34 @@ impl Store {
         .await
     }
 
-    /// Stores what a user agrees to by giving a toolkit something, unless something is stored. Returns whether anything is:
+    /// Stores what a user agrees to by giving a toolkit something, or what it reaches that they call without giving anything;
+    /// unless something is stored, of who has only called it nothing more. Returns whether anything is:
     /// nothing is stored for a version that is no longer live.
     pub(in crate::toolkits) async fn agree_first(&self, consent: NewConsent<'_>) -> database::Result<bool> {
         let mut transaction = self.0.begin(Scope::Vault).await?;
         let digest = keep_reach(&mut transaction, consent.reach).await?;
-        sql("INSERT INTO consents (user_id, toolkit_id, owner, digest, version, agreed_at)
-             SELECT $1, t.id, t.owner, $4, t.live_version, $5 FROM toolkits t
+        sql("INSERT INTO consents (user_id, toolkit_id, owner, digest, version, agreed_at, given)
+             SELECT $1, t.id, t.owner, $4, t.live_version, $5, CAST($7 AS BIGINT) FROM toolkits t
              WHERE t.id = $2 AND t.owner = $3
                  AND $6 = COALESCE((SELECT max(sequence) FROM toolkit_activations WHERE toolkit_id = t.id), 0)
-             ON CONFLICT (user_id, toolkit_id) DO NOTHING")
+             ON CONFLICT (user_id, toolkit_id) DO UPDATE
+             SET owner = excluded.owner, digest = excluded.digest, version = excluded.version,
+                 agreed_at = excluded.agreed_at, given = 1
+             WHERE consents.given = 0 AND excluded.given = 1")
         .bind(consent.user)
         .bind(consent.toolkit)
         .bind(consent.owner)
         .bind(&digest)
         .bind(Timestamp::now().as_millisecond())
         .bind(consent.activation)
+        .bind(i64::from(consent.is_giving))
         .execute(&mut transaction)
         .await?;
         let is_stored: bool =
-            sql("SELECT EXISTS (SELECT 1 FROM consents WHERE user_id = $1 AND toolkit_id = $2)")
+            sql("SELECT EXISTS (SELECT 1 FROM consents WHERE user_id = $1 AND toolkit_id = $2 AND given >= $3)")
                 .bind(consent.user)
                 .bind(consent.toolkit)
+                .bind(i64::from(consent.is_giving))
                 .fetch_value(&mut transaction)
                 .await?;
         transaction.commit().await?;
@@ -94,11 +106,11 @@ impl Store {
     ) -> database::Result<()> {
         let mut transaction = self.0.begin(Scope::Vault).await?;
         let digest = keep_reach(&mut transaction, consent.reach).await?;
-        sql("INSERT INTO consents (user_id, toolkit_id, owner, digest, version, agreed_at)
-             VALUES ($1, $2, $3, $4, $5, $6)
+        sql("INSERT INTO consents (user_id, toolkit_id, owner, digest, version, agreed_at, given)
+             VALUES ($1, $2, $3, $4, $5, $6, 1)
              ON CONFLICT (user_id, toolkit_id) DO UPDATE
              SET owner = excluded.owner, digest = excluded.digest, version = excluded.version,
-                 agreed_at = excluded.agreed_at")
+                 agreed_at = excluded.agreed_at, given = 1")
         .bind(consent.user)
         .bind(consent.toolkit)
         .bind(consent.owner)
@@ -117,9 +129,9 @@ impl Store {
         &self,
         toolkit: Option<&str>,
     ) -> database::Result<Vec<AgreedReach>> {
-        sql("SELECT c.toolkit_id, c.owner, r.reach, c.users FROM (
-                 SELECT toolkit_id, owner, digest, count(*) AS users FROM consents
-                 WHERE CAST($1 AS TEXT) IS NULL OR toolkit_id = $1 GROUP BY toolkit_id, owner, digest
+        sql("SELECT c.toolkit_id, c.owner, r.reach, c.given, c.users FROM (
+                 SELECT toolkit_id, owner, digest, given, count(*) AS users FROM consents
+                 WHERE CAST($1 AS TEXT) IS NULL OR toolkit_id = $1 GROUP BY toolkit_id, owner, digest, given
              ) c JOIN agreed_reaches r ON r.digest = c.digest")
         .bind(toolkit)
         .fetch_all(self.0.readers())

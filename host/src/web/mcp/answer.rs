@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use crate::web::body::Unread;
 use crate::web::media_type::JSON;
-use crate::web::rate::TooManyRequests;
+use crate::rate::TooManyRequests;
 
 /// From -32000 to -32019 codes are a server's own; beyond are the protocol's (2026-07-28).
 const TOO_MANY_REQUESTS: ErrorCode = ErrorCode(-32010);

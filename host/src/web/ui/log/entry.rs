@@ -83,7 +83,7 @@ fn outcome(facts: &Facts<'_>) -> String {
 fn tone(outcome: &str) -> &'static str {
     match outcome {
         "succeeded" | "cancelled" => "",
-        "tool-error" | "invalid-params" | "busy" | "over-limit" => "warn",
+        "tool-error" | "invalid-params" | "busy" | "over-limit" | "needs-consent" => "warn",
         _ => "bad",
     }
 }

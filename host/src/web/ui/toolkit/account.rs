@@ -62,8 +62,14 @@ pub(in crate::web::ui) async fn connect(
         Err(AccessError::Account(why)) => {
             page(&shared.base_url, &user, frame, &toolkit, None, Some(Refused::Account(why))).await
         }
+        Err(AccessError::ConsentWaits(_)) => Ok(to_consent(&id)),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Leads to the page on which the user agrees to what a toolkit reaches.
+fn to_consent(id: &str) -> Response {
+    Redirect::to(&format!("/ui/toolkits/{id}/consent")).into_response()
 }
 
 /// `GET /ui/toolkits/{id}/auth/callback`: the provider's response. The browser has the session of the user who has begun.
@@ -83,6 +89,7 @@ pub(in crate::web::ui) async fn arrive(
         Err(AccessError::Account(why)) => {
             page(&shared.base_url, &user, frame, &toolkit, None, Some(Refused::Account(why))).await
         }
+        Err(AccessError::ConsentWaits(_)) => Ok(to_consent(&id)),
         Err(error) => Err(error.into()),
     }
 }
