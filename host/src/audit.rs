@@ -9,7 +9,8 @@
 //!
 //! Invariants:
 //! - an entry is written in the transaction of its act: neither exists without the other. What was refused has no
-//!   transaction, and its entry one of its own;
+//!   transaction, and its entry one of its own; so has a rotation of the master key, which ends in a file: it is recorded
+//!   before the old key is removed from there;
 //! - entries are appended, and removed from the beginning of a chain when they are too old; none is changed;
 //! - an entry has no value of a secret, no arguments or results of calls, and nothing of documents;
 //! - the texts of an entry are bounded, and so is the number of refusals that one user can cause.

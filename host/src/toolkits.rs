@@ -6,6 +6,7 @@
 
 mod artifacts;
 pub mod audience;
+mod code;
 mod consents;
 mod deploy;
 pub mod difference;
@@ -59,7 +60,8 @@ pub use hidden::Hidden;
 pub use icons::Picture;
 pub use inspect::{Inspected, inspect};
 pub use limited_calls::{LimitUsage, LimitedCalls, OverLimit};
-pub use live::{FormerOwner, Live, NotReady, Ready};
+pub use code::{NotReady, Ready};
+pub use live::{FormerOwner, Live};
 pub use reach::{Reach, ReachItem};
 pub use registry::{Registry, Tool, listed_name, names_of, toolkit_of};
 pub use schemas::Schemas;

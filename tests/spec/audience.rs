@@ -384,10 +384,13 @@ async fn an_operator_shares_on_the_page() {
         );
     }
     let fields = [("kind", "group"), ("name", "sales"), ("tool", "count")];
+    let refused = olga.post("/ui/toolkits/text/audience/unshare", &fields).await.assert_status(422);
+    assert!(refused.text().contains("without any it is for everyone"), "{}", refused.text());
+    olga.post(path, &[("kind", "user"), ("name", "olga")]).await.assert_status(303);
     for _twice in 0..2 {
         olga.post("/ui/toolkits/text/audience/unshare", &fields).await.assert_status(303);
     }
-    assert_eq!(api.get("/toolkits/text/audience").await.json()["grants"], json!([]));
+    assert_eq!(api.get("/toolkits/text/audience").await.json()["grants"], json!([{ "user": "olga" }]));
 }
 
 #[tokio::test]
@@ -430,8 +433,13 @@ async fn a_real_provider_names_groups_and_a_command_shares_with_them() {
     assert!(sal.run(&["toolkit", "list"]).await.succeeded().contains("No toolkit"));
     assert!(sam.run(&["toolkit", "list"]).await.succeeded().contains("1 tool"));
 
+    // Without its last grant it would be for everyone.
+    let refused = olga.run(&["toolkit", "unshare", "text", "--group", "sales"]).await;
+    refused.assert_failed("Share it first with whom it is for");
+    assert!(sal.run(&["toolkit", "list"]).await.succeeded().contains("No toolkit"));
+    olga.run(&["toolkit", "share", "text", "--everyone"]).await.succeeded();
     let said = olga.run(&["toolkit", "unshare", "text", "--group", "sales"]).await.succeeded();
-    assert!(said.contains("shared with nobody by name"), "{said}");
+    assert!(said.contains("everyone") && !said.contains("sales"), "{said}");
     olga.run(&["toolkit", "unshare", "text", "--group", "sales"])
         .await
         .assert_failed("is not shared with group:sales");

@@ -61,8 +61,8 @@ pub(super) struct ChainRow {
     pub(super) newest_hash: Vec<u8>,
 }
 
-/// Appends an entry in the transaction of its act, as its last statements: the chain of this process is locked until it
-/// ends.
+/// Appends an entry in the transaction of its act. The chain of this process is locked until that ends, so what takes long
+/// comes before.
 pub(crate) async fn append(transaction: &mut Transaction, entry: &Entry<'_>) -> database::Result<()> {
     let chain = transaction.writer().to_owned();
     let (sequence, before): (i64, Vec<u8>) = sql("INSERT INTO audit_chains
@@ -170,11 +170,11 @@ impl Store {
         Ok((heads.into_iter().collect(), newest.unwrap_or_default()))
     }
 
-    /// The chains that have entries after these, each with its newest one.
+    /// The chains whose newest entry is another one than these, each with that.
     pub(super) async fn newer(&self, known: &HashMap<String, i64>) -> database::Result<Vec<(String, i64)>> {
         let mut heads: Vec<(String, i64)> =
             sql("SELECT chain, newest FROM audit_chains").fetch_all(self.0.readers()).await?;
-        heads.retain(|(chain, newest)| known.get(chain).is_none_or(|known| newest > known));
+        heads.retain(|(chain, newest)| known.get(chain) != Some(newest));
         Ok(heads)
     }
 

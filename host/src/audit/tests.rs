@@ -238,6 +238,23 @@ async fn a_follower_misses_nothing_of_several_writers_and_reads_nothing_twice() 
 }
 
 #[tokio::test]
+async fn a_follower_reads_on_in_a_database_that_was_restored() {
+    let (_folder, database, audit) = log().await;
+    append_all(&database, &["A", "B", "C"]).await;
+    let following = AuditQuery { follows: true, ..AuditQuery::default() };
+    let mut reading = audit.read(following).await.expect("it is read");
+    assert_eq!(names(&reading.next_page().await.expect("it is read")), ["A", "B", "C"]);
+
+    // An older state, in which only this was done since.
+    database.execute("DELETE FROM audit; DELETE FROM audit_chains").await;
+    append_all(&database, &["D"]).await;
+    assert_eq!(names(&reading.next_page().await.expect("it is read")), ["D"]);
+    append_all(&database, &["E"]).await;
+    assert_eq!(names(&reading.next_page().await.expect("it is read")), ["E"]);
+    assert!(reading.next_page().await.expect("it is read").is_empty());
+}
+
+#[tokio::test]
 async fn texts_are_bounded() {
     let (_folder, database, audit) = log().await;
 

@@ -17,8 +17,10 @@ pub(crate) enum Scope<'s> {
     Jobs,
     /// Records of calls.
     Records,
-    /// Calls that count towards limits: all lock the rows that they change in the same order.
+    /// A call that counts towards limits: all lock the rows that they change in the same order.
     LimitedCalls,
+    /// All calls that count towards limits.
+    AllLimitedCalls,
     /// Sessions of browsers, and clients of the OAuth flows.
     Sessions,
     /// Entries of the audit log, whose chains lock themselves.
@@ -29,6 +31,8 @@ pub(crate) enum Scope<'s> {
     Files,
 }
 
+const LIMITED_CALLS: &str = "limited-calls";
+
 impl Scope<'_> {
     /// The names of the locks that the scope shares with others, and of those that it has for itself.
     pub(super) fn locks(self) -> (Vec<String>, Vec<String>) {
@@ -38,13 +42,15 @@ impl Scope<'_> {
                 (vec!["users".to_owned()], users.iter().map(|user| format!("user {user}")).collect())
             }
             Self::AllUsers => own(&["users"]),
-            Self::Toolkits => own(&["toolkits", "vault", "records"]),
+            Self::Toolkits => own(&["toolkits", "vault", "records", LIMITED_CALLS]),
             Self::Jobs => own(&["jobs"]),
             Self::Vault => own(&["vault"]),
             Self::Records => own(&["records"]),
             Self::Sessions => own(&["sessions"]),
             Self::Processes => own(&["processes"]),
-            Self::Audit | Self::LimitedCalls | Self::Files => own(&[]),
+            Self::LimitedCalls => (vec![LIMITED_CALLS.to_owned()], Vec::new()),
+            Self::AllLimitedCalls => own(&[LIMITED_CALLS]),
+            Self::Audit | Self::Files => own(&[]),
         }
     }
 }

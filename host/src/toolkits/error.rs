@@ -100,6 +100,17 @@ pub enum ToolkitError {
         /// The subject and, if it was named, the tool.
         with: String,
     },
+    /// Without its last grant a toolkit that is not private would be for everyone.
+    #[error(
+        "that is the last grant of {id}, and without any it is for everyone. Share it first with whom it is for: \
+         everyone (`--everyone`), or its owner alone (`--user {owner}`)"
+    )]
+    LastGrant {
+        /// The toolkit.
+        id: String,
+        /// Who owns it.
+        owner: String,
+    },
     /// The user hides as many tools as one may.
     #[error("you hide as many tools as you may; hide whole toolkits, or show some again")]
     TooManyHidden,

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use kitbag_manifest::ToolkitDefinition;
 use tracing::{info, warn};
 
+use super::code::Code;
 use super::live::{FormerOwner, Live};
 use super::registry::Registry;
 use super::store::{LiveRow, LiveState};
@@ -61,7 +63,7 @@ impl Toolkits {
     }
 
     fn live_of(&self, row: &LiveRow, manifest: &str) -> Option<Live> {
-        let definition = match serde_json::from_str(manifest) {
+        let definition: Arc<ToolkitDefinition> = match serde_json::from_str(manifest) {
             Ok(definition) => Arc::new(definition),
             Err(error) => {
                 warn!(toolkit.id = %row.id, %error, "the stored manifest cannot be read; the toolkit stays off");
@@ -70,12 +72,14 @@ impl Toolkits {
         };
         let former = row.taken_from.clone().zip(row.taken_at);
         let owner = (row.owner.clone(), former.map(|(from, at)| FormerOwner::new(from, at)));
-        let digests = (row.digest.clone(), row.picture.clone());
         let vouch = row.vouched_by.clone().zip(row.vouched.clone());
         let activation = (vouch.map(|(by, reason)| Vouch { by, reason }), row.activation);
-        let (sandbox, compiler) = (self.sandbox.clone(), self.compiler.clone());
+        let component = (row.owner.clone(), row.digest.clone());
+        let (sandbox, compiler, artifacts) =
+            (self.sandbox.clone(), self.compiler.clone(), self.artifacts.clone());
+        let code = Code::new(definition.clone(), component, sandbox, compiler, artifacts);
         let definition = (definition, row.audience.clone());
-        Some(Live::new(definition, owner, digests, activation, sandbox, compiler, self.artifacts.clone()))
+        Some(Live::new(definition, owner, (code, row.picture.clone()), activation))
     }
 
     /// Loads the code of toolkits before their first call, one after the other. What has been replaced meanwhile is
@@ -85,7 +89,9 @@ impl Toolkits {
         tokio::spawn(async move {
             for live in new {
                 let id = &live.definition.id;
-                if !toolkits.registry().get(id).is_some_and(|current| Arc::ptr_eq(current, &live)) {
+                let is_current =
+                    toolkits.registry().get(id).is_some_and(|current| Arc::ptr_eq(current, &live));
+                if !is_current || live.code.is_ready() {
                     continue;
                 }
                 match live.ready().await {

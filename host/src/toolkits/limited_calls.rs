@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
-
 use serde::{Deserialize, Serialize};
+use tracing::warn;
 
 use super::audience::{Grant, Limited, Subject};
-use super::store::CountStore;
+use super::store::{CountStore, keys};
 use crate::database::{self, Database};
 
 /// How often counts are removed whose period is long over.
@@ -113,7 +113,10 @@ impl LimitedCalls {
             return Ok(Ok(()));
         }
         let now = Timestamp::now().as_millisecond();
-        self.sweep(now).await?;
+        // Old counts are in nobody's way.
+        if let Err(error) = self.sweep(now).await {
+            warn!(%error, "old counts of limited calls were not removed");
+        }
         let mut soonest: Option<OverLimit> = None;
         for limits in limits {
             match self.store.count(toolkit, &counters(limits), now).await? {
@@ -179,25 +182,33 @@ impl OverLimit {
     }
 }
 
-/// What has a limit, in the order of `limits`: for each a minute, a day, or both.
+/// What has a limit.
 pub(super) struct Counter<'a> {
     pub(super) limited: &'a Limited,
     pub(super) period: Period,
     pub(super) limit: u32,
 }
 
+impl Counter<'_> {
+    /// The key of its row in a toolkit's.
+    fn row(&self) -> impl Ord {
+        (keys(self.limited), &self.limited.grant.tool, self.period.name())
+    }
+}
+
+/// The counters of these limits, for each a minute, a day, or both: in the order of their rows, in which all calls lock them.
 fn counters(limits: &[Limited]) -> Vec<Counter<'_>> {
     let of = |limited: &'_ Limited| {
         let rates =
             [(Period::Minute, limited.grant.limits.per_minute), (Period::Day, limited.grant.limits.per_day)];
         rates.into_iter().filter_map(|(period, limit)| Some((period, limit?.get()))).collect::<Vec<_>>()
     };
-    limits
-        .iter()
-        .flat_map(|limited| {
-            of(limited).into_iter().map(move |(period, limit)| Counter { limited, period, limit })
-        })
-        .collect()
+    let with_rates = |limited| {
+        of(limited).into_iter().map(move |(period, limit)| Counter { limited, period, limit })
+    };
+    let mut counters: Vec<_> = limits.iter().flat_map(with_rates).collect();
+    counters.sort_by(|one, other| one.row().cmp(&other.row()));
+    counters
 }
 
 /// The limit of `limits` that is reached for longest, by the index of its counter.

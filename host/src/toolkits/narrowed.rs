@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use kitbag_manifest::ToolkitDefinition;
 
-/// Declarations that are kept of one live toolkit; with more, those that nobody uses are made again.
+/// Declarations that are kept of one live toolkit. With more, those that nobody uses are made again; if all are used, every one.
 const MAX_KEPT: usize = 32;
 
 /// Narrowed declarations of one toolkit, by their tools.
@@ -17,6 +17,9 @@ impl Narrowed {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = kept.get(tools) {
             return known.clone();
+        }
+        if kept.len() >= MAX_KEPT {
+            kept.retain(|_, narrowed| Arc::strong_count(narrowed) > 1);
         }
         if kept.len() >= MAX_KEPT {
             kept.clear();

@@ -38,8 +38,8 @@ pub struct Tool {
 }
 
 impl Registry {
-    /// Creates the registry after `before`, of all rows that are live. What is the same as before is reused, with its
-    /// loaded code; `read` makes the others.
+    /// Creates the registry after `before`, of all rows that are live. What is the same as before is reused, and so
+    /// is loaded code; `read` makes the others.
     pub(super) fn succeeding(
         before: &Self,
         generation: i64,
@@ -51,11 +51,12 @@ impl Registry {
             let known = before.toolkits.get(&row.id);
             let live = match known.filter(|known| known.row.as_ref() == Some(&row)) {
                 Some(known) => Some(known.live.clone()),
-                None => read(&row).map(|live| match known.filter(|known| known.live.is_same(&live)) {
-                    Some(known) => {
-                        known.live.agreed.renew(row.activation);
-                        known.live.clone()
+                None => read(&row).map(|live| match known.map(|known| &known.live) {
+                    Some(known) if known.is_same(&live) => {
+                        known.agreed.renew(row.activation);
+                        known.clone()
                     }
+                    Some(known) => Arc::new(live.after(known)),
                     None => Arc::new(live),
                 }),
             };

@@ -31,7 +31,7 @@ use crate::stored_files::FileKind;
 pub use conditions::{Expected, LiveVersion};
 use conditions::{expect_live, refuse_taken_version};
 pub(super) use consents::{AgreedReach, NewConsent, StoredConsent};
-pub(super) use limited_calls::CountStore;
+pub(super) use limited_calls::{CountStore, keys};
 use ownership::CurrentOwnership;
 pub use ownership::{Claim, OwnershipRecord, TakenOver};
 pub use rollback::Rollback;

@@ -129,3 +129,21 @@ async fn a_roll_back_that_nobody_waits_for_is_not_left_half_done() {
     }
     assert_eq!(removals.load(Ordering::SeqCst), 0);
 }
+
+#[tokio::test]
+async fn code_stays_loaded_while_the_audience_changes() {
+    let folder = tempfile::tempdir().expect("a scratch directory");
+    let (_database, toolkits, _removals) = books(folder.path()).await;
+    let ana = Actor::user_only("ana");
+    let live = || toolkits.registry().get("books").expect("it is live").clone();
+    let before = live();
+
+    let grant = serde_json::from_value(json!({ "group": "sales" })).expect("a grant");
+    toolkits.share("books", vec![grant], &ana).await.expect("it is ana's");
+
+    let shared = live();
+    assert_ne!(before.audience, shared.audience);
+    assert!(Arc::ptr_eq(&before.code, &shared.code));
+    toolkits.roll_back("books", Rollback::to(Some("1.0.0")), &ana).await.expect("it is ana's");
+    assert!(!Arc::ptr_eq(&before.code, &live().code));
+}

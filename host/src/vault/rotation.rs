@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
-use super::master_key::{KeySource, MasterKeyError};
+use super::master_key::{KeySource, MasterKeyError, MasterKeys};
 use super::seal::SecretId;
 use super::store::Row;
 use super::{OpenError, Vault, VaultError, log_broken, seal};
@@ -59,7 +59,6 @@ impl Vault {
             self.keys.store(Arc::new(keys));
         }
         let Rewrapped { whole: rewrapped, broken } = self.rewrap_all().await?;
-        self.drop_old_keys().await?;
         let keys = self.keys.load();
         let master_key = keys.current().name().to_owned();
         let has_one_key = !keys.has_old_keys();
@@ -70,16 +69,23 @@ impl Vault {
         if hint.is_none() {
             self.store.record(&Entry::new(Act::MasterKeyRotated, by).name(&master_key)).await?;
         }
+        self.save(&self.without_unused_keys().await?)?;
         info!(%master_key, rewrapped, broken, "rotated the master key");
         Ok(Rotated { master_key, rewrapped, broken, hint })
     }
 
     /// Completes a rotation that a crash interrupted: a file with several keys is from such a rotation, or
-    /// from one with broken records.
+    /// from one with broken records. It is recorded before the file is without the old keys, so at least once.
     pub(super) async fn finish_rotation(&self) -> Result<(), OpenError> {
         if matches!(self.source, KeySource::File(_)) && self.keys.load().has_old_keys() {
             let Rewrapped { whole: rewrapped, broken } = self.rewrap_all().await?;
-            self.drop_old_keys().await?;
+            let keys = self.without_unused_keys().await?;
+            if rewrapped > 0 || keys.names().len() < self.keys.load().names().len() {
+                let by = Actor::server();
+                let entry = Entry::new(Act::MasterKeyRotated, &by).name(keys.current().name());
+                self.store.record(&entry).await?;
+            }
+            self.save(&keys)?;
             if broken == 0 {
                 info!(rewrapped, "finished the rotation of the master key");
             } else {
@@ -89,14 +95,15 @@ impl Vault {
         Ok(())
     }
 
-    /// Removes unused keys from the key file, if there is one.
-    async fn drop_old_keys(&self) -> Result<(), VaultError> {
-        if let KeySource::File(path) = &self.source {
-            let used: HashSet<_> =
-                self.store.master_keys().await?.into_iter().map(|(name, _)| name).collect();
-            self.keys.load().only_current_and(&used).save(path)?;
-        }
-        Ok(())
+    /// The current key, and those that records refer to.
+    async fn without_unused_keys(&self) -> Result<MasterKeys, VaultError> {
+        let used: HashSet<_> = self.store.master_keys().await?.into_iter().map(|(name, _)| name).collect();
+        Ok(self.keys.load().only_current_and(&used))
+    }
+
+    /// Replaces the key file, if there is one.
+    fn save(&self, keys: &MasterKeys) -> Result<(), MasterKeyError> {
+        if let KeySource::File(path) = &self.source { keys.save(path) } else { Ok(()) }
     }
 
     async fn rewrap_all(&self) -> Result<Rewrapped, VaultError> {

@@ -462,10 +462,15 @@ async fn a_rotation_that_a_crash_interrupted_is_finished_at_the_next_start() {
 
     assert_eq!(after.value("ana", "books", "API_KEY").await.as_deref(), Some("s3cr3t-value"));
     assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1);
-    assert_eq!(
-        after.store.master_keys().await.unwrap(),
-        [(after.keys.load().current().name().to_owned(), 1)]
-    );
+    let master_key = after.keys.load().current().name().to_owned();
+    assert_eq!(after.store.master_keys().await.unwrap(), [(master_key.clone(), 1)]);
+    let recorded = "SELECT actor || name FROM audit WHERE act = 'master_key.rotated'";
+    let database = database(folder.path()).await;
+    assert_eq!(database.column::<String>(recorded).await, [master_key.as_str()]);
+
+    // A start that finds nothing to finish records nothing.
+    vault(folder.path()).await;
+    assert_eq!(database.column::<String>(recorded).await, [master_key]);
 }
 
 #[tokio::test]

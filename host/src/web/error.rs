@@ -303,6 +303,7 @@ impl From<ToolkitError> for WebError {
             | ToolkitError::TooManyUploads
             | ToolkitError::TooManyHidden
             | ToolkitError::TooManyGrants
+            | ToolkitError::LastGrant { .. }
             | ToolkitError::LiveChanged { .. }
             | ToolkitError::VersionChanged { .. }
             | ToolkitError::ManifestChanged(_) => StatusCode::CONFLICT,

@@ -163,6 +163,32 @@ async fn a_toolkit_disappears_with_the_group_and_a_link_lives_as_long_as_the_aud
 }
 
 #[tokio::test]
+async fn no_grant_is_removed_if_more_may_be_used_without_it() {
+    let fixture = Fixture::with(&[("books".to_owned(), "shared", "ana"), ("own".to_owned(), "private", "ana")]).await;
+    let ana = fixture.user("ana").operator().expect("ana is one");
+    let group = || Subject::Group("sales".to_owned());
+    let is_refused = |removed: Result<(), AccessError>| {
+        matches!(removed, Err(AccessError::Toolkit(ToolkitError::LastGrant { .. })))
+    };
+
+    ana.share("books", vec![grant_of("group:sales")]).await.expect("it is hers");
+    assert!(is_refused(ana.unshare("books", group(), None).await));
+    assert!(seen(&fixture.user("eve"), "books").await.is_empty(), "it is for sales alone, as before");
+    ana.share("books", vec![grant_of("everyone:find")]).await.expect("it is hers");
+    ana.unshare("books", group(), None).await.expect("it is for everyone by name");
+    // Of all that everyone has, that is one tool.
+    assert!(is_refused(ana.unshare("books", Subject::Everyone, None).await));
+    assert_eq!(seen(&fixture.user("eve"), "books").await, ["find"]);
+    ana.share("books", vec![grant_of("everyone")]).await.expect("it is hers");
+    ana.unshare("books", Subject::Everyone, None).await.expect("the same people may use the same");
+    assert_eq!(seen(&fixture.user("eve"), "books").await, ["find", "list"]);
+
+    ana.share("own", vec![grant_of("group:sales")]).await.expect("it is hers");
+    ana.unshare("own", group(), None).await.expect("it is hers alone");
+    assert!(seen(&fixture.user("eve"), "own").await.is_empty());
+}
+
+#[tokio::test]
 async fn a_toolkit_has_so_many_grants_and_no_more() {
     let fixture = Fixture::with(&[("books".to_owned(), "shared", "ana")]).await;
     let ana = fixture.user("ana").operator().expect("ana is one");

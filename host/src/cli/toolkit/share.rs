@@ -48,8 +48,9 @@ pub(in crate::cli) struct Share {
 /// Share a toolkit no longer with a group, a user or everyone.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "`kitbag toolkit share ID` lists with whom it is shared. A toolkit that is shared with nobody any \
-                        more is for everyone again, unless it is private."
+    after_help = "`kitbag toolkit share ID` lists with whom it is shared. The last of them cannot be removed \
+                        unless the toolkit is private: it would be for everyone. Share it with everyone first, or with its owner \
+                        alone."
 )]
 pub(in crate::cli) struct Unshare {
     /// The toolkit's id.

@@ -69,7 +69,10 @@ impl Store {
         grants: &[Grant],
         by: &Actor,
     ) -> Result<bool, ToolkitError> {
-        let mut transaction = self.begin_as_manager(id, by).await?;
+        if grants.len() > MAX_GRANTS {
+            return Err(ToolkitError::TooManyGrants);
+        }
+        let (mut transaction, _) = self.begin_as_manager(id, by).await?;
         let mut changed = 0;
         for grant in grants {
             let (user, group) = columns(&grant.subject);
@@ -102,11 +105,7 @@ impl Store {
             }
             changed += written;
         }
-        let count: i64 = sql("SELECT COUNT(*) FROM toolkit_audience WHERE toolkit_id = $1")
-            .bind(id)
-            .fetch_value(&mut transaction)
-            .await?;
-        if changed > 0 && usize::try_from(count).unwrap_or(usize::MAX) > MAX_GRANTS {
+        if changed > 0 && count(&mut transaction, id).await? > MAX_GRANTS {
             return Err(ToolkitError::TooManyGrants);
         }
         if changed > 0 {
@@ -116,7 +115,8 @@ impl Store {
         Ok(changed > 0)
     }
 
-    /// Removes the grant to a subject for one tool, or without a tool all to that subject.
+    /// Removes the grant to a subject for one tool, or without a tool all to that subject. Refused if more people could use
+    /// the toolkit, or more of it, afterwards.
     pub(in crate::toolkits) async fn unshare(
         &self,
         id: &str,
@@ -124,22 +124,27 @@ impl Store {
         tool: Option<&str>,
         by: &Actor,
     ) -> Result<(), ToolkitError> {
-        let mut transaction = self.begin_as_manager(id, by).await?;
+        let (mut transaction, ownership) = self.begin_as_manager(id, by).await?;
         let (user, group) = columns(subject);
-        let removed =
+        let removed: Vec<String> =
             sql("DELETE FROM toolkit_audience WHERE toolkit_id = $1 AND user_id = $2 AND group_name = $3
-             AND (CAST($4 AS TEXT) IS NULL OR tool = $4)")
+             AND (CAST($4 AS TEXT) IS NULL OR tool = $4) RETURNING tool")
             .bind(id)
             .bind(user)
             .bind(group)
             .bind(tool)
-            .execute(&mut transaction)
+            .fetch_values(&mut transaction)
             .await?;
         let words =
             Grant { subject: subject.clone(), tool: tool.map(str::to_owned), limits: CallLimits::default() }
                 .in_words();
-        if removed == 0 {
+        if removed.is_empty() {
             return Err(ToolkitError::NotShared { id: id.to_owned(), with: words });
+        }
+        // Without a grant to everyone a shared toolkit is for everyone all the same, and without limits.
+        let was_whole = *subject == Subject::Everyone && removed.iter().any(String::is_empty);
+        if !ownership.is_private() && !was_whole && count(&mut transaction, id).await? == 0 {
+            return Err(ToolkitError::LastGrant { id: id.to_owned(), owner: ownership.owner().to_owned() });
         }
         let entry = Entry::new(Act::ToolkitUnshared, by).toolkit(id).name(&words);
         audit::append(&mut transaction, &entry).await?;
@@ -148,10 +153,24 @@ impl Store {
     }
 
     /// Begins a transaction that changes the audience: for the owner or, of a shared toolkit, for any operator.
-    async fn begin_as_manager(&self, id: &str, by: &Actor) -> Result<Transaction, ToolkitError> {
+    async fn begin_as_manager(
+        &self,
+        id: &str,
+        by: &Actor,
+    ) -> Result<(Transaction, CurrentOwnership), ToolkitError> {
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
         let ownership = CurrentOwnership::of(&mut transaction, id).await?;
-        ownership.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?.admit_management(by.user())?;
-        Ok(transaction)
+        let ownership = ownership.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
+        ownership.admit_management(by.user())?;
+        Ok((transaction, ownership))
     }
+}
+
+/// Grants of a toolkit.
+async fn count(transaction: &mut Transaction, id: &str) -> database::Result<usize> {
+    let count: i64 = sql("SELECT COUNT(*) FROM toolkit_audience WHERE toolkit_id = $1")
+        .bind(id)
+        .fetch_value(transaction)
+        .await?;
+    Ok(usize::try_from(count).unwrap_or(usize::MAX))
 }

@@ -14,8 +14,8 @@ impl CountStore {
         Self(database)
     }
 
-    /// Counts a call towards all of these limits, or towards none: returns the index of one that is reached, of several one
-    /// of a day. `now` is in milliseconds since 1970.
+    /// Counts a call towards all of these limits, whose rows are locked in this order, or towards none: returns the index of
+    /// one that is reached, of several one of a day. `now` is in milliseconds since 1970.
     pub(in crate::toolkits) async fn count(
         &self,
         toolkit: &str,
@@ -62,7 +62,7 @@ impl CountStore {
 
     /// Removes counts whose period began before this time.
     pub(in crate::toolkits) async fn remove_before(&self, time: i64) -> database::Result<()> {
-        let mut transaction = self.0.begin(Scope::LimitedCalls).await?;
+        let mut transaction = self.0.begin(Scope::AllLimitedCalls).await?;
         sql("DELETE FROM limited_calls WHERE began < $1").bind(time).execute(&mut transaction).await?;
         transaction.commit().await
     }
@@ -97,7 +97,7 @@ async fn count_one(
 }
 
 /// The columns `user_id` and `group_name` of what is counted.
-fn keys(limited: &Limited) -> (&str, &str) {
+pub(in crate::toolkits) fn keys(limited: &Limited) -> (&str, &str) {
     (limited.user.as_deref().unwrap_or_default(), columns(&limited.grant.subject).1)
 }
 

@@ -130,6 +130,11 @@ impl CurrentOwnership {
         &self.owner
     }
 
+    /// Whether the live version is for its owner and whoever is named.
+    pub(super) fn is_private(&self) -> bool {
+        self.visibility == Visibility::Private
+    }
+
     pub(super) fn is_released(&self) -> bool {
         self.is_released
     }

@@ -122,6 +122,10 @@ impl Elicitation {
 
     /// Waits until these secrets are set, the account is connected and the consent is given, for a while.
     pub(super) async fn wait(&self, user: &User, toolkit: &str, names: &[String]) {
+        // What a client names is not to be waited for without the user's toolkit.
+        if user.toolkit(toolkit).is_err() {
+            return;
+        }
         let secrets: Vec<_> = names.iter().filter_map(|name| user.secret(toolkit, name).ok()).collect();
         let Some(_place) = self.waiting.take(user.id(), 1) else { return };
         let done = async {
@@ -136,7 +140,7 @@ impl Elicitation {
         };
         // Whatever comes of it, the tool is called, and reports again what is missing.
         if let Ok(Err(cause)) = timeout(PAGE_TIMEOUT, done).await {
-            error!(%cause, "a call does not wait for a page: the vault failed");
+            error!(%cause, "a call does not wait for what its user does on a page");
         }
     }
 

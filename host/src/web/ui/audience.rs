@@ -82,18 +82,23 @@ pub(super) async fn share(
 
 /// `POST /ui/toolkits/{id}/audience/unshare`: the fields `kind`, `name` and, of one tool, `tool`.
 pub(super) async fn unshare(
+    user: User,
     operator: Operator,
+    frame: Frame,
     Path(id): Path<String>,
     body: Body,
-) -> Result<Redirect, WebError> {
+) -> Result<Response, WebError> {
     let form = Form::read(body).await?;
     let subject = subject(&form).map_err(|why| WebError::new(StatusCode::BAD_REQUEST, why))?;
     match operator.unshare(&id, subject, tool(&form)).await {
         // Somebody else was faster.
         Err(AccessError::Toolkit(ToolkitError::NotShared { .. })) => {}
+        Err(refused @ AccessError::Toolkit(ToolkitError::LastGrant { .. })) => {
+            return page(&user, frame, &id, false, Some((refused.to_string(), Form::default())));
+        }
         unshared => unshared?,
     }
-    Ok(back(&id))
+    Ok(back(&id).into_response())
 }
 
 fn back(id: &str) -> Redirect {
