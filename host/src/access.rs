@@ -197,7 +197,8 @@ impl Access {
         let (last_health, preparation) = (LastHealth::default(), Preparation::default());
         let own_acts = RateLimit::with_burst(OWN_ACTS_PER_MINUTE, MAX_OWN_ACTS_AT_ONCE);
         let stopped = CancellationToken::new().drop_guard();
-        let access = Self(Arc::new(Inner { stores, roles, last_health, freshness, preparation, own_acts, stopped }));
+        let access =
+            Self(Arc::new(Inner { stores, roles, last_health, freshness, preparation, own_acts, stopped }));
         access.follow_changes();
         access
     }

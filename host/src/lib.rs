@@ -19,7 +19,7 @@
 //! → objects
 //! → certificate, egress, local_mode, machine_code, peers, stored_files, vault
 //! → audit
-//! → database, disk, folder, json_object, memory, metrics, private_file, redaction, sha256, shares, tasks, turns
+//! → database, disk, folder, json_object, memory, metrics, private_file, rate, redaction, sha256, shares, tasks, turns
 //! ```
 
 pub mod access;

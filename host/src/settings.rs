@@ -7,7 +7,9 @@
 mod environment;
 mod error;
 mod groups;
+mod network;
 mod objects;
+mod roles;
 mod traces;
 mod value;
 
@@ -27,12 +29,11 @@ use crate::ownership::{self, DEFAULT_DATA, Protection};
 
 pub use error::SettingsError;
 pub use groups::LocalGroups;
+pub use network::{AddressRange, Listen, SocketMode};
 pub use objects::ObjectsLocation;
+pub use roles::{ConsentSetting, Operator};
 pub use traces::Ratio;
-pub use value::{
-    AddressRange, BaseUrl, ConsentSetting, DatabaseLocation, Issuer, List, Listen, MasterKey, Maybe, Model,
-    Operator, Secret, Size, SocketMode, Span,
-};
+pub use value::{BaseUrl, DatabaseLocation, Issuer, List, MasterKey, Maybe, Model, Secret, Size, Span};
 
 /// Every setting once: documentation, name, type and default.
 macro_rules! settings {
@@ -78,7 +79,7 @@ macro_rules! settings {
 settings! {
     /// Addresses to listen on: `127.0.0.1:8787`, `[::1]:8787`, or `unix:PATH` for a socket in the file system.
     /// Sockets that a service manager passes (`LISTEN_FDS`) are used instead.
-    listen: List<Listen> = value::default_listen(), "KITBAG_LISTEN";
+    listen: List<Listen> = network::default_listen(), "KITBAG_LISTEN";
     /// Permissions of Unix sockets, such as `660` for a reverse proxy in the same group.
     listen_socket_mode: SocketMode = SocketMode::PRIVATE, "KITBAG_LISTEN_SOCKET_MODE";
     /// Address where Prometheus may read metrics (`/metrics`), such as `127.0.0.1:9464`; by default none. There is no
@@ -134,7 +135,7 @@ settings! {
     operators: List<Operator> = List::default(), "KITBAG_OPERATORS";
     /// Who agrees when a new version of a toolkit reaches further: `users`, each for what they have given it, or `operators`,
     /// by making it live. By default `users` with an identity provider, and `operators` with local sign-in.
-    consent: Maybe<value::ConsentSetting> = Maybe::UNSET, "KITBAG_CONSENT";
+    consent: Maybe<ConsentSetting> = Maybe::UNSET, "KITBAG_CONSENT";
     /// Origins whose pages may use the session cookie and speak MCP, such as `https://app.example.com`.
     allowed_origins: List<String> = List::default(), "KITBAG_ALLOWED_ORIGINS";
     /// Signature algorithms of the provider's tokens; by default RS256, PS256, ES256, ES384, EdDSA.
@@ -179,7 +180,7 @@ settings! {
     capture_private_ranges: List<AddressRange> = List::default(), "KITBAG_CAPTURE_PRIVATE_RANGES";
     /// Name servers for the host names that toolkits and captures use, such as `10.0.0.2` or
     /// `10.0.0.2:5353`; by default those of the system.
-    name_servers: List<value::NameServer> = List::default(), "KITBAG_NAME_SERVERS";
+    name_servers: List<network::NameServer> = List::default(), "KITBAG_NAME_SERVERS";
     /// URL of the proxy (CONNECT) through which connections to public addresses go, such as `http://proxy.internal:3128`;
     /// private addresses are connected to directly. Prefer the variable or the file for a URL with a password.
     https_proxy: Maybe<Secret> = Maybe::UNSET, "KITBAG_HTTPS_PROXY";
@@ -204,7 +205,7 @@ settings! {
     /// Open connections from one address, or one IPv6 /64 network.
     connections_per_address: usize = 512, "KITBAG_CONNECTIONS_PER_ADDRESS";
     /// Addresses of reverse proxies, or their ranges, which connect for many clients; by default the loopback addresses.
-    trusted_proxies: List<AddressRange> = value::loopback(), "KITBAG_TRUSTED_PROXIES";
+    trusted_proxies: List<AddressRange> = network::loopback(), "KITBAG_TRUSTED_PROXIES";
     /// Largest component that may be uploaded.
     component_size: Size = Size::mebibytes(64), "KITBAG_COMPONENT_SIZE";
     /// Processor time, over all cores, for inspecting and compiling one component; in whole seconds.

@@ -206,7 +206,11 @@ async fn only_those_hear_of_a_change_whose_list_has_changed() {
         at.olga.delete("/toolkits/text/audience?group=sales").await.assert_status(204);
         assert_eq!(next(&mut of_sal).await["method"], "notifications/tools/list_changed", "its first");
         assert_eq!(sal.tools_of_text().await, [""; 0]);
-        at.olga.delete("/toolkits/text/audience?group=others").await.assert_status(204);
+        // For everyone again.
+        at.share("text", json!([{ "everyone": true }])).await;
+        for whom in ["group=others", "everyone=true"] {
+            at.olga.delete(&format!("/toolkits/text/audience?{whom}")).await.assert_status(204);
+        }
     }
 }
 
@@ -226,8 +230,8 @@ async fn a_tool_that_is_lost_between_two_pages_of_a_list_is_not_in_the_second() 
     let cursor = first["nextCursor"].clone();
     assert!(cursor.is_string(), "{first}");
 
-    at.olga.delete("/toolkits/crowd/audience?group=sales").await.assert_status(204);
     at.share("crowd", json!([{ "group": "others" }])).await;
+    at.olga.delete("/toolkits/crowd/audience?group=sales").await.assert_status(204);
     let second = list(Some(cursor)).await;
     let names =
         second["tools"].as_array().expect("a list").iter().map(|tool| tool["name"].as_str().expect("a name"));
@@ -363,7 +367,7 @@ async fn an_operator_shares_on_the_page() {
     assert_eq!(api.get("/toolkits/text/audience").await.json()["grants"], grants);
     let page = olga.get("/ui/toolkits/text/audience?done=true").await.assert_status(200);
     for words in
-        ["the group sales", "count</code> alone", "at most 60 calls a minute, each", "It is changed."]
+        ["the group sales", "count</code> alone", "at most 60 calls a minute, each", "It is changed, from"]
     {
         assert!(page.text().contains(words), "{words}: {}", page.text());
     }

@@ -122,7 +122,8 @@ async fn no_secret_and_no_token_reaches_another_host_before_its_user_agrees() {
 #[tokio::test]
 async fn no_account_is_connected_by_a_version_that_waits_for_consent() {
     let elsewhere = Upstream::start().await;
-    let host = format!("localhost:{}", elsewhere.url("/").port().expect("a port"));
+    let origin = elsewhere.url("");
+    let host = origin.trim_start_matches("http://").trim_end_matches('/').to_owned();
     let kitbag = server().await;
     let (ana, una) = (kitbag.as_user("ana"), kitbag.as_user("una"));
     let secrets = ["CLIENT_ID", "CLIENT_SECRET"];
@@ -151,7 +152,7 @@ async fn no_account_is_connected_by_a_version_that_waits_for_consent() {
     assert!(elsewhere.requests().is_empty());
 
     let digest = una.consent().await["digest"].as_str().expect("a digest").to_owned();
-    una.agree_to(&digest).await.assert_status(200);
+    una.agree_to(&digest).await.assert_status(204);
     connect().await.assert_status(200);
 }
 
@@ -307,6 +308,8 @@ async fn the_page_of_a_secret_agrees_to_what_it_showed_alone() {
     ana.deploy(guests::NEEDS_SECRET.bytes()).await.assert_status(201);
     let link = crate::elicitation::client(&kitbag, "una", Revision::Current).await.link().await;
     let shown = crate::elicitation::open(&kitbag, &link, &[]).await;
+    shown.assert_says("<dt>It reaches also</dt>");
+    shown.assert_says("<code><bdi>EXTRA_KEY</bdi></code> is read by the toolkit");
     let changed =
         with_texts(&guests::NEEDS_SECRET.bytes(), &[("1.0.0", "2.0.0"), ("EXTRA_KEY", "OTHER_KEY")]);
     ana.deploy(changed).await.assert_status(201);

@@ -4,7 +4,7 @@ use http::Method;
 use serde_json::json;
 
 use crate::fetch::loopback_allowed;
-use crate::harness::{AccountProvider, Kitbag, User, Wat, guests, root};
+use crate::harness::{AccountProvider, Answer, Kitbag, User, Wat, guests, root};
 
 /// An organisation in local mode: `ana` and `ben` are operators, `una` is in no group.
 async fn start() -> (Kitbag, User) {
@@ -33,6 +33,18 @@ async fn share(by: &User, toolkit: &str, grant: serde_json::Value) {
 /// What a call says that is refused.
 async fn called(user: &User, tool: &str, arguments: serde_json::Value) -> String {
     user.call(tool, arguments).await.raw()
+}
+
+/// What a request says once it was sent too often.
+async fn too_often(request: impl AsyncFn() -> Answer) -> String {
+    for _ in 0..700 {
+        let answer = request().await;
+        if answer.status == 429 {
+            assert!(answer.header("retry-after").is_some());
+            return answer.text().to_owned();
+        }
+    }
+    panic!("it is never refused")
 }
 
 /// Each refusal, by the first column of the table.
@@ -80,6 +92,8 @@ async fn refusals() -> Vec<(&'static str, String)> {
     refused("what only operators do", deployed.text().to_owned());
     let removed = ben.delete("/toolkits/greeter").await.assert_status(403);
     refused("a change of another's private toolkit", removed.text().to_owned());
+    let last = ana.delete("/toolkits/text/audience?group=sales").await.assert_status(409);
+    refused("the end of a toolkit's last grant", last.text().to_owned());
     let key =
         eve.post("/keys", &json!({ "name": "hints", "toolkits": ["needy"] })).await.assert_status(201).json();
     let program = kitbag.with_token(key["key"].as_str().expect("a key"));
@@ -87,14 +101,10 @@ async fn refusals() -> Vec<(&'static str, String)> {
     refused("other things with a key for some toolkits", listed.text().to_owned());
     let stranger = kitbag.anonymous().get("/toolkits").await.assert_status(401);
     refused("a request without sign-in", stranger.text().to_owned());
-    let mut last = over_http(&eve, "/toolkits/needy/hide").await;
-    for _ in 0..200 {
-        if last.status == 429 {
-            break;
-        }
-        last = over_http(&eve, "/toolkits/needy/hide").await;
-    }
-    refused("requests beyond the server's rate", last.assert_status(429).text().to_owned());
+    let hide = async || over_http(&eve, "/toolkits/needy/hide").await;
+    refused("requests beyond the server's rate", too_often(hide).await);
+    let set = async || ben.put("/toolkits/needy/secrets/API_KEY", "a-secret-value").await;
+    refused("more secrets, keys and sign-ins than a person sets", too_often(set).await);
     refusals
 }
 

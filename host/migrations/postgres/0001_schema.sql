@@ -313,7 +313,7 @@ CREATE TABLE call_counts (
     calls       BIGINT NOT NULL,
     -- Calls that gave no result, except cancelled ones.
     failures    BIGINT NOT NULL,
-    -- Failures of calls that did not run: invalid-params, busy.
+    -- Failures of calls that did not run: invalid-params, busy, over-limit, needs-consent.
     refused     BIGINT NOT NULL,
     -- Calls that ran, by their duration: the upper bound in milliseconds.
     took_10     BIGINT NOT NULL,

@@ -285,7 +285,7 @@ CREATE TABLE call_counts (
     calls       INTEGER NOT NULL,
     -- Calls that gave no result, except cancelled ones.
     failures    INTEGER NOT NULL,
-    -- Failures of calls that did not run: invalid-params, busy.
+    -- Failures of calls that did not run: invalid-params, busy, over-limit, needs-consent.
     refused     INTEGER NOT NULL,
     -- Calls that ran, by their duration: the upper bound in milliseconds.
     took_10     INTEGER NOT NULL,

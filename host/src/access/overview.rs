@@ -46,7 +46,8 @@ pub struct Figures {
     pub calls: u64,
     /// Calls that gave no result, except those that their client cancelled.
     pub failures: u64,
-    /// Failures of calls that did not run: their arguments were wrong, or too many calls were running.
+    /// Failures of calls that did not run: their arguments were wrong, too many calls were running, a limit was
+    /// reached, or their user had to agree first.
     pub refused: u64,
     /// Duration within which half of the calls that ran ended.
     pub p50: Option<Latency>,

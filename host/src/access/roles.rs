@@ -56,7 +56,10 @@ mod tests {
         assert!(is_operator("ana", &[]) && is_operator("ben", &["sales", "admins"]));
         assert!(!is_operator("ben", &["ana", "sales"]), "a group named like an operator");
         assert!(!is_operator("admins", &[]), "a user named like a group");
-        assert!(is_operator("lea", &[]) && !roles.is_operator(&caller("lea", TokenProfile::Key, &[])), "a key");
+        assert!(
+            is_operator("lea", &[]) && !roles.is_operator(&caller("lea", TokenProfile::Key, &[])),
+            "a key"
+        );
         assert!(
             !is_operator("group:admins", &[]) && !is_operator("ben", &["group:admins", "Admins", "admin"])
         );

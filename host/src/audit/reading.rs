@@ -97,7 +97,8 @@ impl AuditReading {
     async fn next_page_of_new(&mut self) -> database::Result<Vec<AuditRecord>> {
         for (chain, newest) in self.store.newer(&self.positions).await? {
             // One that is shorter than it was has begun anew, as in a database that was restored.
-            let after = self.positions.get(&chain).copied().filter(|known| *known < newest).unwrap_or_default();
+            let after =
+                self.positions.get(&chain).copied().filter(|known| *known < newest).unwrap_or_default();
             let page =
                 self.store.page_of_chain(&self.query.filter, &chain, [after, newest], PAGE_ROWS).await?;
             let is_full = u32::try_from(page.len()).is_ok_and(|rows| rows == PAGE_ROWS);

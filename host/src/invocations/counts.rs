@@ -31,7 +31,8 @@ pub struct CallCounts {
     pub calls: u64,
     /// Calls that gave no result, except those that their client cancelled.
     pub failures: u64,
-    /// Failures of calls that did not run: their arguments were wrong, or too many calls were running.
+    /// Failures of calls that did not run: their arguments were wrong, too many calls were running, a limit was
+    /// reached, or their user had to agree first.
     pub refused: u64,
     /// Durations of those that ran.
     pub(super) durations: Histogram,

@@ -231,7 +231,11 @@ impl Toolkits {
 /// How many of the users who have agreed to this have to agree again.
 fn waiting(agreed: &AgreedReach, live: &Live) -> u64 {
     let reach = stored_reach(agreed.owner.clone(), &agreed.reach, live);
-    if beyond(live, &reach, agreed.given != 0).is_empty() { 0 } else { u64::try_from(agreed.users).unwrap_or_default() }
+    if beyond(live, &reach, agreed.given != 0).is_empty() {
+        0
+    } else {
+        u64::try_from(agreed.users).unwrap_or_default()
+    }
 }
 
 /// A reach as it was stored. One that cannot be read covers nothing: its user is asked.

@@ -203,9 +203,8 @@ fn counters(limits: &[Limited]) -> Vec<Counter<'_>> {
             [(Period::Minute, limited.grant.limits.per_minute), (Period::Day, limited.grant.limits.per_day)];
         rates.into_iter().filter_map(|(period, limit)| Some((period, limit?.get()))).collect::<Vec<_>>()
     };
-    let with_rates = |limited| {
-        of(limited).into_iter().map(move |(period, limit)| Counter { limited, period, limit })
-    };
+    let with_rates =
+        |limited| of(limited).into_iter().map(move |(period, limit)| Counter { limited, period, limit });
     let mut counters: Vec<_> = limits.iter().flat_map(with_rates).collect();
     counters.sort_by(|one, other| one.row().cmp(&other.row()));
     counters

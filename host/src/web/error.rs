@@ -14,13 +14,13 @@ use tracing::error;
 
 use super::body::Unread;
 use super::media_type;
-use crate::rate::TooManyRequests;
 use crate::access::{AccessError, CallError};
 use crate::disk::DiskFull;
 use crate::identity::{AuthError, KeyError, ProviderError};
 use crate::knowledge::{KnowledgeError, TooManyUploads};
 use crate::outbound_auth::{ConnectError, SignInError};
 use crate::peers::NoAnswer;
+use crate::rate::TooManyRequests;
 use crate::toolkits::ToolkitError;
 use crate::user_config::UserConfigError;
 use crate::vault::VaultError;

@@ -16,11 +16,11 @@ use super::error::WebError;
 use super::mcp::content;
 use super::media_type::require_json;
 use super::pages::NOT_STORED;
-use crate::rate::RateLimit;
 use super::share::RequestShare;
 use super::{Shared, consents};
 use crate::access::User;
 use crate::dispatch::{Failure, Reply, Success};
+use crate::rate::RateLimit;
 
 /// What a user's calls may take.
 pub(super) struct CallLimits {

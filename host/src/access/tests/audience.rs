@@ -164,7 +164,8 @@ async fn a_toolkit_disappears_with_the_group_and_a_link_lives_as_long_as_the_aud
 
 #[tokio::test]
 async fn no_grant_is_removed_if_more_may_be_used_without_it() {
-    let fixture = Fixture::with(&[("books".to_owned(), "shared", "ana"), ("own".to_owned(), "private", "ana")]).await;
+    let fixture =
+        Fixture::with(&[("books".to_owned(), "shared", "ana"), ("own".to_owned(), "private", "ana")]).await;
     let ana = fixture.user("ana").operator().expect("ana is one");
     let group = || Subject::Group("sales".to_owned());
     let is_refused = |removed: Result<(), AccessError>| {

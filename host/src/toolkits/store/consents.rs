@@ -87,13 +87,14 @@ impl Store {
         .bind(i64::from(consent.is_giving))
         .execute(&mut transaction)
         .await?;
-        let is_stored: bool =
-            sql("SELECT EXISTS (SELECT 1 FROM consents WHERE user_id = $1 AND toolkit_id = $2 AND given >= $3)")
-                .bind(consent.user)
-                .bind(consent.toolkit)
-                .bind(i64::from(consent.is_giving))
-                .fetch_value(&mut transaction)
-                .await?;
+        let is_stored: bool = sql(
+            "SELECT EXISTS (SELECT 1 FROM consents WHERE user_id = $1 AND toolkit_id = $2 AND given >= $3)",
+        )
+        .bind(consent.user)
+        .bind(consent.toolkit)
+        .bind(i64::from(consent.is_giving))
+        .fetch_value(&mut transaction)
+        .await?;
         transaction.commit().await?;
         Ok(is_stored)
     }

@@ -115,7 +115,7 @@ impl Toolkit {
     }
 }
 
-/// Who can call a toolkit.
+/// Who can call a toolkit that is shared with nobody by name. Others see those toolkits that are shared with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 pub(super) enum ToolkitVisibility {
     /// Its owner alone.

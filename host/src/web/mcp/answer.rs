@@ -10,9 +10,9 @@ use rmcp::model::{ErrorCode, ErrorData, JsonRpcError, JsonRpcResponse, JsonRpcVe
 use serde_json::json;
 use serde_json::value::RawValue;
 
+use crate::rate::TooManyRequests;
 use crate::web::body::Unread;
 use crate::web::media_type::JSON;
-use crate::rate::TooManyRequests;
 
 /// From -32000 to -32019 codes are a server's own; beyond are the protocol's (2026-07-28).
 const TOO_MANY_REQUESTS: ErrorCode = ErrorCode(-32010);

@@ -7,7 +7,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 
 use crate::access::OwnSecret;
-use crate::toolkits::Live;
+use crate::toolkits::{Live, Reach, ReachItem};
 use crate::vault::{MAX_VALUE_BYTES, SecretSlot};
 use crate::web::pages::{self, NOT_STORED, Notice};
 use crate::web::ui::sign_in_path;
@@ -144,6 +144,8 @@ struct Form<'a> {
     slot: &'a SecretSlot,
     toolkit: &'a Live,
     link: &'a str,
+    /// What it reaches besides the secret and the hosts, which is agreed to with them.
+    more: Vec<ReachItem>,
     /// SHA-256 of what the toolkit reaches, hexadecimal.
     reach: String,
     longest: usize,
@@ -164,12 +166,24 @@ pub(super) fn form(secret: &OwnSecret, toolkit: &Live, link: &str, problem: Opti
             slot,
             toolkit,
             link,
+            more: more_than(slot, toolkit),
             reach: toolkit.reach.digest(),
             longest: MAX_VALUE_BYTES,
             command,
             problem,
         },
     ))
+}
+
+/// What the page does not show elsewhere of what a toolkit reaches.
+fn more_than(slot: &SecretSlot, toolkit: &Live) -> Vec<ReachItem> {
+    let mut all = toolkit.reach.beyond(&Reach::default());
+    all.retain(|it| match it.kind.as_str() {
+        "Owner" | "Network" => false,
+        "Secret" => it.name != slot.name,
+        _ => true,
+    });
+    all
 }
 
 /// Says that the value is set; one that is not `redacted` is too short to be taken out of results.
