@@ -54,7 +54,12 @@ async fn a_group_that_is_named_on_one_process_decides_and_is_counted_on_both() {
         let refused = cluster.member_of(&["sales"], other, "sal").call("hints__plain", json!({})).await;
         refused.assert_retryable(&format!("The limit of {limit} calls a day"));
 
-        cluster.operator(other).delete("/toolkits/hints/audience?group=sales").await.assert_status(204);
+        let everyone = json!({ "grants": [{ "everyone": true }] });
+        let operator = cluster.operator(other);
+        operator.post("/toolkits/hints/audience", &everyone).await.assert_status(200);
+        for whom in ["group=sales", "everyone=true"] {
+            operator.delete(&format!("/toolkits/hints/audience?{whom}")).await.assert_status(204);
+        }
         cluster.user(one, "una").call("hints__plain", json!({})).await.text();
     }
 }
