@@ -136,14 +136,16 @@ build-engine: install
     scripts/with-c-compiler {{ output }}/examples/build-modules . \
         kitbag-engine=guest-sdk/typescript/engine-full.wasm --features crypto intl
 
-# Build the extractors and install them where the server looks; the first build takes minutes.
-build-extractors: install
+# Build the extractors, and what runs code of models, and install them where the server looks; the first build takes minutes.
+build-extractors: install build-rules build-engine
     cargo build --workspace --example build-components
     {{ output }}/examples/build-components . extractor-html extractor-mail extractor-office extractor-pdf
     mkdir -p {{ output }}/extractors
     for kind in html mail office pdf; do \
         install -C -m 644 "target-guests/components/extractor-$kind.wasm" "{{ output }}/extractors/$kind.wasm"; \
     done
+    node guest-sdk/typescript/bin/kitbag.js build code-runner/extension.ts --out target-guests/typescript/code-runner
+    install -C -m 644 target-guests/typescript/code-runner/code.wasm "{{ output }}/extractors/code.wasm"
 
 # Install a compiler for WebAssembly, unless there is one.
 install-guest-compiler:

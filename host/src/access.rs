@@ -76,6 +76,7 @@
 mod accounts;
 mod audience;
 mod audit;
+mod code;
 mod consents;
 mod documents;
 mod error;
@@ -107,6 +108,7 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::audit::{Actor, Audit};
+use crate::code_runner::CodeRunner;
 use crate::database::Database;
 use crate::disk::Disk;
 use crate::dispatch::Dispatch;
@@ -167,6 +169,8 @@ pub struct Stores {
     pub toolkits: Arc<Toolkits>,
     /// Tool calls.
     pub dispatch: Dispatch,
+    /// Runs code of models.
+    pub code_runner: Arc<CodeRunner>,
     /// Secrets of users.
     pub vault: Arc<Vault>,
     /// Connected accounts of users.

@@ -41,7 +41,7 @@ use connections::{Service, Tls};
 use listeners::Listeners;
 use metrics::{Exposition, Sources};
 use parts::{
-    audit_log, browser_sessions, capture, claim, dispatch, embedder, join, knowledge_options,
+    audit_log, browser_sessions, capture, claim, code_runner, dispatch, embedder, join, knowledge_options,
     knowledge_tools, open_certificate, open_database, open_objects, outbound, program_keys,
     restrict_permissions, sign_in, watched_disk,
 };
@@ -122,7 +122,15 @@ impl App {
         let sandbox = Sandbox::new(limits(settings), services, background)?.with_memory(memory.clone());
         let instances = sandbox.instance_pool();
         let (data, files, tables) = (&settings.data, objects.components(), database.clone());
-        let opening = Toolkits::open(data, files, tables, sandbox, compiler, disk.clone(), egress.clone());
+        let opening = Toolkits::open(
+            data,
+            files,
+            tables,
+            sandbox.clone(),
+            compiler.clone(),
+            disk.clone(),
+            egress.clone(),
+        );
         let forgetting = vault.clone();
         let toolkits = opening.await?.on_removal(move || forgetting.clear_cache());
         let toolkits = Arc::new(toolkits.with_consent_by(consent_by(settings)));
@@ -137,6 +145,7 @@ impl App {
             database: database.clone(),
             toolkits,
             dispatch,
+            code_runner: code_runner(settings, sandbox.clone(), compiler.clone()).await?,
             vault: vault.clone(),
             accounts,
             user_config,

@@ -26,20 +26,21 @@ use tokio::time::timeout;
 use tracing::{Instrument, error};
 
 pub use crate::capabilities::progress::{ProgressListener, ProgressReport};
+use crate::code_runner::{NoCodeRunner, RUN_CODE};
 use crate::identity::Caller;
 use crate::invocations::{Conclusion, Invocations, Outcome};
 use crate::metrics::Metrics;
 use crate::observations::Observations;
 use crate::sandbox::{Ended, Fault, Invocation, Loaded, Report};
 use crate::toolkits::audience::Limited;
-use crate::toolkits::{Ready, Tool, Toolkits};
+use crate::toolkits::{Tool, Toolkits};
 use crate::traces::{Arrival, CallStep, Trace, Traces};
 use crate::user_config::UserConfig;
 use crate::vault::Vault;
 use admission::Admission;
 pub use admission::AdmissionLimits;
 pub use callee::Callee;
-use callee::Prepared;
+use callee::{NotPrepared, Prepared};
 use checks::{Checked, Checks};
 use invocation_log::{Recording, conclude, result_size};
 pub use reply::{ErrorCode, Failure, Reply, Success};
@@ -70,6 +71,8 @@ pub struct Call<'a> {
     pub tool: &'a Callee,
     /// What limits it: alternatives, as [`Audience::limits`](crate::toolkits::audience::Audience::limits) has them.
     pub limits: Vec<Vec<Limited>>,
+    /// The run of code that makes it, if one does.
+    pub run: Option<Arc<str>>,
 }
 
 /// The tool could not be called because of a server error; the cause is in the log.
@@ -108,7 +111,8 @@ impl Dispatch {
         let Call { caller, arrival, tool, .. } = call;
         let span = self.traces.begin(arrival, tool.toolkit(), tool.definition());
         let (in_log, trace) = (span.in_log(), span.below());
-        let mut recording = Recording::start(&self.invocations, &self.metrics, tool, caller, span);
+        let run = call.run.clone();
+        let mut recording = Recording::start(&self.invocations, &self.metrics, (tool, caller), run, span);
         let recorded = async move {
             match self.run(call, arguments, listener, &trace, &mut recording).await {
                 Ok((reply, conclusion)) => {
@@ -138,14 +142,20 @@ impl Dispatch {
 
     async fn run(
         &self,
-        Call { caller, tool, limits, .. }: Call<'_>,
+        Call { caller, tool, limits, run, .. }: Call<'_>,
         arguments: Map<String, Value>,
         listener: Option<ProgressListener>,
         trace: &Trace,
         recording: &mut Recording<'_>,
     ) -> Result<(Reply, Conclusion), Unavailable> {
         let step = trace.begin(CallStep::Admit);
-        let Some(_admitted) = self.admission.enter(&caller.user_id, &tool.toolkit().id) else {
+        let (user, id) = (&caller.user_id, &tool.toolkit().id);
+        let admitted = match (tool, run) {
+            (Callee::Code(_), _) => self.admission.enter_run(user),
+            (_, Some(_)) => Some(self.admission.wait_to_enter(user, id).await),
+            (_, None) => self.admission.enter(user, id),
+        };
+        let Some(_admitted) = admitted else {
             return Ok((Reply::Failure(Failure::busy()), Outcome::Busy.into()));
         };
         // Before anything of the user is read for the call.
@@ -158,7 +168,12 @@ impl Dispatch {
         let Ok(prepared) = prepared else {
             return Ok((Reply::Failure(Failure::not_ready()), Outcome::Busy.into()));
         };
-        let prepared = prepared.map_err(|cause| unavailable(tool.toolkit(), &cause))?;
+        let prepared = match prepared {
+            Err(NotPrepared::Code(NoCodeRunner::NotInstalled)) => {
+                return Ok((Reply::Failure(Failure::no_code()), Outcome::ToolError.into()));
+            }
+            prepared => prepared.map_err(|cause| unavailable(tool.toolkit(), &cause))?,
+        };
         // Secrets that cannot be read cannot be redacted either, so the call must not start.
         let secrets = secrets.map_err(|cause| unavailable(tool.toolkit(), &cause))?;
         drop(step);
@@ -193,8 +208,21 @@ impl Dispatch {
                     config: self.config(tool, caller).await?,
                     secrets: secrets.clone(),
                     progress: None,
+                    inner_calls: None,
                 };
-                call_toolkit(ready, invocation, listener, trace, recording).await
+                call_toolkit(&ready.code, invocation, listener, trace, recording).await
+            }
+            Prepared::Code(run, code) => {
+                let invocation = Invocation {
+                    tool: RUN_CODE.to_owned(),
+                    arguments: arguments.to_string(),
+                    user_id: caller.user_id.clone(),
+                    config: "{}".to_owned(),
+                    secrets: secrets.clone(),
+                    progress: None,
+                    inner_calls: Some(run.calls.clone()),
+                };
+                call_toolkit(code, invocation, listener, trace, recording).await
             }
             Prepared::Own(tool) => {
                 let observations = Observations::default();
@@ -243,18 +271,18 @@ impl Dispatch {
 
 /// Runs a call in the sandbox.
 async fn call_toolkit(
-    ready: &Ready,
+    code: &Loaded,
     invocation: Invocation,
     listener: Option<ProgressListener>,
     trace: &Trace,
     recording: &mut Recording<'_>,
 ) -> (Report, Observations) {
     let step = trace.begin(CallStep::Sandbox);
-    let observations = Observations { trace: step.below(), ..ready.code.new_observations() };
+    let observations = Observations { trace: step.below(), ..code.new_observations() };
     recording.watch(&observations, &invocation.secrets);
     let mut report = match listener {
-        None => ready.code.call(invocation, &observations).await,
-        Some(listener) => call_with_progress(&ready.code, invocation, &observations, listener).await,
+        None => code.call(invocation, &observations).await,
+        Some(listener) => call_with_progress(code, invocation, &observations, listener).await,
     };
     drop(step);
     if !matches!(report.ended, Ended::Faulted(Fault::NoRoom(_))) {

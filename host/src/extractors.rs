@@ -1,25 +1,21 @@
 //! The extractors that the operator has installed: component files in a folder, one for each [`FileKind`], each
-//! compiled once and then stored as sealed machine code.
+//! compiled once and then stored as sealed machine code (`installed`).
 //!
 //! An extractor is loaded when a file first needs it, so installing one needs no restart. Files captured
 //! before that are read after the next start.
 
-use std::error::Error;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use kitbag_manifest::Problems;
 use tokio::sync::{OnceCell, Semaphore};
-use tracing::{info, warn};
+use tracing::warn;
 
-use crate::compiler::{CompileError, Compiler, Job};
+use crate::compiler::Compiler;
+use crate::installed::{InstalledComponents, NotLoaded, Role};
 use crate::knowledge::{Extract, ExtractError, Extracted, FailureKind, FileKind};
-use crate::machine_code::{MachineCode, digest};
 use crate::sandbox::{ExtractionError, Extractor, ExtractorSandbox};
-use crate::tasks::off_thread;
 
 /// The folder for their machine code in the data directory.
 const CODE_FOLDER: &str = "extractor-code";
@@ -33,10 +29,8 @@ const MAX_ERROR_CHARS: usize = 200;
 pub struct Extractors(Arc<Parts>);
 
 struct Parts {
-    folder: PathBuf,
     sandbox: ExtractorSandbox,
-    compiler: Compiler,
-    code: MachineCode,
+    installed: InstalledComponents,
     /// In the order of [`FileKind::ALL`].
     loaded: [OnceCell<Extractor>; FileKind::ALL.len()],
     slots: Semaphore,
@@ -50,10 +44,10 @@ impl Extractors {
         sandbox: ExtractorSandbox,
         compiler: Compiler,
     ) -> io::Result<Self> {
-        let (data, version) = (data.to_owned(), sandbox.code_version());
-        let code = off_thread(move || MachineCode::open(&data, CODE_FOLDER, &version)).await?;
+        let role = (Role::Extractor, sandbox.code_version());
+        let installed = InstalledComponents::open(data, CODE_FOLDER, folder, role, compiler).await?;
         let (loaded, slots) = (FileKind::ALL.map(|_| OnceCell::new()), Semaphore::new(MAX_CONCURRENT));
-        Ok(Self(Arc::new(Parts { folder, sandbox, compiler, code, loaded, slots })))
+        Ok(Self(Arc::new(Parts { sandbox, installed, loaded, slots })))
     }
 
     /// Returns [`extract`](Self::extract) as a function, for the knowledge base.
@@ -75,63 +69,14 @@ impl Extractors {
         }
     }
 
-    /// Loads an extractor from its stored machine code, or compiles it first, which takes seconds.
     async fn load(&self, kind: FileKind) -> Result<Extractor, ExtractError> {
-        let parts = self.0.clone();
-        let component = off_thread(move || copy_of_component(&parts, kind)).await?;
-        let digest = component.digest.clone();
-        let parts = self.0.clone();
-        if let Ok(extractor) = off_thread(move || parts.load_kept(&digest)).await {
-            return Ok(extractor);
-        }
-        info!(extractor = file_name(kind), "compiling an extractor");
-        let loaded = self.compile(component).await;
-        loaded.map_err(|error| unusable(kind, &error))
-    }
-
-    async fn compile(&self, component: Component) -> Result<Extractor, Box<dyn Error + Send + Sync>> {
-        let (parts, Component { file, digest }) = (self.0.clone(), component);
-        let code = self.0.code.new_file()?;
-        let code_version = self.0.sandbox.code_version();
-        let job = Job { component: file, code_version, code: code.as_file() };
-        self.0.compiler.extractor(job).await.map_err(|error| match error {
-            CompileError::Refused(problems) => Problems(problems).to_string().into(),
-            error => Box::<dyn Error + Send + Sync>::from(error),
-        })?;
-        off_thread(move || {
-            parts.code.seal_and_persist(&digest, code)?;
-            parts.load_kept(&digest)
+        let sandbox = self.0.sandbox.clone();
+        let loaded = self.0.installed.load(file_name(kind), move |code| sandbox.load(code)).await;
+        loaded.map_err(|error| match error {
+            NotLoaded::Missing => not_installed(kind),
+            NotLoaded::Unusable(cause) => unusable(kind, &cause),
         })
-        .await
     }
-}
-
-impl Parts {
-    fn load_kept(&self, digest: &str) -> Result<Extractor, Box<dyn Error + Send + Sync>> {
-        Ok(self.sandbox.load(&self.code.sealed(digest)?.path())?)
-    }
-}
-
-/// A private copy of an installed component, unaffected if the original is replaced.
-struct Component {
-    file: File,
-    digest: String,
-}
-
-/// Copies an installed component to an unnamed file, and hashes it. Blocks.
-fn copy_of_component(parts: &Parts, kind: FileKind) -> Result<Component, ExtractError> {
-    let mut installed =
-        File::open(parts.folder.join(file_name(kind))).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => not_installed(kind),
-            _ => unusable(kind, &error),
-        })?;
-    let mut copy = || -> io::Result<Component> {
-        let mut file = parts.code.new_file()?.into_file();
-        io::copy(&mut installed, &mut file)?;
-        let digest = digest(&mut file)?;
-        Ok(Component { file, digest })
-    };
-    copy().map_err(|error| unusable(kind, &error))
 }
 
 fn file_name(kind: FileKind) -> &'static str {

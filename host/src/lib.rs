@@ -9,8 +9,10 @@
 //! → web
 //! → access
 //! → dispatch
+//! → code_runner
 //! → knowledge_tools
 //! → backup, doctor, extractors, invocations, toolkits, transfer, user_config
+//! → installed
 //! → compiler
 //! → sandbox
 //! → capabilities
@@ -31,6 +33,7 @@ mod bounded_json;
 pub mod capabilities;
 pub mod certificate;
 pub mod cli;
+pub mod code_runner;
 pub mod compiler;
 pub mod contract;
 pub mod database;
@@ -43,6 +46,7 @@ mod folder;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod identity;
+mod installed;
 pub mod invocations;
 mod json_object;
 pub mod knowledge;

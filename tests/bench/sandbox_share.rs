@@ -85,6 +85,7 @@ pub(crate) fn invocation(tool: &str, arguments: &serde_json::Value) -> Invocatio
         config: "{}".to_owned(),
         secrets: Arc::default(),
         progress: None,
+        inner_calls: None,
     }
 }
 

@@ -24,6 +24,7 @@ mod cli_help;
 mod cli_output;
 mod clients;
 mod cluster;
+mod code_mode;
 mod compiling;
 mod concurrency;
 mod config;

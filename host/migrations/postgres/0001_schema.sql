@@ -294,7 +294,9 @@ CREATE TABLE invocations (
     -- JSON array of { source, arguments }.
     entries     TEXT NOT NULL,
     -- Bytes that this row takes, about.
-    size        BIGINT NOT NULL
+    size        BIGINT NOT NULL,
+    -- Content, too. Names the run of code that the call is part of: that of the run itself, and those that it made.
+    run         TEXT
 );
 
 -- Covers what retention asks; `id` is in it for the order.

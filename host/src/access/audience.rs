@@ -15,7 +15,7 @@ impl User {
             Callee::Toolkit(tool) => {
                 tool.toolkit.audience.limits(self.id(), &self.groups(), &tool.definition().name)
             }
-            Callee::Own(_) => Vec::new(),
+            Callee::Own(_) | Callee::Code(_) => Vec::new(),
         }
     }
 }

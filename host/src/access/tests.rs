@@ -196,6 +196,7 @@ async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
         metrics,
         traces,
     );
+    let code_runner = CodeRunner::open(path, path.to_owned(), sandbox(), compiler()).await;
     let settings = CaptureSettings { size: 1 << 20, time: Duration::from_secs(10), transcription: None };
     let extract: Extract = Arc::new(|_, _| Box::pin(std::future::pending()));
     let capture = Capture::open(path, objects.artifacts(), egress, settings, extract)
@@ -209,6 +210,7 @@ async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
         database: database.clone(),
         toolkits,
         dispatch: dispatch.expect("there are threads"),
+        code_runner: Arc::new(code_runner.expect("the folder is ours")),
         accounts: Accounts::new(outbound, vault.clone()),
         vault,
         user_config,

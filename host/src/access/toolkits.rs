@@ -146,8 +146,19 @@ impl User {
     ) -> Result<Reply, CallError> {
         let callee =
             self.callee(listed_name).ok_or_else(|| CallError::UnknownTool(listed_name.to_owned()))?;
-        let limits = self.limits_of(&callee);
-        let call = Call { caller: &self.caller, arrival: self.arrival, tool: &callee, limits };
+        self.call_of(&callee, arguments, listener, None).await
+    }
+
+    /// Calls a tool that the user may call; for a run of code, if one makes the call.
+    pub(super) async fn call_of(
+        &self,
+        callee: &Callee,
+        arguments: Map<String, Value>,
+        listener: Option<ProgressListener>,
+        run: Option<Arc<str>>,
+    ) -> Result<Reply, CallError> {
+        let limits = self.limits_of(callee);
+        let call = Call { caller: &self.caller, arrival: self.arrival, tool: callee, limits, run };
         Ok(self.stores().dispatch.call(call, arguments, listener).await?)
     }
 

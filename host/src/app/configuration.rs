@@ -44,6 +44,7 @@ const HANDOVER_DRAIN: Duration = Duration::from_secs(1);
 
 /// The sandbox's limits from the settings.
 pub fn limits(settings: &Settings) -> Limits {
+    let runs = AdmissionLimits::runs(settings.concurrent_calls as usize);
     Limits {
         call_time: settings.call_time.get(),
         memory: settings.call_memory.bytes(),
@@ -51,7 +52,8 @@ pub fn limits(settings: &Settings) -> Limits {
         resources: settings.call_resources,
         result: settings.call_result.bytes(),
         log: settings.call_log.bytes(),
-        instances: settings.concurrent_calls,
+        // Runs of code have instances beside those of their calls.
+        instances: settings.concurrent_calls + u32::try_from(runs).unwrap_or(u32::MAX / 2),
         kept_memory: Limits::max_kept_memory(settings.concurrent_calls).min(memory_of_machine() / 8),
         fetch: FetchLimits {
             in_flight: settings.call_requests_in_flight,

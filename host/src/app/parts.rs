@@ -18,6 +18,7 @@ use super::configuration::{
 };
 use crate::audit::Audit;
 use crate::certificate::{CertificateError, LiveCertificate};
+use crate::code_runner::CodeRunner;
 use crate::compiler::Compiler;
 use crate::database::Database;
 use crate::disk::Disk;
@@ -39,7 +40,7 @@ use crate::metrics::Metrics;
 use crate::objects::{Files, Objects};
 use crate::ownership;
 use crate::peers::{Hints, Process, Profile};
-use crate::sandbox::{Background, ExtractionLimits, ExtractorSandbox};
+use crate::sandbox::{Background, ExtractionLimits, ExtractorSandbox, Sandbox};
 use crate::settings::{DatabaseLocation, Issuer, Model, ObjectsLocation, Secret, Settings};
 use crate::stored_files::has_unfinished_restore;
 use crate::toolkits::Toolkits;
@@ -215,6 +216,16 @@ pub(super) async fn restrict_permissions(data: &Path) -> Result<(), StartError> 
         .map_err(io::Error::other)
         .and_then(|restricted| restricted)
         .map_err(|cause| StartError::Data { path: data.to_owned(), cause })
+}
+
+/// Creates what runs code of models, if its component is installed.
+pub(super) async fn code_runner(
+    settings: &Settings,
+    sandbox: Sandbox,
+    compiler: Compiler,
+) -> Result<Arc<CodeRunner>, StartError> {
+    let runner = CodeRunner::open(&settings.data, settings.extractors.clone(), sandbox, compiler).await;
+    runner.map(Arc::new).map_err(|cause| StartError::Data { path: settings.data.clone(), cause })
 }
 
 /// Creates the part that captures files, with the installed extractors.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Grants;
 use super::fetch::FetchLimits;
+use super::fetch::inner_calls::InnerCalls;
 use super::progress::ProgressListener;
 use crate::egress::Egress;
 use crate::knowledge::Knowledge;
@@ -58,4 +59,6 @@ pub struct CallContext<'a> {
     pub lease: &'a Arc<Lease>,
     /// Limits for its requests.
     pub fetch: &'a FetchLimits,
+    /// What answers its requests, if that is not the network.
+    pub inner_calls: Option<&'a Arc<dyn InnerCalls>>,
 }

@@ -14,6 +14,7 @@ mod exchange;
 mod fields;
 pub(crate) mod footprint;
 mod head;
+pub(crate) mod inner_calls;
 mod redirect;
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,7 @@ use wasmtime_wasi_http::{
 };
 
 use self::exchange::{Exchange, Failure};
+use self::inner_calls::Inner;
 use super::{CallContext, Services};
 use crate::egress::{Allowlist, Policy, Repeatable, Timeouts};
 use crate::memory::{Claim, Lease};
@@ -79,6 +81,8 @@ pub type View<'a> = WasiHttpCtxView<'a>;
 struct Hooks {
     /// `None` if the declaration grants no egress.
     exchange: Option<Arc<Exchange>>,
+    /// What answers instead of the network, of the component that runs code of models.
+    inner: Option<Inner>,
     /// The call's memory in the budget for all calls. `None` outside a call.
     lease: Option<Arc<Lease>>,
 }
@@ -92,8 +96,13 @@ impl Default for Fetch {
 impl Fetch {
     /// Grants access to the hosts that the declaration lists.
     pub(super) fn of(call: &CallContext<'_>) -> Self {
+        let lease = Some(call.lease.clone());
+        if let Some(calls) = call.inner_calls {
+            let inner = Inner { calls: calls.clone(), egress: call.services.egress.clone() };
+            return Self::through(Hooks { exchange: None, inner: Some(inner), lease });
+        }
         let exchange = call.grants.allowlist().map(|allowlist| Arc::new(exchange(call, allowlist.clone())));
-        Self::through(Hooks { exchange, lease: Some(call.lease.clone()) })
+        Self::through(Hooks { exchange, inner: None, lease })
     }
 
     fn through(hooks: Hooks) -> Self {
@@ -189,11 +198,13 @@ async fn claim(
     bytes: usize,
 ) -> Result<Option<Claim>, Error> {
     let Some(lease) = lease else { return Ok(None) };
-    let claimed = lease.claim(bytes, MEMORY_TIMEOUT).await;
-    claimed.map(Some).map_err(|_shortage| {
+    claim_from(lease, bytes).await.map(Some).inspect_err(|_| {
         exchange.log.note("fetch: there is no memory left for calls".to_owned());
-        Error::ConnectionLimitReached
     })
+}
+
+async fn claim_from(lease: &Arc<Lease>, bytes: usize) -> Result<Claim, Error> {
+    lease.claim(bytes, MEMORY_TIMEOUT).await.map_err(|_shortage| Error::ConnectionLimitReached)
 }
 
 /// Upper bound of the memory for recording a request's body, which may have to be sent again, in bytes.
@@ -208,6 +219,10 @@ fn recorded_bytes(request: &Request<WasiBody>) -> usize {
 /// drives its connections itself, so that future does nothing.
 type Sent = Result<(Response<WasiBody>, Box<dyn Future<Output = Result<(), Error>> + Send>), Error>;
 
+fn nothing_to_drive() -> Box<dyn Future<Output = Result<(), Error>> + Send> {
+    Box::new(std::future::ready(Ok(())))
+}
+
 impl WasiHttpHooks for Hooks {
     fn p2_outgoing_body_chunk_size(&mut self) -> usize {
         BODY_CHUNK_BYTES
@@ -219,8 +234,11 @@ impl WasiHttpHooks for Hooks {
         options: Option<RequestOptions>,
         _response_processed: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Box<dyn Future<Output = Sent> + Send> {
-        let admitted = self.admit();
         let lease = self.lease.clone();
+        if let Some(inner) = self.inner.clone() {
+            return Box::new(async move { Ok((inner.respond(request, lease).await?, nothing_to_drive())) });
+        }
+        let admitted = self.admit();
         // Until now this memory was counted as that of a resource.
         let request_memory = lease.as_ref().map(|lease| lease.count_existing(footprint::waiting(&request)));
         let options = options.unwrap_or_default();
@@ -254,8 +272,7 @@ impl WasiHttpHooks for Hooks {
                     })
                     .boxed_unsync()
             });
-            let nothing_to_drive = Box::new(std::future::ready(Ok(()))) as Box<_>;
-            Ok((response, nothing_to_drive))
+            Ok((response, nothing_to_drive()))
         })
     }
 }

@@ -1,5 +1,9 @@
 //! Limits the concurrent calls: of one user, of one toolkit, and in total.
 
+use std::time::Duration;
+
+use tokio::time::sleep;
+
 use crate::shares::{Share, Shares};
 
 /// Limits for concurrent calls. Beyond them a call fails with a retryable error; there is no queue.
@@ -13,39 +17,75 @@ pub struct AdmissionLimits {
     pub total: usize,
 }
 
+/// Of the calls of a user, and of all, as many may be runs of code at once, which have places of their own: so that their
+/// calls find theirs.
+const RUNS: usize = 4;
+
+/// How long a call of a run waits until it looks for a place again, at first and at most.
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
+const MAX_PAUSE: Duration = Duration::from_millis(200);
+
 /// Counts calls in flight.
 pub(super) struct Admission {
     users: Shares,
     toolkits: Shares,
+    runs: Shares,
 }
 
 /// The admission of a call. Dropping it allows the next one.
 pub(super) struct Admitted {
     _of_user: Share,
-    _of_toolkit: Share,
+    _of_toolkit: Option<Share>,
+}
+
+impl AdmissionLimits {
+    /// Runs of code at once, of all users.
+    pub fn runs(total: usize) -> usize {
+        (total / RUNS).max(1)
+    }
 }
 
 impl Admission {
     pub(super) fn new(limits: AdmissionLimits) -> Self {
         let AdmissionLimits { per_user, per_toolkit, total } = limits;
-        Self { users: Shares::new(total, per_user), toolkits: Shares::per_holder(per_toolkit) }
+        let runs = Shares::new(AdmissionLimits::runs(total), (per_user / RUNS).max(1));
+        Self { users: Shares::new(total, per_user), toolkits: Shares::per_holder(per_toolkit), runs }
     }
 
     /// Number of calls in flight.
     pub(super) fn in_flight(&self) -> usize {
-        self.users.taken()
+        self.users.taken() + self.runs.taken()
     }
 
     /// Admits a call; `None` if a limit is reached.
     pub(super) fn enter(&self, user: &str, toolkit: &str) -> Option<Admitted> {
         let of_user = self.users.take(user, 1)?;
         let of_toolkit = self.toolkits.take(toolkit, 1)?;
-        Some(Admitted { _of_user: of_user, _of_toolkit: of_toolkit })
+        Some(Admitted { _of_user: of_user, _of_toolkit: Some(of_toolkit) })
+    }
+
+    /// Admits a run of code; `None` if a limit is reached.
+    pub(super) fn enter_run(&self, user: &str) -> Option<Admitted> {
+        Some(Admitted { _of_user: self.runs.take(user, 1)?, _of_toolkit: None })
+    }
+
+    /// Admits a call of a run once there is a place. Those who have the places wait for nobody.
+    pub(super) async fn wait_to_enter(&self, user: &str, toolkit: &str) -> Admitted {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            if let Some(admitted) = self.enter(user, toolkit) {
+                return admitted;
+            }
+            sleep(pause).await;
+            pause = (2 * pause).min(MAX_PAUSE);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use tokio::time::timeout;
+
     use super::*;
 
     #[test]
@@ -67,5 +107,20 @@ mod tests {
 
         drop(first);
         assert!(admission.enter("ana", "c").is_some(), "a finished call makes room");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn runs_of_code_take_no_place_of_calls_and_their_calls_wait() {
+        let admission = Admission::new(AdmissionLimits { per_user: 2, per_toolkit: 2, total: 8 });
+
+        let _run = admission.enter_run("ana").expect("there is room");
+        assert!(admission.enter_run("ana").is_none(), "ana has her run");
+        let (first, _second) = (admission.enter("ana", "a"), admission.enter("ana", "b"));
+        assert!(first.is_some() && _second.is_some(), "the run has none of their places");
+        let mut waiting = std::pin::pin!(admission.wait_to_enter("ana", "c"));
+        assert!(timeout(Duration::from_secs(1), &mut waiting).await.is_err());
+        drop(first);
+        assert!(timeout(Duration::from_secs(1), &mut waiting).await.is_ok());
+        assert_eq!(admission.in_flight(), 2);
     }
 }

@@ -6,11 +6,13 @@ use std::time::{Duration, Instant};
 use kitbag_manifest::schema::Schema;
 use kitbag_manifest::{ToolDefinition, ToolkitDefinition};
 use serde_json::Value;
+use thiserror::Error;
 use tokio::time::timeout;
 
+use crate::code_runner::{CodeRun, NoCodeRunner};
 use crate::knowledge_tools::KnowledgeTool;
 use crate::observations::{Transcript, UsageSnapshot};
-use crate::sandbox::{Ended, Fault, Report};
+use crate::sandbox::{Ended, Fault, Loaded, Report};
 use crate::toolkits::{NotReady, Ready, Tool};
 use crate::vault::UserSecrets;
 
@@ -24,12 +26,24 @@ pub enum Callee {
     Toolkit(Tool),
     /// The server's own.
     Own(KnowledgeTool),
+    /// Code of a model, which runs in the sandbox.
+    Code(CodeRun),
+}
+
+/// Why a tool cannot be called now. The text is for the log.
+#[derive(Debug, Error)]
+pub(super) enum NotPrepared {
+    #[error(transparent)]
+    Toolkit(#[from] NotReady),
+    #[error(transparent)]
+    Code(#[from] NoCodeRunner),
 }
 
 /// A tool that is ready to be called.
 pub(super) enum Prepared<'a> {
     Toolkit(&'a Tool, &'a Ready),
     Own(&'a KnowledgeTool),
+    Code(&'a CodeRun, &'a Loaded),
 }
 
 impl Callee {
@@ -38,6 +52,7 @@ impl Callee {
         match self {
             Self::Toolkit(tool) => &tool.toolkit.definition,
             Self::Own(tool) => tool.tools.definition(),
+            Self::Code(run) => run.runner.definition(),
         }
     }
 
@@ -46,13 +61,15 @@ impl Callee {
         match self {
             Self::Toolkit(tool) => tool.definition(),
             Self::Own(tool) => tool.definition(),
+            Self::Code(run) => &run.runner.definition().tools[0],
         }
     }
 
-    pub(super) async fn prepare(&self) -> Result<Prepared<'_>, NotReady> {
+    pub(super) async fn prepare(&self) -> Result<Prepared<'_>, NotPrepared> {
         Ok(match self {
             Self::Toolkit(tool) => Prepared::Toolkit(tool, tool.toolkit.ready().await?),
             Self::Own(tool) => Prepared::Own(tool),
+            Self::Code(run) => Prepared::Code(run, run.runner.ready().await?),
         })
     }
 }
@@ -63,6 +80,7 @@ impl Prepared<'_> {
         match self {
             Self::Toolkit(tool, ready) => ready.schemas.input(tool.index),
             Self::Own(tool) => tool.tools.schemas().input(tool.index),
+            Self::Code(run, _) => run.runner.schemas().input(0),
         }
     }
 
@@ -71,6 +89,7 @@ impl Prepared<'_> {
         match self {
             Self::Toolkit(tool, ready) => ready.schemas.output(tool.index),
             Self::Own(tool) => tool.tools.schemas().output(tool.index),
+            Self::Code(run, _) => run.runner.schemas().output(0),
         }
     }
 }

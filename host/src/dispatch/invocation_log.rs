@@ -34,6 +34,8 @@ pub(super) struct Recording<'a> {
     metrics: &'a Metrics,
     tool: &'a Callee,
     caller: &'a Caller,
+    /// The run of code that makes the call.
+    run: Option<Arc<str>>,
     started: Instant,
     started_at: Timestamp,
     watched: Option<(Observations, Arc<UserSecrets>)>,
@@ -48,8 +50,8 @@ impl<'a> Recording<'a> {
     pub(super) fn start(
         invocations: &'a Arc<Invocations>,
         metrics: &'a Metrics,
-        tool: &'a Callee,
-        caller: &'a Caller,
+        (tool, caller): (&'a Callee, &'a Caller),
+        run: Option<Arc<str>>,
         span: Span,
     ) -> Self {
         let (started, started_at) = (Instant::now(), Timestamp::now());
@@ -59,6 +61,7 @@ impl<'a> Recording<'a> {
             metrics,
             tool,
             caller,
+            run,
             started,
             started_at,
             watched,
@@ -96,6 +99,10 @@ impl<'a> Recording<'a> {
             version: definition.version.clone(),
             tool: self.tool.definition().name.clone(),
             user: self.caller.user_id.clone(),
+            run: match self.tool {
+                Callee::Code(run) => Some(run.id.clone()),
+                Callee::Toolkit(_) | Callee::Own(_) => self.run.clone(),
+            },
             started_at: self.started_at,
             duration,
             conclusion,

@@ -95,6 +95,13 @@ impl Failure {
         Self { retry_after: Some(over.seconds()), ..failure }
     }
 
+    /// The component that runs code is not installed.
+    pub(super) fn no_code() -> Self {
+        let error = "Code cannot be run on this server: its operator has not installed code.wasm (setting extractors). Call tools \
+                     with call_tool.";
+        reply::Failure::tool_error(error).into()
+    }
+
     /// The toolkit is being compiled.
     pub(super) fn not_ready() -> Self {
         let error = "The toolkit is being prepared for this version of the server. Try again in a moment.";

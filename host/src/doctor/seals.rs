@@ -6,7 +6,7 @@ use super::{Examples, Finding, Report};
 use crate::machine_code;
 
 /// The folders with machine code.
-const FOLDERS: [&str; 2] = ["code", "extractor-code"];
+const FOLDERS: [&str; 3] = ["code", "extractor-code", "code-runner"];
 
 pub(super) fn check(data: &Path, report: &mut Report) {
     let (mut broken, mut checked) = (Examples::default(), 0);

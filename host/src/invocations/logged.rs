@@ -75,6 +75,8 @@ pub struct Content<'a> {
     pub detail: Option<&'a str>,
     /// The data of a `ToolError`: JSON.
     pub data: Option<&'a str>,
+    /// Names the run of code that the call is part of.
+    pub run: Option<&'a str>,
 }
 
 impl Logged {
@@ -99,6 +101,7 @@ impl Logged {
             entries: entries.unwrap_or_default(),
             detail: row.detail.as_deref(),
             data: row.data.as_deref(),
+            run: row.run.as_deref(),
         })
     }
 }

@@ -1,5 +1,6 @@
 //! The record of a finished call.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -18,6 +19,8 @@ pub struct Record {
     pub tool: String,
     /// The calling user.
     pub user: String,
+    /// Names the run of code that the call is part of: its own record, and those of the calls that it made.
+    pub run: Option<Arc<str>>,
     /// When the call arrived.
     pub started_at: Timestamp,
     /// From its arrival to its end.

@@ -55,6 +55,7 @@ pub(super) struct Row {
     pub(super) data: Option<String>,
     /// `None` if the content is another user's.
     pub(super) entries: Option<String>,
+    pub(super) run: Option<String>,
 }
 
 /// The calls of an hour as the store counts them.
@@ -165,7 +166,8 @@ impl Store {
                     requests, bytes_out, bytes_in, result_size, dropped,
                     CASE WHEN user_id = $4 THEN detail END AS detail,
                     CASE WHEN user_id = $4 THEN data END AS data,
-                    CASE WHEN user_id = $4 THEN entries END AS entries
+                    CASE WHEN user_id = $4 THEN entries END AS entries,
+                    CASE WHEN user_id = $4 THEN run END AS run
              FROM invocations
              WHERE id IN (SELECT id FROM page WHERE before < {MAX_PAGE_BYTES})
              ORDER BY id",
@@ -296,7 +298,7 @@ async fn insert(transaction: &mut Transaction, records: &[&Record]) -> database:
     let mut statement = StatementBuilder::new(
         "INSERT INTO invocations
              (toolkit_id, version, tool, user_id, started_at, ended_at, duration, outcome, limit_hit, requests,
-              bytes_out, bytes_in, result_size, dropped, detail, data, entries, size) ",
+              bytes_out, bytes_in, result_size, dropped, detail, data, entries, size, run) ",
     );
     statement.push_values(records.iter().zip(entries), |mut row, (record, entries)| {
         let end = &record.conclusion;
@@ -319,7 +321,8 @@ async fn insert(transaction: &mut Transaction, records: &[&Record]) -> database:
             .push_bind(&end.detail)
             .push_bind(end.data.as_ref().map(|data| data.get()))
             .push_bind(entries)
-            .push_bind(as_i64(record.size()));
+            .push_bind(as_i64(record.size()))
+            .push_bind(record.run.as_deref());
     });
     statement.build().execute(transaction).await?;
     Ok(())
@@ -352,6 +355,9 @@ impl Serialize for Row {
         map.serialize_entry("resultSize", &self.result_size)?;
         if let Some(detail) = &self.detail {
             map.serialize_entry("detail", detail)?;
+        }
+        if let Some(run) = &self.run {
+            map.serialize_entry("run", run)?;
         }
         for (key, json) in [("data", &self.data), ("entries", &self.entries)] {
             if let Some(json) = json {

@@ -45,6 +45,7 @@ pub(super) fn record(toolkit: &str, user: &str, content: &str) -> Record {
         version: "1.0.0".to_owned(),
         tool: "t".to_owned(),
         user: user.to_owned(),
+        run: None,
         started_at: Timestamp::now(),
         duration: Duration::ZERO,
         conclusion: Conclusion {

@@ -11,6 +11,7 @@ use super::background::Background;
 use super::instance::{Instance, Slots};
 use super::limits::{Limits, Meter, TABLE_ELEMENT_BYTES};
 use super::state::State;
+use crate::capabilities::fetch::inner_calls::InnerCalls;
 use crate::capabilities::progress::ProgressListener;
 use crate::capabilities::{CallContext, Capabilities, Grants, Services};
 use crate::contract::{CallError, LinkedToolkit, ToolCall, ToolResult};
@@ -33,6 +34,8 @@ pub struct Invocation {
     pub secrets: Arc<UserSecrets>,
     /// Receives progress reports, if the client wants them.
     pub progress: Option<ProgressListener>,
+    /// What answers its requests, if that is not the network.
+    pub inner_calls: Option<Arc<dyn InnerCalls>>,
 }
 
 /// The outcome of a call, with its log and measurements.
@@ -221,6 +224,7 @@ impl Runner {
             observations,
             lease,
             fetch: &self.limits.fetch,
+            inner_calls: invocation.inner_calls.as_ref(),
         });
         let mut state = State::new(&self.limits, capabilities);
         state.meter = Meter::new(&self.limits).leasing(lease.clone(), self.initial_memory);

@@ -16,9 +16,9 @@ pub(super) mod fuzzing;
 mod handler;
 mod media;
 mod message;
+mod modes;
 mod origin;
 mod resources;
-mod search_mode;
 mod selection;
 
 use std::sync::Arc;

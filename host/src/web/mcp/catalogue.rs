@@ -21,7 +21,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 
-use super::search_mode;
+use super::modes::{self, Mode};
 use super::selection::Selection;
 use crate::access::{Access, User, VisibleToolkit};
 use crate::sha256::{Digest, Sha256};
@@ -146,7 +146,10 @@ impl Catalogue {
     /// What the client lists, of all that its user sees and it has chosen.
     fn listed(&self, user: &User, chosen: &Selection) -> WholeList {
         let whole = self.whole_list(user, chosen);
-        if chosen.searches() { whole.in_search_mode() } else { whole }
+        match chosen.mode() {
+            Mode::List => whole,
+            mode @ (Mode::Search | Mode::Code) => whole.in_mode(mode),
+        }
     }
 
     fn whole_list(&self, user: &User, chosen: &Selection) -> WholeList {
@@ -221,11 +224,12 @@ impl WholeList {
         page
     }
 
-    /// The tools that are always listed, after those that find and call all others.
-    fn in_search_mode(&self) -> Self {
-        let hiding = self.0.iter().filter(|list| !list.others.is_empty());
-        let own = search_mode::definition(hiding.map(|list| list.toolkit.as_str()));
-        let always_on = self.0.iter().filter(|list| !list.always_on.is_empty());
+    /// The mode's own tools and, unless code calls all others, those that are always listed.
+    fn in_mode(&self, mode: Mode) -> Self {
+        let is_by_code = mode == Mode::Code;
+        let hiding = self.0.iter().filter(|list| is_by_code || !list.others.is_empty());
+        let own = modes::definition(mode, hiding.map(|list| list.toolkit.as_str()));
+        let always_on = self.0.iter().filter(|list| !is_by_code && !list.always_on.is_empty());
         let always_on = always_on
             .map(|list| Arc::new(ToolList::new(list.searched.clone(), list.always_on.clone(), Vec::new())));
         Self(std::iter::once(Arc::new(ToolList::of_own(&own))).chain(always_on).collect())

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, CompleteRequestMethod,
     CompleteRequestParams, CompleteResult, ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData,
-    GetPromptRequestParams, GetPromptResponse, Implementation, ListResourceTemplatesResult,
+    GetPromptRequestParams, GetPromptResponse, Implementation, JsonObject, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProgressToken,
     ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, RequestId, ServerCapabilities,
     ServerConfig, ServerJsonRpcMessage, ServerResult, SubscriptionFilter, Tool,
@@ -22,7 +22,7 @@ use super::catalogue::{self, Shape};
 use super::changes::{Change, Changes};
 use super::direct::{DirectMethod, DirectRequest};
 use super::elicitation::{ElicitationMode, ElicitationResponse, Missing};
-use super::search_mode::{self, ModeCall, Wanted};
+use super::modes::{self, ModeCall, Wanted};
 use super::selection::Selection;
 use super::{Endpoint, answer, content, resources};
 use crate::access::{CallError, User};
@@ -83,7 +83,7 @@ impl Handler {
         let DirectRequest { id, method, capabilities } = request;
         let user = &self.context.user;
         match method {
-            DirectMethod::Call(call) if self.context.chosen.searches() && search_mode::has(&call.name) => {
+            DirectMethod::Call(call) if self.context.chosen.mode().has(&call.name) => {
                 Some(Json(self.call_directly(call, id, capabilities).await).into_response())
             }
             DirectMethod::Call(call) => {
@@ -156,6 +156,13 @@ impl Handler {
                     () = cancelled => Err(abandoned()),
                 };
             }
+            Ok(ModeCall::Describe(names)) => return Ok(self.describe(&names).into()),
+            Ok(ModeCall::Run(arguments)) => {
+                return tokio::select! {
+                    reply = self.run_code(arguments) => reply,
+                    () = cancelled => Err(abandoned()),
+                };
+            }
             Err(failure) => return Ok(failed(&failure).into()),
         };
         let tool = request.name.clone();
@@ -196,7 +203,29 @@ impl Handler {
 
     /// What a call means in the client's mode.
     fn in_mode(&self, request: CallToolRequestParams) -> Result<ModeCall, Failure> {
-        if self.context.chosen.searches() { ModeCall::of(request) } else { Ok(ModeCall::Call(request)) }
+        ModeCall::of(self.context.chosen.mode(), request)
+    }
+
+    /// Says what tools take and return that the client sees.
+    fn describe(&self, names: &[String]) -> CallToolResult {
+        let found: Vec<_> = names.iter().map(|name| (name.as_str(), self.callee(name))).collect();
+        let found = found.iter().map(|(name, callee)| {
+            let tool = callee.as_ref().map(|it| (it.toolkit().id.as_str(), it.definition()));
+            (*name, tool)
+        });
+        CallToolResult::success(vec![ContentBlock::text(modes::described(found))])
+    }
+
+    /// Runs code, which calls tools that the client sees.
+    async fn run_code(&self, arguments: JsonObject) -> Result<CallToolResponse, ErrorData> {
+        let ClientContext { user, chosen, .. } = &self.context;
+        let chosen = chosen.clone();
+        // Boxed as other calls are.
+        match Box::pin(user.run_code(arguments, Box::new(move |name| chosen.has(name)))).await {
+            Ok(Reply::Success(success)) => Ok(succeeded(success).into()),
+            Ok(Reply::Failure(failure)) => Ok(failed(&failure).into()),
+            Err(error) => Err(ErrorData::internal_error(error.to_string(), None)),
+        }
     }
 
     /// Finds tools that the client sees.

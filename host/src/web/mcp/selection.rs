@@ -1,6 +1,6 @@
 //! The tools that a client sees of those that its user may call: what its URL chooses, as
 //! `/mcp?toolkits=weather,notes&tools=text__count` does, without what the user hides. And how it comes to know them: with
-//! `mode=search` it finds most of them instead of listing them.
+//! `mode=search` and `mode=code` it finds most of them instead of listing them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use std::sync::Arc;
 use thiserror::Error;
 use url::form_urlencoded;
 
+use super::modes::Mode;
 use crate::access::{AccessError, User};
 use crate::knowledge_tools;
 use crate::toolkits::{Hidden, names_of};
@@ -21,19 +22,11 @@ pub(super) struct Selection {
     mode: Mode,
 }
 
-/// How a client comes to know tools.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Mode {
-    /// They are listed.
-    #[default]
-    List,
-    /// They are found.
-    Search,
-}
-
 /// The URL asks for a mode that there is not.
 #[derive(Debug, PartialEq, Eq, Error)]
-#[error("there is no mode {0:?}: `mode=search` finds tools, and without `mode` all of them are listed")]
+#[error(
+    "there is no mode {0:?}: `mode=search` finds tools, `mode=code` calls them by code too, and without `mode` all of them are listed"
+)]
 pub(super) struct UnknownMode(String);
 
 /// Bytes of a mode that an error repeats.
@@ -57,7 +50,9 @@ impl Selection {
                 "toolkits" => &mut chosen.toolkits,
                 "tools" => &mut chosen.tools,
                 "mode" => {
-                    mode = Mode::named(&value)?;
+                    let unknown =
+                        || UnknownMode(value[..value.floor_char_boundary(MAX_MODE_BYTES)].to_owned());
+                    mode = Mode::named(&value).ok_or_else(unknown)?;
                     continue;
                 }
                 _ => continue,
@@ -68,9 +63,9 @@ impl Selection {
         Ok(Self { chosen: chooses.then(|| Arc::new(chosen)), hidden: Arc::default(), mode })
     }
 
-    /// Whether the client finds tools instead of listing them.
-    pub(super) fn searches(&self) -> bool {
-        self.mode == Mode::Search
+    /// How the client comes to know tools.
+    pub(super) fn mode(&self) -> Mode {
+        self.mode
     }
 
     /// The same, without what the user hides now.
@@ -108,15 +103,6 @@ impl Selection {
     }
 }
 
-impl Mode {
-    fn named(name: &str) -> Result<Self, UnknownMode> {
-        match name {
-            "search" => Ok(Self::Search),
-            _ => Err(UnknownMode(name[..name.floor_char_boundary(MAX_MODE_BYTES)].to_owned())),
-        }
-    }
-}
-
 /// The toolkit and the tool of a listed name.
 fn parts(listed_name: &str) -> (&str, &str) {
     names_of(listed_name).unwrap_or((knowledge_tools::ID, listed_name))
@@ -147,14 +133,15 @@ mod tests {
 
     #[test]
     fn a_url_may_name_a_mode_and_no_other() {
-        let searches = |query: &str| Selection::of(Some(query)).map(|selection| selection.searches());
+        let mode = |query: &str| Selection::of(Some(query)).map(|selection| selection.mode());
 
-        assert_eq!(searches("toolkits=text"), Ok(false));
-        assert_eq!(searches("mode=search&toolkits=text"), Ok(true));
+        assert_eq!(mode("toolkits=text"), Ok(Mode::List));
+        assert_eq!(mode("mode=search&toolkits=text"), Ok(Mode::Search));
+        assert_eq!(mode("mode=code"), Ok(Mode::Code));
         for (query, named) in [("mode=", ""), ("mode=Search", "Search"), ("mode=search&mode=x", "x")] {
-            assert_eq!(searches(query), Err(UnknownMode(named.to_owned())));
+            assert_eq!(mode(query), Err(UnknownMode(named.to_owned())));
         }
-        let long = searches(&format!("mode={}", "ä".repeat(1000))).expect_err("there is no such mode");
-        assert!(long.to_string().len() < 200, "{long}");
+        let long = mode(&format!("mode={}", "ä".repeat(1000))).expect_err("there is no such mode");
+        assert!(long.to_string().len() < 250, "{long}");
     }
 }

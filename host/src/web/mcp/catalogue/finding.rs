@@ -13,7 +13,7 @@ use crate::access::User;
 use crate::knowledge::brief::{BriefCandidate, rank};
 use crate::tasks::off_thread;
 use crate::turns::Turns;
-use crate::web::mcp::search_mode::{self, Wanted};
+use crate::web::mcp::modes::{Mode, Wanted, found};
 use crate::web::mcp::selection::Selection;
 
 /// How long a search waits for the vector of its query, and then goes by words alone.
@@ -29,13 +29,15 @@ impl Catalogue {
     /// The answer to a search of this user, among exactly what a listing without a mode lists.
     pub(in crate::web::mcp) async fn find(&self, user: &User, chosen: &Selection, wanted: Wanted) -> String {
         let Wanted { query, limit } = wanted;
+        let has_types = chosen.mode() == Mode::Code;
         let vector = timeout(QUERY_TIMEOUT, user.query_vector(&query)).await.unwrap_or_default();
         let _turn = self.computing.take(user.id()).await;
         let WholeList(lists) = self.whole_list(user, chosen);
         for list in &lists {
             self.vectors.want(&list.searched);
         }
-        off_thread(move || search_mode::answer(&Searchable::of(&lists).find(&query, vector, limit))).await
+        off_thread(move || found::answer(&Searchable::of(&lists).find(&query, vector, limit), has_types))
+            .await
     }
 }
 

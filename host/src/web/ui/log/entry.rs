@@ -125,8 +125,9 @@ fn ranged(amount: Amount, text: String) -> String {
 }
 
 fn lines(content: Content<'_>) -> Vec<Line> {
-    let Content { entries, detail, data } = content;
+    let Content { entries, detail, data, run } = content;
     let mut lines: Vec<_> = entries.iter().map(line).collect();
+    lines.extend(run.map(|run| Line { label: "run of code", text: run.to_owned() }));
     lines.extend(detail.map(|detail| Line { label: "detail", text: detail.to_owned() }));
     lines.extend(data.map(|data| Line { label: "data", text: data.to_owned() }));
     lines

@@ -1,18 +1,25 @@
-//! `/mcp?mode=search`: two tools of the server's own stand for all that are not `alwaysOn`. `find_tools` finds some of them,
-//! and `call_tool` calls one.
+//! Modes, in which a few tools of the server's own stand for those that a client may call.
+//!
+//! - `/mcp?mode=search`: `find_tools` finds tools that are not `alwaysOn`, and `call_tool` calls one;
+//! - `/mcp?mode=code`: `find_tools` finds any, `describe_tools` says what they take and return, and `run_code` runs code that calls
+//!   those that read. `call_tool` is for the others: so that a client can ask its person.
 //!
 //! Invariant: a call by `call_tool` is the call of the tool that it names, from here on: whatever checks, redacts, records or
 //! asks sees no difference.
 
+pub(super) mod found;
+mod typescript;
+
 use std::borrow::Cow;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use kitbag_manifest::schema::Budget;
 use kitbag_manifest::{ToolAnnotations, ToolDefinition, ToolkitDefinition, reply};
-use rmcp::model::{CallToolRequestParams, Tool};
+use rmcp::model::CallToolRequestParams;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::code_runner::{self, RUN_CODE};
 use crate::dispatch::Failure;
 use crate::toolkits::Schemas;
 
@@ -20,25 +27,42 @@ use crate::toolkits::Schemas;
 pub(super) const FIND_TOOLS: &str = "find_tools";
 /// The tool that calls tools.
 pub(super) const CALL_TOOL: &str = "call_tool";
+/// The tool that says what tools take and return.
+const DESCRIBE_TOOLS: &str = "describe_tools";
 
 /// Tools of an answer that says no number, and at most.
 const DEFAULT_LIMIT: usize = 5;
 const MAX_LIMIT: usize = 20;
 /// Characters of a query.
 const MAX_QUERY_CHARACTERS: usize = 500;
-/// Bytes of an answer: some 8,000 tokens.
-const MAX_ANSWER_BYTES: usize = 32 << 10;
-/// Bytes of the best tool, which may be more than all others may take.
-const MAX_FIRST_BYTES: usize = 256 << 10;
+/// Tools that are described at once, and bytes of such an answer.
+const MAX_DESCRIBED: usize = 20;
+const MAX_DESCRIPTION_BYTES: usize = 48 << 10;
 /// Bytes of the ids of toolkits that a listing names.
 const MAX_IDS_BYTES: usize = 1000;
 /// Steps that the check of arguments may take, which have a handful of values.
 const CHECK_STEPS: u64 = 100_000;
 
-/// A call as it came, in the mode.
+/// How a client comes to know tools, and calls them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// They are listed.
+    #[default]
+    List,
+    /// They are found.
+    Search,
+    /// They are found, and called by code.
+    Code,
+}
+
+/// A call as it came, in a mode.
 pub(super) enum ModeCall {
     /// Tools are to be found.
     Find(Wanted),
+    /// The tools of these listed names are to be described.
+    Describe(Vec<String>),
+    /// Code is to be run, with these arguments.
+    Run(Map<String, Value>),
     /// A tool is to be called: this one, whoever it was named by.
     Call(CallToolRequestParams),
 }
@@ -52,6 +76,11 @@ pub(super) struct Wanted {
 }
 
 #[derive(Deserialize)]
+struct Described {
+    names: Vec<String>,
+}
+
+#[derive(Deserialize)]
 struct Named {
     name: String,
     #[serde(default)]
@@ -59,10 +88,18 @@ struct Named {
 }
 
 impl ModeCall {
-    /// Reads a call in the mode. Fails where the arguments of the mode's own tools are not valid.
-    pub(super) fn of(mut request: CallToolRequestParams) -> Result<Self, Failure> {
+    /// Reads a call in a mode. Fails where the arguments of the mode's own tools are not valid.
+    pub(super) fn of(mode: Mode, mut request: CallToolRequestParams) -> Result<Self, Failure> {
+        if !mode.has(&request.name) {
+            return Ok(Self::Call(request));
+        }
         match &*request.name {
             FIND_TOOLS => Ok(Self::Find(read(0, request.arguments.take())?)),
+            DESCRIBE_TOOLS => {
+                let Described { names } = read(2, request.arguments.take())?;
+                Ok(Self::Describe(names))
+            }
+            RUN_CODE => Ok(Self::Run(request.arguments.take().unwrap_or_default())),
             CALL_TOOL => {
                 let Named { name, arguments } = read(1, request.arguments.take())?;
                 (request.name, request.arguments) = (Cow::Owned(name), Some(arguments));
@@ -73,13 +110,49 @@ impl ModeCall {
     }
 }
 
-/// Whether the mode has a tool of this name itself.
-pub(super) fn has(name: &str) -> bool {
-    [FIND_TOOLS, CALL_TOOL].contains(&name)
+impl Mode {
+    /// The mode that a URL names.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        match name {
+            "search" => Some(Self::Search),
+            "code" => Some(Self::Code),
+            _ => None,
+        }
+    }
+
+    /// Whether the mode has a tool of this name itself.
+    pub(super) fn has(self, name: &str) -> bool {
+        match self {
+            Self::List => false,
+            Self::Search => [FIND_TOOLS, CALL_TOOL].contains(&name),
+            Self::Code => [FIND_TOOLS, CALL_TOOL, DESCRIBE_TOOLS, RUN_CODE].contains(&name),
+        }
+    }
 }
 
-/// The declaration of the mode's tools, for somebody who finds tools of these toolkits.
-pub(super) fn definition<'a>(toolkits: impl Iterator<Item = &'a str>) -> ToolkitDefinition {
+/// The answer of `describe_tools`: declarations in TypeScript, as many as there is room for. `found` has `None` for what there is
+/// not.
+pub(super) fn described<'a>(
+    found: impl Iterator<Item = (&'a str, Option<(&'a str, &'a ToolDefinition)>)>,
+) -> String {
+    let mut text = String::new();
+    for (name, tool) in found {
+        let declaration = match tool {
+            Some((toolkit, tool)) => typescript::declaration(toolkit, tool),
+            None => format!("// There is no tool {name:?}."),
+        };
+        if text.len() + declaration.len() > MAX_DESCRIPTION_BYTES {
+            text.push_str("// There is no room for the others: describe fewer at once.\n");
+            break;
+        }
+        text.push_str(&declaration);
+        text.push_str("\n\n");
+    }
+    text.trim_end().to_owned()
+}
+
+/// The declaration of a mode's tools, for somebody who finds tools of these toolkits.
+pub(super) fn definition<'a>(mode: Mode, toolkits: impl Iterator<Item = &'a str>) -> ToolkitDefinition {
     let (mut ids, mut more) = (String::new(), 0_usize);
     for id in toolkits {
         if more > 0 || ids.len() + id.len() > MAX_IDS_BYTES {
@@ -94,45 +167,12 @@ pub(super) fn definition<'a>(toolkits: impl Iterator<Item = &'a str>) -> Toolkit
         (ids, 0) => format!(" There are tools of: {ids}."),
         (ids, more) => format!(" There are tools of: {ids} and {more} more toolkits."),
     };
-    ToolkitDefinition { tools: tools(&of), ..ToolkitDefinition::default() }
-}
-
-/// The answer to a search, as JSON: the best tools, as many as there is room for. A schema that there is no room for is left
-/// out.
-pub(super) fn answer(found: &[Arc<Tool>]) -> String {
-    let (mut tools, mut room) = (Vec::new(), MAX_ANSWER_BYTES);
-    for (index, tool) in found.iter().enumerate() {
-        let whole = json!({
-            "name": tool.name,
-            "title": tool.title,
-            "description": tool.description,
-            "inputSchema": &*tool.input_schema,
-            "annotations": tool.annotations,
-        });
-        let allowed = if index == 0 { MAX_FIRST_BYTES } else { room };
-        let Some((tool, bytes)) = within(whole, allowed) else { continue };
-        room = room.saturating_sub(bytes);
-        tools.push(tool);
-    }
-    json!({ "tools": tools }).to_string()
-}
-
-/// A tool of an answer and its bytes, without its schema where it would be too long; `None` if that is not enough.
-fn within(mut tool: Value, allowed: usize) -> Option<(Value, usize)> {
-    if let Value::Object(members) = &mut tool {
-        members.retain(|_, value| !value.is_null());
-    }
-    // With the comma.
-    let bytes = tool.to_string().len() + 1;
-    if bytes <= allowed {
-        return Some((tool, bytes));
-    }
-    if let Value::Object(members) = &mut tool {
-        members.remove("inputSchema");
-    }
-    tool["note"] = "inputSchema is too long for this answer: find this tool alone, by its name".into();
-    let bytes = tool.to_string().len() + 1;
-    (bytes <= allowed).then_some((tool, bytes))
+    let [find, call, describe] = tools(&of);
+    let tools = match mode {
+        Mode::Code => vec![find, describe, code_runner::tool(), call],
+        Mode::Search | Mode::List => vec![find, call],
+    };
+    ToolkitDefinition { tools, ..ToolkitDefinition::default() }
 }
 
 fn default_limit() -> usize {
@@ -156,7 +196,8 @@ fn read<T: for<'de> Deserialize<'de>>(
     serde_json::from_value(arguments).map_err(|error| invalid(&[error.to_string()]))
 }
 
-fn tools(of: &str) -> Vec<ToolDefinition> {
+/// `find_tools`, `call_tool` and `describe_tools`.
+fn tools(of: &str) -> [ToolDefinition; 3] {
     let find = ToolDefinition {
         name: FIND_TOOLS.to_owned(),
         title: Some("Find tools".to_owned()),
@@ -197,7 +238,26 @@ fn tools(of: &str) -> Vec<ToolDefinition> {
         always_on: true,
         ..ToolDefinition::default()
     };
-    vec![find, call]
+    let describe = ToolDefinition {
+        name: DESCRIBE_TOOLS.to_owned(),
+        title: Some("Describe tools".to_owned()),
+        description: "Says in TypeScript what tools take and return, for run_code and call_tool.".to_owned(),
+        input_schema: json!({
+            "type": "object",
+            "properties": {
+                "names": {
+                    "type": "array", "items": { "type": "string", "maxLength": 200 }, "minItems": 1,
+                    "maxItems": MAX_DESCRIBED, "description": "As find_tools names them.",
+                },
+            },
+            "required": ["names"],
+            "additionalProperties": false,
+        }),
+        annotations: hints(true),
+        always_on: true,
+        ..ToolDefinition::default()
+    };
+    [find, call, describe]
 }
 
 /// The tool that is called may be any.
@@ -221,28 +281,25 @@ mod tests {
         request
     }
 
-    fn tool(name: &str, bytes: usize) -> Arc<Tool> {
-        let schema = json!({ "type": "object", "description": "x".repeat(bytes) });
-        Arc::new(Tool::new(
-            name.to_owned(),
-            "Does it.",
-            Arc::new(schema.as_object().expect("an object").clone()),
-        ))
-    }
-
     #[test]
     fn no_toolkit_has_tools_of_these_names() {
-        assert!([FIND_TOOLS, CALL_TOOL].iter().all(|name| names_of(name).is_none() && has(name)));
-        assert!(definition([].into_iter()).tools.iter().all(|tool| has(&tool.name) && tool.always_on));
+        for mode in [Mode::Search, Mode::Code] {
+            let tools = definition(mode, [].into_iter()).tools;
+            assert!(
+                tools.iter().all(|it| names_of(&it.name).is_none() && mode.has(&it.name) && it.always_on)
+            );
+            assert!(!Mode::List.has(&tools[0].name));
+        }
     }
 
     #[test]
     fn a_call_by_call_tool_is_the_call_that_it_names() {
-        let read = |name, arguments: Value| match ModeCall::of(request(name, &arguments)) {
+        let read = |name, arguments: Value| match ModeCall::of(Mode::Search, request(name, &arguments)) {
             Ok(ModeCall::Call(request)) => {
                 format!("{} {}", request.name, json!(request.arguments.unwrap_or_default()))
             }
             Ok(ModeCall::Find(Wanted { query, limit })) => format!("find {query} {limit}"),
+            Ok(ModeCall::Describe(_) | ModeCall::Run(_)) => panic!("it is of another mode"),
             Err(failure) => failure.error.clone(),
         };
 
@@ -268,37 +325,9 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_has_as_many_tools_as_there_is_room_for() {
-        let answer = |tools: &[Arc<Tool>]| {
-            let text = answer(tools);
-            (serde_json::from_str::<Value>(&text).expect("it is JSON"), text.len())
-        };
-
-        let (one, _) = answer(&[tool("a__b", 10)]);
-        assert_eq!(one["tools"][0]["name"], "a__b");
-        assert_eq!(one["tools"][0]["inputSchema"]["type"], "object");
-        assert_eq!(one["tools"][0].get("title"), None);
-
-        let (many, bytes) = answer(&[tool("a__large", 100_000), tool("a__b", 20_000), tool("a__c", 20_000)]);
-        assert_eq!(many["tools"][0]["inputSchema"]["type"], "object", "the best one is whole");
-        assert_eq!(many["tools"].as_array().map(Vec::len), Some(1), "there is no room beside it");
-        assert!(bytes > 100_000);
-
-        let (many, bytes) = answer(&vec![tool("a__b", 20_000); 20]);
-        let is_whole = |tool: &Value| tool["inputSchema"].is_object();
-        let tools = many["tools"].as_array().expect("a list");
-        assert_eq!(tools.iter().map(is_whole).filter(|is_whole| *is_whole).count(), 1);
-        assert!(tools[1]["note"].as_str().is_some_and(|note| note.contains("by its name")), "{}", tools[1]);
-        assert!(bytes < MAX_ANSWER_BYTES + 100, "{bytes}");
-
-        let (none, _) = answer(&[tool("a__huge", MAX_FIRST_BYTES)]);
-        assert!(none["tools"][0]["note"].is_string());
-    }
-
-    #[test]
     fn a_listing_names_toolkits_within_bounds() {
         let description = |ids: &[String]| {
-            let definition = definition(ids.iter().map(String::as_str));
+            let definition = definition(Mode::Search, ids.iter().map(String::as_str));
             definition.tools.into_iter().next().expect("find_tools").description
         };
 

@@ -1,0 +1,148 @@
+//! Code of models, and the calls of tools that it makes: each is a call of the user's like any other, of a tool that their
+//! client sees.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use bytes::Bytes;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use kitbag_manifest::reply;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use tokio::sync::Semaphore;
+
+use super::{CallError, User};
+use crate::capabilities::fetch::inner_calls::InnerCalls;
+use crate::code_runner::{CodeRun, MAX_CALLS, MAX_CALLS_AT_ONCE};
+use crate::dispatch::{Callee, Reply, Success};
+use crate::knowledge_tools;
+use crate::toolkits::listed_name;
+
+/// Whether a client sees the tool of a listed name.
+type Sees = dyn Fn(&str) -> bool + Send + Sync;
+
+/// The calls of one run.
+struct ToolCalls {
+    user: User,
+    sees: Box<Sees>,
+    run: Arc<str>,
+    left: AtomicU32,
+    places: Semaphore,
+}
+
+/// What the code gets for a call.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Answer {
+    Value(Value),
+    Error(CodeError),
+}
+
+#[derive(Serialize)]
+struct CodeError {
+    message: String,
+    code: String,
+    retryable: bool,
+}
+
+impl User {
+    /// Runs code for a client that sees these tools. Dropping the future ends it and its calls.
+    pub async fn run_code(
+        &self,
+        arguments: Map<String, Value>,
+        sees: Box<dyn Fn(&str) -> bool + Send + Sync>,
+    ) -> Result<Reply, CallError> {
+        let run: Arc<str> = new_id();
+        let calls = Arc::new(ToolCalls {
+            user: self.clone(),
+            sees,
+            run: run.clone(),
+            left: AtomicU32::new(MAX_CALLS),
+            places: Semaphore::new(MAX_CALLS_AT_ONCE),
+        });
+        let runner = self.stores().code_runner.clone();
+        let callee = Callee::Code(CodeRun { runner, calls, id: run });
+        self.call_of(&callee, arguments, None, None).await
+    }
+}
+
+impl InnerCalls for ToolCalls {
+    fn call(self: Arc<Self>, path: String, arguments: Bytes) -> BoxFuture<'static, Bytes> {
+        async move {
+            let answer = match self.answer(&path, &arguments).await {
+                Ok(value) => Answer::Value(value),
+                Err(error) => Answer::Error(error),
+            };
+            serde_json::to_vec(&answer).unwrap_or_default().into()
+        }
+        .boxed()
+    }
+}
+
+impl ToolCalls {
+    async fn answer(&self, path: &str, arguments: &[u8]) -> Result<Value, CodeError> {
+        let take_one = |left: u32| left.checked_sub(1);
+        if self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take_one).is_err() {
+            return Err(refused("TOO_MANY_CALLS", format!("code makes at most {MAX_CALLS} calls of tools")));
+        }
+        let (name, callee) = self.callee(path)?;
+        if callee.definition().annotations.read_only_hint != Some(true) {
+            return Err(refused("NOT_IN_CODE", not_in_code(&name)));
+        }
+        let arguments = match serde_json::from_slice(arguments) {
+            Ok(Value::Object(arguments)) => arguments,
+            Ok(_) => {
+                return Err(refused("INVALID_PARAMS", format!("{name} takes an object: {{ name: value }}")));
+            }
+            Err(error) => return Err(refused("INVALID_PARAMS", format!("the arguments of {name}: {error}"))),
+        };
+        let _place = self.places.acquire().await.expect("it is never closed");
+        match self.user.call_of(&callee, arguments, None, Some(self.run.clone())).await {
+            Ok(Reply::Success(success)) => Ok(value(success)),
+            Ok(Reply::Failure(failure)) => {
+                let reply::Failure { error, code, retryable, .. } = failure.envelope;
+                Err(CodeError { message: error, code: code.to_string(), retryable })
+            }
+            Err(error) => {
+                Err(CodeError { message: error.to_string(), code: "UNAVAILABLE".to_owned(), retryable: true })
+            }
+        }
+    }
+
+    /// The tool of a path such as `/weather/forecast`, and its listed name.
+    fn callee(&self, path: &str) -> Result<(String, Callee), CodeError> {
+        let unknown = |name: &str| {
+            refused("UNKNOWN_TOOL", format!("there is no tool {name}; find_tools finds those that there are"))
+        };
+        let Some((toolkit, tool)) = path.trim_start_matches('/').split_once('/') else {
+            return Err(unknown(path));
+        };
+        // Ids have dashes, which are no part of a name in JavaScript, and no underscores.
+        let name = match toolkit {
+            knowledge_tools::ID => tool.to_owned(),
+            toolkit => listed_name(&toolkit.replace('_', "-"), tool),
+        };
+        let callee = self.user.callee(&name).filter(|_| (self.sees)(&name));
+        callee.map(|callee| (name.clone(), callee)).ok_or_else(|| unknown(&name))
+    }
+}
+
+fn new_id() -> Arc<str> {
+    let mut bytes = [0; 16];
+    aws_lc_rs::rand::fill(&mut bytes).expect("the system has random numbers");
+    hex::encode(bytes).into()
+}
+
+fn refused(code: &'static str, message: String) -> CodeError {
+    CodeError { message, code: code.to_owned(), retryable: false }
+}
+
+fn not_in_code(name: &str) -> String {
+    format!("{name} may change something, and code calls only tools that read. Call it with call_tool.")
+}
+
+/// A result as code gets it: the structured one, or the text. Pictures and the like are for models.
+fn value(Success { text, structured, .. }: Success) -> Value {
+    structured.unwrap_or(Value::String(text))
+}
