@@ -15,6 +15,8 @@ type Answer = { value: unknown } | { error: { message: string; code: string; ret
 const AsyncFunction = (async () => {}).constructor as new (...parts: string[]) => (...given: unknown[]) => Promise<unknown>;
 /** Lines before the code in such a function. */
 const LINES_BEFORE = 3;
+/** Reads stacks as the sandbox's engine makes them: later, those of errors have the lines of this file alone. */
+const engineStack = Object.getOwnPropertyDescriptor(Error.prototype, "stack")?.get;
 /** A line of the code in a stack, as the sandbox's engine and that of the tests name it. */
 const LINE = /(?:<input>|<anonymous>):(\d+)/g;
 
@@ -67,7 +69,7 @@ function printing() {
 /** The error in the words of the engine, with the lines of the code. */
 function explained(error: unknown): string {
   if (!(error instanceof Error)) return `The code threw ${shown(error).slice(0, 1_000)}`;
-  const lines = [...String(error.stack ?? "").matchAll(LINE)].map((match) => Number(match[1]) - LINES_BEFORE).filter((line) => line > 0);
+  const lines = [...String(engineStack?.call(error) ?? error.stack).matchAll(LINE)].map((match) => Number(match[1]) - LINES_BEFORE).filter((line) => line > 0);
   const where = lines.length > 0 ? ` (line ${lines.join(", called from line ")})` : "";
   return `${error.name}: ${error.message}${where}`;
 }

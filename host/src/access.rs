@@ -77,6 +77,7 @@ mod accounts;
 mod audience;
 mod audit;
 mod code;
+mod code_tools;
 mod consents;
 mod documents;
 mod error;

@@ -7,6 +7,7 @@
 mod artifacts;
 pub mod audience;
 mod code;
+mod code_tools;
 mod consents;
 mod deploy;
 pub mod difference;

@@ -8,15 +8,17 @@ use crate::harness::root;
 
 /// Modules from left to right. A module imports from layers to its right only: never from the left,
 /// and never from its neighbours in the same layer.
-const LAYERS: [&[&str]; 17] = [
+const LAYERS: [&[&str]; 19] = [
     &["fuzzing", "main"],
     &["cli"],
     &["app"],
     &["web"],
     &["access"],
     &["dispatch"],
+    &["code_runner"],
     &["knowledge_tools"],
     &["backup", "doctor", "extractors", "invocations", "toolkits", "transfer", "user_config"],
+    &["installed"],
     &["compiler"],
     &["sandbox"],
     &["capabilities"],

@@ -288,6 +288,17 @@ async fn vouch_and_agree(kitbag: &Kitbag, steps: &mut Steps) {
     let given = steps.step("POST /toolkits/id/consent", &["consent.given"], agree).await;
     assert_eq!((&given[0]["user"], &given[0]["version"]), (&json!("una"), &json!("2.0.0")));
 
+    let route = "/toolkits/wat/code-tools/run";
+    let allow = async { una.post(route, &json!(null)).await };
+    let allowed = steps.step("POST /toolkits/id/code-tools/tool", &["code.allowed"], allow).await;
+    assert_eq!((&allowed[0]["user"], &allowed[0]["name"]), (&json!("una"), &json!("run")));
+    let disallow = async { una.delete(route).await };
+    steps.step("DELETE /toolkits/id/code-tools/tool", &["code.disallowed"], disallow).await;
+    let visitor = Visitor::sign_in(kitbag, "una").await;
+    let fields = [("tool", "run"), ("allow", "1")];
+    let allow = async { visitor.post("/ui/toolkits/wat/code-tools", &fields).await };
+    steps.step("POST /ui/toolkits/id/code-tools", &["code.allowed"], allow).await;
+
     ana.deploy(further("3.0.0", &["c.example"])).await.assert_status(201);
     let status = una.get("/toolkits/wat/consent").await.json();
     let visitor = Visitor::sign_in(kitbag, "una").await;

@@ -7,14 +7,16 @@ use kitbag::settings::Settings;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
+use crate::consent::command;
 use crate::fetch::loopback_allowed;
-use crate::harness::{Kitbag, Outcome, Revision, Upstream, User, extractors, guests};
+use crate::harness::{Kitbag, Outcome, Revision, Upstream, User, Visitor, extractors, guests};
 
 const CODE_MODE: &str = "/mcp?mode=code";
 
 fn with_code(settings: &mut Settings) {
     loopback_allowed(settings);
     settings.extractors = extractors::folder();
+    settings.operators = "olga".parse().expect("a list");
 }
 
 /// A server with `text`, `hints` and `needy`, and ana in the mode.
@@ -147,6 +149,39 @@ async fn code_calls_what_its_user_may_call_and_nothing_else() {
     assert!(ana.run_code(&code("hints.plain()")).await.text().contains("The limit of 1 call a day"));
     let described = ana.call("describe_tools", json!({ "names": ["hints__explicit"] })).await;
     assert_eq!(described.text(), "// There is no tool \"hints__explicit\".");
+}
+
+#[tokio::test]
+async fn what_may_change_something_is_called_by_code_once_its_user_allows_it() {
+    let (kitbag, ana) = start().await;
+    let code = "return await tools.hints.mutating()";
+    ana.run_code(code).await.assert_tool_error("kitbag toolkit allow-in-code hints mutating");
+
+    let route = "/toolkits/hints/code-tools/mutating";
+    let key = ana.post("/keys", &json!({ "name": "a script" })).await.assert_status(201).json();
+    let program = kitbag.with_token(key["key"].as_str().expect("a key"));
+    program.post(route, &json!(null)).await.assert_status(403);
+    ana.post("/toolkits/hints/code-tools/gone", &json!(null)).await.assert_status(404);
+    ana.run_code(code).await.assert_tool_error("has not allowed it in code");
+    let said = command(&kitbag, &ana, &["toolkit", "allow-in-code", "hints", "mutating"]).await.succeeded();
+    assert!(said.contains("code may call of hints: mutating"), "{said}");
+    assert_eq!(ana.run_code(code).await.text(), "mutating");
+    let others = "try { return await tools.hints.mutating() } catch (error) { return error.code }";
+    assert_eq!(kitbag.as_user("ben").at(CODE_MODE).run_code(others).await.text(), "NOT_IN_CODE");
+    assert_eq!(ana.get("/toolkits/hints/code-tools").await.json(), json!(["mutating"]));
+
+    ana.delete(route).await.assert_status(204);
+    ana.run_code(code).await.assert_tool_error("has not allowed it in code");
+    // By the page, and not any more once somebody else owns it.
+    let visitor = Visitor::sign_in(&kitbag, "ana").await;
+    let page = visitor.get("/ui/toolkits/hints").await.assert_status(200);
+    page.assert_says("aria-label=\"Allow mutating in code\"");
+    let fields = [("tool", "mutating"), ("allow", "1")];
+    let done = visitor.post("/ui/toolkits/hints/code-tools", &fields).await.assert_status(303);
+    assert_eq!(done.header("location"), Some("/ui/toolkits/hints?done=allowed-in-code"));
+    assert_eq!(ana.run_code(code).await.text(), "mutating");
+    kitbag.as_user("olga").post("/toolkits/hints/take-over", &json!({})).await.assert_status(200);
+    ana.run_code(code).await.assert_tool_error("has not allowed it in code");
 }
 
 #[tokio::test]

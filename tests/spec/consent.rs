@@ -362,7 +362,7 @@ async fn where_operators_consent_nobody_is_asked() {
     assert!(!page.text().contains("<button class=\"primary\">Agree"), "{}", page.text());
 }
 
-async fn command(kitbag: &Kitbag, user: &User, words: &[&str]) -> CommandOutput {
+pub(crate) async fn command(kitbag: &Kitbag, user: &User, words: &[&str]) -> CommandOutput {
     let mut command = crate::harness::kitbag(words);
     command.env("KITBAG_SERVER", kitbag.base_url().as_str()).env("KITBAG_TOKEN", user.token());
     run(command).await

@@ -79,7 +79,7 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
         [
             "toolkit",
             "show" | "logs" | "rollback" | "remove" | "release" | "hide" | "show-again" | "sign-out"
-            | "share",
+            | "share" | "allow-in-code",
         ]
         | ["key", "new" | "revoke"]
         | ["config", "get"]

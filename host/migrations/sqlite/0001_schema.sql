@@ -216,6 +216,18 @@ CREATE TABLE agreed_reaches (
     reach  TEXT NOT NULL
 ) STRICT;
 
+-- Tools that may change something, and that code of the user may call all the same. Rows go with their toolkit, and when it is
+-- taken over.
+CREATE TABLE code_tools (
+    user_id    TEXT NOT NULL,
+    toolkit_id TEXT NOT NULL,
+    tool       TEXT NOT NULL,
+    allowed_at INTEGER NOT NULL,
+    PRIMARY KEY (user_id, toolkit_id, tool)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX code_tools_by_toolkit ON code_tools (toolkit_id);
+
 -- What each user has agreed to of a toolkit. Rows stay when their toolkit is removed or taken over: whoever deploys it
 -- anew does not get what was agreed to with somebody else, or for something else.
 CREATE TABLE consents (

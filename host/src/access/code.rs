@@ -11,11 +11,12 @@ use kitbag_manifest::reply;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
+use tracing::error;
 
 use super::{CallError, User};
 use crate::capabilities::fetch::inner_calls::InnerCalls;
 use crate::code_runner::{CodeRun, MAX_CALLS, MAX_CALLS_AT_ONCE};
-use crate::dispatch::{Callee, Reply, Success};
+use crate::dispatch::{Callee, Reply, Success, Unavailable};
 use crate::knowledge_tools;
 use crate::toolkits::listed_name;
 
@@ -87,8 +88,8 @@ impl ToolCalls {
             return Err(refused("TOO_MANY_CALLS", format!("code makes at most {MAX_CALLS} calls of tools")));
         }
         let (name, callee) = self.callee(path)?;
-        if callee.definition().annotations.read_only_hint != Some(true) {
-            return Err(refused("NOT_IN_CODE", not_in_code(&name)));
+        if !self.may_call(&callee).await? {
+            return Err(refused("NOT_IN_CODE", not_in_code(&name, &callee)));
         }
         let arguments = match serde_json::from_slice(arguments) {
             Ok(Value::Object(arguments)) => arguments,
@@ -108,6 +109,19 @@ impl ToolCalls {
                 Err(CodeError { message: error.to_string(), code: "UNAVAILABLE".to_owned(), retryable: true })
             }
         }
+    }
+
+    /// Whether code may call a tool: one that only reads, or that its user has allowed.
+    async fn may_call(&self, callee: &Callee) -> Result<bool, CodeError> {
+        let (toolkit, tool) = (&callee.toolkit().id, callee.definition());
+        if tool.annotations.read_only_hint == Some(true) {
+            return Ok(true);
+        }
+        let allowed = self.user.stores().toolkits.code_tools(self.user.id(), toolkit).await;
+        allowed.map(|allowed| allowed.contains(&tool.name)).map_err(|cause| {
+            error!(%cause, "what code may call cannot be read");
+            CodeError { message: Unavailable.to_string(), code: "UNAVAILABLE".to_owned(), retryable: true }
+        })
     }
 
     /// The tool of a path such as `/weather/forecast`, and its listed name.
@@ -138,8 +152,12 @@ fn refused(code: &'static str, message: String) -> CodeError {
     CodeError { message, code: code.to_owned(), retryable: false }
 }
 
-fn not_in_code(name: &str) -> String {
-    format!("{name} may change something, and code calls only tools that read. Call it with call_tool.")
+fn not_in_code(name: &str, callee: &Callee) -> String {
+    let (toolkit, tool) = (&callee.toolkit().id, &callee.definition().name);
+    format!(
+        "{name} may change something, and its user has not allowed it in code. Call it with call_tool; or they allow it: on the page of \
+         {toolkit}, or by `kitbag toolkit allow-in-code {toolkit} {tool}`."
+    )
 }
 
 /// A result as code gets it: the structured one, or the text. Pictures and the like are for models.

@@ -54,6 +54,11 @@ pub enum AccessError {
         "A program cannot agree for its user, who can: on the page of the toolkit, or by `kitbag toolkit agree`."
     )]
     ProgramsCannotAgree,
+    /// A program may be what runs the code.
+    #[error(
+        "A key of a program cannot let code call tools that may change something: its user does, on the toolkit's page, or by `kitbag toolkit allow-in-code`."
+    )]
+    ProgramsCannotAllow,
     /// The toolkit has no tool of this name.
     #[error("{toolkit} has no tool {tool:?}; it has {}.", .tools.join(", "))]
     NoSuchTool {

@@ -54,6 +54,10 @@ acts! {
     SecretUnsetForEveryone = "secret.unset_for_everyone";
     /// A user has agreed to what a toolkit reaches now.
     ConsentGiven = "consent.given";
+    /// A user lets their code call a tool that may change something.
+    CodeAllowed = "code.allowed";
+    /// A user no longer lets their code call such a tool.
+    CodeDisallowed = "code.disallowed";
     /// A user has connected an account.
     AccountConnected = "account.connected";
     /// A user has ended an account.

@@ -4,6 +4,7 @@ mod account;
 mod agree;
 mod build;
 mod check;
+mod code_tools;
 mod deploy;
 mod dev;
 mod diff;
@@ -76,6 +77,8 @@ pub(super) enum Toolkit {
     Hide(hide::Hide),
     /// Show your models again what you have hidden.
     ShowAgain(hide::ShowAgain),
+    /// Let code of your models call a tool that may change something.
+    AllowInCode(code_tools::AllowInCode),
     /// Share a toolkit with groups or users, and limit their calls.
     Share(share::Share),
     /// Share a toolkit no longer with a group, a user or everyone.
@@ -111,6 +114,7 @@ impl Toolkit {
             Self::Remove(command) => command.run().await,
             Self::Hide(command) => command.run().await,
             Self::ShowAgain(command) => command.run().await,
+            Self::AllowInCode(command) => command.run().await,
             Self::Share(command) => command.run().await,
             Self::Unshare(command) => command.run().await,
             Self::SignIn(command) => command.run().await,

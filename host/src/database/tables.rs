@@ -32,6 +32,7 @@ pub(crate) const TABLES: &[Table] = &[
     Table::named("spent_links"),
     Table { users: &["user_id"], ..Table::named("user_config") },
     Table { users: &["user_id"], ..Table::named("hidden_tools") },
+    Table { users: &["user_id"], ..Table::named("code_tools") },
     Table { users: &["user_id", "shared_by"], ..Table::named("toolkit_audience") },
     Table { users: &["user_id"], ..Table::named("limited_calls") },
     Table::named("agreed_reaches"),

@@ -1,6 +1,7 @@
 //! All SQL about toolkits, their versions and which one is live.
 
 mod audience;
+mod code_tools;
 mod conditions;
 mod consents;
 mod hidden;
@@ -229,6 +230,7 @@ impl Store {
         sql("DELETE FROM invocations WHERE toolkit_id = $1").bind(id).execute(&mut transaction).await?;
         sql("DELETE FROM call_counts WHERE toolkit_id = $1").bind(id).execute(&mut transaction).await?;
         sql("DELETE FROM toolkit_users WHERE toolkit_id = $1").bind(id).execute(&mut transaction).await?;
+        code_tools::forget(&mut transaction, id).await?;
         hidden::forget(&mut transaction, id).await?;
         limited_calls::forget(&mut transaction, id).await?;
         revoke_keys_for(&mut transaction, id).await?;

@@ -28,6 +28,7 @@ const ROWS: &str = "
     INSERT INTO spent_links VALUES (x'00ff', 4102444800);
     INSERT INTO user_config VALUES ('ana', 't', 'unit', '\"µ''\"'), ('ben', 't', 'unit', 'null');
     INSERT INTO hidden_tools VALUES ('ana', 't', ''), ('ben', 'knowledge', 'fetch');
+    INSERT INTO code_tools VALUES ('ana', 't', 'add', 1), ('ben', 't', 'add', 2);
     INSERT INTO toolkit_audience VALUES ('t', 'ana', '', 'find', 60, NULL, 0, 'ben', 1), ('t', '', 'sales', '', NULL, 9, 1, 'ben', 1);
     INSERT INTO limited_calls VALUES ('t', '', 'sales', '', 'day', 1, 2), ('t', 'ben', '', 'find', 'minute', 1, 2);
     INSERT INTO agreed_reaches VALUES ('d', '{}');

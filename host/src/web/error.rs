@@ -180,7 +180,9 @@ impl From<KeyError> for WebError {
 impl From<AccessError> for WebError {
     fn from(error: AccessError) -> Self {
         let status = match error {
-            AccessError::NotOperator(_) | AccessError::ProgramsCannotAgree => StatusCode::FORBIDDEN,
+            AccessError::NotOperator(_)
+            | AccessError::ProgramsCannotAgree
+            | AccessError::ProgramsCannotAllow => StatusCode::FORBIDDEN,
             AccessError::UndeclaredSecret { .. }
             | AccessError::NoSuchTool { .. }
             | AccessError::NoAccountDeclared(_) => StatusCode::NOT_FOUND,

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use kitbag_manifest::{ToolkitDefinition, Visibility};
 use serde::{Deserialize, Serialize};
 
-use super::{Store, revisions};
+use super::{Store, code_tools, revisions};
 use crate::audit::{self, Act, Actor, Entry};
 use crate::database::{self, FromRow, Scope, Transaction, sql};
 use crate::identity::revoke_keys_for;
@@ -203,6 +203,7 @@ impl CurrentOwnership {
         let removed_secrets = self.change(transaction, "DELETE FROM secrets WHERE toolkit_id = $1").await?;
         let removed_settings =
             self.change(transaction, "DELETE FROM user_config WHERE toolkit_id = $1").await?;
+        code_tools::forget(transaction, &self.id).await?;
         // Whoever vouched did so for the former owner's toolkit.
         self.change(transaction, "UPDATE toolkit_activations SET vouched = NULL WHERE toolkit_id = $1")
             .await?;

@@ -1,6 +1,7 @@
 //! The page of a toolkit: what it may reach, its tools, and the user's settings and secrets for it.
 
 pub(super) mod account;
+pub(super) mod code_tools;
 pub(super) mod consent;
 pub(super) mod hidden;
 pub(super) mod secrets;
@@ -45,6 +46,8 @@ enum Done {
     Hidden,
     Shown,
     Agreed,
+    AllowedInCode,
+    NotInCode,
 }
 
 /// What was wrong with a form of the page.
@@ -122,6 +125,8 @@ struct Tool<'a> {
     is_destructive: bool,
     /// Whether the user hides it from models, alone or with all others.
     is_hidden: bool,
+    /// Whether code may call it although it may change something.
+    is_in_code: bool,
 }
 
 /// A secret of the user that may now go further than when it was set.
@@ -144,6 +149,8 @@ impl Done {
             Self::SecretUnset => "The secret is gone.",
             Self::AccountConnected => "Your account is connected. Calls of yours act with it from now on.",
             Self::AccountEnded => "Your account is no longer connected.",
+            Self::AllowedInCode => "Code of your models may call it now.",
+            Self::NotInCode => "Code of your models may not call it any more.",
             Self::Hidden => "Your clients do not list it any more, and cannot call it. You can, here.",
             Self::Shown => "Your clients list it again.",
             Self::Agreed => "You have agreed to what it reaches. Calls of yours go on.",
@@ -189,6 +196,7 @@ async fn page(
         .map(|status| Account { status, redirect_uri: account::redirect_uri(base_url, &definition.id) });
     let usage = user.records(&definition.id).await?.usage().await?;
     let hidden = user.hidden().await?;
+    let in_code = toolkit.code_tools().await?;
     let consent = toolkit.consent().await?;
     let is_asked = consent.waiting || (consent.agreed_at.is_some() && consent.new.is_empty());
     let (status, problem) = match &refused {
@@ -216,7 +224,11 @@ async fn page(
         live: record.versions.iter().find(|version| version.version == record.live_version),
         reach: reach::of(definition),
         never: reach::never(definition),
-        tools: definition.tools.iter().map(|tool| Tool::of(&definition.id, tool, &hidden)).collect(),
+        tools: definition
+            .tools
+            .iter()
+            .map(|tool| Tool::of(&definition.id, tool, &hidden, &in_code))
+            .collect(),
         is_hidden: hidden.has_all_of(&definition.id),
         cost: cost::of(definition.tools.iter().filter(|tool| !hidden.has(&definition.id, &tool.name))),
         since: if is_asked { None } else { since(toolkit, &secrets).await? },
@@ -236,12 +248,13 @@ async fn page(
 }
 
 impl<'a> Tool<'a> {
-    fn of(toolkit: &str, definition: &'a ToolDefinition, hidden: &Hidden) -> Self {
+    fn of(toolkit: &str, definition: &'a ToolDefinition, hidden: &Hidden, in_code: &[String]) -> Self {
         Self {
             is_hidden: hidden.has(toolkit, &definition.name),
             definition,
             listed_name: format!("{toolkit}__{}", definition.name),
             is_read_only: definition.annotations.read_only_hint == Some(true),
+            is_in_code: in_code.contains(&definition.name),
             is_destructive: definition.annotations.destructive_hint == Some(true),
         }
     }

@@ -1,0 +1,22 @@
+//! Tools that may change something, and that code of a user may call all the same.
+
+use super::{ToolkitError, Toolkits};
+use crate::audit::Actor;
+
+impl Toolkits {
+    /// The names of those of a toolkit.
+    pub async fn code_tools(&self, user: &str, toolkit: &str) -> Result<Vec<String>, ToolkitError> {
+        Ok(self.store.code_tools(user, toolkit).await?)
+    }
+
+    /// Lets the user's code call a tool, or no longer.
+    pub async fn set_in_code(
+        &self,
+        by: &Actor,
+        toolkit: &str,
+        tool: &str,
+        is_allowed: bool,
+    ) -> Result<(), ToolkitError> {
+        Ok(self.store.set_in_code(by, toolkit, tool, is_allowed).await?)
+    }
+}

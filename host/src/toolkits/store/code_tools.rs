@@ -1,0 +1,63 @@
+//! Tools that may change something, and that code of a user may call all the same.
+
+use jiff::Timestamp;
+
+use super::Store;
+use crate::audit::{self, Act, Actor, Entry};
+use crate::database::{self, Scope, Transaction, sql};
+
+impl Store {
+    /// The tools of a toolkit that a user's code may call.
+    pub(in crate::toolkits) async fn code_tools(
+        &self,
+        user: &str,
+        toolkit: &str,
+    ) -> database::Result<Vec<String>> {
+        sql("SELECT tool FROM code_tools WHERE user_id = $1 AND toolkit_id = $2 ORDER BY tool")
+            .bind(user)
+            .bind(toolkit)
+            .fetch_values(self.0.readers())
+            .await
+    }
+
+    /// Lets a user's code call a tool of a toolkit that is there, or no longer.
+    pub(in crate::toolkits) async fn set_in_code(
+        &self,
+        by: &Actor,
+        toolkit: &str,
+        tool: &str,
+        is_allowed: bool,
+    ) -> database::Result<()> {
+        let mut transaction = self.0.begin(Scope::Vault).await?;
+        let (text, act) = if is_allowed {
+            (
+                "INSERT INTO code_tools (user_id, toolkit_id, tool, allowed_at)
+                 SELECT $1, id, $3, $4 FROM toolkits WHERE id = $2 ON CONFLICT DO NOTHING",
+                Act::CodeAllowed,
+            )
+        } else {
+            (
+                "DELETE FROM code_tools WHERE user_id = $1 AND toolkit_id = $2 AND tool = $3
+                     AND CAST($4 AS BIGINT) IS NOT NULL",
+                Act::CodeDisallowed,
+            )
+        };
+        let changed = sql(text)
+            .bind(by.user())
+            .bind(toolkit)
+            .bind(tool)
+            .bind(Timestamp::now().as_millisecond())
+            .execute(&mut transaction)
+            .await?;
+        if changed > 0 {
+            audit::append(&mut transaction, &Entry::new(act, by).toolkit(toolkit).name(tool)).await?;
+        }
+        transaction.commit().await
+    }
+}
+
+/// Forgets what was allowed of a toolkit that is removed, or has another owner.
+pub(super) async fn forget(transaction: &mut Transaction, toolkit: &str) -> database::Result<()> {
+    sql("DELETE FROM code_tools WHERE toolkit_id = $1").bind(toolkit).execute(transaction).await?;
+    Ok(())
+}

@@ -1,0 +1,31 @@
+//! The tools that may change something, and that code of the caller may call, over HTTP.
+
+use axum::Json;
+use axum::extract::Path;
+use axum::http::StatusCode;
+
+use super::error::WebError;
+use crate::access::User;
+
+/// `GET /toolkits/{id}/code-tools`: their names.
+pub(super) async fn list(user: User, Path(id): Path<String>) -> Result<Json<Vec<String>>, WebError> {
+    Ok(Json(user.toolkit(&id)?.code_tools().await?))
+}
+
+/// `POST /toolkits/{id}/code-tools/{tool}`
+pub(super) async fn allow(
+    user: User,
+    Path((id, tool)): Path<(String, String)>,
+) -> Result<StatusCode, WebError> {
+    user.toolkit(&id)?.set_in_code(&tool, true).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// `DELETE /toolkits/{id}/code-tools/{tool}`
+pub(super) async fn disallow(
+    user: User,
+    Path((id, tool)): Path<(String, String)>,
+) -> Result<StatusCode, WebError> {
+    user.toolkit(&id)?.set_in_code(&tool, false).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
