@@ -271,8 +271,8 @@ settings! {
     capture_size: Size = Size::mebibytes(64), "KITBAG_CAPTURE_SIZE";
     /// How long fetching one file may take.
     capture_time: Span = Span::seconds(300), "KITBAG_CAPTURE_TIME";
-    /// Folder with the extractors `html.wasm`, `mail.wasm`, `office.wasm` and `pdf.wasm`; by default `extractors` beside
-    /// this program, or `../lib/kitbag/extractors`, where packages have them.
+    /// Folder with the extractors `html.wasm`, `mail.wasm`, `office.wasm` and `pdf.wasm`, and with `code.wasm`, which runs code of
+    /// models; by default `extractors` beside this program, or `../lib/kitbag/extractors`, where packages have them.
     extractors: PathBuf = extractors_of(&std::env::current_exe().unwrap_or_default()), "KITBAG_EXTRACTORS";
     /// Wall time of extracting the text of one captured file.
     extraction_time: Span = Span::seconds(60), "KITBAG_EXTRACTION_TIME";

@@ -1,5 +1,7 @@
 //! Code that calls tools: `/mcp?mode=code`.
 
+mod cost;
+
 use std::time::{Duration, Instant};
 
 use http::Method;

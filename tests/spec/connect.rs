@@ -89,6 +89,8 @@ async fn a_mode_is_part_of_the_address_that_is_written() {
     let home = Home::new();
     let shown = home.connect(&["claude-code", "--mode", "search"]).await.succeeded();
     assert!(shown.contains("'https://kb.example/mcp?mode=search'"), "{shown}");
+    let shown = home.connect(&["claude-code", "--mode", "code"]).await.succeeded();
+    assert!(shown.contains("'https://kb.example/mcp?mode=code'"), "{shown}");
     let unknown = home.connect(&["cursor", "--mode", "serach"]).await;
     assert!(unknown.stderr.contains("search") && unknown.stderr.contains("serach"), "{}", unknown.stderr);
 }

@@ -32,6 +32,7 @@ use crate::mcp_clients::{CLIENTS, DEFAULT_NAME, McpClient};
   kitbag connect vscode --write --project     for the project in this folder
   kitbag connect codex --write --server https://kitbag.example.com
   kitbag connect claude-code --mode search    for a model that too many tools confuse
+  kitbag connect claude-code --mode code      for a model that writes code which calls tools
 
 Clients sign in with OAuth: no token is written. --write keeps everything else in the file, comments too, and \
 changes nothing where the server is there already.")]
@@ -70,6 +71,8 @@ pub(super) struct Connect {
 enum Mode {
     /// The model finds tools when it needs them, by two tools that do that.
     Search,
+    /// The model writes code that calls tools, which it finds in the same way.
+    Code,
 }
 
 /// The clients by their ids.

@@ -45,6 +45,7 @@ pub(crate) const NEIGHBOUR: Guest = Guest("guest-neighbour");
 /// The tools that the conformance suite calls.
 pub(crate) const CONFORMANCE: Guest = Guest("guest-conformance");
 /// Has more tools than fit on a page of the list.
+pub(crate) const SHOP: Guest = Guest("guest-shop");
 pub(crate) const CROWD: Guest = Guest("guest-crowd");
 /// Declares `auth`: the host signs in for it at one of its two egress hosts.
 pub(crate) const SIGNED_IN: Guest = Guest("guest-signed-in");
