@@ -12,7 +12,7 @@ from binary import ELF, Platform, platform_of
 from licences import third_parties
 
 ROOT = Path(__file__).resolve().parent.parent
-EXTRACTORS = ("html.wasm", "mail.wasm", "office.wasm", "pdf.wasm")
+EXTRACTORS = ("code.wasm", "html.wasm", "mail.wasm", "office.wasm", "pdf.wasm")
 COMPLETIONS = {
     "bash": "share/bash-completion/completions/kitbag",
     "zsh": "share/zsh/site-functions/_kitbag",

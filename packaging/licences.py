@@ -1,23 +1,25 @@
-"""The licences of what is compiled into the program and the extractors, which ask for their texts to be passed on."""
+"""The licences of what is compiled into the program and its components, which ask for their texts to be passed on."""
 
 import itertools
 import json
 import subprocess
 from pathlib import Path
 
-# What the extractors are compiled for.
+# What the components are compiled for: the extractors, and the engine that runs code.
 WASM = "wasm32-wasip2"
-EXTRACTORS = ["extractor-html", "extractor-mail", "extractor-office", "extractor-pdf"]
+COMPONENTS = ["extractor-html", "extractor-mail", "extractor-office", "extractor-pdf", "kitbag-engine"]
 # Libraries of others inside a crate, with licences of their own.
-VENDORED = {"libmimalloc-sys": "c_src/mimalloc/v3"}
+VENDORED = {"libmimalloc-sys": "c_src/mimalloc/v3", "rquickjs-sys": "quickjs"}
+# Packages of npm in `code.wasm`.
+PACKAGES = ["zod"]
 PREFIXES = ("license", "licence", "copying", "notice", "unlicense")
 
 
 def third_parties(root: Path, triple: str) -> str:
     """Returns a text that lists all crates with their licences, and then each text once, with the crates it is for."""
     crates = {it["id"]: it for it in linked_crates(root, triple, ["kitbag"])}
-    crates |= {it["id"]: it for it in linked_crates(root, WASM, EXTRACTORS)}
-    lines = ["Kitbag contains these crates.", ""]
+    crates |= {it["id"]: it for it in linked_crates(root, WASM, COMPONENTS)}
+    lines = ["Kitbag contains these crates and packages.", ""]
     texts: dict[str, list[str]] = {}
     for crate in sorted(crates.values(), key=lambda crate: (crate["name"], crate["version"])):
         name = f"{crate['name']} {crate['version']}"
@@ -25,6 +27,12 @@ def third_parties(root: Path, triple: str) -> str:
         folder = Path(crate["manifest_path"]).parent
         vendored = [folder / VENDORED[crate["name"]]] if crate["name"] in VENDORED else []
         for text in itertools.chain.from_iterable(map(licence_texts, [folder, *vendored])):
+            texts.setdefault(text, []).append(name)
+    for folder in (root / "guest-sdk/typescript/node_modules" / name for name in PACKAGES):
+        package = json.loads((folder / "package.json").read_text())
+        name = f"{package['name']} {package['version']}"
+        lines.append(f"{name}: {package['license']}")
+        for text in licence_texts(folder):
             texts.setdefault(text, []).append(name)
     for text, names in texts.items():
         lines += ["", "-" * 100, ", ".join(names), "", text]

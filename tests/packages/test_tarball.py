@@ -29,6 +29,7 @@ class Tarball(PackageTest):
             programs = {member.name.partition("/")[2] for member in archive if member.isfile() and member.mode & 0o111}
 
         expected = {
+            "lib/kitbag/extractors/code.wasm",
             "share/man/man1/kitbag.1",
             "share/man/man1/kitbag-toolkit-deploy.1",
             "share/bash-completion/completions/kitbag",
