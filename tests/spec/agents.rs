@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
+use url::Url;
 
+use crate::code_mode::with_code;
 use crate::harness::sign_in::PromptingProcess;
 use crate::harness::{Browser, Kitbag, SignIn, User, Wat, guests, root, run, within};
 
@@ -78,7 +80,10 @@ async fn start() -> (Kitbag, User) {
 
 /// Runs Claude Code for one request.
 async fn claude(kitbag: &Kitbag, user: &User, model: &Model, home: &Path) {
-    let url = kitbag.anonymous().url("/mcp");
+    claude_at(kitbag.anonymous().url("/mcp"), user, model, home).await;
+}
+
+async fn claude_at(url: Url, user: &User, model: &Model, home: &Path) {
     let bearer = format!("Bearer {}", user.token());
     let servers = json!({ "kitbag": { "type": "http", "url": url, "headers": { "Authorization": bearer } } });
     let configuration = home.join("mcp.json");
@@ -121,6 +126,29 @@ async fn claude_code_has_every_tool_and_its_model_gets_what_the_tools_say() {
     assert!(results[0].contains("-a\\\\n+b"), "the diff itself: {}", results[0]);
     assert!(results[1].contains("done"), "{}", results[1]);
     assert!(results[2].contains("Wombats"), "{}", results[2]);
+}
+
+#[tokio::test]
+async fn claude_code_runs_code_that_calls_tools() {
+    let kitbag = Kitbag::start_with(with_code).await;
+    kitbag.deploy(guests::TEXT).await;
+    let home = TempDir::new().expect("a scratch folder");
+    let code = "const { words } = await tools.text.count({ text: 'one two' }); return { words }";
+    let mut model = Model::wanting(&json!([
+        ["mcp__kitbag__find_tools", { "query": "count the words of a text" }],
+        ["mcp__kitbag__describe_tools", { "names": ["text__count"] }],
+        ["mcp__kitbag__run_code", { "code": code }],
+    ]))
+    .await;
+
+    let url = kitbag.anonymous().url("/mcp?mode=code");
+    claude_at(url, &kitbag.as_user("ana"), &model, home.path()).await;
+
+    let told = model.told(3).await;
+    assert!(!told["tools"].to_string().contains("mcp__kitbag__text__count"), "{told}");
+    let results: Vec<_> = told["results"].as_array().expect("a list").iter().map(Value::to_string).collect();
+    assert!(results[0].contains("text__count") && results[1].contains("tools.text.count("), "{results:?}");
+    assert!(results[2].contains("words") && results[2].contains('2'), "{results:?}");
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 mod cost;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use http::Method;
 use kitbag::settings::Settings;
@@ -11,11 +11,11 @@ use tokio::time::sleep;
 
 use crate::consent::command;
 use crate::fetch::loopback_allowed;
-use crate::harness::{Kitbag, Outcome, Revision, Upstream, User, Visitor, extractors, guests};
+use crate::harness::{Kitbag, Outcome, Revision, Upstream, User, Visitor, extractors, guests, within};
 
 const CODE_MODE: &str = "/mcp?mode=code";
 
-fn with_code(settings: &mut Settings) {
+pub(crate) fn with_code(settings: &mut Settings) {
     loopback_allowed(settings);
     settings.extractors = extractors::folder();
     settings.operators = "olga".parse().expect("a list");
@@ -254,12 +254,10 @@ async fn code_that_does_not_end_is_ended_and_nobody_waits_for_it() {
         "const all = []; for (;;) all.push(new Array(1e5).fill(all.length))",
         "return { get a() { for (;;) {} } }",
     ] {
-        let began = Instant::now();
         let run = ana.start_call("run_code", json!({ "code": code }));
         assert_eq!(ben.run_code("return 2").await.text(), "2", "{code}");
-        let outcome = run.await.expect("it ends");
+        let outcome = within("the end of the code", run).await.expect("it ends");
         assert!(outcome.raw().contains("\"isError\":true"), "{code}: {}", outcome.raw());
-        assert!(began.elapsed() < Duration::from_secs(60), "{code}");
     }
     assert_eq!(ana.run_code("return 3").await.text(), "3");
 }

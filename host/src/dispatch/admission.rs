@@ -84,6 +84,8 @@ impl Admission {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
     use tokio::time::timeout;
 
     use super::*;
@@ -109,18 +111,18 @@ mod tests {
         assert!(admission.enter("ana", "c").is_some(), "a finished call makes room");
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn runs_of_code_take_no_place_of_calls_and_their_calls_wait() {
         let admission = Admission::new(AdmissionLimits { per_user: 2, per_toolkit: 2, total: 8 });
 
         let _run = admission.enter_run("ana").expect("there is room");
         assert!(admission.enter_run("ana").is_none(), "ana has her run");
-        let (first, _second) = (admission.enter("ana", "a"), admission.enter("ana", "b"));
-        assert!(first.is_some() && _second.is_some(), "the run has none of their places");
-        let mut waiting = std::pin::pin!(admission.wait_to_enter("ana", "c"));
-        assert!(timeout(Duration::from_secs(1), &mut waiting).await.is_err());
+        let first = admission.enter("ana", "a").expect("the run has none of their places");
+        let _second = admission.enter("ana", "b").expect("there is room");
+        let mut waiting = pin!(admission.wait_to_enter("ana", "c"));
+        assert!(timeout(Duration::from_millis(50), &mut waiting).await.is_err());
         drop(first);
-        assert!(timeout(Duration::from_secs(1), &mut waiting).await.is_ok());
-        assert_eq!(admission.in_flight(), 2);
+        let _admitted = timeout(Duration::from_secs(10), &mut waiting).await.expect("there is room now");
+        assert_eq!(admission.in_flight(), 3);
     }
 }

@@ -260,9 +260,10 @@ mod tests {
         };
 
         let metrics = Metrics::default();
-        drop(Recording::start(&invocations, &metrics, &tool, &caller, Span::default()));
+        drop(Recording::start(&invocations, &metrics, (&tool, &caller), None, Span::default()));
         let panicked = catch_unwind(AssertUnwindSafe(|| {
-            let _recording = Recording::start(&invocations, &metrics, &tool, &caller, Span::default());
+            let _recording =
+                Recording::start(&invocations, &metrics, (&tool, &caller), None, Span::default());
             panic!("on purpose");
         }));
         assert!(panicked.is_err());

@@ -1,6 +1,8 @@
 //! What code brings: the bytes that pass through a model, and the calls that it makes, for tasks of several calls done directly
 //! and by code; and the bytes of listings in each mode.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -87,11 +89,11 @@ async fn directly(user: &User, task: usize) -> (Value, Cost) {
         }
         1 => {
             let orders = model.call("shop__orders", json!({ "page": 0 })).await;
-            let (mut sums, mut known) = (serde_json::Map::new(), std::collections::HashMap::new());
+            let (mut sums, mut known) = (serde_json::Map::new(), HashMap::new());
             for order in orders["orders"].as_array().expect("rows") {
                 let id = order["customer"].as_u64().expect("an id");
-                if !known.contains_key(&id) {
-                    known.insert(id, model.call("shop__customer", json!({ "id": id })).await);
+                if let Entry::Vacant(unknown) = known.entry(id) {
+                    unknown.insert(model.call("shop__customer", json!({ "id": id })).await);
                 }
                 let country = known[&id]["country"].as_str().expect("a name").to_owned();
                 let sum = sums.entry(country).or_insert(json!(0));

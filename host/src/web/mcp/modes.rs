@@ -153,19 +153,19 @@ pub(super) fn described<'a>(
 
 /// The declaration of a mode's tools, for somebody who finds tools of these toolkits.
 pub(super) fn definition<'a>(mode: Mode, toolkits: impl Iterator<Item = &'a str>) -> ToolkitDefinition {
-    let (mut ids, mut more) = (String::new(), 0_usize);
+    let (mut ids, mut left) = (String::new(), 0_usize);
     for id in toolkits {
-        if more > 0 || ids.len() + id.len() > MAX_IDS_BYTES {
-            more += 1;
+        if left > 0 || ids.len() + id.len() > MAX_IDS_BYTES {
+            left += 1;
             continue;
         }
         ids.push_str(if ids.is_empty() { "" } else { ", " });
         ids.push_str(id);
     }
-    let of = match (&*ids, more) {
+    let of = match (&*ids, left) {
         ("", _) => String::new(),
         (ids, 0) => format!(" There are tools of: {ids}."),
-        (ids, more) => format!(" There are tools of: {ids} and {more} more toolkits."),
+        (ids, left) => format!(" There are tools of: {ids} and {left} more toolkits."),
     };
     let [find, call, describe] = tools(&of);
     let tools = match mode {

@@ -121,12 +121,19 @@ struct ToolkitPage<'a> {
 struct Tool<'a> {
     definition: &'a ToolDefinition,
     listed_name: String,
-    is_read_only: bool,
-    is_destructive: bool,
+    effect: Effect,
     /// Whether the user hides it from models, alone or with all others.
     is_hidden: bool,
     /// Whether code may call it although it may change something.
     is_in_code: bool,
+}
+
+/// What a tool does, by its hints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Effect {
+    Reads,
+    Changes,
+    Destroys,
 }
 
 /// A secret of the user that may now go further than when it was set.
@@ -253,9 +260,12 @@ impl<'a> Tool<'a> {
             is_hidden: hidden.has(toolkit, &definition.name),
             definition,
             listed_name: format!("{toolkit}__{}", definition.name),
-            is_read_only: definition.annotations.read_only_hint == Some(true),
+            effect: match &definition.annotations {
+                hints if hints.read_only_hint == Some(true) => Effect::Reads,
+                hints if hints.destructive_hint == Some(true) => Effect::Destroys,
+                _ => Effect::Changes,
+            },
             is_in_code: in_code.contains(&definition.name),
-            is_destructive: definition.annotations.destructive_hint == Some(true),
         }
     }
 }

@@ -7,10 +7,10 @@ use guest_support::{
 
 guest_support::toolkit!(describe, call);
 
-const ORDERS: u64 = 500;
-const CUSTOMERS: u64 = 40;
-const REVIEWS: u64 = 200;
-const PAGE: u64 = 50;
+const ORDERS: usize = 500;
+const CUSTOMERS: usize = 40;
+const REVIEWS: usize = 200;
+const PAGE: usize = 50;
 const CITIES: [&str; 4] = ["Oslo", "Bergen", "Lyon", "Porto"];
 const COUNTRIES: [&str; 3] = ["Norway", "France", "Portugal"];
 
@@ -47,12 +47,13 @@ fn describe() -> ToolkitDefinition {
 
 fn call(invocation: &Invocation) -> Outcome {
     let arguments = arguments(invocation);
-    let number = |name: &str| arguments[name].as_u64().unwrap_or_default();
-    let rows = |all: u64, row: fn(u64) -> Value| -> Vec<Value> {
+    let number =
+        |name: &str| arguments[name].as_u64().and_then(|it| usize::try_from(it).ok()).unwrap_or_default();
+    let rows = |all: usize, row: fn(usize) -> Value| -> Vec<Value> {
         let from = number("page") * PAGE;
         (from..(from + PAGE).min(all)).map(row).collect()
     };
-    let next = |all: u64| Some(number("page") + 1).filter(|next| next * PAGE < all);
+    let next = |all: usize| Some(number("page") + 1).filter(|next| next * PAGE < all);
     structured(&match invocation.tool.as_str() {
         "orders" => json!({ "orders": rows(ORDERS, order), "next": next(ORDERS) }),
         "reviews" => json!({ "reviews": rows(REVIEWS, review), "next": next(REVIEWS) }),
@@ -60,16 +61,16 @@ fn call(invocation: &Invocation) -> Outcome {
     })
 }
 
-fn order(id: u64) -> Value {
-    json!({ "id": id, "customer": id * 7 % CUSTOMERS, "city": CITIES[id as usize * 3 % 4], "total": id * 7919 % 1000 })
+fn order(id: usize) -> Value {
+    json!({ "id": id, "customer": id * 7 % CUSTOMERS, "city": CITIES[id * 3 % 4], "total": id * 7919 % 1000 })
 }
 
-fn customer(id: u64) -> Value {
-    json!({ "id": id, "name": format!("Customer {id}"), "country": COUNTRIES[id as usize % 3] })
+fn customer(id: usize) -> Value {
+    json!({ "id": id, "name": format!("Customer {id}"), "country": COUNTRIES[id % 3] })
 }
 
-fn review(id: u64) -> Value {
-    let text = if id % 9 == 0 {
+fn review(id: usize) -> Value {
+    let text = if id.is_multiple_of(9) {
         "The lid was broken when it came, and nobody answered my letter about it for two weeks."
     } else {
         "It does what it says, came on the day that was promised, and looks as it does in the pictures."
