@@ -15,7 +15,7 @@ async function host(url, { body }) {
 }
 
 const run = async (code) => {
-  const result = await dispatch(toolkit, { tool: "run_code", arguments: { code }, fetchImpl: host });
+  const result = await dispatch(toolkit, { tool: "run_code", arguments: { code, calls: 9 }, fetchImpl: host });
   return result.ok ? result.text : `! ${result.error}`;
 };
 
@@ -31,6 +31,8 @@ test("what the code prints comes after what it returns, within bounds", async ()
   assert.equal(await run("console.log('one', { two: 2 }); return 3;"), '3\n\nPrinted:\none {"two":2}\n');
   const long = await run("for (let n = 0; n < 100000; n += 1) console.log('x'.repeat(100)); return 1;");
   assert.ok(long.length < 9_000 && long.endsWith("there is room for)\n"), long.slice(-100));
+  assert.match(await run("console.log('x'.repeat(10_000)); return 1;"), /^1\n\nPrinted:\nx{8000}…/);
+  assert.ok((await run("throw new Error('x'.repeat(900_000));")).length < 5_000);
   assert.match(await run("return 'x'.repeat(100_000);"), /^! RangeError: the code returns 100000 characters/);
 });
 
@@ -51,5 +53,9 @@ test("what code does to its tools and its result harms itself alone", async () =
   assert.match(await run("return { get a() { throw new Error('got'); } };"), /^! Error: got/);
   assert.match(await run("const a = {}; a.a = a; return a;"), /^! TypeError: /);
   assert.match(await run("return 1n;"), /^! TypeError: /);
+  assert.equal(await run("return () => 1;"), "The code returned nothing.");
+  assert.match(await run("const a = Object.create(null); a.a = a; throw a;"), /^! The code threw \(a value that cannot be shown\)$/);
+  assert.match(await run("throw { get message() { throw 1; }, toString: null };"), /^! The code threw \(a value that cannot be shown\)$/);
+  assert.match(await run("for (let n = 0; n < 20; n += 1) await tools['my-math'].add({ a: 1, b: 2 });"), /^! ToolError: code makes at most 9 calls/);
   assert.equal(await run("return { toJSON: () => 'told' };"), '"told"');
 });

@@ -7,6 +7,8 @@ const TOOLS = "tools.kitbag.invalid";
 /** Characters of what the code returns, and of what it prints. */
 const MAX_RETURNED = 60_000;
 const MAX_PRINTED = 8_000;
+/** Characters of the message of an error. */
+const MAX_MESSAGE = 4_000;
 
 /** The host's answer to a call. */
 type Answer = { value: unknown } | { error: { message: string; code: string; retryable: boolean } };
@@ -24,15 +26,17 @@ function noNetwork(): never {
   throw new TypeError("code has no network: it calls tools");
 }
 
-async function call(request: typeof fetch, toolkit: string, name: string, given: unknown): Promise<unknown> {
-  // Made now, because the line that calls is in no stack later.
-  const failure = new Error();
+function toolError(failure: Error, message: string, code: string, retryable: boolean): Error {
+  return Object.assign(failure, { name: "ToolError", message, code, retryable });
+}
+
+async function call(request: typeof fetch, toolkit: string, name: string, given: unknown, failure: Error): Promise<unknown> {
   const body = JSON.stringify(given ?? {});
   const response = await request(`http://${TOOLS}/${encodeURIComponent(toolkit)}/${encodeURIComponent(name)}`, { method: "POST", body });
   const answer = (await response.json()) as Answer;
   if ("error" in answer) {
     const { message, code, retryable } = answer.error;
-    throw Object.assign(failure, { name: "ToolError", message, code, retryable });
+    throw toolError(failure, message, code, retryable);
   }
   return answer.value;
 }
@@ -43,13 +47,14 @@ function named<T>(of: (name: string) => T): Record<string, T> {
   return new Proxy(Object.freeze({}), { get }) as Record<string, T>;
 }
 
+/** A value in words. It is the code's: whatever is read of it may throw. */
 function shown(value: unknown): string {
-  if (typeof value === "string") return value;
-  if (value instanceof Error) return `${value.name}: ${value.message}`;
   try {
+    if (typeof value === "string") return value;
+    if (value instanceof Error) return `${value.name}: ${value.message}`;
     return JSON.stringify(value) ?? String(value);
   } catch {
-    return String(value);
+    return "(a value that cannot be shown)";
   }
 }
 
@@ -59,30 +64,46 @@ function printing() {
   let left = false;
   const print = (...values: unknown[]) => {
     const line = `${values.map(shown).join(" ")}\n`;
-    if (text.length + line.length > MAX_PRINTED) left = true;
-    else text += line;
+    const room = MAX_PRINTED - text.length;
+    if (line.length > room) left = true;
+    text += line.slice(0, room);
   };
   const console = { log: print, info: print, warn: print, error: print, debug: print };
-  return { console, text: () => (left ? `${text}… (more was printed than there is room for)\n` : text) };
+  return { console, text: () => (left ? `${text}…\n(more was printed than there is room for)\n` : text) };
 }
 
 /** The error in the words of the engine, with the lines of the code. */
 function explained(error: unknown): string {
-  if (!(error instanceof Error)) return `The code threw ${shown(error).slice(0, 1_000)}`;
-  const lines = [...String(engineStack?.call(error) ?? error.stack).matchAll(LINE)].map((match) => Number(match[1]) - LINES_BEFORE).filter((line) => line > 0);
-  const where = lines.length > 0 ? ` (line ${lines.join(", called from line ")})` : "";
-  return `${error.name}: ${error.message}${where}`;
+  const message = shown(error).slice(0, MAX_MESSAGE);
+  try {
+    if (!(error instanceof Error)) return `The code threw ${message}`;
+    const stack = String(engineStack?.call(error) ?? error.stack);
+    const lines = [...stack.matchAll(LINE)].map((match) => Number(match[1]) - LINES_BEFORE).filter((line) => line > 0);
+    return lines.length > 0 ? `${message} (line ${lines.join(", called from line ")})` : message;
+  } catch {
+    return `The code threw ${message}`;
+  }
 }
 
-async function run(code: string): Promise<{ returned: string; printed: string }> {
+async function run(code: string, calls: number): Promise<{ returned: string; printed: string }> {
   const request = globalThis.fetch;
-  const tools = named((toolkit) => named((name) => (given?: unknown) => call(request, toolkit, name, given)));
+  let left = calls;
+  const tools = named((toolkit) =>
+    named((name) => async (given?: unknown) => {
+      // Made now, because the line that calls is in no stack later.
+      const failure = new Error();
+      // The host counts too; here, so that it is not sent what it refuses.
+      if (left === 0) throw toolError(failure, `code makes at most ${calls} calls of tools`, "TOO_MANY_CALLS", false);
+      left -= 1;
+      return call(request, toolkit, name, given, failure);
+    }),
+  );
   const { console, text } = printing();
   try {
     // For the words of the error: the host answers no other request than those.
     globalThis.fetch = noNetwork;
     const value = await new AsyncFunction("tools", "console", `"use strict";\n${code}\n`)(tools, console);
-    const returned = value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
+    const returned = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
     if (returned.length > MAX_RETURNED) {
       throw new RangeError(`the code returns ${returned.length} characters; at most ${MAX_RETURNED} are passed on: return what is needed of it`);
     }
@@ -108,9 +129,9 @@ export default defineToolkit({
     tool({
       name: "run_code",
       description: "Runs code.",
-      input: z.object({ code: z.string() }),
-      handler: async ({ code }) => {
-        const { returned, printed } = await run(code);
+      input: z.object({ code: z.string(), calls: z.int() }),
+      handler: async ({ code, calls }) => {
+        const { returned, printed } = await run(code, calls);
         const parts = [returned, printed && `Printed:\n${printed}`].filter((text) => text !== "");
         return parts.join("\n\n") || "The code returned nothing.";
       },

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kitbag_manifest::{ToolAnnotations, ToolDefinition, ToolkitDefinition};
-use serde_json::json;
+use serde_json::{Value, json};
 use thiserror::Error;
 use tokio::sync::OnceCell;
 use tracing::warn;
@@ -18,6 +18,7 @@ use crate::compiler::Compiler;
 use crate::installed::{InstalledComponents, NotLoaded, Role};
 use crate::knowledge_tools;
 use crate::sandbox::{Loaded, Sandbox};
+use crate::tasks::to_its_end;
 use crate::toolkits::Schemas;
 
 /// The tool's name.
@@ -26,6 +27,9 @@ pub const RUN_CODE: &str = "run_code";
 pub const MAX_CALLS: u32 = 50;
 /// Those that it may make at once; further ones wait.
 pub const MAX_CALLS_AT_ONCE: usize = 8;
+
+/// Bytes of what a run answers, after which it is cut: more than the component gives, in characters of four bytes.
+pub const MAX_ANSWER: usize = 4 * 70_000;
 
 /// The component's file in the folder of the setting `extractors`.
 const FILE: &str = "code.wasm";
@@ -36,11 +40,16 @@ const MAX_CODE: usize = 100_000;
 
 /// Runs code.
 pub struct CodeRunner {
+    component: Arc<Component>,
+    definition: ToolkitDefinition,
+    schemas: Schemas,
+}
+
+/// The component, once it is needed.
+struct Component {
     sandbox: Sandbox,
     installed: InstalledComponents,
     loaded: OnceCell<Loaded>,
-    definition: ToolkitDefinition,
-    schemas: Schemas,
 }
 
 /// One run.
@@ -77,7 +86,8 @@ impl CodeRunner {
         let installed = InstalledComponents::open(data, CODE_FOLDER, folder, role, compiler).await?;
         let definition = definition();
         let schemas = Schemas::compile(&definition.tools).map_err(io::Error::other)?;
-        Ok(Self { sandbox, installed, loaded: OnceCell::new(), definition, schemas })
+        let component = Arc::new(Component { sandbox, installed, loaded: OnceCell::new() });
+        Ok(Self { component, definition, schemas })
     }
 
     /// The declaration of the tool, among the server's own.
@@ -90,24 +100,35 @@ impl CodeRunner {
         &self.schemas
     }
 
-    /// The loaded component; the first time it may have to be compiled, which takes seconds.
-    pub async fn ready(&self) -> Result<&Loaded, NoCodeRunner> {
-        self.loaded.get_or_try_init(|| self.load()).await
+    /// The loaded component; the first time it may have to be compiled, which takes seconds. Dropping the future does not stop
+    /// that.
+    pub async fn ready(&self) -> Result<Loaded, NoCodeRunner> {
+        if let Some(loaded) = self.component.loaded.get() {
+            return Ok(loaded.clone());
+        }
+        let component = self.component.clone();
+        let load = async move { component.loaded.get_or_try_init(|| component.load()).await.cloned() };
+        to_its_end(load).await.unwrap_or(Err(NoCodeRunner::Unusable))
     }
+}
 
+impl Component {
     async fn load(&self) -> Result<Loaded, NoCodeRunner> {
         let sandbox = self.sandbox.clone();
         let reach = ToolkitDefinition { egress: vec![HOST.to_owned()], ..ToolkitDefinition::default() };
         let grants = Grants::of(&reach);
         let loaded = self.installed.load(FILE, move |code| sandbox.load(code, &grants)).await;
         loaded.map_err(|error| {
+            let NotLoaded::Unusable(error) = error else { return NoCodeRunner::NotInstalled };
             warn!(%error, component = FILE, "code cannot be run");
-            match error {
-                NotLoaded::Missing => NoCodeRunner::NotInstalled,
-                NotLoaded::Unusable(_) => NoCodeRunner::Unusable,
-            }
+            NoCodeRunner::Unusable
         })
     }
+}
+
+/// The arguments of `run_code` as the component takes them, JSON.
+pub fn arguments(arguments: &Value) -> String {
+    json!({ "code": arguments["code"], "calls": MAX_CALLS }).to_string()
 }
 
 /// The declaration of `run_code`.

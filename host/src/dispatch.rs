@@ -26,7 +26,7 @@ use tokio::time::timeout;
 use tracing::{Instrument, error};
 
 pub use crate::capabilities::progress::{ProgressListener, ProgressReport};
-use crate::code_runner::{NoCodeRunner, RUN_CODE};
+use crate::code_runner::{self, NoCodeRunner, RUN_CODE};
 use crate::identity::Caller;
 use crate::invocations::{Conclusion, Invocations, Outcome};
 use crate::metrics::Metrics;
@@ -199,29 +199,24 @@ impl Dispatch {
                 Outcome::OverLimit.into(),
             ));
         }
+        let invocation = |tool: &str, arguments: String, config| Invocation {
+            tool: tool.to_owned(),
+            arguments,
+            user_id: caller.user_id.clone(),
+            config,
+            secrets: secrets.clone(),
+            progress: None,
+            inner_calls: None,
+        };
         let (report, observations) = match prepared {
             Prepared::Toolkit(tool, ready) => {
-                let invocation = Invocation {
-                    tool: tool.definition().name.clone(),
-                    arguments: arguments.to_string(),
-                    user_id: caller.user_id.clone(),
-                    config: self.config(tool, caller).await?,
-                    secrets: secrets.clone(),
-                    progress: None,
-                    inner_calls: None,
-                };
+                let config = self.config(tool, caller).await?;
+                let invocation = invocation(&tool.definition().name, arguments.to_string(), config);
                 call_toolkit(&ready.code, invocation, listener, trace, recording).await
             }
-            Prepared::Code(run, code) => {
-                let invocation = Invocation {
-                    tool: RUN_CODE.to_owned(),
-                    arguments: arguments.to_string(),
-                    user_id: caller.user_id.clone(),
-                    config: "{}".to_owned(),
-                    secrets: secrets.clone(),
-                    progress: None,
-                    inner_calls: Some(run.calls.clone()),
-                };
+            Prepared::Code(run, ref code) => {
+                let invocation = invocation(RUN_CODE, code_runner::arguments(&arguments), "{}".to_owned());
+                let invocation = Invocation { inner_calls: Some(run.calls.clone()), ..invocation };
                 call_toolkit(code, invocation, listener, trace, recording).await
             }
             Prepared::Own(tool) => {
@@ -238,6 +233,10 @@ impl Dispatch {
         let report = redact::report(report, &secrets, &observations.tokens).await;
         let structured = self.checks.structured(&caller.user_id, &report.ended, prepared.output()).await;
         let (mut reply, conclusion) = conclude(report, result_size, structured);
+        if let Callee::Code(_) = tool {
+            // What the component bounds, code can change.
+            reply.cut_to(code_runner::MAX_ANSWER);
+        }
         if let Reply::Failure(failure) = &mut reply {
             failure.missing_secrets = missing;
             if let Some(reason) = sign_in_failure {

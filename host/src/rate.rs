@@ -8,7 +8,7 @@ use governor::{DefaultKeyedRateLimiter, Quota};
 use thiserror::Error;
 
 /// A bucket for each user who asked of late: as many requests as it holds may come at once, and it fills up again evenly.
-pub(crate) struct RateLimit {
+pub struct RateLimit {
     buckets: DefaultKeyedRateLimiter<String>,
     clock: DefaultClock,
     asked: AtomicU32,

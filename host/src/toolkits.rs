@@ -54,7 +54,7 @@ use crate::sandbox::Sandbox;
 use crate::tasks::to_its_end;
 use artifacts::Artifacts;
 pub use code::{NotReady, Ready};
-pub use consents::{Consent, ConsentBy};
+pub use consents::{Consent, ConsentBy, FirstAct};
 pub use deploy::Deployed;
 pub use difference::{Changes, Difference, Side, capabilities};
 pub use error::ToolkitError;

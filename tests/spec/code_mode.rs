@@ -95,7 +95,7 @@ async fn each_call_of_code_is_recorded_with_its_run() {
 impl User {
     async fn logged_run(&self) -> Value {
         let own = self.logs("knowledge").await;
-        own.into_iter().find(|record| record["tool"] == "run_code").expect("it is recorded")
+        own.into_iter().rfind(|record| record["tool"] == "run_code").expect("it is recorded")
     }
 }
 
@@ -246,20 +246,88 @@ async fn code_that_does_not_end_is_ended_and_nobody_waits_for_it() {
     let ben = kitbag.as_user("ben").at(CODE_MODE);
     ben.run_code("return 1").await.text();
 
-    for code in [
-        "for (;;) {}",
-        "for (;;) await null",
-        "for (;;) { try { await tools.hints.plain() } catch {} }",
-        "return await new Promise(() => {})",
-        "const all = []; for (;;) all.push(new Array(1e5).fill(all.length))",
-        "return { get a() { for (;;) {} } }",
+    for (code, ending) in [
+        ("for (;;) {}", "deadline"),
+        ("for (;;) await null", "deadline"),
+        ("for (;;) { try { await tools.hints.plain() } catch {} }", "deadline"),
+        ("return await new Promise(() => {})", "failed"),
+        ("const all = []; for (;;) all.push(new Uint8Array(1e7).fill(1))", "limit"),
+        ("return { get a() { for (;;) {} } }", "deadline"),
     ] {
         let run = ana.start_call("run_code", json!({ "code": code }));
         assert_eq!(ben.run_code("return 2").await.text(), "2", "{code}");
         let outcome = within("the end of the code", run).await.expect("it ends");
         assert!(outcome.raw().contains("\"isError\":true"), "{code}: {}", outcome.raw());
+        assert_eq!(ana.logged_run().await["outcome"], ending, "{code}");
     }
     assert_eq!(ana.run_code("return 3").await.text(), "3");
+}
+
+#[tokio::test]
+async fn calls_end_with_the_run_that_made_them() {
+    let (kitbag, ana) = start().await;
+    kitbag.deploy(guests::HOSTILE).await;
+    let outcomes = async || {
+        let records = ana.logs("hostile").await;
+        records
+            .iter()
+            .map(|record| record["outcome"].as_str().expect("a text").to_owned())
+            .collect::<Vec<_>>()
+    };
+
+    // Nobody waits for the call.
+    let code = "tools.hostile.sleep_poll(); await tools.hints.plain(); return 'returned'";
+    assert_eq!(ana.run_code(code).await.text(), "returned");
+    assert_eq!(outcomes().await, ["cancelled"]);
+
+    // The client goes away.
+    let run = ana.start_call(
+        "run_code",
+        json!({ "code": "await tools.hints.plain(); await tools.hostile.sleep_poll()" }),
+    );
+    while ana.logs("hints").await.len() < 2 {
+        sleep(Duration::from_millis(10)).await;
+    }
+    sleep(Duration::from_millis(100)).await;
+    run.abort();
+    let ended = async {
+        while outcomes().await.len() < 2 {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    within("the end of the call", ended).await;
+    assert_eq!(outcomes().await, ["cancelled", "cancelled"]);
+    assert_eq!(ana.run_code("return 1").await.text(), "1");
+}
+
+#[tokio::test]
+async fn what_code_sends_and_answers_is_bounded() {
+    let (_kitbag, ana) = start().await;
+
+    let long = "try { await tools.text.count({ text: 'x'.repeat(300_000) }) } catch (error) { return error.message }";
+    assert_eq!(ana.run_code(long).await.text(), "the arguments are too long");
+    let many = "const all = await Promise.all(Array.from({ length: 10_000 }, () => tools.hints.plain().catch((error) => error.code)));\n\
+                return [all.filter((it) => it === 'plain').length, all.filter((it) => it === 'TOO_MANY_CALLS').length]";
+    assert_eq!(ana.value_of_code(many).await, json!([50, 9_950]));
+    let thrown = ana.run_code("throw new Error('x'.repeat(900_000))").await;
+    assert!(thrown.raw().len() < 6_000, "{}", thrown.raw().len());
+    let forged = "JSON.stringify = () => ({ length: 0, toString: () => 'x'.repeat(900_000) }); return {}";
+    assert!(ana.run_code(forged).await.raw().len() < 300_000);
+}
+
+#[tokio::test]
+async fn calls_of_code_count_towards_the_rate_of_their_user() {
+    let kitbag = Kitbag::start_with(|settings| {
+        with_code(settings);
+        settings.mcp_requests_per_minute = 60.try_into().expect("not zero");
+    })
+    .await;
+    kitbag.deploy(guests::HINTS).await;
+    let ana = kitbag.as_user("ana").at(CODE_MODE);
+    let code = "let made = 0; try { for (let n = 0; n < 40; n += 1) { await tools.hints.plain(); made += 1 } return made } catch (error) { return error.code + error.retryable }";
+
+    assert_eq!(ana.run_code(code).await.text(), "40");
+    assert_eq!(ana.run_code(code).await.text(), "TOO_MANY_REQUESTStrue");
 }
 
 #[tokio::test]

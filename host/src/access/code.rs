@@ -1,23 +1,24 @@
 //! Code of models, and the calls of tools that it makes: each is a call of the user's like any other, of a tool that their
 //! client sees.
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use bytes::Bytes;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use kitbag_manifest::reply;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::error;
 
 use super::{CallError, User};
-use crate::capabilities::fetch::inner_calls::InnerCalls;
+use crate::capabilities::fetch::inner_calls::{Answer, Arguments, InnerCalls};
 use crate::code_runner::{CodeRun, MAX_CALLS, MAX_CALLS_AT_ONCE};
 use crate::dispatch::{Callee, Reply, Success, Unavailable};
 use crate::knowledge_tools;
+use crate::rate::RateLimit;
 use crate::toolkits::listed_name;
 
 /// Whether a client sees the tool of a listed name.
@@ -29,13 +30,14 @@ struct ToolCalls {
     sees: Box<Sees>,
     run: Arc<str>,
     left: AtomicU32,
-    places: Semaphore,
+    places: Arc<Semaphore>,
+    rate: Arc<RateLimit>,
 }
 
 /// What the code gets for a call.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-enum Answer {
+enum CallResult {
     Value(Value),
     Error(CodeError),
 }
@@ -48,11 +50,13 @@ struct CodeError {
 }
 
 impl User {
-    /// Runs code for a client that sees these tools. Dropping the future ends it and its calls.
+    /// Runs code for a client that sees these tools; each of its calls counts towards `rate`. Dropping the future ends it and
+    /// its calls.
     pub async fn run_code(
         &self,
         arguments: Map<String, Value>,
         sees: Box<dyn Fn(&str) -> bool + Send + Sync>,
+        rate: Arc<RateLimit>,
     ) -> Result<Reply, CallError> {
         let run: Arc<str> = new_id();
         let calls = Arc::new(ToolCalls {
@@ -60,7 +64,8 @@ impl User {
             sees,
             run: run.clone(),
             left: AtomicU32::new(MAX_CALLS),
-            places: Semaphore::new(MAX_CALLS_AT_ONCE),
+            places: Arc::new(Semaphore::new(MAX_CALLS_AT_ONCE)),
+            rate,
         });
         let runner = self.stores().code_runner.clone();
         let callee = Callee::Code(CodeRun { runner, calls, id: run });
@@ -69,45 +74,61 @@ impl User {
 }
 
 impl InnerCalls for ToolCalls {
-    fn call(self: Arc<Self>, path: String, arguments: Bytes) -> BoxFuture<'static, Bytes> {
+    fn call(self: Arc<Self>, path: String, arguments: Arguments) -> BoxFuture<'static, Answer> {
         async move {
-            let answer = match self.answer(&path, &arguments).await {
-                Ok(value) => Answer::Value(value),
-                Err(error) => Answer::Error(error),
+            let (place, result) = match self.admit().await {
+                Ok(place) => (Some(place), self.answer(&path, arguments).await),
+                Err(refusal) => {
+                    arguments.discard().await;
+                    (None, Err(refusal))
+                }
             };
-            serde_json::to_vec(&answer).unwrap_or_default().into()
+            let result = match result {
+                Ok(value) => CallResult::Value(value),
+                Err(error) => CallResult::Error(error),
+            };
+            Answer { json: serde_json::to_vec(&result).expect("it is JSON").into(), place }
         }
         .boxed()
     }
 }
 
 impl ToolCalls {
-    async fn answer(&self, path: &str, arguments: &[u8]) -> Result<Value, CodeError> {
+    /// Counts a call, and waits for its place.
+    async fn admit(&self) -> Result<OwnedSemaphorePermit, CodeError> {
         let take_one = |left: u32| left.checked_sub(1);
         if self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take_one).is_err() {
             return Err(refused("TOO_MANY_CALLS", format!("code makes at most {MAX_CALLS} calls of tools")));
         }
+        self.rate
+            .admit(self.user.id())
+            .map_err(|why| CodeError { retryable: true, ..refused("TOO_MANY_REQUESTS", why.to_string()) })?;
+        Ok(self.places.clone().acquire_owned().await.expect("it is never closed"))
+    }
+
+    /// Whatever may have changed during the wait for a place is looked at here.
+    async fn answer(&self, path: &str, arguments: Arguments) -> Result<Value, CodeError> {
+        let Some((json, _held)) = arguments.read().await else {
+            return Err(refused("INVALID_PARAMS", "the arguments are too long".to_owned()));
+        };
         let (name, callee) = self.callee(path)?;
         if !self.may_call(&callee).await? {
             return Err(refused("NOT_IN_CODE", not_in_code(&name, &callee)));
         }
-        let arguments = match serde_json::from_slice(arguments) {
+        let arguments = match serde_json::from_slice(&json) {
             Ok(Value::Object(arguments)) => arguments,
             Ok(_) => {
                 return Err(refused("INVALID_PARAMS", format!("{name} takes an object: {{ name: value }}")));
             }
             Err(error) => return Err(refused("INVALID_PARAMS", format!("the arguments of {name}: {error}"))),
         };
-        let _place = self.places.acquire().await.expect("it is never closed");
         match self.user.call_of(&callee, arguments, None, Some(self.run.clone())).await {
             Ok(Reply::Success(success)) => Ok(value(success)),
             Ok(Reply::Failure(failure)) => {
                 let reply::Failure { error, code, retryable, .. } = failure.envelope;
                 Err(CodeError { message: error, code: code.to_string(), retryable })
             }
-            Err(error) => {
-                Err(CodeError { message: error.to_string(), code: "UNAVAILABLE".to_owned(), retryable: true })
-            }
+            Err(error) => Err(unavailable(&error)),
         }
     }
 
@@ -120,7 +141,7 @@ impl ToolCalls {
         let allowed = self.user.stores().toolkits.code_tools(self.user.id(), toolkit).await;
         allowed.map(|allowed| allowed.contains(&tool.name)).map_err(|cause| {
             error!(%cause, "what code may call cannot be read");
-            CodeError { message: Unavailable.to_string(), code: "UNAVAILABLE".to_owned(), retryable: true }
+            unavailable(&Unavailable)
         })
     }
 
@@ -150,6 +171,10 @@ fn new_id() -> Arc<str> {
 
 fn refused(code: &'static str, message: String) -> CodeError {
     CodeError { message, code: code.to_owned(), retryable: false }
+}
+
+fn unavailable(why: &dyn Display) -> CodeError {
+    CodeError { retryable: true, ..refused("UNAVAILABLE", why.to_string()) }
 }
 
 fn not_in_code(name: &str, callee: &Callee) -> String {

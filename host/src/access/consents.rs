@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
 use super::{AccessError, User, VisibleToolkit};
-use crate::toolkits::{Consent, Reach, ReachItem, Vouch};
+use crate::toolkits::{Consent, FirstAct, Reach, ReachItem, Vouch};
 
 /// How often a call that waits for a consent looks whether it is given.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -88,7 +88,7 @@ impl VisibleToolkit {
     /// whether that is stored: the version must still be live.
     pub(super) async fn agree_first(&self) -> Result<bool, AccessError> {
         let live = self.live();
-        Ok(self.user.stores().toolkits.agree_first(self.user.id(), live, &live.reach, true).await?)
+        Ok(self.user.stores().toolkits.agree_first(self.user.id(), live, &live.reach, FirstAct::Gift).await?)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::database::EVERYONE;
 use crate::identity::Caller;
 use crate::peers::{Hint, Subject};
 use crate::redaction;
-use crate::toolkits::{Live, Reach, ToolkitError};
+use crate::toolkits::{FirstAct, Live, Reach, ToolkitError};
 use crate::vault::{EveryoneOptions, Link, SecretSlot, SecretStatus, VaultError};
 
 /// Permission to set one secret of one user, for a toolkit that the user could see and that declared it. It
@@ -200,7 +200,7 @@ impl Access {
         let OwnSecret { slot, .. } = secret;
         self.stores().disk.room_for_a_little()?;
         let reach = secret.reach.as_ref().unwrap_or(&live.reach);
-        if !self.stores().toolkits.agree_first(&slot.user, &live, reach, true).await? {
+        if !self.stores().toolkits.agree_first(&slot.user, &live, reach, FirstAct::Gift).await? {
             return Err(VaultError::ToolkitChanged.into());
         }
         match by {

@@ -158,7 +158,9 @@ impl User {
         run: Option<Arc<str>>,
     ) -> Result<Reply, CallError> {
         let limits = self.limits_of(callee);
-        let call = Call { caller: &self.caller, arrival: self.arrival, tool: callee, limits, run };
+        // Calls of a run do not begin with its request.
+        let arrival = self.arrival.filter(|_| run.is_none());
+        let call = Call { caller: &self.caller, arrival, tool: callee, limits, run };
         Ok(self.stores().dispatch.call(call, arguments, listener).await?)
     }
 

@@ -43,7 +43,7 @@ pub(super) enum NotPrepared {
 pub(super) enum Prepared<'a> {
     Toolkit(&'a Tool, &'a Ready),
     Own(&'a KnowledgeTool),
-    Code(&'a CodeRun, &'a Loaded),
+    Code(&'a CodeRun, Loaded),
 }
 
 impl Callee {

@@ -27,6 +27,17 @@ pub enum Reply {
     Failure(Failure),
 }
 
+impl Reply {
+    /// Cuts the text to so many bytes.
+    pub(super) fn cut_to(&mut self, max_bytes: usize) {
+        let text = match self {
+            Self::Success(success) => &mut success.text,
+            Self::Failure(failure) => &mut failure.envelope.error,
+        };
+        text.truncate(text.floor_char_boundary(max_bytes));
+    }
+}
+
 /// A handler's validated result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Success {

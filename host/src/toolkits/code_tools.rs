@@ -9,14 +9,13 @@ impl Toolkits {
         Ok(self.store.code_tools(user, toolkit).await?)
     }
 
-    /// Lets the user's code call a tool, or no longer.
-    pub async fn set_in_code(
-        &self,
-        by: &Actor,
-        toolkit: &str,
-        tool: &str,
-        is_allowed: bool,
-    ) -> Result<(), ToolkitError> {
-        Ok(self.store.set_in_code(by, toolkit, tool, is_allowed).await?)
+    /// Lets the user's code call a tool.
+    pub async fn allow_in_code(&self, by: &Actor, toolkit: &str, tool: &str) -> Result<(), ToolkitError> {
+        Ok(self.store.allow_in_code(by, toolkit, tool).await?)
+    }
+
+    /// No longer lets the user's code call a tool.
+    pub async fn disallow_in_code(&self, by: &Actor, toolkit: &str, tool: &str) -> Result<(), ToolkitError> {
+        Ok(self.store.disallow_in_code(by, toolkit, tool).await?)
     }
 }

@@ -49,6 +49,17 @@ impl Consent {
     }
 }
 
+/// The act by which a user first agrees to what a toolkit reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstAct {
+    /// A call of a version that takes nothing with it: no consent, but it is noted what was called.
+    Call,
+    /// A call of a version that takes documents.
+    CallWithDocuments,
+    /// Giving it something: a secret, a setting, an account.
+    Gift,
+}
+
 fn beyond(live: &Live, agreed: &Reach, has_given: bool) -> Vec<ReachItem> {
     if has_given || live.reach.has_scopes() { live.reach.beyond(agreed) } else { Vec::new() }
 }
@@ -121,7 +132,8 @@ impl Toolkits {
         let activation = live.agreed.activation();
         let mut consent = self.consent(user, live).await?;
         if consent.is_none() && is_noted {
-            if !self.agree_first(user, live, &live.reach, live.reach.has_scopes()).await? {
+            let act = if live.reach.has_scopes() { FirstAct::CallWithDocuments } else { FirstAct::Call };
+            if !self.agree_first(user, live, &live.reach, act).await? {
                 return Err(ToolkitError::LiveChanged { id: live.definition.id.clone(), live: None });
             }
             // Of two first calls, one of another version may have come before.
@@ -151,20 +163,20 @@ impl Toolkits {
         }))
     }
 
-    /// Stores that a user who gives a toolkit something (or, if not `is_giving`, only calls it) agrees to `reach`, as it was
-    /// shown, unless they have agreed to something before. Stored before what is given, and only while that is what the toolkit reaches: a version that
-    /// becomes live later asks. Returns whether anything is stored.
+    /// Stores that a user agrees by an act to `reach`, as it was shown, unless they have agreed to something before. Stored before
+    /// what is given, and only while that is what the toolkit reaches: a version that becomes live later asks. Returns whether
+    /// anything is stored; of a gift, that a gift is.
     pub async fn agree_first(
         self: &Arc<Self>,
         user: &str,
         live: &Live,
         reach: &Reach,
-        is_giving: bool,
+        act: FirstAct,
     ) -> Result<bool, ToolkitError> {
         let activation = live.agreed.activation();
         if *reach != live.reach {
             let consent = self.consent(user, live).await?;
-            return Ok(consent.is_some_and(|consent| consent.has_given || !is_giving));
+            return Ok(consent.is_some_and(|consent| consent.has_given || act != FirstAct::Gift));
         }
         let (toolkits, text, owner) = (self.clone(), reach.text(), reach.owner().to_owned());
         let [user, toolkit, version] =
@@ -177,7 +189,7 @@ impl Toolkits {
                 reach: &text,
                 version: &version,
                 activation,
-                is_giving,
+                act,
             };
             Ok(toolkits.store.agree_first(consent).await?)
         })
@@ -196,7 +208,7 @@ impl Toolkits {
                 reach: &live.reach.text(),
                 version: &definition.version,
                 activation: live.agreed.activation(),
-                is_giving: true,
+                act: FirstAct::Gift,
             };
             toolkits.store.agree(consent, &by).await?;
             info!(user = %by.user(), toolkit.id = %definition.id, toolkit.version = %definition.version, "agreed to a toolkit's reach");

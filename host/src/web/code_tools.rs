@@ -17,7 +17,7 @@ pub(super) async fn allow(
     user: User,
     Path((id, tool)): Path<(String, String)>,
 ) -> Result<StatusCode, WebError> {
-    user.toolkit(&id)?.set_in_code(&tool, true).await?;
+    user.allow_in_code(&id, &tool).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -26,6 +26,6 @@ pub(super) async fn disallow(
     user: User,
     Path((id, tool)): Path<(String, String)>,
 ) -> Result<StatusCode, WebError> {
-    user.toolkit(&id)?.set_in_code(&tool, false).await?;
+    user.disallow_in_code(&id, &tool).await?;
     Ok(StatusCode::NO_CONTENT)
 }

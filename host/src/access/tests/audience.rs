@@ -180,6 +180,9 @@ async fn no_grant_is_removed_if_more_may_be_used_without_it() {
     // Of all that everyone has, that is one tool.
     assert!(is_refused(ana.unshare("books", Subject::Everyone, None).await));
     assert_eq!(seen(&fixture.user("eve"), "books").await, ["find"]);
+    let limited = grant(json!({ "everyone": true, "perDay": 9 }));
+    ana.share("books", vec![limited]).await.expect("it is hers");
+    assert!(is_refused(ana.unshare("books", Subject::Everyone, None).await), "they would be without limits");
     ana.share("books", vec![grant_of("everyone")]).await.expect("it is hers");
     ana.unshare("books", Subject::Everyone, None).await.expect("the same people may use the same");
     assert_eq!(seen(&fixture.user("eve"), "books").await, ["find", "list"]);

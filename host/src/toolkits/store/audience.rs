@@ -126,14 +126,14 @@ impl Store {
     ) -> Result<(), ToolkitError> {
         let (mut transaction, ownership) = self.begin_as_manager(id, by).await?;
         let (user, group) = columns(subject);
-        let removed: Vec<String> =
+        let removed: Vec<Row> =
             sql("DELETE FROM toolkit_audience WHERE toolkit_id = $1 AND user_id = $2 AND group_name = $3
-             AND (CAST($4 AS TEXT) IS NULL OR tool = $4) RETURNING tool")
+             AND (CAST($4 AS TEXT) IS NULL OR tool = $4) RETURNING *")
             .bind(id)
             .bind(user)
             .bind(group)
             .bind(tool)
-            .fetch_values(&mut transaction)
+            .fetch_all(&mut transaction)
             .await?;
         let words =
             Grant { subject: subject.clone(), tool: tool.map(str::to_owned), limits: CallLimits::default() }
@@ -141,8 +141,10 @@ impl Store {
         if removed.is_empty() {
             return Err(ToolkitError::NotShared { id: id.to_owned(), with: words });
         }
-        // Without a grant to everyone a shared toolkit is for everyone all the same, and without limits.
-        let was_whole = *subject == Subject::Everyone && removed.iter().any(String::is_empty);
+        // Without a grant to everyone a shared toolkit is for everyone all the same.
+        let is_unlimited = |grant: Grant| grant.tool.is_none() && grant.limits == CallLimits::default();
+        let was_whole =
+            *subject == Subject::Everyone && removed.into_iter().map(Grant::from).any(is_unlimited);
         if !ownership.is_private() && !was_whole && count(&mut transaction, id).await? == 0 {
             return Err(ToolkitError::LastGrant { id: id.to_owned(), owner: ownership.owner().to_owned() });
         }

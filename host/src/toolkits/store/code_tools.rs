@@ -20,40 +20,49 @@ impl Store {
             .await
     }
 
-    /// Lets a user's code call a tool of a toolkit that is there, or no longer.
-    pub(in crate::toolkits) async fn set_in_code(
+    /// Lets a user's code call a tool of a toolkit that is there.
+    pub(in crate::toolkits) async fn allow_in_code(
         &self,
         by: &Actor,
         toolkit: &str,
         tool: &str,
-        is_allowed: bool,
     ) -> database::Result<()> {
         let mut transaction = self.0.begin(Scope::Vault).await?;
-        let (text, act) = if is_allowed {
-            (
-                "INSERT INTO code_tools (user_id, toolkit_id, tool, allowed_at)
-                 SELECT $1, id, $3, $4 FROM toolkits WHERE id = $2 ON CONFLICT DO NOTHING",
-                Act::CodeAllowed,
-            )
-        } else {
-            (
-                "DELETE FROM code_tools WHERE user_id = $1 AND toolkit_id = $2 AND tool = $3
-                     AND CAST($4 AS BIGINT) IS NOT NULL",
-                Act::CodeDisallowed,
-            )
-        };
-        let changed = sql(text)
+        let added = sql("INSERT INTO code_tools (user_id, toolkit_id, tool, allowed_at)
+             SELECT $1, id, $3, $4 FROM toolkits WHERE id = $2 ON CONFLICT DO NOTHING")
+        .bind(by.user())
+        .bind(toolkit)
+        .bind(tool)
+        .bind(Timestamp::now().as_millisecond())
+        .execute(&mut transaction)
+        .await?;
+        conclude(transaction, added, Entry::new(Act::CodeAllowed, by).toolkit(toolkit).name(tool)).await
+    }
+
+    /// No longer lets a user's code call a tool.
+    pub(in crate::toolkits) async fn disallow_in_code(
+        &self,
+        by: &Actor,
+        toolkit: &str,
+        tool: &str,
+    ) -> database::Result<()> {
+        let mut transaction = self.0.begin(Scope::Vault).await?;
+        let removed = sql("DELETE FROM code_tools WHERE user_id = $1 AND toolkit_id = $2 AND tool = $3")
             .bind(by.user())
             .bind(toolkit)
             .bind(tool)
-            .bind(Timestamp::now().as_millisecond())
             .execute(&mut transaction)
             .await?;
-        if changed > 0 {
-            audit::append(&mut transaction, &Entry::new(act, by).toolkit(toolkit).name(tool)).await?;
-        }
-        transaction.commit().await
+        conclude(transaction, removed, Entry::new(Act::CodeDisallowed, by).toolkit(toolkit).name(tool)).await
     }
+}
+
+/// Commits, with an entry of the audit log if rows have changed.
+async fn conclude(mut transaction: Transaction, changed: u64, entry: Entry<'_>) -> database::Result<()> {
+    if changed > 0 {
+        audit::append(&mut transaction, &entry).await?;
+    }
+    transaction.commit().await
 }
 
 /// Forgets what was allowed of a toolkit that is removed, or has another owner.

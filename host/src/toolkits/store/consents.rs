@@ -6,6 +6,7 @@ use super::Store;
 use crate::audit::{self, Act, Actor, Entry};
 use crate::database::{self, FromRow, Scope, Transaction, sql};
 use crate::sha256::Sha256;
+use crate::toolkits::consents::FirstAct;
 
 /// What a user has agreed to.
 #[derive(Clone, Debug, FromRow)]
@@ -30,8 +31,8 @@ pub(in crate::toolkits) struct NewConsent<'a> {
     pub(in crate::toolkits) version: &'a str,
     /// The activation that has made the version live.
     pub(in crate::toolkits) activation: i64,
-    /// Whether the user gives something, and does not only call it.
-    pub(in crate::toolkits) is_giving: bool,
+    /// By what the user agrees.
+    pub(in crate::toolkits) act: FirstAct,
 }
 
 /// What some users have agreed to of a toolkit.
@@ -68,6 +69,7 @@ impl Store {
     /// unless something is stored, of who has only called it nothing more. Returns whether anything is:
     /// nothing is stored for a version that is no longer live.
     pub(in crate::toolkits) async fn agree_first(&self, consent: NewConsent<'_>) -> database::Result<bool> {
+        let is_gift = i64::from(consent.act == FirstAct::Gift);
         let mut transaction = self.0.begin(Scope::Vault).await?;
         let digest = keep_reach(&mut transaction, consent.reach).await?;
         sql("INSERT INTO consents (user_id, toolkit_id, owner, digest, version, agreed_at, given)
@@ -77,14 +79,15 @@ impl Store {
              ON CONFLICT (user_id, toolkit_id) DO UPDATE
              SET owner = excluded.owner, digest = excluded.digest, version = excluded.version,
                  agreed_at = excluded.agreed_at, given = 1
-             WHERE consents.given = 0 AND excluded.given = 1")
+             WHERE consents.given = 0 AND $8 = 1")
         .bind(consent.user)
         .bind(consent.toolkit)
         .bind(consent.owner)
         .bind(&digest)
         .bind(Timestamp::now().as_millisecond())
         .bind(consent.activation)
-        .bind(i64::from(consent.is_giving))
+        .bind(i64::from(consent.act != FirstAct::Call))
+        .bind(is_gift)
         .execute(&mut transaction)
         .await?;
         let is_stored: bool = sql(
@@ -92,7 +95,7 @@ impl Store {
         )
         .bind(consent.user)
         .bind(consent.toolkit)
-        .bind(i64::from(consent.is_giving))
+        .bind(is_gift)
         .fetch_value(&mut transaction)
         .await?;
         transaction.commit().await?;

@@ -28,6 +28,7 @@ use super::{Endpoint, answer, content, resources};
 use crate::access::{CallError, User};
 use crate::dispatch::{Callee, Failure, ProgressReport, Reply, Success};
 use crate::knowledge_tools::FETCH;
+use crate::tasks::off_thread;
 use crate::toolkits::toolkit_of;
 
 /// Progress reports that are queued for a slow client; further ones are dropped.
@@ -156,7 +157,7 @@ impl Handler {
                     () = cancelled => Err(abandoned()),
                 };
             }
-            Ok(ModeCall::Describe(names)) => return Ok(self.describe(&names).into()),
+            Ok(ModeCall::Describe(names)) => return Ok(self.describe(names).await.into()),
             Ok(ModeCall::Run(arguments)) => {
                 return tokio::select! {
                     reply = self.run_code(arguments) => reply,
@@ -207,13 +208,16 @@ impl Handler {
     }
 
     /// Says what tools take and return that the client sees.
-    fn describe(&self, names: &[String]) -> CallToolResult {
-        let found: Vec<_> = names.iter().map(|name| (name.as_str(), self.callee(name))).collect();
-        let found = found.iter().map(|(name, callee)| {
-            let tool = callee.as_ref().map(|it| (it.toolkit().id.as_str(), it.definition()));
-            (*name, tool)
+    async fn describe(&self, names: Vec<String>) -> CallToolResult {
+        let named = names.into_iter().map(|name| (self.callee(&name), name));
+        let named: Vec<_> = named.collect();
+        let described = off_thread(move || {
+            modes::described(named.iter().map(|(callee, name)| {
+                let tool = callee.as_ref().map(|it| (it.toolkit().id.as_str(), it.definition()));
+                (name.as_str(), tool)
+            }))
         });
-        CallToolResult::success(vec![ContentBlock::text(modes::described(found))])
+        CallToolResult::success(vec![ContentBlock::text(described.await)])
     }
 
     /// Runs code, which calls tools that the client sees.
@@ -221,7 +225,8 @@ impl Handler {
         let ClientContext { user, chosen, .. } = &self.context;
         let chosen = chosen.clone();
         // Boxed as other calls are.
-        match Box::pin(user.run_code(arguments, Box::new(move |name| chosen.has(name)))).await {
+        let sees = Box::new(move |name: &str| chosen.has(name));
+        match Box::pin(user.run_code(arguments, sees, self.endpoint.rate.clone())).await {
             Ok(Reply::Success(success)) => Ok(succeeded(success).into()),
             Ok(Reply::Failure(failure)) => Ok(failed(&failure).into()),
             Err(error) => Err(ErrorData::internal_error(error.to_string(), None)),

@@ -38,6 +38,9 @@ const MAX_QUERY_CHARACTERS: usize = 500;
 /// Tools that are described at once, and bytes of such an answer.
 const MAX_DESCRIBED: usize = 20;
 const MAX_DESCRIPTION_BYTES: usize = 48 << 10;
+/// The beginning of the description of `find_tools`.
+const FINDS: &str =
+    "Finds tools by what they do. Say what you need in a few words. Answers with the best tools.";
 /// Bytes of the ids of toolkits that a listing names.
 const MAX_IDS_BYTES: usize = 1000;
 /// Steps that the check of arguments may take, which have a handful of values.
@@ -167,10 +170,16 @@ pub(super) fn definition<'a>(mode: Mode, toolkits: impl Iterator<Item = &'a str>
         (ids, 0) => format!(" There are tools of: {ids}."),
         (ids, left) => format!(" There are tools of: {ids} and {left} more toolkits."),
     };
-    let [find, call, describe] = tools(&of);
+    let [mut find, call, describe] = tools();
     let tools = match mode {
-        Mode::Code => vec![find, describe, code_runner::tool(), call],
-        Mode::Search | Mode::List => vec![find, call],
+        Mode::Code => {
+            find.description = format!("{FINDS} describe_tools says what they take and return.{of}");
+            vec![find, describe, code_runner::tool(), call]
+        }
+        Mode::Search | Mode::List => {
+            find.description = format!("{FINDS} Each has its inputSchema; call_tool calls them.{of}");
+            vec![find, call]
+        }
     };
     ToolkitDefinition { tools, ..ToolkitDefinition::default() }
 }
@@ -185,7 +194,7 @@ fn read<T: for<'de> Deserialize<'de>>(
     arguments: Option<Map<String, Value>>,
 ) -> Result<T, Failure> {
     static SCHEMAS: LazyLock<Schemas> =
-        LazyLock::new(|| Schemas::compile(&tools("")).expect("these schemas compile"));
+        LazyLock::new(|| Schemas::compile(&tools()).expect("these schemas compile"));
     let invalid = |violations: &[String]| Failure::from(reply::Failure::invalid_params(violations));
     let arguments = Value::Object(arguments.unwrap_or_default());
     match SCHEMAS.input(tool).violations_within(&arguments, &Budget::prompt(CHECK_STEPS)) {
@@ -197,14 +206,10 @@ fn read<T: for<'de> Deserialize<'de>>(
 }
 
 /// `find_tools`, `call_tool` and `describe_tools`.
-fn tools(of: &str) -> [ToolDefinition; 3] {
+fn tools() -> [ToolDefinition; 3] {
     let find = ToolDefinition {
         name: FIND_TOOLS.to_owned(),
         title: Some("Find tools".to_owned()),
-        description: format!(
-            "Finds tools by what they do. Say what you need in a few words. Answers with the best tools, each with its \
-             inputSchema; call_tool calls them.{of}"
-        ),
         input_schema: json!({
             "type": "object",
             "properties": {
@@ -247,7 +252,7 @@ fn tools(of: &str) -> [ToolDefinition; 3] {
             "properties": {
                 "names": {
                     "type": "array", "items": { "type": "string", "maxLength": 200 }, "minItems": 1,
-                    "maxItems": MAX_DESCRIBED, "description": "As find_tools names them.",
+                    "maxItems": MAX_DESCRIBED, "uniqueItems": true, "description": "As find_tools names them.",
                 },
             },
             "required": ["names"],

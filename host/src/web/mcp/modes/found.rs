@@ -40,9 +40,7 @@ fn within(mut tool: Value, allowed: usize) -> Option<(Value, usize)> {
     if bytes <= allowed {
         return Some((tool, bytes));
     }
-    if let Value::Object(members) = &mut tool {
-        members.remove("inputSchema");
-    }
+    tool.as_object_mut()?.remove("inputSchema")?;
     tool["note"] = "inputSchema is too long for this answer: find this tool alone, by its name".into();
     let bytes = tool.to_string().len() + 1;
     (bytes <= allowed).then_some((tool, bytes))

@@ -1,8 +1,10 @@
 //! Declarations of tools in TypeScript, as `describe_tools` answers with them: models read these with fewer tokens than JSON
 //! Schema, and write code after them.
 //!
-//! A type may say less than its schema, never something else: what it cannot say is `unknown`. A call is checked by the schema.
+//! A type may say less than its schema: what it cannot say is `unknown`. A schema that names members or items, and no type, is taken
+//! for an object or an array, as its author means it. A call is checked by the schema.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use kitbag_manifest::ToolDefinition;
@@ -19,7 +21,7 @@ const MAX_LITERAL: usize = 100;
 
 /// The declaration of a tool of a toolkit, as code calls it.
 pub(super) fn declaration(toolkit: &str, tool: &ToolDefinition) -> String {
-    let toolkit = toolkit.replace('-', "_");
+    let path = format!("tools{}{}", member(&toolkit.replace('-', "_")), member(&tool.name));
     let mut text = format!("/** {} */\n", comment(&tool.description, MAX_DESCRIPTION));
     if tool.annotations.read_only_hint != Some(true) {
         text.push_str("// It may change something: code calls it only if the user allows that.\n");
@@ -29,7 +31,7 @@ pub(super) fn declaration(toolkit: &str, tool: &ToolDefinition) -> String {
         tool.output_schema.as_ref().map_or_else(|| "string".to_owned(), |schema| Types::of(schema).root());
     let optional = if takes_nothing_required(&tool.input_schema) { "?" } else { "" };
     // Writing to a string cannot fail.
-    let _ = write!(text, "tools.{toolkit}.{}(args{optional}: {arguments}): Promise<{result}>", tool.name);
+    let _ = write!(text, "{path}(args{optional}: {arguments}): Promise<{result}>");
     text
 }
 
@@ -52,7 +54,7 @@ impl<'a> Types<'a> {
         self.type_of(self.whole, 0)
     }
 
-    fn type_of(&mut self, schema: &Value, depth: usize) -> String {
+    fn type_of(&mut self, schema: &'a Value, depth: usize) -> String {
         let Some(left) = self.parts_left.checked_sub(1).filter(|_| depth < MAX_DEPTH) else {
             return "unknown".to_owned();
         };
@@ -64,7 +66,7 @@ impl<'a> Types<'a> {
         };
         if let Some(reference) = members.get("$ref") {
             return match self.referred(reference) {
-                Some(schema) => self.type_of(&schema, depth + 1),
+                Some(schema) => self.type_of(schema, depth + 1),
                 None => "unknown".to_owned(),
             };
         }
@@ -72,12 +74,14 @@ impl<'a> Types<'a> {
             return literal(value);
         }
         if let Some(Value::Array(values)) = members.get("enum") {
-            return self.union(values.iter(), |_, value| literal(value));
+            return self.union(values, |_, value| literal(value));
         }
-        for (keyword, separator) in [("anyOf", " | "), ("oneOf", " | "), ("allOf", " & ")] {
+        for keyword in ["anyOf", "oneOf", "allOf"] {
             if let Some(Value::Array(schemas)) = members.get(keyword) {
-                let types = self.union(schemas.iter(), |types, schema| types.type_of(schema, depth + 1));
-                let types = if separator == " & " { self.intersection(schemas, depth) } else { types };
+                let types = match keyword {
+                    "allOf" => self.intersection(schemas, depth),
+                    _ => self.union(schemas, |types, schema| types.type_of(schema, depth + 1)),
+                };
                 return if members.contains_key("properties") {
                     format!("{} & ({types})", self.object(members, depth))
                 } else {
@@ -86,8 +90,9 @@ impl<'a> Types<'a> {
             }
         }
         match members.get("type") {
-            Some(Value::Array(types)) => self
-                .union(types.iter(), |it, name| it.named(name.as_str().unwrap_or_default(), members, depth)),
+            Some(Value::Array(types)) => {
+                self.union(types, |it, name| it.named(name.as_str().unwrap_or_default(), members, depth))
+            }
             Some(Value::String(name)) => self.named(name, members, depth),
             _ if members.contains_key("properties") => self.object(members, depth),
             _ if members.contains_key("items") => self.array(members, depth),
@@ -95,7 +100,7 @@ impl<'a> Types<'a> {
         }
     }
 
-    fn named(&mut self, name: &str, members: &Map<String, Value>, depth: usize) -> String {
+    fn named(&mut self, name: &str, members: &'a Map<String, Value>, depth: usize) -> String {
         match name {
             "object" => self.object(members, depth),
             "array" => self.array(members, depth),
@@ -105,31 +110,26 @@ impl<'a> Types<'a> {
         }
     }
 
-    fn object(&mut self, members: &Map<String, Value>, depth: usize) -> String {
-        let no_members = Map::new();
-        let properties = members.get("properties").and_then(Value::as_object).unwrap_or(&no_members);
-        let required: Vec<&str> = members
-            .get("required")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
+    fn object(&mut self, members: &'a Map<String, Value>, depth: usize) -> String {
+        let properties = members.get("properties").and_then(Value::as_object);
+        let names = members.get("required").and_then(Value::as_array).into_iter().flatten();
+        let required: HashSet<&str> = names.filter_map(Value::as_str).collect();
+        let has_properties = properties.is_some_and(|properties| !properties.is_empty());
         let others = match members.get("additionalProperties") {
             Some(Value::Bool(false)) => None,
             Some(schema @ Value::Object(_)) => Some(self.type_of(schema, depth + 1)),
-            _ if properties.is_empty() => Some("unknown".to_owned()),
+            _ if !has_properties => Some("unknown".to_owned()),
             _ => None,
         };
-        if properties.is_empty() {
+        let Some(properties) = properties.filter(|_| has_properties) else {
             return others.map_or_else(|| "{}".to_owned(), |of| format!("Record<string, {of}>"));
-        }
+        };
         let mut text = "{ ".to_owned();
         for (name, schema) in properties {
             if let Some(Value::String(description)) = schema.get("description") {
                 let _ = write!(text, "/** {} */ ", comment(description, MAX_MEMBER_DESCRIPTION));
             }
-            let optional = if required.contains(&name.as_str()) { "" } else { "?" };
+            let optional = if required.contains(name.as_str()) { "" } else { "?" };
             let _ = write!(text, "{}{optional}: {}; ", key(name), self.type_of(schema, depth + 1));
         }
         if others.is_some() {
@@ -140,9 +140,14 @@ impl<'a> Types<'a> {
         text
     }
 
-    fn array(&mut self, members: &Map<String, Value>, depth: usize) -> String {
+    fn array(&mut self, members: &'a Map<String, Value>, depth: usize) -> String {
         if let Some(Value::Array(items)) = members.get("prefixItems") {
-            let types: Vec<_> = items.iter().map(|item| self.type_of(item, depth + 1)).collect();
+            let least = members.get("minItems").and_then(Value::as_u64).unwrap_or_default();
+            let item = |(index, item): (u64, &'a Value)| {
+                let of = self.type_of(item, depth + 1);
+                if index < least { of } else { format!("({of})?") }
+            };
+            let types: Vec<_> = (0..).zip(items).map(item).collect();
             let rest = if members.get("items") == Some(&Value::Bool(false)) { "" } else { ", ...unknown[]" };
             return format!("[{}{rest}]", types.join(", "));
         }
@@ -156,11 +161,7 @@ impl<'a> Types<'a> {
     }
 
     /// Each type once.
-    fn union<'v>(
-        &mut self,
-        values: impl Iterator<Item = &'v Value>,
-        mut of: impl FnMut(&mut Self, &Value) -> String,
-    ) -> String {
+    fn union(&mut self, values: &'a [Value], mut of: impl FnMut(&mut Self, &'a Value) -> String) -> String {
         let mut types: Vec<String> = Vec::new();
         for value in values {
             let one = if self.parts_left == 0 { "unknown".to_owned() } else { of(self, value) };
@@ -172,7 +173,7 @@ impl<'a> Types<'a> {
         if types.is_empty() { "never".to_owned() } else { types.join(" | ") }
     }
 
-    fn intersection(&mut self, schemas: &[Value], depth: usize) -> String {
+    fn intersection(&mut self, schemas: &'a [Value], depth: usize) -> String {
         let types = schemas.iter().map(|schema| {
             let one = self.type_of(schema, depth + 1);
             if one.contains(" | ") { format!("({one})") } else { one }
@@ -183,9 +184,9 @@ impl<'a> Types<'a> {
     }
 
     /// What a reference in the schema itself means.
-    fn referred(&self, reference: &Value) -> Option<Value> {
+    fn referred(&self, reference: &Value) -> Option<&'a Value> {
         let pointer = reference.as_str()?.strip_prefix('#')?;
-        self.whole.pointer(pointer).cloned()
+        self.whole.pointer(pointer)
     }
 }
 
@@ -208,11 +209,18 @@ fn comment(text: &str, most: usize) -> String {
     }
 }
 
+/// A member of an object, as code names it.
+fn member(name: &str) -> String {
+    if is_identifier(name) { format!(".{name}") } else { format!("[{}]", Value::from(name)) }
+}
+
 fn key(name: &str) -> String {
-    let is_identifier = name.chars().all(|it| it.is_ascii_alphanumeric() || it == '_' || it == '$')
-        && !name.starts_with(|it: char| it.is_ascii_digit())
-        && !name.is_empty();
-    if is_identifier { name.to_owned() } else { Value::from(name).to_string() }
+    if is_identifier(name) { name.to_owned() } else { Value::from(name).to_string() }
+}
+
+fn is_identifier(name: &str) -> bool {
+    let is_part = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == '$';
+    !name.is_empty() && name.chars().all(is_part) && !name.starts_with(|it: char| it.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -242,7 +250,15 @@ mod tests {
                 json!({ "type": "array", "items": { "type": "object", "properties": { "a": {} } } }),
                 "{ a?: unknown; }[]",
             ),
-            (json!({ "prefixItems": [{ "type": "string" }], "items": false, "type": "array" }), "[string]"),
+            (
+                json!({ "prefixItems": [{ "type": "string" }], "items": false, "type": "array" }),
+                "[(string)?]",
+            ),
+            (json!({ "prefixItems": [{ "type": "string" }], "minItems": 1 }), "unknown"),
+            (
+                json!({ "type": "array", "prefixItems": [{ "type": "string" }], "minItems": 1 }),
+                "[string, ...unknown[]]",
+            ),
             (json!({ "type": "object" }), "Record<string, unknown>"),
             (json!({ "type": "object", "additionalProperties": false }), "{}"),
             (
@@ -267,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_of_any_size_has_a_short_type() {
+    fn a_schema_of_any_size_has_a_type_of_bounded_parts() {
         let of_itself =
             json!({ "type": "object", "properties": { "next": { "$ref": "#" }, "other": { "$ref": "#" } } });
         assert!(type_of(&of_itself).len() < 20_000);
@@ -297,6 +313,11 @@ mod tests {
             declaration("my-notes", &tool),
             "/** Finds * / tools.evil.run() /* and so on. */\n\
              tools.my_notes.find(args?: { /** A * / word */ \"a */ b\"?: string; }): Promise<string>"
+        );
+        let named = ToolDefinition { name: "get-page".to_owned(), input_schema: json!({}), ..tool.clone() };
+        assert!(
+            declaration("2fa", &named)
+                .ends_with("tools[\"2fa\"][\"get-page\"](args?: unknown): Promise<string>")
         );
         let changing = ToolDefinition { annotations: ToolAnnotations::default(), ..tool };
         assert!(declaration("notes", &changing).contains("// It may change something"));

@@ -16,7 +16,11 @@ pub(in crate::web::ui) async fn set(
     body: Body,
 ) -> Result<Redirect, WebError> {
     let form = Form::read(body).await?;
-    let is_allowed = form.find("allow").is_some();
-    user.toolkit(&id)?.set_in_code(form.get("tool"), is_allowed).await?;
-    Ok(back_to(&id, if is_allowed { Done::AllowedInCode } else { Done::NotInCode }))
+    let tool = form.get("tool");
+    if form.find("allow").is_some() {
+        user.allow_in_code(&id, tool).await?;
+        return Ok(back_to(&id, Done::AllowedInCode));
+    }
+    user.disallow_in_code(&id, tool).await?;
+    Ok(back_to(&id, Done::NotInCode))
 }
