@@ -251,7 +251,7 @@ async fn code_that_does_not_end_is_ended_and_nobody_waits_for_it() {
         ("for (;;) await null", "deadline"),
         ("for (;;) { try { await tools.hints.plain() } catch {} }", "deadline"),
         ("return await new Promise(() => {})", "failed"),
-        ("const all = []; for (;;) all.push(new Uint8Array(1e7).fill(1))", "limit"),
+        ("const all = []; for (;;) all.push(new Uint8Array(1e7).fill(1))", "tool-error"),
         ("return { get a() { for (;;) {} } }", "deadline"),
     ] {
         let run = ana.start_call("run_code", json!({ "code": code }));
