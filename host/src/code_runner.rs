@@ -1,6 +1,6 @@
 //! The component that runs code which models have written, and its tool `run_code`. It is a toolkit of the server's own, in a
 //! sandbox like any other, and reaches nothing but the tools that its calls answer for
-//! ([`inner_calls`](crate::capabilities::fetch::inner_calls)).
+//! (`capabilities/fetch/inner_calls`).
 
 use std::io;
 use std::path::{Path, PathBuf};
