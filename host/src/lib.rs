@@ -21,7 +21,7 @@
 //! → objects
 //! → certificate, egress, local_mode, machine_code, peers, stored_files, vault
 //! → audit
-//! → database, disk, folder, json_object, memory, metrics, private_file, rate, redaction, sha256, shares, tasks, turns
+//! → database, disk, folder, json_object, memory, metrics, private_file, rate, redaction, sha256, shares, signatures, tasks, turns
 //! ```
 
 pub mod access;
@@ -69,6 +69,7 @@ pub mod sandbox;
 pub mod settings;
 mod sha256;
 mod shares;
+pub mod signatures;
 mod stored_files;
 mod tasks;
 pub mod telemetry;

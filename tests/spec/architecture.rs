@@ -39,6 +39,7 @@ const LAYERS: [&[&str]; 19] = [
         "redaction",
         "sha256",
         "shares",
+        "signatures",
         "tasks",
         "turns",
     ],

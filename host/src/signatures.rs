@@ -1,0 +1,157 @@
+//! Signatures of components, as `cosign sign-blob` writes and `cosign verify-blob` reads them: ECDSA with P-256 over the
+//! SHA-256 of the bytes, in DER, in base64.
+//!
+//! Invariant: what is verified is the hash that this process has computed of the bytes, never one that was sent.
+
+mod pem;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::str::FromStr;
+
+use aws_lc_rs::digest::{Digest as LibraryDigest, SHA256};
+use aws_lc_rs::encoding::{AsDer, PublicKeyX509Der};
+use aws_lc_rs::signature::{
+    ECDSA_P256_SHA256_ASN1, ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair, UnparsedPublicKey,
+};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use secrecy::{ExposeSecret, SecretString};
+use thiserror::Error;
+
+use crate::sha256::{Digest, Sha256};
+
+/// The longest DER of a P-256 signature, in bytes.
+const MAX_SIGNATURE_BYTES: usize = 72;
+/// The longest text of one, with white space around it.
+const MAX_SIGNATURE_TEXT: usize = 256;
+
+/// Why a key cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum KeyError {
+    /// The text has no key.
+    #[error("it has no public key in PEM (`-----BEGIN PUBLIC KEY-----`)")]
+    NoPublicKey,
+    /// The text has a private key where a public one is meant.
+    #[error("it is a private key: give the public one, and keep this one where it is")]
+    PrivateKey,
+    /// The text has no private key.
+    #[error("it has no private key in PEM (`-----BEGIN PRIVATE KEY-----`)")]
+    NoPrivateKey,
+    /// The private key is encrypted as `cosign` does it.
+    #[error(
+        "it is encrypted by cosign, whose keys are not read here: sign with `cosign sign-blob --key KEY \
+         --output-signature FILE.sig FILE`, and deploy with `--signature FILE.sig`"
+    )]
+    CosignKey,
+    /// The private key is encrypted.
+    #[error("it is encrypted: `openssl pkcs8 -in KEY -out PLAIN` decrypts it")]
+    Encrypted,
+    /// Another algorithm, or damaged.
+    #[error("it is not a key of ECDSA with P-256, as `cosign generate-key-pair` makes them")]
+    NotP256,
+}
+
+/// The text is not a signature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("not a signature as `cosign sign-blob` writes it: one line of base64")]
+pub struct InvalidSignature;
+
+/// A public key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublicKey(Vec<u8>);
+
+/// A private key.
+pub struct SigningKey(EcdsaKeyPair);
+
+/// A signature, in DER.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signature(Vec<u8>);
+
+impl PublicKey {
+    /// Reads a key from PEM (`SubjectPublicKeyInfo`).
+    pub fn from_pem(text: &str) -> Result<Self, KeyError> {
+        let sections = pem::sections(text);
+        match sections.iter().find(|section| section.label == "PUBLIC KEY") {
+            Some(section) => Self::from_der(&section.content),
+            None if sections.iter().any(|section| section.label.ends_with("PRIVATE KEY")) => {
+                Err(KeyError::PrivateKey)
+            }
+            None => Err(KeyError::NoPublicKey),
+        }
+    }
+
+    /// Reads a key from DER. The same key always has the same [`der`](Self::der) afterwards.
+    pub fn from_der(der: &[u8]) -> Result<Self, KeyError> {
+        let parsed = UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, der).parse();
+        let parsed = parsed.map_err(|_| KeyError::NotP256)?;
+        let der: PublicKeyX509Der<'_> = parsed.as_der().map_err(|_| KeyError::NotP256)?;
+        Ok(Self(der.as_ref().to_vec()))
+    }
+
+    /// The key in DER (`SubjectPublicKeyInfo`).
+    pub fn der(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// SHA-256 of the key in DER, hexadecimal: as `openssl pkey -pubin -in KEY.pub -outform DER | sha256sum` prints it.
+    pub fn fingerprint(&self) -> String {
+        hex::encode(Sha256::digest(&self.0))
+    }
+
+    /// Whether `signature` is one by this key of the bytes that have this SHA-256.
+    pub fn has_signed(&self, digest: &Digest, signature: &Signature) -> bool {
+        let digest = LibraryDigest::import_less_safe(digest, &SHA256).expect("it has the length of SHA-256");
+        let key = UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, &self.0);
+        key.verify_digest(&digest, &signature.0).is_ok()
+    }
+}
+
+impl SigningKey {
+    /// Reads a key from PEM: PKCS#8, or as `openssl ecparam` writes it.
+    pub fn from_pem(text: &SecretString) -> Result<Self, KeyError> {
+        let sections = pem::sections(text.expose_secret());
+        let found = sections.iter().find(|section| section.label.ends_with("PRIVATE KEY"));
+        let section = found.ok_or(KeyError::NoPrivateKey)?;
+        match section.label {
+            "ENCRYPTED SIGSTORE PRIVATE KEY" | "ENCRYPTED COSIGN PRIVATE KEY" => Err(KeyError::CosignKey),
+            "ENCRYPTED PRIVATE KEY" => Err(KeyError::Encrypted),
+            _ => EcdsaKeyPair::from_private_key_der(&ECDSA_P256_SHA256_ASN1_SIGNING, &section.content)
+                .map(Self)
+                .map_err(|_| KeyError::NotP256),
+        }
+    }
+
+    /// Signs bytes.
+    pub fn sign(&self, bytes: &[u8]) -> Signature {
+        let signature = self.0.sign(&aws_lc_rs::rand::SystemRandom::new(), bytes);
+        Signature(signature.expect("a P-256 key signs any bytes").as_ref().to_vec())
+    }
+
+    /// The public key that belongs to it.
+    pub fn public_key(&self) -> PublicKey {
+        let der: PublicKeyX509Der<'_> = self.0.public_key().as_der().expect("the key was read");
+        PublicKey(der.as_ref().to_vec())
+    }
+}
+
+impl FromStr for Signature {
+    type Err = InvalidSignature;
+
+    fn from_str(text: &str) -> Result<Self, InvalidSignature> {
+        if text.len() > MAX_SIGNATURE_TEXT {
+            return Err(InvalidSignature);
+        }
+        let der = BASE64_STANDARD.decode(text.trim()).map_err(|_| InvalidSignature)?;
+        // A sequence; whether it is one of two numbers is found out when it is verified.
+        let may_be_one = der.len() <= MAX_SIGNATURE_BYTES && der.first() == Some(&0x30);
+        if may_be_one { Ok(Self(der)) } else { Err(InvalidSignature) }
+    }
+}
+
+impl fmt::Display for Signature {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&BASE64_STANDARD.encode(&self.0))
+    }
+}
