@@ -19,6 +19,8 @@
 //! | [`User::documents`] | own ones |
 //! | [`Operator::audience`] | operators |
 //! | [`Operator::share`], [`Operator::unshare`] | operators, for own toolkits and those that are shared |
+//! | [`Operator::reset_publisher`] | operators, for own toolkits and those that are shared |
+//! | [`Operator::add_publisher`], [`Operator::remove_publisher`] | operators |
 //! | [`Operator::audit`], [`Operator::overview`] | operators |
 //! | [`User::operator`] | operators: deploy, review and manage toolkits, see which fail, rotate the master key |
 //!
@@ -90,6 +92,7 @@ mod links;
 mod operator;
 mod overview;
 mod preparation;
+mod publishers;
 mod readings;
 mod records;
 mod roles;

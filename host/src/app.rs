@@ -51,7 +51,7 @@ pub use at_rest::{AtRest, AtRestError, share_data};
 pub use configuration::{certificate_files, compile_limits, key_source, limits, objects_location};
 use configuration::{
     connection_limits, consent_by, drain, memory_for_calls, pace, request_shares, retention, roles,
-    web_client,
+    signature_rule, web_client,
 };
 pub use error::StartError;
 pub use listeners::ListenError;
@@ -133,7 +133,9 @@ impl App {
         );
         let forgetting = vault.clone();
         let toolkits = opening.await?.on_removal(move || forgetting.clear_cache());
-        let toolkits = Arc::new(toolkits.with_consent_by(consent_by(settings)));
+        let toolkits =
+            toolkits.with_consent_by(consent_by(settings)).with_signature_rule(signature_rule(settings));
+        let toolkits = Arc::new(toolkits);
         toolkits.keep_removing_expired_uploads();
         objects.keep_ending(stopping.begun.clone());
         let user_config = Arc::new(UserConfig::new(database.clone()));

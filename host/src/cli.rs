@@ -24,6 +24,7 @@ mod model;
 mod output;
 mod overview;
 mod progress;
+mod publisher;
 mod restore;
 mod search;
 mod secret;
@@ -97,6 +98,9 @@ enum Verb {
     /// Make, list and revoke keys for programs that cannot sign in by a browser.
     #[command(subcommand)]
     Key(key::Key),
+    /// Add, list and remove publishers, whose signatures of toolkits the server verifies. For operators.
+    #[command(subcommand)]
+    Publisher(publisher::Publisher),
     /// List, get, show and remove models that search can use.
     #[command(subcommand)]
     Model(model::Model),
@@ -209,6 +213,7 @@ pub async fn run(command: Command) -> ExitCode {
         Verb::Config(command) => command.run().await,
         Verb::Secret(command) => command.run().await,
         Verb::Key(command) => command.run().await,
+        Verb::Publisher(command) => command.run().await,
         Verb::Model(command) => command.run().await,
         Verb::Audit(command) => command.run().await,
         Verb::Overview(command) => command.run().await,

@@ -17,7 +17,7 @@
 //! → sandbox
 //! → capabilities
 //! → contract, observations
-//! → identity, knowledge, outbound_auth, traces
+//! → identity, knowledge, oci, outbound_auth, traces
 //! → objects
 //! → certificate, egress, local_mode, machine_code, peers, stored_files, vault
 //! → audit
@@ -59,6 +59,7 @@ pub mod memory;
 pub mod metrics;
 pub mod objects;
 pub mod observations;
+pub mod oci;
 pub mod outbound_auth;
 pub mod ownership;
 pub mod peers;

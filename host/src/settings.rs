@@ -136,6 +136,8 @@ settings! {
     /// Who agrees when a new version of a toolkit reaches further: `users`, each for what they have given it, or `operators`,
     /// by making it live. By default `users` with an identity provider, and `operators` with local sign-in.
     consent: Maybe<ConsentSetting> = Maybe::UNSET, "KITBAG_CONSENT";
+    /// Takes only versions of toolkits that a publisher has signed (`kitbag publisher add`), also when going back to one.
+    require_signature: bool = false, "KITBAG_REQUIRE_SIGNATURE";
     /// Origins whose pages may use the session cookie and speak MCP, such as `https://app.example.com`.
     allowed_origins: List<String> = List::default(), "KITBAG_ALLOWED_ORIGINS";
     /// Signature algorithms of the provider's tokens; by default RS256, PS256, ES256, ES384, EdDSA.

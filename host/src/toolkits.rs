@@ -24,6 +24,7 @@ mod icons;
 mod inspect;
 mod live;
 mod narrowed;
+mod provenance;
 mod reach;
 mod registry;
 mod schemas;
@@ -63,6 +64,7 @@ pub use icons::Picture;
 pub use inspect::{Inspected, inspect};
 pub use limited_calls::{LimitUsage, LimitedCalls, OverLimit};
 pub use live::{FormerOwner, Live};
+pub use provenance::{Origin, Provenance, Publisher, SignatureRule, SignedBy, Source};
 pub use reach::{Reach, ReachItem};
 pub use registry::{Registry, Tool, listed_name, names_of, toolkit_of};
 pub use schemas::Schemas;
@@ -94,6 +96,7 @@ pub struct Toolkits {
     /// Called after secrets of a toolkit were deleted: with the toolkit, or because its owner changed.
     removed: Box<dyn Fn() + Send + Sync>,
     consent_by: ConsentBy,
+    signature_rule: SignatureRule,
 }
 
 /// The result of a rollback.
@@ -140,6 +143,7 @@ impl Toolkits {
             publishing: Mutex::new(()),
             removed: Box::new(|| ()),
             consent_by: ConsentBy::default(),
+            signature_rule: SignatureRule::default(),
         };
         toolkits.publish().await?;
         // In the background: the first call finds it done, or waits for the rest.
@@ -201,7 +205,7 @@ impl Toolkits {
         by: &Actor,
     ) -> Result<RolledBack, ToolkitError> {
         let _changing = self.changing.lock().await;
-        let (version, taken_over) = self.store.activate(id, wanted, by).await?;
+        let (version, taken_over) = self.store.activate(id, wanted, self.signature_rule, by).await?;
         self.owner_changed(id, by.user(), taken_over.as_ref());
         self.publish().await?;
         info!(toolkit.id = %id, toolkit.version = %version, by = %by.user(), "rolled toolkit back");

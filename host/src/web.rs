@@ -34,6 +34,7 @@ mod oauth;
 mod overview;
 mod pace;
 mod pages;
+mod publishers;
 mod secret_page;
 mod secrets;
 mod share;
@@ -159,6 +160,9 @@ fn for_users(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared> {
         .route("/toolkits/{id}/release", post(toolkits::release))
         .route("/toolkits/{id}/take-over", post(toolkits::take_over))
         .route("/toolkits/{id}/audience", get(audience::show).post(audience::share).delete(audience::unshare))
+        .route("/toolkits/{id}/publisher", delete(toolkits::reset_publisher))
+        .route("/publishers", get(publishers::list).post(publishers::add))
+        .route("/publishers/{name}", delete(publishers::remove))
         .route("/toolkits/{id}/versions/{version}", get(toolkits::version))
         .route("/uploads", get(uploads::list).post(uploads::receive))
         .route("/uploads/{digest}", get(uploads::show).delete(uploads::discard))

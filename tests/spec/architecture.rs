@@ -23,7 +23,7 @@ const LAYERS: [&[&str]; 19] = [
     &["sandbox"],
     &["capabilities"],
     &["contract", "observations"],
-    &["identity", "knowledge", "outbound_auth", "traces"],
+    &["identity", "knowledge", "oci", "outbound_auth", "traces"],
     &["objects"],
     &["certificate", "egress", "local_mode", "machine_code", "peers", "stored_files", "vault"],
     &["audit"],
@@ -49,7 +49,7 @@ const LAYERS: [&[&str]; 19] = [
 const LEAVES: [(&str, &[&str]); 9] = [
     ("base_url", &["cli", "identity", "knowledge_tools", "web"]),
     ("bounded_json", &["toolkits", "web"]),
-    ("loopback", &["cli", "egress", "identity", "local_mode", "settings"]),
+    ("loopback", &["cli", "egress", "identity", "local_mode", "oci", "settings"]),
     ("mcp_clients", &["cli", "web"]),
     ("settings", &["cli", "app", "local_mode"]),
     (

@@ -125,6 +125,18 @@ async fn every_route_that_changes_something_records_it_or_says_why_not() {
     let taken = steps.step("POST /toolkits/id/take-over", &["toolkit.taken_over"], take).await;
     assert_eq!((&taken[0]["user"], &taken[0]["affectedUser"]), (&json!("ben"), &json!("ana")));
 
+    // Publishers.
+    let key = crate::publishers::Key::new();
+    let add = async { ana.add_publisher("acme", &key).await };
+    let added = steps.step("POST /publishers", &["publisher.added"], add).await;
+    assert!(text(&added[0], "name").starts_with("acme "), "{added:?}");
+    let component = wat("1.0.1").component();
+    ana.deploy_signed(component, &key).await.assert_status(201);
+    let reset = async { ben.delete("/toolkits/wat/publisher").await };
+    steps.step("DELETE /toolkits/id/publisher", &["toolkit.publisher_reset"], reset).await;
+    steps.step("DELETE /publishers/name", &["publisher.removed"], ana.delete("/publishers/acme")).await;
+    ana.post("/toolkits/wat/rollback", &json!({ "version": "1.0.0" })).await.assert_status(200);
+
     // Secrets.
     let set = async { una.put("/toolkits/wat/secrets/KEY", CANARY).await };
     let set = steps.step("PUT /toolkits/id/secrets/name", &["secret.set"], set).await;

@@ -29,6 +29,7 @@ mod program;
 mod provider;
 mod raw;
 mod recorder;
+mod registry;
 mod routes;
 mod scripted_provider;
 mod server;
@@ -65,6 +66,7 @@ pub(crate) use self::program::{CommandOutput, ServerProcess, interrupt, kitbag, 
 pub(crate) use self::provider::Provider;
 pub(crate) use self::raw::Raw;
 pub(crate) use self::recorder::{Recorder, Transcript};
+pub(crate) use self::registry::{DockerRegistry, REGISTRY_USER};
 pub(crate) use self::routes::{changing_routes, routes};
 pub(crate) use self::scripted_provider::{Refresh, ScriptedProvider};
 pub(crate) use self::server::{Kitbag, Stopped, compiler_program, files_below};

@@ -50,6 +50,9 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
     let component = folder.join("component.wasm");
     if !component.exists() {
         fs::write(&component, hostile_component()).expect("a file");
+        let pair = rcgen::KeyPair::generate().expect("a key");
+        fs::write(folder.join("key"), pair.serialize_pem()).expect("a file");
+        fs::write(folder.join("public"), pair.public_key_pem()).expect("a file");
         fs::write(folder.join("evil.jsonl"), format!("{{\"title\": {}}}\nno {EVIL}", json!(EVIL)))
             .expect("a file");
     }
@@ -57,11 +60,13 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
     let (component, evil_file) = (component.display().to_string(), folder.join(EVIL.replace('/', "")));
     let (evil_file, jsonl) =
         (evil_file.display().to_string(), folder.join("evil.jsonl").display().to_string());
+    let [key, public] = ["key", "public"].map(|name| folder.join(name).display().to_string());
     let pages = folder.join("man").display().to_string();
     let arguments: &[&str] = match path.as_slice() {
         ["serve" | "demo" | "logout" | "token" | "sign-in-code" | "audit" | "overview"]
         | ["documents" | "toolkit" | "key", "list"]
         | ["vault", "rotate"]
+        | ["publisher", "list"]
         | ["toolkit", "failures"]
         | ["toolkit", "uploads", "list"] => &[],
         ["login"] => &["--no-browser"],
@@ -85,6 +90,11 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
         | ["config", "get"]
         | ["secret", "list"] => &["evil"],
         ["toolkit", "unshare"] => &["evil", "--everyone"],
+        ["toolkit", "sign"] => &[&component, "--key", &key],
+        ["toolkit", "push"] => &[&component, "oci://127.0.0.1:1/evil", "--key", &key],
+        ["toolkit", "reset-publisher"] => &["evil", "--yes"],
+        ["publisher", "add"] => &["evil", &public],
+        ["publisher", "remove"] => &["evil"],
         ["toolkit", "diff"] => &["evil", "1.0.0", "2.0.0"],
         ["toolkit", "uploads", "deploy"] => &["d-1", "--yes"],
         ["toolkit", "sign-in"] => &["evil", "--no-browser"],

@@ -86,6 +86,39 @@ CREATE TABLE toolkit_ownership (
 
 CREATE INDEX toolkit_ownership_by_toolkit ON toolkit_ownership (toolkit_id, sequence);
 
+-- Where versions come from that are no unsigned uploads, and who signed them.
+CREATE TABLE toolkit_provenance (
+    toolkit_id    TEXT COLLATE "C" NOT NULL,
+    version       TEXT COLLATE "C" NOT NULL,
+    -- The reference in a registry, without the digest, and the digest of the manifest there; NULL for an uploaded file.
+    source        TEXT COLLATE "C",
+    source_digest TEXT COLLATE "C",
+    -- The name of the publisher then, and SHA-256 of the key in DER, hexadecimal; NULL where nobody signed it.
+    publisher     TEXT COLLATE "C",
+    publisher_key TEXT COLLATE "C",
+    PRIMARY KEY (toolkit_id, version),
+    FOREIGN KEY (toolkit_id, version) REFERENCES toolkit_versions (toolkit_id, version) ON DELETE CASCADE
+);
+
+-- Toolkits whose versions a publisher has signed: no other version becomes live. Rows stay when their toolkit is removed, until an
+-- operator resets them.
+CREATE TABLE toolkit_publishers (
+    toolkit_id    TEXT COLLATE "C" PRIMARY KEY NOT NULL,
+    -- The name that the publisher had last.
+    publisher     TEXT COLLATE "C" NOT NULL,
+    publisher_key TEXT COLLATE "C" NOT NULL
+);
+
+-- Publishers, whose signatures are verified.
+CREATE TABLE publishers (
+    name        TEXT COLLATE "C" PRIMARY KEY NOT NULL,
+    -- SubjectPublicKeyInfo in DER, and its SHA-256, hexadecimal.
+    public_key  BYTEA NOT NULL,
+    fingerprint TEXT COLLATE "C" NOT NULL UNIQUE,
+    added_by    TEXT COLLATE "C" NOT NULL,
+    added_at    BIGINT NOT NULL
+);
+
 -- Pictures of versions whose icon is a URL, as they were when the version was deployed.
 CREATE TABLE toolkit_icons (
     toolkit_id TEXT COLLATE "C" NOT NULL,
@@ -112,7 +145,12 @@ CREATE TABLE toolkit_uploads (
     -- The interfaces that it imports, without their versions: a JSON array.
     imports     TEXT NOT NULL,
     uploaded_by TEXT COLLATE "C" NOT NULL,
-    uploaded_at BIGINT NOT NULL
+    uploaded_at BIGINT NOT NULL,
+    -- As in `toolkit_provenance`.
+    source      TEXT COLLATE "C",
+    source_digest TEXT COLLATE "C",
+    publisher   TEXT COLLATE "C",
+    publisher_key TEXT COLLATE "C"
 );
 
 -- Revisions of what processes cache: each process compares them before it serves a request. One row.

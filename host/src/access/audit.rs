@@ -23,13 +23,21 @@ impl Operator {
         Ok(AuditReader { operator: self, reading, _permit: permit })
     }
 
-    /// Records in the audit log that only the owner of the toolkit may do this, if that is why it failed.
+    /// Records in the audit log that only the owner of the toolkit may do this, or only with a publisher's signature, if that
+    /// is why it failed.
     pub(super) async fn noting_refusal<T>(
         &self,
         act: Act,
         outcome: Result<T, ToolkitError>,
     ) -> Result<T, AccessError> {
-        if let Err(ToolkitError::NotOwner { id, .. } | ToolkitError::RemovedOfOther { id, .. }) = &outcome {
+        if let Err(
+            ToolkitError::NotOwner { id, .. }
+            | ToolkitError::RemovedOfOther { id, .. }
+            | ToolkitError::PublisherRemoved { id, .. }
+            | ToolkitError::OtherPublisher { id, .. }
+            | ToolkitError::SignatureRequired(id),
+        ) = &outcome
+        {
             self.0.stores().audit.refused(&self.0.actor(), act.name(), Some(id)).await;
         }
         Ok(outcome?)

@@ -10,7 +10,7 @@ use super::{AccessError, Stores, User};
 use crate::audit::Act;
 use crate::invocations::Failing;
 use crate::tasks::to_its_end;
-use crate::toolkits::{Claim, Deployed, Rollback, RolledBack, TakenOver, ToolkitError, VouchReason};
+use crate::toolkits::{Claim, Deployed, Origin, Rollback, RolledBack, TakenOver, ToolkitError, VouchReason};
 use crate::vault::Rotated;
 
 /// A user who is an operator.
@@ -22,20 +22,23 @@ impl Operator {
     }
 
     /// Deploys an upload and makes it live. `length` is the size in bytes that the sender declared, `limit`
-    /// the maximum, and the reason is that of an operator who vouches for it. The deploy is completed even if the client disconnects after the upload.
+    /// the maximum, the reason is that of an operator who vouches for it, and `origin` what they say about it. The deploy is
+    /// completed even if the client disconnects after the upload.
     pub async fn deploy<E: Display + Send + 'static>(
         self,
         component: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
         length: Option<u64>,
         limit: u64,
         (claim, vouch): (Claim, Option<VouchReason>),
+        origin: Origin,
     ) -> Result<Deployed, AccessError> {
         let deploy = async move {
             let Self(user) = &self;
             self.expect_one_release().await?;
             let by = user.actor();
             let toolkits = &user.stores().toolkits;
-            let deployed = toolkits.deploy(component, length, limit, &by, claim, vouch.as_ref()).await;
+            let terms = (claim, vouch.as_ref());
+            let deployed = toolkits.deploy(component, length, limit, &by, terms, &origin).await;
             self.noting_refusal(Act::ToolkitDeployed, deployed).await
         };
         to_its_end(deploy).await.map_err(ToolkitError::from)?

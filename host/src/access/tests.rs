@@ -23,9 +23,10 @@ use crate::metrics::Metrics;
 use crate::objects::Objects;
 use crate::peers::{Heard, Hint, Hints, Process, Profile};
 use crate::sha256::Sha256;
+use crate::signatures::PublicKey;
 use crate::toolkits::audience::Subject;
 use crate::toolkits::tests::{compiler, sandbox};
-use crate::toolkits::{Claim, LimitedCalls, Rollback, ToolkitError};
+use crate::toolkits::{Claim, LimitedCalls, Origin, Rollback, ToolkitError};
 use crate::traces::Traces;
 use crate::user_config::UserConfigError;
 use crate::vault::{KeySource, VaultError};
@@ -69,6 +70,10 @@ remove              yes     no      no      no     | yes     no      yes     no
 read-audience       yes     no      yes     no     | yes     no      yes     no
 share               yes     no      no      no     | yes     no      yes     no
 unshare             yes     no      no      no     | yes     no      yes     no
+reset-publisher     yes     no      no      no     | yes     no      yes     no
+list-publishers     yes     no      yes     no     | yes     no      yes     no
+add-publisher       yes     no      yes     no     | yes     no      yes     no
+remove-publisher    yes     no      yes     no     | yes     no      yes     no
 rotate-key          yes     no      yes     no     | yes     no      yes     no
 ";
 
@@ -161,7 +166,7 @@ async fn insert_upload(database: &Database, id: &str, visibility: &str) {
     });
     let now = jiff::Timestamp::now().as_millisecond();
     let sql = format!(
-        "INSERT INTO toolkit_uploads VALUES ('{id}', '{id}', '3.0.0', 1, '{manifest}', '[]', 'ana', {now})"
+        "INSERT INTO toolkit_uploads VALUES ('{id}', '{id}', '3.0.0', 1, '{manifest}', '[]', 'ana', {now}, NULL, NULL, NULL, NULL)"
     );
     database.execute(&sql).await;
 }
@@ -270,6 +275,13 @@ async fn attempt(user: &User, operation: &str, id: &str) -> &'static str {
     }
 }
 
+/// Some key of a publisher.
+fn public_key() -> PublicKey {
+    let pem = "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE6YdTIFOIQe32AzmD0NeUjP8V9cQI\n\
+               NCwQYhXjkEi94QNoVA0FKSpqMqLrBHKhgSPtiUNzsFdbbD1NgnfFn4Bmwg==\n-----END PUBLIC KEY-----\n";
+    PublicKey::from_pem(pem).expect("a key")
+}
+
 /// The digest of a toolkit's picture.
 fn picture_of(id: &str) -> String {
     hex::encode(Sha256::digest(id))
@@ -304,9 +316,12 @@ async fn attempt_as_operator(operator: Operator, operation: &str, id: &str) -> R
         "upload" | "keep-upload" => {
             let component = stream::iter([Ok::<_, io::Error>("no component".into())]);
             let attempted = if operation == "upload" {
-                operator.deploy(component, Some(12), 1 << 10, (Claim::OwnOnly, None)).await.map(drop)
+                operator
+                    .deploy(component, Some(12), 1 << 10, (Claim::OwnOnly, None), Origin::default())
+                    .await
+                    .map(drop)
             } else {
-                operator.upload(component, Some(12), 1 << 10).await.map(drop)
+                operator.upload(component, Some(12), 1 << 10, Origin::default()).await.map(drop)
             };
             match attempted {
                 // There is no compiler program, so the upload was accepted if compiling fails; and the toolkits
@@ -335,6 +350,19 @@ async fn attempt_as_operator(operator: Operator, operation: &str, id: &str) -> R
         "unshare" => match operator.unshare(id, Subject::Everyone, None).await {
             Err(AccessError::Toolkit(ToolkitError::NotShared { .. })) => Ok(()),
             other => other,
+        },
+        "list-publishers" => operator.publishers().await.map(drop),
+        "add-publisher" => match operator.add_publisher("-", &public_key()).await {
+            Err(AccessError::Toolkit(ToolkitError::PublisherName(_))) => Ok(()),
+            other => other.map(drop),
+        },
+        "remove-publisher" => match operator.remove_publisher("nobody").await {
+            Err(AccessError::Toolkit(ToolkitError::UnknownPublisher(_))) => Ok(()),
+            other => other,
+        },
+        "reset-publisher" => match operator.reset_publisher(id).await {
+            Err(AccessError::Toolkit(ToolkitError::NotBound(_))) => Ok(()),
+            other => other.map(drop),
         },
         "rotate-key" => operator.rotate_master_key().await.map(drop),
         other => panic!("no operation {other}"),

@@ -11,7 +11,8 @@ use super::{AccessError, Operator};
 use crate::audit::Act;
 use crate::tasks::{off_thread, to_its_end};
 use crate::toolkits::{
-    Claim, Deployed, Difference, Review, Reviewed, Side, ToolkitError, UploadRecord, Version, VouchReason,
+    Claim, Deployed, Difference, Origin, Review, Reviewed, Side, ToolkitError, UploadRecord, Version,
+    VouchReason,
 };
 
 /// Two deployed versions, compared.
@@ -31,17 +32,20 @@ pub struct Comparison {
 
 impl Operator {
     /// Keeps an upload waiting for its review. `length` is the size in bytes that the sender declared, `limit` the
-    /// maximum. It is inspected and kept even if the client disconnects after the upload.
+    /// maximum, `origin` what the operator says about it. It is inspected and kept even if the client disconnects after the upload.
     pub async fn upload<E: Display + Send + 'static>(
         &self,
         component: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
         length: Option<u64>,
         limit: u64,
+        origin: Origin,
     ) -> Result<Review, AccessError> {
         let user = self.0.clone();
-        let upload =
-            async move { user.stores().toolkits.upload(component, length, limit, &user.actor()).await };
-        let digest = to_its_end(upload).await.map_err(ToolkitError::from)??;
+        let upload = async move {
+            user.stores().toolkits.upload(component, length, limit, &user.actor(), &origin).await
+        };
+        let uploaded = to_its_end(upload).await.map_err(ToolkitError::from)?;
+        let digest = self.noting_refusal(Act::ToolkitUploaded, uploaded).await?;
         self.review(&digest).await
     }
 

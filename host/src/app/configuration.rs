@@ -31,7 +31,7 @@ use crate::settings::{
     SettingsError, Size,
 };
 use crate::sha256::Sha256;
-use crate::toolkits::ConsentBy;
+use crate::toolkits::{ConsentBy, SignatureRule};
 use crate::traces::{Parents, TraceSettings, Traces};
 use crate::vault::KeySource;
 use crate::web::{Pace, RequestShares};
@@ -176,7 +176,7 @@ pub fn key_source(settings: &Settings) -> Result<KeySource, SettingsError> {
 /// Fingerprints of the settings that all processes of a service should have alike, by name: who signs in and who is an
 /// operator, and limits on what is stored.
 pub(super) fn shared_settings(settings: &Settings) -> BTreeMap<String, String> {
-    let shared: [(&str, &dyn Debug); 21] = [
+    let shared: [(&str, &dyn Debug); 22] = [
         ("accept-missing-audience", &settings.accept_missing_audience),
         ("accept-untyped-tokens", &settings.accept_untyped_tokens),
         ("allow-private-ranges", &settings.allow_private_ranges),
@@ -195,6 +195,7 @@ pub(super) fn shared_settings(settings: &Settings) -> BTreeMap<String, String> {
         ("log-retention", &settings.log_retention),
         ("log-size-per-toolkit", &settings.log_size_per_toolkit),
         ("operators", &settings.operators),
+        ("require-signature", &settings.require_signature),
         ("scopes", &settings.scopes),
         ("token-algorithms", &settings.token_algorithms),
         ("web-client-id", &settings.web_client_id),
@@ -274,6 +275,11 @@ pub(super) fn consent_by(settings: &Settings) -> ConsentBy {
         None if settings.issuer == Issuer::Local => ConsentBy::Operators,
         Some(ConsentSetting::Users) | None => ConsentBy::Users,
     }
+}
+
+/// Whether versions of toolkits have to be signed.
+pub(super) fn signature_rule(settings: &Settings) -> SignatureRule {
+    if settings.require_signature { SignatureRule::Required } else { SignatureRule::Optional }
 }
 
 /// How long browsers stay signed in. Local sign-in is for one machine, and asks for a code that few know by heart.

@@ -44,6 +44,12 @@ acts! {
     ToolkitShared = "toolkit.shared";
     /// A toolkit is no longer shared with somebody.
     ToolkitUnshared = "toolkit.unshared";
+    /// A toolkit is no longer bound to the publisher of its versions.
+    ToolkitPublisherReset = "toolkit.publisher_reset";
+    /// A publisher was added, whose signatures are verified.
+    PublisherAdded = "publisher.added";
+    /// A publisher was removed.
+    PublisherRemoved = "publisher.removed";
     /// A user has set a secret.
     SecretSet = "secret.set";
     /// A user has removed a secret.

@@ -106,7 +106,8 @@ impl<'a> Entry<'a> {
         Self { digest: Some(digest), ..self }
     }
 
-    /// The name of a secret, never its value; the id of a key or a session; the reason of who vouches.
+    /// The name of a secret, never its value; the id of a key or a session; the reason of who vouches; where a component
+    /// comes from and who signed it; a publisher with the fingerprint of its key.
     pub(crate) fn name(self, name: &'a str) -> Self {
         Self { name: Some(name), ..self }
     }
@@ -147,7 +148,8 @@ pub struct AuditRecord {
     /// SHA-256 of its component, hexadecimal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// The name of a secret; the id of a key, a session or a master key; the reason of who vouches; what was refused.
+    /// The name of a secret; the id of a key, a session or a master key; the reason of who vouches; where a component comes
+    /// from and who signed it; a publisher with the fingerprint of its key; what was refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The user whom the act concerns, where it is not who acted.

@@ -14,11 +14,11 @@ Documents   ingest, search   bring in files and web pages; find passages
 Tools       tool             call a tool of a toolkit
             config, secret   your own settings and credentials for a toolkit
             toolkit          new, dev, check, build, deploy, logs, rollback, ...
-Operate     model, vault     models that search uses; the key of all secrets
+Operate     model, publisher models that search uses; whose signatures count
             backup, restore  of a data directory, also beside a running server
             doctor, database check a data directory; copy a whole service
             overview, audit  calls and failures of all toolkits; who did what
-            token, key       token for scripts; keys for programs
+            token, key, vault token of scripts, keys of programs, key of vault
             sign-in-code     the code that the page of a local server asks for
 Shell       completions, man for bash, zsh, fish, powershell, elvish; manual
 

@@ -5,6 +5,7 @@ mod agree;
 mod build;
 mod check;
 mod code_tools;
+mod component;
 mod deploy;
 mod dev;
 mod diff;
@@ -15,7 +16,10 @@ mod logs;
 mod manage;
 mod new;
 mod ownership;
+mod push;
+mod reset_publisher;
 mod share;
+mod sign;
 mod update_openapi;
 mod uploads;
 
@@ -38,6 +42,7 @@ use crate::sandbox::{Background, Sandbox};
 use crate::settings::{Settings, Sources};
 use crate::toolkits::{Inspected, ToolkitError, inspect};
 
+pub(super) use component::small_text;
 pub(super) use deploy::{print as print_deployed, upload};
 
 /// Write, build, check, deploy and manage toolkits.
@@ -56,6 +61,10 @@ pub(super) enum Toolkit {
     Dev(dev::Dev),
     /// Upload a component (or build it first) and make it live, or with --review only compare it.
     Deploy(deploy::Deploy),
+    /// Sign a component, as `cosign sign-blob` does.
+    Sign(sign::Sign),
+    /// Push a component (or build it first) to a registry, from which servers and `wkg` can pull it.
+    Push(push::Push),
     /// List, show, deploy and discard components that were uploaded for review.
     #[command(subcommand)]
     Uploads(uploads::Uploads),
@@ -91,6 +100,8 @@ pub(super) enum Toolkit {
     Agree(agree::Agree),
     /// Let any operator have a toolkit of yours.
     Release(ownership::Release),
+    /// Let versions of a toolkit follow that its publisher has not signed.
+    ResetPublisher(reset_publisher::ResetPublisher),
     /// Make another operator's toolkit yours.
     TakeOver(ownership::TakeOver),
 }
@@ -104,6 +115,8 @@ impl Toolkit {
             Self::Build(command) => command.run().await,
             Self::Dev(command) => command.run().await,
             Self::Deploy(command) => command.run().await,
+            Self::Sign(command) => command.run(),
+            Self::Push(command) => command.run().await,
             Self::Uploads(command) => command.run().await,
             Self::Diff(command) => command.run().await,
             Self::List(command) => command.run().await,
@@ -121,6 +134,7 @@ impl Toolkit {
             Self::SignOut(command) => command.run().await,
             Self::Agree(command) => command.run().await,
             Self::Release(command) => command.run().await,
+            Self::ResetPublisher(command) => command.run().await,
             Self::TakeOver(command) => command.run().await,
         }
     }

@@ -142,6 +142,21 @@ impl EgressError {
         }
     }
 
+    /// Whether the server speaks TLS, with a certificate that is not trusted.
+    pub fn is_distrust(&self) -> bool {
+        let Self::Tls { source, .. } = self else { return false };
+        let mut cause: Option<&(dyn StdError + 'static)> = Some(&**source);
+        while let Some(error) = cause {
+            if let Some(rustls::Error::InvalidCertificate(_)) = error.downcast_ref() {
+                return true;
+            }
+            // What an I/O error was made of is not its source.
+            let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+            cause = inner.map(|inner| inner as &(dyn StdError + 'static)).or_else(|| error.source());
+        }
+        false
+    }
+
     /// Extracts the error that the request's body raised, if there is one; else wraps the client's.
     pub(super) fn from_http(error: hyper::Error, target: &Target) -> Self {
         if error.is_parse_too_large() {

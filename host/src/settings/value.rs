@@ -159,7 +159,7 @@ fn plain_url(text: &str) -> Option<Url> {
 
 /// First segments of the server's own paths: a base URL below one of them would be taken for it by a proxy that takes the path
 /// off.
-const OWN_SEGMENTS: [&str; 16] = [
+const OWN_SEGMENTS: [&str; 17] = [
     ".well-known",
     "audit",
     "documents",
@@ -171,6 +171,7 @@ const OWN_SEGMENTS: [&str; 16] = [
     "mcp",
     "oauth",
     "overview",
+    "publishers",
     "readyz",
     "toolkits",
     "ui",

@@ -103,7 +103,10 @@ fn openssl_verifies_what_is_signed_here() {
             fs::write(folder.path().join(name), content).expect("a file");
         }
 
-        openssl(folder.path(), &["dgst", "-sha256", "-verify", "public", "-signature", "signature", "message"]);
+        openssl(
+            folder.path(),
+            &["dgst", "-sha256", "-verify", "public", "-signature", "signature", "message"],
+        );
 
         assert_eq!(key.public_key(), PublicKey::from_pem(public).expect("a key"));
     }
@@ -142,7 +145,8 @@ fn what_is_no_key_of_this_kind_says_what_it_is() {
     let damaged = PUBLIC.replacen("MFkw", "MFkx", 1);
     assert_eq!(PublicKey::from_pem(&damaged), Err(KeyError::NotP256));
 
-    let of = |label: &str| signing_key(&format!("-----BEGIN {label}-----\nAAAA\n-----END {label}-----\n")).err();
+    let of =
+        |label: &str| signing_key(&format!("-----BEGIN {label}-----\nAAAA\n-----END {label}-----\n")).err();
     assert_eq!(of("ENCRYPTED SIGSTORE PRIVATE KEY"), Some(KeyError::CosignKey));
     assert_eq!(of("ENCRYPTED COSIGN PRIVATE KEY"), Some(KeyError::CosignKey));
     assert_eq!(of("ENCRYPTED PRIVATE KEY"), Some(KeyError::Encrypted));

@@ -11,7 +11,10 @@ use super::artifacts::Upload;
 use super::difference::{Changes, capabilities};
 use super::store::NewVersion;
 use super::vouch::VouchReason;
-use super::{Claim, Expected, Inspected, TakenOver, ToolkitError, Toolkits, icons, inspect, listed_name};
+use super::{
+    Claim, Expected, Inspected, Origin, Provenance, TakenOver, ToolkitError, Toolkits, icons, inspect,
+    listed_name,
+};
 use crate::audit::Actor;
 use crate::objects::Held;
 use crate::tasks::off_thread;
@@ -31,6 +34,9 @@ pub struct Deployed {
     pub capabilities: Vec<String>,
     /// Their changes since the version that was live before.
     pub changes: Changes,
+    /// Where it comes from, and who signed it.
+    #[serde(flatten)]
+    pub provenance: Provenance,
     /// What some clients refuse of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Problem>,
@@ -41,7 +47,7 @@ pub struct Deployed {
 
 impl Toolkits {
     /// Deploys an upload and makes it live. `by` is who deploys it, `length` the size in bytes that the
-    /// sender declared, `limit` the maximum, `vouch` the reason if they vouch for it.
+    /// sender declared, `limit` the maximum, `vouch` the reason if they vouch for it, `origin` what they say about it.
     ///
     /// The same version with the same bytes is made live again; with other bytes it is refused.
     pub async fn deploy<E: std::fmt::Display>(
@@ -50,23 +56,36 @@ impl Toolkits {
         length: Option<u64>,
         limit: u64,
         by: &Actor,
-        claim: Claim,
-        vouch: Option<&VouchReason>,
+        (claim, vouch): (Claim, Option<&VouchReason>),
+        origin: &Origin,
     ) -> Result<Deployed, ToolkitError> {
         let upload = self.receive(upload, length, limit).await?;
+        let provenance = &self.provenance(upload.digest(), origin).await?;
         let Inspected { definition, imports, code, .. } = self.inspect_upload(&upload, by.user()).await?;
         let picture = &icons::fetch(&self.egress, &definition.id, &definition.icon, by.user()).await;
 
         let (digest, size) = (upload.digest(), upload.size());
         let (definition, imports, picture) = (&definition, &imports.to_vec(), picture.as_ref());
-        let expected = &Expected::Anything;
+        let (expected, rule) = (&Expected::Anything, self.signature_rule);
         let mut held = self.put(&upload).await?;
         let _changing = self.changing.lock().await;
         self.keep_code(digest, code).await?;
         loop {
             let file = Some(&held);
-            let new =
-                NewVersion { definition, imports, picture, digest, size, file, by, claim, vouch, expected };
+            let new = NewVersion {
+                definition,
+                imports,
+                picture,
+                digest,
+                size,
+                file,
+                by,
+                claim,
+                vouch,
+                expected,
+                provenance,
+                rule,
+            };
             match self.make_live(new).await {
                 // The last version that had the same bytes has gone.
                 Err(ToolkitError::ComponentDropped) => held = self.put_again(held, &upload).await?,
@@ -126,11 +145,11 @@ impl Toolkits {
             // A refused version must not leave its machine code behind.
             self.sweep_code().await?;
         }
-        let (changes, taken_over) = recorded?;
+        let (changes, provenance, taken_over) = recorded?;
         self.owner_changed(&definition.id, by.user(), taken_over.as_ref());
         self.publish().await?;
 
-        info!(toolkit.id = %definition.id, toolkit.version = %definition.version, %digest, by = %by.user(), "deployed toolkit");
+        info!(toolkit.id = %definition.id, toolkit.version = %definition.version, %digest, by = %by.user(), from = %provenance, "deployed toolkit");
         Ok(Deployed {
             id: definition.id.clone(),
             version: definition.version.clone(),
@@ -138,6 +157,7 @@ impl Toolkits {
             tools: definition.tools.iter().map(|tool| listed_name(&definition.id, &tool.name)).collect(),
             capabilities: capabilities(definition),
             changes,
+            provenance,
             warnings: portability::warnings(definition),
             taken_over,
         })

@@ -69,6 +69,68 @@ pub enum ToolkitError {
     /// A take-over of one's own toolkit.
     #[error("{0} belongs to you already")]
     AlreadyOwner(String),
+    /// The signature is not one of these bytes by any publisher that the server knows.
+    #[error(
+        "the signature was not made for these bytes by any publisher that this server knows: it is one of other bytes, or its \
+         publisher is missing (`kitbag publisher list`; an operator adds one with `kitbag publisher add NAME KEY.pub`)"
+    )]
+    UnknownSignature,
+    /// The publisher who signed the version was removed.
+    #[error(
+        "{id} was not changed: this version is signed by {publisher}, who was removed from the publishers of this server"
+    )]
+    PublisherRemoved {
+        /// The toolkit.
+        id: String,
+        /// The name of the publisher.
+        publisher: String,
+    },
+    /// The toolkit is bound to a publisher who has not signed the version.
+    #[error(
+        "{id} was not changed: its versions are signed by {publisher}, and this one {}. If that is meant, an operator resets \
+         it (`kitbag toolkit reset-publisher {id}`), which is recorded",
+        match signed_by {
+            Some(other) if other == publisher => "by another key of that name".to_owned(),
+            Some(other) => format!("by {other}"),
+            None => "by nobody".to_owned(),
+        }
+    )]
+    OtherPublisher {
+        /// The toolkit.
+        id: String,
+        /// The name of the publisher that it is bound to.
+        publisher: String,
+        /// The name of the publisher who signed the version, if one did.
+        signed_by: Option<String>,
+    },
+    /// The server takes signed versions alone.
+    #[error(
+        "{0} was not changed: this server takes versions that a publisher has signed (setting `require-signature`). \
+         `kitbag toolkit sign` signs a component, `--signature` gives a signature"
+    )]
+    SignatureRequired(String),
+    /// The text does not name a publisher.
+    #[error(
+        "{0:?} does not name a publisher: a name has at most 64 letters, digits, and - _ . @ between them"
+    )]
+    PublisherName(String),
+    /// There is a publisher of this name.
+    #[error(
+        "there is a publisher {0} already; remove it first (`kitbag publisher remove {0}`), or choose another name"
+    )]
+    PublisherTaken(String),
+    /// The key is that of a publisher.
+    #[error("this key is that of the publisher {0} already")]
+    PublisherKeyTaken(String),
+    /// There are as many publishers as may be.
+    #[error("there are as many publishers as may be, 100; remove one")]
+    TooManyPublishers,
+    /// There is no such publisher.
+    #[error("there is no publisher {0:?}; `kitbag publisher list` lists them")]
+    UnknownPublisher(String),
+    /// The toolkit is not bound to a publisher.
+    #[error("{0} is not bound to a publisher: no version of it was signed")]
+    NotBound(String),
     /// There is no such version to roll back to.
     #[error("{0}")]
     NoSuchVersion(String),

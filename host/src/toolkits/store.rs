@@ -8,6 +8,7 @@ mod hidden;
 mod icons;
 mod limited_calls;
 mod ownership;
+mod publishers;
 mod revisions;
 mod rollback;
 mod uploads;
@@ -23,6 +24,7 @@ use super::ToolkitError;
 use super::audience::Audience;
 use super::difference::Changes;
 use super::icons::Picture;
+use super::provenance::{Provenance, SignatureRule};
 use super::vouch::VouchReason;
 use crate::audit::{self, Act, Actor, Entry};
 use crate::database::{self, Database, FromRow, Scope, Transaction, list, sql};
@@ -56,6 +58,8 @@ pub(super) struct NewVersion<'a> {
     pub(super) claim: Claim,
     pub(super) vouch: Option<&'a VouchReason>,
     pub(super) expected: &'a Expected,
+    pub(super) provenance: &'a Provenance,
+    pub(super) rule: SignatureRule,
 }
 
 /// What is live, as it was at one moment.
@@ -146,17 +150,18 @@ impl Store {
         Ok(digests.fetch_values(self.0.readers()).await?.into_iter().collect())
     }
 
-    /// Records a version and makes it live, in one transaction. This may change the toolkit's owner.
+    /// Records a version and makes it live, in one transaction. This may change the toolkit's owner. Returns what it changes,
+    /// its provenance as it is recorded, and the former owner.
     pub(super) async fn record(
         &self,
         new: NewVersion<'_>,
-    ) -> Result<(Changes, Option<TakenOver>), ToolkitError> {
-        let NewVersion { definition, imports, picture, digest, size, file, by, claim, vouch, expected } = new;
+    ) -> Result<(Changes, Provenance, Option<TakenOver>), ToolkitError> {
+        let NewVersion { definition, imports, picture, digest, size, file, by, claim, vouch, .. } = new;
         let (id, version) = (&definition.id, &definition.version);
         let manifest = to_json(&**definition)?;
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
 
-        expect_live(&mut transaction, id, expected).await?;
+        expect_live(&mut transaction, id, new.expected).await?;
         let ownership = match CurrentOwnership::of(&mut transaction, id).await? {
             Some(ownership) => Some(ownership),
             None => CurrentOwnership::of_removed(&mut transaction, id).await?,
@@ -170,6 +175,7 @@ impl Store {
         let owner =
             ownership.as_ref().filter(|_| taken_over.is_none()).map_or(by.user(), CurrentOwnership::owner);
         refuse_taken_version(&mut transaction, definition, digest, &manifest).await?;
+        let provenance = publishers::admit_version(&mut transaction, id, new.provenance, new.rule).await?;
         let before = live_definition(&mut transaction, id).await?;
         let changes = Changes::between(before.as_ref(), definition);
         sql("INSERT INTO toolkits (id, owner, live_version) VALUES ($1, $2, $3)
@@ -194,6 +200,7 @@ impl Store {
         .bind(Timestamp::now().as_millisecond())
         .execute(&mut transaction)
         .await?;
+        publishers::record(&mut transaction, id, version, &provenance).await?;
         if let Some(picture) = picture {
             icons::keep(&mut transaction, id, version, picture).await?;
         }
@@ -208,10 +215,11 @@ impl Store {
         }
         revisions::count_change(&mut transaction).await?;
         let deployed = Entry::new(Act::ToolkitDeployed, by).toolkit(id.as_str());
-        audit::append(&mut transaction, &deployed.version(version).digest(digest)).await?;
+        let origin = provenance.to_string();
+        audit::append(&mut transaction, &deployed.version(version).digest(digest).name(&origin)).await?;
         record_vouch(&mut transaction, id, version, by, vouch).await?;
         transaction.commit().await?;
-        Ok((changes, taken_over))
+        Ok((changes, provenance, taken_over))
     }
 
     /// Removes a toolkit and everything that belongs to it, except the history of its ownership.

@@ -20,7 +20,10 @@ use tracing::{info, warn};
 
 use super::store::{Compared, LIFETIME, NewUpload, NewVersion, UploadRow};
 use super::vouch::VouchReason;
-use super::{Claim, Deployed, Difference, Expected, LiveVersion, Side, ToolkitError, Toolkits, icons};
+use super::{
+    Claim, Deployed, Difference, Expected, LiveVersion, Origin, Provenance, Side, ToolkitError, Toolkits,
+    icons,
+};
 use crate::audit::Actor;
 use crate::tasks::{off_thread, to_its_end};
 
@@ -45,6 +48,9 @@ pub struct UploadRecord {
     pub uploaded_at: String,
     /// When it is removed: RFC 3339, UTC.
     pub expires_at: String,
+    /// Where it comes from, and who signed it.
+    #[serde(flatten)]
+    pub provenance: Provenance,
 }
 
 /// A waiting upload, compared with the live version.
@@ -100,15 +106,17 @@ impl Review {
 
 impl Toolkits {
     /// Receives and inspects an upload of `by`, and keeps it waiting. `length` is the size in bytes that the sender
-    /// declared, `limit` the maximum. Returns its digest.
+    /// declared, `limit` the maximum, `origin` what the sender says about it. Returns its digest.
     pub async fn upload<E: std::fmt::Display>(
         &self,
         upload: impl Stream<Item = Result<Bytes, E>>,
         length: Option<u64>,
         limit: u64,
         by: &Actor,
+        origin: &Origin,
     ) -> Result<String, ToolkitError> {
         let upload = self.receive(upload, length, limit).await?;
+        let provenance = &self.provenance(upload.digest(), origin).await?;
         // Before it is compiled, and by its digest: an upload that waits already may come again.
         self.store.has_place_for_upload(upload.digest()).await?;
         let inspected = self.inspect_upload(&upload, by.user()).await?;
@@ -120,7 +128,9 @@ impl Toolkits {
         let _changing = self.changing.lock().await;
         self.keep_code(&digest, inspected.code).await?;
         loop {
-            let new = NewUpload { definition, imports, digest: &digest, size, file: &held, by };
+            let rule = self.signature_rule;
+            let new =
+                NewUpload { definition, imports, digest: &digest, size, file: &held, by, provenance, rule };
             match self.store.keep_upload(new).await {
                 Ok(()) => break,
                 // The last version that had the same bytes has gone.
@@ -187,8 +197,21 @@ impl Toolkits {
             let size = u64::try_from(upload.size).unwrap_or_default();
             let (digest, by, vouch, expected) = (&digest, &by, vouch.as_ref(), &Expected::Live(live));
             let file = None;
-            let new =
-                NewVersion { definition, imports, picture, digest, size, file, by, claim, vouch, expected };
+            let (provenance, rule) = (&upload.provenance(), toolkits.signature_rule);
+            let new = NewVersion {
+                definition,
+                imports,
+                picture,
+                digest,
+                size,
+                file,
+                by,
+                claim,
+                vouch,
+                expected,
+                provenance,
+                rule,
+            };
             toolkits.make_live(new).await
         };
         to_its_end(deploy).await?
@@ -249,6 +272,7 @@ impl From<&UploadRow> for UploadRecord {
             uploaded_by: row.uploaded_by.clone(),
             uploaded_at: uploaded_at.to_string(),
             expires_at: expires_at.to_string(),
+            provenance: row.provenance(),
         }
     }
 }

@@ -298,7 +298,9 @@ impl From<ToolkitError> for WebError {
         let status = match &error {
             ToolkitError::Interrupted { .. } => StatusCode::BAD_REQUEST,
             ToolkitError::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-            ToolkitError::Refused(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            ToolkitError::Refused(_) | ToolkitError::UnknownSignature | ToolkitError::PublisherName(_) => {
+                StatusCode::UNPROCESSABLE_ENTITY
+            }
             ToolkitError::VersionTaken { .. }
             | ToolkitError::NoSuchVersion(_)
             | ToolkitError::AlreadyOwner(_)
@@ -306,6 +308,10 @@ impl From<ToolkitError> for WebError {
             | ToolkitError::TooManyHidden
             | ToolkitError::TooManyGrants
             | ToolkitError::LastGrant { .. }
+            | ToolkitError::PublisherTaken(_)
+            | ToolkitError::PublisherKeyTaken(_)
+            | ToolkitError::TooManyPublishers
+            | ToolkitError::NotBound(_)
             | ToolkitError::LiveChanged { .. }
             | ToolkitError::VersionChanged { .. }
             | ToolkitError::ManifestChanged(_) => StatusCode::CONFLICT,
@@ -313,6 +319,7 @@ impl From<ToolkitError> for WebError {
             | ToolkitError::UnknownVersion { .. }
             | ToolkitError::UnknownPicture
             | ToolkitError::NotShared { .. }
+            | ToolkitError::UnknownPublisher(_)
             | ToolkitError::UnknownUpload(_) => StatusCode::NOT_FOUND,
             ToolkitError::ComponentDropped | ToolkitError::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             ToolkitError::Compiler(cause) => {
@@ -321,7 +328,11 @@ impl From<ToolkitError> for WebError {
                 return Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail);
             }
             ToolkitError::DiskFull(full) => return (*full).into(),
-            ToolkitError::NotOwner { .. } | ToolkitError::RemovedOfOther { .. } => StatusCode::FORBIDDEN,
+            ToolkitError::NotOwner { .. }
+            | ToolkitError::RemovedOfOther { .. }
+            | ToolkitError::PublisherRemoved { .. }
+            | ToolkitError::OtherPublisher { .. }
+            | ToolkitError::SignatureRequired(_) => StatusCode::FORBIDDEN,
             ToolkitError::Storage(cause) => return Self::storage(cause),
         };
         match error {

@@ -14,10 +14,12 @@ use super::error::WebError;
 use super::media_type;
 use crate::access::{ListedToolkit, Operator, User};
 use crate::json_object::JsonObject;
+use crate::oci::PinnedReference;
+use crate::signatures::{InvalidSignature, Signature};
 use crate::toolkits::audience::Grant;
 use crate::toolkits::{
-    Claim, Deployed, FormerOwner, LimitUsage, Rollback, RolledBack, TakenOver, ToolkitRecord, Version,
-    VouchReason,
+    Claim, Deployed, FormerOwner, LimitUsage, Origin, Rollback, RolledBack, SignedBy, TakenOver,
+    ToolkitRecord, Version, VouchReason,
 };
 
 /// Bytes of the body of a rollback.
@@ -47,16 +49,57 @@ pub(super) struct DeployOptions {
     take_over: bool,
     /// Why the caller vouches for the version, if they do.
     vouch: Option<VouchReason>,
+    /// Where the component was pulled from, with the digest.
+    source: Option<PinnedReference>,
+    /// A publisher's signature of the component, in base64.
+    signature: Option<SignatureText>,
 }
 
-impl DeployOptions {
+/// How a deploy of an upload is meant.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct DeployTerms {
+    #[serde(default)]
+    take_over: bool,
+    vouch: Option<VouchReason>,
+}
+
+/// What an upload comes with.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct UploadOptions {
+    source: Option<PinnedReference>,
+    signature: Option<SignatureText>,
+}
+
+/// A signature in a query.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct SignatureText(Signature);
+
+impl TryFrom<String> for SignatureText {
+    type Error = InvalidSignature;
+
+    fn try_from(text: String) -> Result<Self, InvalidSignature> {
+        text.parse().map(Self)
+    }
+}
+
+impl DeployTerms {
     pub(super) fn into_terms(self) -> (Claim, Option<VouchReason>) {
         (if self.take_over { Claim::TakeOver } else { Claim::OwnOnly }, self.vouch)
     }
 }
 
-/// `POST /toolkits`: the component as the body; `?takeOver=true` where it may be another operator's, and `vouch` with the
-/// reason of an operator who vouches for the version.
+impl UploadOptions {
+    pub(super) fn into_origin(self) -> Origin {
+        Origin { source: self.source, signature: self.signature.map(|SignatureText(signature)| signature) }
+    }
+}
+
+/// `POST /toolkits`: the component as the body; `?takeOver=true` where it may be another operator's, `vouch` with the
+/// reason of an operator who vouches for the version, `source` with the pinned reference that it was pulled from, and
+/// `signature` with that of a publisher, in base64.
 pub(super) async fn deploy(
     State(shared): State<Shared>,
     operator: Operator,
@@ -66,7 +109,10 @@ pub(super) async fn deploy(
 ) -> Result<(StatusCode, Json<Deployed>), WebError> {
     expect_component(&headers)?;
     let (length, limit) = (declared_length(&headers), shared.component_size);
-    let deployed = operator.deploy(body.into_data_stream(), length, limit, options.into_terms()).await?;
+    let DeployOptions { take_over, vouch, source, signature } = options;
+    let terms = DeployTerms { take_over, vouch }.into_terms();
+    let origin = UploadOptions { source, signature }.into_origin();
+    let deployed = operator.deploy(body.into_data_stream(), length, limit, terms, origin).await?;
     Ok((StatusCode::CREATED, Json(deployed)))
 }
 
@@ -129,6 +175,15 @@ pub(super) async fn roll_back(
     let JsonObject::<Rollback>(wanted) =
         wanted.map_err(|error| WebError::new(StatusCode::BAD_REQUEST, error.to_string()))?;
     Ok(Json(operator.roll_back(&id, wanted).await?))
+}
+
+/// `DELETE /toolkits/{id}/publisher`: the next version may be signed by another publisher, or by none. Answers with the one that
+/// it was bound to.
+pub(super) async fn reset_publisher(
+    operator: Operator,
+    Path(id): Path<String>,
+) -> Result<Json<SignedBy>, WebError> {
+    Ok(Json(operator.reset_publisher(&id).await?))
 }
 
 /// `DELETE /toolkits/{id}`: with all its versions.

@@ -9,7 +9,7 @@ use super::Shared;
 use super::body::read_small;
 use super::documents::declared_length;
 use super::error::WebError;
-use super::toolkits::{DeployOptions, expect_component};
+use super::toolkits::{DeployTerms, UploadOptions, expect_component};
 use crate::access::Operator;
 use crate::json_object::JsonObject;
 use crate::toolkits::{Deployed, Review, Reviewed, UploadRecord};
@@ -17,16 +17,18 @@ use crate::toolkits::{Deployed, Review, Reviewed, UploadRecord};
 /// Bytes of the body of a deploy.
 const MAX_DEPLOY_BYTES: usize = 4 << 10;
 
-/// `POST /uploads`: the component as the body. It is inspected as by a deploy, and waits.
+/// `POST /uploads`: the component as the body, with `?source=` and `&signature=` as for a deploy. It is inspected as by a
+/// deploy, and waits.
 pub(super) async fn receive(
     State(shared): State<Shared>,
     operator: Operator,
+    Query(options): Query<UploadOptions>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<(StatusCode, Json<Review>), WebError> {
     expect_component(&headers)?;
     let (length, limit) = (declared_length(&headers), shared.component_size);
-    let review = operator.upload(body.into_data_stream(), length, limit).await?;
+    let review = operator.upload(body.into_data_stream(), length, limit, options.into_origin()).await?;
     Ok((StatusCode::CREATED, Json(review)))
 }
 
@@ -47,7 +49,7 @@ pub(super) async fn show(operator: Operator, Path(digest): Path<String>) -> Resu
 pub(super) async fn deploy(
     operator: Operator,
     Path(digest): Path<String>,
-    Query(options): Query<DeployOptions>,
+    Query(options): Query<DeployTerms>,
     body: Body,
 ) -> Result<(StatusCode, Json<Deployed>), WebError> {
     let body = read_small(body, MAX_DEPLOY_BYTES).await;

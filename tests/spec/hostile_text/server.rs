@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use super::EVIL;
-use super::uploads::{deployed, manifest, review, upload};
+use super::uploads::{deployed, manifest, review, signed_by, source, upload};
 
 /// The responses of a hostile server.
 #[derive(Clone, Copy, Debug)]
@@ -94,7 +94,12 @@ fn good(head: &Parts, server: &str) -> Response {
         ("GET", "/overview") => overview(),
         ("GET", path) if path.starts_with("/uploads/") => review(),
         ("GET", path) if path.contains("/versions/") => json!({ "manifest": manifest(path) }),
+        ("DELETE", path) if path.ends_with("/publisher") => signed_by(),
         ("DELETE", _) => Value::Null,
+        (method, "/publishers") => {
+            let publisher = json!({ "name": EVIL, "key": EVIL, "addedBy": EVIL, "addedAt": EVIL });
+            if method == "GET" { json!([publisher]) } else { publisher }
+        }
         ("POST", "/vault/rotate") => json!({ "masterKey": EVIL, "rewrapped": 1, "broken": 1, "hint": EVIL }),
         (_, "/audit") => return format!("{}\n", audit_record()).into_response(),
         (_, path) if path.ends_with("/logs") => {
@@ -143,14 +148,14 @@ fn good(head: &Parts, server: &str) -> Response {
         }
         _ => json!({
             "id": EVIL, "owner": EVIL, "liveVersion": EVIL, "version": EVIL, "waitingConsents": 2,
-            "vouched": { "by": EVIL, "reason": EVIL },
+            "vouched": { "by": EVIL, "reason": EVIL }, "publisher": signed_by(),
             "audience": [{ "group": EVIL, "tool": EVIL }],
             "limits": [{ "group": EVIL, "tool": EVIL, "perDay": 1, "callsInMinute": 0, "callsInDay": 0 }],
             "takenOver": { "from": EVIL, "removedSecrets": 1, "removedSettings": 1 },
             "ownership": [{ "event": EVIL, "ownerBefore": EVIL, "by": EVIL, "at": EVIL }],
             "versions": [{
                 "version": EVIL, "deployedAt": EVIL, "deployedBy": EVIL,
-                "changes": { "added": [EVIL], "removed": [EVIL] },
+                "changes": { "added": [EVIL], "removed": [EVIL] }, "source": source(), "signedBy": signed_by(),
             }],
         }),
     };

@@ -8,15 +8,25 @@ use super::EVIL;
 pub(super) fn deployed() -> Value {
     json!({
         "id": EVIL, "version": EVIL, "digest": EVIL, "tools": [EVIL], "capabilities": [EVIL],
-        "changes": { "added": [EVIL], "removed": [EVIL] },
+        "changes": { "added": [EVIL], "removed": [EVIL] }, "source": source(), "signedBy": signed_by(),
     })
+}
+
+/// Where a component comes from.
+pub(super) fn source() -> Value {
+    json!({ "kind": "registry", "reference": EVIL, "digest": EVIL })
+}
+
+/// Who has signed it.
+pub(super) fn signed_by() -> Value {
+    json!({ "publisher": EVIL, "key": EVIL })
 }
 
 /// A waiting upload.
 pub(super) fn upload() -> Value {
     json!({
         "digest": EVIL, "id": EVIL, "version": EVIL, "size": 1, "uploadedBy": EVIL, "uploadedAt": EVIL,
-        "expiresAt": EVIL,
+        "expiresAt": EVIL, "source": source(), "signedBy": signed_by(),
     })
 }
 

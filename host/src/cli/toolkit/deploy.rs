@@ -3,23 +3,24 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bytes::Bytes;
 use clap::Args;
 use http::Method;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Deserialize;
 use tokio::time::{Instant, interval_at};
 
+use super::component::{self, Component, Place, parameters, size};
 use super::diff::version_path;
 use super::ownership::{Confirmation, print_taken};
-use super::{build, difference, print_warnings, read, uploads};
+use super::{difference, print_warnings, read, uploads};
 use crate::cli::CliError;
 use crate::cli::client::{Client, Connection};
 use crate::cli::documents::path_segment;
 use crate::cli::output::report;
 use crate::cli::terminal::{note, say, stderr_is_terminal};
 use crate::sha256::Sha256;
-use crate::toolchain;
-use crate::toolkits::{Claim, Deployed, Review, ToolkitError, VouchReason};
+use crate::toolkits::{Claim, Deployed, Origin, Review, ToolkitError, VouchReason};
 
 /// How often a line reports progress where standard error is not a terminal.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
@@ -29,12 +30,23 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 #[command(
     after_help = "Examples:\n  kitbag toolkit deploy toolkits/weather\n  kitbag toolkit deploy extension.ts\n  \
                         kitbag toolkit deploy dist/holidays.wasm --server https://kitbag.example.com\n  \
-                        kitbag toolkit deploy dist/holidays.wasm --review\n\n\
+                        kitbag toolkit deploy dist/holidays.wasm --review\n  \
+                        kitbag toolkit deploy dist/holidays.wasm --signature dist/holidays.wasm.sig\n  \
+                        kitbag toolkit deploy oci://ghcr.io/acme/holidays:1.0.0\n\n\
+                        From a registry it is pulled with your Docker credentials (`docker login`), with the signature that is\n\
+                        beside it, if one is. The server keeps the reference and the digest that was found.\n\n\
                         A version that the server knows is refused with other bytes: raise `version` first."
 )]
 pub(in crate::cli) struct Deploy {
-    /// A .wasm file, an extension.ts, or the directory of one or of a crate.
-    path: PathBuf,
+    /// A .wasm file, an extension.ts, the directory of one or of a crate, or oci://REGISTRY/NAME[:TAG][@sha256:…].
+    #[arg(value_parser = component::place)]
+    path: Place,
+    /// File with a publisher's signature of the component, as `kitbag toolkit sign` and `cosign sign-blob` write it.
+    #[arg(long, value_name = "FILE")]
+    signature: Option<PathBuf>,
+    /// Leave out the signature that the registry has, such as that of a publisher whom the server does not know.
+    #[arg(long, conflicts_with = "signature")]
+    unsigned: bool,
     /// Make the toolkit yours where it is another operator's; what users have set for it is removed then.
     #[arg(long)]
     take_over: bool,
@@ -53,12 +65,8 @@ pub(in crate::cli) struct Deploy {
 
 impl Deploy {
     pub(super) async fn run(self) -> Result<(), CliError> {
-        let is_source = self.path.is_dir() || toolchain::is_typescript(&self.path);
-        if is_source {
-            build::expect_sources(&self.path)?;
-        } else if !self.path.exists() {
-            return Err(CliError::new(format!("there is no {}", self.path.display())));
-        }
+        self.path.expect()?;
+        let signature = self.signature.as_deref().map(component::signature).transpose()?;
         if self.take_over {
             self.confirmation.ask(
                 "If the toolkit is another operator's, it becomes yours: the secrets and settings that users have \
@@ -67,24 +75,23 @@ impl Deploy {
         }
         let claim = if self.take_over { Claim::TakeOver } else { Claim::OwnOnly };
         let client = self.connection.open().await?;
-        let (component, manifest) = if is_source {
-            let built = build::build(&self.path, None).await?;
-            (built.component, Some(built.manifest))
-        } else {
-            (self.path, None)
-        };
-        let bytes = read(&component)?;
+        let Component { bytes, manifest, place, mut origin } = self.path.obtain().await?;
+        if signature.is_some() || self.unsigned {
+            origin.signature = signature;
+        }
         if let Some(manifest) = manifest {
             refuse_taken_version(&client, &manifest, &bytes).await?;
         }
-        note!("Uploading {} ({}) to {}", component.display(), size(&bytes), client.server());
+        note!("Uploading {} ({}) to {}", place, size(&bytes), client.server());
         let waiting = Waiting::begin();
         if self.review {
+            let path = format!("/uploads{}", query(parameters(&origin)));
             let review: Review =
-                waiting.beside(client.send(Method::POST, "/uploads", "application/wasm", bytes)).await?;
+                waiting.beside(client.send(Method::POST, &path, "application/wasm", bytes)).await?;
             return uploads::show(&client, &review);
         }
-        let deployed = waiting.beside(upload_with(&client, bytes, claim, self.vouch.as_ref())).await?;
+        let deployed =
+            waiting.beside(upload_with(&client, bytes, (claim, self.vouch.as_ref()), &origin)).await?;
         report(&deployed, || print(&deployed))
     }
 }
@@ -151,30 +158,35 @@ async fn refuse_taken_version(client: &Client, manifest: &Path, component: &[u8]
 
 /// Deploys a component.
 pub(in crate::cli) async fn upload(client: &Client, component: Vec<u8>) -> Result<Deployed, CliError> {
-    upload_with(client, component, Claim::OwnOnly, None).await
+    upload_with(client, component.into(), (Claim::OwnOnly, None), &Origin::default()).await
 }
 
 async fn upload_with(
     client: &Client,
-    component: Vec<u8>,
-    claim: Claim,
-    vouch: Option<&VouchReason>,
+    component: Bytes,
+    (claim, vouch): (Claim, Option<&VouchReason>),
+    origin: &Origin,
 ) -> Result<Deployed, CliError> {
-    let path = format!("/toolkits{}", terms(claim, vouch));
+    let path = format!("/toolkits{}", query([terms(claim, vouch), parameters(origin)].concat()));
     client.send(Method::POST, &path, "application/wasm", component).await
 }
 
-/// The query of a request that makes a version live.
-pub(super) fn terms(claim: Claim, vouch: Option<&VouchReason>) -> String {
+/// The parameters of a request that makes a version live.
+pub(super) fn terms(claim: Claim, vouch: Option<&VouchReason>) -> Vec<String> {
     let take_over = (claim == Claim::TakeOver).then(|| "takeOver=true".to_owned());
     let vouch = vouch.map(|reason| format!("vouch={}", path_segment(reason.as_str())));
-    let terms: Vec<_> = take_over.into_iter().chain(vouch).collect();
-    if terms.is_empty() { String::new() } else { format!("?{}", terms.join("&")) }
+    take_over.into_iter().chain(vouch).collect()
+}
+
+/// The query with these parameters.
+pub(super) fn query(parameters: Vec<String>) -> String {
+    if parameters.is_empty() { String::new() } else { format!("?{}", parameters.join("&")) }
 }
 
 /// Prints what became live and what it may do now.
 pub(in crate::cli) fn print(deployed: &Deployed) {
     say!("{} {} is live: {}", deployed.id, deployed.version, deployed.tools.join(", "));
+    say!("  from {}", deployed.provenance.to_string());
     for capability in &deployed.capabilities {
         let new = if deployed.changes.added.contains(capability) { " (new)" } else { "" };
         say!("  may {}{}", difference::worded(capability), new);
@@ -186,8 +198,4 @@ pub(in crate::cli) fn print(deployed: &Deployed) {
     if let Some(taken) = &deployed.taken_over {
         print_taken(&deployed.id, taken);
     }
-}
-
-fn size(bytes: &[u8]) -> String {
-    bytesize::ByteSize::b(bytes.len() as u64).to_string()
 }

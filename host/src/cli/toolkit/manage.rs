@@ -2,7 +2,7 @@
 
 use clap::Args;
 use http::Method;
-use serde::Deserialize as _;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::ownership::print_taken;
@@ -12,7 +12,7 @@ use crate::cli::client::Connection;
 use crate::cli::output::{Format, report};
 use crate::cli::terminal::{Text, say, text};
 use crate::toolkits::audience::Grant;
-use crate::toolkits::{LimitUsage, RolledBack, VouchReason};
+use crate::toolkits::{LimitUsage, Provenance, RolledBack, SignedBy, VouchReason};
 
 /// What is shown of a description, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 100;
@@ -121,6 +121,9 @@ impl Show {
             let limit = LimitUsage::deserialize(limit).map(|limit| limit.to_string());
             say!("  {}", limit.unwrap_or_default());
         }
+        if let Ok(SignedBy { publisher, key }) = SignedBy::deserialize(&record["publisher"]) {
+            say!("  versions are signed by {}, with the key {}", publisher, key);
+        }
         if let Some(vouch) = record["vouched"].as_object() {
             let [by, reason] = ["by", "reason"].map(|key| vouch.get(key).map_or("", text));
             say!("  {} vouches for {}: {}", by, text(&record["liveVersion"]), reason);
@@ -140,6 +143,8 @@ impl Show {
                 text(&version["deployedAt"]),
                 text(&version["deployedBy"])
             );
+            let provenance = Provenance::deserialize(version).unwrap_or_default();
+            say!("    from {}", provenance.to_string());
             for (sign, list) in [("+", "added"), ("-", "removed")] {
                 for capability in version["changes"][list].as_array().into_iter().flatten() {
                     say!("    {} {}", sign, text(capability));

@@ -5,7 +5,7 @@ use http::Method;
 use kitbag_manifest::portability;
 use serde_json::json;
 
-use super::deploy::terms;
+use super::deploy::{query, terms};
 use super::difference;
 use super::ownership::Confirmation;
 use super::{print_deployed, print_warnings};
@@ -95,9 +95,13 @@ impl List {
             if uploads.is_empty() {
                 say!("No component waits. `kitbag toolkit deploy --review FILE` uploads one.");
             }
-            for UploadRecord { digest, id, version, uploaded_by, uploaded_at, expires_at, .. } in &uploads {
+            for UploadRecord {
+                digest, id, version, uploaded_by, uploaded_at, expires_at, provenance, ..
+            } in &uploads
+            {
                 say!("{}", digest);
                 say!("  {} {}, by {}, {}; until {}", id, version, uploaded_by, uploaded_at, expires_at);
+                say!("  from {}", provenance.to_string());
             }
         })
     }
@@ -126,7 +130,7 @@ impl Deploy {
         }
         self.confirmation.ask(&consequence)?;
         let claim = if self.take_over { Claim::TakeOver } else { Claim::OwnOnly };
-        let path = format!("/uploads/{}/deploy{}", self.digest, terms(claim, self.vouch.as_ref()));
+        let path = format!("/uploads/{}/deploy{}", self.digest, query(terms(claim, self.vouch.as_ref())));
         let reviewed = json!(review.reviewed()).to_string();
         let deployed: Deployed = client.send(Method::POST, &path, "application/json", reviewed).await?;
         report(&deployed, || print_deployed(&deployed))
@@ -158,6 +162,7 @@ fn print(review: &Review) {
         None => text!("not deployed yet"),
     };
     say!("{} {} ({})", review.upload.id, review.upload.version, live);
+    say!("  from {}", review.upload.provenance.to_string());
     difference::print(&review.difference, &review.secret_users);
     print_warnings(&portability::warnings(&review.manifest));
 }

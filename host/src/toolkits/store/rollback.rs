@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 use super::conditions::{Expected, LiveVersion, expect_live, live_version};
 use super::ownership::{self, Claim, CurrentOwnership, TakenOver};
 use super::versions::manifest_digest;
-use super::{Store, record_activation, record_vouch, revisions};
+use super::{Store, publishers, record_activation, record_vouch, revisions};
 use crate::audit::{self, Act, Actor, Entry};
 use crate::database::{FromRow, Scope, Transaction, sql};
 use crate::toolkits::ToolkitError;
+use crate::toolkits::provenance::SignatureRule;
 use crate::toolkits::vouch::VouchReason;
 
 /// Which version to make live again. Whatever is named has to match.
@@ -54,6 +55,7 @@ impl Store {
         &self,
         id: &str,
         wanted: &Rollback,
+        rule: SignatureRule,
         by: &Actor,
     ) -> Result<(String, Option<TakenOver>), ToolkitError> {
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
@@ -68,6 +70,8 @@ impl Store {
         if !wanted.matches(&target) {
             return Err(ToolkitError::VersionChanged { id: id.to_owned(), version: target.version });
         }
+        let provenance = publishers::of_version(&mut transaction, id, &target.version).await?;
+        publishers::admit_version(&mut transaction, id, &provenance, rule).await?;
         let visibility = ownership::visibility(&target.manifest);
         let taken_over = ownership.admit_version(&mut transaction, by, visibility, Claim::OwnOnly).await?;
         sql("UPDATE toolkits SET live_version = $1 WHERE id = $2")

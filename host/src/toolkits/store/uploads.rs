@@ -7,6 +7,7 @@ use kitbag_manifest::{Problem, ToolkitDefinition, ValidDefinition};
 
 use super::conditions::{live_version, refuse_taken_version};
 use super::ownership::{CurrentOwnership, visibility};
+use super::publishers::{self, ProvenanceRow};
 use super::versions::{self, Version, manifest_digest};
 use super::{Store, from_json, to_json};
 use crate::audit::{self, Act, Actor, Entry};
@@ -14,6 +15,7 @@ use crate::database::{self, FromRow, Scope, Transaction, sql};
 use crate::objects::{Held, change_references};
 use crate::stored_files::FileKind;
 use crate::toolkits::ToolkitError;
+use crate::toolkits::provenance::{Provenance, SignatureRule};
 
 /// How long an upload waits.
 pub(in crate::toolkits) const LIFETIME: Duration = Duration::from_hours(24);
@@ -28,6 +30,8 @@ pub(in crate::toolkits) struct NewUpload<'a> {
     pub(in crate::toolkits) size: u64,
     pub(in crate::toolkits) file: &'a Held,
     pub(in crate::toolkits) by: &'a Actor,
+    pub(in crate::toolkits) provenance: &'a Provenance,
+    pub(in crate::toolkits) rule: SignatureRule,
 }
 
 /// A waiting upload.
@@ -41,6 +45,8 @@ pub(in crate::toolkits) struct UploadRow {
     imports: String,
     pub(in crate::toolkits) uploaded_by: String,
     pub(in crate::toolkits) uploaded_at: i64,
+    #[sqlx(flatten)]
+    provenance: ProvenanceRow,
 }
 
 /// A waiting upload and what it would replace, read at the same moment.
@@ -60,6 +66,10 @@ impl UploadRow {
         from_json(&self.manifest)
     }
 
+    pub(in crate::toolkits) fn provenance(&self) -> Provenance {
+        self.provenance.clone().into()
+    }
+
     /// SHA-256 of the declaration, hexadecimal.
     pub(in crate::toolkits) fn manifest_digest(&self) -> String {
         manifest_digest(&self.manifest)
@@ -73,28 +83,35 @@ impl UploadRow {
 impl Store {
     /// Keeps an upload, unless as many wait as may. The same one again waits anew.
     pub(in crate::toolkits) async fn keep_upload(&self, new: NewUpload<'_>) -> Result<(), ToolkitError> {
-        let NewUpload { definition, imports, digest, size, file, by } = new;
+        let NewUpload { definition, imports, digest, size, file, by, provenance, rule } = new;
         let manifest = to_json(&**definition)?;
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
         refuse_taken_version(&mut transaction, definition, digest, &manifest).await?;
-        let waiting: Vec<(String, String)> =
-            sql("SELECT digest, manifest FROM toolkit_uploads WHERE uploaded_at > $1")
-                .bind(oldest())
-                .fetch_all(&mut transaction)
-                .await?;
-        match waiting.iter().find(|(waiting, _)| waiting == digest) {
+        let provenance =
+            publishers::admit_version(&mut transaction, &definition.id, provenance, rule).await?;
+        let waiting: Vec<UploadRow> = sql("SELECT * FROM toolkit_uploads WHERE uploaded_at > $1")
+            .bind(oldest())
+            .fetch_all(&mut transaction)
+            .await?;
+        match waiting.iter().find(|waiting| waiting.digest == digest) {
             // It may be under review: what is read there must be what is deployed.
-            Some((_, reviewed)) if *reviewed != manifest => return Err(described_differently()),
+            Some(waiting) if waiting.manifest != manifest => return Err(described_differently()),
+            Some(waiting) if waiting.provenance() != provenance => return Err(came_from_elsewhere(waiting)),
             None if waiting.len() >= MAX_UPLOADS => return Err(ToolkitError::TooManyUploads),
             _ => {}
         }
+        let row = ProvenanceRow::from(&provenance);
+        let [source, source_digest, publisher, publisher_key] = row.columns();
         sql("INSERT INTO toolkit_uploads
-                 (digest, toolkit_id, version, size, manifest, imports, uploaded_by, uploaded_at)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+                 (digest, toolkit_id, version, size, manifest, imports, uploaded_by, uploaded_at,
+                  source, source_digest, publisher, publisher_key)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
              ON CONFLICT (digest) DO UPDATE
              SET toolkit_id = excluded.toolkit_id, version = excluded.version, size = excluded.size,
                  manifest = excluded.manifest, imports = excluded.imports,
-                 uploaded_by = excluded.uploaded_by, uploaded_at = excluded.uploaded_at")
+                 uploaded_by = excluded.uploaded_by, uploaded_at = excluded.uploaded_at,
+                 source = excluded.source, source_digest = excluded.source_digest,
+                 publisher = excluded.publisher, publisher_key = excluded.publisher_key")
         .bind(digest)
         .bind(&definition.id)
         .bind(&definition.version)
@@ -103,6 +120,10 @@ impl Store {
         .bind(to_json(&imports)?)
         .bind(by.user())
         .bind(Timestamp::now().as_millisecond())
+        .bind(source)
+        .bind(source_digest)
+        .bind(publisher)
+        .bind(publisher_key)
         .execute(&mut transaction)
         .await?;
         if !change_references(&mut transaction, FileKind::Component, Some(file), &[]).await? {
@@ -110,7 +131,8 @@ impl Store {
         }
         let uploaded = Entry::new(Act::ToolkitUploaded, by);
         let uploaded = uploaded.toolkit(definition.id.as_str()).version(&definition.version).digest(digest);
-        audit::append(&mut transaction, &uploaded).await?;
+        let origin = provenance.to_string();
+        audit::append(&mut transaction, &uploaded.name(&origin)).await?;
         transaction.commit().await?;
         Ok(())
     }
@@ -211,6 +233,14 @@ pub(super) async fn remove(transaction: &mut Transaction, digest: &str) -> datab
 fn oldest() -> i64 {
     let lifetime = i64::try_from(LIFETIME.as_millis()).unwrap_or(i64::MAX);
     Timestamp::now().as_millisecond().saturating_sub(lifetime)
+}
+
+fn came_from_elsewhere(waiting: &UploadRow) -> ToolkitError {
+    let message = format!(
+        "this component waits already, with another source or signature ({}); discard it first",
+        waiting.provenance()
+    );
+    vec![Problem { path: "source".to_owned(), message }].into()
 }
 
 fn described_differently() -> ToolkitError {

@@ -4,11 +4,13 @@ use jiff::Timestamp;
 use kitbag_manifest::ToolkitDefinition;
 use serde::Serialize;
 
+use super::publishers::ProvenanceRow;
 use super::{OwnershipRecord, Store, from_json};
 use crate::database::{self, FromRow, Transaction, sql};
 use crate::sha256::Sha256;
 use crate::toolkits::ToolkitError;
 use crate::toolkits::difference::Changes;
+use crate::toolkits::provenance::{Provenance, SignedBy};
 use crate::toolkits::vouch::Vouch;
 
 /// A toolkit with its versions.
@@ -25,6 +27,8 @@ pub struct ToolkitRecord {
     pub ownership: Vec<OwnershipRecord>,
     /// The version that is live.
     pub live_version: String,
+    /// The publisher who alone may sign further versions, if one was signed.
+    pub publisher: Option<SignedBy>,
     /// The operator who vouches for it, if one does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vouched: Option<Vouch>,
@@ -61,6 +65,9 @@ pub struct VersionRecord {
     pub deployed_at: String,
     /// Since the version that was live before.
     pub changes: Changes,
+    /// Where it comes from, and who signed it.
+    #[serde(flatten)]
+    pub provenance: Provenance,
 }
 
 /// A deployed version with its declaration.
@@ -86,6 +93,8 @@ struct VersionRow {
     changes: String,
     deployed_by: String,
     deployed_at: i64,
+    #[sqlx(flatten)]
+    provenance: ProvenanceRow,
 }
 
 impl TryFrom<VersionRow> for VersionRecord {
@@ -99,6 +108,7 @@ impl TryFrom<VersionRow> for VersionRecord {
             deployed_by: row.deployed_by,
             deployed_at: Timestamp::from_millisecond(row.deployed_at).unwrap_or_default().to_string(),
             changes: from_json(&row.changes)?,
+            provenance: row.provenance.into(),
         })
     }
 }
@@ -129,8 +139,10 @@ impl Store {
         }
         let rows: Vec<Row> =
             sql("SELECT t.owner, CASE WHEN v.version = t.live_version THEN v.manifest END AS manifest,
-                    v.version, v.digest, v.size, v.changes, v.deployed_by, v.deployed_at
+                    v.version, v.digest, v.size, v.changes, v.deployed_by, v.deployed_at,
+                    p.source, p.source_digest, p.publisher, p.publisher_key
              FROM toolkits t JOIN toolkit_versions v ON v.toolkit_id = t.id
+             LEFT JOIN toolkit_provenance p ON p.toolkit_id = v.toolkit_id AND p.version = v.version
              WHERE t.id = $1 ORDER BY v.deployed_at DESC, (
                  SELECT min(a.sequence) FROM toolkit_activations a
                  WHERE a.toolkit_id = v.toolkit_id AND a.version = v.version) DESC")
@@ -144,6 +156,7 @@ impl Store {
         let manifest = from_json(manifest)?;
         let versions = rows.into_iter().map(|row| row.version.try_into()).collect::<Result<_, _>>()?;
         let ownership = self.ownership(id).await?;
+        let publisher = self.publisher_of(id).await?;
         let released = ownership.first().is_some_and(OwnershipRecord::is_release);
         Ok(ToolkitRecord {
             id: id.to_owned(),
@@ -151,6 +164,7 @@ impl Store {
             released,
             ownership,
             live_version,
+            publisher,
             vouched: None,
             waiting_consents: None,
             manifest,
@@ -198,13 +212,17 @@ pub(super) async fn read(
         #[sqlx(flatten)]
         version: VersionRow,
     }
-    let row: Option<Row> =
-        sql("SELECT manifest, imports, version, digest, size, changes, deployed_by, deployed_at
-         FROM toolkit_versions WHERE toolkit_id = $1 AND version = $2")
-        .bind(id)
-        .bind(version)
-        .fetch_optional(snapshot)
-        .await?;
+    let row: Option<Row> = sql(
+        "SELECT v.manifest, v.imports, v.version, v.digest, v.size, v.changes, v.deployed_by, v.deployed_at,
+                p.source, p.source_digest, p.publisher, p.publisher_key
+         FROM toolkit_versions v
+         LEFT JOIN toolkit_provenance p ON p.toolkit_id = v.toolkit_id AND p.version = v.version
+         WHERE v.toolkit_id = $1 AND v.version = $2",
+    )
+    .bind(id)
+    .bind(version)
+    .fetch_optional(snapshot)
+    .await?;
     let version = |row: Row| {
         Ok(Version {
             record: row.version.try_into()?,

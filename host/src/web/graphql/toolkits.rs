@@ -218,6 +218,10 @@ pub(super) struct ToolkitVersion {
     deployed_by: String,
     /// RFC 3339, UTC.
     deployed_at: String,
+    /// The reference in a registry that it was pulled from, with the digest; null of an uploaded file.
+    source: Option<String>,
+    /// The publisher whose signature was verified; null where nobody has signed it.
+    publisher: Option<String>,
     /// The capabilities that it has, and the version that was live before had not: `egress api.example.com`.
     added: Vec<String>,
     /// The other way round.
@@ -233,6 +237,8 @@ impl ToolkitVersion {
             size: bytes(u64::try_from(record.size).unwrap_or_default()),
             deployed_by: record.deployed_by,
             deployed_at: record.deployed_at,
+            source: record.provenance.source.pinned(),
+            publisher: record.provenance.signed_by.map(|by| by.publisher),
             added: record.changes.added,
             removed: record.changes.removed,
         }

@@ -14,7 +14,7 @@ use super::frame::{self, Frame, Section};
 use super::{multipart, text};
 use crate::access::{AccessError, Operator};
 use crate::invocations::Failing;
-use crate::toolkits::{ToolkitError, UploadRecord};
+use crate::toolkits::{Origin, ToolkitError, UploadRecord};
 use crate::web::Shared;
 use crate::web::documents::declared_length;
 use crate::web::error::WebError;
@@ -69,7 +69,7 @@ pub(super) async fn receive(
     };
     // The form is a little longer than its file.
     let length = declared_length(&headers).map(|length| length.min(shared.component_size));
-    match operator.upload(component.content, length, shared.component_size).await {
+    match operator.upload(component.content, length, shared.component_size, Origin::default()).await {
         Ok(review) => Ok(review::redirect_to(&review.upload.digest).into_response()),
         Err(AccessError::Toolkit(ToolkitError::Refused(problems))) => {
             page(&shared, &operator, frame, problems.0, false).await

@@ -6,11 +6,17 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use jiff::Timestamp;
 
+use crate::toolkits::Provenance;
 use crate::visible;
 
 /// Text of others on one line: characters that nobody sees are shown as codes.
 pub(super) fn shown(text: &str) -> Cow<'_, str> {
     visible::line(text)
+}
+
+/// Where a version comes from, and who signed it.
+pub(super) fn provenance(it: &Provenance) -> String {
+    visible::line(&it.to_string()).into_owned()
 }
 
 /// Text of others with its line ends.

@@ -3,6 +3,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::database::Database;
+use crate::toolkits::provenance::{Provenance, SignatureRule};
 use crate::toolkits::store::Expected;
 use crate::toolkits::store::{NewVersion, Rollback};
 
@@ -31,7 +32,7 @@ async fn deploy(
         "tools": [{ "name": "find", "description": "Finds one.", "inputSchema": { "type": "object" } }],
     });
     let definition = kitbag_manifest::validate(serde_json::from_value(definition).unwrap()).unwrap();
-    let waits = "INSERT INTO toolkit_uploads VALUES ($1, 'books', $1, 1, '{}', '[]', 'ana', 0) ON CONFLICT DO NOTHING";
+    let waits = "INSERT INTO toolkit_uploads VALUES ($1, 'books', $1, 1, '{}', '[]', 'ana', 0, NULL, NULL, NULL, NULL) ON CONFLICT DO NOTHING";
     store.0.write(sql(waits).bind(version)).await;
     let new = NewVersion {
         definition: &definition,
@@ -44,8 +45,10 @@ async fn deploy(
         claim,
         vouch: None,
         expected: &Expected::Anything,
+        provenance: &Provenance::default(),
+        rule: SignatureRule::Optional,
     };
-    store.record(new).await.map(|(_, taken_over)| taken_over)
+    store.record(new).await.map(|(_, _, taken_over)| taken_over)
 }
 
 /// The owner, and the number of secrets and settings.
@@ -72,7 +75,16 @@ async fn another_operator_changes_nothing_of_a_private_toolkit() {
     assert_refused(&deploy(&store, "ben", "2.0.0", "private", Claim::OwnOnly).await);
     assert_refused(&deploy(&store, "ben", "2.0.0", "shared", Claim::OwnOnly).await);
     assert_refused(&deploy(&store, "ben", "1.0.0", "private", Claim::OwnOnly).await);
-    assert_refused(&store.activate("books", &Rollback::to(Some("1.0.0")), &Actor::user_only("ben")).await);
+    assert_refused(
+        &store
+            .activate(
+                "books",
+                &Rollback::to(Some("1.0.0")),
+                SignatureRule::Optional,
+                &Actor::user_only("ben"),
+            )
+            .await,
+    );
     assert_refused(&store.remove("books", &Actor::user_only("ben")).await);
     assert_refused(&store.release("books", &Actor::user_only("ben")).await);
 
@@ -82,8 +94,20 @@ async fn another_operator_changes_nothing_of_a_private_toolkit() {
     // It is shared now: any operator may change it, except to make it private.
     assert_eq!(deploy(&store, "ben", "3.0.0", "shared", Claim::OwnOnly).await.unwrap(), None);
     assert_refused(&deploy(&store, "ben", "4.0.0", "private", Claim::OwnOnly).await);
-    assert_refused(&store.activate("books", &Rollback::to(Some("1.0.0")), &Actor::user_only("ben")).await);
-    store.activate("books", &Rollback::to(Some("2.0.0")), &Actor::user_only("ben")).await.unwrap();
+    assert_refused(
+        &store
+            .activate(
+                "books",
+                &Rollback::to(Some("1.0.0")),
+                SignatureRule::Optional,
+                &Actor::user_only("ben"),
+            )
+            .await,
+    );
+    store
+        .activate("books", &Rollback::to(Some("2.0.0")), SignatureRule::Optional, &Actor::user_only("ben"))
+        .await
+        .unwrap();
     assert_eq!(state(&database).await, ("ana".to_owned(), 2));
 }
 

@@ -1,0 +1,67 @@
+//! Reads answers of registries, each within a size and a time.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Response;
+use http_body_util::BodyExt;
+use tokio::time::{Instant, timeout_at};
+
+use super::RegistryError;
+use crate::egress::ResponseBody;
+
+/// How long an answer may take.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    /// Of any answer.
+    pub(super) patience: Duration,
+    /// And for each this many bytes, another second.
+    pub(super) bytes_per_second: u64,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { patience: Duration::from_secs(30), bytes_per_second: 16 << 10 }
+    }
+}
+
+impl Pace {
+    /// The time for an answer of this many bytes.
+    pub(super) fn time_for(self, bytes: u64) -> Duration {
+        self.patience + Duration::from_secs(bytes / self.bytes_per_second.max(1))
+    }
+}
+
+/// Reads an answer of at most `limit` bytes, in at most `time`. Reading stops once there are more.
+pub(super) async fn read(
+    response: Response<ResponseBody>,
+    (registry, what): (&str, &'static str),
+    limit: u64,
+    time: Duration,
+) -> Result<Bytes, RegistryError> {
+    let mut body = response.into_body();
+    let (began, mut received) = (Instant::now(), Vec::new());
+    let deadline = began + time;
+    loop {
+        let frame = match timeout_at(deadline, body.frame()).await {
+            Ok(None) => return Ok(received.into()),
+            Ok(Some(Ok(frame))) => frame,
+            // Whoever knows the size says that it broke off.
+            Ok(Some(Err(_))) => return Ok(received.into()),
+            Err(_) => {
+                let (received, seconds) = (received.len() as u64, began.elapsed().as_secs());
+                return Err(RegistryError::TooSlow {
+                    registry: registry.to_owned(),
+                    what,
+                    received,
+                    seconds,
+                });
+            }
+        };
+        let Ok(data) = frame.into_data() else { continue };
+        if (received.len() + data.len()) as u64 > limit {
+            return Err(RegistryError::TooLong { what, limit });
+        }
+        received.extend_from_slice(&data);
+    }
+}

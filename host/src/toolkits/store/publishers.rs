@@ -1,0 +1,264 @@
+//! All SQL about publishers, the toolkits that are bound to one, and the provenance of versions.
+
+use jiff::Timestamp;
+
+use super::Store;
+use super::ownership::CurrentOwnership;
+use crate::audit::{self, Act, Actor, Entry};
+use crate::database::{self, FromRow, Scope, Transaction, sql};
+use crate::signatures::PublicKey;
+use crate::toolkits::ToolkitError;
+use crate::toolkits::provenance::{Provenance, Publisher, SignatureRule, SignedBy, Source, admit};
+
+/// Publishers at most: a signature is compared with the key of each.
+const MAX_PUBLISHERS: i64 = 100;
+
+/// The columns of a provenance. All are null of a file that was uploaded without a signature.
+#[derive(Clone, Debug, FromRow)]
+pub(super) struct ProvenanceRow {
+    source: Option<String>,
+    source_digest: Option<String>,
+    publisher: Option<String>,
+    publisher_key: Option<String>,
+}
+
+impl From<ProvenanceRow> for Provenance {
+    fn from(row: ProvenanceRow) -> Self {
+        let source = match (row.source, row.source_digest) {
+            (Some(reference), Some(digest)) => Source::Registry { reference, digest },
+            _ => Source::Upload,
+        };
+        let signed_by = row.publisher.zip(row.publisher_key);
+        Self { source, signed_by: signed_by.map(|(publisher, key)| SignedBy { publisher, key }) }
+    }
+}
+
+impl From<&Provenance> for ProvenanceRow {
+    fn from(provenance: &Provenance) -> Self {
+        let (source, source_digest) = match provenance.source.clone() {
+            Source::Upload => (None, None),
+            Source::Registry { reference, digest } => (Some(reference), Some(digest)),
+        };
+        let (publisher, publisher_key) =
+            provenance.signed_by.clone().map(|by| (by.publisher, by.key)).unzip();
+        Self { source, source_digest, publisher, publisher_key }
+    }
+}
+
+impl ProvenanceRow {
+    /// The values of its columns, in their order.
+    pub(super) fn columns(&self) -> [&Option<String>; 4] {
+        [&self.source, &self.source_digest, &self.publisher, &self.publisher_key]
+    }
+}
+
+/// Checks whether a version of this provenance may become live. Returns the provenance, with the publisher as it is called now.
+pub(super) async fn admit_version(
+    transaction: &mut Transaction,
+    id: &str,
+    provenance: &Provenance,
+    rule: SignatureRule,
+) -> Result<Provenance, ToolkitError> {
+    let mut provenance = provenance.clone();
+    if let Some(signed_by) = &mut provenance.signed_by {
+        let name: Option<String> = sql("SELECT name FROM publishers WHERE fingerprint = $1")
+            .bind(&signed_by.key)
+            .fetch_optional_value(&mut *transaction)
+            .await?;
+        signed_by.publisher = name.ok_or_else(|| ToolkitError::PublisherRemoved {
+            id: id.to_owned(),
+            publisher: signed_by.publisher.clone(),
+        })?;
+    }
+    let bound = bound_to(transaction, id).await?;
+    admit(id, rule, bound.as_ref(), provenance.signed_by.as_ref())?;
+    Ok(provenance)
+}
+
+/// Records the provenance of a version that has been admitted, and binds the toolkit to the publisher who signed it.
+pub(super) async fn record(
+    transaction: &mut Transaction,
+    id: &str,
+    version: &str,
+    provenance: &Provenance,
+) -> Result<(), ToolkitError> {
+    sql("DELETE FROM toolkit_provenance WHERE toolkit_id = $1 AND version = $2")
+        .bind(id)
+        .bind(version)
+        .execute(&mut *transaction)
+        .await?;
+    let row = ProvenanceRow::from(provenance);
+    let [source, source_digest, publisher, publisher_key] = row.columns();
+    if source.is_some() || publisher.is_some() {
+        sql("INSERT INTO toolkit_provenance
+                 (toolkit_id, version, source, source_digest, publisher, publisher_key)
+             VALUES ($1, $2, $3, $4, $5, $6)")
+        .bind(id)
+        .bind(version)
+        .bind(source)
+        .bind(source_digest)
+        .bind(publisher)
+        .bind(publisher_key)
+        .execute(&mut *transaction)
+        .await?;
+    }
+    if let Some(SignedBy { publisher, key }) = &provenance.signed_by {
+        sql("INSERT INTO toolkit_publishers (toolkit_id, publisher, publisher_key) VALUES ($1, $2, $3)
+             ON CONFLICT (toolkit_id) DO UPDATE SET publisher = excluded.publisher")
+        .bind(id)
+        .bind(publisher)
+        .bind(key)
+        .execute(transaction)
+        .await?;
+    }
+    Ok(())
+}
+
+/// The provenance of a version.
+pub(super) async fn of_version(
+    transaction: &mut Transaction,
+    id: &str,
+    version: &str,
+) -> database::Result<Provenance> {
+    let row: Option<ProvenanceRow> =
+        sql("SELECT source, source_digest, publisher, publisher_key FROM toolkit_provenance
+             WHERE toolkit_id = $1 AND version = $2")
+        .bind(id)
+        .bind(version)
+        .fetch_optional(transaction)
+        .await?;
+    Ok(row.map(Provenance::from).unwrap_or_default())
+}
+
+/// The publisher that a toolkit is bound to, if it is to one.
+async fn bound_to(transaction: &mut Transaction, id: &str) -> database::Result<Option<SignedBy>> {
+    let row: Option<(String, String)> =
+        sql("SELECT publisher, publisher_key FROM toolkit_publishers WHERE toolkit_id = $1")
+            .bind(id)
+            .fetch_optional(transaction)
+            .await?;
+    Ok(row.map(|(publisher, key)| SignedBy { publisher, key }))
+}
+
+impl Store {
+    /// The publisher that a toolkit is bound to, if it is to one.
+    pub(super) async fn publisher_of(&self, id: &str) -> database::Result<Option<SignedBy>> {
+        bound_to(&mut self.0.snapshot().await?, id).await
+    }
+
+    /// The names of all publishers, with their keys in DER.
+    pub(in crate::toolkits) async fn publisher_keys(&self) -> database::Result<Vec<(String, Vec<u8>)>> {
+        sql("SELECT name, public_key FROM publishers ORDER BY name").fetch_all(self.0.readers()).await
+    }
+
+    /// All publishers, by name.
+    pub(in crate::toolkits) async fn publishers(&self) -> Result<Vec<Publisher>, ToolkitError> {
+        let rows: Vec<(String, String, String, i64)> =
+            sql("SELECT name, fingerprint, added_by, added_at FROM publishers ORDER BY name")
+                .fetch_all(self.0.readers())
+                .await?;
+        let publisher =
+            |(name, key, added_by, added_at)| Publisher { name, key, added_by, added_at: shown(added_at) };
+        Ok(rows.into_iter().map(publisher).collect())
+    }
+
+    /// Adds a publisher, unless the name or the key is known.
+    pub(in crate::toolkits) async fn add_publisher(
+        &self,
+        name: &str,
+        key: &PublicKey,
+        by: &Actor,
+    ) -> Result<Publisher, ToolkitError> {
+        let mut transaction = self.0.begin(Scope::Toolkits).await?;
+        let fingerprint = key.fingerprint();
+        let known: Option<String> =
+            sql("SELECT name FROM publishers WHERE name = $1 OR fingerprint = $2 ORDER BY name LIMIT 1")
+                .bind(name)
+                .bind(&fingerprint)
+                .fetch_optional_value(&mut transaction)
+                .await?;
+        if let Some(known) = known {
+            return Err(if known == name {
+                ToolkitError::PublisherTaken(known)
+            } else {
+                ToolkitError::PublisherKeyTaken(known)
+            });
+        }
+        let count: i64 = sql("SELECT COUNT(*) FROM publishers").fetch_value(&mut transaction).await?;
+        if count >= MAX_PUBLISHERS {
+            return Err(ToolkitError::TooManyPublishers);
+        }
+        let now = Timestamp::now().as_millisecond();
+        sql("INSERT INTO publishers (name, public_key, fingerprint, added_by, added_at) VALUES ($1, $2, $3, $4, $5)")
+            .bind(name)
+            .bind(key.der())
+            .bind(&fingerprint)
+            .bind(by.user())
+            .bind(now)
+            .execute(&mut transaction)
+            .await?;
+        record_act(&mut transaction, Act::PublisherAdded, None, by, name, &fingerprint).await?;
+        transaction.commit().await?;
+        let (name, added_by) = (name.to_owned(), by.user().to_owned());
+        Ok(Publisher { name, key: fingerprint, added_by, added_at: shown(now) })
+    }
+
+    /// Removes a publisher. Toolkits stay bound to it.
+    pub(in crate::toolkits) async fn remove_publisher(
+        &self,
+        name: &str,
+        by: &Actor,
+    ) -> Result<(), ToolkitError> {
+        let mut transaction = self.0.begin(Scope::Toolkits).await?;
+        let removed: Option<String> = sql("DELETE FROM publishers WHERE name = $1 RETURNING fingerprint")
+            .bind(name)
+            .fetch_optional_value(&mut transaction)
+            .await?;
+        let key = removed.ok_or_else(|| ToolkitError::UnknownPublisher(name.to_owned()))?;
+        record_act(&mut transaction, Act::PublisherRemoved, None, by, name, &key).await?;
+        Ok(transaction.commit().await?)
+    }
+
+    /// Unbinds a toolkit, also a removed one, from its publisher, which is returned.
+    pub(in crate::toolkits) async fn reset_publisher(
+        &self,
+        id: &str,
+        by: &Actor,
+    ) -> Result<SignedBy, ToolkitError> {
+        let mut transaction = self.0.begin(Scope::Toolkits).await?;
+        let ownership = match CurrentOwnership::of(&mut transaction, id).await? {
+            Some(ownership) => Some(ownership),
+            None => CurrentOwnership::of_removed(&mut transaction, id).await?,
+        };
+        let ownership = ownership.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
+        ownership.admit_management(by.user())?;
+        let bound = bound_to(&mut transaction, id).await?;
+        let bound = bound.ok_or_else(|| ToolkitError::NotBound(id.to_owned()))?;
+        sql("DELETE FROM toolkit_publishers WHERE toolkit_id = $1")
+            .bind(id)
+            .execute(&mut transaction)
+            .await?;
+        let SignedBy { publisher, key } = &bound;
+        record_act(&mut transaction, Act::ToolkitPublisherReset, Some(id), by, publisher, key).await?;
+        transaction.commit().await?;
+        Ok(bound)
+    }
+}
+
+/// Appends an act about a publisher, whose name and key it names.
+async fn record_act(
+    transaction: &mut Transaction,
+    act: Act,
+    toolkit: Option<&str>,
+    by: &Actor,
+    publisher: &str,
+    key: &str,
+) -> Result<(), ToolkitError> {
+    let name = format!("{publisher} {key}");
+    audit::append(transaction, &Entry::new(act, by).toolkit(toolkit).name(&name)).await?;
+    Ok(())
+}
+
+fn shown(milliseconds: i64) -> String {
+    Timestamp::from_millisecond(milliseconds).unwrap_or_default().to_string()
+}
