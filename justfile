@@ -16,7 +16,7 @@ demo: install-guest-compiler build
     {{ output }}/kitbag demo
 
 # Run every test; those of the TypeScript SDK first, and those of the stores also with PostgreSQL and a bucket.
-test: install install-agents install-browser install-prometheus build-guests build-extractors test-typescript test-packages && test-postgres (test-postgres "--test spec -- cluster:: database_copy:: freshness::")
+test: install install-agents install-browser install-prometheus install-registry build-guests build-extractors test-typescript test-packages && test-postgres (test-postgres "--test spec -- cluster:: database_copy:: freshness::")
     cargo test --workspace --no-fail-fast
 
 # Run tests with a PostgreSQL server and an S3 server, also those that need one: those of the stores, or others: `just test-postgres "--test spec -- FILTER…"`.
@@ -177,6 +177,11 @@ test-finding: build build-guests
 [private]
 install-prometheus:
     scripts/install-debian-program prometheus
+
+# Of tests alone: a registry of components, 5 MB.
+[private]
+install-registry:
+    scripts/install-debian-program docker-registry
 
 # Of packages alone: cargo-deb and a builder of images.
 [private]

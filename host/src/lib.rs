@@ -19,9 +19,9 @@
 //! → contract, observations
 //! → identity, knowledge, oci, outbound_auth, traces
 //! → objects
-//! → certificate, egress, local_mode, machine_code, peers, stored_files, vault
+//! → certificate, egress, local_mode, machine_code, peers, signatures, stored_files, vault
 //! → audit
-//! → database, disk, folder, json_object, memory, metrics, private_file, rate, redaction, sha256, shares, signatures, tasks, turns
+//! → database, disk, folder, json_object, memory, metrics, private_file, rate, redaction, sha256, shares, tasks, turns
 //! ```
 
 pub mod access;

@@ -25,7 +25,7 @@ const LAYERS: [&[&str]; 19] = [
     &["contract", "observations"],
     &["identity", "knowledge", "oci", "outbound_auth", "traces"],
     &["objects"],
-    &["certificate", "egress", "local_mode", "machine_code", "peers", "stored_files", "vault"],
+    &["certificate", "egress", "local_mode", "machine_code", "peers", "signatures", "stored_files", "vault"],
     &["audit"],
     &[
         "database",
@@ -39,7 +39,6 @@ const LAYERS: [&[&str]; 19] = [
         "redaction",
         "sha256",
         "shares",
-        "signatures",
         "tasks",
         "turns",
     ],

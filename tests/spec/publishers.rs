@@ -321,7 +321,8 @@ async fn a_component_is_signed_and_deployed_from_a_terminal_and_pages_say_by_who
         visitor.get(page).await.assert_says("uploaded file, signed by acme");
     }
     let versions = "{ toolkit(id: \"wat\") { versions { source publisher } } }";
-    let answer = server.as_operator().post("/graphql", &json!({ "query": versions })).await.json();
+    let query = json!({ "query": versions }).to_string();
+    let answer = server.as_operator().send(Method::POST, "/graphql", "application/json", query).await.json();
     let expected = json!([{ "source": null, "publisher": "acme" }]);
     assert_eq!(answer["data"]["toolkit"]["versions"], expected, "{answer}");
 

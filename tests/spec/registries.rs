@@ -270,7 +270,7 @@ async fn a_component_that_is_too_large_is_refused_before_it_is_read() {
     let refused = run(command).await;
 
     refused.assert_failed("at most 1024 are taken");
-    refused.assert_failed("KITBAG_COMPONENT_SIZE");
+    refused.assert_failed("--component-size takes larger ones");
 }
 
 /// A registry that answers requests for manifests like this, of the type in it.

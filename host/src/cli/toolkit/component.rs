@@ -13,7 +13,7 @@ use crate::cli::output::Exit;
 use crate::cli::terminal::note;
 use crate::egress::{Egress, EgressSettings};
 use crate::oci::{self, Pulled, Reference, Registry, RegistryError};
-use crate::settings::{Settings, Sources};
+use crate::settings::{Settings, Size, Sources};
 use crate::signatures::Signature;
 use crate::toolchain;
 use crate::toolkits::Origin;
@@ -61,15 +61,15 @@ impl Place {
         }
     }
 
-    /// Reads, builds or pulls the component.
-    pub(super) async fn obtain(&self) -> Result<Component, CliError> {
+    /// Reads or builds the component, or pulls one of at most `limit`, or as many bytes as the settings say.
+    pub(super) async fn obtain(&self, limit: Option<Size>) -> Result<Component, CliError> {
         match self {
             Self::Path(path) if is_source(path) => {
                 let built = build::build(path, None).await?;
                 from_file(&built.component, Some(built.manifest))
             }
             Self::Path(path) => from_file(path, None),
-            Self::Reference(reference) => pull(reference).await,
+            Self::Reference(reference) => pull(reference, limit).await,
         }
     }
 }
@@ -83,12 +83,14 @@ fn from_file(path: &Path, manifest: Option<PathBuf>) -> Result<Component, CliErr
     Ok(Component { bytes, manifest, place, origin: Origin::default() })
 }
 
-async fn pull(reference: &Reference) -> Result<Component, CliError> {
+async fn pull(reference: &Reference, limit: Option<Size>) -> Result<Component, CliError> {
     let settings = Settings::load(Sources::default(), None);
     let settings = settings.map_err(|error| CliError::new(error.to_string()))?;
     note!("Pulling {}", reference.to_string());
     let egress = registry_egress();
-    let pulled = Registry::of(&egress, reference.clone()).pull(settings.component_size.bytes() as u64).await;
+    let pulled = Registry::of(&egress, reference.clone())
+        .pull(limit.unwrap_or(settings.component_size).bytes() as u64)
+        .await;
     let Pulled { component, reference, signature } = pulled.map_err(|error| failed(&error, reference))?;
     let place = reference.to_string();
     Ok(Component {
@@ -120,7 +122,7 @@ pub(super) fn failed(error: &RegistryError, reference: &Reference) -> CliError {
         RegistryError::NoCredentials { .. } | RegistryError::Refused { .. } => {
             said.hint(format!("sign in there with `docker login {registry}`"))
         }
-        RegistryError::TooLarge { .. } => said.hint("KITBAG_COMPONENT_SIZE raises it for this command"),
+        RegistryError::TooLarge { .. } => said.hint("--component-size takes larger ones, if the server does"),
         _ => said,
     }
 }

@@ -19,6 +19,7 @@ use crate::cli::client::{Client, Connection};
 use crate::cli::documents::path_segment;
 use crate::cli::output::report;
 use crate::cli::terminal::{note, say, stderr_is_terminal};
+use crate::settings::Size;
 use crate::sha256::Sha256;
 use crate::toolkits::{Claim, Deployed, Origin, Review, ToolkitError, VouchReason};
 
@@ -44,6 +45,9 @@ pub(in crate::cli) struct Deploy {
     /// File with a publisher's signature of the component, as `kitbag toolkit sign` and `cosign sign-blob` write it.
     #[arg(long, value_name = "FILE")]
     signature: Option<PathBuf>,
+    /// Largest component that is pulled from a registry.
+    #[arg(long, env = "KITBAG_COMPONENT_SIZE", value_name = "SIZE")]
+    component_size: Option<Size>,
     /// Leave out the signature that the registry has, such as that of a publisher whom the server does not know.
     #[arg(long, conflicts_with = "signature")]
     unsigned: bool,
@@ -75,7 +79,7 @@ impl Deploy {
         }
         let claim = if self.take_over { Claim::TakeOver } else { Claim::OwnOnly };
         let client = self.connection.open().await?;
-        let Component { bytes, manifest, place, mut origin } = self.path.obtain().await?;
+        let Component { bytes, manifest, place, mut origin } = self.path.obtain(self.component_size).await?;
         if signature.is_some() || self.unsigned {
             origin.signature = signature;
         }

@@ -48,7 +48,7 @@ impl Push {
         place.expect()?;
         let key = key.as_deref().map(signing_key).transpose()?;
         let signature = signature.as_deref().map(component::signature).transpose()?;
-        let Component { bytes, .. } = place.obtain().await?;
+        let Component { bytes, .. } = place.obtain(None).await?;
         let definition = inspect_locally(bytes.to_vec()).await?.definition;
         let signature = key.map(|key| key.sign(&bytes)).or(signature);
         let digest = hex::encode(Sha256::digest(&bytes));
