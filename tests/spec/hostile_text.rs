@@ -64,9 +64,8 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
     let pages = folder.join("man").display().to_string();
     let arguments: &[&str] = match path.as_slice() {
         ["serve" | "demo" | "logout" | "token" | "sign-in-code" | "audit" | "overview"]
-        | ["documents" | "toolkit" | "key", "list"]
+        | ["documents" | "toolkit" | "key" | "publisher", "list"]
         | ["vault", "rotate"]
-        | ["publisher", "list"]
         | ["toolkit", "failures"]
         | ["toolkit", "uploads", "list"] => &[],
         ["login"] => &["--no-browser"],
@@ -88,17 +87,16 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
         ]
         | ["key", "new" | "revoke"]
         | ["config", "get"]
-        | ["secret", "list"] => &["evil"],
+        | ["secret", "list"]
+        | ["publisher", "remove"] => &["evil"],
         ["toolkit", "unshare"] => &["evil", "--everyone"],
         ["toolkit", "sign"] => &[&component, "--key", &key],
         ["toolkit", "push"] => &[&component, "oci://127.0.0.1:1/evil", "--key", &key],
-        ["toolkit", "reset-publisher"] => &["evil", "--yes"],
         ["publisher", "add"] => &["evil", &public],
-        ["publisher", "remove"] => &["evil"],
         ["toolkit", "diff"] => &["evil", "1.0.0", "2.0.0"],
         ["toolkit", "uploads", "deploy"] => &["d-1", "--yes"],
         ["toolkit", "sign-in"] => &["evil", "--no-browser"],
-        ["toolkit", "agree" | "take-over"] => &["evil", "--yes"],
+        ["toolkit", "agree" | "take-over" | "reset-publisher"] => &["evil", "--yes"],
         ["tool", "call"] => &["evil", "evil"],
         ["config", "set"] => &["evil", "key", "value"],
         ["config", "unset"] => &["evil", "key"],

@@ -272,6 +272,28 @@ async fn an_upload_that_waits_is_not_replaced_by_one_with_another_signature() {
 }
 
 #[tokio::test]
+async fn a_signature_is_given_on_the_page_of_uploads_too() {
+    let server = server().await;
+    let ana = server.as_user("ana");
+    let (acme, visitor) = (Key::new(), Visitor::sign_in(&server, "ana").await);
+    ana.add_publisher("acme", &acme).await.assert_status(201);
+    let component = wat("1.0.0");
+    let upload = async |signature: &str| {
+        let fields = [("signature", signature)];
+        visitor.post_file_after("/ui/operate/uploads", &fields, "component", &component).await
+    };
+
+    visitor.get("/ui/operate").await.assert_says("name=\"signature\"");
+    upload("none").await.assert_status(422).assert_says("what was given is not a signature");
+    let of_other_bytes = acme.sign(&wat("1.0.1"));
+    upload(&of_other_bytes).await.assert_status(422).assert_says("not made for these bytes");
+    let review = upload(&acme.sign(&component)).await.assert_status(303);
+
+    let review = review.header("location").expect("a page").to_owned();
+    visitor.get(&review).await.assert_says("uploaded file, signed by acme");
+}
+
+#[tokio::test]
 async fn a_component_is_signed_and_deployed_from_a_terminal_and_pages_say_by_whom() {
     let server = Kitbag::start().await;
     let folder = tempfile::tempdir().expect("a scratch directory");

@@ -44,10 +44,9 @@ pub(super) async fn read(
     let deadline = began + time;
     loop {
         let frame = match timeout_at(deadline, body.frame()).await {
-            Ok(None) => return Ok(received.into()),
-            Ok(Some(Ok(frame))) => frame,
             // Whoever knows the size says that it broke off.
-            Ok(Some(Err(_))) => return Ok(received.into()),
+            Ok(None | Some(Err(_))) => return Ok(received.into()),
+            Ok(Some(Ok(frame))) => frame,
             Err(_) => {
                 let (received, seconds) = (received.len() as u64, began.elapsed().as_secs());
                 return Err(RegistryError::TooSlow {

@@ -57,7 +57,7 @@ impl Scripted {
                         match stream.read(&mut piece).await {
                             // The beginning of a TLS handshake is not answered.
                             Ok(length) if length > 0 && piece[0] != 0x16 => {
-                                head.extend_from_slice(&piece[..length])
+                                head.extend_from_slice(&piece[..length]);
                             }
                             _ => return,
                         }
@@ -73,7 +73,7 @@ impl Scripted {
                                 sleep(Duration::from_millis(20)).await;
                                 stream.write_all(b"x").await
                             }
-                            Then::Flood => stream.write_all(&[b'x'; 64 << 10]).await,
+                            Then::Flood => stream.write_all(&vec![b'x'; 64 << 10]).await,
                         };
                     }
                 });

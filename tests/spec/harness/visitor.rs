@@ -96,6 +96,17 @@ impl Visitor {
 
     /// Sends a form with one file.
     pub(crate) async fn post_file(&self, path: &str, field: &str, file: &[u8]) -> Answer {
+        self.post_file_after(path, &[], field, file).await
+    }
+
+    /// The same, with fields before the file.
+    pub(crate) async fn post_file_after(
+        &self,
+        path: &str,
+        fields: &[(&str, &str)],
+        field: &str,
+        file: &[u8],
+    ) -> Answer {
         let mut headers = self.request_headers();
         let form = HeaderValue::from_static("multipart/form-data; boundary=boundary-of-the-tests");
         headers.insert(header::CONTENT_TYPE, form);
@@ -103,7 +114,11 @@ impl Visitor {
             "--boundary-of-the-tests\r\nContent-Disposition: form-data; name=\"{field}\"; filename=\"a.wasm\"\r\n\
              Content-Type: application/wasm\r\n\r\n"
         );
-        let body = [head.as_bytes(), file, b"\r\n--boundary-of-the-tests--\r\n"].concat();
+        let before = fields.iter().map(|(name, value)| {
+            format!("--boundary-of-the-tests\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n")
+        });
+        let before = before.collect::<String>();
+        let body = [before.as_bytes(), head.as_bytes(), file, b"\r\n--boundary-of-the-tests--\r\n"].concat();
         self.http.send(Method::POST, path, headers, body).await
     }
 

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use super::EVIL;
-use super::uploads::{deployed, manifest, review, signed_by, source, upload};
+use super::uploads::{deployed, manifest, publisher, review, signed_by, source, upload};
 
 /// The responses of a hostile server.
 #[derive(Clone, Copy, Debug)]
@@ -96,10 +96,8 @@ fn good(head: &Parts, server: &str) -> Response {
         ("GET", path) if path.contains("/versions/") => json!({ "manifest": manifest(path) }),
         ("DELETE", path) if path.ends_with("/publisher") => signed_by(),
         ("DELETE", _) => Value::Null,
-        (method, "/publishers") => {
-            let publisher = json!({ "name": EVIL, "key": EVIL, "addedBy": EVIL, "addedAt": EVIL });
-            if method == "GET" { json!([publisher]) } else { publisher }
-        }
+        ("GET", "/publishers") => json!([publisher()]),
+        (_, "/publishers") => publisher(),
         ("POST", "/vault/rotate") => json!({ "masterKey": EVIL, "rewrapped": 1, "broken": 1, "hint": EVIL }),
         (_, "/audit") => return format!("{}\n", audit_record()).into_response(),
         (_, path) if path.ends_with("/logs") => {
@@ -134,10 +132,7 @@ fn good(head: &Parts, server: &str) -> Response {
             };
             json!({ "key": field("string"), EVIL: field("string") })
         }
-        ("GET", path) if path.ends_with("/account") => json!({
-            "apiHosts": [EVIL], "provider": EVIL, "connected": true, "connectedAt": EVIL, "asked": EVIL, "granted": EVIL, "ended": EVIL,
-            "missing": [EVIL],
-        }),
+        ("GET", path) if path.ends_with("/account") => account(),
         ("GET", path) if path.ends_with("/consent") => consent(),
         ("GET", path) if path.ends_with("/secrets") => {
             json!([{ "name": EVIL, "declared": false, "set": true, "updatedAt": EVIL }])
@@ -167,6 +162,14 @@ fn audit_record() -> Value {
         "id": 1, "at": EVIL, "act": EVIL, "outcome": EVIL, "user": EVIL, "client": EVIL, "key": EVIL,
         "toolkit": EVIL, "version": EVIL, "digest": EVIL, "name": EVIL, "affectedUser": EVIL,
         "chain": EVIL, "sequence": 1, "hash": EVIL,
+    })
+}
+
+/// An account of a user.
+fn account() -> Value {
+    json!({
+        "apiHosts": [EVIL], "provider": EVIL, "connected": true, "connectedAt": EVIL, "asked": EVIL, "granted": EVIL, "ended": EVIL,
+        "missing": [EVIL],
     })
 }
 

@@ -22,6 +22,11 @@ pub(super) fn signed_by() -> Value {
     json!({ "publisher": EVIL, "key": EVIL })
 }
 
+/// A publisher.
+pub(super) fn publisher() -> Value {
+    json!({ "name": EVIL, "key": EVIL, "addedBy": EVIL, "addedAt": EVIL })
+}
+
 /// A waiting upload.
 pub(super) fn upload() -> Value {
     json!({

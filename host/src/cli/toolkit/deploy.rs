@@ -39,7 +39,7 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
                         A version that the server knows is refused with other bytes: raise `version` first."
 )]
 pub(in crate::cli) struct Deploy {
-    /// A .wasm file, an extension.ts, the directory of one or of a crate, or oci://REGISTRY/NAME[:TAG][@sha256:…].
+    /// A .wasm file, an extension.ts, the directory of one or of a crate, or `oci://REGISTRY/NAME[:TAG][@sha256:…]`.
     #[arg(value_parser = component::place)]
     path: Place,
     /// File with a publisher's signature of the component, as `kitbag toolkit sign` and `cosign sign-blob` write it.
@@ -89,7 +89,7 @@ impl Deploy {
         note!("Uploading {} ({}) to {}", place, size(&bytes), client.server());
         let waiting = Waiting::begin();
         if self.review {
-            let path = format!("/uploads{}", query(parameters(&origin)));
+            let path = format!("/uploads{}", query(&parameters(&origin)));
             let review: Review =
                 waiting.beside(client.send(Method::POST, &path, "application/wasm", bytes)).await?;
             return uploads::show(&client, &review);
@@ -171,7 +171,7 @@ async fn upload_with(
     (claim, vouch): (Claim, Option<&VouchReason>),
     origin: &Origin,
 ) -> Result<Deployed, CliError> {
-    let path = format!("/toolkits{}", query([terms(claim, vouch), parameters(origin)].concat()));
+    let path = format!("/toolkits{}", query(&[terms(claim, vouch), parameters(origin)].concat()));
     client.send(Method::POST, &path, "application/wasm", component).await
 }
 
@@ -183,7 +183,7 @@ pub(super) fn terms(claim: Claim, vouch: Option<&VouchReason>) -> Vec<String> {
 }
 
 /// The query with these parameters.
-pub(super) fn query(parameters: Vec<String>) -> String {
+pub(super) fn query(parameters: &[String]) -> String {
     if parameters.is_empty() { String::new() } else { format!("?{}", parameters.join("&")) }
 }
 

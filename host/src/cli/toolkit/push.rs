@@ -27,7 +27,7 @@ use crate::sha256::Sha256;
 pub(in crate::cli) struct Push {
     /// A .wasm file, an extension.ts, or the directory of one or of a crate.
     path: PathBuf,
-    /// Where it goes: oci://REGISTRY/NAME[:TAG], by default with the tag `latest`.
+    /// Where it goes: `oci://REGISTRY/NAME[:TAG]`, by default with the tag `latest`.
     #[arg(value_name = "REF")]
     reference: Reference,
     /// Sign it with the private key in this file, as `kitbag toolkit sign` does.

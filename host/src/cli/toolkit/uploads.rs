@@ -130,7 +130,7 @@ impl Deploy {
         }
         self.confirmation.ask(&consequence)?;
         let claim = if self.take_over { Claim::TakeOver } else { Claim::OwnOnly };
-        let path = format!("/uploads/{}/deploy{}", self.digest, query(terms(claim, self.vouch.as_ref())));
+        let path = format!("/uploads/{}/deploy{}", self.digest, query(&terms(claim, self.vouch.as_ref())));
         let reviewed = json!(review.reviewed()).to_string();
         let deployed: Deployed = client.send(Method::POST, &path, "application/json", reviewed).await?;
         report(&deployed, || print_deployed(&deployed))

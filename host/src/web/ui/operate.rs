@@ -14,6 +14,7 @@ use super::frame::{self, Frame, Section};
 use super::{multipart, text};
 use crate::access::{AccessError, Operator};
 use crate::invocations::Failing;
+use crate::signatures::InvalidSignature;
 use crate::toolkits::{Origin, ToolkitError, UploadRecord};
 use crate::web::Shared;
 use crate::web::documents::declared_length;
@@ -55,7 +56,7 @@ pub(super) async fn show(
     page(&shared, &operator, frame, Vec::new(), is_discarded).await
 }
 
-/// `POST /ui/operate/uploads`: a form with a component.
+/// `POST /ui/operate/uploads`: a form with a component and, before it, perhaps a `signature` in base64.
 pub(super) async fn receive(
     State(shared): State<Shared>,
     operator: Operator,
@@ -63,13 +64,22 @@ pub(super) async fn receive(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, WebError> {
-    let Some(component) = multipart::read(&headers, body).await?.file else {
+    let multipart::Upload { form, file } = multipart::read(&headers, body).await?;
+    let Some(component) = file else {
         let detail = "Nothing was uploaded: choose a file first.";
         return Err(WebError::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
     };
+    let signature = Some(form.get("signature").trim()).filter(|text| !text.is_empty());
+    let signature = signature.map(str::parse).transpose().map_err(|error: InvalidSignature| {
+        WebError::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            format!("Nothing was uploaded: what was given is {error}."),
+        )
+    })?;
+    let origin = Origin { source: None, signature };
     // The form is a little longer than its file.
     let length = declared_length(&headers).map(|length| length.min(shared.component_size));
-    match operator.upload(component.content, length, shared.component_size, Origin::default()).await {
+    match operator.upload(component.content, length, shared.component_size, origin).await {
         Ok(review) => Ok(review::redirect_to(&review.upload.digest).into_response()),
         Err(AccessError::Toolkit(ToolkitError::Refused(problems))) => {
             page(&shared, &operator, frame, problems.0, false).await
