@@ -229,6 +229,24 @@ async fn only_operators_see_add_and_remove_publishers() {
 }
 
 #[tokio::test]
+async fn a_key_of_a_program_deploys_and_does_not_decide_whom_to_trust() {
+    let server = server().await;
+    let ana = server.as_user("ana");
+    let (acme, other) = (Key::new(), Key::new());
+    ana.add_publisher("acme", &acme).await.assert_status(201);
+    let key = ana.post("/keys", &json!({ "name": "pipeline" })).await.assert_status(201).json();
+    let pipeline = server.with_token(key["key"].as_str().expect("a key"));
+
+    pipeline.deploy_signed(wat("1.0.0"), &acme).await.assert_status(201);
+
+    pipeline.add_publisher("other", &other).await.assert_problem(403, "an operator who has signed in");
+    pipeline.delete("/toolkits/wat/publisher").await.assert_problem(403, "an operator who has signed in");
+    pipeline.deploy(wat("1.1.0")).await.assert_problem(403, "by nobody");
+    assert_eq!(ana.live_version().await, "1.0.0");
+    ana.delete("/toolkits/wat/publisher").await.assert_status(200);
+}
+
+#[tokio::test]
 async fn what_is_no_publisher_is_refused() {
     let server = server().await;
     let ana = server.as_user("ana");

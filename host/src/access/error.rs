@@ -59,6 +59,11 @@ pub enum AccessError {
         "A key of a program cannot let code call tools that may change something: its user does, on the toolkit's page, or by `kitbag toolkit allow-in-code`."
     )]
     ProgramsCannotAllow,
+    /// A program cannot decide whom a server trusts.
+    #[error(
+        "A key of a program neither adds publishers nor resets the one of a toolkit: an operator who has signed in does."
+    )]
+    ProgramsCannotTrust,
     /// The toolkit has no tool of this name.
     #[error("{toolkit} has no tool {tool:?}; it has {}.", .tools.join(", "))]
     NoSuchTool {

@@ -1,4 +1,5 @@
-//! Publishers, whose signatures the server verifies: for operators alone.
+//! Publishers, whose signatures the server verifies: for operators alone. Whom to trust, people decide: a key of a program
+//! deploys what their publishers have signed, and whoever has stolen it can do no more.
 
 use super::{AccessError, Operator};
 use crate::audit::Act;
@@ -11,8 +12,9 @@ impl Operator {
         Ok(self.0.stores().toolkits.publishers().await?)
     }
 
-    /// Adds a publisher.
+    /// Adds a publisher. A program cannot.
     pub async fn add_publisher(&self, name: &str, key: &PublicKey) -> Result<Publisher, AccessError> {
+        self.expect_person()?;
         Ok(self.0.stores().toolkits.add_publisher(name, key, &self.0.actor()).await?)
     }
 
@@ -21,9 +23,14 @@ impl Operator {
         Ok(self.0.stores().toolkits.remove_publisher(name, &self.0.actor()).await?)
     }
 
-    /// Unbinds a toolkit from its publisher, which is returned.
+    /// Unbinds a toolkit from its publisher, which is returned. A program cannot.
     pub async fn reset_publisher(&self, id: &str) -> Result<SignedBy, AccessError> {
+        self.expect_person()?;
         let reset = self.0.stores().toolkits.reset_publisher(id, &self.0.actor()).await;
         self.noting_refusal(Act::ToolkitPublisherReset, reset).await
+    }
+
+    fn expect_person(&self) -> Result<(), AccessError> {
+        if self.0.is_program() { Err(AccessError::ProgramsCannotTrust) } else { Ok(()) }
     }
 }

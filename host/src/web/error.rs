@@ -182,7 +182,8 @@ impl From<AccessError> for WebError {
         let status = match error {
             AccessError::NotOperator(_)
             | AccessError::ProgramsCannotAgree
-            | AccessError::ProgramsCannotAllow => StatusCode::FORBIDDEN,
+            | AccessError::ProgramsCannotAllow
+            | AccessError::ProgramsCannotTrust => StatusCode::FORBIDDEN,
             AccessError::UndeclaredSecret { .. }
             | AccessError::NoSuchTool { .. }
             | AccessError::NoAccountDeclared(_) => StatusCode::NOT_FOUND,

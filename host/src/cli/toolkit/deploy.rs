@@ -34,7 +34,7 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
                         kitbag toolkit deploy dist/holidays.wasm --review\n  \
                         kitbag toolkit deploy dist/holidays.wasm --signature dist/holidays.wasm.sig\n  \
                         kitbag toolkit deploy oci://ghcr.io/acme/holidays:1.0.0\n\n\
-                        From a registry it is pulled with your Docker credentials (`docker login`), with the signature that is\n\
+                        From a registry it is pulled with your Docker credentials (`docker login`), with the signature that is \
                         beside it, if one is. The server keeps the reference and the digest that was found.\n\n\
                         A version that the server knows is refused with other bytes: raise `version` first."
 )]
