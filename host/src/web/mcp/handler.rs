@@ -209,10 +209,9 @@ impl Handler {
 
     /// Says what tools take and return that the client sees.
     async fn describe(&self, names: Vec<String>) -> CallToolResult {
-        let named = names.into_iter().map(|name| (self.callee(&name), name));
-        let named: Vec<_> = named.collect();
+        let found: Vec<_> = names.into_iter().map(|name| (self.callee(&name), name)).collect();
         let described = off_thread(move || {
-            modes::described(named.iter().map(|(callee, name)| {
+            modes::described(found.iter().map(|(callee, name)| {
                 let tool = callee.as_ref().map(|it| (it.toolkit().id.as_str(), it.definition()));
                 (name.as_str(), tool)
             }))
