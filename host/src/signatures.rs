@@ -34,8 +34,11 @@ pub enum KeyError {
     #[error("it has no public key in PEM (`-----BEGIN PUBLIC KEY-----`)")]
     NoPublicKey,
     /// The text has a private key where a public one is meant.
-    #[error("it is a private key: give the public one, and keep this one where it is")]
+    #[error("it has a private key: give a file with the public one alone, and keep this one where it is")]
     PrivateKey,
+    /// The text has several public keys.
+    #[error("it has several public keys: give one")]
+    SeveralPublicKeys,
     /// The text has no private key.
     #[error("it has no private key in PEM (`-----BEGIN PRIVATE KEY-----`)")]
     NoPrivateKey,
@@ -72,13 +75,16 @@ pub struct Signature(Vec<u8>);
 impl PublicKey {
     /// Reads a key from PEM (`SubjectPublicKeyInfo`).
     pub fn from_pem(text: &str) -> Result<Self, KeyError> {
+        // Also one that cannot be decoded, or that stands beside a public key.
+        if text.contains("PRIVATE KEY") {
+            return Err(KeyError::PrivateKey);
+        }
         let sections = pem::sections(text);
-        match sections.iter().find(|section| section.label == "PUBLIC KEY") {
-            Some(section) => Self::from_der(&section.content),
-            None if sections.iter().any(|section| section.label.ends_with("PRIVATE KEY")) => {
-                Err(KeyError::PrivateKey)
-            }
-            None => Err(KeyError::NoPublicKey),
+        let mut keys = sections.iter().filter(|section| section.label == "PUBLIC KEY");
+        match (keys.next(), keys.next()) {
+            (Some(section), None) => Self::from_der(&section.content),
+            (Some(_), Some(_)) => Err(KeyError::SeveralPublicKeys),
+            (None, _) => Err(KeyError::NoPublicKey),
         }
     }
 

@@ -241,6 +241,7 @@ async fn a_key_of_a_program_deploys_and_does_not_decide_whom_to_trust() {
 
     pipeline.add_publisher("other", &other).await.assert_problem(403, "an operator who has signed in");
     pipeline.delete("/toolkits/wat/publisher").await.assert_problem(403, "an operator who has signed in");
+    pipeline.delete("/publishers/acme").await.assert_problem(403, "an operator who has signed in");
     pipeline.deploy(wat("1.1.0")).await.assert_problem(403, "by nobody");
     assert_eq!(ana.live_version().await, "1.0.0");
     ana.delete("/toolkits/wat/publisher").await.assert_status(200);
@@ -262,6 +263,8 @@ async fn what_is_no_publisher_is_refused() {
         ana.post("/publishers", &json!({ "name": "new", "key": key })).await.assert_problem(422, words);
     };
     refused(&other.private(), "private key").await;
+    refused(&format!("{}{}", other.private(), other.public()), "private key").await;
+    refused(&format!("{}{}", other.public(), Key::new().public()), "several public keys").await;
     refused("", "no public key").await;
     refused(&pem("PUBLIC KEY", b"x"), "P-256").await;
     for body in
@@ -286,7 +289,36 @@ async fn an_upload_that_waits_is_not_replaced_by_one_with_another_signature() {
 
     again.assert_problem(422, "refused");
     assert_eq!(ana.get("/uploads").await.json()[0]["signedBy"]["publisher"], "acme");
-    ana.send_signed("/uploads", component, &signature).await.assert_status(201);
+    ana.send_signed("/uploads", component.clone(), &signature).await.assert_status(201);
+
+    // Nor is another one deployed than the one that was reviewed.
+    let digest = ana.get("/uploads").await.json()[0]["digest"].as_str().expect("a digest").to_owned();
+    let path = format!("/uploads/{digest}");
+    let review = ana.get(&path).await.assert_status(200).json();
+    ana.delete(&path).await.assert_status(204);
+    ana.send(Method::POST, "/uploads", "application/wasm", component).await.assert_status(201);
+    let reviewed = json!({ "live": review["live"], "manifestDigest": review["manifestDigest"] });
+    ana.post(&format!("{path}/deploy"), &reviewed).await.assert_status(409);
+}
+
+#[tokio::test]
+async fn a_version_that_was_signed_binds_also_when_it_becomes_live_again_and_stays_signed() {
+    let server = server().await;
+    let ana = server.as_user("ana");
+    let acme = Key::new();
+    ana.add_publisher("acme", &acme).await.assert_status(201);
+    ana.deploy_signed(wat("1.0.0"), &acme).await.assert_status(201);
+    ana.deploy_signed(wat("1.1.0"), &acme).await.assert_status(201);
+    ana.delete("/toolkits/wat/publisher").await.assert_status(200);
+    // The same bytes without the signature: they are signed all the same.
+    ana.deploy(wat("1.1.0")).await.assert_status(201);
+    let versions = ana.get("/toolkits/wat").await.json()["versions"].clone();
+    let signed = |it: &Value| it["signedBy"]["publisher"] == "acme";
+    assert!(versions.as_array().expect("a list").iter().all(signed), "{versions}");
+
+    ana.post("/toolkits/wat/rollback", &json!({ "version": "1.0.0" })).await.assert_status(200);
+
+    ana.deploy(wat("1.2.0")).await.assert_problem(403, "signed by acme, and this one by nobody");
 }
 
 #[tokio::test]
@@ -330,7 +362,7 @@ async fn a_component_is_signed_and_deployed_from_a_terminal_and_pages_say_by_who
 
     let listed = command(&["publisher", "list"]).await.succeeded();
     assert!(listed.contains("There are no publishers"), "{listed}");
-    command(&["publisher", "add", "acme", &path("acme.key")]).await.assert_failed("it is a private key");
+    command(&["publisher", "add", "acme", &path("acme.key")]).await.assert_failed("it has a private key");
     let added = command(&["publisher", "add", "acme", &path("acme.pub")]).await.succeeded();
     assert!(added.starts_with("acme is a publisher, with the key "), "{added}");
     let signed =

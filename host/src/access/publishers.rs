@@ -18,8 +18,9 @@ impl Operator {
         Ok(self.0.stores().toolkits.add_publisher(name, key, &self.0.actor()).await?)
     }
 
-    /// Removes a publisher: no version that it has signed becomes live any more.
+    /// Removes a publisher: no version that it has signed becomes live any more. A program cannot.
     pub async fn remove_publisher(&self, name: &str) -> Result<(), AccessError> {
+        self.expect_person()?;
         Ok(self.0.stores().toolkits.remove_publisher(name, &self.0.actor()).await?)
     }
 

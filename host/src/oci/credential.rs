@@ -39,6 +39,10 @@ pub(super) async fn credential(registry: &str) -> Result<Option<Credential>, Reg
         {
             Ok(None)
         }
+        // Not what it printed: that is where the password would be.
+        Err(CredentialRetrievalError::HelperFailure { stderr, .. }) => {
+            Err(RegistryError::Credentials(format!("the program that keeps them failed: {}", stderr.trim())))
+        }
         Err(error) => Err(RegistryError::Credentials(error.to_string())),
     }
 }

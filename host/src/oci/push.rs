@@ -9,6 +9,7 @@ use super::authorization::Action;
 use super::reference::ContentDigest;
 use super::registry::{Registry, Wanted};
 use super::{PinnedReference, RegistryError};
+use crate::loopback::is_loopback;
 use crate::sha256::Sha256;
 
 /// A component that was pushed.
@@ -68,7 +69,7 @@ impl Registry<'_> {
         let base = Url::parse(self.base().ok_or_else(unusable)?).map_err(|_| unusable())?;
         let url = base.join(location).map_err(|_| unusable())?;
         // A component is not secret, and yet nobody is to change it on its way.
-        let is_protected = url.scheme() == "https" || url.scheme() == base.scheme();
+        let is_protected = url.scheme() == "https" || is_loopback(&url);
         if location.is_empty() || !is_protected { Err(unusable()) } else { Ok(url) }
     }
 }

@@ -139,12 +139,18 @@ impl<'e> Registry<'e> {
         wanted: &Wanted,
         action: Action,
     ) -> Result<Response<ResponseBody>, RegistryError> {
-        let response = self.send(wanted).await?;
+        let (response, is_own) = self.send(wanted).await?;
         if response.status() != StatusCode::UNAUTHORIZED {
             return Ok(response);
         }
+        // Where it keeps blobs says nothing about where its credentials go.
+        if !is_own {
+            return Err(RegistryError::Unreadable(
+                "the place that it leads to asks for a sign-in".to_owned(),
+            ));
+        }
         self.authorization = Some(authorization(self, response.headers(), action).await?);
-        let response = self.send(wanted).await?;
+        let (response, _) = self.send(wanted).await?;
         match response.status() {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
                 Err(RegistryError::Refused { registry: self.host().to_owned() })
@@ -153,8 +159,9 @@ impl<'e> Registry<'e> {
         }
     }
 
-    /// Sends a request to the API, at the first of its URLs that answers.
-    async fn send(&mut self, wanted: &Wanted) -> Result<Response<ResponseBody>, RegistryError> {
+    /// Sends a request to the API, at the first of its URLs that answers. Returns whether the registry itself answers, and not a
+    /// place that it leads to.
+    async fn send(&mut self, wanted: &Wanted) -> Result<(Response<ResponseBody>, bool), RegistryError> {
         if let Some(base) = &self.base {
             return Ok(self.send_to(base, wanted).await?);
         }
@@ -174,7 +181,11 @@ impl<'e> Registry<'e> {
     }
 
     /// Sends a request, and follows redirects: registries keep blobs elsewhere. The sign-in stays with its origin.
-    async fn send_to(&self, base: &str, wanted: &Wanted) -> Result<Response<ResponseBody>, EgressError> {
+    async fn send_to(
+        &self,
+        base: &str,
+        wanted: &Wanted,
+    ) -> Result<(Response<ResponseBody>, bool), EgressError> {
         let Wanted { method, place, headers, body, .. } = wanted;
         let is_url = place.starts_with("http://") || place.starts_with("https://");
         let url = if is_url { place.clone() } else { format!("{base}/v2/{}/{place}", self.reference.name()) };
@@ -191,14 +202,15 @@ impl<'e> Registry<'e> {
         let request = request.body(Full::new(body.clone())).map_err(malformed)?;
         if !body.is_empty() {
             // Not answered before it has been sent.
-            return self.egress.send(request, &Policy::Operator).await;
+            return Ok((self.egress.send(request, &Policy::Operator).await?, is_own));
         }
         let (mut request, mut redirects) = (Repeatable::new(request)?, Redirects::default());
         loop {
             let next = request.next().await.expect("a request without a body can be sent again");
+            let is_own = is_below(&next.uri().to_string(), base);
             let response = self.egress.send_within(next, &Policy::Operator, self.timeouts()).await?;
             match redirects.step(&mut request, &response, &Redactor::default())? {
-                Step::Answer => return Ok(response),
+                Step::Answer => return Ok((response, is_own)),
                 Step::Follow => {}
             }
         }

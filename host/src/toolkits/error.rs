@@ -105,8 +105,8 @@ pub enum ToolkitError {
     },
     /// The server takes signed versions alone.
     #[error(
-        "{0} was not changed: this server takes versions that a publisher has signed (setting `require-signature`). \
-         `kitbag toolkit sign` signs a component, `--signature` gives a signature"
+        "nothing was changed: this server takes versions that a publisher has signed (setting `require-signature`), and {0} is \
+         not. `kitbag toolkit sign` signs a component, `--signature` gives a signature"
     )]
     SignatureRequired(String),
     /// The text does not name a publisher.

@@ -146,7 +146,13 @@ impl Toolkits {
     /// publisher's.
     pub(super) async fn provenance(&self, digest: &str, origin: &Origin) -> Result<Provenance, ToolkitError> {
         let source = origin.source.as_ref().map(Source::of).unwrap_or_default();
-        let Some(signature) = &origin.signature else { return Ok(Provenance { source, signed_by: None }) };
+        let Some(signature) = &origin.signature else {
+            // Before anything of it is compiled.
+            return match self.signature_rule {
+                SignatureRule::Required => Err(ToolkitError::SignatureRequired("this component".to_owned())),
+                SignatureRule::Optional => Ok(Provenance { source, signed_by: None }),
+            };
+        };
         let bytes = hex::decode(digest).ok().and_then(|digest| digest.try_into().ok());
         let digest = bytes.expect("a digest is SHA-256 in hexadecimal");
         let mut keys = self.store.publisher_keys().await?.into_iter();

@@ -185,7 +185,7 @@ impl Store {
         .bind(version)
         .execute(&mut transaction)
         .await?;
-        sql("INSERT INTO toolkit_versions
+        let added = sql("INSERT INTO toolkit_versions
                  (toolkit_id, version, digest, size, manifest, imports, changes, deployed_by, deployed_at)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
              ON CONFLICT (toolkit_id, version) DO NOTHING")
@@ -200,7 +200,7 @@ impl Store {
         .bind(Timestamp::now().as_millisecond())
         .execute(&mut transaction)
         .await?;
-        publishers::record(&mut transaction, id, version, &provenance).await?;
+        publishers::record(&mut transaction, id, (version, added > 0), &provenance).await?;
         if let Some(picture) = picture {
             icons::keep(&mut transaction, id, version, picture).await?;
         }

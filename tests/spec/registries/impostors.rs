@@ -131,6 +131,31 @@ async fn a_component_may_be_kept_elsewhere_where_no_credentials_go() {
 }
 
 #[tokio::test]
+async fn a_place_that_the_registry_leads_to_gets_no_credentials_for_asking() {
+    let (person, server) = (Person::new(), Kitbag::start().await);
+    let thief = Impostor::start(|_, _| StatusCode::NOT_FOUND.into_response()).await;
+    let realm = format!("{}/token", thief.url());
+    let elsewhere = Impostor::start(move |_, _| {
+        let challenge = format!("Bearer realm=\"{realm}\"");
+        (StatusCode::UNAUTHORIZED, [("www-authenticate", challenge)]).into_response()
+    })
+    .await;
+    let place = format!("{}/bucket", elsewhere.url());
+    let registry = Impostor::start(move |head, _| match head.headers.contains_key("authorization") {
+        false => (StatusCode::UNAUTHORIZED, [("www-authenticate", "Basic realm=\"x\"")]).into_response(),
+        true => (StatusCode::TEMPORARY_REDIRECT, [("location", place.clone())]).into_response(),
+    })
+    .await;
+    person.sign_in(registry.url().trim_start_matches("http://"), &password(REGISTRY_USER.1));
+
+    let refused = person.run(&server, &["toolkit", "deploy", &reference_to(&registry)]).await;
+
+    assert!(!refused.stderr.is_empty() && refused.code != Some(0), "{refused:?}");
+    assert!(!elsewhere.requests().is_empty(), "it was led there");
+    assert!(thief.requests().is_empty(), "{:?}", thief.requests());
+}
+
+#[tokio::test]
 async fn a_registry_may_want_a_token_of_a_service_that_it_names() {
     let (person, server) = (Person::new(), Kitbag::start().await);
     let component = Wat::default().component();

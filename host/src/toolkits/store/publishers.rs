@@ -75,13 +75,21 @@ pub(super) async fn admit_version(
     Ok(provenance)
 }
 
-/// Records the provenance of a version that has been admitted, and binds the toolkit to the publisher who signed it.
+/// Records the provenance of a version that has been admitted, and binds the toolkit to the publisher who signed it. Of a version
+/// that is known, a signature is added, and nothing that was recorded of it is replaced.
 pub(super) async fn record(
     transaction: &mut Transaction,
     id: &str,
-    version: &str,
+    (version, is_new): (&str, bool),
     provenance: &Provenance,
 ) -> Result<(), ToolkitError> {
+    bind(transaction, id, provenance).await?;
+    let known = if is_new { None } else { Some(of_version(transaction, id, version).await?) };
+    let kept = known.map(|known| Provenance {
+        source: known.source,
+        signed_by: known.signed_by.or_else(|| provenance.signed_by.clone()),
+    });
+    let provenance = kept.as_ref().unwrap_or(provenance);
     sql("DELETE FROM toolkit_provenance WHERE toolkit_id = $1 AND version = $2")
         .bind(id)
         .bind(version)
@@ -102,6 +110,15 @@ pub(super) async fn record(
         .execute(&mut *transaction)
         .await?;
     }
+    Ok(())
+}
+
+/// Binds a toolkit to the publisher who signed the version that becomes live.
+pub(super) async fn bind(
+    transaction: &mut Transaction,
+    id: &str,
+    provenance: &Provenance,
+) -> Result<(), ToolkitError> {
     if let Some(SignedBy { publisher, key }) = &provenance.signed_by {
         sql("INSERT INTO toolkit_publishers (toolkit_id, publisher, publisher_key) VALUES ($1, $2, $3)
              ON CONFLICT (toolkit_id) DO UPDATE SET publisher = excluded.publisher")

@@ -71,7 +71,8 @@ impl Store {
             return Err(ToolkitError::VersionChanged { id: id.to_owned(), version: target.version });
         }
         let provenance = publishers::of_version(&mut transaction, id, &target.version).await?;
-        publishers::admit_version(&mut transaction, id, &provenance, rule).await?;
+        let provenance = publishers::admit_version(&mut transaction, id, &provenance, rule).await?;
+        publishers::bind(&mut transaction, id, &provenance).await?;
         let visibility = ownership::visibility(&target.manifest);
         let taken_over = ownership.admit_version(&mut transaction, by, visibility, Claim::OwnOnly).await?;
         sql("UPDATE toolkits SET live_version = $1 WHERE id = $2")

@@ -70,9 +70,15 @@ impl UploadRow {
         self.provenance.clone().into()
     }
 
-    /// SHA-256 of the declaration, hexadecimal.
+    /// SHA-256 of what is reviewed, hexadecimal: the declaration and, unless it is a plain file without a signature, where the
+    /// component came from and who signed it.
     pub(in crate::toolkits) fn manifest_digest(&self) -> String {
-        manifest_digest(&self.manifest)
+        let provenance = self.provenance();
+        if provenance == Provenance::default() {
+            return manifest_digest(&self.manifest);
+        }
+        let key = provenance.signed_by.as_ref().map_or("", |by| &by.key);
+        manifest_digest(&format!("{}\n{provenance}\n{key}", self.manifest))
     }
 
     pub(in crate::toolkits) fn imports(&self) -> Result<Vec<String>, ToolkitError> {
