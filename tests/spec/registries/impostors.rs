@@ -141,9 +141,12 @@ async fn a_place_that_the_registry_leads_to_gets_no_credentials_for_asking() {
     })
     .await;
     let place = format!("{}/bucket", elsewhere.url());
-    let registry = Impostor::start(move |head, _| match head.headers.contains_key("authorization") {
-        false => (StatusCode::UNAUTHORIZED, [("www-authenticate", "Basic realm=\"x\"")]).into_response(),
-        true => (StatusCode::TEMPORARY_REDIRECT, [("location", place.clone())]).into_response(),
+    let registry = Impostor::start(move |head, _| {
+        if head.headers.contains_key("authorization") {
+            (StatusCode::TEMPORARY_REDIRECT, [("location", place.clone())]).into_response()
+        } else {
+            (StatusCode::UNAUTHORIZED, [("www-authenticate", "Basic realm=\"x\"")]).into_response()
+        }
     })
     .await;
     person.sign_in(registry.url().trim_start_matches("http://"), &password(REGISTRY_USER.1));
