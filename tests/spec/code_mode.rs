@@ -177,7 +177,7 @@ async fn what_may_change_something_is_called_by_code_once_its_user_allows_it() {
     // By the page, and not any more once somebody else owns it.
     let visitor = Visitor::sign_in(&kitbag, "ana").await;
     let page = visitor.get("/ui/toolkits/hints").await.assert_status(200);
-    page.assert_says("aria-label=\"Allow mutating in code\"");
+    page.assert_says("aria-label=\"Allow in code: mutating\"");
     let fields = [("tool", "mutating"), ("allow", "1")];
     let done = visitor.post("/ui/toolkits/hints/code-tools", &fields).await.assert_status(303);
     assert_eq!(done.header("location"), Some("/ui/toolkits/hints?done=allowed-in-code"));
