@@ -307,7 +307,7 @@ async fn vouch_and_agree(kitbag: &Kitbag, steps: &mut Steps) {
     let disallow = async { una.delete(route).await };
     steps.step("DELETE /toolkits/id/code-tools/tool", &["code.disallowed"], disallow).await;
     let visitor = Visitor::sign_in(kitbag, "una").await;
-    let fields = [("tool", "run"), ("allow", "1")];
+    let fields = [("allow", "run")];
     let allow = async { visitor.post("/ui/toolkits/wat/code-tools", &fields).await };
     steps.step("POST /ui/toolkits/id/code-tools", &["code.allowed"], allow).await;
 

@@ -9,18 +9,17 @@ use crate::access::User;
 use crate::web::error::WebError;
 use crate::web::ui::form::Form;
 
-/// `POST /ui/toolkits/{id}/code-tools`: the fields `tool` and, to allow it, `allow`.
+/// `POST /ui/toolkits/{id}/code-tools`: the tool in the field `allow` or `disallow`.
 pub(in crate::web::ui) async fn set(
     user: User,
     Path(id): Path<String>,
     body: Body,
 ) -> Result<Redirect, WebError> {
     let form = Form::read(body).await?;
-    let tool = form.get("tool");
-    if form.find("allow").is_some() {
+    if let Some(tool) = form.find("allow") {
         user.allow_in_code(&id, tool).await?;
         return Ok(back_to(&id, Done::AllowedInCode));
     }
-    user.disallow_in_code(&id, tool).await?;
+    user.disallow_in_code(&id, form.get("disallow")).await?;
     Ok(back_to(&id, Done::NotInCode))
 }
