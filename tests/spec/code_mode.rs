@@ -275,22 +275,26 @@ async fn calls_end_with_the_run_that_made_them() {
             .collect::<Vec<_>>()
     };
 
-    // Nobody waits for the call.
-    let code = "tools.hostile.sleep_poll(); await new Promise((resolve) => setTimeout(resolve, 1_000)); return 'returned'";
-    assert_eq!(ana.run_code(code).await.text(), "returned");
-    assert_eq!(outcomes().await, ["cancelled"]);
-
-    // The client goes away.
-    let run = ana.start_call("run_code", json!({ "code": "await tools.hostile.sleep_poll()" }));
-    sleep(Duration::from_secs(1)).await;
-    run.abort();
-    let ended = async {
-        while outcomes().await.len() < 2 {
-            sleep(Duration::from_millis(10)).await;
+    // Nobody waits for the call. On a busy machine it may not have begun, and is tried again.
+    let code = "tools.hostile.sleep_poll(); await new Promise((resolve) => setTimeout(resolve, 500)); return 'returned'";
+    let left_alone = async {
+        while outcomes().await.is_empty() {
+            assert_eq!(ana.run_code(code).await.text(), "returned");
         }
     };
-    within("the end of the call", ended).await;
-    assert_eq!(outcomes().await, ["cancelled", "cancelled"]);
+    within("a call that nobody waits for", left_alone).await;
+    // The client goes away.
+    let abandoned = async {
+        while outcomes().await.len() < 2 {
+            let run = ana.start_call("run_code", json!({ "code": "await tools.hostile.sleep_poll()" }));
+            sleep(Duration::from_millis(500)).await;
+            run.abort();
+            sleep(Duration::from_millis(500)).await;
+        }
+    };
+    within("a call whose client is gone", abandoned).await;
+    let all = outcomes().await;
+    assert!(all.iter().all(|outcome| outcome == "cancelled"), "{all:?}");
     assert_eq!(ana.run_code("return 1").await.text(), "1");
 }
 
