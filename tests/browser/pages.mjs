@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 
 /**
  * - `path`: of the page; for what `{…}` stands for see `open`.
- * - `html`: maximum size of its HTML in bytes, if not the usual 16 kB.
+ * - `html`: maximum size of its HTML in bytes, if not the usual 15.5 kB.
  * - `status`: of a page that is not 200.
  * - `prepare`: what a visitor who has opened the page does before it is looked at.
  * - `who`: the visitor: a `user` if not given; a `newcomer`, who has nothing yet; a `stranger`, who has not signed in; or

@@ -254,6 +254,13 @@ async fn page(
     Ok(frame::page(status, &page))
 }
 
+impl ToolkitPage<'_> {
+    /// Whether any of its tools may change something.
+    fn changes(&self) -> bool {
+        self.tools.iter().any(|tool| tool.effect != Effect::Reads)
+    }
+}
+
 impl<'a> Tool<'a> {
     fn of(toolkit: &str, definition: &'a ToolDefinition, hidden: &Hidden, in_code: &[String]) -> Self {
         Self {
