@@ -76,6 +76,7 @@
 //! ```
 
 mod accounts;
+mod asking;
 mod audience;
 mod audit;
 mod code;
@@ -129,6 +130,7 @@ use crate::traces::Arrival;
 use crate::user_config::UserConfig;
 use crate::vault::Vault;
 pub use accounts::AccountStatus;
+pub use asking::Asked;
 pub use audit::AuditReader;
 pub use consents::ConsentStatus;
 pub use documents::OwnDocuments;

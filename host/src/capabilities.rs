@@ -5,6 +5,7 @@
 //! Invariant: a capability is linked only if its [`Grant`] allows it. One whose grant is a list (hosts,
 //! names of secrets) checks the list just before its effect.
 
+pub mod ask;
 mod call_context;
 pub mod fetch;
 mod grants;
@@ -14,13 +15,14 @@ pub mod progress;
 pub mod search;
 pub mod secrets;
 
-use kitbag_manifest::{SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition};
+use kitbag_manifest::{SCOPE_ASK, SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition};
 use wasmtime::component::{Linker, ResourceTable};
 
 use crate::observations::Log;
 pub use call_context::{CallContext, Services};
 pub use grants::Grants;
 
+use ask::Ask;
 use fetch::Fetch;
 use ingest::Ingest;
 use progress::Progress;
@@ -36,6 +38,7 @@ pub struct Capabilities {
     secrets: Secrets,
     search: Search,
     ingest: Ingest,
+    ask: Ask,
 }
 
 impl Capabilities {
@@ -48,6 +51,7 @@ impl Capabilities {
             secrets: Secrets::of(call),
             search: Search::of(call),
             ingest: Ingest::of(call),
+            ask: Ask::of(call),
         }
     }
 
@@ -112,7 +116,7 @@ impl Grant {
 const OTHER_WORLD: &str = "build it for a world that does not import it";
 
 /// Every capability.
-pub fn table<T: HasCapabilities>() -> [Capability<T>; 6] {
+pub fn table<T: HasCapabilities>() -> [Capability<T>; 7] {
     [
         Capability {
             interface: "kitbag:toolkit/log",
@@ -153,6 +157,12 @@ pub fn table<T: HasCapabilities>() -> [Capability<T>; 6] {
             grant: Grant::Declared { what: "the scope svc:ingest", by: |it| it.has_scope(SCOPE_INGEST) },
             leave_out: OTHER_WORLD,
             add_to_linker: |linker| ingest::add_to_linker(linker, |store| &mut store.capabilities().0.ingest),
+        },
+        Capability {
+            interface: "kitbag:toolkit/ask",
+            grant: Grant::Declared { what: "the scope svc:ask", by: |it| it.has_scope(SCOPE_ASK) },
+            leave_out: OTHER_WORLD,
+            add_to_linker: |linker| ask::add_to_linker(linker, |store| &mut store.capabilities().0.ask),
         },
     ]
 }
@@ -205,6 +215,7 @@ mod tests {
         assert_eq!(granted(|it| it.secrets = vec!["KEY".into()]), ["kitbag:toolkit/secrets"]);
         assert_eq!(granted(|it| it.scopes = vec![SCOPE_SEARCH.into()]), ["kitbag:toolkit/search"]);
         assert_eq!(granted(|it| it.scopes = vec![SCOPE_INGEST.into()]), ["kitbag:toolkit/ingest"]);
+        assert_eq!(granted(|it| it.scopes = vec![SCOPE_ASK.into()]), ["kitbag:toolkit/ask"]);
     }
 
     #[test]

@@ -25,12 +25,14 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tracing::{Instrument, error};
 
+pub use crate::capabilities::ask::{Answers, Response};
 pub use crate::capabilities::progress::{ProgressListener, ProgressReport};
 use crate::code_runner::{self, NoCodeRunner, RUN_CODE};
 use crate::identity::Caller;
 use crate::invocations::{Conclusion, Invocations, Outcome};
 use crate::metrics::Metrics;
 use crate::observations::Observations;
+pub use crate::observations::QuestionId;
 use crate::sandbox::{Ended, Fault, Invocation, Loaded, Report};
 use crate::toolkits::audience::Limited;
 use crate::toolkits::{Tool, Toolkits};
@@ -73,6 +75,8 @@ pub struct Call<'a> {
     pub limits: Vec<Vec<Limited>>,
     /// The run of code that makes it, if one does.
     pub run: Option<Arc<str>>,
+    /// What the caller has answered to questions of the tool; `None` if they cannot be asked.
+    pub answers: Option<Arc<Answers>>,
 }
 
 /// The tool could not be called because of a server error; the cause is in the log.
@@ -142,7 +146,7 @@ impl Dispatch {
 
     async fn run(
         &self,
-        Call { caller, tool, limits, run, .. }: Call<'_>,
+        Call { caller, tool, limits, run, answers, .. }: Call<'_>,
         arguments: Map<String, Value>,
         listener: Option<ProgressListener>,
         trace: &Trace,
@@ -206,6 +210,7 @@ impl Dispatch {
             config,
             secrets: secrets.clone(),
             progress: None,
+            answers: answers.clone(),
             inner_calls: None,
         };
         let (report, observations) = match prepared {

@@ -3,6 +3,7 @@
 //! Capabilities write it, and the code that runs the call reads it, even if the call was aborted and its
 //! store dropped.
 
+mod asked_question;
 mod json_text;
 mod log;
 mod missing_secrets;
@@ -11,13 +12,14 @@ mod usage;
 
 use crate::outbound_auth::AttachedTokens;
 use crate::traces::Trace;
+pub use asked_question::{AskedQuestion, QuestionId, Unanswered};
 pub use json_text::{json_or_string, json_string};
 pub use log::{Entry, Log, Source, Transcript};
 pub use missing_secrets::MissingSecrets;
 pub use sign_in_failure::{Reason, SignInFailure};
 pub use usage::{Usage, UsageSnapshot};
 
-/// The log, traffic, attached tokens, missing secrets, sign-in failure and trace of one call. Clones share them.
+/// The log, traffic, attached tokens, missing secrets, sign-in failure, question and trace of one call. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Observations {
     /// The guest's output, and the host's messages to its author.
@@ -31,6 +33,8 @@ pub struct Observations {
     pub missing: MissingSecrets,
     /// Why the host could not sign in for the call, if a retry does not help.
     pub sign_in: SignInFailure,
+    /// The question at which it ended.
+    pub asked: AskedQuestion,
     /// Where the spans of its requests belong.
     pub trace: Trace,
 }

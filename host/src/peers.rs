@@ -13,12 +13,14 @@ mod freshness;
 #[doc(hidden)]
 pub mod fuzzing;
 mod hints;
+mod mailbox;
 mod processes;
 mod profile;
 mod store;
 
 pub use freshness::{Copies, Freshness, NoAnswer};
 pub use hints::{Heard, Hint, Hints, Listening, Subject};
+pub use mailbox::Mailbox;
 pub use processes::{Process, Standing};
 pub use profile::{JoinError, Profile};
 pub(crate) use store::{Turn, is_process_alive};

@@ -19,6 +19,7 @@ mod master_key;
 mod resealing;
 mod rotation;
 mod seal;
+mod sealed_state;
 mod sealed_value;
 mod secret_cache;
 mod store;

@@ -10,6 +10,7 @@ mod accounts;
 mod agents;
 mod architecture;
 mod arguments;
+mod asking;
 mod attacks;
 mod audience;
 mod audio;

@@ -10,6 +10,7 @@ mod annotations;
 mod auth;
 mod definition;
 
+pub mod asking;
 pub mod content;
 pub mod credentials;
 pub mod egress;
@@ -32,6 +33,8 @@ pub mod media_type;
 #[cfg(feature = "rules")]
 pub mod portability;
 #[cfg(feature = "rules")]
+pub mod question;
+#[cfg(feature = "rules")]
 pub mod reply;
 #[cfg(feature = "rules")]
 mod rules;
@@ -46,7 +49,8 @@ pub use auth::{
     OWN_PARAMETERS,
 };
 pub use definition::{
-    ConfigField, ConfigKind, SCOPE_INGEST, SCOPE_SEARCH, ToolDefinition, ToolkitDefinition, Visibility,
+    ConfigField, ConfigKind, SCOPE_ASK, SCOPE_INGEST, SCOPE_SEARCH, ToolDefinition, ToolkitDefinition,
+    Visibility,
 };
 #[cfg(feature = "rules")]
 pub use rules::{Problem, Problems, ValidDefinition, validate};

@@ -1,6 +1,6 @@
 //! The error texts of this crate by name, for the SDK in TypeScript.
 
-use crate::{credentials, egress, knowledge, mismatch};
+use crate::{asking, credentials, egress, knowledge, mismatch};
 
 /// Returns the text with the given name; `None` if there is none, or if it takes other parts.
 pub fn by_name<S: AsRef<str>>(name: &str, parts: &[S]) -> Option<String> {
@@ -14,6 +14,9 @@ pub fn by_name<S: AsRef<str>>(name: &str, parts: &[S]) -> Option<String> {
         ("credential-not-set", [toolkit, name]) => credentials::not_set(toolkit, &[name]),
         ("credential-unavailable", [name, reason]) => credentials::unavailable(name, reason),
         ("credential-undeclared", [name]) => credentials::undeclared(name),
+        ("ask-unsupported", []) => asking::UNSUPPORTED.to_owned(),
+        ("ask-refused", [reason]) => asking::refused(reason),
+        ("answer-unfit", [key, reason]) => asking::unfit(key, reason),
         ("output-mismatch", violations) => mismatch::of_output(violations),
         ("choices", [branches, messages @ ..]) => mismatch::choices(messages, branches.parse().ok()?),
         ("closest", [line, of]) => mismatch::closest(line, of.parse().ok()?),

@@ -16,6 +16,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use kitbag_manifest::documents::{self, CheckedDocument, Identity, NewDocument};
 use kitbag_manifest::mismatch::{self, Kind, Meant, Violation};
+use kitbag_manifest::question::{MAX_QUESTIONS, Question};
 use kitbag_manifest::reply::{self, CredentialProblem, Failure, TokenProblem};
 use kitbag_manifest::schema::Schema;
 use kitbag_manifest::{
@@ -47,6 +48,10 @@ enum Request {
     Documents { documents: Vec<NewDocument> },
     /// Checks a search. Answers the problems.
     Search { query: String, limit: u32 },
+    /// Checks a question to the user. Answers the problems.
+    Question { key: String, message: String, schema: String },
+    /// Checks an answer to a question. Answers the fields that a handler sees, or what does not fit.
+    Answer { key: String, message: String, schema: String, fields: Map<String, Value> },
     /// Answers whether `egress` lists a URL's host.
     Allows { egress: Vec<String>, url: String },
     /// Answers whether a URL belongs to the `apiHost` of a sign-in.
@@ -187,6 +192,16 @@ fn answer_to(request: Request) -> Answer {
         Request::Search { query, limit } => {
             Answer::Problems { problems: knowledge::check_search(&query, limit).err().unwrap_or_default() }
         }
+        Request::Question { key, message, schema } => {
+            Answer::Problems { problems: Question::check(&key, &message, &schema).err().unwrap_or_default() }
+        }
+        Request::Answer { key, message, schema, fields } => match Question::check(&key, &message, &schema) {
+            Ok(question) => Answer::Plain(match question.accept(fields) {
+                Ok(fields) => json!({ "fields": fields }),
+                Err(violations) => json!({ "violations": violations }),
+            }),
+            Err(problems) => Answer::Problems { problems },
+        },
         Request::Allows { egress, url } => {
             Answer::Plain(url.parse().is_ok_and(|url| egress::allows(&egress, &url)).into())
         }
@@ -217,6 +232,7 @@ fn answer_to(request: Request) -> Answer {
             "userAgent": limits::USER_AGENT,
             "redactedBytes": limits::MIN_REDACTED_BYTES,
             "searchResults": limits::DEFAULT_SEARCH_RESULTS,
+            "questions": MAX_QUESTIONS,
             "reportedViolations": mismatch::MAX_REPORTED,
             "version": env!("CARGO_PKG_VERSION"),
         })),

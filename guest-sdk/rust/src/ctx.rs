@@ -6,6 +6,7 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 
 use kitbag_manifest::credentials;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -14,7 +15,9 @@ use serde_json::{Map, Value};
 use crate::local::Platform;
 #[cfg(target_family = "wasm")]
 use crate::sandbox::Platform;
-use crate::{Failure, FetchError, Progress, Request, Response, Result, Svc, ToolError, log};
+use crate::{
+    AskError, Asked, Failure, FetchError, Progress, Request, Response, Result, Svc, ToolError, ask, log,
+};
 
 /// The calling user, their settings, and the capabilities that the toolkit declares.
 ///
@@ -31,7 +34,7 @@ struct Inner {
     user_id: String,
     config: String,
     settings: OnceCell<Map<String, Value>>,
-    has_scopes: bool,
+    has_knowledge: bool,
     platform: Platform,
 }
 
@@ -42,7 +45,7 @@ impl Ctx {
             user_id,
             config,
             settings: OnceCell::new(),
-            has_scopes: toolkit.has_scopes(),
+            has_knowledge: toolkit.has_knowledge(),
             platform,
         }))
     }
@@ -102,9 +105,55 @@ impl Ctx {
         self.0.platform.fetch(request.into()).await
     }
 
-    /// Returns the calling user's knowledge base; `None` if the toolkit declares no [`Scope`](crate::Scope).
+    /// Returns the calling user's knowledge base; `None` if the toolkit declares no
+    /// [`Scope`](crate::Scope) of it.
     pub fn svc(&self) -> Option<Svc> {
-        self.0.has_scopes.then(|| Svc::new(self.clone()))
+        self.0.has_knowledge.then(|| Svc::new(self.clone()))
+    }
+
+    /// Asks the calling user with a form whose fields are those of `T`: texts, numbers, booleans, enums without fields, lists of
+    /// such enums, and options of them. Needs [`Scope::Ask`](crate::Scope::Ask).
+    ///
+    /// **The handler runs again.** Until the answer is there, this does not return: the host ends the run, asks, and calls the
+    /// handler again from its beginning, where the same question under the same `key` has its answer at once. So ask before
+    /// anything is changed, and ask the same in each run. A call may ask five times. Credentials are never asked for this
+    /// way: declare a [`secret`](crate::Toolkit::secret).
+    ///
+    /// ```
+    /// # use kitbag_toolkit::prelude::*;
+    /// #[derive(Deserialize, JsonSchema)]
+    /// struct Confirmation {
+    ///     /// Delete them for good?
+    ///     sure: bool,
+    /// }
+    ///
+    /// async fn clear(_: NoArgs, ctx: Ctx) -> Result<String> {
+    ///     match ctx.ask::<Confirmation>("clear", "All 12 notes will be deleted.").await? {
+    ///         Asked::Accepted(it) if it.sure => Ok("Deleted.".into()),
+    ///         _ => Ok("Nothing was deleted.".into()),
+    ///     }
+    /// }
+    /// ```
+    pub async fn ask<T: JsonSchema + DeserializeOwned>(
+        &self,
+        key: &str,
+        message: impl AsRef<str>,
+    ) -> Result<Asked<T>> {
+        let asked = self.ask_with(key, message, &ask::schema::<T>()).await?;
+        asked.try_map(|fields| {
+            T::deserialize(Value::Object(fields))
+                .map_err(|error| Failure::from(error).context(format!("reading the answer to {key}")))
+        })
+    }
+
+    /// Asks as [`ask`](Self::ask) does, with a form of this JSON Schema: an object of flat fields.
+    pub async fn ask_with(
+        &self,
+        key: &str,
+        message: impl AsRef<str>,
+        schema: &Value,
+    ) -> Result<Asked<Map<String, Value>>, AskError> {
+        self.0.platform.ask(key, message.as_ref(), &schema.to_string()).await
     }
 
     /// Appends an entry with one value to the invocation's log; [`log!`](crate::log!) takes several.

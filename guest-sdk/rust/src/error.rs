@@ -4,9 +4,11 @@ use kitbag_manifest::knowledge;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::AskError;
+
 /// Any error, as `?` converts it. The model does not see it, only that the tool failed.
 ///
-/// If its chain contains a [`ToolError`] or an [`SvcError`], the model sees that one instead.
+/// If its chain contains a [`ToolError`], an [`SvcError`] or [`AskError::Unsupported`], the model sees that one instead.
 pub type Failure = anyhow::Error;
 
 /// The usual return type of handlers.
@@ -73,7 +75,9 @@ impl ToolError {
     pub(crate) fn within(failure: &Failure) -> Option<Self> {
         failure.chain().find_map(|error| {
             let own = error.downcast_ref::<Self>().cloned();
-            own.or_else(|| error.downcast_ref::<SvcError>().map(Self::from))
+            let of_svc = || error.downcast_ref::<SvcError>().map(Self::from);
+            let of_ask = || error.downcast_ref::<AskError>().filter(|it| **it == AskError::Unsupported);
+            own.or_else(of_svc).or_else(|| of_ask().map(|it| Self::new(it.to_string())))
         })
     }
 }

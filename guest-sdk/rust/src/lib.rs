@@ -55,7 +55,7 @@
 //!
 //! # What a toolkit may do
 //! Only what its definition grants: hosts by [`Toolkit::egress`], credentials by
-//! [`Toolkit::secret`], the user's knowledge base by [`Toolkit::scope`]. A component that uses
+//! [`Toolkit::secret`], the user's knowledge base and questions to the user by [`Toolkit::scope`]. A component that uses
 //! more than it declares is refused at deploy, and [`dispatch`] refuses the same things in a test.
 //!
 //! # Signing in at an API
@@ -78,6 +78,7 @@
 //! ```
 
 mod arguments;
+mod ask;
 mod auth;
 mod ctx;
 mod error;
@@ -99,6 +100,7 @@ mod local;
 pub mod sandbox;
 
 pub use arguments::NoArgs;
+pub use ask::{AskError, Asked};
 pub use auth::{ApiKey, Auth, AuthorizationCode, BasicAuth, ClientCredentials, KeyPlace};
 pub use ctx::Ctx;
 pub use error::{Failure, FetchError, Result, SvcError, ToolError};
@@ -119,6 +121,8 @@ pub use http;
 pub use kitbag_manifest::content::{
     Content, ContentAnnotations, ContentBlock, EmbeddedResource, Media, ResourceBody, ResourceLink, Role,
 };
+#[cfg(not(target_family = "wasm"))]
+pub use kitbag_manifest::question::Question;
 pub use kitbag_manifest::{ClientAuth, Visibility};
 #[cfg(not(target_family = "wasm"))]
 pub use kitbag_manifest::{Problem, Problems};
@@ -143,11 +147,11 @@ pub mod prelude {
     #[cfg(not(target_family = "wasm"))]
     pub use crate::{Answer, Call, ErrorCode, Outcome, dispatch};
     pub use crate::{
-        ApiKey, AuthorizationCode, BasicAuth, ClientAuth, ClientCredentials, Content, ContentBlock, Ctx,
-        Document, DocumentSummary, EmbeddedResource, Failure, FetchError, IngestDocument, IngestFeed,
-        IntoToolResult, KeyPlace, NoArgs, Progress, Request, ResourceLink, Response, Result, Role, Scope,
-        SearchOptions, SearchResult, Setting, Structured, Svc, SvcError, Tool, ToolError, ToolResult,
-        Toolkit, Visibility, log,
+        ApiKey, AskError, Asked, AuthorizationCode, BasicAuth, ClientAuth, ClientCredentials, Content,
+        ContentBlock, Ctx, Document, DocumentSummary, EmbeddedResource, Failure, FetchError, IngestDocument,
+        IngestFeed, IntoToolResult, KeyPlace, NoArgs, Progress, Request, ResourceLink, Response, Result,
+        Role, Scope, SearchOptions, SearchResult, Setting, Structured, Svc, SvcError, Tool, ToolError,
+        ToolResult, Toolkit, Visibility, log,
     };
 }
 

@@ -5,7 +5,12 @@ mod call_result;
 mod knowledge;
 mod outcome;
 mod platform;
+mod questions;
 mod sign_in;
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
 
 use futures_executor::block_on;
 use kitbag_manifest::reply;
@@ -51,8 +56,13 @@ pub fn dispatch(toolkit: &Toolkit, call: Call) -> Outcome {
     let outcome = if let Err(failure) = checked {
         CallOutcome::of_failure(failure)
     } else {
-        let ctx = Ctx::new(toolkit, invocation.user_id, invocation.config, platform.clone());
-        let result = block_on(tool.call(&invocation.arguments, ctx));
+        let result = loop {
+            let (user_id, config) = (invocation.user_id.clone(), invocation.config.clone());
+            let ctx = Ctx::new(toolkit, user_id, config, platform.clone());
+            if let Some(result) = block_on(run(tool.call(&invocation.arguments, ctx), &platform)) {
+                break result;
+            }
+        };
         CallOutcome::of(result, output.as_ref(), platform.state().sign_ins.take_failure())
     };
     let outcome = platform.into_outcome(outcome);
@@ -60,6 +70,17 @@ pub fn dispatch(toolkit: &Toolkit, call: Call) -> Outcome {
         eprintln!("warning: {warning}");
     }
     outcome
+}
+
+/// Runs a handler to its end; `None` if it asks the user, and so runs again.
+async fn run<R>(handler: impl Future<Output = R>, platform: &Platform) -> Option<R> {
+    let mut handler = pin!(handler);
+    poll_fn(|context| match handler.as_mut().poll(context) {
+        Poll::Ready(result) => Poll::Ready(Some(result)),
+        Poll::Pending if platform.state().questions.take_waiting() => Poll::Ready(None),
+        Poll::Pending => Poll::Pending,
+    })
+    .await
 }
 
 fn schemas(tool: &ToolDefinition) -> (Schema, Option<Schema>) {

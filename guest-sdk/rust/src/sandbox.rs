@@ -17,11 +17,13 @@ mod svc;
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
+use serde_json::{Map, Value};
+
 use self::bindings::exports::kitbag::toolkit::tools;
-use self::bindings::kitbag::toolkit::{log, progress, secrets};
+use self::bindings::kitbag::toolkit::{ask, log, progress, secrets};
 use crate::ctx::SecretError;
 use crate::error::CallError;
-use crate::{Ctx, Progress, Toolkit};
+use crate::{AskError, Asked, Ctx, Progress, Toolkit};
 
 pub(crate) use self::fetch::read;
 
@@ -76,6 +78,24 @@ impl Platform {
             secrets::SecretError::Undeclared => SecretError::Undeclared,
             secrets::SecretError::Unavailable(why) => SecretError::Unavailable(why),
         })
+    }
+
+    #[expect(clippy::unused_async, reason = "the import is synchronous only in the current contract")]
+    pub(crate) async fn ask(
+        &self,
+        key: &str,
+        message: &str,
+        schema: &str,
+    ) -> Result<Asked<Map<String, Value>>, AskError> {
+        match ask::ask(key, message, schema) {
+            Ok(ask::Answer::Accepted(fields)) => {
+                Ok(Asked::Accepted(serde_json::from_str(&fields).expect("the host sends an object")))
+            }
+            Ok(ask::Answer::Declined) => Ok(Asked::Declined),
+            Ok(ask::Answer::Cancelled) => Ok(Asked::Cancelled),
+            Err(ask::AskError::Unsupported) => Err(AskError::Unsupported),
+            Err(ask::AskError::Invalid(why)) => Err(AskError::Invalid(why)),
+        }
     }
 }
 

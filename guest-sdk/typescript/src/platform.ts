@@ -11,6 +11,8 @@ export interface Platform {
   fetch(input: string | Request, init: RequestInit | undefined): Promise<Response>;
   search(query: string, options: SvcSearchOptions): SvcSearchResult[] | Promise<SvcSearchResult[]>;
   getDocument(id: string): SvcDocument | Promise<SvcDocument>;
+  /** Asks the user; `schema` is JSON text. Throws an exception of `askError`. Without an answer the run ends: nothing resolves. */
+  ask(key: string, message: string, schema: string): AskReply | Promise<AskReply>;
   /** Stores the documents and returns their number. */
   ingest(docs: SvcIngestDoc[]): number | Promise<number>;
 }
@@ -20,6 +22,9 @@ export interface Invocation {
   userId: string;
   config: Record<string, unknown>;
 }
+
+/** What came of a question: the variant `answer` of the WIT contract, with the fields as JSON text. */
+export type AskReply = { tag: "accepted"; val: string } | { tag: "declined" } | { tag: "cancelled" };
 
 /** An error of the knowledge base: the variant `knowledge-error` of the WIT contract. */
 export type KnowledgeError = { tag: "not-found" } | { tag: "invalid"; val: string } | { tag: "unavailable"; val: string };

@@ -22,6 +22,8 @@ export interface Limits {
   userAgent: string;
   redactedBytes: number;
   searchResults: number;
+  /** Questions that a call may ask. */
+  questions: number;
   /** Violations of a schema that are reported for one value. */
   reportedViolations: number;
   /** Version of the server that these rules belong to. */
@@ -112,6 +114,16 @@ export interface CheckedDocument {
 export function checkedDocuments(docs: readonly SvcIngestDoc[]): { documents?: CheckedDocument[]; problems?: Problem[] } {
   // As in the sandbox, only `true` counts, and an absent member is the same as null.
   return ask({ ask: "documents", documents: docs.map((doc) => ({ ...doc, captureOnly: doc.captureOnly === true })) });
+}
+
+/** Returns the problems of a question to the user; `schema` is JSON text. */
+export function questionProblems(key: string, message: string, schema: string): Problem[] {
+  return ask<{ problems: Problem[] }>({ ask: "question", key, message, schema }).problems;
+}
+
+/** Returns the fields that a handler sees of an answer, or what does not fit. */
+export function answerFields(key: string, message: string, schema: string, fields: Record<string, unknown>): { fields?: Record<string, unknown>; violations?: string[] } {
+  return ask({ ask: "answer", key, message, schema, fields });
 }
 
 /** Returns the problems of a search. */

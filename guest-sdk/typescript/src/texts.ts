@@ -26,6 +26,21 @@ export function undeclaredScope(scope: string): string {
   return text("undeclared-scope", [scope]);
 }
 
+/** Whoever calls cannot be asked. */
+export function askUnsupported(): string {
+  return text("ask-unsupported", []);
+}
+
+/** A question breaks a rule. */
+export function askRefused(reason: string): string {
+  return text("ask-refused", [reason]);
+}
+
+/** An answer does not fit its question. */
+export function answerUnfit(key: string, reason: string): string {
+  return text("answer-unfit", [key, reason]);
+}
+
 /** The user has not set a credential. */
 export function credentialNotSet(toolkit: string, name: string): string {
   return text("credential-not-set", [toolkit, name]);

@@ -238,10 +238,10 @@ export interface BasicAuth {
 export type ToolkitAuth = OAuth2ClientCredentials | OAuth2AuthorizationCode | ApiKeyAuth | BasicAuth;
 
 /**
- * A permission for the calling user's knowledge base: to read (`svc:search`) or to add documents
- * (`svc:ingest`).
+ * A permission: to read the calling user's knowledge base (`svc:search`), to add documents to it (`svc:ingest`), or to ask
+ * the user (`svc:ask`).
  */
-export type SvcScope = "svc:search" | "svc:ingest";
+export type SvcScope = "svc:search" | "svc:ingest" | "svc:ask";
 
 /** A toolkit's declaration and handlers: the argument of `defineToolkit`. */
 export interface ToolkitConfig {
@@ -266,7 +266,7 @@ export interface ToolkitConfig {
    * default port of the URL's scheme is allowed. No wildcards.
    */
   egress?: readonly string[] | undefined;
-  /** Permissions for the calling user's knowledge base. */
+  /** Permissions to use what belongs to the calling user. */
   scopes?: readonly SvcScope[] | undefined;
   /** The settings that users can set, by key (`^[a-zA-Z_][a-zA-Z0-9_]*$`). */
   config?: ToolkitSettings | undefined;
@@ -327,7 +327,22 @@ export interface ToolContext<Settings extends ToolkitSettings | undefined = unde
   // For calls with an explicit result type: `fetchJson<Book>(url, { schema })`.
   fetchJson<T>(url: string | URL | Request, options: FetchJsonOptions & { schema: z.ZodType<T> }): Promise<T>;
   fetchJson(url: string | URL | Request, options?: FetchJsonOptions): Promise<unknown>;
-  /** The calling user's knowledge base; `undefined` if the toolkit declares no scope. */
+  /**
+   * Asks the calling user with a form, and resolves with how they responded. Needs scope `svc:ask`.
+   *
+   * **The handler runs again.** Until the answer is there, nothing resolves: the host ends the run, asks, and calls the
+   * handler again from its beginning, where the same question under the same key has its answer at once. So ask before anything is
+   * changed, and ask the same in each run. A call may ask five times.
+   *
+   * `schema` is an object of texts, numbers, booleans, enums and lists of enums: of zod (4.2 or later), of another library
+   * with Standard JSON Schema, or as JSON Schema. A form that asks for a credential is refused: declare it in `secrets`.
+   *
+   * Rejects with a `ToolError` if the user cannot be asked, because their client shows no forms, or if the answer does not
+   * fit; with an `Error` if the question breaks a rule.
+   */
+  ask<S extends z.ZodType>(question: Question & { schema: S }): Promise<Asked<z.output<S>>>;
+  ask(question: Question): Promise<Asked<Record<string, string | number | boolean | string[]>>>;
+  /** The calling user's knowledge base; `undefined` if the toolkit declares no scope of it. */
   readonly svc: SvcClient | undefined;
   /**
    * Appends one entry to the log of this call. Arguments are converted to JSON, and values of the user's
@@ -340,6 +355,22 @@ export interface ToolContext<Settings extends ToolkitSettings | undefined = unde
    */
   progress(report: Progress): void;
 }
+
+/** A question to the calling user. */
+export interface Question {
+  /**
+   * Name of the question within the call, `^[a-zA-Z0-9_.-]{1,64}$`, under which the answer is found again; by default
+   * `question-1`, `question-2`, …
+   */
+  key?: string | undefined;
+  /** What the user reads: up to 1,000 characters. The client shows which toolkit asks. */
+  message: string;
+  /** The form: a schema of an object with 1 to 20 flat fields. */
+  schema: z.ZodType | Readonly<Record<string, unknown>>;
+}
+
+/** How the user responded: with a value that fits, with a no, or not at all. */
+export type Asked<T> = { action: "accept"; value: T } | { action: "decline" } | { action: "cancel" };
 
 /** A progress report, as in MCP's `notifications/progress`. */
 export interface Progress {

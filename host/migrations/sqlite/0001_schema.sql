@@ -183,6 +183,16 @@ CREATE TABLE spent_links (
 
 CREATE INDEX spent_links_by_expiry ON spent_links (expires);
 
+-- Answers of users to questions of tools, on their way from the process that received them to the one whose call waits.
+CREATE TABLE passed_answers (
+    -- Hash of user, client and question.
+    subject  TEXT PRIMARY KEY NOT NULL,
+    -- Sealed for that process.
+    answer   TEXT NOT NULL,
+    -- Milliseconds since 1970.
+    given_at INTEGER NOT NULL
+) STRICT;
+
 -- What users have set of the settings that toolkits declare.
 CREATE TABLE user_config (
     user_id    TEXT NOT NULL,

@@ -69,7 +69,7 @@ impl User {
         });
         let runner = self.stores().code_runner.clone();
         let callee = Callee::Code(CodeRun { runner, calls, id: run });
-        self.call_of(&callee, arguments, None, None).await
+        self.call_of(&callee, arguments, None, None, None).await
     }
 }
 
@@ -122,7 +122,7 @@ impl ToolCalls {
             }
             Err(error) => return Err(refused("INVALID_PARAMS", format!("the arguments of {name}: {error}"))),
         };
-        match self.user.call_of(&callee, arguments, None, Some(self.run.clone())).await {
+        match self.user.call_of(&callee, arguments, None, Some(self.run.clone()), None).await {
             Ok(Reply::Success(success)) => Ok(value(success)),
             Ok(Reply::Failure(failure)) => {
                 let reply::Failure { error, code, retryable, .. } = failure.envelope;

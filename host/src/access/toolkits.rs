@@ -7,7 +7,7 @@ use kitbag_manifest::{ToolDefinition, ToolkitDefinition};
 use serde_json::{Map, Value};
 
 use super::{AccessError, CallError, Stores, User};
-use crate::dispatch::{Call, Callee, ProgressListener, Reply};
+use crate::dispatch::{Answers, Call, Callee, ProgressListener, Reply};
 use crate::toolkits::audience::Part;
 use crate::toolkits::{FormerOwner, Live, Picture, ToolkitError, ToolkitRecord, listed_name};
 
@@ -137,16 +137,27 @@ impl User {
         may_call.then_some(Callee::Toolkit(tool))
     }
 
-    /// Calls a tool. `listener` receives progress reports. Dropping the future ends the call.
+    /// Calls a tool, whose user cannot be asked. `listener` receives progress reports. Dropping the future ends the call.
     pub async fn call(
         &self,
         listed_name: &str,
         arguments: Map<String, Value>,
         listener: Option<ProgressListener>,
     ) -> Result<Reply, CallError> {
+        self.call_with_answers(listed_name, arguments, listener, None).await
+    }
+
+    /// As [`call`](Self::call), with what was answered to the tool's questions, if the user can be asked.
+    pub async fn call_with_answers(
+        &self,
+        listed_name: &str,
+        arguments: Map<String, Value>,
+        listener: Option<ProgressListener>,
+        answers: Option<Arc<Answers>>,
+    ) -> Result<Reply, CallError> {
         let callee =
             self.callee(listed_name).ok_or_else(|| CallError::UnknownTool(listed_name.to_owned()))?;
-        self.call_of(&callee, arguments, listener, None).await
+        self.call_of(&callee, arguments, listener, None, answers).await
     }
 
     /// Calls a tool that the user may call; for a run of code, if one makes the call.
@@ -156,11 +167,12 @@ impl User {
         arguments: Map<String, Value>,
         listener: Option<ProgressListener>,
         run: Option<Arc<str>>,
+        answers: Option<Arc<Answers>>,
     ) -> Result<Reply, CallError> {
         let limits = self.limits_of(callee);
         // Calls of a run do not begin with its request.
         let arrival = self.arrival.filter(|_| run.is_none());
-        let call = Call { caller: &self.caller, arrival, tool: callee, limits, run };
+        let call = Call { caller: &self.caller, arrival, tool: callee, limits, run, answers };
         Ok(self.stores().dispatch.call(call, arguments, listener).await?)
     }
 

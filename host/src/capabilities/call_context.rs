@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Grants;
+use super::ask::Answers;
 use super::fetch::FetchLimits;
 use super::fetch::inner_calls::InnerCalls;
 use super::progress::ProgressListener;
@@ -53,6 +54,8 @@ pub struct CallContext<'a> {
     pub secrets: &'a Arc<UserSecrets>,
     /// Receives progress reports, if the client wants them.
     pub progress: Option<&'a ProgressListener>,
+    /// What its user has answered; `None` if whoever calls cannot be asked.
+    pub answers: Option<&'a Arc<Answers>>,
     /// Where the capabilities record the log, the traffic and the like.
     pub observations: &'a Observations,
     /// The call's memory in the budget for all calls.

@@ -27,6 +27,8 @@ pub(crate) enum Scope<'s> {
     Audit,
     /// What processes agree on when they start.
     Processes,
+    /// Answers on their way between processes: each statement locks the row that it changes, which is enough.
+    Answers,
     /// Files outside the database: each statement locks the rows that it changes, which is enough.
     Files,
 }
@@ -50,7 +52,7 @@ impl Scope<'_> {
             Self::Processes => own(&["processes"]),
             Self::LimitedCalls => (vec![LIMITED_CALLS.to_owned()], Vec::new()),
             Self::AllLimitedCalls => own(&[LIMITED_CALLS]),
-            Self::Audit | Self::Files => own(&[]),
+            Self::Audit | Self::Files | Self::Answers => own(&[]),
         }
     }
 }

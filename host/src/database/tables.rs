@@ -91,6 +91,7 @@ pub(crate) const SESSION_GRANTS: &str = "browser_session_grants";
 #[cfg(test)]
 pub(super) const NOT_COPIED: &[(&str, &str)] = &[
     ("processes", "those of the other database"),
+    ("passed_answers", "no call waits there"),
     ("account_refreshes", "no process renews anything there"),
     (
         "service",

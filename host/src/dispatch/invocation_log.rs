@@ -146,7 +146,7 @@ fn write(invocations: &Invocations, record: Record) {
 pub(super) fn result_size(ended: &Ended) -> usize {
     match ended {
         Ended::Returned(result) => result.text.len() + result.structured.as_ref().map_or(0, String::len),
-        Ended::Refused(_) | Ended::Faulted(_) => 0,
+        Ended::Refused(_) | Ended::Asked(..) | Ended::Faulted(_) => 0,
     }
 }
 
@@ -170,6 +170,7 @@ fn outcome(ended: &Ended, reply: &Reply) -> (Outcome, Option<String>) {
         Ended::Refused(CallError::Tool(_)) => (Outcome::ToolError, None),
         Ended::Refused(CallError::InvalidParams(_)) => (Outcome::InvalidParams, None),
         Ended::Refused(CallError::Failure(_)) | Ended::Faulted(Fault::Trap(_)) => (Outcome::Failed, None),
+        Ended::Asked(..) => (Outcome::Asked, None),
         Ended::Faulted(Fault::Deadline(limit)) => {
             (Outcome::Deadline, Some(format!("{} s", limit.as_secs_f64())))
         }
@@ -204,6 +205,7 @@ fn log_detail(ended: &Ended, reply: &Reply) -> (Option<String>, Option<Box<serde
         (Ended::Returned(_), Reply::Failure(failure)) => {
             (Some(truncated(&failure.error, MAX_DETAIL_BYTES)), None)
         }
+        (Ended::Asked(_, question), _) => (Some(truncated(&question.message, MAX_DETAIL_BYTES)), None),
         (Ended::Returned(_), Reply::Success(_)) | (Ended::Faulted(_), _) => (None, None),
     }
 }

@@ -10,6 +10,8 @@ use kitbag_manifest::content::{
     Content, ContentAnnotations, ContentBlock, EmbeddedResource, Media, ResourceBody, ResourceLink,
 };
 
+use kitbag_manifest::question::Question;
+
 use crate::capabilities::progress::ProgressReport;
 use crate::contract::{CallError, ToolError, ToolResult};
 use crate::observations::{Transcript, json_or_string};
@@ -103,6 +105,7 @@ fn ended(redactor: &Redactor, ended: &mut Ended) {
         }
         Ended::Refused(CallError::InvalidParams(text) | CallError::Failure(text))
         | Ended::Faulted(Fault::Trap(text)) => redactor.redact_string(text),
+        Ended::Asked(_, question) => asked(redactor, question),
         Ended::Faulted(_) => {}
     }
 }
@@ -118,7 +121,17 @@ fn size_of_end(ended: &Ended) -> usize {
         }
         Ended::Refused(CallError::InvalidParams(text) | CallError::Failure(text))
         | Ended::Faulted(Fault::Trap(text)) => text.len(),
-        Ended::Faulted(_) => 0,
+        Ended::Asked(..) | Ended::Faulted(_) => 0,
+    }
+}
+
+/// Redacts what a user is asked. A schema that would no longer be one keeps nothing of its texts.
+fn asked(redactor: &Redactor, question: &mut Question) {
+    redactor.redact_string(&mut question.key);
+    redactor.redact_string(&mut question.message);
+    let schema = serde_json::to_string(&question.schema).expect("JSON always serialises");
+    if let Cow::Owned(clean) = redactor.redact_json_text(&schema) {
+        question.schema = serde_json::from_str(&clean).unwrap_or_default();
     }
 }
 

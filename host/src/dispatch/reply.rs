@@ -4,6 +4,7 @@ use std::mem::take;
 use std::ops::{Deref, DerefMut};
 
 use kitbag_manifest::content::{self, ContentBlock};
+use kitbag_manifest::question::Question;
 pub use kitbag_manifest::reply::ErrorCode;
 use kitbag_manifest::{ToolkitDefinition, reply};
 use serde::Serialize;
@@ -11,7 +12,7 @@ use serde_json::Value;
 
 use crate::contract::{CallError, ToolError, ToolResult};
 use crate::memory::Shortage;
-use crate::observations::{MissingSecrets, Reason, SignInFailure};
+use crate::observations::{MissingSecrets, QuestionId, Reason, SignInFailure};
 use crate::sandbox::{Ended, Fault};
 use crate::toolkits::{OverLimit, ReachItem};
 
@@ -67,6 +68,9 @@ pub struct Failure {
     /// Whether its user has to agree to what the toolkit reaches now. Not part of the envelope.
     #[serde(skip)]
     pub needs_consent: bool,
+    /// The question that its user has to answer first. Not part of the envelope.
+    #[serde(skip)]
+    pub question: Option<Box<(QuestionId, Question)>>,
 }
 
 impl From<reply::Failure> for Failure {
@@ -77,6 +81,7 @@ impl From<reply::Failure> for Failure {
             needs_account: false,
             retry_after: None,
             needs_consent: false,
+            question: None,
         }
     }
 }
@@ -134,6 +139,12 @@ impl Failure {
         Self { needs_consent: true, ..reply::Failure::tool_error(error).into() }
     }
 
+    /// The tool asks its user, who has not been asked.
+    fn asks(id: QuestionId, question: Question) -> Self {
+        let error = format!("The tool asks its user, and nobody has answered: {}", question.message);
+        Self { question: Some(Box::new((id, question))), ..reply::Failure::tool_error(error).into() }
+    }
+
     /// The check of the arguments did not finish in time.
     pub(super) fn unchecked_arguments() -> Self {
         let error = "The server had no time to check the arguments. Try again in a moment.";
@@ -178,6 +189,7 @@ pub(super) fn from(ended: &mut Ended, structured: Structured) -> Reply {
             Reply::Failure(Failure::invalid_params(std::slice::from_ref(message)))
         }
         Ended::Refused(CallError::Failure(_)) => Reply::Failure(reply::Failure::of_handler().into()),
+        Ended::Asked(id, question) => Reply::Failure(Failure::asks(id.clone(), question.clone())),
         Ended::Faulted(fault) => Reply::Failure(stopped(fault).into()),
     }
 }
@@ -188,7 +200,10 @@ pub(super) fn missing_secrets(ended: &Ended, missing: &MissingSecrets) -> Vec<St
         Ended::Refused(CallError::Tool(ToolError { message, .. }) | CallError::Failure(message)) => {
             missing.causing(message)
         }
-        Ended::Returned(_) | Ended::Refused(CallError::InvalidParams(_)) | Ended::Faulted(_) => Vec::new(),
+        Ended::Returned(_)
+        | Ended::Refused(CallError::InvalidParams(_))
+        | Ended::Asked(..)
+        | Ended::Faulted(_) => Vec::new(),
     }
 }
 

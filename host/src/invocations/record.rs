@@ -71,6 +71,8 @@ pub enum Outcome {
     OverLimit,
     /// The toolkit reaches further than the user has agreed to.
     NeedsConsent,
+    /// It asked its user a question, and runs again with the answer.
+    Asked,
     /// The toolkit could not run: a server error.
     Unavailable,
 }
@@ -92,7 +94,7 @@ impl From<Outcome> for Conclusion {
 
 impl Outcome {
     /// All outcomes, in the order of lists.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Succeeded,
         Self::ToolError,
         Self::InvalidParams,
@@ -103,6 +105,7 @@ impl Outcome {
         Self::Busy,
         Self::OverLimit,
         Self::NeedsConsent,
+        Self::Asked,
         Self::Unavailable,
     ];
 
@@ -111,7 +114,7 @@ impl Outcome {
 
     /// Whether the call gave its client no result, although the client waited for it.
     pub fn is_failure(self) -> bool {
-        !matches!(self, Self::Succeeded | Self::Cancelled)
+        !matches!(self, Self::Succeeded | Self::Cancelled | Self::Asked)
     }
 
     /// The name that is stored and shown.
@@ -127,6 +130,7 @@ impl Outcome {
             Self::Busy => "busy",
             Self::OverLimit => "over-limit",
             Self::NeedsConsent => "needs-consent",
+            Self::Asked => "asked",
             Self::Unavailable => "unavailable",
         }
     }

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! payload = sender hint hint …        hint = registry | records | jobs:<kind> | secret:<hash> | cancel:<hash>
+//!                                      | answer:<hash>
 //! ```
 //!
 //! Invariants:
@@ -55,6 +56,8 @@ pub enum Hint {
     Secret(Subject),
     /// This call was cancelled.
     Cancel(Subject),
+    /// This question was answered.
+    Answer(Subject),
 }
 
 /// What a hint is about, hashed.
@@ -165,11 +168,16 @@ impl Subject {
         }
         Self(hash.finish())
     }
+
+    /// In hexadecimal.
+    pub(super) fn name(&self) -> String {
+        hex::encode(self.0)
+    }
 }
 
 impl Hint {
     fn is_of_one_user(&self) -> bool {
-        matches!(self, Self::Secret(_) | Self::Cancel(_))
+        matches!(self, Self::Secret(_) | Self::Cancel(_) | Self::Answer(_))
     }
 
     /// Reads a hint; `None` for what a later version may send.
@@ -185,6 +193,7 @@ impl Hint {
             Some(("jobs", kind)) => Self::Jobs(kind.to_owned()),
             Some(("secret", hash)) => Self::Secret(subject(hash)?),
             Some(("cancel", hash)) => Self::Cancel(subject(hash)?),
+            Some(("answer", hash)) => Self::Answer(subject(hash)?),
             _ => return None,
         })
     }
@@ -198,6 +207,7 @@ impl fmt::Display for Hint {
             Self::Jobs(kind) => write!(f, "jobs:{kind}"),
             Self::Secret(Subject(hash)) => write!(f, "secret:{}", hex::encode(hash)),
             Self::Cancel(Subject(hash)) => write!(f, "cancel:{}", hex::encode(hash)),
+            Self::Answer(Subject(hash)) => write!(f, "answer:{}", hex::encode(hash)),
         }
     }
 }

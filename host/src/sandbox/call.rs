@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use kitbag_manifest::asking;
+use kitbag_manifest::question::Question;
 use wasmtime::component::{Component, Linker, ResourceTableError};
 use wasmtime::{CallHook, Engine, Store, Trap};
 
@@ -11,12 +13,13 @@ use super::background::Background;
 use super::instance::{Instance, Slots};
 use super::limits::{Limits, Meter, TABLE_ELEMENT_BYTES};
 use super::state::State;
+use crate::capabilities::ask::Answers;
 use crate::capabilities::fetch::inner_calls::InnerCalls;
 use crate::capabilities::progress::ProgressListener;
 use crate::capabilities::{CallContext, Capabilities, Grants, Services};
 use crate::contract::{CallError, LinkedToolkit, ToolCall, ToolResult};
 use crate::memory::{Claim, Lease, MemoryBudget, Shortage};
-use crate::observations::{Observations, Transcript, UsageSnapshot};
+use crate::observations::{Observations, QuestionId, Transcript, Unanswered, UsageSnapshot};
 use crate::vault::UserSecrets;
 
 /// The parameters of a call: the tool, its arguments, the user and their data.
@@ -34,6 +37,8 @@ pub struct Invocation {
     pub secrets: Arc<UserSecrets>,
     /// Receives progress reports, if the client wants them.
     pub progress: Option<ProgressListener>,
+    /// What the user has answered; `None` if whoever calls cannot be asked.
+    pub answers: Option<Arc<Answers>>,
     /// What answers its requests, if that is not the network.
     pub inner_calls: Option<Arc<dyn InnerCalls>>,
 }
@@ -73,6 +78,8 @@ pub enum Ended {
     Returned(ToolResult),
     /// The handler returned an error.
     Refused(CallError),
+    /// The host ended the run at a question to the user.
+    Asked(QuestionId, Question),
     /// The guest was stopped, or stopped itself.
     Faulted(Fault),
 }
@@ -161,6 +168,14 @@ impl Runner {
             Err(_elapsed) => (Ended::Faulted(Fault::Deadline(deadline)), None, None, None),
         };
         let ended = match (ended, lease.shortage()) {
+            (Ended::Faulted(Fault::Trap(trap)), None) => match observations.asked.take() {
+                None => Ended::Faulted(Fault::Trap(trap)),
+                Some(Unanswered::Asked { id, question }) => Ended::Asked(id, question),
+                Some(Unanswered::Unfit { key, violations }) => {
+                    let problem = asking::unfit(&key, &violations.join("; "));
+                    Ended::Refused(CallError::InvalidParams(problem))
+                }
+            },
             // The handler returned an error because a request failed; the cause is the missing memory.
             (Ended::Refused(_), Some(shortage)) => Ended::Faulted(Fault::OutOfMemory(shortage)),
             (ended, _) => ended,
@@ -221,6 +236,7 @@ impl Runner {
             user_id: &invocation.user_id.as_str().into(),
             secrets: &invocation.secrets,
             progress: invocation.progress.as_ref(),
+            answers: invocation.answers.as_ref(),
             observations,
             lease,
             fetch: &self.limits.fetch,
@@ -252,7 +268,7 @@ fn size(ended: &Ended) -> usize {
     match ended {
         Ended::Returned(result) => result.size(),
         Ended::Refused(error) => error.size(),
-        Ended::Faulted(_) => 0,
+        Ended::Asked(..) | Ended::Faulted(_) => 0,
     }
 }
 

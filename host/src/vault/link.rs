@@ -150,7 +150,7 @@ fn associated(toolkit: &str, name: &str) -> Aad<Vec<u8>> {
 }
 
 /// Each part is preceded by its length, so that they are unambiguous.
-fn parts(parts: &[&[u8]]) -> Vec<u8> {
+pub(super) fn parts(parts: &[&[u8]]) -> Vec<u8> {
     // With capacity for the tag: growing would leave a copy in memory.
     let length: usize = parts.iter().map(|part| part.len() + 4).sum();
     let mut bytes = Vec::with_capacity(length + AES_256_GCM_SIV.tag_len());

@@ -5,10 +5,12 @@
 //! Invariant: nothing is kept between requests but who is calling now, and how often of late.
 
 mod answer;
+mod asking;
 mod calls;
 mod catalogue;
 mod changes;
 pub(super) mod content;
+mod conversation;
 mod direct;
 mod elicitation;
 mod events;
@@ -18,6 +20,7 @@ mod media;
 mod message;
 mod modes;
 mod origin;
+mod questions;
 mod resources;
 mod selection;
 
@@ -53,6 +56,7 @@ use handler::{ClientContext, Handler};
 use media::Accepts;
 use message::{Envelope, MAX_VALUES, Message};
 pub(super) use origin::{OriginCheck, refuse_other_origins};
+use questions::Questions;
 use selection::Selection;
 
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -63,6 +67,7 @@ pub(super) struct Endpoint {
     catalogue: Arc<Catalogue>,
     calls: Calls,
     elicitation: Elicitation,
+    questions: Questions,
     streams: Shares,
     rate: Arc<RateLimit>,
     /// Largest request, in bytes.
@@ -86,6 +91,7 @@ pub(super) fn endpoint(shared: &Shared, rate: Arc<RateLimit>) -> Arc<Endpoint> {
         catalogue: Arc::new(Catalogue::new(shared.access.clone())),
         calls: Calls::new(shared.access.hints().clone()),
         elicitation: Elicitation::new(shared.base_url.clone()),
+        questions: Questions::default(),
         streams: changes::streams(),
         rate,
         request_size: shared.mcp_request_size,
@@ -164,6 +170,13 @@ impl Endpoint {
         let context = ClientContext { user, client, chosen, takes_stream: accepts.stream, changes: None };
         let mut handler = Handler::new(self.clone(), context);
         if parsed.is_ok()
+            && handler.may_converse(&parts.headers)
+            && let Some(call) = conversation::Call::read(&held.bytes)
+            && handler.asks(&call)
+        {
+            return Ok(events::unbuffered(handler.converse(call, (held, parsed.ok()))));
+        }
+        if parsed.is_ok()
             && let Some(request) = DirectRequest::read(&parts.headers, &held.bytes)
             && let Some(response) = handler.answer_directly(request).await
         {
@@ -172,6 +185,7 @@ impl Endpoint {
         let Envelope { id, message } = Envelope::parse(&held.bytes)?;
         match &message {
             Message::Cancelled(request) => handler.cancel(request.clone()),
+            Message::Response(request) => handler.respond(request, &held.bytes).await,
             Message::Listen => {
                 accepts.check_stream(id.clone())?;
                 handler.context.changes = Some(

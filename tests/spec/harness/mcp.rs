@@ -177,6 +177,13 @@ impl User {
         self.http.send(Method::POST, self.endpoint, headers, body.to_string()).await
     }
 
+    /// Responds to a request of the server.
+    pub(crate) async fn respond(&self, id: &Value, result: &Value) -> Answer {
+        let (headers, _) = self.message("responds", None, json!({}));
+        let body = json!({ "jsonrpc": "2.0", "id": id, "result": result });
+        self.http.send(Method::POST, self.endpoint, headers, body.to_string()).await
+    }
+
     /// Headers and body of a JSON-RPC request.
     pub(crate) fn message(&self, method: &str, name: Option<&str>, mut params: Value) -> (HeaderMap, Value) {
         let mut headers = self.headers();

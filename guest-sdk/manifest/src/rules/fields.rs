@@ -4,13 +4,17 @@ use std::collections::{BTreeMap, HashSet};
 
 use crate::schema::{MAX_NAME_PATTERNS_SIZE, PatternsSize, Schema, SchemaError};
 use crate::{
-    ConfigField, ConfigKind, Problems, SCOPE_INGEST, SCOPE_SEARCH, ToolDefinition, ToolkitDefinition,
+    ConfigField, ConfigKind, Problems, SCOPE_ASK, SCOPE_INGEST, SCOPE_SEARCH, ToolDefinition,
+    ToolkitDefinition,
 };
 
 /// Source of documents that users add themselves. All other sources are toolkit ids.
 const USER_SOURCE: &str = "user";
 /// What the server's own tools are called by.
 const KNOWLEDGE: &str = "knowledge";
+
+/// Scopes that a declaration may have.
+const SCOPES: [&str; 3] = [SCOPE_SEARCH, SCOPE_INGEST, SCOPE_ASK];
 
 /// MCP's maximum length of a tool's listed name, `{id}__{tool}`.
 const MAX_LISTED_NAME_LENGTH: usize = 128;
@@ -122,8 +126,8 @@ pub(super) fn scopes(scopes: &[String], problems: &mut Problems) {
     let mut seen = HashSet::new();
     for (index, scope) in scopes.iter().enumerate() {
         let path = format!("scopes[{index}]");
-        if ![SCOPE_SEARCH, SCOPE_INGEST].contains(&scope.as_str()) {
-            problems.add(&path, format!("{scope:?} is unknown; there are {SCOPE_SEARCH} and {SCOPE_INGEST}"));
+        if !SCOPES.contains(&scope.as_str()) {
+            problems.add(&path, format!("{scope:?} is unknown; there are {}", SCOPES.join(", ")));
         }
         if !seen.insert(scope) {
             problems.add(&path, format!("{scope:?} is listed twice"));

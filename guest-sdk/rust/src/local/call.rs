@@ -6,8 +6,9 @@ use kitbag_manifest::{ToolkitDefinition, config};
 use serde_json::{Map, Value, json};
 
 use super::platform::{HostState, Platform};
+use super::questions::Questions;
 use super::sign_in::is_token;
-use crate::{Document, FetchError, Request, Response};
+use crate::{Asked, Document, FetchError, Request, Response};
 
 type Upstream = Box<dyn Fn(&Request) -> Answer>;
 
@@ -42,6 +43,7 @@ pub struct Call {
     account: Option<String>,
     upstream: Upstream,
     documents: Vec<Document>,
+    answers: HashMap<String, Asked<Value>>,
 }
 
 /// Input of a handler, as the host passes it.
@@ -65,6 +67,7 @@ impl Call {
                 FetchError::Network("the test has no upstream; see Call::fetch".into()).into()
             }),
             documents: Vec::new(),
+            answers: HashMap::new(),
         }
     }
 
@@ -119,6 +122,28 @@ impl Call {
         self
     }
 
+    /// Answers the question with this key as its user would: with an object of fields. Without any answer in the test, the
+    /// handler gets [`AskError::Unsupported`](crate::AskError::Unsupported).
+    #[must_use]
+    pub fn answer(mut self, key: impl Into<String>, fields: Value) -> Self {
+        self.answers.insert(key.into(), Asked::Accepted(fields));
+        self
+    }
+
+    /// Says no to the question with this key.
+    #[must_use]
+    pub fn decline(mut self, key: impl Into<String>) -> Self {
+        self.answers.insert(key.into(), Asked::Declined);
+        self
+    }
+
+    /// Leaves the question with this key without an answer.
+    #[must_use]
+    pub fn cancel(mut self, key: impl Into<String>) -> Self {
+        self.answers.insert(key.into(), Asked::Cancelled);
+        self
+    }
+
     pub(super) fn tool(&self) -> &str {
         &self.tool
     }
@@ -154,7 +179,9 @@ impl Call {
             user_id: self.user_id,
             config: Value::Object(config).to_string(),
         };
-        let state = HostState::new(definition, self.secrets, self.account, self.upstream, self.documents);
+        let questions = Questions::new(self.answers);
+        let state =
+            HostState::new(definition, self.secrets, self.account, self.upstream, self.documents, questions);
         (invocation, Platform::new(state))
     }
 }

@@ -2,6 +2,7 @@
 
 use kitbag_manifest::content;
 use kitbag_manifest::limits::DEFAULT_RESULT_MIB;
+use kitbag_manifest::question::Question;
 use kitbag_manifest::reply::{Failure, check_structured, text_warning};
 use kitbag_manifest::schema::Schema;
 use serde_json::{Value, json};
@@ -19,6 +20,7 @@ pub struct Outcome {
     pub(super) requests: Vec<Request>,
     pub(super) most_in_flight: usize,
     pub(super) ingested: Vec<IngestDocument>,
+    pub(super) questions: Vec<Question>,
 }
 
 impl Outcome {
@@ -102,6 +104,11 @@ impl Outcome {
     /// Returns the documents that were ingested.
     pub fn ingested(&self) -> &[IngestDocument] {
         &self.ingested
+    }
+
+    /// Returns the questions that the user was asked, in order. After each, the handler ran again.
+    pub fn questions(&self) -> &[Question] {
+        &self.questions
     }
 
     /// Returns the envelope as JSON. It has the structured value even if the tool declares no `output`; see

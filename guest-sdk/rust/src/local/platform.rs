@@ -12,6 +12,7 @@ use url::Url;
 
 use super::call::Answer;
 use super::outcome::{CallOutcome, Outcome};
+use super::questions::Questions;
 use super::sign_in::SignIns;
 use crate::ctx::SecretError;
 use crate::{Document, FetchError, IngestDocument, Progress, Request, Response};
@@ -27,6 +28,7 @@ pub(super) struct HostState {
     pub(super) sign_ins: SignIns,
     upstream: Box<dyn Fn(&Request) -> Answer>,
     pub(super) documents: Vec<Document>,
+    pub(super) questions: Questions,
     log: RefCell<Vec<Vec<Value>>>,
     progress: RefCell<Vec<Progress>>,
     requests: RefCell<Vec<Request>>,
@@ -42,6 +44,7 @@ impl HostState {
         account: Option<String>,
         upstream: Box<dyn Fn(&Request) -> Answer>,
         documents: Vec<Document>,
+        questions: Questions,
     ) -> Self {
         let sign_ins = SignIns::new(&definition.id, definition.auth.clone(), account);
         Self {
@@ -50,6 +53,7 @@ impl HostState {
             sign_ins,
             upstream,
             documents,
+            questions,
             log: RefCell::default(),
             progress: RefCell::default(),
             requests: RefCell::default(),
@@ -124,6 +128,7 @@ impl Platform {
             requests: self.0.requests.take(),
             most_in_flight: self.0.most_in_flight.get(),
             ingested: self.0.ingested.take(),
+            questions: self.0.questions.take_asked(),
         }
     }
 }

@@ -60,6 +60,7 @@ async function run(call: CallData): Promise<void> {
     progress: [],
     requests: [],
     ingested: [],
+    questions: [],
     attached: forwardingList((value) => post({ kind: "attached", value })),
   };
   const { tool, documents } = call;

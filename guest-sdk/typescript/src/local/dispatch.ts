@@ -1,11 +1,12 @@
 import type { ToolkitDefinition } from "../define.js";
 import { makeContext } from "../context.js";
-import { run } from "../run.js";
+import { run, type Ending as HandlerEnding } from "../run.js";
 import type { ToolContent } from "../types.js";
 import { missingGlobalMessage } from "../sandbox-globals.js";
 import { callTool, plainEnding, type CheckedCall, type Ending } from "./call.js";
 import { insideCall } from "./current-call.js";
 import { withHandlerGlobals } from "./handler-globals.js";
+import { Questions } from "./questions.js";
 import { redactor } from "./redaction.js";
 import { checkWorld, testPlatform, type TestWorld, type Trace } from "./world.js";
 
@@ -59,7 +60,7 @@ export interface DispatchFailure {
  * or a credential, setting or account is not declared or does not fit.
  */
 export function dispatch(server: ToolkitDefinition, call: DispatchCall): Promise<DispatchResult> {
-  return dispatchInto({ log: [], progress: [], requests: [], ingested: [], attached: [] }, server, call);
+  return dispatchInto({ log: [], progress: [], requests: [], ingested: [], questions: [], attached: [] }, server, call);
 }
 
 /** Runs a call as `dispatch` does, and records its effects in `trace` while it runs. */
@@ -91,8 +92,16 @@ async function dispatchInto(trace: Trace, server: ToolkitDefinition, call: Dispa
 export async function runHandler(server: ToolkitDefinition, name: string, { args, config }: CheckedCall, world: TestWorld, trace: Trace): Promise<Ending> {
   const tool = server.config.tools.find((it) => it.name === name)!;
   const invocation = { userId: world.userId ?? "test-user", config };
-  const ctx = makeContext(server.config, invocation, testPlatform(server, world, trace));
-  const ending = await insideCall(ctx.fetch, () => run(tool, args, ctx));
+  const questions = new Questions(world.answers, trace.questions);
+  const platform = testPlatform(server, world, trace, questions);
+  let ending: HandlerEnding | "asked";
+  do {
+    const asked = questions.nextRun();
+    const ctx = makeContext(server.config, invocation, platform);
+    // As in the sandbox, each run has arguments of its own.
+    const ended = insideCall(ctx.fetch, () => run(tool, structuredClone(args), ctx));
+    ending = await Promise.race([ended, asked]);
+  } while (ending === "asked");
   if (ending.kind === "failure") trace.failure = explained(ending.thrown);
   const isAboutSignIn = trace.signIn !== undefined && (ending.kind === "failure" || ending.kind === "tool-error");
   return isAboutSignIn ? { kind: "failed", cause: trace.signIn! } : plainEnding(ending);

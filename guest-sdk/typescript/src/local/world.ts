@@ -10,6 +10,7 @@ import { outsideOfCalls } from "./current-call.js";
 import { Network } from "./network.js";
 import { isToken } from "./sign-in.js";
 import { checkDocuments, searchDocuments } from "./documents.js";
+import type { AskedQuestion, Questions, TestAnswer } from "./questions.js";
 
 /** The environment of a call in a test. */
 export interface TestWorld {
@@ -25,6 +26,11 @@ export interface TestWorld {
   documents?: SvcDocument[] | undefined;
   /** Methods that replace those of that knowledge base. */
   svc?: Partial<SvcClient> | undefined;
+  /**
+   * The user's answers to questions, by key: fields, `"decline"` or `"cancel"`. Without any answer, the user cannot be
+   * asked.
+   */
+  answers?: Record<string, TestAnswer> | undefined;
   /** Answers requests; by default the `fetchImpl` of `defineToolkit`, else the network. */
   fetchImpl?: FetchImplementation | undefined;
 }
@@ -39,6 +45,8 @@ export interface Trace {
   requests: { method: string; url: string }[];
   /** Documents that the call ingested. */
   ingested: SvcIngestDoc[];
+  /** Questions that the call asked. After each, the handler ran again. */
+  questions: AskedQuestion[];
   /** The exception that the handler threw, if the model learns only that the tool failed. */
   failure?: unknown;
   /** Values that `auth` attached to requests, besides those of `secrets`. They are redacted like secrets. */
@@ -71,7 +79,7 @@ function accountProblems(manifest: Manifest, { account }: TestWorld): string[] {
 }
 
 /** Creates the host functions of one call. */
-export function testPlatform(toolkit: ToolkitDefinition, world: TestWorld, trace: Trace): Platform {
+export function testPlatform(toolkit: ToolkitDefinition, world: TestWorld, trace: Trace, questions: Questions): Platform {
   const { config } = toolkit;
   const network = new Network(config, world, world.fetchImpl ?? toolkit.options.fetchImpl, trace);
   const { svc = {} } = world;
@@ -95,5 +103,6 @@ export function testPlatform(toolkit: ToolkitDefinition, world: TestWorld, trace
       trace.ingested.push(...docs);
       return stored;
     },
+    ask: (key, message, schema) => questions.ask(key, message, schema),
   };
 }

@@ -1,6 +1,7 @@
 // The host functions in the sandbox: the WIT imports, through the engine's native module `kitbag:toolkit`.
-import { getDocument, ingest, log, progress, search, secret } from "kitbag:toolkit";
+import { ask, getDocument, ingest, log, progress, search, secret } from "kitbag:toolkit";
 
+import { askError, type AskError } from "../ask.js";
 import { knowledgeError } from "../knowledge.js";
 import type { KnowledgeError, Platform } from "../platform.js";
 import { credentialUnavailable } from "../texts.js";
@@ -22,6 +23,14 @@ export const sandboxPlatform: Platform = {
   search: (query, options) => withToolErrors(() => search(query, options)),
   getDocument: (id) => withToolErrors(() => getDocument(id)),
   ingest: (docs) => withToolErrors(() => ingest(docs)),
+  ask: (key, message, schema) => {
+    try {
+      return ask(key, message, schema);
+    } catch (error) {
+      const witError = errorVariant<AskError>(error);
+      throw witError === undefined ? error : askError(witError);
+    }
+  },
 };
 
 /** Converts a thrown `KnowledgeError` to a `ToolError`. */

@@ -1,5 +1,6 @@
 // The engine's native module for the capabilities of the WIT contract: engine/src/sandbox/capabilities.rs.
 declare module "kitbag:toolkit" {
+  import type { AskReply } from "../platform.js";
   import type { SvcDocument, SvcIngestDoc, SvcSearchOptions, SvcSearchResult } from "../types.js";
 
   /** Each argument is JSON text. */
@@ -10,5 +11,7 @@ declare module "kitbag:toolkit" {
   /** This function and the next two throw a `KnowledgeError`. */
   export function search(query: string, options: SvcSearchOptions): SvcSearchResult[];
   export function getDocument(id: string): SvcDocument;
+  /** Throws an `AskError`. */
+  export function ask(key: string, message: string, schema: string): AskReply;
   export function ingest(docs: SvcIngestDoc[]): number;
 }

@@ -81,6 +81,7 @@ impl Toolkit {
             user_id: &"ana".into(),
             secrets: &Arc::new(UserSecrets::of(secrets.collect())),
             progress: None,
+            answers: None,
             inner_calls: None,
             observations: &observations,
             lease: &Arc::new(lease.expect("at once").expect("there is room")),

@@ -65,12 +65,19 @@ pub(super) struct Running {
 pub(super) struct Abilities {
     /// It opens links for its person: elicitation in URL mode.
     pub(super) opens_links: bool,
+    /// It shows forms: elicitation in form mode.
+    pub(super) shows_forms: bool,
 }
 
 /// Of a label, in bytes; in hexadecimal it is twice as long.
 const LABEL_BYTES: usize = 16;
-/// Ends the label of a client that opens links.
-const OPENS_LINKS: &str = ".u";
+/// Ends the label of a client that can do something: by what it can do.
+const ABILITIES: [(&str, Abilities); 4] = [
+    (".uf", Abilities { opens_links: true, shows_forms: true }),
+    (".u", Abilities { opens_links: true, shows_forms: false }),
+    (".f", Abilities { opens_links: false, shows_forms: true }),
+    ("", Abilities { opens_links: false, shows_forms: false }),
+];
 
 impl ClientLabel {
     /// Makes one that no other client has.
@@ -78,22 +85,28 @@ impl ClientLabel {
         let mut bytes = [0; LABEL_BYTES];
         aws_lc_rs::rand::fill(&mut bytes).expect("the system has random numbers");
         let mut label = hex::encode(bytes);
-        if client.opens_links {
-            label.push_str(OPENS_LINKS);
-        }
+        let suffixes = ABILITIES.iter().filter(|(_, abilities)| *abilities == client);
+        label.extend(suffixes.map(|(suffix, _)| *suffix));
         Self(label)
     }
 
     /// Reads the label of a client; `None` where it does not have the form of one.
     pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
         let label = headers.get(LABEL)?.to_str().ok()?;
-        let name = label.strip_suffix(OPENS_LINKS).unwrap_or(label);
-        (name.len() == 2 * LABEL_BYTES).then(|| Self(label.to_owned()))
+        let suffix = label.get(2 * LABEL_BYTES..)?;
+        ABILITIES.iter().any(|(known, _)| *known == suffix).then(|| Self(label.to_owned()))
     }
 
-    /// Whether the client opens links for its person.
-    pub(super) fn opens_links(&self) -> bool {
-        self.0.ends_with(OPENS_LINKS)
+    /// The text of the header.
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// What the client can do.
+    pub(super) fn abilities(&self) -> Abilities {
+        let suffix = self.0.get(2 * LABEL_BYTES..).unwrap_or_default();
+        let known = ABILITIES.iter().find(|(known, _)| *known == suffix);
+        known.map_or_else(Abilities::default, |(_, abilities)| *abilities)
     }
 }
 
@@ -262,13 +275,13 @@ mod tests {
         };
         let name = "0".repeat(2 * LABEL_BYTES);
 
-        assert_eq!(read(&name).map(|label| label.opens_links()), Some(false));
-        assert_eq!(read(&format!("{name}.u")).map(|label| label.opens_links()), Some(true));
-        for strange in [".u", "0.u", &format!("{name}.v"), &format!("{name}.u.u")] {
+        assert_eq!(read(&name).map(|label| label.abilities()), Some(Abilities::default()));
+        for strange in [".u", "0.u", &format!("{name}.v"), &format!("{name}.u.u"), &format!("{name}.fu")] {
             assert_eq!(read(strange), None, "{strange}");
         }
-        for opens_links in [false, true] {
-            assert_eq!(ClientLabel::new(Abilities { opens_links }).opens_links(), opens_links);
+        for (suffix, abilities) in ABILITIES {
+            assert_eq!(read(&format!("{name}{suffix}")).map(|label| label.abilities()), Some(abilities));
+            assert_eq!(ClientLabel::new(abilities).abilities(), abilities);
         }
     }
 

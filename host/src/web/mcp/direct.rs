@@ -119,7 +119,7 @@ fn current_capabilities(
 }
 
 /// Whether the headers are those of a revision before 2026-07-28.
-fn is_older(headers: &HeaderMap) -> bool {
+pub(super) fn is_older(headers: &HeaderMap) -> bool {
     let version = match only(headers, &PROTOCOL_VERSION) {
         Some(version) => version,
         None if headers.contains_key(&PROTOCOL_VERSION) => return false,

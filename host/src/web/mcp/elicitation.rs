@@ -24,7 +24,7 @@ use super::calls::ClientLabel;
 use crate::access::{AccessError, OwnSecret, User};
 use crate::base_url::below;
 use crate::identity::random_text;
-use crate::shares::Shares;
+use crate::shares::{Share, Shares};
 use crate::vault::SecretSlot;
 use crate::web::{consents, secret_page};
 
@@ -95,7 +95,7 @@ impl ElicitationMode {
 
     /// The mode of a client of an older revision, if it supports links.
     pub(super) fn of_label(client: Option<&ClientLabel>) -> Option<Self> {
-        client?.opens_links().then_some(Self::Error)
+        client?.abilities().opens_links.then_some(Self::Error)
     }
 }
 
@@ -120,6 +120,11 @@ impl Elicitation {
         Self { base_url, waiting: Shares::new(MAX_WAITING_CALLS, MAX_WAITING_CALLS_PER_USER) }
     }
 
+    /// Takes a place for a call that waits for its user; `None` if there is no room.
+    pub(super) fn place(&self, user: &User) -> Option<Share> {
+        self.waiting.take(user.id(), 1)
+    }
+
     /// Waits until these secrets are set, the account is connected and the consent is given, for a while.
     pub(super) async fn wait(&self, user: &User, toolkit: &str, names: &[String]) {
         // What a client names is not to be waited for without the user's toolkit.
@@ -127,7 +132,7 @@ impl Elicitation {
             return;
         }
         let secrets: Vec<_> = names.iter().filter_map(|name| user.secret(toolkit, name).ok()).collect();
-        let Some(_place) = self.waiting.take(user.id(), 1) else { return };
+        let Some(_place) = self.place(user) else { return };
         let done = async {
             user.until_set(&secrets).await?;
             if names.iter().any(|name| name == ACCOUNT) {
@@ -144,12 +149,12 @@ impl Elicitation {
         }
     }
 
-    /// Asks for what a call of this toolkit went without, which is not nothing.
+    /// Asks for what a call of this toolkit went without, which is not nothing. The client brings the state back.
     pub(super) async fn ask(
         &self,
         mode: ElicitationMode,
         user: &User,
-        toolkit: &str,
+        (toolkit, state): (&str, Option<String>),
         missing: &Missing,
     ) -> Result<CallToolResponse, ErrorData> {
         let mut questions = Vec::with_capacity(missing.secrets.len() + 1);
@@ -167,7 +172,7 @@ impl Elicitation {
                 let requests = questions
                     .into_iter()
                     .map(|(name, it)| (name, InputRequest::Elicitation(ElicitRequest::new(it))));
-                Ok(InputRequiredResult::from_input_requests(requests.collect()).into())
+                Ok(InputRequiredResult::new(Some(requests.collect()), state).into())
             }
             ElicitationMode::Error => {
                 let (names, questions): (Vec<_>, Vec<_>) = questions.into_iter().unzip();

@@ -1,17 +1,20 @@
 //! The MCP methods.
 
 use std::fmt::Write as _;
+use std::pin::pin;
 use std::sync::Arc;
 
 use axum::Json;
+use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, CompleteRequestMethod,
     CompleteRequestParams, CompleteResult, ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData,
     GetPromptRequestParams, GetPromptResponse, Implementation, JsonObject, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProgressToken,
-    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, RequestId, ServerCapabilities,
-    ServerConfig, ServerJsonRpcMessage, ServerResult, SubscriptionFilter, Tool,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotification,
+    ProgressNotificationParam, ProgressToken, ProtocolVersion, ReadResourceRequestParams,
+    ReadResourceResponse, RequestId, ServerCapabilities, ServerConfig, ServerJsonRpcMessage, ServerResult,
+    SubscriptionFilter, Tool,
 };
 use rmcp::service::{Peer, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
@@ -20,13 +23,14 @@ use tokio::sync::mpsc;
 use super::calls::{ClientLabel, Key, Running};
 use super::catalogue::{self, Shape};
 use super::changes::{Change, Changes};
-use super::direct::{DirectMethod, DirectRequest};
+use super::conversation::{self, Conversation};
+use super::direct::{self, DirectMethod, DirectRequest};
 use super::elicitation::{ElicitationMode, ElicitationResponse, Missing};
 use super::modes::{self, ModeCall, Wanted};
 use super::selection::Selection;
-use super::{Endpoint, answer, content, resources};
-use crate::access::{CallError, User};
-use crate::dispatch::{Callee, Failure, ProgressReport, Reply, Success};
+use super::{Endpoint, answer, asking, content, resources};
+use crate::access::{Asked, CallError, User};
+use crate::dispatch::{Answers, Callee, Failure, ProgressReport, Reply, Success};
 use crate::knowledge_tools::FETCH;
 use crate::tasks::off_thread;
 use crate::toolkits::toolkit_of;
@@ -70,8 +74,8 @@ pub(super) struct ClientContext {
 enum RequestClient {
     /// 2026-07-28 or later, with the capabilities that the request declares.
     Current(Option<ClientCapabilities>),
-    /// Before 2026-07-28: capabilities are in the client's label.
-    Older,
+    /// Before 2026-07-28: capabilities are in the client's label. With the stream of the call, if its user can be asked there.
+    Older(Option<Conversation>),
 }
 
 impl Handler {
@@ -115,18 +119,48 @@ impl Handler {
     ) -> ServerJsonRpcMessage {
         let client = match capabilities {
             Some(capabilities) => RequestClient::Current(Some(capabilities)),
-            None => RequestClient::Older,
+            None => RequestClient::Older(None),
         };
-        let is_older = matches!(client, RequestClient::Older);
-        match self.answer(call, id.clone(), client, None).await {
-            Ok(response) => {
-                let mut result = ServerResult::from(response);
-                if is_older {
-                    result.strip_result_type_for_legacy_peer();
-                }
-                ServerJsonRpcMessage::response(result, id)
-            }
-            Err(error) => ServerJsonRpcMessage::error(error, Some(id)),
+        let is_older = matches!(client, RequestClient::Older(_));
+        message(self.answer(call, id.clone(), client, None).await, id, is_older)
+    }
+
+    /// Whether a call of this client may be a conversation: its user can be asked in a stream.
+    pub(super) fn may_converse(&self, headers: &HeaderMap) -> bool {
+        let shows_forms = self.context.client.as_ref().is_some_and(|client| client.abilities().shows_forms);
+        shows_forms && self.context.takes_stream && direct::is_older(headers)
+    }
+
+    /// Whether the tool that is called may ask its user.
+    pub(super) fn asks(&self, call: &conversation::Call) -> bool {
+        let Ok(ModeCall::Call(request)) = self.in_mode(call.params.clone()) else { return false };
+        self.callee(&request.name).is_some_and(|callee| {
+            User::may_be_asked(&callee) && !catalogue::has_header_parameters(callee.definition())
+        })
+    }
+
+    /// Answers a call with a stream, in which its user is asked. `held` is what the request holds until then.
+    pub(super) fn converse<T: Send + 'static>(self, call: conversation::Call, held: T) -> Response {
+        let conversation::Call { id, params, progress } = call;
+        let Some(client) = self.context.client.clone() else { unreachable!("it can be asked") };
+        let user = self.context.user.clone();
+        Conversation::stream((self.endpoint.questions.clone(), user, client), |conversation| async move {
+            let progress = progress.map(|token| ProgressRequest {
+                token,
+                sink: ProgressSink::Conversation(conversation.clone()),
+            });
+            let client = RequestClient::Older(Some(conversation));
+            let answered = self.answer(params, id.clone(), client, progress).await;
+            drop(held);
+            message(answered, id, true)
+        })
+    }
+
+    /// Passes on what a client responds to a question.
+    pub(super) async fn respond(&self, request: &RequestId, body: &[u8]) {
+        let ClientContext { user, client, .. } = &self.context;
+        if let (Some(client), RequestId::String(id)) = (client, request) {
+            self.endpoint.questions.respond(user, client, id, conversation::result(body)).await;
         }
     }
 
@@ -139,17 +173,17 @@ impl Handler {
         progress: Option<ProgressRequest>,
     ) -> Result<CallToolResponse, ErrorData> {
         let running = self.cancellable(id, &client);
-        let cancelled = async {
+        let mut cancelled = pin!(async {
             match &running {
                 Some(running) => running.cancelled().await,
                 None => std::future::pending().await,
             }
-        };
+        });
         let mode = match &client {
             RequestClient::Current(capabilities) => ElicitationMode::of_capabilities(capabilities.as_ref()),
-            RequestClient::Older => ElicitationMode::of_label(self.context.client.as_ref()),
+            RequestClient::Older(_) => ElicitationMode::of_label(self.context.client.as_ref()),
         };
-        let request = match self.in_mode(request) {
+        let mut request = match self.in_mode(request) {
             Ok(ModeCall::Call(request)) => request,
             Ok(ModeCall::Find(wanted)) => {
                 return tokio::select! {
@@ -166,24 +200,55 @@ impl Handler {
             }
             Err(failure) => return Ok(failed(&failure).into()),
         };
-        let tool = request.name.clone();
+        let (tool, elicitation) = (request.name.clone(), &self.endpoint.elicitation);
+        let mut asked = self.asked(&client, &mut request)?;
         let response = match mode {
             Some(ElicitationMode::InputRequired) => ElicitationResponse::of(request.input_responses.as_ref()),
             Some(ElicitationMode::Error) | None => ElicitationResponse::Nothing,
         };
-        let reply = tokio::select! {
-            reply = self.call(request, progress, &response) => reply,
-            () = cancelled => return Err(abandoned()),
+        let reply = loop {
+            let answers = asked.as_ref().map(Asked::answers);
+            // A call that may ask may run again.
+            let arguments =
+                if asked.is_some() { request.arguments.clone() } else { request.arguments.take() };
+            let mut reply = tokio::select! {
+                reply = self.call((&tool, arguments.unwrap_or_default()), progress.as_ref(), &response, answers) => reply,
+                () = &mut cancelled => return Err(abandoned()),
+            };
+            let question = match &mut reply {
+                Ok(Reply::Failure(failure)) => failure.question.take(),
+                Ok(Reply::Success(_)) | Err(_) => None,
+            };
+            let (Some(question), Some(asked)) = (question, &mut asked) else { break reply };
+            let (question, form) =
+                (question.0, asking::form(toolkit_of(&tool).unwrap_or_default(), &question.1)?);
+            let key = question.key.clone();
+            asked.ask(question);
+            let RequestClient::Older(Some(conversation)) = &client else {
+                let state = self.seal(&tool, &request, asked)?;
+                return Ok(asking::input_required(form, (key, state)).into());
+            };
+            let Some(_place) = elicitation.place(&self.context.user) else {
+                return Ok(failed(&Failure::from(kitbag_manifest::reply::Failure::busy())).into());
+            };
+            tokio::select! {
+                response = conversation.ask(form) => asked.answer(response?),
+                () = &mut cancelled => return Err(abandoned()),
+                () = self.endpoint.stopping.cancelled() => return Err(abandoned()),
+            }
         };
         match reply {
             Ok(Reply::Success(success)) => Ok(succeeded(success).into()),
             Ok(Reply::Failure(mut failure)) => {
                 let missing = self.missing(&tool, &failure);
-                let (toolkit, elicitation) =
-                    (toolkit_of(&tool).unwrap_or_default(), &self.endpoint.elicitation);
+                let toolkit = toolkit_of(&tool).unwrap_or_default();
                 match mode {
                     Some(mode) if response != ElicitationResponse::Declined && !missing.is_empty() => {
-                        elicitation.ask(mode, &self.context.user, toolkit, &missing).await
+                        let state = match &asked {
+                            Some(asked) if !asked.is_empty() => Some(self.seal(&tool, &request, asked)?),
+                            Some(_) | None => None,
+                        };
+                        elicitation.ask(mode, &self.context.user, (toolkit, state), &missing).await
                     }
                     _ => {
                         if !missing.is_empty() {
@@ -200,6 +265,34 @@ impl Handler {
             }
             Err(error @ CallError::Unavailable(_)) => Err(ErrorData::internal_error(error.to_string(), None)),
         }
+    }
+
+    /// What was asked in a call whose user can be asked; `None` where that cannot be.
+    fn asked(
+        &self,
+        client: &RequestClient,
+        request: &mut CallToolRequestParams,
+    ) -> Result<Option<Asked>, ErrorData> {
+        let Some(callee) = self.callee(&request.name).filter(User::may_be_asked) else { return Ok(None) };
+        match client {
+            RequestClient::Older(conversation) => Ok(conversation.is_some().then(Asked::default)),
+            RequestClient::Current(capabilities) if asking::shows_forms(capabilities.as_ref()) => {
+                let before = (request.request_state.as_deref(), request.input_responses.as_mut());
+                let none = JsonObject::new();
+                let arguments = request.arguments.as_ref().unwrap_or(&none);
+                asking::asked_before(&self.context.user, &callee, arguments, before).map(Some)
+            }
+            RequestClient::Current(_) => Ok(None),
+        }
+    }
+
+    /// What was asked in a call, for the client to bring back.
+    fn seal(&self, tool: &str, request: &CallToolRequestParams, asked: &Asked) -> Result<String, ErrorData> {
+        let gone = || ErrorData::invalid_params(CallError::UnknownTool(tool.to_owned()).to_string(), None);
+        let callee = self.callee(tool).ok_or_else(gone)?;
+        let none = JsonObject::new();
+        let arguments = request.arguments.as_ref().unwrap_or(&none);
+        Ok(self.context.user.seal_asked(&callee, arguments, asked))
     }
 
     /// What a call means in the client's mode.
@@ -251,7 +344,7 @@ impl Handler {
 
     /// What a client of the older revisions may cancel by name. Later ones close the request.
     fn cancellable(&self, request: RequestId, client: &RequestClient) -> Option<Running> {
-        let RequestClient::Older = client else { return None };
+        let RequestClient::Older(_) = client else { return None };
         Some(self.endpoint.calls.begin(&self.key(request)?))
     }
 
@@ -281,26 +374,26 @@ impl Handler {
 
     async fn call(
         &self,
-        request: CallToolRequestParams,
-        progress: Option<ProgressRequest>,
+        (name, arguments): (&str, JsonObject),
+        progress: Option<&ProgressRequest>,
         response: &ElicitationResponse,
+        answers: Option<Arc<Answers>>,
     ) -> Result<Reply, CallError> {
-        let CallToolRequestParams { name, arguments, .. } = request;
         let Endpoint { elicitation, stopping, .. } = &*self.endpoint;
         let ClientContext { user, chosen, .. } = &self.context;
-        if !chosen.has(&name) {
-            let is_hidden = chosen.hides_chosen(&name) && user.callee(&name).is_some();
+        if !chosen.has(name) {
+            let is_hidden = chosen.hides_chosen(name) && user.callee(name).is_some();
             let refusal = if is_hidden { CallError::Hidden } else { CallError::UnknownTool };
-            return Err(refusal(name.into_owned()));
+            return Err(refusal(name.to_owned()));
         }
-        if let (ElicitationResponse::Opened(secrets), Some(toolkit)) = (response, toolkit_of(&name)) {
+        if let (ElicitationResponse::Opened(secrets), Some(toolkit)) = (response, toolkit_of(name)) {
             tokio::select! {
                 () = elicitation.wait(user, toolkit, secrets) => {}
                 () = stopping.cancelled() => {}
             }
         }
         // Boxed, because rmcp moves the future of a request several times, and this one is large.
-        let call = |listener| Box::pin(user.call(&name, arguments.unwrap_or_default(), listener));
+        let call = |listener| Box::pin(user.call_with_answers(name, arguments, listener, answers));
         match progress {
             None => call(None).await,
             Some(progress) => {
@@ -352,11 +445,12 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let token = context.meta.get_progress_token().filter(|_| self.context.takes_stream);
-        let progress = token.map(|token| ProgressRequest { token, peer: context.peer.clone() });
+        let progress =
+            token.map(|token| ProgressRequest { token, sink: ProgressSink::Peer(context.peer.clone()) });
         let client = if is_current(&context) {
             RequestClient::Current(context.client_capabilities())
         } else {
-            RequestClient::Older
+            RequestClient::Older(None)
         };
         // A client that goes away takes its call with it: the guest stops.
         tokio::select! {
@@ -459,19 +553,52 @@ fn is_current(context: &RequestContext<RoleServer>) -> bool {
 /// A client that asked how far its call has come.
 struct ProgressRequest {
     token: ProgressToken,
-    peer: Peer<RoleServer>,
+    sink: ProgressSink,
+}
+
+/// Where progress is told.
+enum ProgressSink {
+    /// In the stream that rmcp makes.
+    Peer(Peer<RoleServer>),
+    /// In that of a conversation.
+    Conversation(Conversation),
 }
 
 impl ProgressRequest {
     /// Tells the client, until the call has ended.
-    async fn pass_on(self, mut reports: mpsc::Receiver<ProgressReport>) {
+    async fn pass_on(&self, mut reports: mpsc::Receiver<ProgressReport>) {
         while let Some(ProgressReport { progress, total, message }) = reports.recv().await {
             let mut params = ProgressNotificationParam::new(self.token.clone(), progress);
             params.total = total;
             params.message = message;
-            // A client that is gone ends the call elsewhere.
-            let _ = self.peer.notify_progress(params).await;
+            match &self.sink {
+                // A client that is gone ends the call elsewhere.
+                ProgressSink::Peer(peer) => drop(peer.notify_progress(params).await),
+                ProgressSink::Conversation(conversation) => {
+                    conversation.notify(&ServerJsonRpcMessage::notification(
+                        ProgressNotification::new(params).into(),
+                    ));
+                }
+            }
         }
+    }
+}
+
+/// The message with the answer to a call.
+fn message(
+    answered: Result<CallToolResponse, ErrorData>,
+    id: RequestId,
+    is_older: bool,
+) -> ServerJsonRpcMessage {
+    match answered {
+        Ok(response) => {
+            let mut result = ServerResult::from(response);
+            if is_older {
+                result.strip_result_type_for_legacy_peer();
+            }
+            ServerJsonRpcMessage::response(result, id)
+        }
+        Err(error) => ServerJsonRpcMessage::error(error, Some(id)),
     }
 }
 

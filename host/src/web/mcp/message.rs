@@ -31,6 +31,8 @@ pub(super) enum Message {
     Initialize(Abilities),
     /// `subscriptions/listen`: the answer is a stream that stays open.
     Listen,
+    /// The response to a request of the server with this id.
+    Response(RequestId),
     /// `notifications/cancelled`, for the request with this id.
     Cancelled(RequestId),
     /// Anything else.
@@ -65,7 +67,9 @@ impl Envelope {
             Some("subscriptions/listen") => Message::Listen,
             Some("notifications/cancelled") => cancelled(body),
             Some(_) => Message::Other,
-            None if result.is_some() || error.is_some() => Message::Other,
+            None if result.is_some() || error.is_some() => {
+                id.clone().map_or(Message::Other, Message::Response)
+            }
             None => return Err(invalid(id, "the message has neither method nor result")),
         };
         Ok(Self { id, message })
@@ -92,11 +96,15 @@ fn initialize(body: &[u8]) -> Message {
     #[derive(Deserialize)]
     struct Elicitation {
         url: Option<serde_json::Map<String, serde_json::Value>>,
+        form: Option<serde_json::Map<String, serde_json::Value>>,
     }
 
-    let declared = serde_json::from_slice(body)
-        .is_ok_and(|Request { params }| params.0.capabilities.0.elicitation.0.url.is_some());
-    Message::Initialize(Abilities { opens_links: declared })
+    let abilities = serde_json::from_slice(body).map(|Request { params }| {
+        let Elicitation { url, form } = params.0.capabilities.0.elicitation.0;
+        // Until 2025-06-18 there were forms alone, and no name for them.
+        Abilities { opens_links: url.is_some(), shows_forms: form.is_some() || url.is_none() }
+    });
+    Message::Initialize(abilities.unwrap_or_default())
 }
 
 /// A notification that names no request cancels nothing.
@@ -145,21 +153,31 @@ mod tests {
     fn messages_are_told_apart() {
         let message = |body: &str| Envelope::parse(body.as_bytes()).map(|envelope| envelope.message).ok();
 
-        let plain = Message::Initialize(Abilities::default());
+        let plain = || Message::Initialize(Abilities::default());
 
         for (body, expected) in [
-            (r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#, plain),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#, plain()),
             (
                 r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{"elicitation":{"url":{}}}}}"#,
-                Message::Initialize(Abilities { opens_links: true }),
+                Message::Initialize(Abilities { opens_links: true, shows_forms: false }),
             ),
             (
                 r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{"elicitation":{"form":{}}}}}"#,
-                Message::Initialize(Abilities::default()),
+                Message::Initialize(Abilities { opens_links: false, shows_forms: true }),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{"elicitation":{}}}}"#,
+                Message::Initialize(Abilities { opens_links: false, shows_forms: true }),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{"elicitation":[]}}}"#,
+                plain(),
             ),
             (r#"{"jsonrpc":"2.0","id":"a","method":"subscriptions/listen"}"#, Message::Listen),
             (r#"{"jsonrpc":"2.0","id":1,"method":"tools\u002flist"}"#, Message::Other),
-            (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, Message::Other),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, Message::Response(RequestId::Number(1))),
+            (r#"{"jsonrpc":"2.0","id":"a","error":{}}"#, Message::Response(RequestId::String("a".into()))),
+            (r#"{"jsonrpc":"2.0","result":{}}"#, Message::Other),
             (
                 r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#,
                 Message::Cancelled(RequestId::Number(7)),

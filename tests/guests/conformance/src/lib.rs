@@ -1,6 +1,8 @@
 //! The tools that MCP's conformance suite calls. The suite defines names, texts and behaviour;
 //! `tests/conformance` runs it.
 
+mod asking;
+
 use std::time::Duration;
 
 use kitbag_toolkit::prelude::*;
@@ -19,6 +21,7 @@ fn toolkit() -> Toolkit {
         .icon("✅")
         .version("1.0.0")
         .visibility(Visibility::Shared)
+        .scope(Scope::Ask)
         .tool(Tool::new("test_simple_text", text).description("Returns text."))
         .tool(Tool::new("test_image_content", image).description("Returns a picture."))
         .tool(Tool::new("bare_image", bare_image).description("Returns an image without a text."))
@@ -28,6 +31,27 @@ fn toolkit() -> Toolkit {
         .tool(Tool::new("test_error_handling", fail).description("Fails."))
         .tool(Tool::new("test_tool_with_progress", progress).description("Says how far it has come."))
         .tool(Tool::new("test_streaming_elicitation", progress).description("Answers with a stream."))
+        .tool(Tool::new("test_elicitation", asking::elicit).description("Asks for a name and an address."))
+        .tool(
+            Tool::new("test_elicitation_sep1034_defaults", asking::defaults)
+                .description("Asks with defaults."),
+        )
+        .tool(Tool::new("test_elicitation_sep1330_enums", asking::choices).description("Asks for choices."))
+        .tool(
+            Tool::new("test_input_required_result_elicitation", asking::name).description("Asks for a name."),
+        )
+        .tool(
+            Tool::new("test_input_required_result_request_state", asking::confirm)
+                .description("Asks whether to go on, and hands out a state."),
+        )
+        .tool(
+            Tool::new("test_input_required_result_multi_round", asking::rounds)
+                .description("Asks for a name, and then for a colour."),
+        )
+        .tool(
+            Tool::new("test_input_required_result_tampered_state", asking::confirm)
+                .description("Asks whether to go on."),
+        )
         .tool(Tool::new("test_logging_tool", log_something).description("Writes to its log."))
         .tool(
             Tool::new("test_trigger_tool_change", text).description("The harness changes the list of tools."),

@@ -3,6 +3,7 @@
 //!
 //! It declares everything that can be declared, so that tests see what the host refuses even then.
 
+mod asking;
 mod knowledge;
 mod network;
 mod vault;
@@ -20,7 +21,7 @@ const EGRESS: [&str; 4] = ["upstream.test:80", "127.0.0.1:18999", "localhost:189
 
 const SECRETS: [&str; 2] = ["API_KEY", "OTHER_KEY"];
 
-const SCOPES: [&str; 2] = ["svc:search", "svc:ingest"];
+const SCOPES: [&str; 3] = ["svc:search", "svc:ingest", "svc:ask"];
 
 fn describe() -> ToolkitDefinition {
     let tools = vec![
@@ -43,6 +44,8 @@ fn describe() -> ToolkitDefinition {
         tool("search", "Searches for {query} with {limit?, source?, author?}."),
         tool("get_document", "Returns the document {id}."),
         tool("ingest", "Stores {documents}; returns how many."),
+        tool("ask", "Asks {questions: [{key, message, schema}]} in turn; returns the answers."),
+        tool("ask_for_ever", "Asks a new question in each run, and then another."),
     ];
     ToolkitDefinition {
         egress: EGRESS.map(str::to_owned).into(),
@@ -64,6 +67,8 @@ fn call(invocation: &Invocation) -> Outcome {
         "search" => knowledge::search(invocation),
         "get_document" => knowledge::get_document(invocation),
         "ingest" => knowledge::ingest(invocation),
+        "ask" => asking::ask(invocation),
+        "ask_for_ever" => asking::ask_for_ever(),
         other => unknown(other),
     }
 }

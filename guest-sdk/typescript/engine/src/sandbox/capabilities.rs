@@ -7,7 +7,7 @@ use rquickjs::function::Func;
 use rquickjs::module::{Declarations, Exports, ModuleDef};
 use rquickjs::{Ctx, Error, IntoJs, Object, Result, Value};
 
-use super::bindings::kitbag::toolkit::{ingest, knowledge, log, progress, search, secrets};
+use super::bindings::kitbag::toolkit::{ask, ingest, knowledge, log, progress, search, secrets};
 use super::moment::require_call;
 use super::record::{required, text};
 use crate::values::Text;
@@ -17,7 +17,7 @@ pub(crate) struct Capabilities;
 
 impl ModuleDef for Capabilities {
     fn declare(declarations: &Declarations<'_>) -> Result<()> {
-        for name in ["log", "progress", "secret", "search", "getDocument", "ingest"] {
+        for name in ["log", "progress", "secret", "search", "getDocument", "ingest", "ask"] {
             declarations.declare(name)?;
         }
         Ok(())
@@ -30,6 +30,7 @@ impl ModuleDef for Capabilities {
         exports.export("search", Func::from(find))?;
         exports.export("getDocument", Func::from(get_document))?;
         exports.export("ingest", Func::from(store))?;
+        exports.export("ask", Func::from(question))?;
         Ok(())
     }
 }
@@ -91,6 +92,20 @@ fn store<'js>(ctx: Ctx<'js>, documents: Vec<Object<'js>>) -> Result<u32> {
     ingest::ingest(&documents).map_err(|error| refusal(&ctx, error))
 }
 
+/// Returns the answer as `{ tag, val? }`. Without one, the host ends the call here.
+fn question<'js>(ctx: Ctx<'js>, key: Text, message: Text, schema: Text) -> Result<Object<'js>> {
+    require_call(&ctx, "asks its user")?;
+    let answer = ask::ask(&key.0, &message.0, &schema.0).map_err(|error| match error {
+        ask::AskError::Unsupported => throw(&ctx, "unsupported", None),
+        ask::AskError::Invalid(why) => throw(&ctx, "invalid", Some(why)),
+    })?;
+    match answer {
+        ask::Answer::Accepted(fields) => variant(&ctx, "accepted", Some(fields)),
+        ask::Answer::Declined => variant(&ctx, "declined", None),
+        ask::Answer::Cancelled => variant(&ctx, "cancelled", None),
+    }
+}
+
 /// Converts a summary to an object; absent members stay absent.
 fn summary<'js>(ctx: &Ctx<'js>, it: search::DocumentSummary) -> Result<Object<'js>> {
     let summary = Object::new(ctx.clone())?;
@@ -143,11 +158,14 @@ fn refusal(ctx: &Ctx<'_>, error: knowledge::KnowledgeError) -> Error {
 
 /// Throws a variant of the contract as an object `{ tag, val }`.
 fn throw(ctx: &Ctx<'_>, tag: &str, value: Option<String>) -> Error {
-    let thrown = || -> Result<_> {
-        let variant = Object::new(ctx.clone())?;
-        variant.set("tag", tag)?;
-        variant.set("val", value)?;
-        variant.into_js(ctx)
-    };
-    thrown().map_or_else(|error| error, |variant| ctx.throw(variant))
+    let thrown = variant(ctx, tag, value).and_then(|variant| variant.into_js(ctx));
+    thrown.map_or_else(|error| error, |variant| ctx.throw(variant))
+}
+
+/// Makes a variant of the contract, as an object `{ tag, val }`.
+fn variant<'js>(ctx: &Ctx<'js>, tag: &str, value: Option<String>) -> Result<Object<'js>> {
+    let variant = Object::new(ctx.clone())?;
+    variant.set("tag", tag)?;
+    variant.set("val", value)?;
+    Ok(variant)
 }

@@ -1,0 +1,122 @@
+//! The rules of questions that a handler asks its user in the middle of a call: forms of flat fields, as elicitation in
+//! form mode has them (MCP 2025-11-25 and 2026-07-28, `ElicitRequestFormParams`).
+
+mod credential;
+mod fields;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::schema::{Schema, SchemaError};
+use crate::{Problem, Problems};
+
+/// Questions that one call may ask.
+pub const MAX_QUESTIONS: usize = 5;
+/// A key, in bytes.
+pub const MAX_KEY_BYTES: usize = 64;
+/// A message, in characters.
+pub const MAX_MESSAGE_CHARS: usize = 1000;
+/// The schema of an answer, in bytes.
+pub const MAX_SCHEMA_BYTES: usize = 16 << 10;
+/// Fields of a form.
+pub const MAX_FIELDS: usize = 20;
+/// Choices of a field.
+pub const MAX_CHOICES: usize = 100;
+/// An answer as JSON text, in bytes.
+pub const MAX_ANSWER_BYTES: usize = 16 << 10;
+
+/// A question that keeps every rule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// Under which the answer is found again when the handler runs again.
+    pub key: String,
+    /// What the user reads.
+    pub message: String,
+    /// The JSON Schema of the answer: an object of flat fields.
+    pub schema: Map<String, Value>,
+}
+
+impl Question {
+    /// Checks a question.
+    ///
+    /// # Errors
+    ///
+    /// All problems, each with its path: `schema.properties.city.type`.
+    pub fn check(key: &str, message: &str, schema: &str) -> Result<Self, Problems> {
+        let mut problems = Problems::default();
+        check_key(key, &mut problems);
+        check_message(message, &mut problems);
+        let schema = read_schema(schema, &mut problems);
+        if let Some(schema) = &schema {
+            fields::check(schema, &mut problems);
+            if problems.0.is_empty() {
+                fields::check_defaults(schema, &mut problems);
+            }
+            credential::check(message, schema, &mut problems);
+        }
+        match schema {
+            Some(schema) if problems.0.is_empty() => {
+                Ok(Self { key: key.to_owned(), message: message.to_owned(), schema })
+            }
+            _ => Err(problems),
+        }
+    }
+
+    /// Returns the fields of an answer that the question has, once they fit it.
+    ///
+    /// # Errors
+    ///
+    /// Every violation as `path: what is wrong`, as for arguments.
+    pub fn accept(&self, mut answer: Map<String, Value>) -> Result<Map<String, Value>, Vec<String>> {
+        let properties = self.schema.get("properties").and_then(Value::as_object);
+        answer.retain(|name, _| properties.is_some_and(|known| known.contains_key(name)));
+        let answer = Value::Object(answer);
+        let violations =
+            compile(&self.schema).map_err(|error| vec![format!("/: {error}")])?.violations(&answer);
+        match answer {
+            Value::Object(fields) if violations.is_empty() => Ok(fields),
+            _ => Err(violations),
+        }
+    }
+}
+
+fn compile(schema: &Map<String, Value>) -> Result<Schema, SchemaError> {
+    Schema::compile(&Value::Object(schema.clone()))
+}
+
+fn check_key(key: &str, problems: &mut Problems) {
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    if key.is_empty() || key.len() > MAX_KEY_BYTES || !key.bytes().all(is_word) {
+        problems.add("key", format!("must match ^[a-zA-Z0-9_.-]{{1,{MAX_KEY_BYTES}}}$"));
+    }
+}
+
+fn check_message(message: &str, problems: &mut Problems) {
+    if message.trim().is_empty() {
+        problems.add("message", "must not be empty");
+    }
+    // Counts no further than it must.
+    if message.chars().nth(MAX_MESSAGE_CHARS).is_some() {
+        problems.add("message", format!("has more than {MAX_MESSAGE_CHARS} characters"));
+    }
+}
+
+fn read_schema(text: &str, problems: &mut Problems) -> Option<Map<String, Value>> {
+    if text.len() > MAX_SCHEMA_BYTES {
+        problems.add("schema", format!("has more than {MAX_SCHEMA_BYTES} bytes"));
+        return None;
+    }
+    match serde_json::from_str(text) {
+        Ok(Value::Object(schema)) => Some(schema),
+        Ok(_) | Err(_) => {
+            problems.0.push(Problem {
+                path: "schema".to_owned(),
+                message: "must be a JSON Schema object".to_owned(),
+            });
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

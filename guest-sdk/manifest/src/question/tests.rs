@@ -1,0 +1,193 @@
+use serde_json::json;
+
+use super::*;
+
+fn form(properties: &Value) -> String {
+    json!({ "type": "object", "properties": properties }).to_string()
+}
+
+fn check(properties: &Value) -> Result<Question, Problems> {
+    Question::check("city", "Where to?", &form(properties))
+}
+
+fn refused(properties: &Value) -> String {
+    check(properties).expect_err("it breaks a rule").to_string()
+}
+
+#[test]
+fn each_field_of_a_form_is_allowed() {
+    let schema = json!({
+        "type": "object",
+        "title": "Trip",
+        "properties": {
+            "name": { "type": "string", "minLength": 1, "maxLength": 9, "default": "a", "title": "Name" },
+            "mail": { "type": "string", "format": "email" },
+            "age": { "type": "integer", "minimum": 0, "maximum": 9, "default": 3 },
+            "score": { "type": "number", "minimum": 0.5, "default": 9.5 },
+            "sure": { "type": "boolean", "default": true },
+            "one": { "type": "string", "enum": ["a", "b"], "default": "b" },
+            "old": { "type": "string", "enum": ["a", "b"], "enumNames": ["A", "B"] },
+            "titled": { "type": "string", "oneOf": [{ "const": "a", "title": "A" }] },
+            "many": { "type": "array", "items": { "type": "string", "enum": ["a", "b"] }, "minItems": 1 },
+            "manyTitled": { "type": "array", "items": { "anyOf": [{ "const": "a", "title": "A" }] } },
+        },
+        "required": ["name"],
+    });
+
+    let question = Question::check("trip.1", "Where to?", &schema.to_string()).expect("it keeps the rules");
+
+    assert_eq!(Value::Object(question.schema), schema);
+}
+
+#[test]
+fn what_is_not_a_flat_form_is_refused_where_it_is() {
+    for (properties, expected) in [
+        (json!({}), "schema.properties: must have 1 to 20 fields"),
+        (json!({ "a": 1 }), "schema.properties.a: must be an object"),
+        (json!({ "a": {} }), "schema.properties.a.type: must be string, number"),
+        (json!({ "a": { "type": "object" } }), "schema.properties.a.type: must be string, number"),
+        (
+            json!({ "a": { "type": "array", "items": { "type": "object" } } }),
+            "schema.properties.a.items: must have",
+        ),
+        (json!({ "a": { "type": "array" } }), "schema.properties.a.items: must have"),
+        (
+            json!({ "a": { "type": "string", "pattern": "^a" } }),
+            "schema.properties.a.pattern: is not part of a form",
+        ),
+        (
+            json!({ "a": { "type": "string", "format": "password" } }),
+            "schema.properties.a.format: must be one of",
+        ),
+        (json!({ "a": { "$ref": "#" } }), "schema.properties.a.type"),
+        (
+            json!({ "a": { "type": "string", "enum": [] } }),
+            "schema.properties.a.enum: must be 1 to 100 texts",
+        ),
+        (
+            json!({ "a": { "type": "string", "enum": ["a"], "enumNames": [] } }),
+            "must have a name for each choice",
+        ),
+        (
+            json!({ "a": { "type": "string", "oneOf": [{ "const": 1, "title": "a" }] } }),
+            "schema.properties.a.oneOf",
+        ),
+        (
+            json!({ "a": { "type": "string", "minLength": -1 } }),
+            "schema.properties.a.minLength: must be a whole",
+        ),
+        (
+            json!({ "a": { "type": "integer", "minimum": 0.5 } }),
+            "schema.properties.a.minimum: must be an integer",
+        ),
+        (
+            json!({ "a": { "type": "integer", "default": "x" } }),
+            "schema.properties.a.default: must be an integer",
+        ),
+        (json!({ "a": { "type": "boolean", "default": 1 } }), "a default does not fit its field: /a"),
+        (json!({ "a": { "type": "string", "title": 1 } }), "schema.properties.a.title: must be a text"),
+    ] {
+        let problems = refused(&properties);
+        assert!(problems.contains(expected), "{properties}: {problems}");
+    }
+}
+
+#[test]
+fn key_message_and_schema_have_bounds() {
+    let schema = form(&json!({ "a": { "type": "boolean" } }));
+    let long = "a".repeat(MAX_MESSAGE_CHARS + 1);
+    let large = format!("{schema}{}", " ".repeat(MAX_SCHEMA_BYTES));
+    let fields: Map<_, _> =
+        (0..=MAX_FIELDS).map(|at| (format!("f{at}"), json!({ "type": "boolean" }))).collect();
+    for (key, message, schema, expected) in [
+        ("", "Sure?", &*schema, "key: must match"),
+        ("a b", "Sure?", &schema, "key: must match"),
+        (&long, "Sure?", &schema, "key: must match"),
+        ("a", " ", &schema, "message: must not be empty"),
+        ("a", &long, &schema, "message: has more than 1000 characters"),
+        ("a", "Sure?", &large, "schema: has more than 16384 bytes"),
+        ("a", "Sure?", "[]", "schema: must be a JSON Schema object"),
+        ("a", "Sure?", "{", "schema: must be a JSON Schema object"),
+        (
+            "a",
+            "Sure?",
+            r#"{"type":"object","properties":{"a":{"type":"boolean"}},"required":["b"]}"#,
+            "schema.required[0]",
+        ),
+        (
+            "a",
+            "Sure?",
+            r#"{"type":"object","properties":{"a":{"type":"boolean"}},"additionalProperties":true}"#,
+            "schema.additionalProperties",
+        ),
+        ("a", "Sure?", &form(&Value::Object(fields)), "schema.properties: must have 1 to 20 fields"),
+    ] {
+        let problems = Question::check(key, message, schema).expect_err("it breaks a rule").to_string();
+        assert!(problems.contains(expected), "{expected}: {problems}");
+    }
+    assert!(Question::check("a", &"é".repeat(MAX_MESSAGE_CHARS), &schema).is_ok());
+}
+
+#[test]
+fn a_form_never_asks_for_a_credential() {
+    let text = json!({ "type": "string" });
+    for name in [
+        "password",
+        "apiKey",
+        "API_KEY",
+        "access-token",
+        "clientSecret",
+        "pin",
+        "otp",
+        "tokens",
+        "раssword",
+        "pass\u{200b}word",
+    ] {
+        assert!(refused(&json!({ name: text })).contains("asks for a credential"), "{name}");
+    }
+    for field in [
+        json!({ "type": "string", "title": "Your Password" }),
+        json!({ "type": "string", "description": "The API key of the service" }),
+        json!({ "type": "string", "title": "Ｐａｓｓｗｏｒｄ" }),
+    ] {
+        assert!(refused(&json!({ "value": field })).contains("asks for a credential"), "{field}");
+    }
+    let by_message = Question::check("a", "Enter your pass word.", &form(&json!({ "value": text })));
+    assert!(by_message.is_err());
+
+    // What only names one may be asked.
+    for (message, properties) in [
+        ("Reset the password of Ana?", json!({ "sure": { "type": "boolean" } })),
+        ("Which token is to be revoked?", json!({ "which": { "type": "string", "enum": ["ci", "deploy"] } })),
+        (
+            "Where do you keep the spinach?",
+            json!({ "shopping": { "type": "string" }, "tokenizer": { "type": "string" } }),
+        ),
+    ] {
+        assert!(Question::check("a", message, &form(&properties)).is_ok(), "{message}");
+    }
+}
+
+#[test]
+fn an_answer_is_checked_as_arguments_are() {
+    let schema = json!({
+        "type": "object",
+        "properties": { "city": { "type": "string", "maxLength": 4 }, "sure": { "type": "boolean" } },
+        "required": ["city"],
+    });
+    let question = Question::check("city", "Where to?", &schema.to_string()).expect("it keeps the rules");
+    let accept = |answer: Value| question.accept(answer.as_object().cloned().expect("an object"));
+
+    assert_eq!(
+        accept(json!({ "city": "Oslo", "more": 1 })).map(Value::Object),
+        Ok(json!({ "city": "Oslo" }))
+    );
+    for (answer, expected) in [
+        (json!({}), "/: \"city\""),
+        (json!({ "city": "Bergen" }), "/city"),
+        (json!({ "city": "Oslo", "sure": "yes" }), "/sure"),
+    ] {
+        let violations = accept(answer).expect_err("it does not fit");
+        assert!(violations[0].starts_with(expected), "{violations:?}");
+    }
+}

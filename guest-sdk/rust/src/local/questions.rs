@@ -1,0 +1,87 @@
+//! Questions to the user of a test, with the rules of the real ones: a question ends the run, and the handler runs again.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::future::pending;
+
+use kitbag_manifest::SCOPE_ASK;
+use kitbag_manifest::question::{MAX_QUESTIONS, Question};
+use serde_json::{Map, Value};
+
+use super::Platform;
+use crate::{AskError, Asked};
+
+/// The answers of a test by key, and what was asked.
+#[derive(Default)]
+pub(super) struct Questions {
+    answers: HashMap<String, Asked<Value>>,
+    /// Those with an answer, in the order in which they were asked.
+    asked: RefCell<Vec<Question>>,
+    /// Whether the run has ended at a question.
+    is_waiting: Cell<bool>,
+}
+
+impl Questions {
+    pub(super) fn new(answers: HashMap<String, Asked<Value>>) -> Self {
+        Self { answers, ..Self::default() }
+    }
+
+    /// Whether the run has ended at a question, and the handler runs again.
+    pub(super) fn take_waiting(&self) -> bool {
+        self.is_waiting.take()
+    }
+
+    pub(super) fn take_asked(&self) -> Vec<Question> {
+        self.asked.take()
+    }
+}
+
+impl Platform {
+    pub(crate) async fn ask(
+        &self,
+        key: &str,
+        message: &str,
+        schema: &str,
+    ) -> Result<Asked<Map<String, Value>>, AskError> {
+        let (state, questions) = (self.state(), &self.state().questions);
+        if !state.definition.has_scope(SCOPE_ASK) {
+            let why = format!("the toolkit does not declare the scope {SCOPE_ASK}");
+            return Err(AskError::Invalid(why));
+        }
+        if questions.answers.is_empty() {
+            return Err(AskError::Unsupported);
+        }
+        let question = Question::check(key, message, schema)
+            .map_err(|problems| AskError::Invalid(problems.to_string()))?;
+        if questions.asked.borrow().contains(&question) {
+            return Ok(questions.answer_to(&question));
+        }
+        if questions.asked.borrow().len() >= MAX_QUESTIONS {
+            let why = format!("the call has asked {MAX_QUESTIONS} questions, which is the most it may");
+            return Err(AskError::Invalid(why));
+        }
+        questions.asked.borrow_mut().push(question);
+        questions.is_waiting.set(true);
+        pending().await
+    }
+}
+
+impl Questions {
+    /// The answer of the test.
+    ///
+    /// # Panics
+    /// When the test has none, or it does not fit.
+    fn answer_to(&self, question: &Question) -> Asked<Map<String, Value>> {
+        let key = &question.key;
+        let Some(answer) = self.answers.get(key) else {
+            panic!("the test has no answer to the question {key:?}; see Call::answer")
+        };
+        let fits = answer.clone().try_map(|value| {
+            let fields = value.as_object().cloned().ok_or_else(|| vec!["must be an object".to_owned()])?;
+            question.accept(fields)
+        });
+        fits.unwrap_or_else(|violations| {
+            panic!("the answer to the question {key:?} does not fit: {}", violations.join("; "))
+        })
+    }
+}

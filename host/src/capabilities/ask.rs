@@ -1,0 +1,132 @@
+//! `kitbag:toolkit/ask`: questions to the calling user. Granted by scope `svc:ask`.
+//!
+//! The guest never waits for a person: a question without an answer ends the run. Whoever made the call asks, and makes it
+//! again with the answer ([why so](../../../docs/decisions/0079-a-call-that-asks-runs-again.md)).
+//!
+//! Invariant: an answer is given to the question that its user was shown, and to no other one under the same key.
+
+use std::sync::Arc;
+
+use kitbag_manifest::question::{MAX_QUESTIONS, Question};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use wasmtime::component::{HasData, Linker};
+
+use super::CallContext;
+use crate::contract::interfaces::ask::{self, Answer, AskError};
+use crate::observations::{AskedQuestion, QuestionId, Unanswered};
+
+/// How a user responded to a question.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Response {
+    /// With these fields, which have not been checked.
+    Accepted(Map<String, Value>),
+    /// With a no.
+    Declined,
+    /// With neither.
+    Cancelled,
+}
+
+/// What was answered to the questions of a call, in the order of the answers. At most [`MAX_QUESTIONS`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Answers(Vec<Answered>);
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Answered {
+    question: QuestionId,
+    response: Response,
+}
+
+/// The questions of one call.
+#[derive(Default)]
+pub struct Ask {
+    state: State,
+    asked: AskedQuestion,
+}
+
+/// Whether a call can ask.
+#[derive(Default)]
+enum State {
+    /// There is no call.
+    #[default]
+    Outside,
+    /// Whoever calls cannot be asked.
+    Unsupported,
+    /// These answers are there.
+    Answers(Arc<Answers>),
+}
+
+impl Answers {
+    /// Adds an answer. One more than [`MAX_QUESTIONS`] is not kept.
+    pub fn add(&mut self, question: QuestionId, response: Response) {
+        if self.0.len() < MAX_QUESTIONS {
+            self.0.push(Answered { question, response });
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn to(&self, question: &QuestionId) -> Option<&Response> {
+        self.0.iter().find(|it| it.question == *question).map(|it| &it.response)
+    }
+}
+
+impl Ask {
+    pub(super) fn of(call: &CallContext<'_>) -> Self {
+        let state = call.answers.map_or(State::Unsupported, |answers| State::Answers(answers.clone()));
+        Self { state, asked: call.observations.asked.clone() }
+    }
+}
+
+impl ask::Host for Ask {
+    async fn ask(
+        &mut self,
+        key: String,
+        message: String,
+        schema: String,
+    ) -> wasmtime::Result<Result<Answer, AskError>> {
+        let answers = match &self.state {
+            State::Outside => return Err(wasmtime::Error::msg("nobody can be asked outside a call")),
+            State::Unsupported => return Ok(Err(AskError::Unsupported)),
+            State::Answers(answers) => answers,
+        };
+        let question = match Question::check(&key, &message, &schema) {
+            Ok(question) => question,
+            Err(problems) => return Ok(Err(AskError::Invalid(problems.to_string()))),
+        };
+        let id = QuestionId::new(&key, &message, &schema);
+        let unanswered = match answers.to(&id) {
+            Some(Response::Declined) => return Ok(Ok(Answer::Declined)),
+            Some(Response::Cancelled) => return Ok(Ok(Answer::Cancelled)),
+            Some(Response::Accepted(fields)) => match question.accept(fields.clone()) {
+                Ok(fields) => return Ok(Ok(Answer::Accepted(Value::Object(fields).to_string()))),
+                Err(violations) => Unanswered::Unfit { key, violations },
+            },
+            None if answers.0.len() >= MAX_QUESTIONS => {
+                let problem =
+                    format!("the call has asked {MAX_QUESTIONS} questions, which is the most it may");
+                return Ok(Err(AskError::Invalid(problem)));
+            }
+            None => Unanswered::Asked { id, question },
+        };
+        self.asked.record(unanswered);
+        Err(wasmtime::Error::msg("the call asks its user"))
+    }
+}
+
+/// Links the capability; `ask` finds the invocation's state in the store.
+pub fn add_to_linker<T: Send + 'static>(
+    linker: &mut Linker<T>,
+    ask: fn(&mut T) -> &mut Ask,
+) -> wasmtime::Result<()> {
+    struct HasAsk;
+    impl HasData for HasAsk {
+        type Data<'a> = &'a mut Ask;
+    }
+    ask::add_to_linker::<T, HasAsk>(linker, ask)
+}

@@ -1,0 +1,126 @@
+//! Calls of clients of the older revisions that can be asked: the answer is a stream, in which the server sends requests of
+//! its own. Their responses come in requests of their own, and find the call by user, client and id.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures::StreamExt as _;
+use rmcp::model::{
+    CallToolRequestParams, ElicitRequest, ElicitRequestParams, ErrorData, JsonRpcRequest, JsonRpcVersion2_0,
+    ProgressToken, RequestId, ServerJsonRpcMessage,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::asking;
+use super::calls::ClientLabel;
+use super::events::KEEP_ALIVE_INTERVAL;
+use super::questions::Questions;
+use crate::access::User;
+use crate::dispatch;
+
+/// Messages that are queued for a slow client.
+const MAX_WAITING_MESSAGES: usize = 16;
+/// A response that is read, in bytes: an answer, and what clients may send beside it.
+const MAX_RESULT_BYTES: usize = 64 << 10;
+/// How long a user may take for an answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(10);
+
+/// The stream of one call.
+#[derive(Clone)]
+pub(super) struct Conversation {
+    out: mpsc::Sender<String>,
+    questions: Questions,
+    user: User,
+    client: ClientLabel,
+}
+
+/// `tools/call`, as far as a conversation needs it.
+pub(super) struct Call {
+    pub(super) id: RequestId,
+    pub(super) params: CallToolRequestParams,
+    pub(super) progress: Option<ProgressToken>,
+}
+
+impl Call {
+    /// Reads the request; `None` if it is another one.
+    pub(super) fn read(body: &[u8]) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Request<'a> {
+            id: RequestId,
+            method: &'a str,
+            params: CallToolRequestParams,
+        }
+
+        let Request { id, method, params } = serde_json::from_slice(body).ok()?;
+        let progress = params.meta.as_ref().and_then(|meta| meta.get_progress_token());
+        (method == "tools/call").then_some(Self { id, params, progress })
+    }
+}
+
+impl Conversation {
+    /// Answers a call with a stream. `answer` is the last message; dropping the response ends it.
+    pub(super) fn stream<F>(
+        (questions, user, client): (Questions, User, ClientLabel),
+        answer: impl FnOnce(Self) -> F,
+    ) -> Response
+    where
+        F: Future<Output = ServerJsonRpcMessage> + Send + 'static,
+    {
+        let (out, mut messages) = mpsc::channel(MAX_WAITING_MESSAGES);
+        let conversation = Self { out, questions, user, client };
+        let last = conversation.out.clone();
+        let answer = answer(conversation);
+        let answer = async move {
+            // Behind all that was sent before. A client that is gone reads nothing.
+            let _ = last.send(text(&answer.await)).await;
+            None
+        };
+        let answered = futures::stream::once(answer).filter_map(std::future::ready);
+        let messages = futures::stream::poll_fn(move |context| messages.poll_recv(context));
+        let messages = futures::stream::select(messages, answered);
+        let events =
+            messages.map(|message| Ok::<_, Infallible>(Event::default().event("message").data(message)));
+        Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE_INTERVAL)).into_response()
+    }
+
+    /// Sends a notification, unless the client reads slowly.
+    pub(super) fn notify(&self, notification: &impl Serialize) {
+        let _ = self.out.try_send(text(notification));
+    }
+
+    /// Asks the user. Without an answer in time they have left.
+    pub(super) async fn ask(&self, request: ElicitRequestParams) -> Result<dispatch::Response, ErrorData> {
+        let answer = self.questions.expect(&self.user, &self.client);
+        let id = RequestId::String(answer.id.as_str().into());
+        let request = JsonRpcRequest { jsonrpc: JsonRpcVersion2_0, id, request: ElicitRequest::new(request) };
+        if self.out.send(text(&request)).await.is_err() {
+            return Ok(dispatch::Response::Cancelled);
+        }
+        match timeout(ANSWER_TIMEOUT, answer.received()).await {
+            Ok(response) => asking::read(&serde_json::from_str(&response).unwrap_or_default()),
+            Err(_) => Ok(dispatch::Response::Cancelled),
+        }
+    }
+}
+
+fn text(message: &impl Serialize) -> String {
+    serde_json::to_string(message).expect("messages always serialise")
+}
+
+/// The result in a response of a client, as JSON text; `null` for an error, and for what is larger than any answer.
+pub(super) fn result(body: &[u8]) -> String {
+    #[derive(Deserialize)]
+    struct Response<'a> {
+        #[serde(borrow)]
+        result: Option<&'a RawValue>,
+    }
+
+    let result = serde_json::from_slice(body).map(|Response { result }| result.map(RawValue::get));
+    let result = result.ok().flatten().filter(|result| result.len() <= MAX_RESULT_BYTES);
+    result.unwrap_or("null").to_owned()
+}

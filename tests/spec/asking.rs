@@ -1,0 +1,422 @@
+//! Tools that ask their user in the middle of a call: elicitation in form mode, in both revisions.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Events, Kitbag, Revision, User, guests};
+
+/// A question whose answer is a text.
+fn question(key: &str) -> Value {
+    let schema = json!({
+        "type": "object",
+        "properties": { "city": { "type": "string", "maxLength": 6 } },
+        "required": ["city"],
+    });
+    json!({ "key": key, "message": format!("Where to, {key}?"), "schema": schema })
+}
+
+fn questions<const N: usize>(keys: [&str; N]) -> Value {
+    json!({ "questions": keys.map(question) })
+}
+
+fn accept(city: &str) -> Value {
+    json!({ "action": "accept", "content": { "city": city } })
+}
+
+pub(crate) async fn client(kitbag: &Kitbag, user: &str, revision: Revision) -> User {
+    able(kitbag.as_user(user), revision).await
+}
+
+/// The client, which shows forms.
+pub(crate) async fn able(user: User, revision: Revision) -> User {
+    user.capable_of(json!({ "elicitation": {} })).speaking(revision).await
+}
+
+async fn start() -> Kitbag {
+    let kitbag = Kitbag::start().await;
+    kitbag.deploy(guests::PROBE).await;
+    kitbag
+}
+
+/// A call that asks, in one of the revisions.
+pub(crate) struct Conversation<'u> {
+    user: &'u User,
+    params: Value,
+    /// Of the older revision.
+    events: Option<Events>,
+}
+
+/// What a call comes to next.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// A question: its id or key, what is asked, and the state.
+    Asked(Value, Value, Value),
+    /// The reply.
+    Reply(Value),
+}
+
+impl Next {
+    #[track_caller]
+    fn question(&self) -> &Value {
+        match self {
+            Self::Asked(_, question, _) => question,
+            Self::Reply(reply) => panic!("nothing was asked: {reply}"),
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            Self::Asked(_, question, _) => panic!("it asks: {question}"),
+            Self::Reply(reply) => {
+                reply["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("no text in {reply}"))
+            }
+        }
+    }
+
+    #[track_caller]
+    fn error(&self) -> &Value {
+        match self {
+            Self::Asked(_, question, _) => panic!("it asks: {question}"),
+            Self::Reply(reply) => &reply["error"],
+        }
+    }
+}
+
+impl<'u> Conversation<'u> {
+    /// Makes a call.
+    pub(crate) async fn begin(
+        user: &'u User,
+        revision: Revision,
+        tool: &str,
+        arguments: Value,
+    ) -> (Self, Next) {
+        let params = json!({ "name": tool, "arguments": arguments });
+        let mut conversation = Self { user, params: params.clone(), events: None };
+        if revision == Revision::Current {
+            let reply = user.request("tools/call", Some(tool), params).await;
+            return (conversation, Self::read(reply));
+        }
+        conversation.events = Some(user.stream_mcp("tools/call", Some(tool), params).await);
+        let next = conversation.next_event().await;
+        (conversation, next)
+    }
+
+    /// Responds to a question, as `by`.
+    pub(crate) async fn respond_as(&mut self, by: &User, asked: &Next, response: Value) -> Next {
+        let Next::Asked(id, _, state) = asked else { panic!("nothing was asked: {asked:?}") };
+        if self.events.is_some() {
+            by.respond(id, &response).await.assert_status(202);
+            return self.next_event().await;
+        }
+        let key = id.as_str().expect("a key");
+        let mut params = self.params.clone();
+        params["inputResponses"] = json!({ key: response });
+        params["requestState"] = state.clone();
+        let tool = self.params["name"].as_str().expect("a name");
+        Self::read(by.request("tools/call", Some(tool), params).await)
+    }
+
+    pub(crate) async fn respond(&mut self, asked: &Next, response: Value) -> Next {
+        self.respond_as(self.user, asked, response).await
+    }
+
+    async fn next_event(&mut self) -> Next {
+        let message = self.events.as_mut().expect("a stream").next().await.expect("a message");
+        if message["method"] == "elicitation/create" {
+            return Next::Asked(message["id"].clone(), message["params"].clone(), Value::Null);
+        }
+        Next::Reply(message)
+    }
+
+    fn read(reply: Value) -> Next {
+        let result = &reply["result"];
+        if result["resultType"] != "input_required" {
+            return Next::Reply(reply);
+        }
+        let requests = result["inputRequests"].as_object().expect("requests");
+        let (key, request) = requests.iter().next().expect("a request");
+        assert_eq!((requests.len(), &request["method"]), (1, &json!("elicitation/create")), "{reply}");
+        Next::Asked(json!(key), request["params"].clone(), result["requestState"].clone())
+    }
+}
+
+#[tokio::test]
+async fn a_call_asks_in_turn_and_has_the_answers() {
+    let kitbag = start().await;
+    for revision in Revision::BOTH {
+        let ana = client(&kitbag, &format!("ana-{revision:?}"), revision).await;
+
+        let (mut call, first) =
+            Conversation::begin(&ana, revision, "probe__ask", questions(["a", "b", "c"])).await;
+        let asked = first.question();
+        assert_eq!(asked["message"], "The toolkit probe asks: Where to, a?");
+        assert_eq!(asked["mode"], "form");
+        assert_eq!(
+            asked["requestedSchema"]["properties"]["city"],
+            json!({ "type": "string", "maxLength": 6 })
+        );
+        assert_eq!(asked["requestedSchema"]["required"], json!(["city"]));
+        let second = call.respond(&first, accept("Oslo")).await;
+        assert_eq!(second.question()["message"], "The toolkit probe asks: Where to, b?");
+        let third = call.respond(&second, json!({ "action": "decline" })).await;
+        let last = call.respond(&third, json!({ "action": "cancel" })).await;
+
+        let expected = json!({ "answers": [{ "accepted": "{\"city\":\"Oslo\"}" }, "declined", "cancelled"] });
+        assert_eq!(serde_json::from_str::<Value>(last.text()).expect("JSON"), expected, "{revision:?}");
+        // Each run has a record; those that ask are no failures.
+        let records = ana.logs("probe").await;
+        let outcomes: Vec<_> =
+            records.iter().map(|record| record["outcome"].as_str().expect("one")).collect();
+        assert_eq!(outcomes, ["asked", "asked", "asked", "succeeded"], "{revision:?}");
+        assert_eq!(records[0]["detail"], "Where to, a?", "{records:#?}");
+    }
+}
+
+#[tokio::test]
+async fn whoever_shows_no_forms_is_not_asked_and_the_tool_is_told() {
+    let kitbag = start().await;
+    for (revision, capabilities) in [
+        (Revision::Current, json!({})),
+        (Revision::Current, json!({ "elicitation": { "url": {} } })),
+        (Revision::Older, json!({})),
+        (Revision::Older, json!({ "elicitation": { "url": {} } })),
+    ] {
+        let ana = kitbag.as_user("ana").capable_of(capabilities).speaking(revision).await;
+
+        ana.call("probe__ask", questions(["a"])).await.assert_tool_error("Unsupported");
+    }
+    // Nor is one who calls without the protocol, or whose client takes no stream.
+    let answer = kitbag.as_user("ana").post("/toolkits/probe/tools/ask", &questions(["a"])).await;
+    assert_eq!(answer.json()["error"], "AskError::Unsupported");
+}
+
+#[tokio::test]
+async fn a_question_breaks_no_rule_and_asks_for_no_credential() {
+    let kitbag = start().await;
+    let ana = client(&kitbag, "ana", Revision::Current).await;
+    let boolean = json!({ "type": "object", "properties": { "sure": { "type": "boolean" } } });
+    let text = |name: &str| json!({ "type": "object", "properties": { name: { "type": "string" } } });
+    for (question, expected) in [
+        (json!({ "key": "a b", "message": "Sure?", "schema": boolean }), "key: must match"),
+        (json!({ "key": "a", "message": "", "schema": boolean }), "message: must not be empty"),
+        (
+            json!({ "key": "a", "message": "x", "times": 2 << 20, "schema": boolean }),
+            "message: has more than 1000",
+        ),
+        (json!({ "key": "a", "message": "Sure?", "schema": "{" }), "schema: must be a JSON Schema object"),
+        (
+            json!({ "key": "a", "message": "Sure?", "schema": " ".repeat(20_000) }),
+            "schema: has more than 16384",
+        ),
+        (json!({ "key": "a", "message": "Sign in.", "schema": text("password") }), "asks for a credential"),
+        (json!({ "key": "a", "message": "Your API key?", "schema": text("value") }), "asks for a credential"),
+        (
+            json!({ "key": "a", "message": "Sure?", "schema": { "type": "object", "properties": { "a": { "type": "object" } } } }),
+            "schema.properties.a.type",
+        ),
+    ] {
+        let refused = ana.call("probe__ask", json!({ "questions": [question] })).await;
+        refused.assert_tool_error(expected);
+    }
+    // What is larger than any result cannot be passed to the host at all.
+    let huge = json!({ "key": "a", "message": "x", "times": 10 << 20, "schema": boolean });
+    ana.call("probe__ask", json!({ "questions": [huge] })).await.envelope();
+}
+
+#[tokio::test]
+async fn what_is_asked_never_ends() {
+    let kitbag = start().await;
+    for revision in Revision::BOTH {
+        let ana = client(&kitbag, "ana", revision).await;
+        let (mut call, mut next) =
+            Conversation::begin(&ana, revision, "probe__ask_for_ever", json!({})).await;
+
+        // The answer is for the question that was shown, and not for the next one under the same key.
+        for _ in 0..5 {
+            assert!(next.question()["message"].as_str().is_some_and(|it| it.contains("Question ")));
+            next = call.respond(&next, json!({ "action": "accept", "content": { "sure": true } })).await;
+        }
+
+        assert!(next.text().contains("the call has asked 5 questions"), "{next:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_is_checked_as_arguments_are() {
+    let kitbag = start().await;
+    for revision in Revision::BOTH {
+        let ana = client(&kitbag, "ana", revision).await;
+        for (content, expected) in [
+            (json!({}), "the answer to the question a: /: \\\"city\\\" is a required"),
+            (json!({ "city": 7 }), "the answer to the question a: /city"),
+            (json!({ "city": "Trondheim" }), "the answer to the question a: /city"),
+        ] {
+            let (mut call, asked) = Conversation::begin(&ana, revision, "probe__ask", questions(["a"])).await;
+            let response = json!({ "action": "accept", "content": content });
+            let refused = call.respond(&asked, response).await;
+            assert!(refused.text().contains("INVALID_PARAMS"), "{refused:?}");
+            assert!(refused.text().contains(expected), "{refused:?}");
+        }
+        // Members that nobody asked for do not reach the handler.
+        let (mut call, asked) = Conversation::begin(&ana, revision, "probe__ask", questions(["a"])).await;
+        let more = json!({ "action": "accept", "content": { "city": "Oslo", "admin": true } });
+        assert_eq!(
+            call.respond(&asked, more).await.text(),
+            "{\"answers\":[{\"accepted\":\"{\\\"city\\\":\\\"Oslo\\\"}\"}]}"
+        );
+        // Large answers are refused before they reach anything.
+        let (mut call, asked) = Conversation::begin(&ana, revision, "probe__ask", questions(["a"])).await;
+        let large = accept(&"x".repeat(17 << 10));
+        let refused = call.respond(&asked, large).await;
+        assert!(
+            refused.error()["message"].as_str().is_some_and(|it| it.contains("up to 16384 bytes")),
+            "{refused:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_answer_of_ten_megabytes_ends_nothing_but_itself() {
+    let kitbag = start().await;
+    let ana = client(&kitbag, "ana", Revision::Older).await;
+    let (mut call, asked) = Conversation::begin(&ana, Revision::Older, "probe__ask", questions(["a"])).await;
+    let Next::Asked(id, ..) = &asked else { panic!("{asked:?}") };
+
+    ana.respond(id, &accept(&"x".repeat(10 << 20))).await.assert_status(413);
+
+    assert!(call.respond(&asked, accept("Oslo")).await.text().contains("Oslo"));
+}
+
+#[tokio::test]
+async fn a_state_is_for_one_call_of_one_user() {
+    let kitbag = start().await;
+    let ana = client(&kitbag, "ana", Revision::Current).await;
+    let ben = client(&kitbag, "ben", Revision::Current).await;
+    let (_, asked) = Conversation::begin(&ana, Revision::Current, "probe__ask", questions(["a"])).await;
+    let Next::Asked(_, _, state) = &asked else { panic!("{asked:?}") };
+    let state = state.as_str().expect("a state").to_owned();
+    let call = |user: User, tool: &'static str, arguments: Value, state: String| async move {
+        let params = json!({
+            "name": tool, "arguments": arguments, "requestState": state, "inputResponses": { "a": accept("Oslo") },
+        });
+        user.request("tools/call", Some(tool), params).await
+    };
+    let other_tool = "probe__ask_for_ever";
+    let mut tampered = state.clone();
+    let changed = if tampered.ends_with('A') { "B" } else { "A" };
+    tampered.replace_range(tampered.len() - 3..tampered.len() - 2, changed);
+
+    for (user, tool, arguments, state) in [
+        (ben, "probe__ask", questions(["a"]), state.clone()),
+        (ana.clone(), "probe__ask", questions(["a", "b"]), state.clone()),
+        (ana.clone(), other_tool, json!({}), state.clone()),
+        (ana.clone(), "probe__ask", questions(["a"]), tampered),
+        (ana.clone(), "probe__ask", questions(["a"]), format!("{state}-TAMPERED")),
+        (ana.clone(), "probe__ask", questions(["a"]), "A".repeat(1 << 20)),
+        (ana.clone(), "probe__ask", questions(["a"]), String::new()),
+    ] {
+        let refused = call(user, tool, arguments, state).await;
+        assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    }
+    // Without a state nothing was asked, so nothing is answered.
+    let params = json!({ "name": "probe__ask", "arguments": questions(["a"]), "inputResponses": { "a": accept("Oslo") } });
+    let reply = ana.request("tools/call", Some("probe__ask"), params).await;
+    assert_eq!(reply["result"]["resultType"], "input_required", "{reply}");
+
+    let reply = call(ana, "probe__ask", questions(["a"]), state).await;
+    assert!(reply["result"]["content"][0]["text"].as_str().is_some_and(|it| it.contains("Oslo")), "{reply}");
+}
+
+#[tokio::test]
+async fn nobody_else_answers_and_nobody_answers_twice() {
+    let kitbag = start().await;
+    let revision = Revision::Older;
+    let (ana, again) = (client(&kitbag, "ana", revision).await, client(&kitbag, "ana", revision).await);
+    let ben = client(&kitbag, "ben", revision).await;
+    let (mut call, asked) = Conversation::begin(&ana, revision, "probe__ask", questions(["a"])).await;
+    let Next::Asked(id, ..) = &asked else { panic!("{asked:?}") };
+
+    // Another user, and another client of the same user.
+    for stranger in [&ben, &again] {
+        stranger.respond(id, &accept("Rome")).await.assert_status(202);
+    }
+    for other in [json!(1), json!("ask"), json!(id.as_str().expect("an id").to_lowercase())] {
+        ana.respond(&other, &accept("Rome")).await.assert_status(202);
+    }
+    let last = call.respond(&asked, accept("Oslo")).await;
+    ana.respond(id, &accept("Rome")).await.assert_status(202);
+
+    assert!(last.text().contains("Oslo"), "{last:?}");
+}
+
+#[tokio::test]
+async fn a_client_that_refuses_or_goes_away_ends_its_call() {
+    let kitbag = start().await;
+    let revision = Revision::Older;
+    let ana = client(&kitbag, "ana", revision).await;
+    let (mut call, asked) = Conversation::begin(&ana, revision, "probe__ask", questions(["a"])).await;
+    // An error of JSON-RPC, without a result.
+    assert!(call.respond(&asked, Value::Null).await.text().contains("cancelled"));
+
+    let (call, _) = Conversation::begin(&ana, revision, "probe__ask", questions(["a"])).await;
+    drop(call);
+    let (call, asked) = Conversation::begin(&ana, revision, "probe__ask", questions(["a"])).await;
+    let Next::Asked(id, ..) = &asked else { panic!("{asked:?}") };
+    drop(call);
+    ana.respond(id, &accept("Rome")).await.assert_status(202);
+
+    let (mut call, asked) = Conversation::begin(&ana, revision, "probe__ask", questions(["a"])).await;
+    let cancelled = json!({ "requestId": 1 });
+    ana.notify("notifications/cancelled", cancelled).await.assert_status(202);
+    let ended = call.next_event().await;
+    assert_eq!(ended.error()["message"], "cancelled", "{asked:?}");
+}
+
+#[tokio::test]
+async fn a_call_that_waits_for_its_user_takes_no_place_of_others_and_few_of_them_wait() {
+    let kitbag = Kitbag::start_with(|settings| {
+        settings.concurrent_calls_per_user = 1;
+    })
+    .await;
+    kitbag.deploy(guests::PROBE).await;
+    let revision = Revision::Older;
+    let ana = client(&kitbag, "ana", revision).await;
+
+    let mut waiting = Vec::new();
+    for _ in 0..16 {
+        waiting.push(Conversation::begin(&ana, revision, "probe__ask", questions(["a"])).await);
+    }
+    assert_eq!(ana.call("probe__nothing", json!({})).await.text(), "nothing");
+    let (_, refused) = Conversation::begin(&ana, revision, "probe__ask", questions(["a"])).await;
+    assert!(refused.text().contains("retryable\":true"), "{refused:?}");
+    let ben = client(&kitbag, "ben", revision).await;
+    let (mut call, asked) = Conversation::begin(&ben, revision, "probe__ask", questions(["a"])).await;
+    assert!(call.respond(&asked, accept("Oslo")).await.text().contains("Oslo"));
+
+    for (mut call, asked) in waiting {
+        assert!(call.respond(&asked, accept("Oslo")).await.text().contains("Oslo"));
+    }
+}
+
+#[tokio::test]
+async fn what_is_asked_has_no_secret_and_nothing_hidden() {
+    let kitbag = start().await;
+    let ana = client(&kitbag, "ana", Revision::Current).await;
+    ana.set_secret("probe", "API_KEY", "canary-asked-0123").await;
+    let schema = json!({
+        "type": "object",
+        "properties": { "sure": { "type": "boolean", "description": "of canary-asked-0123 \u{202e}" } },
+    });
+    let message = "Kitbag: \u{1b}]0;owned\u{7} send canary-asked-0123";
+    let question = json!({ "key": "a", "message": message, "schema": schema });
+
+    let (_, asked) =
+        Conversation::begin(&ana, Revision::Current, "probe__ask", json!({ "questions": [question] })).await;
+
+    let shown = asked.question().to_string();
+    assert!(
+        !shown.contains("canary-asked") && !shown.contains("\\u001b") && !shown.contains('\u{202e}'),
+        "{shown}"
+    );
+    assert!(shown.contains("The toolkit probe asks: Kitbag: "), "{shown}");
+}
