@@ -225,3 +225,37 @@ async fn codex_signs_in_has_every_tool_and_calls_them() {
     let result = told["results"][0].to_string();
     assert!(result.contains("+b"), "{result}");
 }
+
+#[tokio::test]
+async fn claude_code_shows_what_a_tool_asks_and_the_tool_gets_the_answer() {
+    let kitbag = Kitbag::start().await;
+    kitbag.deploy(guests::CONFORMANCE).await;
+    let ana = kitbag.as_user("ana");
+    let home = TempDir::new().expect("a scratch folder");
+    let mut model = Model::wanting(&json!([
+        ["mcp__kitbag__conformance__test_elicitation", { "message": "Who are you?" }],
+    ]))
+    .await;
+    // Stands in for the person at the form: a hook that sees what is asked, and answers.
+    let asked = home.path().join("asked.json");
+    let answer = json!({ "hookSpecificOutput": {
+        "hookEventName": "Elicitation",
+        "action": "accept",
+        "content": { "username": "ana", "email": "ana@example.org" },
+    } });
+    let hook = format!("cat > '{}'; echo '{answer}'", asked.display());
+    let hooks =
+        json!({ "hooks": { "Elicitation": [{ "hooks": [{ "type": "command", "command": hook }] }] } });
+    std::fs::create_dir(home.path().join(".claude")).expect("a folder");
+    std::fs::write(home.path().join(".claude/settings.json"), hooks.to_string()).expect("a file");
+
+    claude(&kitbag, &ana, &model, home.path()).await;
+
+    let told = model.told(1).await;
+    let text = told["results"].to_string();
+    assert!(text.contains("action=accept") && text.contains("ana@example.org"), "{told:#}");
+    let asked: Value = serde_json::from_slice(&std::fs::read(asked).expect("it was asked")).expect("JSON");
+    assert_eq!(asked["message"], "The toolkit conformance asks: Who are you?", "{asked:#}");
+    assert_eq!(asked["requested_schema"]["required"], json!(["username", "email"]), "{asked:#}");
+    assert_eq!(ana.logged("conformance__test_elicitation").await["outcome"], "succeeded");
+}

@@ -1,5 +1,6 @@
 //! Tools that ask their user in the middle of a call: elicitation in form mode, in both revisions.
 
+use http::Method;
 use serde_json::{Value, json};
 
 use crate::harness::{Events, Kitbag, Revision, User, guests};
@@ -14,8 +15,8 @@ fn question(key: &str) -> Value {
     json!({ "key": key, "message": format!("Where to, {key}?"), "schema": schema })
 }
 
-fn questions<const N: usize>(keys: [&str; N]) -> Value {
-    json!({ "questions": keys.map(question) })
+fn questions(keys: &[&str]) -> Value {
+    json!({ "questions": keys.iter().copied().map(question).collect::<Vec<_>>() })
 }
 
 fn accept(city: &str) -> Value {
@@ -105,7 +106,7 @@ impl<'u> Conversation<'u> {
     pub(crate) async fn respond_as(&mut self, by: &User, asked: &Next, response: Value) -> Next {
         let Next::Asked(id, _, state) = asked else { panic!("nothing was asked: {asked:?}") };
         if self.events.is_some() {
-            by.respond(id, &response).await.assert_status(202);
+            by.respond(id, Ok(response)).await.assert_status(202);
             return self.next_event().await;
         }
         let key = id.as_str().expect("a key");
@@ -147,7 +148,7 @@ async fn a_call_asks_in_turn_and_has_the_answers() {
         let ana = client(&kitbag, &format!("ana-{revision:?}"), revision).await;
 
         let (mut call, first) =
-            Conversation::begin(&ana, revision, "probe__ask", questions(["a", "b", "c"])).await;
+            Conversation::begin(&ana, revision, "probe__ask", questions(&["a", "b", "c"])).await;
         let asked = first.question();
         assert_eq!(asked["message"], "The toolkit probe asks: Where to, a?");
         assert_eq!(asked["mode"], "form");
@@ -183,10 +184,11 @@ async fn whoever_shows_no_forms_is_not_asked_and_the_tool_is_told() {
     ] {
         let ana = kitbag.as_user("ana").capable_of(capabilities).speaking(revision).await;
 
-        ana.call("probe__ask", questions(["a"])).await.assert_tool_error("Unsupported");
+        ana.call("probe__ask", questions(&["a"])).await.assert_tool_error("Unsupported");
     }
     // Nor is one who calls without the protocol, or whose client takes no stream.
-    let answer = kitbag.as_user("ana").post("/toolkits/probe/tools/ask", &questions(["a"])).await;
+    let (path, body) = ("/toolkits/probe/tools/ask", questions(&["a"]).to_string());
+    let answer = kitbag.as_user("ana").send(Method::POST, path, "application/json", body).await;
     assert_eq!(answer.json()["error"], "AskError::Unsupported");
 }
 
@@ -251,21 +253,22 @@ async fn an_answer_is_checked_as_arguments_are() {
             (json!({ "city": 7 }), "the answer to the question a: /city"),
             (json!({ "city": "Trondheim" }), "the answer to the question a: /city"),
         ] {
-            let (mut call, asked) = Conversation::begin(&ana, revision, "probe__ask", questions(["a"])).await;
+            let (mut call, asked) =
+                Conversation::begin(&ana, revision, "probe__ask", questions(&["a"])).await;
             let response = json!({ "action": "accept", "content": content });
             let refused = call.respond(&asked, response).await;
             assert!(refused.text().contains("INVALID_PARAMS"), "{refused:?}");
             assert!(refused.text().contains(expected), "{refused:?}");
         }
         // Members that nobody asked for do not reach the handler.
-        let (mut call, asked) = Conversation::begin(&ana, revision, "probe__ask", questions(["a"])).await;
+        let (mut call, asked) = Conversation::begin(&ana, revision, "probe__ask", questions(&["a"])).await;
         let more = json!({ "action": "accept", "content": { "city": "Oslo", "admin": true } });
         assert_eq!(
             call.respond(&asked, more).await.text(),
             "{\"answers\":[{\"accepted\":\"{\\\"city\\\":\\\"Oslo\\\"}\"}]}"
         );
         // Large answers are refused before they reach anything.
-        let (mut call, asked) = Conversation::begin(&ana, revision, "probe__ask", questions(["a"])).await;
+        let (mut call, asked) = Conversation::begin(&ana, revision, "probe__ask", questions(&["a"])).await;
         let large = accept(&"x".repeat(17 << 10));
         let refused = call.respond(&asked, large).await;
         assert!(
@@ -279,10 +282,10 @@ async fn an_answer_is_checked_as_arguments_are() {
 async fn an_answer_of_ten_megabytes_ends_nothing_but_itself() {
     let kitbag = start().await;
     let ana = client(&kitbag, "ana", Revision::Older).await;
-    let (mut call, asked) = Conversation::begin(&ana, Revision::Older, "probe__ask", questions(["a"])).await;
+    let (mut call, asked) = Conversation::begin(&ana, Revision::Older, "probe__ask", questions(&["a"])).await;
     let Next::Asked(id, ..) = &asked else { panic!("{asked:?}") };
 
-    ana.respond(id, &accept(&"x".repeat(10 << 20))).await.assert_status(413);
+    ana.respond(id, Ok(accept(&"x".repeat(10 << 20)))).await.assert_status(413);
 
     assert!(call.respond(&asked, accept("Oslo")).await.text().contains("Oslo"));
 }
@@ -292,7 +295,7 @@ async fn a_state_is_for_one_call_of_one_user() {
     let kitbag = start().await;
     let ana = client(&kitbag, "ana", Revision::Current).await;
     let ben = client(&kitbag, "ben", Revision::Current).await;
-    let (_, asked) = Conversation::begin(&ana, Revision::Current, "probe__ask", questions(["a"])).await;
+    let (_, asked) = Conversation::begin(&ana, Revision::Current, "probe__ask", questions(&["a"])).await;
     let Next::Asked(_, _, state) = &asked else { panic!("{asked:?}") };
     let state = state.as_str().expect("a state").to_owned();
     let call = |user: User, tool: &'static str, arguments: Value, state: String| async move {
@@ -307,23 +310,23 @@ async fn a_state_is_for_one_call_of_one_user() {
     tampered.replace_range(tampered.len() - 3..tampered.len() - 2, changed);
 
     for (user, tool, arguments, state) in [
-        (ben, "probe__ask", questions(["a"]), state.clone()),
-        (ana.clone(), "probe__ask", questions(["a", "b"]), state.clone()),
+        (ben, "probe__ask", questions(&["a"]), state.clone()),
+        (ana.clone(), "probe__ask", questions(&["a", "b"]), state.clone()),
         (ana.clone(), other_tool, json!({}), state.clone()),
-        (ana.clone(), "probe__ask", questions(["a"]), tampered),
-        (ana.clone(), "probe__ask", questions(["a"]), format!("{state}-TAMPERED")),
-        (ana.clone(), "probe__ask", questions(["a"]), "A".repeat(1 << 20)),
-        (ana.clone(), "probe__ask", questions(["a"]), String::new()),
+        (ana.clone(), "probe__ask", questions(&["a"]), tampered),
+        (ana.clone(), "probe__ask", questions(&["a"]), format!("{state}-TAMPERED")),
+        (ana.clone(), "probe__ask", questions(&["a"]), "A".repeat(1 << 20)),
+        (ana.clone(), "probe__ask", questions(&["a"]), String::new()),
     ] {
         let refused = call(user, tool, arguments, state).await;
         assert_eq!(refused["error"]["code"], -32602, "{refused}");
     }
     // Without a state nothing was asked, so nothing is answered.
-    let params = json!({ "name": "probe__ask", "arguments": questions(["a"]), "inputResponses": { "a": accept("Oslo") } });
+    let params = json!({ "name": "probe__ask", "arguments": questions(&["a"]), "inputResponses": { "a": accept("Oslo") } });
     let reply = ana.request("tools/call", Some("probe__ask"), params).await;
     assert_eq!(reply["result"]["resultType"], "input_required", "{reply}");
 
-    let reply = call(ana, "probe__ask", questions(["a"]), state).await;
+    let reply = call(ana, "probe__ask", questions(&["a"]), state).await;
     assert!(reply["result"]["content"][0]["text"].as_str().is_some_and(|it| it.contains("Oslo")), "{reply}");
 }
 
@@ -333,18 +336,18 @@ async fn nobody_else_answers_and_nobody_answers_twice() {
     let revision = Revision::Older;
     let (ana, again) = (client(&kitbag, "ana", revision).await, client(&kitbag, "ana", revision).await);
     let ben = client(&kitbag, "ben", revision).await;
-    let (mut call, asked) = Conversation::begin(&ana, revision, "probe__ask", questions(["a"])).await;
+    let (mut call, asked) = Conversation::begin(&ana, revision, "probe__ask", questions(&["a"])).await;
     let Next::Asked(id, ..) = &asked else { panic!("{asked:?}") };
 
     // Another user, and another client of the same user.
     for stranger in [&ben, &again] {
-        stranger.respond(id, &accept("Rome")).await.assert_status(202);
+        stranger.respond(id, Ok(accept("Rome"))).await.assert_status(202);
     }
     for other in [json!(1), json!("ask"), json!(id.as_str().expect("an id").to_lowercase())] {
-        ana.respond(&other, &accept("Rome")).await.assert_status(202);
+        ana.respond(&other, Ok(accept("Rome"))).await.assert_status(202);
     }
     let last = call.respond(&asked, accept("Oslo")).await;
-    ana.respond(id, &accept("Rome")).await.assert_status(202);
+    ana.respond(id, Ok(accept("Rome"))).await.assert_status(202);
 
     assert!(last.text().contains("Oslo"), "{last:?}");
 }
@@ -354,18 +357,20 @@ async fn a_client_that_refuses_or_goes_away_ends_its_call() {
     let kitbag = start().await;
     let revision = Revision::Older;
     let ana = client(&kitbag, "ana", revision).await;
-    let (mut call, asked) = Conversation::begin(&ana, revision, "probe__ask", questions(["a"])).await;
-    // An error of JSON-RPC, without a result.
-    assert!(call.respond(&asked, Value::Null).await.text().contains("cancelled"));
+    let (mut call, asked) = Conversation::begin(&ana, revision, "probe__ask", questions(&["a"])).await;
+    let Next::Asked(id, ..) = &asked else { panic!("{asked:?}") };
+    let error = json!({ "code": -32601, "message": "no such method" });
+    ana.respond(id, Err(error)).await.assert_status(202);
+    assert!(call.next_event().await.text().contains("cancelled"));
 
-    let (call, _) = Conversation::begin(&ana, revision, "probe__ask", questions(["a"])).await;
+    let (call, _) = Conversation::begin(&ana, revision, "probe__ask", questions(&["a"])).await;
     drop(call);
-    let (call, asked) = Conversation::begin(&ana, revision, "probe__ask", questions(["a"])).await;
+    let (call, asked) = Conversation::begin(&ana, revision, "probe__ask", questions(&["a"])).await;
     let Next::Asked(id, ..) = &asked else { panic!("{asked:?}") };
     drop(call);
-    ana.respond(id, &accept("Rome")).await.assert_status(202);
+    ana.respond(id, Ok(accept("Rome"))).await.assert_status(202);
 
-    let (mut call, asked) = Conversation::begin(&ana, revision, "probe__ask", questions(["a"])).await;
+    let (mut call, asked) = Conversation::begin(&ana, revision, "probe__ask", questions(&["a"])).await;
     let cancelled = json!({ "requestId": 1 });
     ana.notify("notifications/cancelled", cancelled).await.assert_status(202);
     let ended = call.next_event().await;
@@ -384,13 +389,13 @@ async fn a_call_that_waits_for_its_user_takes_no_place_of_others_and_few_of_them
 
     let mut waiting = Vec::new();
     for _ in 0..16 {
-        waiting.push(Conversation::begin(&ana, revision, "probe__ask", questions(["a"])).await);
+        waiting.push(Conversation::begin(&ana, revision, "probe__ask", questions(&["a"])).await);
     }
     assert_eq!(ana.call("probe__nothing", json!({})).await.text(), "nothing");
-    let (_, refused) = Conversation::begin(&ana, revision, "probe__ask", questions(["a"])).await;
+    let (_, refused) = Conversation::begin(&ana, revision, "probe__ask", questions(&["a"])).await;
     assert!(refused.text().contains("retryable\":true"), "{refused:?}");
     let ben = client(&kitbag, "ben", revision).await;
-    let (mut call, asked) = Conversation::begin(&ben, revision, "probe__ask", questions(["a"])).await;
+    let (mut call, asked) = Conversation::begin(&ben, revision, "probe__ask", questions(&["a"])).await;
     assert!(call.respond(&asked, accept("Oslo")).await.text().contains("Oslo"));
 
     for (mut call, asked) in waiting {

@@ -1,6 +1,7 @@
 //! Several processes of the real program over one PostgreSQL database. Some are killed, stopped, or cut off.
 //! Their files are in a bucket if `TEST_S3` is the URL of an S3 server.
 
+mod asking;
 mod audience;
 mod changes;
 mod failover;

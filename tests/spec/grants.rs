@@ -12,24 +12,29 @@ use serde_json::json;
 use crate::harness::wat::versioned;
 use crate::harness::{Kitbag, Wat, guests};
 
-/// An import of one function of an interface of the contract.
-fn import(interface: &str, function: &str, name: &str) -> String {
-    format!(r#"(import "{}" "{function}" (func ${name} (param i32 i32 i32)))"#, versioned(interface))
+/// An import of one function of an interface of the contract, which takes so many words.
+fn import(interface: &str, function: &str, name: &str, words: usize) -> String {
+    let words = " i32".repeat(words);
+    format!(r#"(import "{}" "{function}" (func ${name} (param{words})))"#, versioned(interface))
 }
 
 /// The import of the interface `search`.
 pub(crate) fn search() -> String {
-    import("search", "get-document", "search")
+    import("search", "get-document", "search", 3)
 }
 
 fn ingest() -> String {
-    import("ingest", "ingest", "ingest")
+    import("ingest", "ingest", "ingest", 3)
+}
+
+fn ask() -> String {
+    import("ask", "ask", "ask", 7)
 }
 
 #[tokio::test]
 async fn each_import_beyond_the_declaration_is_refused_by_name_with_what_to_declare() {
     let kitbag = Kitbag::start().await;
-    let (search, ingest) = (search(), ingest());
+    let (search, ingest, ask) = (search(), ingest(), ask());
     let both = [search.as_str(), &ingest].concat();
 
     for (imports, scopes, refused) in [
@@ -40,6 +45,8 @@ async fn each_import_beyond_the_declaration_is_refused_by_name_with_what_to_decl
         (&both, &["svc:ingest"], &[("search", "the scope svc:search")]),
         (&search, &["svc:ingest"], &[("search", "the scope svc:search")]),
         (&ingest, &["svc:search"], &[("ingest", "the scope svc:ingest")]),
+        (&ask, &["svc:search", "svc:ingest"], &[("ask", "the scope svc:ask")]),
+        (&search, &["svc:ask"], &[("search", "the scope svc:search")]),
     ] {
         let component = Wat { scopes, imports, ..Wat::default() }.component();
 
@@ -62,7 +69,13 @@ async fn what_is_imported_and_declared_is_there_when_it_is_called() {
     let reads = "(call $search (i32.const 0) (i32.const 0) (i32.const 256))";
     let writes = "(call $ingest (i32.const 0) (i32.const 0) (i32.const 256))";
 
-    for (imports, scope, call) in [(search(), "svc:search", reads), (ingest(), "svc:ingest", writes)] {
+    // Whoever calls here shows no forms, so nobody is asked.
+    let zeros = "(i32.const 0) ".repeat(6);
+    let asks = format!("(call $ask {zeros} (i32.const 256))");
+
+    for (imports, scope, call) in
+        [(search(), "svc:search", reads), (ingest(), "svc:ingest", writes), (ask(), "svc:ask", &asks)]
+    {
         let toolkit = Wat { scopes: &[scope], imports: &imports, call, ..Wat::default() };
         let operator = kitbag.as_operator();
 
@@ -89,13 +102,17 @@ async fn a_component_without_its_grants_cannot_be_linked() {
         compiler.describe(&component, sandbox.describe_limits()).await.expect("it describes itself");
     let load = |definition: &ToolkitDefinition| sandbox.load(code.path(), &Grants::of(definition)).map(drop);
     load(&declared).expect("it is granted all that it imports");
-    let scope = |scope: &str| ToolkitDefinition { scopes: vec![scope.to_owned()], ..declared.clone() };
+    let without = |scope: &str| {
+        let scopes = declared.scopes.iter().filter(|it| *it != scope).cloned().collect();
+        ToolkitDefinition { scopes, ..declared.clone() }
+    };
 
     for (interface, declared) in [
         ("wasi:http/outgoing-handler", ToolkitDefinition { egress: Vec::new(), ..declared.clone() }),
         ("kitbag:toolkit/secrets", ToolkitDefinition { secrets: Vec::new(), ..declared.clone() }),
-        ("kitbag:toolkit/search", scope("svc:ingest")),
-        ("kitbag:toolkit/ingest", scope("svc:search")),
+        ("kitbag:toolkit/ask", without("svc:ask")),
+        ("kitbag:toolkit/search", without("svc:search")),
+        ("kitbag:toolkit/ingest", without("svc:ingest")),
     ] {
         let refused = load(&declared).expect_err(interface);
 

@@ -175,6 +175,22 @@ test("an issue is created, and a comment added", async () => {
   assert.deepEqual(comment.structuredContent, { url: github.comment.html_url });
 });
 
+test("the user is asked before an issue is created, where they can be", async () => {
+  const arguments_ = { repository: "octocat/Hello-World", title: "A bug" };
+  const sent = [];
+  const answers = { "/repos/octocat/Hello-World/issues": (_, init) => (sent.push(init.method), github.issue) };
+
+  const yes = await call("create_issue", arguments_, answers, { answers: { confirm: {} } });
+  assert.match(yes.text, /^Created octocat/);
+  assert.match(yes.trace.questions[0].message, /^Create the issue “A bug” in octocat\/Hello-World\?/);
+  assert.deepEqual(sent, ["POST"], "it ran twice, and created one");
+  for (const answer of ["decline", "cancel"]) {
+    const no = await call("create_issue", arguments_, answers, { answers: { confirm: answer } });
+    assert.match(no.error, /Nothing was changed/);
+  }
+  assert.deepEqual(sent, ["POST"]);
+});
+
 test("a token of the user's is sent, and without one that of the account", async () => {
   const seen = [];
   const answers = { "/search/repositories": (_, init) => (seen.push(init.headers.authorization), github.repositories) };

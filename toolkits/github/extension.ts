@@ -29,5 +29,7 @@ export default defineToolkit({
     scope: "repo",
     clientAuth: "post",
   },
+  // Before it creates an issue.
+  scopes: ["svc:ask"],
   tools: [searchIssues, readIssue, readPullRequest, readFile, searchRepositories, searchCode, createIssue, addComment],
 });

@@ -2,6 +2,7 @@
 import { tool, z } from "kitbag/extend/toolkit";
 
 import { repositoryPath, request } from "./api";
+import { confirm } from "./confirm";
 import { cut, limit, loginOf, more, nextPage, number, page, pageAfter, repository, searchPageAfter, User } from "./shared";
 
 const MAX_BODY_CHARS = 20_000;
@@ -137,6 +138,7 @@ export const createIssue = tool({
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
   mutating: true,
   handler: async ({ repository, ...body }, ctx) => {
+    await confirm(ctx, `Create the issue “${body.title}” in ${repository}? Everybody who sees the repository can read it.`);
     const { number, html_url: url } = await request(ctx, {
       path: repositoryPath(repository, "issues"),
       body,

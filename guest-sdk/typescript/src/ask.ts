@@ -1,8 +1,11 @@
 // Questions to the calling user in the middle of a call.
 import type { Platform } from "./platform.js";
 import { answerUnfit, askRefused, askUnsupported, undeclaredScope } from "./texts.js";
-import { ToolError } from "./tool-error.js";
+import { CannotAskError, ToolError } from "./tool-error.js";
 import type { Asked, Question } from "./types.js";
+
+/** A form without fields: a yes or a no. */
+const NO_FIELDS = { type: "object", properties: {} };
 
 /** A schema of a library that implements Standard Schema and its JSON Schema, as zod does since 4.2. */
 interface StandardSchema {
@@ -22,7 +25,7 @@ type Fields = Record<string, unknown>;
 /** Returns the function `ask` of one run of a handler. */
 export function asker(scopes: readonly string[], platform: Platform): (question: Question) => Promise<Asked<unknown>> {
   let unnamed = 0;
-  return async ({ key, message, schema }) => {
+  return async ({ key, message, schema = NO_FIELDS }) => {
     if (!scopes.includes("svc:ask")) throw new Error(askRefused(undeclaredScope("svc:ask")));
     const name = key ?? `question-${++unnamed}`;
     for (const [path, text] of Object.entries({ key: name, message })) {
@@ -45,7 +48,7 @@ export type AskError = { tag: "unsupported" } | { tag: "invalid"; val: string };
 
 /** Returns the exception for an error of a question: the model reads that its user cannot be asked, and the log the rest. */
 export function askError(error: AskError): Error {
-  return error.tag === "unsupported" ? new ToolError(askUnsupported()) : new Error(askRefused(error.val));
+  return error.tag === "unsupported" ? new CannotAskError(askUnsupported()) : new Error(askRefused(error.val));
 }
 
 /** Returns the JSON Schema of a form. Clients know no patterns, which libraries add to formats; the library checks them. */

@@ -28,6 +28,14 @@ export class ToolError extends Error {
   }
 }
 
+/** The user cannot be asked: their client shows no forms, or the call comes without the protocol. */
+export class CannotAskError extends ToolError {
+  constructor(message: string) {
+    super(message);
+    this.name = "CannotAskError";
+  }
+}
+
 /** Returns a thrown `ToolError`, or the first one among the causes of a thrown value. */
 export function toolErrorWithin(thrown: unknown): ToolError | undefined {
   const seen = new Set<unknown>();

@@ -8,5 +8,5 @@ export const defineToolkit = definer((config) => ({ declaration: declarationOf(c
 export { tool } from "./define.js";
 export { dispatch, toFetchHandler } from "./toolkit.sandbox.js";
 export { DeclarationError } from "./problems.js";
-export { ToolError } from "./tool-error.js";
+export { CannotAskError, ToolError } from "./tool-error.js";
 export { z } from "zod";

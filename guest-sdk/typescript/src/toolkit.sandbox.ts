@@ -5,7 +5,7 @@ import { definer } from "./define.js";
 export const defineToolkit = definer(() => ({}));
 
 export { tool } from "./define.js";
-export { ToolError } from "./tool-error.js";
+export { CannotAskError, ToolError } from "./tool-error.js";
 export { z } from "zod";
 
 export class DeclarationError extends Error {}

@@ -18,6 +18,6 @@ export { dispatch, type DispatchCall, type DispatchResult, type TestWorld } from
 export { toFetchHandler } from "./local/fetch-handler.js";
 export type { Manifest } from "./manifest.js";
 export { DeclarationError, type Problem } from "./problems.js";
-export { ToolError, type ToolErrorOptions } from "./tool-error.js";
+export { CannotAskError, ToolError, type ToolErrorOptions } from "./tool-error.js";
 export type * from "./types.js";
 export { z } from "zod";

@@ -337,8 +337,8 @@ export interface ToolContext<Settings extends ToolkitSettings | undefined = unde
    * `schema` is an object of texts, numbers, booleans, enums and lists of enums: of zod (4.2 or later), of another library
    * with Standard JSON Schema, or as JSON Schema. A form that asks for a credential is refused: declare it in `secrets`.
    *
-   * Rejects with a `ToolError` if the user cannot be asked, because their client shows no forms, or if the answer does not
-   * fit; with an `Error` if the question breaks a rule.
+   * Rejects with a `CannotAskError` if the user cannot be asked, because their client shows no forms; with another `ToolError` if
+   * the answer does not fit; with an `Error` if the question breaks a rule.
    */
   ask<S extends z.ZodType>(question: Question & { schema: S }): Promise<Asked<z.output<S>>>;
   ask(question: Question): Promise<Asked<Record<string, string | number | boolean | string[]>>>;
@@ -365,8 +365,8 @@ export interface Question {
   key?: string | undefined;
   /** What the user reads: up to 1,000 characters. The client shows which toolkit asks. */
   message: string;
-  /** The form: a schema of an object with 1 to 20 flat fields. */
-  schema: z.ZodType | Readonly<Record<string, unknown>>;
+  /** The form: a schema of an object with at most 20 flat fields; by default none, for a yes or a no. */
+  schema?: z.ZodType | Readonly<Record<string, unknown>> | undefined;
 }
 
 /** How the user responded: with a value that fits, with a no, or not at all. */

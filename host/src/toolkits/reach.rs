@@ -24,9 +24,12 @@ pub struct Reach {
     reads: Vec<String>,
     /// Secrets that only the server uses, to sign in.
     uses: Vec<String>,
+    /// Scopes of the user's knowledge base. The others give nothing that the user does not give in the call itself.
     scopes: Vec<String>,
     auth: Vec<Auth>,
 }
+
+const KNOWLEDGE: [&str; 2] = [SCOPE_SEARCH, SCOPE_INGEST];
 
 /// A part of a reach, in words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,7 +51,7 @@ impl Reach {
             hosts: sorted(definition.egress.iter().map(|host| canonical(host))),
             reads: sorted(definition.secrets.iter().cloned()),
             uses: sorted(used.map(str::to_owned)),
-            scopes: sorted(definition.scopes.iter().cloned()),
+            scopes: sorted(definition.scopes.iter().filter(|it| KNOWLEDGE.contains(&it.as_str())).cloned()),
             auth: definition.auth.iter().map(canonical_auth).collect(),
         }
     }

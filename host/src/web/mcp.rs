@@ -185,7 +185,11 @@ impl Endpoint {
         let Envelope { id, message } = Envelope::parse(&held.bytes)?;
         match &message {
             Message::Cancelled(request) => handler.cancel(request.clone()),
-            Message::Response(request) => handler.respond(request, &held.bytes).await,
+            Message::Response(request) => {
+                if handler.respond(request, &held.bytes).await {
+                    return Ok(StatusCode::ACCEPTED.into_response());
+                }
+            }
             Message::Listen => {
                 accepts.check_stream(id.clone())?;
                 handler.context.changes = Some(

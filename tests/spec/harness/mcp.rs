@@ -56,6 +56,11 @@ impl User {
         Self { endpoint, ..self }
     }
 
+    /// The same client, whose requests go where those of `other` go.
+    pub(crate) fn through(self, other: Self) -> Self {
+        Self { http: other.http, ..self }
+    }
+
     /// Sets the client capabilities. To be called before [`User::speaking`], whose handshake sends them.
     pub(crate) fn capable_of(self, capabilities: Value) -> Self {
         Self { capabilities, ..self }
@@ -177,10 +182,14 @@ impl User {
         self.http.send(Method::POST, self.endpoint, headers, body.to_string()).await
     }
 
-    /// Responds to a request of the server.
-    pub(crate) async fn respond(&self, id: &Value, result: &Value) -> Answer {
+    /// Responds to a request of the server, with a result or an error.
+    pub(crate) async fn respond(&self, id: &Value, response: Result<Value, Value>) -> Answer {
         let (headers, _) = self.message("responds", None, json!({}));
-        let body = json!({ "jsonrpc": "2.0", "id": id, "result": result });
+        let mut body = json!({ "jsonrpc": "2.0", "id": id });
+        match response {
+            Ok(result) => body["result"] = result,
+            Err(error) => body["error"] = error,
+        }
         self.http.send(Method::POST, self.endpoint, headers, body.to_string()).await
     }
 

@@ -1,4 +1,4 @@
-//! The fields of a form: texts, numbers, booleans and choices, and nothing nested.
+//! The fields of a form: texts, numbers, booleans and choices, and nothing nested. A form without fields is a yes or a no.
 
 use serde_json::{Map, Value};
 
@@ -20,10 +20,10 @@ pub(super) fn check(schema: &Map<String, Value>, problems: &mut Problems) {
     }
     texts("schema", schema, problems);
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
-        return problems.add("schema.properties", "must be an object with a field at least");
+        return problems.add("schema.properties", "must be an object");
     };
-    if properties.is_empty() || properties.len() > MAX_FIELDS {
-        problems.add("schema.properties", format!("must have 1 to {MAX_FIELDS} fields"));
+    if properties.len() > MAX_FIELDS {
+        problems.add("schema.properties", format!("must have at most {MAX_FIELDS} fields"));
         return;
     }
     for (name, field) in properties {

@@ -75,6 +75,8 @@ fn each_part_that_grows_is_beyond_and_each_that_shrinks_is_not() {
         check(&large, &large, &[]);
     }
     check(&small, &declaration(&[], &[], &[]), &[]);
+    // A user who is asked decides each time.
+    check(&small, &declaration(&["api.example"], &["KEY"], &["svc:search", "svc:ask"]), &[]);
     check(
         &declaration(&[], &[], &[]),
         &small,

@@ -156,12 +156,16 @@ impl Handler {
         })
     }
 
-    /// Passes on what a client responds to a question.
-    pub(super) async fn respond(&self, request: &RequestId, body: &[u8]) {
+    /// Passes on what a client responds to a question. Returns whether the client can be asked at all.
+    pub(super) async fn respond(&self, request: &RequestId, body: &[u8]) -> bool {
         let ClientContext { user, client, .. } = &self.context;
-        if let (Some(client), RequestId::String(id)) = (client, request) {
+        let Some(client) = client.as_ref().filter(|client| client.abilities().shows_forms) else {
+            return false;
+        };
+        if let RequestId::String(id) = request {
             self.endpoint.questions.respond(user, client, id, conversation::result(body)).await;
         }
+        true
     }
 
     /// Calls a tool and encodes the reply.

@@ -1,6 +1,6 @@
 //! What a toolkit may reach, in words: made from its declaration, which the sandbox enforces.
 
-use kitbag_manifest::{Auth, SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition};
+use kitbag_manifest::{Auth, SCOPE_ASK, SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition};
 
 /// One kind of access.
 #[derive(Debug, PartialEq, Eq)]
@@ -38,6 +38,10 @@ pub(super) fn of(definition: &ToolkitDefinition) -> Vec<Reach> {
     if definition.has_scope(SCOPE_INGEST) {
         let meaning = "adds documents to yours, and replaces those it has added".to_owned();
         all.push(Reach { what: "Knowledge base", names: vec![SCOPE_INGEST.to_owned()], meaning });
+    }
+    if definition.has_scope(SCOPE_ASK) {
+        let meaning = "asks you questions while it works, and gets what you answer".to_owned();
+        all.push(Reach { what: "Questions", names: vec![SCOPE_ASK.to_owned()], meaning });
     }
     if !definition.secrets.is_empty() {
         let leaves = if can_send {
@@ -88,6 +92,7 @@ pub(super) fn in_words(scope: &str) -> &str {
     match scope {
         SCOPE_SEARCH => "reads documents",
         SCOPE_INGEST => "writes documents",
+        SCOPE_ASK => "asks you questions",
         other => other,
     }
 }

@@ -1,0 +1,31 @@
+//! Questions of tools, whose answers come to another process than the one whose call waits.
+
+use serde_json::json;
+
+use super::Cluster;
+use crate::asking::{Conversation, able};
+use crate::harness::{Revision, guests};
+
+#[tokio::test]
+#[ignore = "needs a database server"]
+async fn an_answer_reaches_the_call_on_whichever_process_it_comes_to() {
+    let (cluster, pair) = Cluster::start::<2>().await;
+    cluster.operator(&pair[0]).deploy(guests::PROBE.bytes()).await.assert_status(201);
+    let schema =
+        json!({ "type": "object", "properties": { "city": { "type": "string" } }, "required": ["city"] });
+    let questions = ["a", "b"].map(|key| json!({ "key": key, "message": "Where to?", "schema": schema }));
+    let arguments = json!({ "questions": questions.to_vec() });
+
+    for revision in Revision::BOTH {
+        let here = able(cluster.user(&pair[0], "ana"), revision).await;
+        // The same client, whose requests go to the other process.
+        let there = here.clone().through(cluster.user(&pair[1], "ana"));
+        let answer = |city: &str| json!({ "action": "accept", "content": { "city": city } });
+
+        let (mut call, first) = Conversation::begin(&here, revision, "probe__ask", arguments.clone()).await;
+        let second = call.respond_as(&there, &first, answer("Oslo")).await;
+        let last = call.respond_as(&there, &second, answer("Rome")).await;
+
+        assert!(last.text().contains("Oslo") && last.text().contains("Rome"), "{revision:?}: {last:?}");
+    }
+}
