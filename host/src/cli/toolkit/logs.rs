@@ -46,7 +46,7 @@ pub(in crate::cli) struct Logs {
     #[arg(long)]
     tool: Option<String>,
     /// Only calls that ended so: succeeded, tool-error, invalid-params, failed, deadline, limit, cancelled, busy,
-    /// unavailable; or any-failure for all but succeeded and cancelled.
+    /// over-limit, needs-consent, asked, unavailable; or any-failure for all but succeeded, cancelled and asked.
     #[arg(long)]
     outcome: Option<String>,
     /// Only calls whose id (see --json) is smaller: those before it. With --limit, page by page.

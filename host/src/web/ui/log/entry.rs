@@ -82,7 +82,7 @@ fn outcome(facts: &Facts<'_>) -> String {
 
 fn tone(outcome: &str) -> &'static str {
     match outcome {
-        "succeeded" | "cancelled" => "",
+        "succeeded" | "cancelled" | "asked" => "",
         "tool-error" | "invalid-params" | "busy" | "over-limit" | "needs-consent" => "warn",
         _ => "bad",
     }
