@@ -1,5 +1,8 @@
 //! Registries that are slow, endless, or say something else than they do. `tests/spec/registries.rs` has a real one.
 
+mod places;
+mod tags;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -6,6 +6,9 @@
 //! - what is newer waits as any upload does, after the same checks, and becomes live by an operator alone;
 //! - the same artifact is not pulled twice within the time that uploads wait, and not again once it was discarded or deployed.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,7 +39,7 @@ pub(super) struct Followed {
 }
 
 /// A toolkit whose live version came from a registry, by a tag.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Tracked {
     /// The toolkit.
