@@ -167,7 +167,7 @@ async fn insert_upload(database: &Database, id: &str, visibility: &str) {
     });
     let now = jiff::Timestamp::now().as_millisecond();
     let sql = format!(
-        "INSERT INTO toolkit_uploads VALUES ('{id}', '{id}', '3.0.0', 1, '{manifest}', '[]', 'ana', {now}, NULL, NULL, NULL, NULL)"
+        "INSERT INTO toolkit_uploads VALUES ('{id}', '{id}', '3.0.0', 1, '{manifest}', '[]', 'ana', {now}, NULL, NULL, FALSE, NULL, NULL)"
     );
     database.execute(&sql).await;
 }
