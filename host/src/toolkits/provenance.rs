@@ -100,6 +100,11 @@ impl Source {
         Self::Registry { reference, digest, pulled }
     }
 
+    /// Whether this server has pulled it from a registry.
+    pub fn is_pulled(&self) -> bool {
+        matches!(self, Self::Registry { pulled: true, .. })
+    }
+
     /// The reference with the digest, if it is one.
     pub fn pinned(&self) -> Option<String> {
         match self {
@@ -112,7 +117,7 @@ impl Source {
 impl Provenance {
     /// The same in words that begin with `from`, or with `said to be from` where the server has not pulled it itself.
     pub fn told(&self) -> String {
-        let is_said = matches!(self.source, Source::Registry { pulled: false, .. });
+        let is_said = self.source != Source::Upload && !self.source.is_pulled();
         format!("{}from {self}", if is_said { "said to be " } else { "" })
     }
 

@@ -246,9 +246,10 @@ impl From<TrackedRow> for Tracked {
     fn from(row: TrackedRow) -> Self {
         let deployed = row.deployed.filter(|version| *version != row.version);
         let state = match () {
-            () if row.discarded == Some(true) => NewerState::Discarded,
+            // Also by hand, after it was discarded.
             () if row.waiting.is_some() => NewerState::Waiting,
             () if deployed.is_some() => NewerState::Deployed,
+            () if row.discarded == Some(true) => NewerState::Discarded,
             () if row.refusal.is_some() => NewerState::Refused,
             () => NewerState::Seen,
         };

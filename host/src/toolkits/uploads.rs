@@ -163,7 +163,9 @@ impl Toolkits {
     pub async fn uploads(&self) -> Result<Vec<UploadRecord>, ToolkitError> {
         let known = self.store.known_keys().await?;
         let mut uploads: Vec<_> = self.store.uploads().await?.iter().map(UploadRecord::from).collect();
-        uploads.iter_mut().for_each(|upload| upload.provenance.mark_removed(&known));
+        for upload in &mut uploads {
+            upload.provenance.mark_removed(&known);
+        }
         Ok(uploads)
     }
 

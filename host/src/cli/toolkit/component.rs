@@ -93,12 +93,11 @@ async fn pull(
     limit: Option<Size>,
     wants_signature: bool,
 ) -> Result<Component, CliError> {
-    let limit = match limit {
-        Some(limit) => limit,
-        None => {
-            let settings = Settings::load(Sources::default(), None);
-            settings.map_err(|error| CliError::new(error.to_string()))?.component_size
-        }
+    let limit = if let Some(limit) = limit {
+        limit
+    } else {
+        let settings = Settings::load(Sources::default(), None);
+        settings.map_err(|error| CliError::new(error.to_string()))?.component_size
     };
     note!("Pulling {}", reference.to_string());
     let egress = registry_egress();

@@ -132,7 +132,7 @@ fn print(it: &Tracked) {
             }
             NewerState::Refused => say!("  refused by the server"),
             NewerState::Seen => {
-                say!("  to review it: kitbag toolkit deploy {}@{} --review", reference, digest)
+                say!("  to review it: kitbag toolkit deploy {}@{} --review", reference, digest);
             }
         }
     }

@@ -76,7 +76,7 @@ async fn a_registry_is_asked_once_an_hour_by_one_of_the_processes() {
     let other = process(other_folder.path(), &database, &followed).await;
 
     let (first, second) = tokio::join!(one.ask_registries(), other.ask_registries());
-    (first.unwrap(), second.unwrap());
+    first.and(second).unwrap();
     assert_eq!(asked(&registry).0, 1);
     one.ask_registries().await.unwrap();
     long_ago(&database, "asked_at", HOUR - 60_000).await;

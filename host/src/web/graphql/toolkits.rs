@@ -9,7 +9,7 @@ use super::documents::bytes;
 use super::query::within;
 use super::schema::{DEFAULT_LENGTH, READ_COST, SCHEMA_COST};
 use crate::access::VisibleToolkit;
-use crate::toolkits::{FormerOwner, Source, VersionRecord, listed_name};
+use crate::toolkits::{FormerOwner, VersionRecord, listed_name};
 use crate::vault::SecretStatus;
 use crate::web::error::WebError;
 
@@ -247,7 +247,7 @@ impl ToolkitVersion {
             deployed_by: record.deployed_by,
             deployed_at: record.deployed_at,
             source: record.provenance.source.pinned(),
-            source_pulled: matches!(record.provenance.source, Source::Registry { pulled: true, .. }),
+            source_pulled: record.provenance.source.is_pulled(),
             publisher_removed: record.provenance.signed_by.as_ref().is_some_and(|by| by.removed),
             publisher,
             publisher_key,
