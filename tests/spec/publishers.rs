@@ -268,7 +268,7 @@ async fn a_key_of_a_program_deploys_and_does_not_decide_whom_to_trust() {
 
 #[tokio::test]
 async fn what_is_no_publisher_is_refused() {
-    let (server, ana, acme) = server_with_acme().await;
+    let (_server, ana, acme) = server_with_acme().await;
     let other = Key::new();
 
     ana.add_publisher("acme", &other).await.assert_problem(409, "there is a publisher acme");
