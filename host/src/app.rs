@@ -50,8 +50,8 @@ use stopping::Stopping;
 pub use at_rest::{AtRest, AtRestError, share_data};
 pub use configuration::{certificate_files, compile_limits, key_source, limits, objects_location};
 use configuration::{
-    connection_limits, consent_by, drain, memory_for_calls, pace, request_shares, retention, roles,
-    signature_rule, web_client,
+    connection_limits, consent_by, drain, followed_registries, memory_for_calls, pace, request_shares,
+    retention, roles, signature_rule, web_client,
 };
 pub use error::StartError;
 pub use listeners::ListenError;
@@ -135,8 +135,10 @@ impl App {
         let toolkits = opening.await?.on_removal(move || forgetting.clear_cache());
         let toolkits =
             toolkits.with_consent_by(consent_by(settings)).with_signature_rule(signature_rule(settings));
-        let toolkits = Arc::new(toolkits);
+        let limit = settings.component_size.bytes() as u64;
+        let toolkits = Arc::new(toolkits.following(followed_registries(settings)?, limit));
         toolkits.keep_removing_expired_uploads();
+        toolkits.keep_asking_registries(stopping.begun.clone());
         objects.keep_ending(stopping.begun.clone());
         let user_config = Arc::new(UserConfig::new(database.clone()));
         let records = Invocations::open(database.clone(), hints.clone(), retention(settings));

@@ -13,13 +13,15 @@ mod artifact;
 mod authorization;
 mod credential;
 mod error;
+mod newest;
 mod push;
 mod reference;
 mod registry;
+mod sending;
 #[cfg(test)]
 mod tests;
 
-pub use artifact::Artifact;
+pub use artifact::{Artifact, SignatureText};
 pub use error::RegistryError;
 pub use push::Pushed;
 pub(crate) use reference::SCHEME;

@@ -138,6 +138,9 @@ settings! {
     consent: Maybe<ConsentSetting> = Maybe::UNSET, "KITBAG_CONSENT";
     /// Takes only versions of toolkits that a publisher has signed (`kitbag publisher add`), also when going back to one.
     require_signature: bool = false, "KITBAG_REQUIRE_SIGNATURE";
+    /// Registries that are asked once an hour for newer versions of toolkits that came from there, such as `ghcr.io`; by default
+    /// none. What is newer waits for an operator's review. They are asked without a sign-in.
+    follow_registries: List<String> = List::default(), "KITBAG_FOLLOW_REGISTRIES";
     /// Origins whose pages may use the session cookie and speak MCP, such as `https://app.example.com`.
     allowed_origins: List<String> = List::default(), "KITBAG_ALLOWED_ORIGINS";
     /// Signature algorithms of the provider's tokens; by default RS256, PS256, ES256, ES384, EdDSA.

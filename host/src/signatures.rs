@@ -18,6 +18,7 @@ use aws_lc_rs::signature::{
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
 use thiserror::Error;
 
 use crate::sha256::{Digest, Sha256};
@@ -45,7 +46,7 @@ pub enum KeyError {
     /// The private key is encrypted as `cosign` does it.
     #[error(
         "it is encrypted by cosign, whose keys are not read here: sign with `cosign sign-blob --key KEY \
-         --output-signature FILE.sig FILE`, and deploy with `--signature FILE.sig`"
+         --bundle FILE.bundle FILE`, and deploy with `--signature FILE.bundle`"
     )]
     CosignKey,
     /// The private key is encrypted.
@@ -58,7 +59,9 @@ pub enum KeyError {
 
 /// The text is not a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("not a signature as `cosign sign-blob` writes it: one line of base64")]
+#[error(
+    "not a signature as `cosign sign-blob` writes it: a bundle of a signature by a key, or one line of base64"
+)]
 pub struct InvalidSignature;
 
 /// A public key.
@@ -139,6 +142,31 @@ impl SigningKey {
     pub fn public_key(&self) -> PublicKey {
         let der: PublicKeyX509Der<'_> = self.0.public_key().as_der().expect("the key was read");
         PublicKey(der.as_ref().to_vec())
+    }
+}
+
+/// The part of a bundle that is read: of one that Sigstore has specified (`MessageSignature`), or of cosign 2.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Bundle {
+    message_signature: Option<MessageSignature>,
+    base64_signature: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct MessageSignature {
+    signature: String,
+}
+
+impl Signature {
+    /// Reads a file with a signature: its base64, or a bundle, of which nothing else is used.
+    pub fn from_file(text: &str) -> Result<Self, InvalidSignature> {
+        if !text.trim_start().starts_with('{') {
+            return text.parse();
+        }
+        let bundle: Bundle = serde_json::from_str(text).map_err(|_| InvalidSignature)?;
+        let signature = bundle.message_signature.map(|it| it.signature).or(bundle.base64_signature);
+        signature.ok_or(InvalidSignature)?.parse()
     }
 }
 

@@ -31,6 +31,7 @@ mod schemas;
 mod store;
 #[cfg(test)]
 pub(crate) mod tests;
+mod updates;
 mod uploads;
 mod vouch;
 
@@ -72,6 +73,8 @@ use store::Store;
 pub use store::{
     Claim, Expected, LiveVersion, OwnershipRecord, Rollback, TakenOver, ToolkitRecord, Version, VersionRecord,
 };
+use updates::Followed;
+pub use updates::{NewerState, NewerVersion, Tracked};
 pub use uploads::{Review, Reviewed, UploadRecord};
 pub use vouch::{Vouch, VouchReason};
 
@@ -97,6 +100,7 @@ pub struct Toolkits {
     removed: Box<dyn Fn() + Send + Sync>,
     consent_by: ConsentBy,
     signature_rule: SignatureRule,
+    followed: Followed,
 }
 
 /// The result of a rollback.
@@ -144,6 +148,7 @@ impl Toolkits {
             removed: Box::new(|| ()),
             consent_by: ConsentBy::default(),
             signature_rule: SignatureRule::default(),
+            followed: Followed::default(),
         };
         toolkits.publish().await?;
         // In the background: the first call finds it done, or waits for the rest.
@@ -264,7 +269,15 @@ impl Toolkits {
 
     /// One toolkit with all its versions, newest deploy first.
     pub async fn record(&self, id: &str) -> Result<ToolkitRecord, ToolkitError> {
-        self.store.toolkit(id).await
+        let mut record = self.store.toolkit(id).await?;
+        let known = self.store.known_keys().await?;
+        for version in &mut record.versions {
+            version.provenance.mark_removed(&known);
+        }
+        if let Some(publisher) = &mut record.publisher {
+            publisher.removed = !known.contains(&publisher.key);
+        }
+        Ok(record)
     }
 
     /// The hosts that the version of a toolkit listed which was live at this time; none if there was no version.

@@ -164,6 +164,7 @@ fn for_users(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared> {
         .route("/publishers", get(publishers::list).post(publishers::add))
         .route("/publishers/{name}", delete(publishers::remove))
         .route("/toolkits/{id}/versions/{version}", get(toolkits::version))
+        .route("/updates", get(uploads::updates))
         .route("/uploads", get(uploads::list).post(uploads::receive))
         .route("/uploads/{digest}", get(uploads::show).delete(uploads::discard))
         .route("/uploads/{digest}/deploy", post(uploads::deploy))

@@ -66,7 +66,7 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
         ["serve" | "demo" | "logout" | "token" | "sign-in-code" | "audit" | "overview"]
         | ["documents" | "toolkit" | "key" | "publisher", "list"]
         | ["vault", "rotate"]
-        | ["toolkit", "failures"]
+        | ["toolkit", "failures" | "outdated"]
         | ["toolkit", "uploads", "list"] => &[],
         ["login"] => &["--no-browser"],
         ["connect"] => &["cursor"],

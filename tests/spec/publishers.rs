@@ -36,8 +36,21 @@ async fn server() -> Kitbag {
     Kitbag::start_with(|settings| settings.operators = "ana,ben".parse().expect("a list")).await
 }
 
+/// The same, which has added the publisher `acme`; with `ana` and the publisher's key.
+async fn server_with_acme() -> (Kitbag, User, Key) {
+    let (server, acme) = (server().await, Key::new());
+    let ana = server.as_user("ana");
+    ana.add_publisher("acme", &acme).await.assert_status(201);
+    (server, ana, acme)
+}
+
 fn wat(version: &str) -> Vec<u8> {
     Wat { version, ..Wat::default() }.component()
+}
+
+/// SHA-256, hexadecimal.
+fn hash(component: &[u8]) -> String {
+    hex::encode(aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, component))
 }
 
 impl User {
@@ -131,10 +144,8 @@ async fn an_operator_resets_the_publisher_explicitly_and_that_is_recorded() {
 
 #[tokio::test]
 async fn a_signature_of_other_bytes_or_by_an_unknown_key_is_refused() {
-    let server = server().await;
-    let ana = server.as_user("ana");
-    let (acme, stranger) = (Key::new(), Key::new());
-    ana.add_publisher("acme", &acme).await.assert_status(201);
+    let (_server, ana, acme) = server_with_acme().await;
+    let stranger = Key::new();
 
     for path in ["/toolkits", "/uploads"] {
         let of_other_bytes = acme.sign(&wat("1.0.1"));
@@ -149,16 +160,17 @@ async fn a_signature_of_other_bytes_or_by_an_unknown_key_is_refused() {
     }
     ana.get("/toolkits/wat").await.assert_status(404);
     assert_eq!(ana.get("/uploads").await.json(), json!([]));
+    let refused = ana.get("/audit?act=operator.refused").await.json_lines();
+    for act in ["toolkit.deployed", "toolkit.uploaded"] {
+        assert!(refused.iter().any(|it| it["name"] == act && it["toolkit"].is_null()), "{act}: {refused:?}");
+    }
 
     ana.deploy_signed(wat("1.0.0"), &acme).await.assert_status(201);
 }
 
 #[tokio::test]
 async fn nothing_that_a_removed_publisher_signed_becomes_live() {
-    let server = server().await;
-    let ana = server.as_user("ana");
-    let acme = Key::new();
-    ana.add_publisher("acme", &acme).await.assert_status(201);
+    let (_server, ana, acme) = server_with_acme().await;
     ana.deploy_signed(wat("1.0.0"), &acme).await.assert_status(201);
     ana.deploy_signed(wat("1.1.0"), &acme).await.assert_status(201);
     let component = wat("1.2.0");
@@ -230,10 +242,8 @@ async fn only_operators_see_add_and_remove_publishers() {
 
 #[tokio::test]
 async fn a_key_of_a_program_deploys_and_does_not_decide_whom_to_trust() {
-    let server = server().await;
-    let ana = server.as_user("ana");
-    let (acme, other) = (Key::new(), Key::new());
-    ana.add_publisher("acme", &acme).await.assert_status(201);
+    let (server, ana, acme) = server_with_acme().await;
+    let other = Key::new();
     let key = ana.post("/keys", &json!({ "name": "pipeline" })).await.assert_status(201).json();
     let pipeline = server.with_token(key["key"].as_str().expect("a key"));
 
@@ -243,21 +253,34 @@ async fn a_key_of_a_program_deploys_and_does_not_decide_whom_to_trust() {
     pipeline.delete("/toolkits/wat/publisher").await.assert_problem(403, "an operator who has signed in");
     pipeline.delete("/publishers/acme").await.assert_problem(403, "an operator who has signed in");
     pipeline.deploy(wat("1.1.0")).await.assert_problem(403, "by nobody");
+    let refused = ana.get("/audit?act=operator.refused").await.json_lines();
+    for (act, toolkit) in [
+        ("publisher.added", Value::Null),
+        ("publisher.removed", Value::Null),
+        ("toolkit.publisher_reset", json!("wat")),
+    ] {
+        let is_it = |it: &&Value| it["name"] == act && it["toolkit"] == toolkit && it["key"].is_string();
+        assert_eq!(refused.iter().filter(is_it).count(), 1, "{act}: {refused:?}");
+    }
     assert_eq!(ana.live_version().await, "1.0.0");
     ana.delete("/toolkits/wat/publisher").await.assert_status(200);
 }
 
 #[tokio::test]
 async fn what_is_no_publisher_is_refused() {
-    let server = server().await;
-    let ana = server.as_user("ana");
-    let (acme, other) = (Key::new(), Key::new());
-    ana.add_publisher("acme", &acme).await.assert_status(201);
+    let (_server, ana, acme) = server_with_acme().await;
+    let other = Key::new();
 
     ana.add_publisher("acme", &other).await.assert_problem(409, "there is a publisher acme");
     ana.add_publisher("again", &acme).await.assert_problem(409, "that of the publisher acme");
     for name in ["", "a b", "a/b", "not\u{202e}", &"x".repeat(65)] {
         ana.add_publisher(name, &other).await.assert_problem(422, "name a publisher");
+    }
+    for name in ["ACME", "ac-me", "acrne"] {
+        ana.add_publisher(name, &other).await.assert_problem(409, "there is a publisher acme");
+    }
+    for name in ["nobody", "Nobody", "n0body", "no-body", "unsigned", "not-signed", "kitbag"] {
+        ana.add_publisher(name, &other).await.assert_problem(422, "no name for a publisher");
     }
     let refused = async |key: &str, words: &str| {
         ana.post("/publishers", &json!({ "name": "new", "key": key })).await.assert_problem(422, words);
@@ -277,10 +300,7 @@ async fn what_is_no_publisher_is_refused() {
 
 #[tokio::test]
 async fn an_upload_that_waits_is_not_replaced_by_one_with_another_signature() {
-    let server = server().await;
-    let ana = server.as_user("ana");
-    let acme = Key::new();
-    ana.add_publisher("acme", &acme).await.assert_status(201);
+    let (_server, ana, acme) = server_with_acme().await;
     let component = wat("1.0.0");
     let signature = acme.sign(&component);
     ana.send_signed("/uploads", component.clone(), &signature).await.assert_status(201);
@@ -303,10 +323,7 @@ async fn an_upload_that_waits_is_not_replaced_by_one_with_another_signature() {
 
 #[tokio::test]
 async fn a_version_that_was_signed_binds_also_when_it_becomes_live_again_and_stays_signed() {
-    let server = server().await;
-    let ana = server.as_user("ana");
-    let acme = Key::new();
-    ana.add_publisher("acme", &acme).await.assert_status(201);
+    let (_server, ana, acme) = server_with_acme().await;
     ana.deploy_signed(wat("1.0.0"), &acme).await.assert_status(201);
     ana.deploy_signed(wat("1.1.0"), &acme).await.assert_status(201);
     ana.delete("/toolkits/wat/publisher").await.assert_status(200);
@@ -376,7 +393,8 @@ async fn a_component_is_signed_and_deployed_from_a_terminal_and_pages_say_by_who
         .await
         .succeeded();
 
-    assert!(deployed.contains("from uploaded file, signed by acme"), "{deployed}");
+    assert!(deployed.contains("from uploaded file, signed by acme (key "), "{deployed}");
+    assert!(deployed.contains(&format!("SHA-256 {}", hash(&wat("1.0.0")))), "{deployed}");
     let refused =
         command(&["toolkit", "deploy", &path("next.wasm"), "--signature", &path("wat.wasm.sig")]).await;
     refused.assert_failed("not made for these bytes");
@@ -388,6 +406,7 @@ async fn a_component_is_signed_and_deployed_from_a_terminal_and_pages_say_by_who
         shown.contains("versions are signed by acme") && shown.contains("uploaded file, signed by acme"),
         "{shown}"
     );
+    assert!(shown.contains(&format!("SHA-256 {}", hash(&wat("1.0.0")))), "{shown}");
     let visitor = Visitor::sign_in(&server, "local").await;
     for page in ["/ui/toolkits/wat/versions", "/ui/toolkits/wat"] {
         visitor.get(page).await.assert_says("uploaded file, signed by acme");
@@ -403,6 +422,7 @@ async fn a_component_is_signed_and_deployed_from_a_terminal_and_pages_say_by_who
     assert_eq!(reset, "wat is no longer bound to acme.\n");
     let review = command(&["toolkit", "deploy", "--review", &path("next.wasm")]).await.succeeded();
     assert!(review.contains("from uploaded file, not signed"), "{review}");
+    assert!(review.contains(&format!("SHA-256 {}", hash(&wat("1.1.0")))), "{review}");
     let page = visitor.get("/ui/operate").await.text().to_owned();
     assert!(page.contains("uploaded file, not signed"), "{page}");
     let link = page
@@ -417,4 +437,62 @@ async fn a_component_is_signed_and_deployed_from_a_terminal_and_pages_say_by_who
     for expected in ["uploaded file, signed by acme", "uploaded file, not signed", "publisher.removed"] {
         assert!(audit.contains(expected), "{expected}: {audit}");
     }
+}
+
+#[tokio::test]
+async fn of_two_publishers_who_deploy_a_new_toolkit_at_once_one_has_it() {
+    for _ in 0..3 {
+        let (_server, ana, acme) = server_with_acme().await;
+        let other = Key::new();
+        ana.add_publisher("other", &other).await.assert_status(201);
+
+        let (one, two) =
+            tokio::join!(ana.deploy_signed(wat("1.0.0"), &acme), ana.deploy_signed(wat("1.1.0"), &other));
+
+        let mut statuses = [one.status.as_u16(), two.status.as_u16()];
+        let (winner, loser) = if statuses[0] == 201 { ("acme", &other) } else { ("other", &acme) };
+        statuses.sort_unstable();
+        assert_eq!(statuses, [201, 403]);
+        let record = ana.get("/toolkits/wat").await.json();
+        assert_eq!(
+            (&record["publisher"]["publisher"], record["versions"].as_array().map(Vec::len)),
+            (&json!(winner), Some(1))
+        );
+        ana.deploy_signed(wat("2.0.0"), loser).await.assert_status(403);
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_is_added_again_with_another_key_is_another_publisher() {
+    let (server, ana, acme) = server_with_acme().await;
+    ana.deploy_signed(wat("1.0.0"), &acme).await.assert_status(201);
+    ana.deploy_signed(wat("1.1.0"), &acme).await.assert_status(201);
+    ana.delete("/publishers/acme").await.assert_status(204);
+    let new = Key::new();
+    let added = ana.add_publisher("acme", &new).await.assert_status(201).json();
+
+    ana.deploy_signed(wat("1.2.0"), &new).await.assert_problem(403, "by another key of that name");
+    ana.post("/toolkits/wat/rollback", &json!({})).await.assert_problem(403, "who was removed");
+
+    let record = ana.get("/toolkits/wat").await.json();
+    for version in record["versions"].as_array().expect("a list") {
+        let by = &version["signedBy"];
+        assert_eq!((&by["publisher"], &by["removed"]), (&json!("acme"), &json!(true)), "{version}");
+        assert_ne!(by["key"], added["key"]);
+    }
+    assert_eq!(record["publisher"]["removed"], true);
+    let visitor = Visitor::sign_in(&server, "ana").await;
+    let key = &record["publisher"]["key"].as_str().expect("a key")[..16];
+    let page = visitor.get("/ui/toolkits/wat/versions").await;
+    page.assert_says(&format!("uploaded file, signed by acme (key {key}, removed since)"));
+    page.assert_says("no publisher’s any more");
+    let query =
+        "{ toolkit(id: \"wat\") { versions { publisher publisherKey publisherRemoved sourcePulled } } }";
+    let query = json!({ "query": query }).to_string();
+    let answer = ana.send(Method::POST, "/graphql", "application/json", query).await.json();
+    let version = &answer["data"]["toolkit"]["versions"][0];
+    let expected = json!({
+        "publisher": "acme", "publisherKey": record["publisher"]["key"], "publisherRemoved": true, "sourcePulled": false,
+    });
+    assert_eq!(version, &expected, "{answer}");
 }

@@ -1,6 +1,7 @@
 //! Components in registries: Debian's `docker-registry`, and some that behave badly.
 
 mod impostors;
+mod updates;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -107,11 +108,10 @@ async fn a_signed_component_goes_by_a_registry_to_another_server_and_only_its_pu
 
     // Another operator deploys what has this digest.
     let deployed = person.run(&second, &["toolkit", "deploy", pinned]).await.succeeded();
-    assert!(deployed.contains(&format!("from {pinned}, signed by acme")), "{deployed}");
+    assert!(deployed.contains(&format!("said to be from {pinned}, signed by acme (key ")), "{deployed}");
     assert_eq!(second.as_user("una").call("wat__run", json!({})).await.text(), "done");
     let version = second.as_operator().get("/toolkits/wat").await.json()["versions"][0].clone();
-    let source =
-        json!({ "kind": "registry", "reference": tag, "digest": format!("sha256:{}", digest(pinned)) });
+    let source = json!({ "kind": "registry", "reference": tag, "digest": format!("sha256:{}", digest(pinned)), "pulled": false });
     assert_eq!((&version["source"], &version["signedBy"]["publisher"]), (&source, &json!("acme")));
     let ours = first.as_operator().get("/toolkits/wat").await.json()["versions"][0].clone();
     assert_eq!(ours["source"], json!({ "kind": "upload" }));
@@ -269,4 +269,11 @@ async fn a_component_that_is_too_large_is_refused_before_it_is_read() {
 
     refused.assert_failed("at most 1024 are taken");
     refused.assert_failed("--component-size takes larger ones");
+
+    // Whoever names the size needs no other setting: not even a file that can be read.
+    person.write("kitbag.toml", "junk");
+    let mut command =
+        person.command(server.data(), &["toolkit", "deploy", &reference, "--component-size", "1MiB"]);
+    command.current_dir(person.folder.path());
+    run(command).await.succeeded();
 }

@@ -93,6 +93,8 @@ CREATE TABLE toolkit_provenance (
     -- The reference in a registry, without the digest, and the digest of the manifest there; NULL for an uploaded file.
     source        TEXT COLLATE "C",
     source_digest TEXT COLLATE "C",
+    -- Whether this server has pulled it from there; otherwise whoever uploaded it said so.
+    source_pulled BOOLEAN NOT NULL,
     -- The name of the publisher then, and SHA-256 of the key in DER, hexadecimal; NULL where nobody signed it.
     publisher     TEXT COLLATE "C",
     publisher_key TEXT COLLATE "C",
@@ -149,8 +151,27 @@ CREATE TABLE toolkit_uploads (
     -- As in `toolkit_provenance`.
     source      TEXT COLLATE "C",
     source_digest TEXT COLLATE "C",
+    source_pulled BOOLEAN NOT NULL,
     publisher   TEXT COLLATE "C",
     publisher_key TEXT COLLATE "C"
+);
+
+-- What registries were asked for newer versions of toolkits that came from there, and what they said last.
+CREATE TABLE registry_questions (
+    -- Without a digest.
+    reference    TEXT COLLATE "C" PRIMARY KEY NOT NULL,
+    asked_at     BIGINT NOT NULL,
+    -- Why the answer could not be had, or used; NULL if it could.
+    problem      TEXT COLLATE "C",
+    -- The reference to what is newer, or the same again, without the digest of its manifest, and that.
+    newer        TEXT COLLATE "C",
+    newer_digest TEXT COLLATE "C",
+    -- SHA-256 of its component, hexadecimal, why it does not wait, and when it was pulled; NULL as long as it was not.
+    component    TEXT COLLATE "C",
+    refusal      TEXT COLLATE "C",
+    pulled_at    BIGINT,
+    -- Whether an operator has discarded it.
+    discarded    BOOLEAN NOT NULL
 );
 
 -- Revisions of what processes cache: each process compares them before it serves a request. One row.

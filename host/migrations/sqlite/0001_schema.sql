@@ -65,6 +65,8 @@ CREATE TABLE toolkit_provenance (
     -- The reference in a registry, without the digest, and the digest of the manifest there; NULL for an uploaded file.
     source        TEXT,
     source_digest TEXT,
+    -- Whether this server has pulled it from there; otherwise whoever uploaded it said so.
+    source_pulled INTEGER NOT NULL,
     -- The name of the publisher then, and SHA-256 of the key in DER, hexadecimal; NULL where nobody signed it.
     publisher     TEXT,
     publisher_key TEXT,
@@ -121,8 +123,27 @@ CREATE TABLE toolkit_uploads (
     -- As in `toolkit_provenance`.
     source      TEXT,
     source_digest TEXT,
+    source_pulled INTEGER NOT NULL,
     publisher   TEXT,
     publisher_key TEXT
+) STRICT;
+
+-- What registries were asked for newer versions of toolkits that came from there, and what they said last.
+CREATE TABLE registry_questions (
+    -- Without a digest.
+    reference    TEXT PRIMARY KEY NOT NULL,
+    asked_at     INTEGER NOT NULL,
+    -- Why the answer could not be had, or used; NULL if it could.
+    problem      TEXT,
+    -- The reference to what is newer, or the same again, without the digest of its manifest, and that.
+    newer        TEXT,
+    newer_digest TEXT,
+    -- SHA-256 of its component, hexadecimal, why it does not wait, and when it was pulled; NULL as long as it was not.
+    component    TEXT,
+    refusal      TEXT,
+    pulled_at    INTEGER,
+    -- Whether an operator has discarded it.
+    discarded    INTEGER NOT NULL
 ) STRICT;
 
 -- Revisions of what processes cache: each process compares them before it serves a request. One row.

@@ -23,24 +23,32 @@ impl Operator {
         Ok(AuditReader { operator: self, reading, _permit: permit })
     }
 
-    /// Records in the audit log that only the owner of the toolkit may do this, or only with a publisher's signature, if that
-    /// is why it failed.
+    /// Records in the audit log that only the owner of the toolkit may do this, or only with the signature of a publisher that the
+    /// server knows, if that is why it failed.
     pub(super) async fn noting_refusal<T>(
         &self,
         act: Act,
         outcome: Result<T, ToolkitError>,
     ) -> Result<T, AccessError> {
-        if let Err(
-            ToolkitError::NotOwner { id, .. }
-            | ToolkitError::RemovedOfOther { id, .. }
-            | ToolkitError::PublisherRemoved { id, .. }
-            | ToolkitError::OtherPublisher { id, .. }
-            | ToolkitError::SignatureRequired(id),
-        ) = &outcome
-        {
-            self.0.stores().audit.refused(&self.0.actor(), act.name(), Some(id)).await;
-        }
+        let toolkit = match &outcome {
+            Err(
+                ToolkitError::NotOwner { id, .. }
+                | ToolkitError::RemovedOfOther { id, .. }
+                | ToolkitError::PublisherRemoved { id, .. }
+                | ToolkitError::OtherPublisher { id, .. },
+            ) => Some(id.as_str()),
+            Err(ToolkitError::SignatureRequired(id)) => id.as_deref(),
+            // Nothing of the component has been read: not even what it calls itself.
+            Err(ToolkitError::UnknownSignature) => None,
+            _ => return Ok(outcome?),
+        };
+        self.note_refused(act, toolkit).await;
         Ok(outcome?)
+    }
+
+    /// Records in the audit log that this was refused.
+    pub(super) async fn note_refused(&self, act: Act, toolkit: Option<&str>) {
+        self.0.stores().audit.refused(&self.0.actor(), act.name(), toolkit).await;
     }
 }
 

@@ -14,24 +14,28 @@ impl Operator {
 
     /// Adds a publisher. A program cannot.
     pub async fn add_publisher(&self, name: &str, key: &PublicKey) -> Result<Publisher, AccessError> {
-        self.expect_person()?;
+        self.expect_person(Act::PublisherAdded, None).await?;
         Ok(self.0.stores().toolkits.add_publisher(name, key, &self.0.actor()).await?)
     }
 
     /// Removes a publisher: no version that it has signed becomes live any more. A program cannot.
     pub async fn remove_publisher(&self, name: &str) -> Result<(), AccessError> {
-        self.expect_person()?;
+        self.expect_person(Act::PublisherRemoved, None).await?;
         Ok(self.0.stores().toolkits.remove_publisher(name, &self.0.actor()).await?)
     }
 
     /// Unbinds a toolkit from its publisher, which is returned. A program cannot.
     pub async fn reset_publisher(&self, id: &str) -> Result<SignedBy, AccessError> {
-        self.expect_person()?;
+        self.expect_person(Act::ToolkitPublisherReset, Some(id)).await?;
         let reset = self.0.stores().toolkits.reset_publisher(id, &self.0.actor()).await;
         self.noting_refusal(Act::ToolkitPublisherReset, reset).await
     }
 
-    fn expect_person(&self) -> Result<(), AccessError> {
-        if self.0.is_program() { Err(AccessError::ProgramsCannotTrust) } else { Ok(()) }
+    async fn expect_person(&self, act: Act, toolkit: Option<&str>) -> Result<(), AccessError> {
+        if !self.0.is_program() {
+            return Ok(());
+        }
+        self.note_refused(act, toolkit).await;
+        Err(AccessError::ProgramsCannotTrust)
     }
 }

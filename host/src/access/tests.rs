@@ -58,6 +58,7 @@ list-uploads        yes     no      yes     no     | yes     no      yes     no
 review              yes     no      yes     no     | yes     no      yes     no
 deploy-upload       yes     no      no      no     | yes     no      yes     no
 discard-upload      yes     no      yes     no     | yes     no      yes     no
+see-updates         yes     no      yes     no     | yes     no      yes     no
 read-manifest       yes     no      yes     no     | yes     no      yes     no
 compare             yes     no      yes     no     | yes     no      yes     no
 count-failures      yes     no      yes     no     | yes     no      yes     no
@@ -166,7 +167,7 @@ async fn insert_upload(database: &Database, id: &str, visibility: &str) {
     });
     let now = jiff::Timestamp::now().as_millisecond();
     let sql = format!(
-        "INSERT INTO toolkit_uploads VALUES ('{id}', '{id}', '3.0.0', 1, '{manifest}', '[]', 'ana', {now}, NULL, NULL, NULL, NULL)"
+        "INSERT INTO toolkit_uploads VALUES ('{id}', '{id}', '3.0.0', 1, '{manifest}', '[]', 'ana', {now}, NULL, NULL, FALSE, NULL, NULL)"
     );
     database.execute(&sql).await;
 }
@@ -341,6 +342,7 @@ async fn attempt_as_operator(operator: Operator, operation: &str, id: &str) -> R
             operator.deploy_upload(id, (Claim::OwnOnly, None), reviewed).await.map(drop)
         }
         "discard-upload" => operator.discard_upload(id).await,
+        "see-updates" => operator.tracked().await.map(drop),
         "read-manifest" => operator.version(id, "1.0.0").await.map(drop),
         "count-failures" => operator.failing().await.map(drop),
         "see-overview" => operator.overview(Period::Day).await.map(drop),

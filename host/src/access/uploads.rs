@@ -11,8 +11,8 @@ use super::{AccessError, Operator};
 use crate::audit::Act;
 use crate::tasks::{off_thread, to_its_end};
 use crate::toolkits::{
-    Claim, Deployed, Difference, Origin, Review, Reviewed, Side, ToolkitError, UploadRecord, Version,
-    VouchReason,
+    Claim, Deployed, Difference, Origin, Review, Reviewed, Side, ToolkitError, Tracked, UploadRecord,
+    Version, VouchReason,
 };
 
 /// Two deployed versions, compared.
@@ -52,6 +52,11 @@ impl Operator {
     /// The waiting uploads, newest first.
     pub async fn uploads(&self) -> Result<Vec<UploadRecord>, AccessError> {
         Ok(self.0.stores().toolkits.uploads().await?)
+    }
+
+    /// The toolkits that came from registries by a tag, with what is newer there, by id.
+    pub async fn tracked(&self) -> Result<Vec<Tracked>, AccessError> {
+        Ok(self.0.stores().toolkits.tracked().await?)
     }
 
     /// A waiting upload, compared with the live version.

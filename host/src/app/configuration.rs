@@ -25,6 +25,7 @@ use crate::local_mode;
 use crate::memory::{MemoryBudget, machine_memory};
 use crate::metrics::Metrics;
 use crate::objects::{BucketLocation, Location};
+use crate::oci::{Reference, SCHEME};
 use crate::sandbox::Limits;
 use crate::settings::{
     self, ConsentSetting, DatabaseLocation, Issuer, MasterKey, Maybe, ObjectsLocation, Operator, Settings,
@@ -176,7 +177,7 @@ pub fn key_source(settings: &Settings) -> Result<KeySource, SettingsError> {
 /// Fingerprints of the settings that all processes of a service should have alike, by name: who signs in and who is an
 /// operator, and limits on what is stored.
 pub(super) fn shared_settings(settings: &Settings) -> BTreeMap<String, String> {
-    let shared: [(&str, &dyn Debug); 22] = [
+    let shared: [(&str, &dyn Debug); 23] = [
         ("accept-missing-audience", &settings.accept_missing_audience),
         ("accept-untyped-tokens", &settings.accept_untyped_tokens),
         ("allow-private-ranges", &settings.allow_private_ranges),
@@ -189,6 +190,7 @@ pub(super) fn shared_settings(settings: &Settings) -> BTreeMap<String, String> {
         ("consent", &settings.consent),
         ("documents-per-user", &settings.documents_per_user),
         ("documents-size-per-user", &settings.documents_size_per_user),
+        ("follow-registries", &settings.follow_registries),
         ("groups-claim", &settings.groups_claim),
         ("issuer", &settings.issuer),
         ("log-records-per-toolkit", &settings.log_records_per_toolkit),
@@ -280,6 +282,18 @@ pub(super) fn consent_by(settings: &Settings) -> ConsentBy {
 /// Whether versions of toolkits have to be signed.
 pub(super) fn signature_rule(settings: &Settings) -> SignatureRule {
     if settings.require_signature { SignatureRule::Required } else { SignatureRule::Optional }
+}
+
+/// The registries that are asked for newer versions. A text that is none would never be asked, and nobody would notice.
+pub(super) fn followed_registries(settings: &Settings) -> Result<Vec<String>, SettingsError> {
+    let is_registry = |name: &String| {
+        let reference = format!("{SCHEME}{name}/a").parse::<Reference>();
+        reference.is_ok_and(|reference| reference.registry() == name)
+    };
+    match settings.follow_registries.iter().find(|name| !is_registry(name)) {
+        Some(other) => Err(SettingsError::FollowRegistries(other.clone())),
+        None => Ok(settings.follow_registries.to_vec()),
+    }
 }
 
 /// How long browsers stay signed in. Local sign-in is for one machine, and asks for a code that few know by heart.

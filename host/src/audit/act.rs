@@ -30,6 +30,8 @@ acts! {
     ToolkitUploaded = "toolkit.uploaded";
     /// An upload was discarded after its review.
     ToolkitUploadDiscarded = "toolkit.upload_discarded";
+    /// A newer version in a registry was refused before anybody had reviewed it.
+    ToolkitNewerRefused = "toolkit.newer_refused";
     /// An operator vouches for the version that they have made live.
     ToolkitVouched = "toolkit.vouched";
     /// An earlier version was made live again.

@@ -15,6 +15,7 @@ mod hide;
 mod logs;
 mod manage;
 mod new;
+mod outdated;
 mod ownership;
 mod push;
 mod reset_publisher;
@@ -78,6 +79,8 @@ pub(super) enum Toolkit {
     Logs(logs::Logs),
     /// List the toolkits with failed calls in the last day, for operators.
     Failures(failures::Failures),
+    /// List the toolkits from registries that have something newer there. For operators.
+    Outdated(outdated::Outdated),
     /// Make an earlier version live again.
     Rollback(manage::Rollback),
     /// Remove a toolkit with all its versions.
@@ -123,6 +126,7 @@ impl Toolkit {
             Self::Show(command) => command.run().await,
             Self::Logs(command) => command.run().await,
             Self::Failures(command) => command.run().await,
+            Self::Outdated(command) => command.run().await,
             Self::Rollback(command) => command.run().await,
             Self::Remove(command) => command.run().await,
             Self::Hide(command) => command.run().await,

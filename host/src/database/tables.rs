@@ -30,6 +30,7 @@ pub(crate) const TABLES: &[Table] = &[
     Table::named("toolkit_provenance"),
     Table::named("toolkit_publishers"),
     Table { users: &["added_by"], ..Table::named("publishers") },
+    Table::named("registry_questions"),
     Table { users: &["user_id"], ..Table::named(SECRETS) },
     Table { users: &["user_id"], ..Table::named("secret_revisions") },
     Table::named("spent_links"),

@@ -53,6 +53,11 @@ pub(super) struct Descriptor {
     annotations: BTreeMap<String, String>,
 }
 
+/// What a registry has as the signature of a component. It is read where it is wanted: whoever does without need not care what it
+/// is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignatureText(String);
+
 /// A component that is to be pushed: its blobs, and the manifest that names them.
 pub struct Artifact {
     pub(super) config: Vec<u8>,
@@ -74,10 +79,16 @@ impl Descriptor {
             .map_err(|why: &str| RegistryError::Unreadable(format!("{:?} of its layer: {why}", self.digest)))
     }
 
-    /// The signature of the bytes, if the layer has one.
-    pub(super) fn signature(&self) -> Result<Option<Signature>, RegistryError> {
-        let text = self.annotations.get(SIGNATURE);
-        text.map(|text| text.parse()).transpose().map_err(|error| {
+    /// What the layer has as the signature of its bytes, if it has something.
+    pub(super) fn signature(&self) -> Option<SignatureText> {
+        self.annotations.get(SIGNATURE).cloned().map(SignatureText)
+    }
+}
+
+impl SignatureText {
+    /// The signature. It is not verified.
+    pub fn read(&self) -> Result<Signature, RegistryError> {
+        self.0.parse().map_err(|error| {
             RegistryError::Unreadable(format!("the annotation {SIGNATURE} of its layer is {error}"))
         })
     }

@@ -11,7 +11,7 @@ use url::Url;
 use url::form_urlencoded::Serializer;
 
 use super::credential::{Credential, credential};
-use super::registry::Registry;
+use super::registry::{Credentials, Registry};
 use super::{RegistryError, answer};
 use crate::egress::Policy;
 use crate::loopback::is_loopback;
@@ -56,10 +56,13 @@ pub(super) async fn authorization(
     action: Action,
 ) -> Result<HeaderValue, RegistryError> {
     let host = registry.host();
-    let credential = credential(host).await?;
+    let credential = match registry.credentials() {
+        Credentials::Docker => credential(host, registry.pace().patience).await?,
+        Credentials::Nobody => None,
+    };
     match (challenge(headers)?, credential) {
         (Challenge::Basic, Some(Credential::Password { user, password })) => Ok(basic(&user, &password)),
-        (Challenge::Basic, _) => Err(RegistryError::NoCredentials { registry: host.to_owned() }),
+        (Challenge::Basic, _) => Err(registry.without_credentials()),
         (Challenge::Bearer { realm, service }, credential) => {
             let token = token(registry, &realm, service.as_deref(), action, credential.as_ref()).await?;
             Ok(sensitive(&format!("Bearer {}", token.expose_secret())))
@@ -143,10 +146,9 @@ async fn token(
     let response = registry.egress().send_within(request, &Policy::Operator, registry.timeouts()).await?;
     let status = response.status();
     if status.is_client_error() {
-        let registry = host.to_owned();
         return Err(match credential {
-            Some(_) => RegistryError::Refused { registry },
-            None => RegistryError::NoCredentials { registry },
+            Some(_) => RegistryError::Refused { registry: host.to_owned() },
+            None => registry.without_credentials(),
         });
     }
     let what = "a token";

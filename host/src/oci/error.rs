@@ -23,6 +23,14 @@ pub enum RegistryError {
         /// Seconds that it took.
         seconds: u64,
     },
+    /// There are more tags than are read.
+    #[error("{registry} lists more than {limit} tags")]
+    TooManyTags {
+        /// Host of the registry.
+        registry: String,
+        /// How many are read.
+        limit: usize,
+    },
     /// An answer is longer than it may be.
     #[error("{what} is longer than {limit} bytes")]
     TooLong {
@@ -85,6 +93,12 @@ pub enum RegistryError {
     /// The registry asks for a sign-in, and there are no credentials for it.
     #[error("{registry} asks for a sign-in, and there are no Docker credentials for it")]
     NoCredentials {
+        /// Host of the registry.
+        registry: String,
+    },
+    /// The registry asks for a sign-in, and is asked without one.
+    #[error("{registry} asks for a sign-in, and this server has none: it sees what is there for everybody")]
+    NotPublic {
         /// Host of the registry.
         registry: String,
     },

@@ -8,6 +8,7 @@ use super::artifact::{Artifact, MANIFEST};
 use super::authorization::Action;
 use super::reference::ContentDigest;
 use super::registry::{Registry, Wanted};
+use super::sending::AnsweredBy;
 use super::{PinnedReference, RegistryError};
 use crate::loopback::is_loopback;
 use crate::sha256::Sha256;
@@ -50,7 +51,8 @@ impl Registry<'_> {
         let begun = self.ask(&wanted(Method::POST, "blobs/uploads/".to_owned()), Action::Push).await?;
         let begun = self.expect(begun, StatusCode::ACCEPTED, what).await?;
         let location = begun.headers().get(header::LOCATION).and_then(|value| value.to_str().ok());
-        let mut place = self.resolve(location.unwrap_or_default())?;
+        let AnsweredBy(answered_by) = begun.extensions().get().expect("each answer says where it is from");
+        let mut place = resolve(answered_by, location.unwrap_or_default())?;
         place.query_pairs_mut().append_pair("digest", digest.as_str());
         let upload = Wanted {
             method: Method::PUT,
@@ -62,14 +64,13 @@ impl Registry<'_> {
         self.expect(response, StatusCode::CREATED, what).await?;
         Ok(())
     }
+}
 
-    /// The URL to which an upload goes, by its `Location`, which may be relative.
-    fn resolve(&self, location: &str) -> Result<Url, RegistryError> {
-        let unusable = || RegistryError::Unreadable("it names no place for an upload".to_owned());
-        let base = Url::parse(self.base().ok_or_else(unusable)?).map_err(|_| unusable())?;
-        let url = base.join(location).map_err(|_| unusable())?;
-        // A component is not secret, and yet nobody is to change it on its way.
-        let is_protected = url.scheme() == "https" || is_loopback(&url);
-        if location.is_empty() || !is_protected { Err(unusable()) } else { Ok(url) }
-    }
+/// The URL to which an upload goes, by the `Location` of the answer from `base`, which may be relative.
+fn resolve(base: &Url, location: &str) -> Result<Url, RegistryError> {
+    let unusable = || RegistryError::Unreadable("it names no place for an upload".to_owned());
+    let url = base.join(location).map_err(|_| unusable())?;
+    // A component is not secret, and yet nobody is to change it on its way.
+    let is_protected = url.scheme() == "https" || is_loopback(&url);
+    if location.is_empty() || !is_protected { Err(unusable()) } else { Ok(url) }
 }

@@ -11,8 +11,9 @@ use crate::loopback::is_loopback_host;
 
 /// How references are told from paths.
 pub(crate) const SCHEME: &str = "oci://";
-/// Longest reference, in bytes: it has room in an entry of the audit log.
-const MAX_BYTES: usize = 400;
+/// Longest reference without its digest, in bytes: with one it has 400, for which there is room in an entry of the audit log.
+const MAX_BYTES: usize = 328;
+const TOO_LONG: &str = "it is longer than 328 bytes, with its tag and without a digest";
 /// Longest name and longest tag, in bytes.
 const MAX_NAME_BYTES: usize = 255;
 const MAX_TAG_BYTES: usize = 128;
@@ -68,6 +69,16 @@ impl Reference {
         self.digest.as_ref()
     }
 
+    /// The tag, if it names one.
+    pub fn named_tag(&self) -> Option<&str> {
+        self.tag.as_deref()
+    }
+
+    /// The same with another tag, and without a digest.
+    pub(super) fn with_tag(&self, tag: &str) -> Self {
+        Self { tag: Some(tag.to_owned()), digest: None, ..self.clone() }
+    }
+
     /// The tag, or the usual one.
     pub fn tag(&self) -> &str {
         self.tag.as_deref().unwrap_or(DEFAULT_TAG)
@@ -89,9 +100,11 @@ impl Reference {
         schemes.iter().map(|scheme| format!("{scheme}://{host}")).collect()
     }
 
-    /// The reference to what was found, whose manifest has this digest.
+    /// The reference to what was found, whose manifest has this digest. It names the tag by which it was found.
     pub fn pinned(&self, digest: ContentDigest) -> PinnedReference {
-        PinnedReference { reference: Self { digest: None, ..self.clone() }, digest }
+        let by_tag = self.digest.is_none().then(|| self.tag().to_owned());
+        let tag = self.tag.clone().or(by_tag);
+        PinnedReference { reference: Self { tag, digest: None, ..self.clone() }, digest }
     }
 }
 
@@ -142,8 +155,9 @@ impl FromStr for Reference {
 
 fn parse(text: &str) -> Result<Reference, &'static str> {
     let rest = text.strip_prefix(SCHEME).ok_or("it does not begin with oci://")?;
-    if text.len() > MAX_BYTES {
-        return Err("it is longer than 400 bytes");
+    let undigested = text.split('@').next().unwrap_or_default().len();
+    if undigested > MAX_BYTES {
+        return Err(TOO_LONG);
     }
     let (rest, digest) = match rest.split_once('@') {
         Some((rest, digest)) => (rest, Some(digest.parse::<ContentDigest>()?)),
@@ -162,6 +176,10 @@ fn parse(text: &str) -> Result<Reference, &'static str> {
     }
     if tag.is_some_and(|tag| !is_tag(tag)) {
         return Err("a tag has at most 128 letters, digits, and . _ -");
+    }
+    // It gets the usual one when it is pinned.
+    if tag.is_none() && undigested + 1 + DEFAULT_TAG.len() > MAX_BYTES {
+        return Err(TOO_LONG);
     }
     Ok(Reference {
         registry: registry.to_owned(),
@@ -277,6 +295,9 @@ mod tests {
             let read: Reference = pinned.parse().expect("a reference");
             assert_eq!(read.manifest_name(), DIGEST);
             assert_eq!(read.pinned(DIGEST.parse().expect("a digest")).to_string(), pinned);
+            let found =
+                text.parse::<Reference>().expect("a reference").pinned(DIGEST.parse().expect("a digest"));
+            assert_eq!(found.reference().named_tag(), Some(tag), "what was found by a tag names it");
             assert!(text.parse::<PinnedReference>().is_err());
         }
     }
@@ -322,6 +343,28 @@ mod tests {
             &format!("oci://ghcr.io/a:{}", "x".repeat(129)),
         ] {
             assert!(text.parse::<Reference>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_longest_reference_can_be_pinned_and_read_again() {
+        let registry = format!("{}.example", "a.".repeat(60).trim_end_matches('.'));
+        let name = "a".repeat(328 - SCHEME.len() - registry.len() - 1);
+        let longest = format!("{SCHEME}{registry}/{}:{}", &name[..name.len() - 101], "t".repeat(100));
+        assert_eq!(longest.len(), 328);
+
+        let pinned =
+            longest.parse::<Reference>().expect("a reference").pinned(DIGEST.parse().expect("a digest"));
+
+        assert_eq!(pinned.to_string().len(), 400);
+        assert_eq!(pinned.to_string().parse(), Ok(pinned));
+        assert!(format!("{longest}t").parse::<Reference>().is_err());
+        let untagged =
+            format!("{SCHEME}{registry}.{}/{}", "b.".repeat(40).trim_end_matches('.'), &name[..107]);
+        for (text, is_one) in [(untagged.as_str(), true), (&format!("{untagged}a"), false)] {
+            let read = text.parse::<Reference>().map(|read| read.pinned(DIGEST.parse().expect("a digest")));
+            assert_eq!(read.is_ok(), is_one, "{}", text.len());
+            assert!(read.into_iter().all(|read| read.to_string().parse() == Ok(read)));
         }
     }
 

@@ -1,18 +1,16 @@
 //! A registry: sends requests to it, and pulls components.
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
-use http_body_util::Full;
+use http::{HeaderValue, Method, Response, StatusCode, header};
 
 use super::answer::{self, Pace};
-use super::artifact::{self, ACCEPTED};
+use super::artifact::{self, ACCEPTED, SignatureText};
 use super::authorization::{Action, authorization};
 use super::reference::ContentDigest;
+use super::sending::{Sent, send_to};
 use super::{PinnedReference, Reference, RegistryError};
-use crate::egress::{Egress, EgressError, Policy, Redirects, Repeatable, ResponseBody, Step, Timeouts};
-use crate::redaction::Redactor;
+use crate::egress::{Egress, EgressError, ResponseBody, Timeouts};
 use crate::sha256::Sha256;
-use crate::signatures::Signature;
 
 /// Largest manifest, as the specification asks registries to take them, in bytes.
 const MAX_MANIFEST_BYTES: u64 = 4 << 20;
@@ -29,6 +27,16 @@ pub struct Registry<'e> {
     base: Option<String>,
     authorization: Option<HeaderValue>,
     pace: Pace,
+    credentials: Credentials,
+}
+
+/// As whom registries are asked that want a sign-in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Credentials {
+    /// As the person whose Docker configuration there is.
+    Docker,
+    /// As nobody.
+    Nobody,
 }
 
 /// A component that was pulled. Its bytes have the digest that the manifest names.
@@ -38,8 +46,8 @@ pub struct Pulled {
     pub component: Bytes,
     /// Where it was, with the digest of the manifest.
     pub reference: PinnedReference,
-    /// The signature of its bytes, if the registry has one. It is not verified.
-    pub signature: Option<Signature>,
+    /// What the registry has as the signature of its bytes, if it has something.
+    pub signature: Option<SignatureText>,
 }
 
 /// A request that may be sent again: after a sign-in, or to another place.
@@ -51,10 +59,30 @@ pub(super) struct Wanted {
     pub(super) body: Bytes,
 }
 
+/// A manifest that was read.
+pub(super) struct Found {
+    manifest: Bytes,
+    content_type: String,
+    pub(super) digest: ContentDigest,
+}
+
+impl Wanted {
+    pub(super) fn get(place: String) -> Self {
+        Self { method: Method::GET, place, headers: Vec::new(), body: Bytes::new() }
+    }
+}
+
 impl<'e> Registry<'e> {
     /// The registry of a reference. Nothing is sent yet.
     pub fn of(egress: &'e Egress, reference: Reference) -> Self {
-        Self { egress, reference, base: None, authorization: None, pace: Pace::default() }
+        let (pace, credentials) = (Pace::default(), Credentials::Docker);
+        Self { egress, reference, base: None, authorization: None, pace, credentials }
+    }
+
+    /// Has no credentials, and gets what is there for everybody.
+    #[must_use]
+    pub fn anonymous(self) -> Self {
+        Self { credentials: Credentials::Nobody, ..self }
     }
 
     /// Waits only for so long.
@@ -71,9 +99,8 @@ impl<'e> Registry<'e> {
         &self.reference
     }
 
-    /// URL of the API, once it has answered.
-    pub(super) fn base(&self) -> Option<&str> {
-        self.base.as_deref()
+    pub(super) fn credentials(&self) -> Credentials {
+        self.credentials
     }
 
     pub(super) fn egress(&self) -> &Egress {
@@ -88,6 +115,15 @@ impl<'e> Registry<'e> {
         Timeouts { connect: None, first_byte: Some(self.pace.patience) }
     }
 
+    /// It asks for a sign-in, and there is nothing to sign in with.
+    pub(super) fn without_credentials(&self) -> RegistryError {
+        let registry = self.host().to_owned();
+        match self.credentials {
+            Credentials::Docker => RegistryError::NoCredentials { registry },
+            Credentials::Nobody => RegistryError::NotPublic { registry },
+        }
+    }
+
     /// Whether the registry is reached without a network.
     pub(super) fn is_on_this_machine(&self) -> bool {
         self.reference.hosts().len() > 1
@@ -95,21 +131,12 @@ impl<'e> Registry<'e> {
 
     /// Pulls the component that the reference names, of at most `limit` bytes.
     pub async fn pull(mut self, limit: u64) -> Result<Pulled, RegistryError> {
-        let what = "the manifest";
-        let place = format!("manifests/{}", self.reference.manifest_name());
-        let accepted = (header::ACCEPT, ACCEPTED.join(", "));
-        let wanted = Wanted { method: Method::GET, place, headers: vec![accepted], body: Bytes::new() };
-        let response = self.ask(&wanted, Action::Pull).await?;
-        let response = self.expect(response, StatusCode::OK, what).await?;
-        let content_type = response.headers().get(header::CONTENT_TYPE);
-        let content_type = content_type.and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
-        let manifest =
-            answer::read(response, (self.host(), what), MAX_MANIFEST_BYTES, self.pace.patience).await?;
-        let digest = ContentDigest::of_sha256(Sha256::digest(&manifest));
-        expect_digest(what, &digest, self.reference.digest())?;
+        let name = self.reference.manifest_name().to_owned();
+        let Found { manifest, content_type, digest } = self.manifest(&name).await?;
+        expect_digest("the manifest", &digest, self.reference.digest())?;
 
         let layer = artifact::layer(&self.reference, &manifest, &content_type)?;
-        let (expected, signature, size) = (layer.content_digest()?, layer.signature()?, layer.size);
+        let (expected, signature, size) = (layer.content_digest()?, layer.signature(), layer.size);
         if size > limit {
             return Err(RegistryError::TooLarge { size, limit });
         }
@@ -117,11 +144,25 @@ impl<'e> Registry<'e> {
         Ok(Pulled { component, reference: self.reference.pinned(digest), signature })
     }
 
+    /// Reads the manifest of this tag or digest.
+    pub(super) async fn manifest(&mut self, name: &str) -> Result<Found, RegistryError> {
+        let what = "the manifest";
+        let accepted = (header::ACCEPT, ACCEPTED.join(", "));
+        let wanted = Wanted { headers: vec![accepted], ..Wanted::get(format!("manifests/{name}")) };
+        let response = self.ask(&wanted, Action::Pull).await?;
+        let response = self.expect(response, StatusCode::OK, what).await?;
+        let content_type = response.headers().get(header::CONTENT_TYPE);
+        let content_type = content_type.and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
+        let manifest =
+            answer::read(response, (self.host(), what), MAX_MANIFEST_BYTES, self.pace.patience).await?;
+        let digest = ContentDigest::of_sha256(Sha256::digest(&manifest));
+        Ok(Found { manifest, content_type, digest })
+    }
+
     /// Reads a blob of this size.
     async fn blob(&mut self, digest: &ContentDigest, size: u64) -> Result<Bytes, RegistryError> {
         let what = "the component";
-        let (place, headers) = (format!("blobs/{digest}"), Vec::new());
-        let wanted = Wanted { method: Method::GET, place, headers, body: Bytes::new() };
+        let wanted = Wanted::get(format!("blobs/{digest}"));
         let response = self.ask(&wanted, Action::Pull).await?;
         let response = self.expect(response, StatusCode::OK, what).await?;
         let content = answer::read(response, (self.host(), what), size, self.pace.time_for(size)).await?;
@@ -139,7 +180,7 @@ impl<'e> Registry<'e> {
         wanted: &Wanted,
         action: Action,
     ) -> Result<Response<ResponseBody>, RegistryError> {
-        let (response, is_own) = self.send(wanted).await?;
+        let Sent { response, is_own } = self.send(wanted).await?;
         if response.status() != StatusCode::UNAUTHORIZED {
             return Ok(response);
         }
@@ -150,7 +191,7 @@ impl<'e> Registry<'e> {
             ));
         }
         self.authorization = Some(authorization(self, response.headers(), action).await?);
-        let (response, _) = self.send(wanted).await?;
+        let Sent { response, .. } = self.send(wanted).await?;
         match response.status() {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
                 Err(RegistryError::Refused { registry: self.host().to_owned() })
@@ -159,18 +200,17 @@ impl<'e> Registry<'e> {
         }
     }
 
-    /// Sends a request to the API, at the first of its URLs that answers. Returns whether the registry itself answers, and not a
-    /// place that it leads to.
-    async fn send(&mut self, wanted: &Wanted) -> Result<(Response<ResponseBody>, bool), RegistryError> {
+    /// Sends a request to the API, at the first of its URLs that answers.
+    async fn send(&mut self, wanted: &Wanted) -> Result<Sent, RegistryError> {
         if let Some(base) = &self.base {
             return Ok(self.send_to(base, wanted).await?);
         }
         let mut last_error = None;
         for base in self.reference.hosts() {
             match self.send_to(&base, wanted).await {
-                Ok(response) => {
+                Ok(sent) => {
                     self.base = Some(base);
-                    return Ok(response);
+                    return Ok(sent);
                 }
                 // It speaks TLS: nothing is sent to it in the clear.
                 Err(error) if error.is_distrust() => return Err(error.into()),
@@ -180,40 +220,11 @@ impl<'e> Registry<'e> {
         Err(last_error.expect("a registry has a URL").into())
     }
 
-    /// Sends a request, and follows redirects: registries keep blobs elsewhere. The sign-in stays with its origin.
-    async fn send_to(
-        &self,
-        base: &str,
-        wanted: &Wanted,
-    ) -> Result<(Response<ResponseBody>, bool), EgressError> {
-        let Wanted { method, place, headers, body, .. } = wanted;
+    async fn send_to(&self, base: &str, wanted: &Wanted) -> Result<Sent, EgressError> {
+        let place = &wanted.place;
         let is_url = place.starts_with("http://") || place.starts_with("https://");
         let url = if is_url { place.clone() } else { format!("{base}/v2/{}/{place}", self.reference.name()) };
-        let is_own = !is_url || is_below(&url, base);
-        let mut request = Request::builder().method(method).uri(url);
-        for (name, value) in headers {
-            request = request.header(name, value);
-        }
-        if let Some(authorization) = self.authorization.as_ref().filter(|_| is_own) {
-            request = request.header(header::AUTHORIZATION, authorization);
-        }
-        let malformed =
-            |_| EgressError::InvalidRequest { reason: "the registry names a place that is no URL" };
-        let request = request.body(Full::new(body.clone())).map_err(malformed)?;
-        if !body.is_empty() {
-            // Not answered before it has been sent.
-            return Ok((self.egress.send(request, &Policy::Operator).await?, is_own));
-        }
-        let (mut request, mut redirects) = (Repeatable::new(request)?, Redirects::default());
-        loop {
-            let next = request.next().await.expect("a request without a body can be sent again");
-            let is_own = is_below(&next.uri().to_string(), base);
-            let response = self.egress.send_within(next, &Policy::Operator, self.timeouts()).await?;
-            match redirects.step(&mut request, &response, &Redactor::default())? {
-                Step::Answer => return Ok((response, is_own)),
-                Step::Follow => {}
-            }
-        }
+        send_to(self.egress, (base, url), wanted, self.authorization.as_ref(), self.timeouts()).await
     }
 
     /// Passes an answer with this status on; any other is an error.
@@ -239,12 +250,6 @@ impl<'e> Registry<'e> {
             }
         }
     }
-}
-
-/// Whether a URL has the scheme, host and port of another.
-fn is_below(url: &str, base: &str) -> bool {
-    let [url, base] = [url, base].map(|text| url::Url::parse(text).map(|url| url.origin()));
-    matches!((url, base), (Ok(url), Ok(base)) if url == base)
 }
 
 fn expect_digest(

@@ -41,6 +41,11 @@ pub enum SettingsError {
         "the setting master-key says where the key is, and is not the key: file, file:PATH, env:VARIABLE or command:LINE"
     )]
     MasterKey,
+    /// `follow-registries` names something else than registries.
+    #[error(
+        "follow-registries names registries as references do, such as ghcr.io or registry.internal:5000, and {0:?} is none"
+    )]
+    FollowRegistries(String),
     /// There is nothing to listen on.
     #[error("listen names no address")]
     NoAddress,

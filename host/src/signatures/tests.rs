@@ -160,3 +160,18 @@ fn what_is_no_signature_is_refused() {
         assert_eq!(text.parse::<Signature>(), Err(InvalidSignature), "{text}");
     }
 }
+
+#[test]
+fn a_signature_is_read_from_the_bundles_of_cosign() {
+    // Sigstore's bundle 0.3 of a key, as cosign 3 writes it, and that of cosign 2 (`--new-bundle-format=false`).
+    let current = format!(
+        r#"{{"mediaType":"application/vnd.dev.sigstore.bundle.v0.3+json","verificationMaterial":{{"publicKey":{{"hint":"x"}},"tlogEntries":[]}},"messageSignature":{{"messageDigest":{{"algorithm":"SHA2_256","digest":"x"}},"signature":"{SIGNATURE}"}}}}"#
+    );
+    let old = format!(r#"{{"base64Signature":"{SIGNATURE}","cert":"","rekorBundle":null}}"#);
+    for file in [current.as_str(), &old, &format!("{SIGNATURE}\n")] {
+        assert_eq!(Signature::from_file(file).map(|it| it.to_string()).as_deref(), Ok(SIGNATURE), "{file}");
+    }
+    for none in ["", "{", "{}", r#"{"dsseEnvelope":{}}"#, r#"{"messageSignature":{"signature":"x"}}"#, "[]"] {
+        assert_eq!(Signature::from_file(none), Err(InvalidSignature), "{none}");
+    }
+}

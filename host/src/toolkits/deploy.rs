@@ -87,27 +87,28 @@ impl Toolkits {
                 rule,
             };
             match self.make_live(new).await {
-                // The last version that had the same bytes has gone.
-                Err(ToolkitError::ComponentDropped) => held = self.put_again(held, &upload).await?,
                 Ok(deployed) => return Ok(deployed),
-                Err(error) => {
-                    self.artifacts.components().give_up(held).await;
-                    return Err(error);
-                }
+                Err(error) => held = self.put_again(error, held, &upload).await?,
             }
         }
+    }
+
+    /// Gives up a component to which no row could refer because of this error, and puts it again if the last version that had the
+    /// same bytes has gone meanwhile. Any other error is returned.
+    pub(super) async fn put_again(
+        &self,
+        error: ToolkitError,
+        held: Held,
+        upload: &Upload,
+    ) -> Result<Held, ToolkitError> {
+        self.artifacts.components().give_up(held).await;
+        if matches!(error, ToolkitError::ComponentDropped) { self.put(upload).await } else { Err(error) }
     }
 
     /// Puts an upload among the components. A row has to refer to it within half an hour.
     pub(super) async fn put(&self, upload: &Upload) -> Result<Held, ToolkitError> {
         let _room = self.disk.reserve(upload.size())?;
         Ok(self.disk.while_there_is_room(self.artifacts.put(upload)).await??)
-    }
-
-    /// Puts an upload again whose component was dropped before a row referred to it.
-    pub(super) async fn put_again(&self, dropped: Held, upload: &Upload) -> Result<Held, ToolkitError> {
-        self.artifacts.components().give_up(dropped).await;
-        self.put(upload).await
     }
 
     /// Keeps the machine code of a component. The caller holds `changing`.

@@ -105,18 +105,25 @@ pub enum ToolkitError {
     },
     /// The server takes signed versions alone.
     #[error(
-        "nothing was changed: this server takes versions that a publisher has signed (setting `require-signature`), and {0} is \
-         not. `kitbag toolkit sign` signs a component, `--signature` gives a signature"
+        "nothing was changed: this server takes versions that a publisher has signed (setting `require-signature`), and {} is \
+         not. `kitbag toolkit sign` signs a component, `--signature` gives a signature",
+        .0.as_deref().unwrap_or("this component")
     )]
-    SignatureRequired(String),
+    SignatureRequired(Option<String>),
+    /// The name says that there is no publisher.
+    #[error(
+        "{0:?} is no name for a publisher: it reads as if nobody, or the server itself, had signed. Choose another one"
+    )]
+    PublisherNobody(String),
     /// The text does not name a publisher.
     #[error(
         "{0:?} does not name a publisher: a name has at most 64 letters, digits, and - _ . @ between them"
     )]
     PublisherName(String),
-    /// There is a publisher of this name.
+    /// There is a publisher of this name, or of one that looks like it.
     #[error(
-        "there is a publisher {0} already; remove it first (`kitbag publisher remove {0}`), or choose another name"
+        "there is a publisher {0} already, whose name looks like this one; remove it first (`kitbag publisher remove {0}`), or \
+         choose another name"
     )]
     PublisherTaken(String),
     /// The key is that of a publisher.

@@ -6,6 +6,7 @@
 //! - once a version of a toolkit was signed by a publisher, no version becomes live that this publisher has not signed, by
 //!   whichever way, until an operator resets it. That outlives the removal of the toolkit.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -15,11 +16,13 @@ use crate::audit::Actor;
 use crate::oci::PinnedReference;
 use crate::signatures::{PublicKey, Signature};
 
-/// What the sender of a component says about it. Nothing is said of a plain file.
+/// What is said about a component by its sender, or by the server that has pulled it. Nothing is said of a plain file.
 #[derive(Clone, Debug, Default)]
 pub struct Origin {
     /// Where the sender has pulled it from.
     pub source: Option<PinnedReference>,
+    /// Whether it is this server itself that has pulled it.
+    pub pulled: bool,
     /// A publisher's signature of its bytes.
     pub signature: Option<Signature>,
 }
@@ -41,12 +44,15 @@ pub enum Source {
     /// An uploaded file.
     #[default]
     Upload,
-    /// A registry, as the command that deployed it said.
+    /// A registry.
     Registry {
         /// The reference, without the digest.
         reference: String,
         /// Digest of the manifest there, such as `sha256:…`.
         digest: String,
+        /// Whether this server has pulled it from there. Otherwise whoever has uploaded it said so.
+        #[serde(default)]
+        pulled: bool,
     },
 }
 
@@ -57,6 +63,9 @@ pub struct SignedBy {
     pub publisher: String,
     /// SHA-256 of the publisher's key in DER, hexadecimal.
     pub key: String,
+    /// Whether the key is no publisher's any more. Filled in for people; `false` where it does not matter.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub removed: bool,
 }
 
 /// Where a version comes from, and who signed it.
@@ -86,28 +95,54 @@ pub struct Publisher {
 }
 
 impl Source {
-    pub(super) fn of(reference: &PinnedReference) -> Self {
-        Self::Registry {
-            reference: reference.reference().to_string(),
-            digest: reference.digest().to_string(),
-        }
+    fn of(reference: &PinnedReference, pulled: bool) -> Self {
+        let (reference, digest) = (reference.reference().to_string(), reference.digest().to_string());
+        Self::Registry { reference, digest, pulled }
+    }
+
+    /// Whether this server has pulled it from a registry.
+    pub fn is_pulled(&self) -> bool {
+        matches!(self, Self::Registry { pulled: true, .. })
     }
 
     /// The reference with the digest, if it is one.
     pub fn pinned(&self) -> Option<String> {
         match self {
             Self::Upload => None,
-            Self::Registry { reference, digest } => Some(format!("{reference}@{digest}")),
+            Self::Registry { reference, digest, .. } => Some(format!("{reference}@{digest}")),
         }
     }
 }
 
+impl Provenance {
+    /// The same in words that begin with `from`, or with `said to be from` where the server has not pulled it itself.
+    pub fn told(&self) -> String {
+        let is_said = self.source != Source::Upload && !self.source.is_pulled();
+        format!("{}from {self}", if is_said { "said to be " } else { "" })
+    }
+
+    /// Marks a publisher whose key is not among `known`.
+    pub(super) fn mark_removed(&mut self, known: &HashSet<String>) {
+        if let Some(signed_by) = &mut self.signed_by {
+            signed_by.removed = !known.contains(&signed_by.key);
+        }
+    }
+}
+
+impl fmt::Display for SignedBy {
+    /// Such as `acme (key 7bcc96c5e1abafcd)`.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key: String = self.key.chars().take(SHOWN_OF_KEY).collect();
+        write!(out, "{} (key {key}{})", self.publisher, if self.removed { ", removed since" } else { "" })
+    }
+}
+
 impl fmt::Display for Provenance {
-    /// Such as `oci://ghcr.io/acme/weather:1.0.0@sha256:…, signed by acme`.
+    /// Such as `oci://ghcr.io/acme/weather:1.0.0@sha256:…, signed by acme (key 7bcc96c5e1abafcd)`.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(self.source.pinned().as_deref().unwrap_or("uploaded file"))?;
         match &self.signed_by {
-            Some(SignedBy { publisher, .. }) => write!(out, ", signed by {publisher}"),
+            Some(signed_by) => write!(out, ", signed by {signed_by}"),
             None => out.write_str(", not signed"),
         }
     }
@@ -129,7 +164,7 @@ pub(super) fn admit(
             signed_by: by.map(|by| by.publisher.clone()),
         }),
         (None, None) if rule == SignatureRule::Required => {
-            Err(ToolkitError::SignatureRequired(id.to_owned()))
+            Err(ToolkitError::SignatureRequired(Some(id.to_owned())))
         }
         (None, _) => Ok(()),
     }
@@ -145,11 +180,12 @@ impl Toolkits {
     /// What is recorded of a component whose SHA-256 is `digest`, hexadecimal. Fails if its signature is not one of a
     /// publisher's.
     pub(super) async fn provenance(&self, digest: &str, origin: &Origin) -> Result<Provenance, ToolkitError> {
-        let source = origin.source.as_ref().map(Source::of).unwrap_or_default();
+        let source = origin.source.as_ref().map(|source| Source::of(source, origin.pulled));
+        let source = source.unwrap_or_default();
         let Some(signature) = &origin.signature else {
             // Before anything of it is compiled.
             return match self.signature_rule {
-                SignatureRule::Required => Err(ToolkitError::SignatureRequired("this component".to_owned())),
+                SignatureRule::Required => Err(ToolkitError::SignatureRequired(None)),
                 SignatureRule::Optional => Ok(Provenance { source, signed_by: None }),
             };
         };
@@ -158,7 +194,7 @@ impl Toolkits {
         let mut keys = self.store.publisher_keys().await?.into_iter();
         let signed_by = keys.find_map(|(publisher, der)| {
             let key = PublicKey::from_der(&der).ok().filter(|key| key.has_signed(&digest, signature))?;
-            Some(SignedBy { publisher, key: key.fingerprint() })
+            Some(SignedBy { publisher, key: key.fingerprint(), removed: false })
         });
         match signed_by {
             Some(_) => Ok(Provenance { source, signed_by }),
@@ -181,6 +217,9 @@ impl Toolkits {
         if !is_name(name) {
             return Err(ToolkitError::PublisherName(name.chars().take(MAX_NAME_CHARS).collect()));
         }
+        if NOT_NAMES.iter().any(|word| looks_like(name, word)) {
+            return Err(ToolkitError::PublisherNobody(name.to_owned()));
+        }
         self.store.add_publisher(name, key, by).await
     }
 
@@ -197,6 +236,11 @@ impl Toolkits {
 
 /// Longest name of a publisher, in characters.
 const MAX_NAME_CHARS: usize = 64;
+/// What is shown of the SHA-256 of a key beside the publisher's name, in digits.
+const SHOWN_OF_KEY: usize = 16;
+/// Words that say that nobody has signed, or that the server has, as names look ([`look`]).
+const NOT_NAMES: [&str; 10] =
+    ["nobody", "noone", "none", "null", "unknown", "unsigned", "notsigned", "anonymous", "server", "kitbag"];
 
 /// Whether this names a publisher: letters, digits, and `-`, `_`, `.` or `@` between them. Names stand in sentences that say who
 /// has signed, and in URLs.
@@ -208,12 +252,49 @@ fn is_name(name: &str) -> bool {
         && name.chars().all(|letter| is_word(letter) || matches!(letter, '-' | '_' | '.' | '@'))
 }
 
+/// Whether people may take one name for the other.
+pub(super) fn looks_like(one: &str, other: &str) -> bool {
+    look(one) == look(other)
+}
+
+/// What is left of a name for a reader in a hurry: neither case nor what is between letters counts, nor which of several letters
+/// it is that look alike.
+fn look(name: &str) -> String {
+    let letters = name.chars().filter(char::is_ascii_alphanumeric).map(|it| it.to_ascii_lowercase());
+    let letters: String = letters
+        .map(|letter| match letter {
+            '0' => 'o',
+            '1' | 'i' => 'l',
+            '5' => 's',
+            other => other,
+        })
+        .collect();
+    letters.replace("rn", "m").replace("vv", "w")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn by(name: &str, key: &str) -> SignedBy {
-        SignedBy { publisher: name.to_owned(), key: key.to_owned() }
+        SignedBy { publisher: name.to_owned(), key: key.to_owned(), removed: false }
+    }
+
+    #[test]
+    fn names_that_look_alike_are_told_from_others() {
+        for (one, other) in [
+            ("acme", "ACME"),
+            ("acme", "ac-me"),
+            ("acme", "acrne"),
+            ("kit.example", "klt-example"),
+            ("nobody", "N0-body"),
+            ("ana1", "anal"),
+        ] {
+            assert!(looks_like(one, other), "{one} {other}");
+        }
+        for (one, other) in [("acme", "acme2"), ("ana", "anna"), ("acme", "acne")] {
+            assert!(!looks_like(one, other), "{one} {other}");
+        }
     }
 
     #[test]
@@ -249,9 +330,22 @@ mod tests {
     fn provenance_is_told_in_words() {
         let mut provenance = Provenance::default();
         assert_eq!(provenance.to_string(), "uploaded file, not signed");
-        provenance.source =
-            Source::Registry { reference: "oci://ghcr.io/a:1".to_owned(), digest: "sha256:00".to_owned() };
-        provenance.signed_by = Some(by("acme", "k1"));
-        assert_eq!(provenance.to_string(), "oci://ghcr.io/a:1@sha256:00, signed by acme");
+        provenance.source = Source::Registry {
+            reference: "oci://ghcr.io/a:1".to_owned(),
+            digest: "sha256:00".to_owned(),
+            pulled: false,
+        };
+        provenance.signed_by = Some(by("acme", &"0123456789abcdef".repeat(4)));
+        assert_eq!(
+            provenance.to_string(),
+            "oci://ghcr.io/a:1@sha256:00, signed by acme (key 0123456789abcdef)"
+        );
+        assert!(provenance.told().starts_with("said to be from oci://ghcr.io/a:1@"));
+        provenance.mark_removed(&HashSet::new());
+        assert!(provenance.to_string().ends_with("signed by acme (key 0123456789abcdef, removed since)"));
+        if let Source::Registry { pulled, .. } = &mut provenance.source {
+            *pulled = true;
+        }
+        assert!(provenance.told().starts_with("from oci://ghcr.io/a:1@"));
     }
 }

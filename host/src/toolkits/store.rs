@@ -11,6 +11,7 @@ mod ownership;
 mod publishers;
 mod revisions;
 mod rollback;
+mod updates;
 mod uploads;
 mod versions;
 
@@ -38,6 +39,7 @@ pub(super) use limited_calls::{CountStore, keys};
 use ownership::CurrentOwnership;
 pub use ownership::{Claim, OwnershipRecord, TakenOver};
 pub use rollback::Rollback;
+pub(super) use updates::{FoundNewer, TrackedRow};
 pub(super) use uploads::{Compared, LIFETIME, NewUpload, UploadRow};
 pub use versions::{ToolkitRecord, Version, VersionRecord};
 

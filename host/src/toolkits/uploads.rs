@@ -13,11 +13,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::Stream;
 use jiff::Timestamp;
-use kitbag_manifest::{ToolkitDefinition, ValidDefinition, validate};
+use kitbag_manifest::{Problem, ToolkitDefinition, ValidDefinition, validate};
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 use tracing::{info, warn};
 
+use super::artifacts::Upload;
 use super::store::{Compared, LIFETIME, NewUpload, NewVersion, UploadRow};
 use super::vouch::VouchReason;
 use super::{
@@ -42,7 +43,7 @@ pub struct UploadRecord {
     pub version: String,
     /// In bytes.
     pub size: i64,
-    /// The operator who uploaded it.
+    /// The operator who uploaded it; empty if the server itself has pulled it.
     pub uploaded_by: String,
     /// RFC 3339, UTC.
     pub uploaded_at: String,
@@ -116,27 +117,39 @@ impl Toolkits {
         origin: &Origin,
     ) -> Result<String, ToolkitError> {
         let upload = self.receive(upload, length, limit).await?;
+        self.keep_waiting(&upload, None, by, origin).await
+    }
+
+    /// Inspects an upload, and keeps it waiting: one of this toolkit, where `id` names it. Returns its digest.
+    pub(super) async fn keep_waiting(
+        &self,
+        upload: &Upload,
+        id: Option<&str>,
+        by: &Actor,
+        origin: &Origin,
+    ) -> Result<String, ToolkitError> {
         let provenance = &self.provenance(upload.digest(), origin).await?;
         // Before it is compiled, and by its digest: an upload that waits already may come again.
         self.store.has_place_for_upload(upload.digest()).await?;
-        let inspected = self.inspect_upload(&upload, by.user()).await?;
+        let inspected = self.inspect_upload(upload, by.user()).await?;
 
         let (digest, size) = (upload.digest().to_owned(), upload.size());
         let definition = &inspected.definition;
+        if let Some(id) = id.filter(|id| definition.id != *id) {
+            let message = format!("it is {:?}, and not {id}: another toolkit", definition.id);
+            return Err(vec![Problem { path: "id".to_owned(), message }].into());
+        }
         let imports = &inspected.imports.to_vec();
-        let mut held = self.put(&upload).await?;
+        let mut held = self.put(upload).await?;
         let _changing = self.changing.lock().await;
         self.keep_code(&digest, inspected.code).await?;
         loop {
-            let rule = self.signature_rule;
-            let new =
-                NewUpload { definition, imports, digest: &digest, size, file: &held, by, provenance, rule };
-            match self.store.keep_upload(new).await {
-                Ok(()) => break,
-                // The last version that had the same bytes has gone.
-                Err(ToolkitError::ComponentDropped) => held = self.put_again(held, &upload).await?,
+            let (rule, digest, file) = (self.signature_rule, &digest, &held);
+            let new = NewUpload { definition, imports, digest, size, file, by, provenance, rule };
+            let Err(error) = self.store.keep_upload(new).await else { break };
+            match self.put_again(error, held, upload).await {
+                Ok(again) => held = again,
                 Err(error) => {
-                    self.artifacts.components().give_up(held).await;
                     self.sweep_code().await?;
                     return Err(error);
                 }
@@ -148,7 +161,12 @@ impl Toolkits {
 
     /// The waiting uploads, newest first.
     pub async fn uploads(&self) -> Result<Vec<UploadRecord>, ToolkitError> {
-        Ok(self.store.uploads().await?.iter().map(UploadRecord::from).collect())
+        let known = self.store.known_keys().await?;
+        let mut uploads: Vec<_> = self.store.uploads().await?.iter().map(UploadRecord::from).collect();
+        for upload in &mut uploads {
+            upload.provenance.mark_removed(&known);
+        }
+        Ok(uploads)
     }
 
     /// Compares a waiting upload with the live version. `secret_users` is left empty.
@@ -162,8 +180,10 @@ impl Toolkits {
             (Difference::between(before.as_ref().map(Side::from), after), manifest, imports)
         })
         .await;
+        let mut record = UploadRecord::from(&upload);
+        record.provenance.mark_removed(&self.store.known_keys().await?);
         Ok(Review {
-            upload: UploadRecord::from(&upload),
+            upload: record,
             owner,
             released,
             needs_owner,

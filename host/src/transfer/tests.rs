@@ -25,7 +25,9 @@ const ROWS: &str = "
     DELETE FROM toolkit_activations WHERE sequence = 9;
     INSERT INTO toolkit_ownership VALUES (3, 't', 'taken-over', 'ana', 'ben', 9223372036854775807);
     INSERT INTO toolkit_icons VALUES ('t', '1.0.0', 'd', 'image/png', x'89504e470d0a1a0a00ff');
-    INSERT INTO toolkit_provenance VALUES ('t', '1.0.0', 'oci://r.example/t:1', 'sha256:00', 'acme', 'k');
+    INSERT INTO toolkit_provenance VALUES ('t', '1.0.0', 'oci://r.example/t:1', 'sha256:00', TRUE, 'acme', 'k');
+    INSERT INTO registry_questions VALUES
+        ('oci://r.example/t:1', 1, NULL, 'oci://r.example/t:2', 'sha256:01', 'd', NULL, 2, TRUE);
     INSERT INTO toolkit_publishers VALUES ('t', 'acme', 'k'), ('gone', 'acme', 'k');
     INSERT INTO publishers VALUES ('acme', x'3059', 'k', 'ben', 1);
     INSERT INTO spent_links VALUES (x'00ff', 4102444800);
@@ -110,7 +112,7 @@ impl Service {
         let two = service.keep(FileKind::Artifact, b"two").await;
         let versions = format!(
             "INSERT INTO toolkit_versions VALUES ('t', '1.0.0', '{component}', 9, '{{}}', '{{}}', '[]', 'ben', 0);
-             INSERT INTO toolkit_uploads VALUES ('{component}', 't', '2.0.0', 9, '{{}}', '[]', 'ben', 0, NULL, NULL, 'acme', 'k');"
+             INSERT INTO toolkit_uploads VALUES ('{component}', 't', '2.0.0', 9, '{{}}', '[]', 'ben', 0, NULL, NULL, FALSE, 'acme', 'k');"
         );
         let documents = [(3, "ana", &one), (4, "ana", &two), (5, "ben", &one), (8, "ana", &two)];
         let documents = documents.map(|(sequence, user, artifact)| {

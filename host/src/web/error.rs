@@ -299,9 +299,10 @@ impl From<ToolkitError> for WebError {
         let status = match &error {
             ToolkitError::Interrupted { .. } => StatusCode::BAD_REQUEST,
             ToolkitError::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-            ToolkitError::Refused(_) | ToolkitError::UnknownSignature | ToolkitError::PublisherName(_) => {
-                StatusCode::UNPROCESSABLE_ENTITY
-            }
+            ToolkitError::Refused(_)
+            | ToolkitError::UnknownSignature
+            | ToolkitError::PublisherName(_)
+            | ToolkitError::PublisherNobody(_) => StatusCode::UNPROCESSABLE_ENTITY,
             ToolkitError::VersionTaken { .. }
             | ToolkitError::NoSuchVersion(_)
             | ToolkitError::AlreadyOwner(_)

@@ -93,7 +93,8 @@ impl DeployTerms {
 
 impl UploadOptions {
     pub(super) fn into_origin(self) -> Origin {
-        Origin { source: self.source, signature: self.signature.map(|SignatureText(signature)| signature) }
+        let signature = self.signature.map(|SignatureText(signature)| signature);
+        Origin { source: self.source, signature, ..Origin::default() }
     }
 }
 

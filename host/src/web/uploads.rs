@@ -12,7 +12,7 @@ use super::error::WebError;
 use super::toolkits::{DeployTerms, UploadOptions, expect_component};
 use crate::access::Operator;
 use crate::json_object::JsonObject;
-use crate::toolkits::{Deployed, Review, Reviewed, UploadRecord};
+use crate::toolkits::{Deployed, Review, Reviewed, Tracked, UploadRecord};
 
 /// Bytes of the body of a deploy.
 const MAX_DEPLOY_BYTES: usize = 4 << 10;
@@ -58,6 +58,11 @@ pub(super) async fn deploy(
         .map_err(|error| WebError::new(StatusCode::BAD_REQUEST, error.to_string()))?;
     let deployed = operator.deploy_upload(&digest, options.into_terms(), reviewed).await?;
     Ok((StatusCode::CREATED, Json(deployed)))
+}
+
+/// `GET /updates`: the toolkits that came from registries by a tag, with what is newer there as far as the server has asked.
+pub(super) async fn updates(operator: Operator) -> Result<Json<Vec<Tracked>>, WebError> {
+    Ok(Json(operator.tracked().await?))
 }
 
 /// `DELETE /uploads/{digest}`

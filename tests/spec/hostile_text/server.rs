@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use super::EVIL;
-use super::uploads::{deployed, manifest, publisher, review, signed_by, source, upload};
+use super::uploads::{deployed, manifest, publisher, review, signed_by, source, updates, upload};
 
 /// The responses of a hostile server.
 #[derive(Clone, Copy, Debug)]
@@ -90,6 +90,7 @@ fn good(head: &Parts, server: &str) -> Response {
         ("POST", "/toolkits") => deployed(),
         ("POST", path) if path.ends_with("/deploy") => deployed(),
         ("GET", "/uploads") => json!([upload()]),
+        ("GET", "/updates") => updates(),
         ("GET", "/failures") => json!([{ "toolkit": EVIL, "calls": 2, "failures": 1 }]),
         ("GET", "/overview") => overview(),
         ("GET", path) if path.starts_with("/uploads/") => review(),

@@ -35,6 +35,19 @@ pub(super) fn upload() -> Value {
     })
 }
 
+/// What is newer in registries.
+pub(super) fn updates() -> Value {
+    let toolkit = |state: &str| {
+        let newer =
+            json!({ "reference": EVIL, "digest": EVIL, "state": state, "upload": EVIL, "version": EVIL });
+        json!({
+            "id": EVIL, "version": EVIL, "reference": EVIL, "digest": EVIL, "followed": true, "askedAt": EVIL,
+            "problem": EVIL, "newer": newer,
+        })
+    };
+    json!(["seen", "waiting", "refused", "discarded", "deployed"].map(toolkit))
+}
+
 /// Its review.
 pub(super) fn review() -> Value {
     let text = json!({ "name": EVIL, "lines": [{ "kind": "added", "text": EVIL }], "leftOut": 1 });

@@ -184,3 +184,47 @@ async fn a_registry_may_want_a_token_of_a_service_that_it_names() {
     let refused = person.run(&server, &["toolkit", "deploy", &reference_to(&leaking)]).await;
     refused.assert_failed("which is not protected");
 }
+
+#[tokio::test]
+async fn docker_credentials_that_cannot_be_read_are_said_to_be_so() {
+    let (person, server) = (Person::new(), Kitbag::start().await);
+    let registry = with_tokens(Wat::default().component(), "own/token").await;
+    for broken in ["{", "[]", "{\"auths\": 3}"] {
+        let file = person.write("docker/config.json", broken);
+
+        let refused = person.run(&server, &["toolkit", "deploy", &reference_to(&registry)]).await;
+
+        refused.assert_failed(&file);
+        refused.assert_failed("JSON as Docker writes it");
+    }
+}
+
+#[tokio::test]
+async fn a_signature_that_is_none_is_left_out_by_whoever_does_without() {
+    let (person, server) = (Person::new(), Kitbag::start().await);
+    let component = Wat::default().component();
+    let layer = hex::encode(aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, &component));
+    let registry = Impostor::start(move |head, _| {
+        if head.uri.path().contains("/blobs/") {
+            return component.clone().into_response();
+        }
+        axum::Json(json!({
+            "mediaType": "application/vnd.oci.image.manifest.v1+json",
+            "layers": [{
+                "mediaType": "application/wasm", "digest": format!("sha256:{layer}"), "size": component.len(),
+                "annotations": { "dev.cosignproject.cosign/signature": "junk" },
+            }],
+        }))
+        .into_response()
+    })
+    .await;
+    let reference = reference_to(&registry);
+
+    let refused = person.run(&server, &["toolkit", "deploy", &reference]).await;
+
+    refused
+        .assert_failed("the annotation dev.cosignproject.cosign/signature of its layer is not a signature");
+    refused.assert_failed("--unsigned deploys it without");
+    let deployed = person.run(&server, &["toolkit", "deploy", &reference, "--unsigned"]).await.succeeded();
+    assert!(deployed.contains("not signed"), "{deployed}");
+}

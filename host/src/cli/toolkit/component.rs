@@ -61,15 +61,20 @@ impl Place {
         }
     }
 
-    /// Reads or builds the component, or pulls one of at most `limit`, or as many bytes as the settings say.
-    pub(super) async fn obtain(&self, limit: Option<Size>) -> Result<Component, CliError> {
+    /// Reads or builds the component, or pulls one of at most `limit`, or as many bytes as the settings say, with the signature
+    /// beside it unless that is not wanted.
+    pub(super) async fn obtain(
+        &self,
+        limit: Option<Size>,
+        wants_signature: bool,
+    ) -> Result<Component, CliError> {
         match self {
             Self::Path(path) if is_source(path) => {
                 let built = build::build(path, None).await?;
                 from_file(&built.component, Some(built.manifest))
             }
             Self::Path(path) => from_file(path, None),
-            Self::Reference(reference) => pull(reference, limit).await,
+            Self::Reference(reference) => pull(reference, limit, wants_signature).await,
         }
     }
 }
@@ -83,21 +88,33 @@ fn from_file(path: &Path, manifest: Option<PathBuf>) -> Result<Component, CliErr
     Ok(Component { bytes, manifest, place, origin: Origin::default() })
 }
 
-async fn pull(reference: &Reference, limit: Option<Size>) -> Result<Component, CliError> {
-    let settings = Settings::load(Sources::default(), None);
-    let settings = settings.map_err(|error| CliError::new(error.to_string()))?;
+async fn pull(
+    reference: &Reference,
+    limit: Option<Size>,
+    wants_signature: bool,
+) -> Result<Component, CliError> {
+    let limit = if let Some(limit) = limit {
+        limit
+    } else {
+        let settings = Settings::load(Sources::default(), None);
+        settings.map_err(|error| CliError::new(error.to_string()))?.component_size
+    };
     note!("Pulling {}", reference.to_string());
     let egress = registry_egress();
-    let pulled = Registry::of(&egress, reference.clone())
-        .pull(limit.unwrap_or(settings.component_size).bytes() as u64)
-        .await;
-    let Pulled { component, reference, signature } = pulled.map_err(|error| failed(&error, reference))?;
+    let pulled = Registry::of(&egress, reference.clone()).pull(limit.bytes() as u64).await;
+    let Pulled { component, reference: pinned, signature } =
+        pulled.map_err(|error| failed(&error, reference))?;
+    let signature = signature.filter(|_| wants_signature).map(|text| text.read()).transpose();
+    let signature = signature.map_err(|error| {
+        failed(&error, reference).hint("--unsigned deploys it without; --signature FILE with another one")
+    })?;
+    let reference = pinned;
     let place = reference.to_string();
     Ok(Component {
         bytes: component,
         manifest: None,
         place,
-        origin: Origin { source: Some(reference), signature },
+        origin: Origin { source: Some(reference), signature, ..Origin::default() },
     })
 }
 
@@ -127,10 +144,10 @@ pub(super) fn failed(error: &RegistryError, reference: &Reference) -> CliError {
     }
 }
 
-/// Reads a file with a signature in base64.
+/// Reads a file with a signature: in base64, or in a bundle.
 pub(super) fn signature(path: &Path) -> Result<Signature, CliError> {
-    let text = small_text(path)?;
-    text.parse().map_err(|error| CliError::new(format!("{} is {error}", path.display())))
+    Signature::from_file(&small_text(path)?)
+        .map_err(|error| CliError::new(format!("{} is {error}", path.display())))
 }
 
 /// Reads a file with a signature or a key.

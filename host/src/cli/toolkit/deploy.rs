@@ -42,7 +42,7 @@ pub(in crate::cli) struct Deploy {
     /// A .wasm file, an extension.ts, the directory of one or of a crate, or `oci://REGISTRY/NAME[:TAG][@sha256:…]`.
     #[arg(value_parser = component::place)]
     path: Place,
-    /// File with a publisher's signature of the component, as `kitbag toolkit sign` and `cosign sign-blob` write it.
+    /// File with a publisher's signature of the component, as `kitbag toolkit sign` or `cosign sign-blob --bundle` writes it.
     #[arg(long, value_name = "FILE")]
     signature: Option<PathBuf>,
     /// Largest component that is pulled from a registry.
@@ -79,10 +79,9 @@ impl Deploy {
         }
         let claim = if self.take_over { Claim::TakeOver } else { Claim::OwnOnly };
         let client = self.connection.open().await?;
-        let Component { bytes, manifest, place, mut origin } = self.path.obtain(self.component_size).await?;
-        if signature.is_some() || self.unsigned {
-            origin.signature = signature;
-        }
+        let Component { bytes, manifest, place, mut origin } =
+            self.path.obtain(self.component_size, signature.is_none() && !self.unsigned).await?;
+        origin.signature = signature.or(origin.signature);
         if let Some(manifest) = manifest {
             refuse_taken_version(&client, &manifest, &bytes).await?;
         }
@@ -190,7 +189,8 @@ pub(super) fn query(parameters: &[String]) -> String {
 /// Prints what became live and what it may do now.
 pub(in crate::cli) fn print(deployed: &Deployed) {
     say!("{} {} is live: {}", deployed.id, deployed.version, deployed.tools.join(", "));
-    say!("  from {}", deployed.provenance.to_string());
+    say!("  {}", deployed.provenance.told());
+    say!("  SHA-256 {}", deployed.digest);
     for capability in &deployed.capabilities {
         let new = if deployed.changes.added.contains(capability) { " (new)" } else { "" };
         say!("  may {}{}", difference::worded(capability), new);

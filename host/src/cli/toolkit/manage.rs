@@ -121,8 +121,9 @@ impl Show {
             let limit = LimitUsage::deserialize(limit).map(|limit| limit.to_string());
             say!("  {}", limit.unwrap_or_default());
         }
-        if let Ok(SignedBy { publisher, key }) = SignedBy::deserialize(&record["publisher"]) {
-            say!("  versions are signed by {}, with the key {}", publisher, key);
+        if let Ok(SignedBy { publisher, key, removed }) = SignedBy::deserialize(&record["publisher"]) {
+            let since = if removed { ", who is no publisher any more" } else { "" };
+            say!("  versions are signed by {}, with the key {}{}", publisher, key, since);
         }
         if let Some(vouch) = record["vouched"].as_object() {
             let [by, reason] = ["by", "reason"].map(|key| vouch.get(key).map_or("", text));
@@ -144,7 +145,8 @@ impl Show {
                 text(&version["deployedBy"])
             );
             let provenance = Provenance::deserialize(version).unwrap_or_default();
-            say!("    from {}", provenance.to_string());
+            say!("    {}", provenance.told());
+            say!("    SHA-256 {}", text(&version["digest"]));
             for (sign, list) in [("+", "added"), ("-", "removed")] {
                 for capability in version["changes"][list].as_array().into_iter().flatten() {
                     say!("    {} {}", sign, text(capability));

@@ -33,7 +33,7 @@ pub(in crate::cli) struct Push {
     /// Sign it with the private key in this file, as `kitbag toolkit sign` does.
     #[arg(long, conflicts_with = "signature")]
     key: Option<PathBuf>,
-    /// File with its signature, as `kitbag toolkit sign` and `cosign sign-blob` write it.
+    /// File with its signature, as `kitbag toolkit sign` and `cosign sign-blob --bundle` write it.
     #[arg(long)]
     signature: Option<PathBuf>,
 }
@@ -48,7 +48,7 @@ impl Push {
         place.expect()?;
         let key = key.as_deref().map(signing_key).transpose()?;
         let signature = signature.as_deref().map(component::signature).transpose()?;
-        let Component { bytes, .. } = place.obtain(None).await?;
+        let Component { bytes, .. } = place.obtain(None, false).await?;
         let definition = inspect_locally(bytes.to_vec()).await?.definition;
         let signature = key.map(|key| key.sign(&bytes)).or(signature);
         let digest = hex::encode(Sha256::digest(&bytes));

@@ -17,7 +17,7 @@ use crate::signatures::SigningKey;
 #[derive(Args, Debug)]
 #[command(
     after_help = "What is signed are the bytes of the file: ECDSA with P-256 and SHA-256, in base64. `cosign verify-blob` and \
-                  OpenSSL verify it, and a signature by `cosign sign-blob --key` is as good.\n\n\
+                  OpenSSL verify it, and a signature by `cosign sign-blob --key --bundle` is as good.\n\n\
                   Examples:\n  openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out kitbag.key\n  \
                   openssl pkey -in kitbag.key -pubout -out kitbag.pub\n  \
                   kitbag toolkit sign dist/weather.wasm --key kitbag.key\n  \

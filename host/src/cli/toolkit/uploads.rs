@@ -101,7 +101,7 @@ impl List {
             {
                 say!("{}", digest);
                 say!("  {} {}, by {}, {}; until {}", id, version, uploaded_by, uploaded_at, expires_at);
-                say!("  from {}", provenance.to_string());
+                say!("  {}", provenance.told());
             }
         })
     }
@@ -162,7 +162,8 @@ fn print(review: &Review) {
         None => text!("not deployed yet"),
     };
     say!("{} {} ({})", review.upload.id, review.upload.version, live);
-    say!("  from {}", review.upload.provenance.to_string());
+    say!("  {}", review.upload.provenance.told());
+    say!("  SHA-256 {}", review.upload.digest);
     difference::print(&review.difference, &review.secret_users);
     print_warnings(&portability::warnings(&review.manifest));
 }

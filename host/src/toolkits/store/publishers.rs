@@ -1,5 +1,7 @@
 //! All SQL about publishers, the toolkits that are bound to one, and the provenance of versions.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
 
 use super::Store;
@@ -8,16 +10,19 @@ use crate::audit::{self, Act, Actor, Entry};
 use crate::database::{self, FromRow, Scope, Transaction, sql};
 use crate::signatures::PublicKey;
 use crate::toolkits::ToolkitError;
-use crate::toolkits::provenance::{Provenance, Publisher, SignatureRule, SignedBy, Source, admit};
+use crate::toolkits::provenance::{
+    Provenance, Publisher, SignatureRule, SignedBy, Source, admit, looks_like,
+};
 
 /// Publishers at most: a signature is compared with the key of each.
-const MAX_PUBLISHERS: i64 = 100;
+const MAX_PUBLISHERS: usize = 100;
 
-/// The columns of a provenance. All are null of a file that was uploaded without a signature.
+/// The columns of a provenance. All of text are null of a file that was uploaded without a signature.
 #[derive(Clone, Debug, FromRow)]
 pub(super) struct ProvenanceRow {
     source: Option<String>,
     source_digest: Option<String>,
+    source_pulled: Option<bool>,
     publisher: Option<String>,
     publisher_key: Option<String>,
 }
@@ -25,30 +30,36 @@ pub(super) struct ProvenanceRow {
 impl From<ProvenanceRow> for Provenance {
     fn from(row: ProvenanceRow) -> Self {
         let source = match (row.source, row.source_digest) {
-            (Some(reference), Some(digest)) => Source::Registry { reference, digest },
+            (Some(reference), Some(digest)) => {
+                Source::Registry { reference, digest, pulled: row.source_pulled.unwrap_or_default() }
+            }
             _ => Source::Upload,
         };
         let signed_by = row.publisher.zip(row.publisher_key);
-        Self { source, signed_by: signed_by.map(|(publisher, key)| SignedBy { publisher, key }) }
+        Self {
+            source,
+            signed_by: signed_by.map(|(publisher, key)| SignedBy { publisher, key, removed: false }),
+        }
     }
 }
 
 impl From<&Provenance> for ProvenanceRow {
     fn from(provenance: &Provenance) -> Self {
-        let (source, source_digest) = match provenance.source.clone() {
-            Source::Upload => (None, None),
-            Source::Registry { reference, digest } => (Some(reference), Some(digest)),
+        let (source, source_digest, source_pulled) = match provenance.source.clone() {
+            Source::Upload => (None, None, None),
+            Source::Registry { reference, digest, pulled } => (Some(reference), Some(digest), Some(pulled)),
         };
         let (publisher, publisher_key) =
             provenance.signed_by.clone().map(|by| (by.publisher, by.key)).unzip();
-        Self { source, source_digest, publisher, publisher_key }
+        Self { source, source_digest, source_pulled, publisher, publisher_key }
     }
 }
 
 impl ProvenanceRow {
-    /// The values of its columns, in their order.
-    pub(super) fn columns(&self) -> [&Option<String>; 4] {
-        [&self.source, &self.source_digest, &self.publisher, &self.publisher_key]
+    /// The values of its columns of text, in their order, and of `source_pulled`.
+    pub(super) fn columns(&self) -> ([&Option<String>; 4], bool) {
+        let source_pulled = self.source_pulled.unwrap_or_default();
+        ([&self.source, &self.source_digest, &self.publisher, &self.publisher_key], source_pulled)
     }
 }
 
@@ -96,15 +107,16 @@ pub(super) async fn record(
         .execute(&mut *transaction)
         .await?;
     let row = ProvenanceRow::from(provenance);
-    let [source, source_digest, publisher, publisher_key] = row.columns();
+    let ([source, source_digest, publisher, publisher_key], source_pulled) = row.columns();
     if source.is_some() || publisher.is_some() {
         sql("INSERT INTO toolkit_provenance
-                 (toolkit_id, version, source, source_digest, publisher, publisher_key)
-             VALUES ($1, $2, $3, $4, $5, $6)")
+                 (toolkit_id, version, source, source_digest, source_pulled, publisher, publisher_key)
+             VALUES ($1, $2, $3, $4, $5, $6, $7)")
         .bind(id)
         .bind(version)
         .bind(source)
         .bind(source_digest)
+        .bind(source_pulled)
         .bind(publisher)
         .bind(publisher_key)
         .execute(&mut *transaction)
@@ -119,7 +131,7 @@ pub(super) async fn bind(
     id: &str,
     provenance: &Provenance,
 ) -> Result<(), ToolkitError> {
-    if let Some(SignedBy { publisher, key }) = &provenance.signed_by {
+    if let Some(SignedBy { publisher, key, .. }) = &provenance.signed_by {
         sql("INSERT INTO toolkit_publishers (toolkit_id, publisher, publisher_key) VALUES ($1, $2, $3)
              ON CONFLICT (toolkit_id) DO UPDATE SET publisher = excluded.publisher")
         .bind(id)
@@ -138,7 +150,7 @@ pub(super) async fn of_version(
     version: &str,
 ) -> database::Result<Provenance> {
     let row: Option<ProvenanceRow> =
-        sql("SELECT source, source_digest, publisher, publisher_key FROM toolkit_provenance
+        sql("SELECT source, source_digest, source_pulled, publisher, publisher_key FROM toolkit_provenance
              WHERE toolkit_id = $1 AND version = $2")
         .bind(id)
         .bind(version)
@@ -154,13 +166,19 @@ async fn bound_to(transaction: &mut Transaction, id: &str) -> database::Result<O
             .bind(id)
             .fetch_optional(transaction)
             .await?;
-    Ok(row.map(|(publisher, key)| SignedBy { publisher, key }))
+    Ok(row.map(|(publisher, key)| SignedBy { publisher, key, removed: false }))
 }
 
 impl Store {
     /// The publisher that a toolkit is bound to, if it is to one.
     pub(super) async fn publisher_of(&self, id: &str) -> database::Result<Option<SignedBy>> {
         bound_to(&mut self.0.snapshot().await?, id).await
+    }
+
+    /// SHA-256 of the keys of all publishers, hexadecimal.
+    pub(in crate::toolkits) async fn known_keys(&self) -> database::Result<HashSet<String>> {
+        let known = sql("SELECT fingerprint FROM publishers").fetch_values(self.0.readers()).await?;
+        Ok(known.into_iter().collect())
     }
 
     /// The names of all publishers, with their keys in DER.
@@ -188,21 +206,15 @@ impl Store {
     ) -> Result<Publisher, ToolkitError> {
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
         let fingerprint = key.fingerprint();
-        let known: Option<String> =
-            sql("SELECT name FROM publishers WHERE name = $1 OR fingerprint = $2 ORDER BY name LIMIT 1")
-                .bind(name)
-                .bind(&fingerprint)
-                .fetch_optional_value(&mut transaction)
-                .await?;
-        if let Some(known) = known {
-            return Err(if known == name {
-                ToolkitError::PublisherTaken(known)
-            } else {
-                ToolkitError::PublisherKeyTaken(known)
-            });
+        let known: Vec<(String, String)> =
+            sql("SELECT name, fingerprint FROM publishers ORDER BY name").fetch_all(&mut transaction).await?;
+        if let Some((known, _)) = known.iter().find(|(known, _)| looks_like(known, name)) {
+            return Err(ToolkitError::PublisherTaken(known.clone()));
         }
-        let count: i64 = sql("SELECT COUNT(*) FROM publishers").fetch_value(&mut transaction).await?;
-        if count >= MAX_PUBLISHERS {
+        if let Some((known, _)) = known.iter().find(|(_, known)| *known == fingerprint) {
+            return Err(ToolkitError::PublisherKeyTaken(known.clone()));
+        }
+        if known.len() >= MAX_PUBLISHERS {
             return Err(ToolkitError::TooManyPublishers);
         }
         let now = Timestamp::now().as_millisecond();
@@ -255,7 +267,7 @@ impl Store {
             .bind(id)
             .execute(&mut transaction)
             .await?;
-        let SignedBy { publisher, key } = &bound;
+        let SignedBy { publisher, key, .. } = &bound;
         record_act(&mut transaction, Act::ToolkitPublisherReset, Some(id), by, publisher, key).await?;
         transaction.commit().await?;
         Ok(bound)

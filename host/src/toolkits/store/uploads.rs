@@ -78,7 +78,7 @@ impl UploadRow {
             return manifest_digest(&self.manifest);
         }
         let key = provenance.signed_by.as_ref().map_or("", |by| &by.key);
-        manifest_digest(&format!("{}\n{provenance}\n{key}", self.manifest))
+        manifest_digest(&format!("{}\n{}\n{key}", self.manifest, provenance.told()))
     }
 
     pub(in crate::toolkits) fn imports(&self) -> Result<Vec<String>, ToolkitError> {
@@ -107,16 +107,17 @@ impl Store {
             _ => {}
         }
         let row = ProvenanceRow::from(&provenance);
-        let [source, source_digest, publisher, publisher_key] = row.columns();
+        let ([source, source_digest, publisher, publisher_key], source_pulled) = row.columns();
         sql("INSERT INTO toolkit_uploads
                  (digest, toolkit_id, version, size, manifest, imports, uploaded_by, uploaded_at,
-                  source, source_digest, publisher, publisher_key)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+                  source, source_digest, source_pulled, publisher, publisher_key)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
              ON CONFLICT (digest) DO UPDATE
              SET toolkit_id = excluded.toolkit_id, version = excluded.version, size = excluded.size,
                  manifest = excluded.manifest, imports = excluded.imports,
                  uploaded_by = excluded.uploaded_by, uploaded_at = excluded.uploaded_at,
                  source = excluded.source, source_digest = excluded.source_digest,
+                 source_pulled = excluded.source_pulled,
                  publisher = excluded.publisher, publisher_key = excluded.publisher_key")
         .bind(digest)
         .bind(&definition.id)
@@ -128,6 +129,7 @@ impl Store {
         .bind(Timestamp::now().as_millisecond())
         .bind(source)
         .bind(source_digest)
+        .bind(source_pulled)
         .bind(publisher)
         .bind(publisher_key)
         .execute(&mut transaction)
@@ -210,6 +212,11 @@ impl Store {
                 .await?;
         let (id, version) = discarded.ok_or_else(|| ToolkitError::UnknownUpload(digest.to_owned()))?;
         change_references(&mut transaction, FileKind::Component, None, &[digest.to_owned()]).await?;
+        // It does not come again by itself.
+        sql("UPDATE registry_questions SET discarded = TRUE WHERE component = $1")
+            .bind(digest)
+            .execute(&mut transaction)
+            .await?;
         let discarded = Entry::new(Act::ToolkitUploadDiscarded, by);
         let discarded = discarded.toolkit(id.as_str()).version(&version).digest(digest);
         audit::append(&mut transaction, &discarded).await?;

@@ -140,7 +140,7 @@ impl Store {
         let rows: Vec<Row> =
             sql("SELECT t.owner, CASE WHEN v.version = t.live_version THEN v.manifest END AS manifest,
                     v.version, v.digest, v.size, v.changes, v.deployed_by, v.deployed_at,
-                    p.source, p.source_digest, p.publisher, p.publisher_key
+                    p.source, p.source_digest, p.source_pulled, p.publisher, p.publisher_key
              FROM toolkits t JOIN toolkit_versions v ON v.toolkit_id = t.id
              LEFT JOIN toolkit_provenance p ON p.toolkit_id = v.toolkit_id AND p.version = v.version
              WHERE t.id = $1 ORDER BY v.deployed_at DESC, (
@@ -214,7 +214,7 @@ pub(super) async fn read(
     }
     let row: Option<Row> = sql(
         "SELECT v.manifest, v.imports, v.version, v.digest, v.size, v.changes, v.deployed_by, v.deployed_at,
-                p.source, p.source_digest, p.publisher, p.publisher_key
+                p.source, p.source_digest, p.source_pulled, p.publisher, p.publisher_key
          FROM toolkit_versions v
          LEFT JOIN toolkit_provenance p ON p.toolkit_id = v.toolkit_id AND p.version = v.version
          WHERE v.toolkit_id = $1 AND v.version = $2",

@@ -218,10 +218,17 @@ pub(super) struct ToolkitVersion {
     deployed_by: String,
     /// RFC 3339, UTC.
     deployed_at: String,
-    /// The reference in a registry that it was pulled from, with the digest; null of an uploaded file.
+    /// The reference in a registry that it was pulled from, with the digest; null of an uploaded file. Unless the server has
+    /// pulled it (`sourcePulled`), it is what the operator who uploaded it said.
     source: Option<String>,
+    /// Whether the server itself has pulled it from there.
+    source_pulled: bool,
     /// The publisher whose signature was verified; null where nobody has signed it.
     publisher: Option<String>,
+    /// SHA-256 of the publisher's key in DER, hexadecimal.
+    publisher_key: Option<String>,
+    /// Whether the publisher has been removed since.
+    publisher_removed: bool,
     /// The capabilities that it has, and the version that was live before had not: `egress api.example.com`.
     added: Vec<String>,
     /// The other way round.
@@ -230,6 +237,8 @@ pub(super) struct ToolkitVersion {
 
 impl ToolkitVersion {
     fn of(record: VersionRecord, live: &str) -> Self {
+        let signed_by = record.provenance.signed_by.as_ref();
+        let (publisher, publisher_key) = signed_by.map(|by| (by.publisher.clone(), by.key.clone())).unzip();
         Self {
             live: record.version == live,
             version: record.version,
@@ -238,7 +247,10 @@ impl ToolkitVersion {
             deployed_by: record.deployed_by,
             deployed_at: record.deployed_at,
             source: record.provenance.source.pinned(),
-            publisher: record.provenance.signed_by.map(|by| by.publisher),
+            source_pulled: record.provenance.source.is_pulled(),
+            publisher_removed: record.provenance.signed_by.as_ref().is_some_and(|by| by.removed),
+            publisher,
+            publisher_key,
             added: record.changes.added,
             removed: record.changes.removed,
         }

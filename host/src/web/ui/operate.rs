@@ -15,7 +15,7 @@ use super::{multipart, text};
 use crate::access::{AccessError, Operator};
 use crate::invocations::Failing;
 use crate::signatures::InvalidSignature;
-use crate::toolkits::{Origin, ToolkitError, UploadRecord};
+use crate::toolkits::{NewerState, Origin, ToolkitError, Tracked, UploadRecord};
 use crate::web::Shared;
 use crate::web::documents::declared_length;
 use crate::web::error::WebError;
@@ -38,6 +38,8 @@ pub(super) struct After {
 struct OperatePage {
     frame: Option<Frame>,
     uploads: Vec<UploadRecord>,
+    /// Those with something newer, or with a problem.
+    updates: Vec<Tracked>,
     max_size: String,
     failing: Vec<Failing>,
     /// Why an upload was refused.
@@ -76,7 +78,7 @@ pub(super) async fn receive(
             format!("Nothing was uploaded: what was given is {error}."),
         )
     })?;
-    let origin = Origin { source: None, signature };
+    let origin = Origin { signature, ..Origin::default() };
     // The form is a little longer than its file.
     let length = declared_length(&headers).map(|length| length.min(shared.component_size));
     match operator.upload(component.content, length, shared.component_size, origin).await {
@@ -96,9 +98,11 @@ async fn page(
     is_discarded: bool,
 ) -> Result<Response, WebError> {
     let status = if problems.is_empty() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
+    let updates = operator.tracked().await?.into_iter();
     let page = OperatePage {
         frame: Some(frame.at(Section::Operate)),
         uploads: operator.uploads().await?,
+        updates: updates.filter(|it| it.newer.is_some() || it.problem.is_some()).collect(),
         max_size: text::size(shared.component_size),
         failing: operator.failing().await?,
         problems,

@@ -14,9 +14,14 @@ pub(super) fn shown(text: &str) -> Cow<'_, str> {
     visible::line(text)
 }
 
-/// Where a version comes from, and who signed it.
+/// Where a version comes from, and who signed it: begins with `from`, or `said to be from`.
 pub(super) fn provenance(it: &Provenance) -> String {
-    visible::line(&it.to_string()).into_owned()
+    visible::line(&it.told()).into_owned()
+}
+
+/// Who has uploaded something, or asked for it: a user, or the server itself.
+pub(super) fn who(user: &str) -> Cow<'_, str> {
+    if user.is_empty() { Cow::Borrowed("this server") } else { visible::line(user) }
 }
 
 /// Text of others with its line ends.

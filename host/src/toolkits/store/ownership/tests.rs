@@ -32,7 +32,7 @@ async fn deploy(
         "tools": [{ "name": "find", "description": "Finds one.", "inputSchema": { "type": "object" } }],
     });
     let definition = kitbag_manifest::validate(serde_json::from_value(definition).unwrap()).unwrap();
-    let waits = "INSERT INTO toolkit_uploads VALUES ($1, 'books', $1, 1, '{}', '[]', 'ana', 0, NULL, NULL, NULL, NULL) ON CONFLICT DO NOTHING";
+    let waits = "INSERT INTO toolkit_uploads VALUES ($1, 'books', $1, 1, '{}', '[]', 'ana', 0, NULL, NULL, FALSE, NULL, NULL) ON CONFLICT DO NOTHING";
     store.0.write(sql(waits).bind(version)).await;
     let new = NewVersion {
         definition: &definition,

@@ -1,0 +1,116 @@
+//! What a reference leads to now, or the version after it.
+
+use http::{StatusCode, header};
+use semver::Version;
+use serde::Deserialize;
+use url::Url;
+
+use super::authorization::Action;
+use super::registry::{Registry, Wanted};
+use super::sending::AnsweredBy;
+use super::{PinnedReference, Reference, RegistryError, answer};
+
+/// Tags that a registry is asked for at a time, and bytes of the answer.
+const TAGS_AT_A_TIME: usize = 1000;
+const MAX_PAGE_BYTES: u64 = 1 << 20;
+/// How often it is asked for more.
+const MAX_PAGES: usize = 10;
+
+#[derive(Deserialize)]
+struct Page {
+    /// Some registries send `null` for none.
+    tags: Option<Vec<String>>,
+}
+
+impl Registry<'_> {
+    /// What the tag of the reference leads to now. If the tag is a version (`1.2.0`), and there are later ones, the latest of them;
+    /// pre-releases only after a pre-release.
+    pub async fn newest(mut self) -> Result<PinnedReference, RegistryError> {
+        let mut wanted = self.reference().with_tag(self.reference().tag());
+        if let Some(version) = version(wanted.tag()) {
+            let tags = self.tags().await?;
+            if let Some(later) = later(&version, &tags) {
+                wanted = wanted.with_tag(&later);
+            }
+        }
+        let found = self.manifest(wanted.tag()).await?;
+        Ok(wanted.pinned(found.digest))
+    }
+
+    /// All tags of the name.
+    async fn tags(&mut self) -> Result<Vec<String>, RegistryError> {
+        let (what, mut all) = ("the tags", Vec::new());
+        let mut place = format!("tags/list?n={TAGS_AT_A_TIME}");
+        for _ in 0..MAX_PAGES {
+            let response = self.ask(&Wanted::get(place), Action::Pull).await?;
+            let response = self.expect(response, StatusCode::OK, what).await?;
+            let next = next_page(&response);
+            let patience = self.pace().patience;
+            let body = answer::read(response, (self.host(), what), MAX_PAGE_BYTES, patience).await?;
+            let page: Page = serde_json::from_slice(&body)
+                .map_err(|error| RegistryError::Unreadable(format!("its list of tags is none: {error}")))?;
+            all.extend(page.tags.unwrap_or_default());
+            match next {
+                Some(next) => place = next,
+                None => return Ok(all),
+            }
+        }
+        let registry = self.host().to_owned();
+        Err(RegistryError::TooManyTags { registry, limit: MAX_PAGES * TAGS_AT_A_TIME })
+    }
+}
+
+/// Where the list goes on, by `Link`: of the URL there, the query alone is used.
+fn next_page<T>(response: &http::Response<T>) -> Option<String> {
+    let AnsweredBy(base) = response.extensions().get()?;
+    let link = response.headers().get(header::LINK)?.to_str().ok()?;
+    let (url, parameters) = link.strip_prefix('<')?.split_once('>')?;
+    let is_next = parameters.replace([' ', '"'], "").split(';').any(|it| it.eq_ignore_ascii_case("rel=next"));
+    let url: Url = base.join(url).ok()?;
+    let query = url.query().filter(|_| is_next)?;
+    Some(format!("tags/list?{query}"))
+}
+
+/// The version that a tag is.
+fn version(tag: &str) -> Option<Version> {
+    tag.parse().ok()
+}
+
+/// The tag of the latest version after this one.
+fn later(current: &Version, tags: &[String]) -> Option<String> {
+    let versions = tags.iter().filter_map(|tag| version(tag));
+    let versions = versions.filter(|it| it > current && (it.pre.is_empty() || !current.pre.is_empty()));
+    versions.max().map(|version| version.to_string())
+}
+
+impl Reference {
+    /// Whether something newer can be found by it: it names a tag.
+    pub fn can_be_followed(&self) -> bool {
+        self.named_tag().is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_version_follows_a_version() {
+        let later = |current: &str, tags: &[&str]| {
+            let tags: Vec<_> = tags.iter().map(ToString::to_string).collect();
+            super::later(&version(current).expect("a version"), &tags)
+        };
+
+        assert_eq!(
+            later("1.0.0", &["1.9.0", "1.10.0", "latest", "1.2", "v9.0.0", "0.9.0"]).as_deref(),
+            Some("1.10.0")
+        );
+        assert_eq!(later("1.10.0", &["1.9.0", "1.10.0"]), None);
+        assert_eq!(later("1.0.0", &["1.1.0-rc.1"]), None);
+        assert_eq!(later("1.1.0-rc.1", &["1.1.0-rc.2", "1.1.0-rc.10"]).as_deref(), Some("1.1.0-rc.10"));
+        assert_eq!(later("1.1.0-rc.1", &["1.1.0-rc.2", "1.1.0"]).as_deref(), Some("1.1.0"));
+        for tag in ["latest", "1", "1.2", "v1.2.3", "01.2.3"] {
+            assert_eq!(version(tag), None, "{tag}");
+        }
+    }
+}
