@@ -5,6 +5,7 @@
 //! Invariant: a capability is linked only if its [`Grant`] allows it. One whose grant is a list (hosts,
 //! names of secrets) checks the list just before its effect.
 
+pub mod cache;
 mod call_context;
 pub mod fetch;
 mod grants;
@@ -14,13 +15,14 @@ pub mod progress;
 pub mod search;
 pub mod secrets;
 
-use kitbag_manifest::{SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition};
+use kitbag_manifest::{SCOPE_CACHE, SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition};
 use wasmtime::component::{Linker, ResourceTable};
 
 use crate::observations::Log;
 pub use call_context::{CallContext, Services};
 pub use grants::Grants;
 
+use cache::Cache;
 use fetch::Fetch;
 use ingest::Ingest;
 use progress::Progress;
@@ -36,6 +38,7 @@ pub struct Capabilities {
     secrets: Secrets,
     search: Search,
     ingest: Ingest,
+    cache: Cache,
 }
 
 impl Capabilities {
@@ -48,6 +51,7 @@ impl Capabilities {
             secrets: Secrets::of(call),
             search: Search::of(call),
             ingest: Ingest::of(call),
+            cache: Cache::of(call),
         }
     }
 
@@ -59,6 +63,7 @@ impl Capabilities {
     /// Releases the memory of what a host function returned, which is in the guest's memory now.
     pub fn after_host_call(&mut self) {
         self.search.after_host_call();
+        self.cache.after_host_call();
     }
 
     /// The guest's log, which includes standard output and standard error.
@@ -112,7 +117,7 @@ impl Grant {
 const OTHER_WORLD: &str = "build it for a world that does not import it";
 
 /// Every capability.
-pub fn table<T: HasCapabilities>() -> [Capability<T>; 6] {
+pub fn table<T: HasCapabilities>() -> [Capability<T>; 7] {
     [
         Capability {
             interface: "kitbag:toolkit/log",
@@ -153,6 +158,12 @@ pub fn table<T: HasCapabilities>() -> [Capability<T>; 6] {
             grant: Grant::Declared { what: "the scope svc:ingest", by: |it| it.has_scope(SCOPE_INGEST) },
             leave_out: OTHER_WORLD,
             add_to_linker: |linker| ingest::add_to_linker(linker, |store| &mut store.capabilities().0.ingest),
+        },
+        Capability {
+            interface: "kitbag:toolkit/cache",
+            grant: Grant::Declared { what: "the scope svc:cache", by: |it| it.has_scope(SCOPE_CACHE) },
+            leave_out: OTHER_WORLD,
+            add_to_linker: |linker| cache::add_to_linker(linker, |store| &mut store.capabilities().0.cache),
         },
     ]
 }
@@ -205,6 +216,7 @@ mod tests {
         assert_eq!(granted(|it| it.secrets = vec!["KEY".into()]), ["kitbag:toolkit/secrets"]);
         assert_eq!(granted(|it| it.scopes = vec![SCOPE_SEARCH.into()]), ["kitbag:toolkit/search"]);
         assert_eq!(granted(|it| it.scopes = vec![SCOPE_INGEST.into()]), ["kitbag:toolkit/ingest"]);
+        assert_eq!(granted(|it| it.scopes = vec![SCOPE_CACHE.into()]), ["kitbag:toolkit/cache"]);
     }
 
     #[test]

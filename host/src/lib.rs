@@ -79,6 +79,7 @@ pub mod toolkits;
 pub mod traces;
 pub mod transfer;
 mod turns;
+pub mod user_cache;
 pub mod user_config;
 pub mod vault;
 mod visible;

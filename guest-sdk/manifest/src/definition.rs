@@ -12,6 +12,8 @@ use crate::auth::{Auth, Auths};
 pub const SCOPE_SEARCH: &str = "svc:search";
 /// The scope that grants `ctx.svc.ingest`.
 pub const SCOPE_INGEST: &str = "svc:ingest";
+/// The scope that grants `ctx.cache`.
+pub const SCOPE_CACHE: &str = "svc:cache";
 
 /// A toolkit's whole declaration; as JSON, it is `manifest.json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -10,6 +10,7 @@ mod annotations;
 mod auth;
 mod definition;
 
+pub mod cache;
 pub mod content;
 pub mod credentials;
 pub mod egress;
@@ -46,7 +47,8 @@ pub use auth::{
     OWN_PARAMETERS,
 };
 pub use definition::{
-    ConfigField, ConfigKind, SCOPE_INGEST, SCOPE_SEARCH, ToolDefinition, ToolkitDefinition, Visibility,
+    ConfigField, ConfigKind, SCOPE_CACHE, SCOPE_INGEST, SCOPE_SEARCH, ToolDefinition, ToolkitDefinition,
+    Visibility,
 };
 #[cfg(feature = "rules")]
 pub use rules::{Problem, Problems, ValidDefinition, validate};

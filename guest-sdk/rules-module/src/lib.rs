@@ -19,7 +19,7 @@ use kitbag_manifest::mismatch::{self, Kind, Meant, Violation};
 use kitbag_manifest::reply::{self, CredentialProblem, Failure, TokenProblem};
 use kitbag_manifest::schema::Schema;
 use kitbag_manifest::{
-    ConfigField, Problem, Problems, ToolkitDefinition, address, config, egress, knowledge, limits,
+    ConfigField, Problem, Problems, ToolkitDefinition, address, cache, config, egress, knowledge, limits,
     portability, texts, validate,
 };
 use serde::{Deserialize, Serialize};
@@ -47,6 +47,8 @@ enum Request {
     Documents { documents: Vec<NewDocument> },
     /// Checks a search. Answers the problems.
     Search { query: String, limit: u32 },
+    /// Checks a key of the cache, and the value for it if there is one. Answers the problems.
+    Cache { key: String, value: Option<String>, seconds: Option<u32> },
     /// Answers whether `egress` lists a URL's host.
     Allows { egress: Vec<String>, url: String },
     /// Answers whether a URL belongs to the `apiHost` of a sign-in.
@@ -187,6 +189,13 @@ fn answer_to(request: Request) -> Answer {
         Request::Search { query, limit } => {
             Answer::Problems { problems: knowledge::check_search(&query, limit).err().unwrap_or_default() }
         }
+        Request::Cache { key, value, seconds } => {
+            let checked = match value {
+                Some(value) => cache::check_value(&key, &value, seconds),
+                None => cache::check_key(&key),
+            };
+            Answer::Problems { problems: checked.err().unwrap_or_default() }
+        }
         Request::Allows { egress, url } => {
             Answer::Plain(url.parse().is_ok_and(|url| egress::allows(&egress, &url)).into())
         }
@@ -216,6 +225,9 @@ fn answer_to(request: Request) -> Answer {
             "connectTimeout": milliseconds(limits::CONNECT_TIMEOUT),
             "userAgent": limits::USER_AGENT,
             "redactedBytes": limits::MIN_REDACTED_BYTES,
+            "cacheBytes": cache::MAX_TOTAL_BYTES,
+            "cacheValues": cache::MAX_VALUES,
+            "cacheSeconds": cache::MAX_SECONDS,
             "searchResults": limits::DEFAULT_SEARCH_RESULTS,
             "reportedViolations": mismatch::MAX_REPORTED,
             "version": env!("CARGO_PKG_VERSION"),

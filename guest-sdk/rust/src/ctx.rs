@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use crate::local::Platform;
 #[cfg(target_family = "wasm")]
 use crate::sandbox::Platform;
-use crate::{Failure, FetchError, Progress, Request, Response, Result, Svc, ToolError, log};
+use crate::{Cache, Failure, FetchError, Progress, Request, Response, Result, Svc, ToolError, log};
 
 /// The calling user, their settings, and the capabilities that the toolkit declares.
 ///
@@ -31,7 +31,7 @@ struct Inner {
     user_id: String,
     config: String,
     settings: OnceCell<Map<String, Value>>,
-    has_scopes: bool,
+    has_knowledge: bool,
     platform: Platform,
 }
 
@@ -42,7 +42,7 @@ impl Ctx {
             user_id,
             config,
             settings: OnceCell::new(),
-            has_scopes: toolkit.has_scopes(),
+            has_knowledge: toolkit.has_knowledge(),
             platform,
         }))
     }
@@ -102,9 +102,15 @@ impl Ctx {
         self.0.platform.fetch(request.into()).await
     }
 
-    /// Returns the calling user's knowledge base; `None` if the toolkit declares no [`Scope`](crate::Scope).
+    /// Returns the calling user's knowledge base; `None` if the toolkit declares no [`Scope`](crate::Scope) of it.
     pub fn svc(&self) -> Option<Svc> {
-        self.0.has_scopes.then(|| Svc::new(self.clone()))
+        self.0.has_knowledge.then(|| Svc::new(self.clone()))
+    }
+
+    /// Returns what the toolkit keeps for the calling user between calls. Needs
+    /// [`Scope::Cache`](crate::Scope::Cache).
+    pub fn cache(&self) -> Cache {
+        Cache::new(self.clone())
     }
 
     /// Appends an entry with one value to the invocation's log; [`log!`](crate::log!) takes several.

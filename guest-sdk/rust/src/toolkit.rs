@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use kitbag_manifest::{Auths, SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition, Visibility};
+use kitbag_manifest::{Auths, SCOPE_CACHE, SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition, Visibility};
 
 use crate::{Auth, Setting, Tool};
 
@@ -25,13 +25,15 @@ pub struct Toolkit {
     auth: Vec<Auth>,
 }
 
-/// A part of the calling user's knowledge base that a toolkit may use.
+/// Something of Kitbag's own that a toolkit may use for the calling user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// `svc:search`: searching and reading documents.
     Search,
     /// `svc:ingest`: writing documents.
     Ingest,
+    /// `svc:cache`: values that last between calls; see [`Ctx::cache`](crate::Ctx::cache).
+    Cache,
 }
 
 impl Toolkit {
@@ -156,8 +158,9 @@ impl Toolkit {
         &self.egress
     }
 
-    pub(crate) fn has_scopes(&self) -> bool {
-        !self.scopes.is_empty()
+    /// Whether it may use a part of the knowledge base.
+    pub(crate) fn has_knowledge(&self) -> bool {
+        self.scopes.iter().any(|scope| matches!(scope, Scope::Search | Scope::Ingest))
     }
 
     pub(crate) fn find(&self, tool: &str) -> Option<&Tool> {
@@ -211,6 +214,7 @@ impl Scope {
         match self {
             Self::Search => SCOPE_SEARCH,
             Self::Ingest => SCOPE_INGEST,
+            Self::Cache => SCOPE_CACHE,
         }
     }
 }

@@ -5,7 +5,7 @@
 #[cfg(test)]
 mod tests;
 
-use kitbag_manifest::{Auth, SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition};
+use kitbag_manifest::{Auth, SCOPE_CACHE, SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -48,7 +48,8 @@ impl Reach {
             hosts: sorted(definition.egress.iter().map(|host| canonical(host))),
             reads: sorted(definition.secrets.iter().cloned()),
             uses: sorted(used.map(str::to_owned)),
-            scopes: sorted(definition.scopes.iter().cloned()),
+            // A cache has nothing that the toolkit did not have before.
+            scopes: sorted(definition.scopes.iter().filter(|scope| *scope != SCOPE_CACHE).cloned()),
             auth: definition.auth.iter().map(canonical_auth).collect(),
         }
     }

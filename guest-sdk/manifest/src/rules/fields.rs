@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use crate::schema::{MAX_NAME_PATTERNS_SIZE, PatternsSize, Schema, SchemaError};
 use crate::{
-    ConfigField, ConfigKind, Problems, SCOPE_INGEST, SCOPE_SEARCH, ToolDefinition, ToolkitDefinition,
+    ConfigField, ConfigKind, Problems, SCOPE_CACHE, SCOPE_INGEST, SCOPE_SEARCH, ToolDefinition,
+    ToolkitDefinition,
 };
 
 /// Source of documents that users add themselves. All other sources are toolkit ids.
@@ -122,8 +123,9 @@ pub(super) fn scopes(scopes: &[String], problems: &mut Problems) {
     let mut seen = HashSet::new();
     for (index, scope) in scopes.iter().enumerate() {
         let path = format!("scopes[{index}]");
-        if ![SCOPE_SEARCH, SCOPE_INGEST].contains(&scope.as_str()) {
-            problems.add(&path, format!("{scope:?} is unknown; there are {SCOPE_SEARCH} and {SCOPE_INGEST}"));
+        if ![SCOPE_SEARCH, SCOPE_INGEST, SCOPE_CACHE].contains(&scope.as_str()) {
+            let known = format!("there are {SCOPE_SEARCH}, {SCOPE_INGEST} and {SCOPE_CACHE}");
+            problems.add(&path, format!("{scope:?} is unknown; {known}"));
         }
         if !seen.insert(scope) {
             problems.add(&path, format!("{scope:?} is listed twice"));

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use kitbag_manifest::{ToolkitDefinition, config};
 use serde_json::{Map, Value, json};
 
+use super::cache::Cached;
 use super::platform::{HostState, Platform};
 use super::sign_in::is_token;
 use crate::{Document, FetchError, Request, Response};
@@ -42,6 +43,7 @@ pub struct Call {
     account: Option<String>,
     upstream: Upstream,
     documents: Vec<Document>,
+    cached: Cached,
 }
 
 /// Input of a handler, as the host passes it.
@@ -65,6 +67,7 @@ impl Call {
                 FetchError::Network("the test has no upstream; see Call::fetch".into()).into()
             }),
             documents: Vec::new(),
+            cached: Cached::default(),
         }
     }
 
@@ -119,6 +122,13 @@ impl Call {
         self
     }
 
+    /// Puts a value into the user's cache, as an earlier call would have done.
+    #[must_use]
+    pub fn cached(mut self, key: &str, value: &str) -> Self {
+        self.cached.set(key, value);
+        self
+    }
+
     pub(super) fn tool(&self) -> &str {
         &self.tool
     }
@@ -154,7 +164,14 @@ impl Call {
             user_id: self.user_id,
             config: Value::Object(config).to_string(),
         };
-        let state = HostState::new(definition, self.secrets, self.account, self.upstream, self.documents);
+        let state = HostState::new(
+            definition,
+            self.secrets,
+            self.account,
+            self.upstream,
+            self.documents,
+            self.cached,
+        );
         (invocation, Platform::new(state))
     }
 }

@@ -6,6 +6,7 @@ use kitbag_manifest::reply::{Failure, check_structured, text_warning};
 use kitbag_manifest::schema::Schema;
 use serde_json::{Value, json};
 
+use super::cache::Cached;
 use super::call_result;
 use crate::error::CallError;
 use crate::{ContentBlock, IngestDocument, Progress, Request, ToolResult};
@@ -19,6 +20,7 @@ pub struct Outcome {
     pub(super) requests: Vec<Request>,
     pub(super) most_in_flight: usize,
     pub(super) ingested: Vec<IngestDocument>,
+    pub(super) cached: Cached,
 }
 
 impl Outcome {
@@ -102,6 +104,11 @@ impl Outcome {
     /// Returns the documents that were ingested.
     pub fn ingested(&self) -> &[IngestDocument] {
         &self.ingested
+    }
+
+    /// Returns the value that the user's cache has under a key after the call.
+    pub fn cached(&self, key: &str) -> Option<&str> {
+        self.cached.get(key)
     }
 
     /// Returns the envelope as JSON. It has the structured value even if the tool declares no `output`; see

@@ -10,6 +10,7 @@ use kitbag_manifest::{ToolkitDefinition, egress};
 use serde_json::Value;
 use url::Url;
 
+use super::cache::Cached;
 use super::call::Answer;
 use super::outcome::{CallOutcome, Outcome};
 use super::sign_in::SignIns;
@@ -27,6 +28,7 @@ pub(super) struct HostState {
     pub(super) sign_ins: SignIns,
     upstream: Box<dyn Fn(&Request) -> Answer>,
     pub(super) documents: Vec<Document>,
+    pub(super) cached: RefCell<Cached>,
     log: RefCell<Vec<Vec<Value>>>,
     progress: RefCell<Vec<Progress>>,
     requests: RefCell<Vec<Request>>,
@@ -42,6 +44,7 @@ impl HostState {
         account: Option<String>,
         upstream: Box<dyn Fn(&Request) -> Answer>,
         documents: Vec<Document>,
+        cached: Cached,
     ) -> Self {
         let sign_ins = SignIns::new(&definition.id, definition.auth.clone(), account);
         Self {
@@ -50,6 +53,7 @@ impl HostState {
             sign_ins,
             upstream,
             documents,
+            cached: RefCell::new(cached),
             log: RefCell::default(),
             progress: RefCell::default(),
             requests: RefCell::default(),
@@ -124,6 +128,7 @@ impl Platform {
             requests: self.0.requests.take(),
             most_in_flight: self.0.most_in_flight.get(),
             ingested: self.0.ingested.take(),
+            cached: self.0.cached.take(),
         }
     }
 }

@@ -43,6 +43,7 @@ pub(super) fn worded(capability: &str) -> String {
         Some(("secret", name)) => format!("read the secret {name}"),
         Some(("scope", "svc:search")) => "search the documents of its user".to_owned(),
         Some(("scope", "svc:ingest")) => "add documents for its user".to_owned(),
+        Some(("scope", "svc:cache")) => "keep values for its user between calls".to_owned(),
         Some(("sign-in", place)) => format!("sign in {place}"),
         _ => capability.to_owned(),
     }

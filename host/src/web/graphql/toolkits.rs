@@ -71,7 +71,7 @@ impl Toolkit {
         &self.0.definition().egress
     }
 
-    /// What it may do with your documents: `svc:search`, `svc:ingest`.
+    /// What it may do with your documents (`svc:search`, `svc:ingest`), and `svc:cache` if it keeps values between calls.
     async fn scopes(&self) -> &[String] {
         &self.0.definition().scopes
     }

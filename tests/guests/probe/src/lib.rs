@@ -3,6 +3,7 @@
 //!
 //! It declares everything that can be declared, so that tests see what the host refuses even then.
 
+mod cache;
 mod knowledge;
 mod network;
 mod vault;
@@ -20,7 +21,7 @@ const EGRESS: [&str; 4] = ["upstream.test:80", "127.0.0.1:18999", "localhost:189
 
 const SECRETS: [&str; 2] = ["API_KEY", "OTHER_KEY"];
 
-const SCOPES: [&str; 2] = ["svc:search", "svc:ingest"];
+const SCOPES: [&str; 3] = ["svc:search", "svc:ingest", "svc:cache"];
 
 fn describe() -> ToolkitDefinition {
     let tools = vec![
@@ -43,6 +44,10 @@ fn describe() -> ToolkitDefinition {
         tool("search", "Searches for {query} with {limit?, source?, author?}."),
         tool("get_document", "Returns the document {id}."),
         tool("ingest", "Stores {documents}; returns how many."),
+        tool("cache_get", "Returns what is cached under {key}; null when there is nothing."),
+        tool("cache_set", "Caches {value}, {repeat?} times over, under {key} for {seconds?}."),
+        tool("cache_delete", "Removes what is cached under {key}."),
+        tool("cache_fill", "Caches {count} values of {bytes}; returns how many until a refusal, and that one."),
     ];
     ToolkitDefinition {
         egress: EGRESS.map(str::to_owned).into(),
@@ -64,6 +69,10 @@ fn call(invocation: &Invocation) -> Outcome {
         "search" => knowledge::search(invocation),
         "get_document" => knowledge::get_document(invocation),
         "ingest" => knowledge::ingest(invocation),
+        "cache_get" => cache::get(invocation),
+        "cache_set" => cache::set(invocation),
+        "cache_delete" => cache::delete(invocation),
+        "cache_fill" => cache::fill(invocation),
         other => unknown(other),
     }
 }
