@@ -83,7 +83,17 @@ const ROW_ATTRIBUTE: &str = "#[sqlx(";
 /// Types that a layer may not name, since it uses the layer to its right instead: `web` uses `access`.
 const HIDDEN_TYPES: [(&str, &[&str]); 1] = [(
     "web",
-    &["Audit", "Dispatch", "Invocations", "Knowledge", "Registry", "Toolkits", "UserCache", "UserConfig", "Vault"],
+    &[
+        "Audit",
+        "Dispatch",
+        "Invocations",
+        "Knowledge",
+        "Registry",
+        "Toolkits",
+        "UserCache",
+        "UserConfig",
+        "Vault",
+    ],
 )];
 
 #[test]

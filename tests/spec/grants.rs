@@ -22,6 +22,11 @@ pub(crate) fn search() -> String {
     import("search", "get-document", "search")
 }
 
+/// The import of the interface `cache`.
+pub(crate) fn cache() -> String {
+    import("cache", "get", "cache")
+}
+
 fn ingest() -> String {
     import("ingest", "ingest", "ingest")
 }
@@ -29,7 +34,7 @@ fn ingest() -> String {
 #[tokio::test]
 async fn each_import_beyond_the_declaration_is_refused_by_name_with_what_to_declare() {
     let kitbag = Kitbag::start().await;
-    let (search, ingest) = (search(), ingest());
+    let (search, ingest, cache) = (search(), ingest(), cache());
     let both = [search.as_str(), &ingest].concat();
 
     for (imports, scopes, refused) in [
@@ -40,6 +45,8 @@ async fn each_import_beyond_the_declaration_is_refused_by_name_with_what_to_decl
         (&both, &["svc:ingest"], &[("search", "the scope svc:search")]),
         (&search, &["svc:ingest"], &[("search", "the scope svc:search")]),
         (&ingest, &["svc:search"], &[("ingest", "the scope svc:ingest")]),
+        (&cache, &["svc:search", "svc:ingest"], &[("cache", "the scope svc:cache")]),
+        (&both, &["svc:cache", "svc:ingest"], &[("search", "the scope svc:search")]),
     ] {
         let component = Wat { scopes, imports, ..Wat::default() }.component();
 
@@ -62,7 +69,11 @@ async fn what_is_imported_and_declared_is_there_when_it_is_called() {
     let reads = "(call $search (i32.const 0) (i32.const 0) (i32.const 256))";
     let writes = "(call $ingest (i32.const 0) (i32.const 0) (i32.const 256))";
 
-    for (imports, scope, call) in [(search(), "svc:search", reads), (ingest(), "svc:ingest", writes)] {
+    let cached = "(call $cache (i32.const 0) (i32.const 0) (i32.const 256))";
+
+    for (imports, scope, call) in
+        [(search(), "svc:search", reads), (ingest(), "svc:ingest", writes), (cache(), "svc:cache", cached)]
+    {
         let toolkit = Wat { scopes: &[scope], imports: &imports, call, ..Wat::default() };
         let operator = kitbag.as_operator();
 
@@ -89,13 +100,17 @@ async fn a_component_without_its_grants_cannot_be_linked() {
         compiler.describe(&component, sandbox.describe_limits()).await.expect("it describes itself");
     let load = |definition: &ToolkitDefinition| sandbox.load(code.path(), &Grants::of(definition)).map(drop);
     load(&declared).expect("it is granted all that it imports");
-    let scope = |scope: &str| ToolkitDefinition { scopes: vec![scope.to_owned()], ..declared.clone() };
+    let without = |scope: &str| {
+        let scopes = declared.scopes.iter().filter(|other| *other != scope).cloned().collect();
+        ToolkitDefinition { scopes, ..declared.clone() }
+    };
 
     for (interface, declared) in [
         ("wasi:http/outgoing-handler", ToolkitDefinition { egress: Vec::new(), ..declared.clone() }),
         ("kitbag:toolkit/secrets", ToolkitDefinition { secrets: Vec::new(), ..declared.clone() }),
-        ("kitbag:toolkit/search", scope("svc:ingest")),
-        ("kitbag:toolkit/ingest", scope("svc:search")),
+        ("kitbag:toolkit/search", without("svc:search")),
+        ("kitbag:toolkit/ingest", without("svc:ingest")),
+        ("kitbag:toolkit/cache", without("svc:cache")),
     ] {
         let refused = load(&declared).expect_err(interface);
 

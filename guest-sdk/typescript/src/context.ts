@@ -1,5 +1,6 @@
 import { allows, entryFor } from "#handler-rules";
 
+import { cacheClient } from "./cache.js";
 import { withCallerStack } from "./caller-stack.js";
 import { fetchJson } from "./fetch-json.js";
 import { knowledgeClient } from "./knowledge.js";
@@ -54,6 +55,7 @@ export function makeContext(toolkit: ToolkitConfig, invocation: Invocation, plat
     fetch,
     fetchJson: ((url: string | URL | Request, options?: object) => fetchJson(fetch, url, options)) as ToolContext["fetchJson"],
     svc: knowledgeClient(toolkit.scopes ?? [], platform),
+    cache: cacheClient(toolkit.scopes ?? [], platform),
     log: (...args) => platform.log(args.map(logArgument)),
     progress: (report) => platform.progress(report),
   };

@@ -10,7 +10,7 @@ use super::sweep::sweep;
 use super::*;
 use crate::audit::Actor;
 use crate::database::{Scope, sql};
-use crate::vault::{KeySource, SecretSlot};
+use crate::vault::{Account, AccountState, EveryoneOptions, KeySource, SecretSlot, Tokens};
 
 const TOOLKITS: &str = "
     INSERT INTO toolkits VALUES ('books', 'op', '1.0.0'), ('films', 'op', '1.0.0') ON CONFLICT DO NOTHING;
@@ -380,8 +380,37 @@ async fn a_secret_that_changes_takes_with_it_what_was_cached_with_the_one_before
     assert!(cache.vault.unset(&by, "ana", "books", "API_KEY").await.unwrap());
     assert_eq!(all().await, [0, 1, 1]);
     keep().await;
-    cache.vault.set_for_everyone(&by, secret, &"for-all".into(), Default::default()).await.unwrap();
+    cache.vault.set_for_everyone(&by, secret, &"for-all".into(), EveryoneOptions::default()).await.unwrap();
     assert_eq!(all().await, [0, 1, 0]);
+}
+
+#[tokio::test]
+async fn an_account_takes_what_was_cached_with_it_but_a_renewed_token_does_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = cache(folder.path()).await;
+    let (ours, by) = (slot("ana", "books"), Actor::server());
+    let connected = |access_token: &str| {
+        let tokens = Tokens {
+            access_token: access_token.into(),
+            refresh_token: None,
+            expires_at: None,
+            renew_at: None,
+            scope: None,
+        };
+        Account { grants: Vec::new(), connected_at: 1, state: AccountState::Connected(tokens) }
+    };
+
+    cache.keep(&ours, "key", "with none").await;
+    let first = connected("one");
+    cache.vault.put_account(&by, SecretSlot::account("ana", "books", "op"), &first).await.unwrap();
+    assert_eq!(cache.values(&ours).await, 0);
+
+    cache.keep(&ours, "key", "with an account").await;
+    cache.vault.replace_account("ana", "books", &first, &connected("two")).await.unwrap();
+    assert_eq!(cache.value(&ours, "key").await.as_deref(), Some("with an account"));
+
+    cache.vault.remove_account(&by, "ana", "books").await.unwrap().expect("there is one");
+    assert_eq!(cache.values(&ours).await, 0);
 }
 
 #[tokio::test]

@@ -196,10 +196,9 @@ impl Store {
             return Ok(false);
         }
         count_change(&mut transaction, &slot.user).await?;
-        if is_act {
-            cached::forget(&mut transaction, &slot.user, &slot.toolkit).await?;
-        }
+        // The renewal of a token is no act.
         if let Some(audit) = audit.as_ref().filter(|_| is_act) {
+            cached::forget(&mut transaction, &slot.user, &slot.toolkit).await?;
             audit::append(&mut transaction, audit).await?;
         }
         transaction.commit().await?;

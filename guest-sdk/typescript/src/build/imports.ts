@@ -12,5 +12,6 @@ export function grantedInterfaces({ secrets, egress, scopes }: Manifest): string
     ...(secrets.length > 0 ? ["kitbag:toolkit/secrets"] : []),
     ...(scopes.includes("svc:search") ? ["kitbag:toolkit/search"] : []),
     ...(scopes.includes("svc:ingest") ? ["kitbag:toolkit/ingest"] : []),
+    ...(scopes.includes("svc:cache") ? ["kitbag:toolkit/cache"] : []),
   ];
 }

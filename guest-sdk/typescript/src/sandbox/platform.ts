@@ -1,8 +1,8 @@
 // The host functions in the sandbox: the WIT imports, through the engine's native module `kitbag:toolkit`.
-import { getDocument, ingest, log, progress, search, secret } from "kitbag:toolkit";
+import { cache, cached, getDocument, ingest, log, progress, removeCached, search, secret } from "kitbag:toolkit";
 
 import { knowledgeError } from "../knowledge.js";
-import type { KnowledgeError, Platform } from "../platform.js";
+import type { CacheError, CacheResult, KnowledgeError, Platform } from "../platform.js";
 import { credentialUnavailable } from "../texts.js";
 import { ToolError } from "../tool-error.js";
 
@@ -22,7 +22,21 @@ export const sandboxPlatform: Platform = {
   search: (query, options) => withToolErrors(() => search(query, options)),
   getDocument: (id) => withToolErrors(() => getDocument(id)),
   ingest: (docs) => withToolErrors(() => ingest(docs)),
+  cached: (key) => cacheResult(() => cached(key) ?? undefined),
+  cache: (key, value, seconds) => cacheResult(() => cache(key, value, seconds)),
+  removeCached: (key) => cacheResult(() => removeCached(key)),
 };
+
+/** Returns a thrown `CacheError` in place of a value. */
+function cacheResult<T>(action: () => T): CacheResult<T> {
+  try {
+    return { value: action() };
+  } catch (error) {
+    const witError = errorVariant<CacheError>(error);
+    if (witError === undefined) throw error;
+    return { error: witError };
+  }
+}
 
 /** Converts a thrown `KnowledgeError` to a `ToolError`. */
 function withToolErrors<T>(action: () => T): T {

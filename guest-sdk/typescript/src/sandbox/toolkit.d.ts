@@ -11,4 +11,8 @@ declare module "kitbag:toolkit" {
   export function search(query: string, options: SvcSearchOptions): SvcSearchResult[];
   export function getDocument(id: string): SvcDocument;
   export function ingest(docs: SvcIngestDoc[]): number;
+  /** This function and the next two throw a `CacheError`. */
+  export function cached(key: string): string | undefined;
+  export function cache(key: string, value: string, seconds: number | undefined): void;
+  export function removeCached(key: string): void;
 }

@@ -47,7 +47,10 @@ fn describe() -> ToolkitDefinition {
         tool("cache_get", "Returns what is cached under {key}; null when there is nothing."),
         tool("cache_set", "Caches {value}, {repeat?} times over, under {key} for {seconds?}."),
         tool("cache_delete", "Removes what is cached under {key}."),
-        tool("cache_fill", "Caches {count} values of {bytes}; returns how many until a refusal, and that one."),
+        tool(
+            "cache_fill",
+            "Caches {count} values of {bytes}; returns how many until a refusal, and that one.",
+        ),
     ];
     ToolkitDefinition {
         egress: EGRESS.map(str::to_owned).into(),
