@@ -19,7 +19,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use kitbag_manifest::Problems;
 use kitbag_manifest::cache::{MAX_SECONDS, check_key, check_value};
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tracing::{error, warn};
@@ -99,7 +99,6 @@ impl UserCache {
         value: SecretString,
         seconds: Option<u32>,
     ) -> Result<(), CacheError> {
-        use secrecy::ExposeSecret as _;
         check_value(key, value.expose_secret(), seconds)?;
         self.admit(slot)?;
         self.disk.has_reserve().map_err(|full| CacheError::Unavailable(full.to_string()))?;

@@ -6,7 +6,7 @@ use kitbag_manifest::cache;
 
 use crate::{Ctx, Failure, Result, ToolError};
 
-/// What a toolkit keeps for the calling user between calls: ETags, cursors, and other things that can be had again;
+/// What a toolkit keeps for the calling user between calls: `ETag`s, cursors, and other things that can be had again;
 /// see [`Ctx::cache`](crate::Ctx::cache).
 ///
 /// Any value may be gone at any time, and all are when the user sets or removes a secret or an account for the

@@ -16,7 +16,7 @@ use crate::user_cache::{CacheSlot, UserCache};
 #[derive(Default)]
 pub struct Cache {
     /// `None` outside a call.
-    cache: Option<Arc<UserCache>>,
+    values: Option<Arc<UserCache>>,
     slot: CacheSlot,
     /// The call's memory in the budget for all calls.
     lease: Option<Arc<Lease>>,
@@ -31,7 +31,7 @@ impl Cache {
             toolkit: call.grants.definition().id.as_str().into(),
             owner: call.owner.into(),
         };
-        Self { cache: call.services.cache.clone(), slot, lease: Some(call.lease.clone()), returned: None }
+        Self { values: call.services.cache.clone(), slot, lease: Some(call.lease.clone()), returned: None }
     }
 
     /// Releases the memory of what was returned to the guest.
@@ -42,7 +42,7 @@ impl Cache {
 
 impl cache::Host for Cache {
     async fn get(&mut self, key: String) -> wasmtime::Result<Result<Option<String>, CacheError>> {
-        let value = match in_call(self.cache.as_ref())?.get(&self.slot, &key).await {
+        let value = match in_call(self.values.as_ref())?.get(&self.slot, &key).await {
             Ok(value) => value.map(|value| value.expose_secret().to_owned()),
             Err(refusal) => return Ok(Err(refusal.into())),
         };
@@ -59,12 +59,12 @@ impl cache::Host for Cache {
     ) -> wasmtime::Result<Result<(), CacheError>> {
         // Until it is stored: as it came from the guest, and sealed. A value that is too large is not sealed, but it came.
         let _held = self.lease.as_ref().map(|lease| lease.count_existing(key.len() + 2 * value.len()));
-        let set = in_call(self.cache.as_ref())?.set(&self.slot, &key, value.into(), seconds).await;
+        let set = in_call(self.values.as_ref())?.set(&self.slot, &key, value.into(), seconds).await;
         Ok(set.map_err(Into::into))
     }
 
     async fn delete(&mut self, key: String) -> wasmtime::Result<Result<(), CacheError>> {
-        Ok(in_call(self.cache.as_ref())?.delete(&self.slot, &key).await.map_err(Into::into))
+        Ok(in_call(self.values.as_ref())?.delete(&self.slot, &key).await.map_err(Into::into))
     }
 }
 

@@ -4,7 +4,6 @@ use std::fs;
 use std::path::Path;
 
 use kitbag_manifest::cache::{MAX_TOTAL_BYTES, MAX_VALUE_BYTES, MAX_VALUES};
-use secrecy::ExposeSecret as _;
 
 use super::sweep::sweep;
 use super::*;

@@ -229,15 +229,17 @@ fn what_breaks_a_rule_of_the_cache_is_the_authors_mistake() {
 #[test]
 fn the_oldest_values_make_room() {
     let value = "v".repeat((64 << 10) - 2);
-    let fill = |call: Call| (10..26).fold(call, |call, number| call.cached(&number.to_string(), &value));
+    let filled = |call: Call| (10..26).fold(call, |call, number| call.cached(&number.to_string(), &value));
     let again = json!({ "key": "10", "value": value, "seconds": 60 });
 
-    let fits = call_swap(bare().scope(Scope::Cache), again, |call| fill(call));
+    let fits = call_swap(bare().scope(Scope::Cache), again, filled);
     assert!((10..26).all(|number| fits.cached(&number.to_string()).is_some()));
 
     let more = json!({ "key": "k", "value": "v", "seconds": 60 });
-    let full = call_swap(bare().scope(Scope::Cache), more, |call| fill(call).cached("10", &value));
-    assert!(full.cached("11").is_none() && full.cached("10").is_some() && full.cached("k").is_some());
+    let crowded = call_swap(bare().scope(Scope::Cache), more, |call| filled(call).cached("10", &value));
+    assert!(
+        crowded.cached("11").is_none() && crowded.cached("10").is_some() && crowded.cached("k").is_some()
+    );
 }
 
 #[test]
