@@ -11,6 +11,7 @@
 //! | [`User::secret`], [`VisibleToolkit::settings`] | own ones, for a toolkit that the user can see and that declares them |
 //! | [`VisibleToolkit::account`], [`VisibleToolkit::connect`] | own ones, for a toolkit that the user can see and that declares one |
 //! | [`VisibleToolkit::consent`], [`VisibleToolkit::agree`] | own ones, for a toolkit that the user can see; keys of programs cannot agree |
+//! | [`VisibleToolkit::cached`], [`User::clear_cache`] | own ones; the latter also for a toolkit that the user can no longer see |
 //! | [`User::end_account`] | own ones, also for a toolkit that the user can no longer see |
 //! | [`Operator::set_secret_for_everyone`] | operators, for a toolkit that they can see and that declares it |
 //! | [`User::link_to`], [`Access::set_linked_secret`] | own ones, once, also without a token: whoever has the link |
@@ -79,6 +80,7 @@ mod accounts;
 mod asking;
 mod audience;
 mod audit;
+mod cache;
 mod code;
 mod code_tools;
 mod consents;
@@ -127,6 +129,7 @@ use crate::rate::RateLimit;
 use crate::toolkits::audience::Part;
 use crate::toolkits::{Live, Toolkits};
 use crate::traces::Arrival;
+use crate::user_cache::UserCache;
 use crate::user_config::UserConfig;
 use crate::vault::Vault;
 pub use accounts::AccountStatus;
@@ -181,6 +184,8 @@ pub struct Stores {
     pub vault: Arc<Vault>,
     /// Connected accounts of users.
     pub accounts: Accounts,
+    /// What toolkits keep for users between calls.
+    pub cache: Arc<UserCache>,
     /// Settings of users.
     pub user_config: Arc<UserConfig>,
     /// Records of calls.

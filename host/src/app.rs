@@ -34,6 +34,7 @@ use crate::sandbox::{Background, Sandbox};
 use crate::settings::{Issuer, Listen, Settings};
 use crate::toolkits::Toolkits;
 use crate::traces::Traces;
+use crate::user_cache::UserCache;
 use crate::user_config::UserConfig;
 use crate::vault::Vault;
 use crate::web::{self, Shared};
@@ -116,8 +117,12 @@ impl App {
         let process = join(settings, &database, &vault, &job_settings).await?;
         let knowledge = Knowledge::open(database.clone(), process.clone(), capture, options).await?;
         let accounts = Accounts::new(egress.clone(), vault.clone());
-        let services =
-            Services::new(egress.clone()).with_knowledge(knowledge.clone()).with_accounts(accounts.clone());
+        let cache = Arc::new(UserCache::new(database.clone(), vault.clone(), disk.clone()));
+        cache.keep_sweeping();
+        let services = Services::new(egress.clone())
+            .with_knowledge(knowledge.clone())
+            .with_accounts(accounts.clone())
+            .with_cache(cache.clone());
         let memory = memory_for_calls(settings)?;
         let sandbox = Sandbox::new(limits(settings), services, background)?.with_memory(memory.clone());
         let instances = sandbox.instance_pool();
@@ -152,6 +157,7 @@ impl App {
             code_runner: code_runner(settings, sandbox.clone(), compiler.clone()).await?,
             vault: vault.clone(),
             accounts,
+            cache,
             user_config,
             invocations: invocations.clone(),
             audit: audit_log(settings, &database),

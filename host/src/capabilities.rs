@@ -6,6 +6,7 @@
 //! names of secrets) checks the list just before its effect.
 
 pub mod ask;
+pub mod cache;
 mod call_context;
 pub mod fetch;
 mod grants;
@@ -15,7 +16,7 @@ pub mod progress;
 pub mod search;
 pub mod secrets;
 
-use kitbag_manifest::{SCOPE_ASK, SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition};
+use kitbag_manifest::{SCOPE_ASK, SCOPE_CACHE, SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition};
 use wasmtime::component::{Linker, ResourceTable};
 
 use crate::observations::Log;
@@ -23,6 +24,7 @@ pub use call_context::{CallContext, Services};
 pub use grants::Grants;
 
 use ask::Ask;
+use cache::Cache;
 use fetch::Fetch;
 use ingest::Ingest;
 use progress::Progress;
@@ -39,6 +41,7 @@ pub struct Capabilities {
     search: Search,
     ingest: Ingest,
     ask: Ask,
+    cache: Cache,
 }
 
 impl Capabilities {
@@ -52,6 +55,7 @@ impl Capabilities {
             search: Search::of(call),
             ingest: Ingest::of(call),
             ask: Ask::of(call),
+            cache: Cache::of(call),
         }
     }
 
@@ -63,6 +67,7 @@ impl Capabilities {
     /// Releases the memory of what a host function returned, which is in the guest's memory now.
     pub fn after_host_call(&mut self) {
         self.search.after_host_call();
+        self.cache.after_host_call();
     }
 
     /// The guest's log, which includes standard output and standard error.
@@ -116,7 +121,7 @@ impl Grant {
 const OTHER_WORLD: &str = "build it for a world that does not import it";
 
 /// Every capability.
-pub fn table<T: HasCapabilities>() -> [Capability<T>; 7] {
+pub fn table<T: HasCapabilities>() -> [Capability<T>; 8] {
     [
         Capability {
             interface: "kitbag:toolkit/log",
@@ -163,6 +168,12 @@ pub fn table<T: HasCapabilities>() -> [Capability<T>; 7] {
             grant: Grant::Declared { what: "the scope svc:ask", by: |it| it.has_scope(SCOPE_ASK) },
             leave_out: OTHER_WORLD,
             add_to_linker: |linker| ask::add_to_linker(linker, |store| &mut store.capabilities().0.ask),
+        },
+        Capability {
+            interface: "kitbag:toolkit/cache",
+            grant: Grant::Declared { what: "the scope svc:cache", by: |it| it.has_scope(SCOPE_CACHE) },
+            leave_out: OTHER_WORLD,
+            add_to_linker: |linker| cache::add_to_linker(linker, |store| &mut store.capabilities().0.cache),
         },
     ]
 }
@@ -216,6 +227,7 @@ mod tests {
         assert_eq!(granted(|it| it.scopes = vec![SCOPE_SEARCH.into()]), ["kitbag:toolkit/search"]);
         assert_eq!(granted(|it| it.scopes = vec![SCOPE_INGEST.into()]), ["kitbag:toolkit/ingest"]);
         assert_eq!(granted(|it| it.scopes = vec![SCOPE_ASK.into()]), ["kitbag:toolkit/ask"]);
+        assert_eq!(granted(|it| it.scopes = vec![SCOPE_CACHE.into()]), ["kitbag:toolkit/cache"]);
     }
 
     #[test]

@@ -207,6 +207,7 @@ impl Dispatch {
             tool: tool.to_owned(),
             arguments,
             user_id: caller.user_id.clone(),
+            owner: String::new(),
             config,
             secrets: secrets.clone(),
             progress: None,
@@ -217,6 +218,7 @@ impl Dispatch {
             Prepared::Toolkit(tool, ready) => {
                 let config = self.config(tool, caller).await?;
                 let invocation = invocation(&tool.definition().name, arguments.to_string(), config);
+                let invocation = Invocation { owner: tool.toolkit.owner.clone(), ..invocation };
                 call_toolkit(&ready.code, invocation, listener, trace, recording).await
             }
             Prepared::Code(run, ref code) => {

@@ -17,7 +17,7 @@
 //! → sandbox
 //! → capabilities
 //! → contract, observations
-//! → identity, knowledge, oci, outbound_auth, traces
+//! → identity, knowledge, oci, outbound_auth, traces, user_cache
 //! → objects
 //! → certificate, egress, local_mode, machine_code, peers, signatures, stored_files, vault
 //! → audit
@@ -79,6 +79,7 @@ pub mod toolkits;
 pub mod traces;
 pub mod transfer;
 mod turns;
+pub mod user_cache;
 pub mod user_config;
 pub mod vault;
 mod visible;

@@ -12,6 +12,7 @@
 //! - a change that has begun is completed with all its consequences, even if the caller no longer waits.
 
 mod account;
+mod cached;
 mod call_secrets;
 mod check;
 mod link;

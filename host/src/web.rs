@@ -14,6 +14,7 @@ mod audit;
 mod authenticate;
 mod base_path;
 mod body;
+mod cache;
 mod code_tools;
 mod config;
 mod connection_state;
@@ -170,6 +171,7 @@ fn for_users(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared> {
         .route("/uploads/{digest}/deploy", post(uploads::deploy))
         .route("/toolkits/{id}/config", get(config::show).patch(config::change))
         .route("/toolkits/{id}/account", get(accounts::show).delete(accounts::end))
+        .route("/toolkits/{id}/cache", delete(cache::clear))
         .route("/toolkits/{id}/code-tools", get(code_tools::list))
         .route("/toolkits/{id}/code-tools/{tool}", post(code_tools::allow).delete(code_tools::disallow))
         .route("/toolkits/{id}/consent", get(consents::show).post(consents::agree))

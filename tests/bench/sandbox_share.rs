@@ -82,6 +82,7 @@ pub(crate) fn invocation(tool: &str, arguments: &serde_json::Value) -> Invocatio
         tool: tool.to_owned(),
         arguments: arguments.to_string(),
         user_id: "local".to_owned(),
+        owner: "local".to_owned(),
         config: "{}".to_owned(),
         secrets: Arc::default(),
         progress: None,

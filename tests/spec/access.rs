@@ -19,6 +19,7 @@ rest show                yes     yes     hidden  401  | yes     yes     yes     
 rest secrets             yes     hidden  hidden  401  | yes     yes     yes     401
 rest set-secret          yes     hidden  hidden  401  | yes     yes     yes     401
 rest unset-secret        yes     hidden  hidden  401  | yes     yes     yes     401
+rest clear-cache         yes     yes     yes     401  | yes     yes     yes     401
 rest consent             yes     hidden  hidden  401  | yes     yes     yes     401
 rest agree               yes     hidden  hidden  401  | yes     yes     yes     401
 rest settings            yes     hidden  hidden  401  | yes     yes     yes     401
@@ -73,6 +74,8 @@ impl Requester<'_> {
             "secrets" => (get, "/toolkits/wat/secrets", no_body),
             "set-secret" => (Method::PUT, "/toolkits/wat/secrets/KEY", "a-secret-value".to_owned()),
             "unset-secret" => (Method::DELETE, "/toolkits/wat/secrets/KEY", no_body),
+            // Also where there is no such toolkit for the user: then nothing is cleared.
+            "clear-cache" => (Method::DELETE, "/toolkits/wat/cache", no_body),
             "consent" => (get, "/toolkits/wat/consent", no_body),
             "agree" => {
                 // Whatever it reaches, nothing has this digest.

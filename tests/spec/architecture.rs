@@ -23,7 +23,7 @@ const LAYERS: [&[&str]; 19] = [
     &["sandbox"],
     &["capabilities"],
     &["contract", "observations"],
-    &["identity", "knowledge", "oci", "outbound_auth", "traces"],
+    &["identity", "knowledge", "oci", "outbound_auth", "traces", "user_cache"],
     &["objects"],
     &["certificate", "egress", "local_mode", "machine_code", "peers", "signatures", "stored_files", "vault"],
     &["audit"],
@@ -83,7 +83,17 @@ const ROW_ATTRIBUTE: &str = "#[sqlx(";
 /// Types that a layer may not name, since it uses the layer to its right instead: `web` uses `access`.
 const HIDDEN_TYPES: [(&str, &[&str]); 1] = [(
     "web",
-    &["Audit", "Dispatch", "Invocations", "Knowledge", "Registry", "Toolkits", "UserConfig", "Vault"],
+    &[
+        "Audit",
+        "Dispatch",
+        "Invocations",
+        "Knowledge",
+        "Registry",
+        "Toolkits",
+        "UserCache",
+        "UserConfig",
+        "Vault",
+    ],
 )];
 
 #[test]

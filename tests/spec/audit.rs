@@ -14,13 +14,15 @@ use crate::ui_review::wat;
 const CANARY: &str = "canary-5ecret";
 
 /// Routes that change something and record nothing, each with the reason.
-const NOT_RECORDED: [(&str, &str); 17] = [
+const NOT_RECORDED: [(&str, &str); 19] = [
     ("PATCH /toolkits/id/config", "a user's own settings, which are no credentials"),
     ("POST /ui/toolkits/id/settings", "the same"),
     ("POST /toolkits/id/hide", "what a user's own clients list"),
     ("POST /toolkits/id/show-again", "the same"),
     ("POST /ui/toolkits/id/hide", "the same"),
     ("POST /ui/toolkits/id/show-again", "the same"),
+    ("DELETE /toolkits/id/cache", "what a toolkit kept for the user, and does without"),
+    ("POST /ui/toolkits/id/cache/clear", "the same"),
     ("POST /toolkits/id/tools/tool", "a call, which has a record"),
     ("POST /ui/toolkits/id/tools/tool", "the same"),
     ("POST /mcp", "calls, which have records"),

@@ -23,6 +23,11 @@ pub(crate) fn search() -> String {
     import("search", "get-document", "search", 3)
 }
 
+/// The import of the interface `cache`.
+pub(crate) fn cache() -> String {
+    import("cache", "get", "cache", 3)
+}
+
 fn ingest() -> String {
     import("ingest", "ingest", "ingest", 3)
 }
@@ -34,7 +39,7 @@ fn ask() -> String {
 #[tokio::test]
 async fn each_import_beyond_the_declaration_is_refused_by_name_with_what_to_declare() {
     let kitbag = Kitbag::start().await;
-    let (search, ingest, ask) = (search(), ingest(), ask());
+    let (search, ingest, ask, cache) = (search(), ingest(), ask(), cache());
     let both = [search.as_str(), &ingest].concat();
 
     for (imports, scopes, refused) in [
@@ -47,6 +52,8 @@ async fn each_import_beyond_the_declaration_is_refused_by_name_with_what_to_decl
         (&ingest, &["svc:search"], &[("ingest", "the scope svc:ingest")]),
         (&ask, &["svc:search", "svc:ingest"], &[("ask", "the scope svc:ask")]),
         (&search, &["svc:ask"], &[("search", "the scope svc:search")]),
+        (&cache, &["svc:search", "svc:ingest"], &[("cache", "the scope svc:cache")]),
+        (&both, &["svc:cache", "svc:ingest"], &[("search", "the scope svc:search")]),
     ] {
         let component = Wat { scopes, imports, ..Wat::default() }.component();
 
@@ -72,10 +79,14 @@ async fn what_is_imported_and_declared_is_there_when_it_is_called() {
     // Whoever calls here shows no forms, so nobody is asked.
     let zeros = "(i32.const 0) ".repeat(6);
     let asks = format!("(call $ask {zeros} (i32.const 256))");
+    let cached = "(call $cache (i32.const 0) (i32.const 0) (i32.const 256))";
 
-    for (imports, scope, call) in
-        [(search(), "svc:search", reads), (ingest(), "svc:ingest", writes), (ask(), "svc:ask", &asks)]
-    {
+    for (imports, scope, call) in [
+        (search(), "svc:search", reads),
+        (ingest(), "svc:ingest", writes),
+        (ask(), "svc:ask", &asks),
+        (cache(), "svc:cache", cached),
+    ] {
         let toolkit = Wat { scopes: &[scope], imports: &imports, call, ..Wat::default() };
         let operator = kitbag.as_operator();
 
@@ -113,6 +124,7 @@ async fn a_component_without_its_grants_cannot_be_linked() {
         ("kitbag:toolkit/ask", without("svc:ask")),
         ("kitbag:toolkit/search", without("svc:search")),
         ("kitbag:toolkit/ingest", without("svc:ingest")),
+        ("kitbag:toolkit/cache", without("svc:cache")),
     ] {
         let refused = load(&declared).expect_err(interface);
 

@@ -83,7 +83,7 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
         [
             "toolkit",
             "show" | "logs" | "rollback" | "remove" | "release" | "hide" | "show-again" | "sign-out"
-            | "share" | "allow-in-code",
+            | "share" | "allow-in-code" | "clear-cache",
         ]
         | ["key", "new" | "revoke"]
         | ["config", "get"]

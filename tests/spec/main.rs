@@ -17,6 +17,7 @@ mod audio;
 mod audit;
 mod backup;
 mod base_path;
+mod cache;
 mod canary;
 mod capture;
 mod capture_guard;

@@ -15,6 +15,9 @@ const MAX_BYTES = 4 << 20;
 /** Bytes in which XML names its encoding. */
 const DECLARATION_BYTES = 200;
 const MAX_VALIDATOR_CHARS = 200;
+/** A URL has only ASCII characters. */
+const MAX_CACHE_KEY_CHARS = 256;
+const MAX_CACHED_BYTES = 64 << 10;
 
 /** Downloads a feed; returns `undefined` if it has not changed since the answer that `validators` are of. */
 export async function download(ctx: ToolContext, url: URL, validators: { etag?: string | undefined; modified?: string | undefined } = {}): Promise<Download | undefined> {
@@ -41,6 +44,22 @@ export async function download(ctx: ToolContext, url: URL, validators: { etag?: 
     ...(etag !== undefined && { etag }),
     ...(modified !== undefined && { modified }),
   };
+}
+
+/** Downloads a feed, or takes it from the cache if it has not changed since. Large feeds are not cached. */
+export async function downloadCached(ctx: ToolContext, url: URL): Promise<Download> {
+  const isKey = url.href.length <= MAX_CACHE_KEY_CHARS;
+  const cached = isKey ? await ctx.cache.get(url.href) : undefined;
+  const known = cached === undefined ? undefined : (JSON.parse(cached) as Download);
+  const downloaded = (await download(ctx, url, known)) ?? known;
+  if (downloaded === undefined) throw new ToolError(`${url.host} answered with HTTP status 304`);
+  const hasValidator = downloaded.etag !== undefined || downloaded.modified !== undefined;
+  if (isKey && hasValidator && downloaded !== known) {
+    const value = JSON.stringify(downloaded);
+    if (new TextEncoder().encode(value).length <= MAX_CACHED_BYTES) await ctx.cache.set(url.href, value);
+    else if (known !== undefined) await ctx.cache.delete(url.href);
+  }
+  return downloaded;
 }
 
 function errorOf(response: Response, url: URL): ToolError {

@@ -251,6 +251,36 @@ test("a feed that the server cannot fetch leaves the subscription as it was", as
   assert.deepEqual([subscription.title, subscription.newest], ["dive into mark", "2005-07-31T12:29:29.000Z"]);
 });
 
+test("a preview asks whether a feed has changed, and a large one is downloaded again", async () => {
+  const cache = new Map();
+  const seen = [];
+  const preview = async (url, respond) => {
+    const fetchImpl = (_, { headers }) => {
+      const { "if-none-match": etag, "if-modified-since": modified } = Object.fromEntries(new Headers(headers));
+      seen.push(etag ?? modified);
+      return respond(etag);
+    };
+    const { structuredContent, error } = await call("preview", { url }, "", { cache, fetchImpl });
+    assert.equal(error, undefined);
+    return structuredContent.entries[0].title;
+  };
+  const respond = (etag) => (etag === '"1"' ? new Response(null, { status: 304 }) : answer(feeds.rss, { etag: '"1"' }));
+  const changed = answer(feeds.rss.replace("Star City", "Moon City"), { "last-modified": "Mon, 02 Jun 2003 00:00:00 GMT" });
+
+  assert.equal(await preview(XKCD, respond), "Star City");
+  assert.equal(await preview(XKCD, respond), "Star City");
+  assert.equal(await preview(XKCD, () => changed.clone()), "Moon City");
+  assert.equal(await preview(XKCD, () => new Response(null, { status: 304 })), "Moon City");
+  assert.deepEqual(seen, [undefined, '"1"', '"1"', "Mon, 02 Jun 2003 00:00:00 GMT"]);
+
+  const large = feeds.rss.replace("</channel>", `<!--${"x".repeat(65_536)}--></channel>`);
+  await preview(XKCD, () => answer(large, { etag: '"2"' }));
+  assert.equal(cache.size, 0);
+  await preview(`${XKCD}?${"q".repeat(300)}`, respond);
+  await preview(`${XKCD}?plain`, () => answer(feeds.rss));
+  assert.equal(cache.size, 0);
+});
+
 test("a host that is not listed cannot be previewed, and nothing is sent", async () => {
   const result = await call("preview", { url: "https://blog.example/feed.xml" }, feeds.rss);
 

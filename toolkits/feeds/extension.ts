@@ -5,7 +5,7 @@
 // listed hosts by itself, and has the server capture all others, as it captures pages and recordings.
 import { defineToolkit, tool, z, ToolError, type SvcIngestDoc, type ToolContext } from "kitbag/extend/toolkit";
 
-import { download, type Download } from "./download";
+import { download, downloadCached, type Download } from "./download";
 import { parseFeed, type Entry, type Feed } from "./feed";
 import { HOSTS, isListed } from "./hosts";
 import { feedsOfPage } from "./html";
@@ -76,8 +76,7 @@ const preview = tool({
         `This toolkit does not list the host ${url.host}, so it cannot preview its feeds. Subscribe to the feed instead: the server then fetches it.`,
       );
     }
-    // Without validators, there is an answer.
-    const feed = feedIn((await download(ctx, url))!, url);
+    const feed = feedIn(await downloadCached(ctx, url), url);
     const all = newestFirst(feed.entries);
     const entries = all.slice(offset, offset + limit).map(({ text, ...entry }) => ({ ...entry, summary: text().slice(0, MAX_SUMMARY_CHARS) }));
     const next = offset + limit < all.length ? { nextOffset: offset + limit } : {};
@@ -187,7 +186,7 @@ export default defineToolkit({
   author: "Kitbag",
   visibility: "shared",
   egress: HOSTS,
-  scopes: ["svc:search", "svc:ingest"],
+  scopes: ["svc:search", "svc:ingest", "svc:cache"],
   tools: [preview, subscribe, refresh, list, unsubscribe],
 });
 

@@ -14,6 +14,8 @@ pub const SCOPE_SEARCH: &str = "svc:search";
 pub const SCOPE_INGEST: &str = "svc:ingest";
 /// The scope that grants `ctx.ask`.
 pub const SCOPE_ASK: &str = "svc:ask";
+/// The scope that grants `ctx.cache`.
+pub const SCOPE_CACHE: &str = "svc:cache";
 
 /// A toolkit's whole declaration; as JSON, it is `manifest.json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -11,6 +11,7 @@ mod auth;
 mod definition;
 
 pub mod asking;
+pub mod cache;
 pub mod content;
 pub mod credentials;
 pub mod egress;
@@ -49,8 +50,8 @@ pub use auth::{
     OWN_PARAMETERS,
 };
 pub use definition::{
-    ConfigField, ConfigKind, SCOPE_ASK, SCOPE_INGEST, SCOPE_SEARCH, ToolDefinition, ToolkitDefinition,
-    Visibility,
+    ConfigField, ConfigKind, SCOPE_ASK, SCOPE_CACHE, SCOPE_INGEST, SCOPE_SEARCH, ToolDefinition,
+    ToolkitDefinition, Visibility,
 };
 #[cfg(feature = "rules")]
 pub use rules::{Problem, Problems, ValidDefinition, validate};

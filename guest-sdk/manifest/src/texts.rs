@@ -1,6 +1,6 @@
 //! The error texts of this crate by name, for the SDK in TypeScript.
 
-use crate::{asking, credentials, egress, knowledge, mismatch};
+use crate::{asking, cache, credentials, egress, knowledge, mismatch};
 
 /// Returns the text with the given name; `None` if there is none, or if it takes other parts.
 pub fn by_name<S: AsRef<str>>(name: &str, parts: &[S]) -> Option<String> {
@@ -10,6 +10,9 @@ pub fn by_name<S: AsRef<str>>(name: &str, parts: &[S]) -> Option<String> {
         ("not-found", []) => knowledge::NOT_FOUND.to_owned(),
         ("refused", [reason]) => knowledge::refused(reason),
         ("unavailable", [reason]) => knowledge::unavailable(reason),
+        ("cache-refused", [reason]) => cache::refused(reason),
+        ("cache-unavailable", [reason]) => cache::unavailable(reason),
+        ("not-kept", [reason]) => cache::not_kept(reason),
         ("undeclared-scope", [scope]) => knowledge::undeclared_scope(scope),
         ("credential-not-set", [toolkit, name]) => credentials::not_set(toolkit, &[name]),
         ("credential-unavailable", [name, reason]) => credentials::unavailable(name, reason),

@@ -20,7 +20,7 @@ use kitbag_manifest::question::{MAX_QUESTIONS, Question};
 use kitbag_manifest::reply::{self, CredentialProblem, Failure, TokenProblem};
 use kitbag_manifest::schema::Schema;
 use kitbag_manifest::{
-    ConfigField, Problem, Problems, ToolkitDefinition, address, config, egress, knowledge, limits,
+    ConfigField, Problem, Problems, ToolkitDefinition, address, cache, config, egress, knowledge, limits,
     portability, texts, validate,
 };
 use serde::{Deserialize, Serialize};
@@ -52,6 +52,8 @@ enum Request {
     Question { key: String, message: String, schema: String },
     /// Checks an answer to a question. Answers the fields that a handler sees, or what does not fit.
     Answer { key: String, message: String, schema: String, fields: Map<String, Value> },
+    /// Checks a key of the cache, and the value for it if there is one. Answers the problems.
+    Cache { key: String, value: Option<String>, seconds: Option<u32> },
     /// Answers whether `egress` lists a URL's host.
     Allows { egress: Vec<String>, url: String },
     /// Answers whether a URL belongs to the `apiHost` of a sign-in.
@@ -202,6 +204,13 @@ fn answer_to(request: Request) -> Answer {
             }),
             Err(problems) => Answer::Problems { problems },
         },
+        Request::Cache { key, value, seconds } => {
+            let checked = match value {
+                Some(value) => cache::check_value(&key, &value, seconds),
+                None => cache::check_key(&key),
+            };
+            Answer::Problems { problems: checked.err().unwrap_or_default() }
+        }
         Request::Allows { egress, url } => {
             Answer::Plain(url.parse().is_ok_and(|url| egress::allows(&egress, &url)).into())
         }
@@ -231,6 +240,9 @@ fn answer_to(request: Request) -> Answer {
             "connectTimeout": milliseconds(limits::CONNECT_TIMEOUT),
             "userAgent": limits::USER_AGENT,
             "redactedBytes": limits::MIN_REDACTED_BYTES,
+            "cacheBytes": cache::MAX_TOTAL_BYTES,
+            "cacheValues": cache::MAX_VALUES,
+            "cacheSeconds": cache::MAX_SECONDS,
             "searchResults": limits::DEFAULT_SEARCH_RESULTS,
             "questions": MAX_QUESTIONS,
             "reportedViolations": mismatch::MAX_REPORTED,

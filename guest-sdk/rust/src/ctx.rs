@@ -16,7 +16,8 @@ use crate::local::Platform;
 #[cfg(target_family = "wasm")]
 use crate::sandbox::Platform;
 use crate::{
-    AskError, Asked, Failure, FetchError, Progress, Request, Response, Result, Svc, ToolError, ask, log,
+    AskError, Asked, Cache, Failure, FetchError, Progress, Request, Response, Result, Svc, ToolError, ask,
+    log,
 };
 
 /// The calling user, their settings, and the capabilities that the toolkit declares.
@@ -105,8 +106,7 @@ impl Ctx {
         self.0.platform.fetch(request.into()).await
     }
 
-    /// Returns the calling user's knowledge base; `None` if the toolkit declares no
-    /// [`Scope`](crate::Scope) of it.
+    /// Returns the calling user's knowledge base; `None` if the toolkit declares no [`Scope`](crate::Scope) of it.
     pub fn svc(&self) -> Option<Svc> {
         self.0.has_knowledge.then(|| Svc::new(self.clone()))
     }
@@ -154,6 +154,12 @@ impl Ctx {
         schema: &Value,
     ) -> Result<Asked<Map<String, Value>>, AskError> {
         self.0.platform.ask(key, message.as_ref(), &schema.to_string()).await
+    }
+
+    /// Returns what the toolkit keeps for the calling user between calls. Needs
+    /// [`Scope::Cache`](crate::Scope::Cache).
+    pub fn cache(&self) -> Cache {
+        Cache::new(self.clone())
     }
 
     /// Appends an entry with one value to the invocation's log; [`log!`](crate::log!) takes several.

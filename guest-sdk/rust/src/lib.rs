@@ -55,7 +55,7 @@
 //!
 //! # What a toolkit may do
 //! Only what its definition grants: hosts by [`Toolkit::egress`], credentials by
-//! [`Toolkit::secret`], the user's knowledge base and questions to the user by [`Toolkit::scope`]. A component that uses
+//! [`Toolkit::secret`], the user's knowledge base, questions to the user and a [`Cache`] by [`Toolkit::scope`]. A component that uses
 //! more than it declares is refused at deploy, and [`dispatch`] refuses the same things in a test.
 //!
 //! # Signing in at an API
@@ -80,6 +80,7 @@
 mod arguments;
 mod ask;
 mod auth;
+mod cache;
 mod ctx;
 mod error;
 mod log;
@@ -102,6 +103,7 @@ pub mod sandbox;
 pub use arguments::NoArgs;
 pub use ask::{AskError, Asked};
 pub use auth::{ApiKey, Auth, AuthorizationCode, BasicAuth, ClientCredentials, KeyPlace};
+pub use cache::Cache;
 pub use ctx::Ctx;
 pub use error::{Failure, FetchError, Result, SvcError, ToolError};
 #[cfg(not(target_family = "wasm"))]
@@ -147,7 +149,7 @@ pub mod prelude {
     #[cfg(not(target_family = "wasm"))]
     pub use crate::{Answer, Call, ErrorCode, Outcome, dispatch};
     pub use crate::{
-        ApiKey, AskError, Asked, AuthorizationCode, BasicAuth, ClientAuth, ClientCredentials, Content,
+        ApiKey, AskError, Asked, AuthorizationCode, BasicAuth, Cache, ClientAuth, ClientCredentials, Content,
         ContentBlock, Ctx, Document, DocumentSummary, EmbeddedResource, Failure, FetchError, IngestDocument,
         IngestFeed, IntoToolResult, KeyPlace, NoArgs, Progress, Request, ResourceLink, Response, Result,
         Role, Scope, SearchOptions, SearchResult, Setting, Structured, Svc, SvcError, Tool, ToolError,

@@ -1,5 +1,6 @@
 //! Calls without a sandbox, for tests, with the same validation, grants and result envelope as on a server.
 
+mod cache;
 mod call;
 mod call_result;
 mod knowledge;

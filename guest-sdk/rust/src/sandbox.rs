@@ -9,6 +9,7 @@ pub mod bindings {
         pub_export_macro: true,
     });
 }
+mod cache;
 mod content;
 mod fetch;
 mod network;

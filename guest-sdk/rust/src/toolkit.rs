@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use kitbag_manifest::{Auths, SCOPE_ASK, SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition, Visibility};
+use kitbag_manifest::{
+    Auths, SCOPE_ASK, SCOPE_CACHE, SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition, Visibility,
+};
 
 use crate::{Auth, Setting, Tool};
 
@@ -25,7 +27,7 @@ pub struct Toolkit {
     auth: Vec<Auth>,
 }
 
-/// A service for the calling user that a toolkit may use.
+/// Something of Kitbag's own that a toolkit may use for the calling user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// `svc:search`: searching and reading documents.
@@ -34,6 +36,8 @@ pub enum Scope {
     Ingest,
     /// `svc:ask`: asking the user in the middle of a call, with [`Ctx::ask`](crate::Ctx::ask).
     Ask,
+    /// `svc:cache`: values that last between calls; see [`Ctx::cache`](crate::Ctx::cache).
+    Cache,
 }
 
 impl Toolkit {
@@ -215,6 +219,7 @@ impl Scope {
             Self::Search => SCOPE_SEARCH,
             Self::Ingest => SCOPE_INGEST,
             Self::Ask => SCOPE_ASK,
+            Self::Cache => SCOPE_CACHE,
         }
     }
 }

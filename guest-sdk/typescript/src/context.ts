@@ -1,6 +1,7 @@
 import { allows, entryFor } from "#handler-rules";
 
 import { asker } from "./ask.js";
+import { cacheClient } from "./cache.js";
 import { withCallerStack } from "./caller-stack.js";
 import { fetchJson } from "./fetch-json.js";
 import { knowledgeClient } from "./knowledge.js";
@@ -56,6 +57,7 @@ export function makeContext(toolkit: ToolkitConfig, invocation: Invocation, plat
     fetchJson: ((url: string | URL | Request, options?: object) => fetchJson(fetch, url, options)) as ToolContext["fetchJson"],
     svc: knowledgeClient(toolkit.scopes ?? [], platform),
     ask: asker(toolkit.scopes ?? [], platform) as ToolContext["ask"],
+    cache: cacheClient(toolkit.scopes ?? [], platform),
     log: (...args) => platform.log(args.map(logArgument)),
     progress: (report) => platform.progress(report),
   };

@@ -15,7 +15,14 @@ export interface Platform {
   ask(key: string, message: string, schema: string): AskReply | Promise<AskReply>;
   /** Stores the documents and returns their number. */
   ingest(docs: SvcIngestDoc[]): number | Promise<number>;
+  /** Returns the cached value; `undefined` if there is none. */
+  cached(key: string): CacheResult<string | undefined>;
+  cache(key: string, value: string, seconds: number | undefined): CacheResult<void>;
+  removeCached(key: string): CacheResult<void>;
 }
+
+/** What the cache answers. */
+export type CacheResult<T> = { value: T } | { error: CacheError };
 
 /** One call, as received from the host. */
 export interface Invocation {
@@ -28,3 +35,6 @@ export type AskReply = { tag: "accepted"; val: string } | { tag: "declined" } | 
 
 /** An error of the knowledge base: the variant `knowledge-error` of the WIT contract. */
 export type KnowledgeError = { tag: "not-found" } | { tag: "invalid"; val: string } | { tag: "unavailable"; val: string };
+
+/** An error of the cache: the variant `cache-error` of the WIT contract. */
+export type CacheError = { tag: "invalid"; val: string } | { tag: "unavailable"; val: string };

@@ -24,6 +24,10 @@ export interface Limits {
   searchResults: number;
   /** Questions that a call may ask. */
   questions: number;
+  /** Bounds of what a toolkit keeps for a user in its cache: bytes of keys and values, values, and seconds of each. */
+  cacheBytes: number;
+  cacheValues: number;
+  cacheSeconds: number;
   /** Violations of a schema that are reported for one value. */
   reportedViolations: number;
   /** Version of the server that these rules belong to. */
@@ -129,6 +133,11 @@ export function answerFields(key: string, message: string, schema: string, field
 /** Returns the problems of a search. */
 export function searchProblems(query: string, limit: number): Problem[] {
   return ask<{ problems: Problem[] }>({ ask: "search", query, limit }).problems;
+}
+
+/** Returns the problems of a key of the cache, and of a value for it. */
+export function cacheProblems(key: string, value?: string, seconds?: number): Problem[] {
+  return ask<{ problems: Problem[] }>({ ask: "cache", key, value, seconds }).problems;
 }
 
 /** Returns a schema as a server lists it: as every client can read it. */

@@ -76,3 +76,18 @@ export function notOneOf(constants: readonly unknown[]): string {
   // Of what JSON cannot express there is a text as well.
   return text("not-one-of", constants.map((it) => (typeof it === "bigint" ? String(it) : (JSON.stringify(it) ?? String(it)))));
 }
+
+/** The cache refused a request, which is the author's mistake. */
+export function cacheRefused(reason: string): string {
+  return text("cache-refused", [reason]);
+}
+
+/** The cache cannot be changed now. */
+export function cacheUnavailable(reason: string): string {
+  return text("cache-unavailable", [reason]);
+}
+
+/** The cache has not kept a value. */
+export function notKept(reason: string): string {
+  return text("not-kept", [reason]);
+}

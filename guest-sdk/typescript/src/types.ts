@@ -238,10 +238,10 @@ export interface BasicAuth {
 export type ToolkitAuth = OAuth2ClientCredentials | OAuth2AuthorizationCode | ApiKeyAuth | BasicAuth;
 
 /**
- * A permission: to read the calling user's knowledge base (`svc:search`), to add documents to it (`svc:ingest`), or to ask
- * the user (`svc:ask`).
+ * A permission: to read the calling user's knowledge base (`svc:search`), to add documents to it (`svc:ingest`), to ask the
+ * user (`svc:ask`), or for a cache (`svc:cache`).
  */
-export type SvcScope = "svc:search" | "svc:ingest" | "svc:ask";
+export type SvcScope = "svc:search" | "svc:ingest" | "svc:ask" | "svc:cache";
 
 /** A toolkit's declaration and handlers: the argument of `defineToolkit`. */
 export interface ToolkitConfig {
@@ -344,6 +344,8 @@ export interface ToolContext<Settings extends ToolkitSettings | undefined = unde
   ask(question: Question): Promise<Asked<Record<string, string | number | boolean | string[]>>>;
   /** The calling user's knowledge base; `undefined` if the toolkit declares no scope of it. */
   readonly svc: SvcClient | undefined;
+  /** What the toolkit keeps for the calling user between calls. Needs scope `svc:cache`. */
+  readonly cache: ToolCache;
   /**
    * Appends one entry to the log of this call. Arguments are converted to JSON, and values of the user's
    * secrets are removed. By default a call may log 256 KiB; further entries are dropped.
@@ -399,6 +401,37 @@ export interface FetchJsonOptions {
    * selects the default error.
    */
   errorMap?: ((res: Response, body: string) => ToolError | undefined) | undefined;
+}
+
+/**
+ * What a toolkit keeps for the calling user between calls: ETags, cursors, and other things that can be had again.
+ *
+ * Any value may be gone at any time, and all are when the user sets or removes a secret or an account for the toolkit.
+ * For each user there is room for 1,000 values and 1 MiB of keys and values; the oldest make room for new ones.
+ *
+ * All methods reject with an `Error` if the scope is not declared, or if a key, a value or a time breaks a rule.
+ */
+export interface ToolCache {
+  /** Returns the value under a key of 1 to 256 bytes of UTF-8; `undefined` if there is none, or none any more. */
+  get(key: string): Promise<string | undefined>;
+  /**
+   * Keeps a value of at most 64 KiB in place of the one that was there.
+   *
+   * If the cache cannot be changed now, the call goes on without: the log says so, and an earlier value may still be
+   * there.
+   */
+  set(key: string, value: string, options?: CacheOptions): Promise<void>;
+  /**
+   * Removes the value under a key, if there is one. Rejects with a retryable `ToolError` if the cache cannot be changed
+   * now: the value may still be there.
+   */
+  delete(key: string): Promise<void>;
+}
+
+/** How a value is cached. */
+export interface CacheOptions {
+  /** How long it is kept, in whole seconds: at most, and by default, 30 days. */
+  seconds?: number | undefined;
 }
 
 /**

@@ -311,6 +311,24 @@ test("the knowledge base needs its scope, and keeps what was ingested for the ne
   assert.equal(await dev.call(), "one/small");
 });
 
+test("the cache needs its scope, and keeps values for the next call, also of one that does not end", async () => {
+  const handler = `async ({ what }, ctx) => {
+    const before = await ctx.cache.get("last");
+    if (what) await ctx.cache.set("last", what); else await ctx.cache.delete("last");
+    if (what === "endless") for (;;);
+    return String(before);
+  }`;
+  const dev = await served(extension(handler, 'scopes: ["svc:cache"],'), { callTime: 2000 });
+  assert.equal(await dev.call({ what: "one" }), "undefined");
+  await dev.call({ what: "endless" });
+  assert.equal(await dev.call(), "endless");
+  assert.equal(await dev.call(), "undefined");
+
+  const without = await served(extension(handler));
+  await without.call();
+  assert.match(without.said(), /does not declare the scope svc:cache/);
+});
+
 test("each call finds the module as it was when it started", async () => {
   const dev = await served(extension("async () => String((calls += 1))", "", "let calls = 0;"));
 

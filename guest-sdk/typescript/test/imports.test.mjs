@@ -21,6 +21,7 @@ for (const [declared, interfaces] of [
   [{ secrets: ["KEY"] }, ["kitbag:toolkit/secrets"]],
   [{ scopes: ["svc:search"] }, ["kitbag:toolkit/search"]],
   [{ scopes: ["svc:ingest"] }, ["kitbag:toolkit/ingest"]],
+  [{ scopes: ["svc:cache"] }, ["kitbag:toolkit/cache"]],
   [{ egress: ["a.example"] }, ["wasi:http/outgoing-handler", "wasi:http/types", "wasi:io/error", "wasi:io/streams"]],
 ]) {
   test(`${JSON.stringify(declared)} grants what it says, and nothing else`, () => {

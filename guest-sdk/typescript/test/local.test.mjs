@@ -570,6 +570,85 @@ test("the knowledge base is there with a scope, and does what the scope says", a
   assert.match((await bad({ text: "t" })).error, /documents\[0\]\.title: must be a string/);
 });
 
+const CACHE = { scopes: ["svc:cache"] };
+
+test("the cache is there with its scope, lasts as long as the test has it, and is not the knowledge base", async () => {
+  const cache = new Map();
+  const handler = async (_, ctx) => {
+    const before = await ctx.cache.get("etag");
+    await ctx.cache.set("etag", `${before}!`, { seconds: 60 });
+    return `${before} ${ctx.svc}`;
+  };
+
+  assert.equal((await go(handler, CACHE, { cache })).text, "undefined undefined");
+  assert.equal((await go(handler, CACHE, { cache })).text, "undefined! undefined");
+  assert.equal(cache.get("etag").value, "undefined!!");
+  assert.ok(Math.abs(cache.get("etag").expires - Date.now() - 60_000) < 10_000);
+  assert.equal((await go(handler, CACHE)).text, "undefined undefined");
+
+  cache.get("etag").expires = Date.now();
+  assert.equal((await go(handler, CACHE, { cache })).text, "undefined undefined");
+  assert.equal((await go(async (_, ctx) => String(await ctx.cache.delete("etag")), CACHE, { cache })).text, "undefined");
+  assert.equal(cache.size, 0);
+
+  const refused = await go(handler, { scopes: ["svc:search"] }, { cache });
+  assert.equal(refused.code, "TOOL_ERROR");
+  assert.match(refused.trace.failure.message, /does not declare the scope svc:cache/);
+  for (const use of [(ctx) => ctx.cache.set("a", "b"), (ctx) => ctx.cache.delete("a")]) {
+    assert.match((await go(async (_, ctx) => String(await use(ctx)))).trace.failure.message, /does not declare the scope svc:cache/);
+  }
+  assert.equal(cache.size, 0);
+});
+
+test("what breaks a rule of the cache is the author's mistake, and nothing is kept", async () => {
+  const cache = new Map();
+  const refusal = async (use) => {
+    const { ok, error, trace } = await go(async (_, ctx) => String(await use(ctx.cache)), CACHE, { cache });
+    assert.equal(ok, false);
+    assert.doesNotMatch(error, /cache/);
+    return trace.failure.message;
+  };
+
+  for (const [key, problem] of [
+    ["", /key: is empty/],
+    ["k".repeat(257), /key: is 257 bytes long, and may be 256/],
+    ["ä".repeat(129), /key: is 258 bytes long/],
+    ["\ud800", /key: has half of a character/],
+    ["a\udc00b", /key: has half of a character/],
+    [7, /key: must be a string/],
+    [undefined, /key: must be a string/],
+  ]) {
+    for (const use of [(it) => it.get(key), (it) => it.set(key, "v"), (it) => it.delete(key)]) assert.match(await refusal(use), problem);
+  }
+  for (const [value, problem] of [
+    ["v".repeat(65_537), /value: is 65537 bytes long, and may be 65536/],
+    ["\ud83d", /value: has half of a character/],
+    [{ a: 1 }, /value: must be a string/],
+  ]) {
+    assert.match(await refusal((it) => it.set("k", value)), problem);
+  }
+  for (const seconds of [0, -1, 1.5, 2_592_001, 2 ** 32, Number.NaN, "60"]) assert.match(await refusal((it) => it.set("k", "v", { seconds })), /seconds: /);
+  assert.equal(cache.size, 0);
+
+  const largest = async (_, ctx) => String(await ctx.cache.set("\0".padEnd(256, "k"), "😀".repeat(16_384), { seconds: 2_592_000 }));
+  assert.equal((await go(largest, CACHE, { cache })).ok, true);
+  assert.equal(cache.size, 1);
+});
+
+test("in the cache the oldest values make room", async () => {
+  const cache = new Map();
+  const fill = (count, length) => async (_, ctx) => {
+    for (let number = 0; number < count; number += 1) await ctx.cache.set(String(number), "v".repeat(length));
+    return "";
+  };
+
+  await go(fill(17, 65_536), CACHE, { cache });
+  assert.deepEqual([...cache.keys()], Array.from({ length: 15 }, (_, index) => String(index + 2)));
+  await go(fill(1001, 1), CACHE, { cache: cache.clear() ?? cache });
+  assert.equal(cache.size, 1000);
+  assert.ok(!cache.has("0") && cache.has("1") && cache.has("1000"));
+});
+
 test("a test may answer for the knowledge base itself", async () => {
   const svc = { search: async (query) => [{ document: { id: "9", title: query, source: "user" }, snippet: "s", score: 1 }] };
   const result = await go(async (_, ctx) => (await ctx.svc.search("q"))[0].document.title, { scopes: ["svc:search"] }, { svc });

@@ -214,6 +214,28 @@ CREATE TABLE passed_answers (
     given_at INTEGER NOT NULL
 ) STRICT;
 
+-- What toolkits keep for their users between calls, sealed as secrets are. Any row may go at any time.
+CREATE TABLE cached_values (
+    user_id     TEXT NOT NULL,
+    toolkit_id  TEXT NOT NULL REFERENCES toolkits (id) ON DELETE CASCADE,
+    -- SHA-256 of the user, the toolkit, its owner and the key that the toolkit has chosen.
+    digest      BLOB  NOT NULL,
+    -- Bytes of key and value.
+    size        INTEGER NOT NULL,
+    written_at  INTEGER NOT NULL,
+    expires_at  INTEGER NOT NULL,
+    -- As in `secrets`.
+    master_key  TEXT NOT NULL,
+    wrapped_key BLOB  NOT NULL,
+    sealed      BLOB  NOT NULL,
+    PRIMARY KEY (user_id, toolkit_id, digest)
+) STRICT;
+
+-- The order in which values make room for others, with all that this needs to know.
+CREATE INDEX cached_values_by_age ON cached_values (user_id, toolkit_id, written_at, digest, size, expires_at);
+CREATE INDEX cached_values_by_toolkit ON cached_values (toolkit_id);
+CREATE INDEX cached_values_by_expiry ON cached_values (expires_at);
+
 -- What users have set of the settings that toolkits declare.
 CREATE TABLE user_config (
     user_id    TEXT NOT NULL,

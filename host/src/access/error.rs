@@ -122,6 +122,9 @@ pub enum AccessError {
     /// Records cannot be read; the text is for the log.
     #[error("storage failed: {0}")]
     Records(#[source] DatabaseError),
+    /// What a toolkit keeps cannot be read or removed; the text is for the log.
+    #[error("storage failed: {0}")]
+    Cache(#[source] DatabaseError),
 }
 
 /// Why a call has no reply.

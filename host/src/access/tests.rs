@@ -28,6 +28,7 @@ use crate::toolkits::audience::Subject;
 use crate::toolkits::tests::{compiler, sandbox};
 use crate::toolkits::{Claim, LimitedCalls, Origin, Rollback, ToolkitError};
 use crate::traces::Traces;
+use crate::user_cache::UserCache;
 use crate::user_config::UserConfigError;
 use crate::vault::{KeySource, VaultError};
 
@@ -189,6 +190,7 @@ async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
     let vault = Vault::open(database.clone(), KeySource::File(path.join("master-key"))).await;
     let vault = Arc::new(vault.expect("the vault opens"));
     let user_config = Arc::new(UserConfig::new(database.clone()));
+    let cache = Arc::new(UserCache::new(database.clone(), vault.clone(), Disk::unwatched()));
     let kept = RetentionLimits { age: Duration::from_hours(1), records: 100, bytes: 1 << 20 };
     let invocations =
         Arc::new(Invocations::open(database.clone(), hints.clone(), kept).await.expect("they open"));
@@ -219,6 +221,7 @@ async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
         code_runner: Arc::new(code_runner.expect("the folder is ours")),
         accounts: Accounts::new(outbound, vault.clone()),
         vault,
+        cache,
         user_config,
         invocations,
         audit: Arc::new(Audit::new(database.clone())),

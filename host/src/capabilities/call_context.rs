@@ -12,6 +12,7 @@ use crate::knowledge::Knowledge;
 use crate::memory::Lease;
 use crate::observations::Observations;
 use crate::outbound_auth::{Accounts, OutboundAuth};
+use crate::user_cache::UserCache;
 use crate::vault::UserSecrets;
 
 /// The host's services for calls. Clones share them.
@@ -20,12 +21,13 @@ pub struct Services {
     pub(super) egress: Egress,
     pub(super) outbound_auth: OutboundAuth,
     pub(super) knowledge: Option<Knowledge>,
+    pub(super) cache: Option<Arc<UserCache>>,
 }
 
 impl Services {
-    /// Services without a knowledge base, whose calls trap, and without accounts of users.
+    /// Services without a knowledge base and a cache, whose calls trap, and without accounts of users.
     pub fn new(egress: Egress) -> Self {
-        Self { outbound_auth: OutboundAuth::new(egress.clone()), egress, knowledge: None }
+        Self { outbound_auth: OutboundAuth::new(egress.clone()), egress, knowledge: None, cache: None }
     }
 
     /// Gives calls the accounts of their users.
@@ -39,6 +41,12 @@ impl Services {
     pub fn with_knowledge(self, knowledge: Knowledge) -> Self {
         Self { knowledge: Some(knowledge), ..self }
     }
+
+    /// Gives calls what toolkits keep for their users.
+    #[must_use]
+    pub fn with_cache(self, cache: Arc<UserCache>) -> Self {
+        Self { cache: Some(cache), ..self }
+    }
 }
 
 /// The context of a call for its capabilities. All of it comes from the host, never from the guest.
@@ -48,6 +56,8 @@ pub struct CallContext<'a> {
     pub services: &'a Services,
     /// The toolkit's grants.
     pub grants: &'a Grants,
+    /// The toolkit's owner.
+    pub owner: &'a str,
     /// The verified user.
     pub user_id: &'a Arc<str>,
     /// The user's secrets, for all toolkits.

@@ -3,6 +3,7 @@
 mod account;
 mod agree;
 mod build;
+mod cache;
 mod check;
 mod code_tools;
 mod component;
@@ -89,6 +90,8 @@ pub(super) enum Toolkit {
     Hide(hide::Hide),
     /// Show your models again what you have hidden.
     ShowAgain(hide::ShowAgain),
+    /// Remove what a toolkit keeps for you between calls.
+    ClearCache(cache::ClearCache),
     /// Let code of your models call a tool that may change something.
     AllowInCode(code_tools::AllowInCode),
     /// Share a toolkit with groups or users, and limit their calls.
@@ -131,6 +134,7 @@ impl Toolkit {
             Self::Remove(command) => command.run().await,
             Self::Hide(command) => command.run().await,
             Self::ShowAgain(command) => command.run().await,
+            Self::ClearCache(command) => command.run().await,
             Self::AllowInCode(command) => command.run().await,
             Self::Share(command) => command.run().await,
             Self::Unshare(command) => command.run().await,

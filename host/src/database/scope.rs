@@ -13,6 +13,17 @@ pub(crate) enum Scope<'s> {
     Toolkits,
     /// Secrets and settings of users.
     Vault,
+    /// Secrets of users, and with them what toolkits have cached: it goes with the secrets that it was had with.
+    Secrets,
+    /// What a toolkit has cached for a user.
+    Cached {
+        /// The user.
+        user: &'s str,
+        /// The toolkit's id.
+        toolkit: &'s str,
+    },
+    /// What all toolkits have cached for all users.
+    AllCached,
     /// The choice of the next jobs. What a job writes has its user's scope.
     Jobs,
     /// Records of calls.
@@ -33,6 +44,7 @@ pub(crate) enum Scope<'s> {
     Files,
 }
 
+const CACHED: &str = "cached";
 const LIMITED_CALLS: &str = "limited-calls";
 
 impl Scope<'_> {
@@ -44,9 +56,15 @@ impl Scope<'_> {
                 (vec!["users".to_owned()], users.iter().map(|user| format!("user {user}")).collect())
             }
             Self::AllUsers => own(&["users"]),
-            Self::Toolkits => own(&["toolkits", "vault", "records", LIMITED_CALLS]),
+            Self::Toolkits => own(&["toolkits", "vault", "records", LIMITED_CALLS, CACHED]),
             Self::Jobs => own(&["jobs"]),
             Self::Vault => own(&["vault"]),
+            Self::Secrets => own(&["vault", CACHED]),
+            // No toolkit's id has a space.
+            Self::Cached { user, toolkit } => {
+                (vec![CACHED.to_owned()], vec![format!("{CACHED} {toolkit} {user}")])
+            }
+            Self::AllCached => own(&[CACHED]),
             Self::Records => own(&["records"]),
             Self::Sessions => own(&["sessions"]),
             Self::Processes => own(&["processes"]),

@@ -93,6 +93,7 @@ pub(crate) const SESSION_GRANTS: &str = "browser_session_grants";
 pub(super) const NOT_COPIED: &[(&str, &str)] = &[
     ("processes", "those of the other database"),
     ("passed_answers", "no call waits there"),
+    ("cached_values", "toolkits do without them, and they open with the keys of this service alone"),
     ("account_refreshes", "no process renews anything there"),
     (
         "service",

@@ -31,6 +31,8 @@ pub struct Invocation {
     pub arguments: String,
     /// The calling user.
     pub user_id: String,
+    /// The toolkit's owner; empty for what runs code of models, which belongs to nobody.
+    pub owner: String,
     /// JSON object of the user's settings.
     pub config: String,
     /// The user's secrets, for all toolkits.
@@ -233,6 +235,7 @@ impl Runner {
         let capabilities = Capabilities::of(&CallContext {
             services: &self.services,
             grants: &self.grants,
+            owner: &invocation.owner,
             user_id: &invocation.user_id.as_str().into(),
             secrets: &invocation.secrets,
             progress: invocation.progress.as_ref(),

@@ -106,9 +106,11 @@ impl Vault {
         if let KeySource::File(path) = &self.source { keys.save(path) } else { Ok(()) }
     }
 
+    /// Rewraps secrets, and removes what toolkits have cached: it can be had again.
     async fn rewrap_all(&self) -> Result<Rewrapped, VaultError> {
         let keys = self.keys.load_full();
         let current = keys.current();
+        self.store.forget_cached(current.name()).await?;
         let mut done = Rewrapped::default();
         let mut last: Option<Row> = None;
         loop {

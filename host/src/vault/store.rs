@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 
 use super::account::{ACCOUNT, Once};
+use super::cached;
 use super::link::forgotten_before;
 use super::master_key::MasterKeys;
 use super::seal::{self, Broken, Sealed, SecretId};
@@ -164,7 +165,7 @@ impl Store {
         Write { owner, master_key, sealed, once, options, audit }: Write<'_>,
         check: impl FnOnce(&[Row]) -> Result<bool, VaultError>,
     ) -> Result<bool, VaultError> {
-        let mut transaction = self.0.begin(Scope::Vault).await?;
+        let mut transaction = self.0.begin(Scope::Secrets).await?;
         let is_act = check(&rows_of(&mut transaction, &slot.user).await?)?;
         if let Some(once) = once
             && !spend(&mut transaction, once).await?
@@ -195,7 +196,9 @@ impl Store {
             return Ok(false);
         }
         count_change(&mut transaction, &slot.user).await?;
+        // The renewal of a token is no act.
         if let Some(audit) = audit.as_ref().filter(|_| is_act) {
+            cached::forget(&mut transaction, &slot.user, &slot.toolkit).await?;
             audit::append(&mut transaction, audit).await?;
         }
         transaction.commit().await?;
@@ -204,9 +207,10 @@ impl Store {
 
     /// Removes a value. Returns whether there was one; then this is recorded.
     pub(super) async fn delete(&self, id: SecretId<'_>, audit: &Entry<'_>) -> database::Result<bool> {
-        let mut transaction = self.0.begin(Scope::Vault).await?;
+        let mut transaction = self.0.begin(Scope::Secrets).await?;
         let deleted = delete(&mut transaction, id).await?;
         if deleted {
+            cached::forget(&mut transaction, id.user, id.toolkit).await?;
             audit::append(&mut transaction, audit).await?;
         }
         transaction.commit().await?;
@@ -301,7 +305,7 @@ impl Store {
 
     /// Removes a value and returns it. Where there was one, this is recorded.
     pub(super) async fn take(&self, id: SecretId<'_>, audit: &Entry<'_>) -> database::Result<Option<Row>> {
-        let mut transaction = self.0.begin(Scope::Vault).await?;
+        let mut transaction = self.0.begin(Scope::Secrets).await?;
         let row: Option<Columns> =
             sql("SELECT * FROM secrets WHERE user_id = $1 AND toolkit_id = $2 AND name = $3")
                 .bind(id.user)
@@ -311,6 +315,7 @@ impl Store {
                 .await?;
         if row.is_some() {
             delete(&mut transaction, id).await?;
+            cached::forget(&mut transaction, id.user, id.toolkit).await?;
             audit::append(&mut transaction, audit).await?;
         }
         transaction.commit().await?;
@@ -345,6 +350,11 @@ impl Store {
         .fetch_all(self.0.readers())
         .await?;
         Ok(rows.into_iter().map(Row::from).collect())
+    }
+
+    /// Removes what toolkits have cached that is sealed with another master key.
+    pub(super) async fn forget_cached(&self, current: &str) -> database::Result<()> {
+        cached::forget_other_keys(&self.0, current).await
     }
 
     /// Records an act that took several transactions.

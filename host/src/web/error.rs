@@ -202,7 +202,9 @@ impl From<AccessError> for WebError {
             | AccessError::ReachChanged(_)
             | AccessError::ConsentWaits(_)
             | AccessError::HiddenAsAWhole(_) => StatusCode::CONFLICT,
-            AccessError::Records(cause) | AccessError::Processes(cause) => return Self::storage(&cause),
+            AccessError::Records(cause) | AccessError::Processes(cause) | AccessError::Cache(cause) => {
+                return Self::storage(&cause);
+            }
         };
         Self::new(status, error.to_string())
     }

@@ -65,6 +65,7 @@ pub(super) fn router(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared>
         .route("/ui/toolkits/{id}/settings", post(toolkit::settings::change))
         .route("/ui/toolkits/{id}/secrets/{name}", post(toolkit::secrets::set))
         .route("/ui/toolkits/{id}/secrets/{name}/unset", post(toolkit::secrets::unset))
+        .route("/ui/toolkits/{id}/cache/clear", post(toolkit::cache::clear))
         .route("/ui/toolkits/{id}/code-tools", post(toolkit::code_tools::set))
         .route("/ui/toolkits/{id}/consent", get(toolkit::consent::show).post(toolkit::consent::agree))
         .route("/ui/toolkits/{id}/account/connect", post(toolkit::account::connect))

@@ -50,6 +50,27 @@ async fn a_secret_that_is_unset_on_one_is_in_no_later_call_on_the_other() {
 
 #[tokio::test]
 #[ignore = "needs a database server"]
+async fn what_a_toolkit_caches_on_one_is_there_on_the_other_until_it_is_cleared() {
+    let (cluster, pair) = Cluster::start::<2>().await;
+    cluster.operator(&pair[0]).deploy(guests::PROBE.bytes()).await.assert_status(201);
+
+    for round in 0..ROUNDS {
+        let (one, other) = in_turn(round, &pair);
+        let (here, there) = (cluster.user(one, "ana"), cluster.user(other, "ana"));
+        let read = async |user: &User| {
+            user.call("probe__cache_get", json!({ "key": "key" })).await.text().to_owned()
+        };
+        let set = json!({ "key": "key", "value": format!("of round {round}") });
+        here.call("probe__cache_set", set).await.text();
+        assert_eq!(read(&there).await, format!(r#"{{"value":"of round {round}"}}"#));
+        there.delete("/toolkits/probe/cache").await.assert_status(200);
+        assert_eq!(read(&here).await, r#"{"value":null}"#, "round {round}");
+        assert_eq!(read(&cluster.user(other, "ben")).await, r#"{"value":null}"#);
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs a database server"]
 async fn a_consent_on_one_is_seen_by_the_next_call_on_the_other() {
     let (cluster, pair) = Cluster::start::<2>().await;
     let hosts = ["a.example", "b.example", "c.example", "d.example"];

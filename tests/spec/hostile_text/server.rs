@@ -96,6 +96,7 @@ fn good(head: &Parts, server: &str) -> Response {
         ("GET", path) if path.starts_with("/uploads/") => review(),
         ("GET", path) if path.contains("/versions/") => json!({ "manifest": manifest(path) }),
         ("DELETE", path) if path.ends_with("/publisher") => signed_by(),
+        ("DELETE", path) if path.ends_with("/cache") => json!({ "values": 1, "bytes": u64::MAX }),
         ("DELETE", _) => Value::Null,
         ("GET", "/publishers") => json!([publisher()]),
         (_, "/publishers") => publisher(),

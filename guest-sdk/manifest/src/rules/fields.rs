@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use crate::schema::{MAX_NAME_PATTERNS_SIZE, PatternsSize, Schema, SchemaError};
 use crate::{
-    ConfigField, ConfigKind, Problems, SCOPE_ASK, SCOPE_INGEST, SCOPE_SEARCH, ToolDefinition,
+    ConfigField, ConfigKind, Problems, SCOPE_ASK, SCOPE_CACHE, SCOPE_INGEST, SCOPE_SEARCH, ToolDefinition,
     ToolkitDefinition,
 };
 
@@ -14,7 +14,7 @@ const USER_SOURCE: &str = "user";
 const KNOWLEDGE: &str = "knowledge";
 
 /// Scopes that a declaration may have.
-const SCOPES: [&str; 3] = [SCOPE_SEARCH, SCOPE_INGEST, SCOPE_ASK];
+const SCOPES: [&str; 4] = [SCOPE_SEARCH, SCOPE_INGEST, SCOPE_ASK, SCOPE_CACHE];
 
 /// MCP's maximum length of a tool's listed name, `{id}__{tool}`.
 const MAX_LISTED_NAME_LENGTH: usize = 128;

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use kitbag_manifest::{ToolkitDefinition, config};
 use serde_json::{Map, Value, json};
 
+use super::cache::Cached;
 use super::platform::{HostState, Platform};
 use super::questions::Questions;
 use super::sign_in::is_token;
@@ -44,6 +45,7 @@ pub struct Call {
     upstream: Upstream,
     documents: Vec<Document>,
     answers: HashMap<String, Asked<Value>>,
+    cached: Cached,
 }
 
 /// Input of a handler, as the host passes it.
@@ -68,6 +70,7 @@ impl Call {
             }),
             documents: Vec::new(),
             answers: HashMap::new(),
+            cached: Cached::default(),
         }
     }
 
@@ -144,6 +147,13 @@ impl Call {
         self
     }
 
+    /// Puts a value into the user's cache, as an earlier call would have done.
+    #[must_use]
+    pub fn cached(mut self, key: &str, value: &str) -> Self {
+        self.cached.set(key, value);
+        self
+    }
+
     pub(super) fn tool(&self) -> &str {
         &self.tool
     }
@@ -180,8 +190,15 @@ impl Call {
             config: Value::Object(config).to_string(),
         };
         let questions = Questions::new(self.answers);
-        let state =
-            HostState::new(definition, self.secrets, self.account, self.upstream, self.documents, questions);
+        let state = HostState::new(
+            definition,
+            self.secrets,
+            self.account,
+            self.upstream,
+            self.documents,
+            questions,
+            self.cached,
+        );
         (invocation, Platform::new(state))
     }
 }

@@ -7,6 +7,7 @@ use kitbag_manifest::reply::{Failure, check_structured, text_warning};
 use kitbag_manifest::schema::Schema;
 use serde_json::{Value, json};
 
+use super::cache::Cached;
 use super::call_result;
 use crate::error::CallError;
 use crate::{ContentBlock, IngestDocument, Progress, Request, ToolResult};
@@ -21,6 +22,7 @@ pub struct Outcome {
     pub(super) most_in_flight: usize,
     pub(super) ingested: Vec<IngestDocument>,
     pub(super) questions: Vec<Question>,
+    pub(super) cached: Cached,
 }
 
 impl Outcome {
@@ -109,6 +111,11 @@ impl Outcome {
     /// Returns the questions that the user was asked, in order. After each, the handler ran again.
     pub fn questions(&self) -> &[Question] {
         &self.questions
+    }
+
+    /// Returns the value that the user's cache has under a key after the call.
+    pub fn cached(&self, key: &str) -> Option<&str> {
+        self.cached.get(key)
     }
 
     /// Returns the envelope as JSON. It has the structured value even if the tool declares no `output`; see

@@ -10,6 +10,7 @@ use kitbag_manifest::{ToolkitDefinition, egress};
 use serde_json::Value;
 use url::Url;
 
+use super::cache::Cached;
 use super::call::Answer;
 use super::outcome::{CallOutcome, Outcome};
 use super::questions::Questions;
@@ -29,6 +30,7 @@ pub(super) struct HostState {
     upstream: Box<dyn Fn(&Request) -> Answer>,
     pub(super) documents: Vec<Document>,
     pub(super) questions: Questions,
+    pub(super) cached: RefCell<Cached>,
     log: RefCell<Vec<Vec<Value>>>,
     progress: RefCell<Vec<Progress>>,
     requests: RefCell<Vec<Request>>,
@@ -45,6 +47,7 @@ impl HostState {
         upstream: Box<dyn Fn(&Request) -> Answer>,
         documents: Vec<Document>,
         questions: Questions,
+        cached: Cached,
     ) -> Self {
         let sign_ins = SignIns::new(&definition.id, definition.auth.clone(), account);
         Self {
@@ -54,6 +57,7 @@ impl HostState {
             upstream,
             documents,
             questions,
+            cached: RefCell::new(cached),
             log: RefCell::default(),
             progress: RefCell::default(),
             requests: RefCell::default(),
@@ -129,6 +133,7 @@ impl Platform {
             most_in_flight: self.0.most_in_flight.get(),
             ingested: self.0.ingested.take(),
             questions: self.0.questions.take_asked(),
+            cached: self.0.cached.take(),
         }
     }
 }

@@ -13,5 +13,6 @@ export function grantedInterfaces({ secrets, egress, scopes }: Manifest): string
     ...(scopes.includes("svc:search") ? ["kitbag:toolkit/search"] : []),
     ...(scopes.includes("svc:ingest") ? ["kitbag:toolkit/ingest"] : []),
     ...(scopes.includes("svc:ask") ? ["kitbag:toolkit/ask"] : []),
+    ...(scopes.includes("svc:cache") ? ["kitbag:toolkit/cache"] : []),
   ];
 }

@@ -3,6 +3,7 @@ import { Worker } from "node:worker_threads";
 
 import { BuildFailure } from "../build/failure.js";
 import type { ModuleOutcome } from "../build/read.js";
+import type { CachedValue } from "../local/cache.js";
 import type { Outbound, OutboundRequest } from "./outbound.js";
 import type { CallData, FromThread, ThreadData, ToThread } from "./protocol.js";
 
@@ -29,6 +30,8 @@ export interface Listener {
   requested(method: string, url: string, outcome: string): void;
   /** A value was attached to a request, and must not be shown. */
   attached(value: string): void;
+  /** A value of the cache was set, or removed if it is `undefined`. */
+  cached(key: string, entry: CachedValue | undefined): void;
 }
 
 /** Sends a call's requests. */
@@ -116,6 +119,8 @@ export class CallThread {
         return this.#listener.logged(message.entry);
       case "attached":
         return this.#listener.attached(message.value);
+      case "cached":
+        return this.#listener.cached(message.key, message.entry);
       case "request":
         return void this.#send(message.id, message);
       case "abort":

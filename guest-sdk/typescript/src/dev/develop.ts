@@ -6,6 +6,7 @@ import { BuildFailure } from "../build/failure.js";
 import { warningsOnly } from "../build/reporter.js";
 import { checkTypes } from "../build/types.js";
 import { fetchHandler } from "../local/fetch-handler.js";
+import type { Cached } from "../local/cache.js";
 import type { SvcDocument } from "../types.js";
 import type { Console } from "./console.js";
 import { Outbound } from "./outbound.js";
@@ -68,6 +69,7 @@ class LiveToolkit {
   readonly #versionOptions: VersionOptions;
   /** The knowledge base, kept until the server stops. */
   readonly #documents: SvcDocument[] = [];
+  readonly #cache: Cached = new Map();
 
   constructor(
     readonly entry: string,
@@ -123,7 +125,7 @@ class LiveToolkit {
 
   #world({ manifest }: ToolkitVersion): DevWorld {
     const { config } = typedSettings(manifest, this.options.settings);
-    return { secrets: this.#secrets, config, documents: this.#documents };
+    return { secrets: this.#secrets, config, documents: this.#documents, cache: this.#cache };
   }
 
   #announce(version: ToolkitVersion, milliseconds: number): void {

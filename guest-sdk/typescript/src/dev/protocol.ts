@@ -1,6 +1,7 @@
 // Messages between the server and a call's thread.
 import type { ModuleOutcome } from "../build/read.js";
 import type { Limits } from "../rules.js";
+import type { Cached, CachedValue } from "../local/cache.js";
 import type { Ending } from "../local/call.js";
 import type { Json } from "../manifest.js";
 import type { SvcDocument, SvcIngestDoc } from "../types.js";
@@ -23,6 +24,7 @@ export interface CallData {
   account: string | undefined;
   config: Record<string, Json>;
   documents: SvcDocument[];
+  cache: Cached;
 }
 
 /** From the server to the thread. */
@@ -36,6 +38,8 @@ export type FromThread =
   | { kind: "answer"; answer: ModuleOutcome }
   | { kind: "printed"; text: string }
   | { kind: "logged"; entry: unknown[] }
+  /** A value of the cache; `undefined` if it was removed. */
+  | { kind: "cached"; key: string; entry: CachedValue | undefined }
   /** A value to redact from now on. */
   | { kind: "attached"; value: string }
   | { kind: "request"; id: number; url: string; method: string; headers: [string, string][]; body: Uint8Array | null }

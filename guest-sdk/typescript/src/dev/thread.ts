@@ -7,6 +7,7 @@ import { parentPort, workerData } from "node:worker_threads";
 
 import { evaluateModule } from "../build/answer.js";
 import type { ToolkitDefinition } from "../define.js";
+import type { Cached, CachedValue } from "../local/cache.js";
 import { runHandler, type Trace } from "../local/dispatch.js";
 import { readableInSandbox } from "../local/encodings.js";
 import { setLimits } from "../rules.js";
@@ -68,7 +69,7 @@ async function run(call: CallData): Promise<void> {
     storeDocuments(documents, docs, toolkit!.config.id);
     return { ingested: docs.length };
   };
-  const world = { secrets: call.secrets, account: call.account, documents, svc: { ingest }, fetchImpl: fetchThroughServer };
+  const world = { secrets: call.secrets, account: call.account, documents, svc: { ingest }, cache: forwardingCache(call.cache), fetchImpl: fetchThroughServer };
   // Without a timer or a request the thread ends, and the server says why.
   port.unref();
   const ending = await runHandler(toolkit!, tool, call, world, trace);
@@ -116,6 +117,20 @@ function forwardingList<Entry>(forward: (entry: Entry) => void): Entry[] {
     return Array.prototype.push.apply(list, entries);
   };
   return Object.defineProperty(list, "push", { value: push });
+}
+
+/** Returns a cache that forwards its changes, as they outlive a call that does not end. */
+function forwardingCache(before: Cached): Cached {
+  const cache: Cached = new Map(before);
+  const set = (key: string, entry: CachedValue) => {
+    post({ kind: "cached", key, entry });
+    return Map.prototype.set.call(cache, key, entry);
+  };
+  const remove = (key: string) => {
+    if (cache.has(key)) post({ kind: "cached", key, entry: undefined });
+    return Map.prototype.delete.call(cache, key);
+  };
+  return Object.defineProperties(cache, { set: { value: set }, delete: { value: remove } });
 }
 
 /** Returns a console with the methods of the sandbox's console. */

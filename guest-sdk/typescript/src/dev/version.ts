@@ -10,6 +10,7 @@ import { checkSchemaLibrary, manifestFrom, readingCode } from "../build/read.js"
 import { embeddedMap } from "../build/source-map.js";
 import { callTool } from "../local/call.js";
 import type { DispatchResult } from "../local/dispatch.js";
+import { keep, type Cached } from "../local/cache.js";
 import { redactor } from "../local/redaction.js";
 import type { Manifest } from "../manifest.js";
 import { problemText } from "../problems.js";
@@ -34,6 +35,7 @@ export interface DevWorld {
   secrets: Record<string, string>;
   config: Record<string, unknown>;
   documents: SvcDocument[];
+  cache: Cached;
 }
 
 /** Options of a version. */
@@ -136,6 +138,7 @@ export class ToolkitVersion {
       logged: (entry) => say(`  ${name} logged ${entry.map((it) => withAuthorPlaces(it, this.frames)).join(" ")}`),
       requested: (method, url, outcome) => say(`  ${name} ${method} ${url}: ${outcome}`),
       attached: (value) => redacted.add(value),
+      cached: (key, entry) => void (entry === undefined ? world.cache.delete(key) : keep(world.cache, key, entry)),
     };
 
     say(`← ${name} ${JSON.stringify(args)}`);
@@ -143,7 +146,7 @@ export class ToolkitVersion {
     const described = this.manifest.tools.find((it) => it.name === name)!;
     const input = { args, redacted, config: world.config };
     const result = await callTool(this.manifest, described, input, async ({ args, config }) => {
-      const end = await this.#handle({ tool: name, args, secrets, account, config, documents: world.documents }, listener);
+      const end = await this.#handle({ tool: name, args, secrets, account, config, documents: world.documents, cache: world.cache }, listener);
       if (end.kind === "ended") {
         storeDocuments(world.documents, end.ingested, id);
         if (end.failure !== undefined) say(`  ${withAuthorFrames(end.failure, this.frames).replaceAll("\n", "\n  ")}`);
@@ -200,5 +203,5 @@ function withoutBuffer(): Plugin {
  * others would print the same lines again.
  */
 function startListener(console?: Console): Listener {
-  return { printed: (text) => console?.line(`  | ${text}`), logged: () => {}, requested: () => {}, attached: () => {} };
+  return { printed: (text) => console?.line(`  | ${text}`), logged: () => {}, requested: () => {}, attached: () => {}, cached: () => {} };
 }

@@ -6,6 +6,7 @@ import type { Manifest } from "../manifest.js";
 import type { Platform } from "../platform.js";
 import { settingsOf, type SignInCause } from "../rules.js";
 import type { Progress, SvcClient, SvcDocument, SvcIngestDoc } from "../types.js";
+import { cacheIn, type Cached } from "./cache.js";
 import { outsideOfCalls } from "./current-call.js";
 import { Network } from "./network.js";
 import { isToken } from "./sign-in.js";
@@ -31,6 +32,11 @@ export interface TestWorld {
    * asked.
    */
   answers?: Record<string, TestAnswer> | undefined;
+  /**
+   * The user's cache, which the call reads and changes: give the same one to several calls. By default each call has an
+   * empty one.
+   */
+  cache?: Cached | undefined;
   /** Answers requests; by default the `fetchImpl` of `defineToolkit`, else the network. */
   fetchImpl?: FetchImplementation | undefined;
 }
@@ -84,6 +90,7 @@ export function testPlatform(toolkit: ToolkitDefinition, world: TestWorld, trace
   const network = new Network(config, world, world.fetchImpl ?? toolkit.options.fetchImpl, trace);
   const { svc = {} } = world;
   return {
+    ...cacheIn(world.cache ?? new Map()),
     log: (args) => void trace.log.push(args.map((text) => JSON.parse(text) as unknown)),
     progress: (report) => void trace.progress.push(report),
     secret: (name) => world.secrets?.[name],

@@ -1,9 +1,9 @@
 // The host functions in the sandbox: the WIT imports, through the engine's native module `kitbag:toolkit`.
-import { ask, getDocument, ingest, log, progress, search, secret } from "kitbag:toolkit";
+import { ask, cache, cached, getDocument, ingest, log, progress, removeCached, search, secret } from "kitbag:toolkit";
 
 import { askError, type AskError } from "../ask.js";
 import { knowledgeError } from "../knowledge.js";
-import type { KnowledgeError, Platform } from "../platform.js";
+import type { CacheError, CacheResult, KnowledgeError, Platform } from "../platform.js";
 import { credentialUnavailable } from "../texts.js";
 import { ToolError } from "../tool-error.js";
 
@@ -31,7 +31,21 @@ export const sandboxPlatform: Platform = {
       throw witError === undefined ? error : askError(witError);
     }
   },
+  cached: (key) => cacheResult(() => cached(key) ?? undefined),
+  cache: (key, value, seconds) => cacheResult(() => cache(key, value, seconds)),
+  removeCached: (key) => cacheResult(() => removeCached(key)),
 };
+
+/** Returns a thrown `CacheError` in place of a value. */
+function cacheResult<T>(action: () => T): CacheResult<T> {
+  try {
+    return { value: action() };
+  } catch (error) {
+    const witError = errorVariant<CacheError>(error);
+    if (witError === undefined) throw error;
+    return { error: witError };
+  }
+}
 
 /** Converts a thrown `KnowledgeError` to a `ToolError`. */
 function withToolErrors<T>(action: () => T): T {

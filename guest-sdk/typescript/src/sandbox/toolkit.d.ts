@@ -14,4 +14,8 @@ declare module "kitbag:toolkit" {
   /** Throws an `AskError`. */
   export function ask(key: string, message: string, schema: string): AskReply;
   export function ingest(docs: SvcIngestDoc[]): number;
+  /** This function and the next two throw a `CacheError`. */
+  export function cached(key: string): string | undefined;
+  export function cache(key: string, value: string, seconds: number | undefined): void;
+  export function removeCached(key: string): void;
 }

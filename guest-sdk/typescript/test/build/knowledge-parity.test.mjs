@@ -1,4 +1,4 @@
-// The knowledge base of `dispatch` and that of a server give the same results and errors.
+// The knowledge base and the cache of `dispatch` and those of a server give the same results and errors.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
@@ -61,9 +61,16 @@ async function inProcess(tool, args) {
   return ok ? result.text : JSON.stringify({ ok, code, error, retryable });
 }
 
+const cache = (...uses) => ["cache", { uses }];
 const doc = (rest) => ["ingest", { docs: [{ title: "T", text: "x", ...rest }] }];
 
 for (const [tool, args] of [
+  cache(["get", "a"], ["set", "a", "1"], ["get", "a"], ["set", "a", "2", { seconds: 60 }], ["get", "a"], ["delete", "a"], ["get", "a"], ["delete", "a"]),
+  cache(["set", "b\u0000", "😀\u0000"], ["get", "b\u0000"], ["get", "b"], ["set", "b", "", null], ["get", "b"], ["set", "b", "", {}]),
+  cache(["get", ""], ["get", "k".repeat(256)], ["get", "k".repeat(257)], ["get", "ä".repeat(129)], ["get", 7], ["get"], ["get", "half"]),
+  cache(["set", "", "v"], ["set", "c"], ["set", "c", { a: 1 }], ["set", "c", "half"], ["set", "half", "v"], ["delete", ""], ["delete", "half"]),
+  cache(["set", "d", "v".repeat(65_536)], ["set", "d", "v".repeat(65_537)], ["set", "", "v".repeat(65_537), { seconds: 0 }]),
+  ...[0, 1, -1, 1.5, 2_592_000, 2_592_001, 5e9, "60", null].map((seconds) => cache(["set", "e", "v", { seconds }])),
   ["search", { query: "whales" }],
   ["search", { query: "whales", options: {} }],
   ["search", { query: "whales", options: { limit: 1 } }],

@@ -168,7 +168,7 @@ export const config = {
   description: "d",
   icon: "📚",
   version: "1.0.0",
-  scopes: ["svc:search", "svc:ingest"],
+  scopes: ["svc:search", "svc:ingest", "svc:cache"],
   tools: several,
 } satisfies ToolkitConfig;
 defineToolkit(config);
@@ -190,7 +190,7 @@ defineToolkit({ id: "a", name: "A", description: "d", icon: "📚", version: "1.
 // @ts-expect-error a setting has a label
 defineToolkit({ id: "a", name: "A", description: "d", icon: "📚", version: "1.0.0", tools: [bare], config: { a: { type: "string" } } });
 
-// @ts-expect-error there are two scopes
+// @ts-expect-error there are three scopes
 defineToolkit({ id: "a", name: "A", description: "d", icon: "📚", version: "1.0.0", tools: [bare], scopes: ["svc:serach"] });
 
 // @ts-expect-error it is a message
@@ -213,6 +213,14 @@ export async function uses(server: ToolkitDefinition): Promise<void> {
 }
 
 export type All = [SvcClient, SvcDocument, SvcSearchResult, ToolAnnotations, ToolContext, ToolDefinition, ToolkitConfig, ToolResult];
+
+export async function caches(ctx: ToolContext): Promise<string> {
+  await ctx.cache.set("etag", "x", { seconds: 60 });
+  await ctx.cache.delete("other");
+  // @ts-expect-error a value is a string
+  await ctx.cache.set("etag", { x: 1 });
+  return (await ctx.cache.get("etag")) ?? "none";
+}
 
 declare const hits: SvcSearchResult[];
 declare const document: SvcDocument;

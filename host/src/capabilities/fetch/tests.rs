@@ -78,6 +78,7 @@ impl Toolkit {
         let call = CallContext {
             services,
             grants: &Grants::of(&definition),
+            owner: "op",
             user_id: &"ana".into(),
             secrets: &Arc::new(UserSecrets::of(secrets.collect())),
             progress: None,

@@ -44,6 +44,7 @@ pub(super) fn worded(capability: &str) -> String {
         Some(("scope", "svc:search")) => "search the documents of its user".to_owned(),
         Some(("scope", "svc:ask")) => "ask its user questions".to_owned(),
         Some(("scope", "svc:ingest")) => "add documents for its user".to_owned(),
+        Some(("scope", "svc:cache")) => "keep values for its user between calls".to_owned(),
         Some(("sign-in", place)) => format!("sign in {place}"),
         _ => capability.to_owned(),
     }

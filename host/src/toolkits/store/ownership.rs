@@ -204,6 +204,7 @@ impl CurrentOwnership {
         let removed_settings =
             self.change(transaction, "DELETE FROM user_config WHERE toolkit_id = $1").await?;
         code_tools::forget(transaction, &self.id).await?;
+        self.change(transaction, "DELETE FROM cached_values WHERE toolkit_id = $1").await?;
         // Whoever vouched did so for the former owner's toolkit.
         self.change(transaction, "UPDATE toolkit_activations SET vouched = NULL WHERE toolkit_id = $1")
             .await?;

@@ -71,7 +71,8 @@ impl Toolkit {
         &self.0.definition().egress
     }
 
-    /// What it may do with your documents, and whether it may ask you: `svc:search`, `svc:ingest`, `svc:ask`.
+    /// What it may do with your documents (`svc:search`, `svc:ingest`), whether it may ask you (`svc:ask`), and whether it keeps
+    /// values between calls (`svc:cache`).
     async fn scopes(&self) -> &[String] {
         &self.0.definition().scopes
     }

@@ -1,6 +1,6 @@
 //! What a toolkit may reach, in words: made from its declaration, which the sandbox enforces.
 
-use kitbag_manifest::{Auth, SCOPE_ASK, SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition};
+use kitbag_manifest::{Auth, SCOPE_ASK, SCOPE_CACHE, SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition};
 
 /// One kind of access.
 #[derive(Debug, PartialEq, Eq)]
@@ -42,6 +42,11 @@ pub(super) fn of(definition: &ToolkitDefinition) -> Vec<Reach> {
     if definition.has_scope(SCOPE_ASK) {
         let meaning = "asks you questions while it works, and gets what you answer".to_owned();
         all.push(Reach { what: "Questions", names: vec![SCOPE_ASK.to_owned()], meaning });
+    }
+    if definition.has_scope(SCOPE_CACHE) {
+        let meaning =
+            "keeps up to 1 MiB for your next calls, for 30 days at most, until you clear it".to_owned();
+        all.push(Reach { what: "Cache", names: vec![SCOPE_CACHE.to_owned()], meaning });
     }
     if !definition.secrets.is_empty() {
         let leaves = if can_send {
@@ -93,6 +98,7 @@ pub(super) fn in_words(scope: &str) -> &str {
         SCOPE_SEARCH => "reads documents",
         SCOPE_INGEST => "writes documents",
         SCOPE_ASK => "asks you questions",
+        SCOPE_CACHE => "keeps a cache",
         other => other,
     }
 }
@@ -136,6 +142,14 @@ mod tests {
         let toolkit = toolkit(&[], &[], &[]);
 
         assert!(of(&toolkit).is_empty());
+        assert_eq!(never(&toolkit)[..3], ["use the network", "read your documents", "write documents"]);
+    }
+
+    #[test]
+    fn a_cache_is_named_and_takes_nothing_from_what_the_toolkit_cannot_do() {
+        let toolkit = toolkit(&[], &[SCOPE_CACHE], &[]);
+
+        assert!(meanings(&toolkit)[0].starts_with("Cache: keeps up to 1 MiB"));
         assert_eq!(never(&toolkit)[..3], ["use the network", "read your documents", "write documents"]);
     }
 

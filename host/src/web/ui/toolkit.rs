@@ -1,6 +1,7 @@
 //! The page of a toolkit: what it may reach, its tools, and the user's settings and secrets for it.
 
 pub(super) mod account;
+pub(super) mod cache;
 pub(super) mod code_tools;
 pub(super) mod consent;
 pub(super) mod hidden;
@@ -48,6 +49,7 @@ enum Done {
     Agreed,
     AllowedInCode,
     NotInCode,
+    CacheCleared,
 }
 
 /// What was wrong with a form of the page.
@@ -103,6 +105,8 @@ struct ToolkitPage<'a> {
     secrets: Vec<SecretStatus>,
     /// The user's account, where the toolkit uses one.
     account: Option<Account>,
+    /// What it keeps for the user between calls: how much, in words.
+    cached: Option<String>,
     /// What the user has agreed to.
     consent: ConsentStatus,
     /// Hosts that were added after one of the user's secrets was set, where the user is not asked.
@@ -158,6 +162,7 @@ impl Done {
             Self::AccountEnded => "Your account is no longer connected.",
             Self::AllowedInCode => "Code of your models may call it now.",
             Self::NotInCode => "Code of your models may not call it any more.",
+            Self::CacheCleared => "What it kept for you between calls is gone.",
             Self::Hidden => "Your clients do not list it any more, and cannot call it. You can, here.",
             Self::Shown => "Your clients list it again.",
             Self::Agreed => "You have agreed to what it reaches. Calls of yours go on.",
@@ -204,6 +209,7 @@ async fn page(
     let usage = user.records(&definition.id).await?.usage().await?;
     let hidden = user.hidden().await?;
     let in_code = toolkit.code_tools().await?;
+    let cached = toolkit.cached().await?;
     let consent = toolkit.consent().await?;
     let is_asked = consent.waiting || (consent.agreed_at.is_some() && consent.new.is_empty());
     let (status, problem) = match &refused {
@@ -244,6 +250,7 @@ async fn page(
         fields,
         secrets,
         account,
+        cached: (cached.values > 0).then(|| text::size(cached.bytes)),
         curve: Curve::of(&usage),
         limits: toolkit.limits().await?.iter().map(LimitUsage::to_string).collect(),
         is_operator: user.is_operator(),

@@ -4,6 +4,7 @@
 //! It declares everything that can be declared, so that tests see what the host refuses even then.
 
 mod asking;
+mod cache;
 mod knowledge;
 mod network;
 mod vault;
@@ -21,7 +22,7 @@ const EGRESS: [&str; 4] = ["upstream.test:80", "127.0.0.1:18999", "localhost:189
 
 const SECRETS: [&str; 2] = ["API_KEY", "OTHER_KEY"];
 
-const SCOPES: [&str; 3] = ["svc:search", "svc:ingest", "svc:ask"];
+const SCOPES: [&str; 4] = ["svc:search", "svc:ingest", "svc:ask", "svc:cache"];
 
 fn describe() -> ToolkitDefinition {
     let tools = vec![
@@ -46,6 +47,13 @@ fn describe() -> ToolkitDefinition {
         tool("ingest", "Stores {documents}; returns how many."),
         tool("ask", "Asks {questions: [{key, message, schema}]} in turn; returns the answers."),
         tool("ask_for_ever", "Asks a new question in each run, and then another."),
+        tool("cache_get", "Returns what is cached under {key}; null when there is nothing."),
+        tool("cache_set", "Caches {value}, {repeat?} times over, under {key} for {seconds?}."),
+        tool("cache_delete", "Removes what is cached under {key}."),
+        tool(
+            "cache_fill",
+            "Caches {count} values of {bytes}; returns how many until a refusal, and that one.",
+        ),
     ];
     ToolkitDefinition {
         egress: EGRESS.map(str::to_owned).into(),
@@ -69,6 +77,10 @@ fn call(invocation: &Invocation) -> Outcome {
         "ingest" => knowledge::ingest(invocation),
         "ask" => asking::ask(invocation),
         "ask_for_ever" => asking::ask_for_ever(),
+        "cache_get" => cache::get(invocation),
+        "cache_set" => cache::set(invocation),
+        "cache_delete" => cache::delete(invocation),
+        "cache_fill" => cache::fill(invocation),
         other => unknown(other),
     }
 }

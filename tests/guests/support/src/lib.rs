@@ -30,7 +30,7 @@ pub use self::bindings::exports::kitbag::toolkit::tools::{
     CallError, Content, ContentAnnotations, ContentBlock, EmbeddedResource, Guest, Invocation, Media,
     ResourceBody, ResourceLink, ToolError, ToolResult,
 };
-pub use self::bindings::kitbag::toolkit::{ask, ingest, knowledge, log, progress, search, secrets};
+pub use self::bindings::kitbag::toolkit::{ask, cache, ingest, knowledge, log, progress, search, secrets};
 
 use serde_json::{Value, json};
 

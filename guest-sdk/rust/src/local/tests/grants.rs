@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::time::Duration;
 
 use super::{Text, bare, nothing};
 use crate::future::join_all;
@@ -168,6 +169,77 @@ fn a_scope_grants_its_own_part_of_the_knowledge_base() {
     assert_eq!(ingest.text(), [refused("svc:search"), refused("svc:search"), "1".into()].join("\n"));
     assert_eq!(both.text(), "Moby Dick\nA white Whale.\n1");
     assert_eq!(both.ingested()[0].title, "Minutes");
+}
+
+/// Uses all methods of the cache with the key and value of the arguments; the result is what was there before.
+async fn swap(args: SwapArgs, ctx: Ctx) -> Result<String> {
+    let before = ctx.cache().get(&args.key).await?;
+    match args.value {
+        Some(value) => ctx.cache().set_for(&args.key, &value, Duration::from_secs(args.seconds)).await?,
+        None => ctx.cache().delete(&args.key).await?,
+    }
+    Ok(before.unwrap_or_else(|| "nothing".to_owned()))
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct SwapArgs {
+    key: String,
+    value: Option<String>,
+    seconds: u64,
+}
+
+fn call_swap(toolkit: Toolkit, arguments: Value, change: impl FnOnce(Call) -> Call) -> Outcome {
+    let call = change(Call::new("swap").args(arguments));
+    dispatch(&toolkit.tool(Tool::new("swap", swap).description("d")), call)
+}
+
+#[test]
+fn a_scope_grants_the_cache_and_nothing_of_the_knowledge_base() {
+    let value = |value: &str| json!({ "key": "etag", "value": value, "seconds": 60 });
+    let cache = || bare().scope(Scope::Cache);
+
+    let first = call_swap(cache(), value("one"), |call| call);
+    assert_eq!((first.text(), first.cached("etag")), ("nothing", Some("one")));
+    let second = call_swap(cache(), value("two"), |call| call.cached("etag", "one"));
+    assert_eq!((second.text(), second.cached("etag")), ("one", Some("two")));
+    let none = json!({ "key": "etag", "value": null, "seconds": 0 });
+    let third = call_swap(cache(), none, |call| call.cached("etag", "two").cached("other", "kept"));
+    assert_eq!((third.text(), third.cached("etag"), third.cached("other")), ("two", None, Some("kept")));
+
+    assert_eq!(call_study(cache()).text(), "no knowledge base");
+    let refused = call_swap(bare().scope(Scope::Search), value("one"), |call| call);
+    assert!(refused.detail().expect("a failure").contains("does not declare the scope svc:cache"));
+}
+
+#[test]
+fn what_breaks_a_rule_of_the_cache_is_the_authors_mistake() {
+    let refusal = |key: &str, value: &str, seconds: u64| {
+        let arguments = json!({ "key": key, "value": value, "seconds": seconds });
+        let outcome = call_swap(bare().scope(Scope::Cache), arguments, |call| call);
+        outcome.detail().expect("it is no error for the model").to_owned()
+    };
+
+    assert!(refusal("", "v", 1).contains("key: is empty"));
+    assert!(refusal(&"k".repeat(257), "v", 1).contains("key: is 257 bytes long, and may be 256"));
+    assert!(refusal("k", &"v".repeat((64 << 10) + 1), 1).contains("value: is 65537 bytes long"));
+    assert!(refusal("k", "v", 0).contains("seconds: is 0"));
+    assert!(refusal("k", "v", u64::MAX).contains("may be 1 to 2592000 (30 days)"));
+}
+
+#[test]
+fn the_oldest_values_make_room() {
+    let value = "v".repeat((64 << 10) - 2);
+    let filled = |call: Call| (10..26).fold(call, |call, number| call.cached(&number.to_string(), &value));
+    let again = json!({ "key": "10", "value": value, "seconds": 60 });
+
+    let fits = call_swap(bare().scope(Scope::Cache), again, filled);
+    assert!((10..26).all(|number| fits.cached(&number.to_string()).is_some()));
+
+    let more = json!({ "key": "k", "value": "v", "seconds": 60 });
+    let crowded = call_swap(bare().scope(Scope::Cache), more, |call| filled(call).cached("10", &value));
+    assert!(
+        crowded.cached("11").is_none() && crowded.cached("10").is_some() && crowded.cached("k").is_some()
+    );
 }
 
 #[test]

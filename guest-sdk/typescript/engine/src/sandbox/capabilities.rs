@@ -7,7 +7,7 @@ use rquickjs::function::Func;
 use rquickjs::module::{Declarations, Exports, ModuleDef};
 use rquickjs::{Ctx, Error, IntoJs, Object, Result, Value};
 
-use super::bindings::kitbag::toolkit::{ask, ingest, knowledge, log, progress, search, secrets};
+use super::bindings::kitbag::toolkit::{ask, cache, ingest, knowledge, log, progress, search, secrets};
 use super::moment::require_call;
 use super::record::{required, text};
 use crate::values::Text;
@@ -17,7 +17,8 @@ pub(crate) struct Capabilities;
 
 impl ModuleDef for Capabilities {
     fn declare(declarations: &Declarations<'_>) -> Result<()> {
-        for name in ["log", "progress", "secret", "search", "getDocument", "ingest", "ask"] {
+        let names = ["log", "progress", "secret", "search", "getDocument", "ingest", "ask"];
+        for name in names.into_iter().chain(["cached", "cache", "removeCached"]) {
             declarations.declare(name)?;
         }
         Ok(())
@@ -31,6 +32,9 @@ impl ModuleDef for Capabilities {
         exports.export("getDocument", Func::from(get_document))?;
         exports.export("ingest", Func::from(store))?;
         exports.export("ask", Func::from(question))?;
+        exports.export("cached", Func::from(cached))?;
+        exports.export("cache", Func::from(keep))?;
+        exports.export("removeCached", Func::from(remove_cached))?;
         Ok(())
     }
 }
@@ -103,6 +107,28 @@ fn question<'js>(ctx: Ctx<'js>, key: Text, message: Text, schema: Text) -> Resul
         ask::Answer::Accepted(fields) => variant(&ctx, "accepted", Some(fields)),
         ask::Answer::Declined => variant(&ctx, "declined", None),
         ask::Answer::Cancelled => variant(&ctx, "cancelled", None),
+    }
+}
+
+fn cached(ctx: Ctx<'_>, key: Text) -> Result<Option<String>> {
+    require_call(&ctx, "reads its cache")?;
+    cache::get(&key.0).map_err(|error| of_cache(&ctx, error))
+}
+
+fn keep(ctx: Ctx<'_>, key: Text, value: Text, seconds: Option<u32>) -> Result<()> {
+    require_call(&ctx, "writes to its cache")?;
+    cache::set(&key.0, &value.0, seconds).map_err(|error| of_cache(&ctx, error))
+}
+
+fn remove_cached(ctx: Ctx<'_>, key: Text) -> Result<()> {
+    require_call(&ctx, "writes to its cache")?;
+    cache::delete(&key.0).map_err(|error| of_cache(&ctx, error))
+}
+
+fn of_cache(ctx: &Ctx<'_>, error: cache::CacheError) -> Error {
+    match error {
+        cache::CacheError::Invalid(why) => throw(ctx, "invalid", Some(why)),
+        cache::CacheError::Unavailable(why) => throw(ctx, "unavailable", Some(why)),
     }
 }
 

@@ -1,4 +1,4 @@
-// Returns what the knowledge base answers, except ids and scores, which differ between knowledge bases.
+// Returns what the cache answers, and the knowledge base, except ids and scores, which differ between knowledge bases.
 import { defineToolkit, tool, z, type ToolContext } from "kitbag/extend/toolkit";
 
 const Loose = z.unknown().optional();
@@ -9,8 +9,14 @@ export default defineToolkit({
   description: "Uses the caller's knowledge base.",
   icon: "🗄️",
   version: "1.0.0",
-  scopes: ["svc:search", "svc:ingest"],
+  scopes: ["svc:search", "svc:ingest", "svc:cache"],
   tools: [
+    tool({
+      name: "cache",
+      description: "Uses the cache in each of these ways; returns the answers.",
+      input: z.object({ uses: z.array(z.array(Loose)) }),
+      handler: async ({ uses }, ctx) => JSON.stringify(await inTurn(uses.map(([method, ...args]) => () => used(ctx, String(method), args)))),
+    }),
     tool({
       name: "ingest",
       description: "Stores what it is given, right or wrong.",
@@ -46,6 +52,22 @@ export default defineToolkit({
     }),
   ],
 });
+
+/** Returns the cache's answer, or its refusal. `"half"` stands for a text that no request could have. */
+async function used(ctx: ToolContext, method: string, args: unknown[]): Promise<unknown> {
+  try {
+    const texts = args.map((it) => (it === "half" ? "\ud800" : it));
+    return (await (ctx.cache as any)[method](...texts)) ?? null;
+  } catch (error) {
+    return String(error);
+  }
+}
+
+async function inTurn(actions: (() => Promise<unknown>)[]): Promise<unknown[]> {
+  const results = [];
+  for (const action of actions) results.push(await action());
+  return results;
+}
 
 async function first(ctx: ToolContext, query: string): Promise<object> {
   const [hit] = await ctx.svc!.search(query, { limit: 1 });
