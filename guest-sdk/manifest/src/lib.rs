@@ -15,6 +15,7 @@ pub mod credentials;
 pub mod egress;
 pub mod knowledge;
 pub mod mismatch;
+pub mod offers;
 pub mod texts;
 
 #[cfg(feature = "rules")]
@@ -48,6 +49,7 @@ pub use auth::{
 pub use definition::{
     ConfigField, ConfigKind, SCOPE_INGEST, SCOPE_SEARCH, ToolDefinition, ToolkitDefinition, Visibility,
 };
+pub use offers::{PromptArgument, PromptDefinition, ResourceDefinition, UriVariable};
 #[cfg(feature = "rules")]
 pub use rules::{Problem, Problems, ValidDefinition, validate};
 #[cfg(feature = "rules")]

@@ -17,6 +17,7 @@ mod handler;
 mod media;
 mod message;
 mod modes;
+mod offers;
 mod origin;
 mod resources;
 mod selection;
