@@ -65,7 +65,7 @@ pub use icons::Picture;
 pub use inspect::{Inspected, inspect};
 pub use limited_calls::{LimitUsage, LimitedCalls, OverLimit};
 pub use live::{FormerOwner, Live};
-pub use offers::{Offer, OfferKind};
+pub use offers::{Offer, OfferKind, record_names};
 pub use provenance::{Origin, Provenance, Publisher, SignatureRule, SignedBy, Source};
 pub use reach::{Reach, ReachItem};
 pub use registry::{Registry, Tool, listed_name, names_of, toolkit_of};

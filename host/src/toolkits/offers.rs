@@ -2,9 +2,14 @@
 
 use std::sync::Arc;
 
+use kitbag_manifest::ToolkitDefinition;
 use kitbag_manifest::offers::ResourcePath;
 
 use super::Live;
+
+const PROMPT: &str = "prompt";
+const RESOURCE: &str = "resource";
+const COMPLETION: &str = "completion";
 
 /// A part of a live toolkit that is called as a tool is, and is none.
 #[derive(Clone)]
@@ -57,10 +62,24 @@ impl Offer {
     /// What it is called in records, such as `prompt:triage`; no tool has such a name.
     pub fn record_name(&self) -> String {
         let kind = match self.kind {
-            OfferKind::Prompt(_) => "prompt",
-            OfferKind::Resource(_) => "resource",
-            OfferKind::PromptCompletion(..) | OfferKind::ResourceCompletion(..) => "completion",
+            OfferKind::Prompt(_) => PROMPT,
+            OfferKind::Resource(_) => RESOURCE,
+            OfferKind::PromptCompletion(..) | OfferKind::ResourceCompletion(..) => COMPLETION,
         };
         format!("{kind}:{}", self.name())
     }
+}
+
+/// The names of all parts of a toolkit in records: of tools, prompts, resources, and of what it completes.
+pub fn record_names(definition: &ToolkitDefinition) -> Vec<String> {
+    let ToolkitDefinition { tools, prompts, resources, .. } = definition;
+    let named = |kind: &str, name: &str| format!("{kind}:{name}");
+    let mut names: Vec<_> = tools.iter().map(|tool| tool.name.clone()).collect();
+    names.extend(prompts.iter().map(|prompt| named(PROMPT, &prompt.name)));
+    names.extend(resources.iter().map(|resource| named(RESOURCE, &resource.name)));
+    let of_prompts = prompts.iter().filter(|it| it.arguments.iter().any(|argument| argument.completes));
+    let of_resources = resources.iter().filter(|it| it.variables.iter().any(|variable| variable.completes));
+    let completed = of_prompts.map(|it| &it.name).chain(of_resources.map(|it| &it.name));
+    names.extend(completed.map(|name| named(COMPLETION, name)));
+    names
 }
