@@ -142,6 +142,13 @@ impl PromptDefinition {
     }
 }
 
+/// Returns the values that begin with what was typed, whatever its case.
+#[cfg(feature = "rules")]
+pub fn beginning_with(values: &[String], typed: &str) -> Vec<String> {
+    let typed = typed.to_lowercase();
+    values.iter().filter(|value| value.to_lowercase().starts_with(&typed)).cloned().collect()
+}
+
 /// Characters of one argument of a prompt.
 #[cfg(feature = "rules")]
 const MAX_ARGUMENT_CHARS: usize = 100_000;

@@ -5,13 +5,14 @@
 pub mod bindings {
     wit_bindgen::generate!({
         path: "wit",
-        world: "toolkit",
+        world: "toolkit-with-offers",
         pub_export_macro: true,
     });
 }
 mod content;
 mod fetch;
 mod network;
+mod offers;
 mod svc;
 
 use std::borrow::Cow;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use kitbag_manifest::offers::Proposals;
+use kitbag_manifest::offers::{self, Proposals};
 use serde_json::{Map, Value, json};
 
 use super::{CallError, User};
@@ -83,11 +83,9 @@ impl User {
                 let callee = Callee::Offer(Offer { toolkit, kind });
                 return Some(self.call_of(&callee, arguments, None, None).await);
             }
-            Proposals::Values(values) => values,
-            Proposals::Nothing => &[],
+            Proposals::Values(values) => offers::beginning_with(values, typed),
+            Proposals::Nothing => Vec::new(),
         };
-        let typed = typed.to_lowercase();
-        let values: Vec<_> = values.iter().filter(|value| value.to_lowercase().starts_with(&typed)).collect();
         Some(Ok(Reply::proposing(json!({ "values": values }))))
     }
 

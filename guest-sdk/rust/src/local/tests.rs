@@ -3,6 +3,7 @@
 mod envelope;
 mod grants;
 mod json;
+mod offers;
 mod sign_in;
 
 use crate::prelude::*;
