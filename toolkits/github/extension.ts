@@ -3,6 +3,7 @@ import { defineToolkit } from "kitbag/extend/toolkit";
 
 import { readFile, searchCode, searchRepositories } from "./code";
 import { addComment, createIssue, readIssue, searchIssues } from "./issues";
+import { issue, triage } from "./offers";
 import { readPullRequest } from "./pulls";
 
 export default defineToolkit({
@@ -30,4 +31,6 @@ export default defineToolkit({
     clientAuth: "post",
   },
   tools: [searchIssues, readIssue, readPullRequest, readFile, searchRepositories, searchCode, createIssue, addComment],
+  prompts: [triage],
+  resources: [issue],
 });

@@ -1,7 +1,8 @@
 import type { ToolkitDefinition } from "../define.js";
 import { makeContext } from "../context.js";
+import { runOffer, type OfferTarget } from "../offers.js";
 import { run } from "../run.js";
-import type { ToolContent } from "../types.js";
+import type { ToolContent, ToolContext } from "../types.js";
 import { missingGlobalMessage } from "../sandbox-globals.js";
 import { callTool, plainEnding, type CheckedCall, type Ending } from "./call.js";
 import { insideCall } from "./current-call.js";
@@ -81,18 +82,30 @@ async function dispatchInto(trace: Trace, server: ToolkitDefinition, call: Dispa
     },
   };
   const reply = await callTool(manifest, described, { args: call.arguments ?? call.args ?? {}, redacted, config }, (checked) =>
-    withHandlerGlobals(() => runHandler(server, name, checked, call, trace)),
+    withHandlerGlobals(() => runTarget(server, { kind: "tool", name }, checked, call, trace)),
   );
   trace.log = redactor(redacted)(trace.log);
   return Object.defineProperty(reply, "trace", { value: trace }) as DispatchResult;
 }
 
-/** Runs a handler with valid arguments. */
-export async function runHandler(server: ToolkitDefinition, name: string, { args, config }: CheckedCall, world: TestWorld, trace: Trace): Promise<Ending> {
-  const tool = server.config.tools.find((it) => it.name === name)!;
+/** A tool, or what is called as one. */
+export type Target = OfferTarget | { kind: "tool"; name: string };
+
+/** Runs the handler of a tool, or of what is none, with valid arguments. */
+export async function runTarget(
+  server: ToolkitDefinition,
+  target: Target,
+  { args, config }: CheckedCall,
+  world: TestWorld,
+  trace: Trace,
+): Promise<Ending> {
+  const start = (ctx: ToolContext) => {
+    if (target.kind !== "tool") return runOffer(server.config, target, args as Record<string, string>, ctx);
+    return run(server.config.tools.find((it) => it.name === target.name)!, args, ctx);
+  };
   const invocation = { userId: world.userId ?? "test-user", config };
   const ctx = makeContext(server.config, invocation, testPlatform(server, world, trace));
-  const ending = await insideCall(ctx.fetch, () => run(tool, args, ctx));
+  const ending = await insideCall(ctx.fetch, async () => start(ctx));
   if (ending.kind === "failure") trace.failure = explained(ending.thrown);
   const isAboutSignIn = trace.signIn !== undefined && (ending.kind === "failure" || ending.kind === "tool-error");
   return isAboutSignIn ? { kind: "failed", cause: trace.signIn! } : plainEnding(ending);
