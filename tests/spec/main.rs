@@ -80,6 +80,7 @@ mod metrics;
 mod names;
 mod notebooks;
 mod odd_components;
+mod offers;
 mod office_documents;
 mod organisation;
 mod outbound_auth;
