@@ -15,13 +15,13 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use kitbag_manifest::documents::{self, CheckedDocument, Identity, NewDocument};
-use kitbag_manifest::offers::ResourcePath;
 use kitbag_manifest::mismatch::{self, Kind, Meant, Violation};
+use kitbag_manifest::offers::ResourcePath;
 use kitbag_manifest::reply::{self, CredentialProblem, Failure, TokenProblem};
 use kitbag_manifest::schema::Schema;
 use kitbag_manifest::{
-    ConfigField, Problem, Problems, PromptDefinition, ResourceDefinition, ToolkitDefinition, address, config, egress, knowledge, limits,
-    portability, texts, validate,
+    ConfigField, Problem, Problems, PromptDefinition, ResourceDefinition, ToolkitDefinition, address, config,
+    egress, knowledge, limits, portability, texts, validate,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -385,7 +385,8 @@ mod tests {
 
     #[test]
     fn prompts_and_resources_are_checked_as_on_a_server() {
-        let prompt = json!({ "name": "p", "description": "d", "arguments": [{ "name": "a", "required": true }] });
+        let prompt =
+            json!({ "name": "p", "description": "d", "arguments": [{ "name": "a", "required": true }] });
         let resources = json!([{ "name": "r", "description": "d", "uri": "books/{isbn}" }]);
         let found = |path: &str| ask(&json!({ "ask": "resource", "resources": resources, "path": path }));
 

@@ -75,10 +75,17 @@ impl Offers {
 
     pub(in crate::web::mcp) fn view(&self) -> OffersView {
         let (mut prompts, mut resources) = (Sha256::new(), Sha256::new());
-        for offers in &self.0 {
-            prompts.update(offers.prompts.digest);
-            resources.update(offers.resources.digest);
-            resources.update(offers.templates.digest);
+        // A toolkit without any changes nothing.
+        for ToolkitOffers { prompts: listed, resources: fixed, templates, .. } in
+            self.0.iter().map(|it| &**it)
+        {
+            if !listed.items.is_empty() {
+                prompts.update(listed.digest);
+            }
+            if !(fixed.items.is_empty() && templates.items.is_empty()) {
+                resources.update(fixed.digest);
+                resources.update(templates.digest);
+            }
         }
         OffersView { prompts: View(prompts.finish()), resources: View(resources.finish()) }
     }
@@ -205,5 +212,7 @@ mod tests {
         assert_eq!(of("x"), of("x"));
         assert_ne!(of("x").prompts, of("y").prompts);
         assert_eq!(of("x").resources, of("y").resources);
+        let beside = Offers(vec![toolkit("a", 1, "x"), toolkit("b", 0, "")]);
+        assert_eq!(beside.view(), of("x"), "it offers nothing");
     }
 }
