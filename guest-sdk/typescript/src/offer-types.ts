@@ -87,10 +87,11 @@ export interface ResourceDefinition<Uri extends string = string> {
   handler(variables: { readonly [Name in VariablesOf<Uri>]: string }, ctx: ToolContext): Promise<ResourceResult> | ResourceResult;
 }
 
-/** A prompt with any arguments. */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- a list holds prompts with different arguments
-export type AnyPrompt = PromptDefinition<any>;
+/** A prompt with any arguments. Not `PromptDefinition<any>`: in a list, its arguments would then be typed as `any`. */
+export type AnyPrompt = Omit<PromptDefinition, "handler"> & { handler(args: never, ctx: ToolContext): Promise<PromptResult> | PromptResult };
 
 /** A resource with any URI. */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- a list holds resources with different URIs
-export type AnyResource = ResourceDefinition<any>;
+export type AnyResource = Omit<ResourceDefinition, "handler" | "variables"> & {
+  variables?: { readonly [name: string]: Proposals | undefined } | undefined;
+  handler(variables: never, ctx: ToolContext): Promise<ResourceResult> | ResourceResult;
+};
