@@ -93,7 +93,9 @@ fn ended(redactor: &Redactor, ended: &mut Ended) {
         Ended::Returned(ToolResult { text, structured, content: blocks, messages }) => {
             redactor.redact_string(text);
             json(redactor, structured);
-            blocks.iter_mut().for_each(|it| block(redactor, it));
+            for it in blocks {
+                block(redactor, it);
+            }
             for message in messages {
                 match &mut message.content {
                     MessageContent::Text(text) => redactor.redact_string(text),

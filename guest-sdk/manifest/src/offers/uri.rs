@@ -62,7 +62,9 @@ impl ResourcePath {
 
 /// Completes relative URIs of the toolkit's own resources in content of a result. Others stay as they are.
 pub fn complete_links(definition: &ToolkitDefinition, content: &mut [ContentBlock]) {
-    content.iter_mut().for_each(|block| complete(definition, block));
+    for block in content {
+        complete(definition, block);
+    }
 }
 
 /// The same for messages.
