@@ -5,6 +5,7 @@
 //! | function | allowed |
 //! |---|---|
 //! | [`User::toolkit`], [`User::call`] | own toolkits, and those, or the tools, whose audience the user is in; the server's own tools, on own documents |
+//! | [`User::prompt`], [`User::resource`], [`User::complete`] | of toolkits of which the user may call every tool |
 //! | [`User::query_vector`], [`Access::text_vectors`] | everybody: they reach nothing that is stored |
 //! | [`User::listing`], [`User::toolkit_record`], [`User::picture`] | the same; operators see all |
 //! | [`User::hide`], [`User::show_again`] | for the user's own clients, what the user may call |
@@ -92,6 +93,7 @@ mod health;
 mod hidden;
 mod hints;
 mod links;
+mod offers;
 mod operator;
 mod overview;
 mod preparation;
@@ -141,6 +143,7 @@ pub use error::{AccessError, CallError};
 use health::LastHealth;
 pub use health::{Health, PeersHealth};
 pub use links::LinkedSecret;
+pub use offers::Completed;
 pub use operator::Operator;
 pub use overview::{Figures, IntervalFigures, Overview, ToolkitFigures};
 use preparation::Preparation;

@@ -16,6 +16,7 @@ mod protocol;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
@@ -86,6 +87,8 @@ struct Shared {
 pub struct Described {
     /// Its imports.
     pub imports: Imports,
+    /// The interfaces that it exports of those that only some toolkits do.
+    pub optional_exports: BTreeSet<String>,
     /// Its exports that the host does not use, for people.
     pub unused_exports: Vec<String>,
     /// Its declaration, not validated yet.
@@ -195,8 +198,8 @@ impl Compiler {
         let declaration = outcome.declaration.unwrap_or_default();
         let definition = serde_json::from_str(&declaration)
             .map_err(|error| CompileError::Failed(format!("its declaration cannot be read: {error}")))?;
-        let Outcome { imports, unused_exports, .. } = outcome;
-        Ok(Described { imports, unused_exports, definition })
+        let Outcome { imports, optional_exports, unused_exports, .. } = outcome;
+        Ok(Described { imports, optional_exports, unused_exports, definition })
     }
 
     /// Compiles a deployed toolkit of `owner` again. A call waits for it, so it has priority over deploys.

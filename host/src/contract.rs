@@ -11,20 +11,61 @@ mod v0_2;
 pub(crate) use extraction::ExtractError;
 pub use extraction::Extracted;
 pub use result::{CallError, ToolError, ToolResult};
-pub(crate) use v0_2::{LinkedExtractor, LinkedToolkit, NAME, WASI_HTTP_TYPES, interfaces, is_toolkit};
+pub(crate) use v0_2::{
+    LinkedExtractor, LinkedToolkit, NAME, WASI_HTTP_TYPES, interfaces, is_toolkit, optional_export,
+};
 
 /// The interface that makes a component a toolkit.
 pub(crate) const TOOLS: &str = "kitbag:toolkit/tools";
 
-/// One call of one tool, as passed to the guest.
+/// The interfaces that a toolkit exports only if its declaration needs them.
+pub(crate) const PROMPTS: &str = "kitbag:toolkit/prompts";
+pub(crate) const RESOURCES: &str = "kitbag:toolkit/resources";
+pub(crate) const COMPLETION: &str = "kitbag:toolkit/completion";
+
+/// One call by one user, as passed to the guest.
 #[derive(Clone, Debug)]
-pub(crate) struct ToolCall {
-    /// The tool's name, without the toolkit's prefix.
-    pub(crate) tool: String,
-    /// JSON object.
+pub(crate) struct GuestCall {
+    /// What is called.
+    pub(crate) target: Target,
+    /// JSON object: arguments, or values of variables.
     pub(crate) arguments: String,
     /// The calling user.
     pub(crate) user_id: String,
     /// JSON object of the user's settings.
     pub(crate) config: String,
+}
+
+/// A part of a toolkit that can be called. Names are without the toolkit's prefix.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A tool.
+    Tool(String),
+    /// A prompt.
+    Prompt(String),
+    /// A resource.
+    Resource {
+        /// Its declared name.
+        name: String,
+        /// Its URI, relative to the toolkit's.
+        uri: String,
+    },
+    /// The completion of an argument.
+    Completion {
+        /// What has it.
+        subject: CompletionSubject,
+        /// The argument's name.
+        argument: String,
+        /// What was typed.
+        value: String,
+    },
+}
+
+/// What has an argument that is completed, by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CompletionSubject {
+    /// A prompt.
+    Prompt(String),
+    /// A resource, whose variables are arguments.
+    Resource(String),
 }

@@ -1,4 +1,4 @@
-//! Dispatches tool calls: (caller, tool, arguments) → reply. Arguments are validated; results are redacted
+//! Dispatches calls of tools, prompts, resources and completions: (caller, callee, arguments) → reply. Arguments are validated; results are redacted
 //! and validated.
 //!
 //! Invariant: internal details of a failure never reach the reply. They go to the record of the call, which
@@ -28,6 +28,7 @@ use tracing::{Instrument, error};
 pub use crate::capabilities::ask::{Answers, Response};
 pub use crate::capabilities::progress::{ProgressListener, ProgressReport};
 use crate::code_runner::{self, NoCodeRunner, RUN_CODE};
+use crate::contract::Target;
 use crate::identity::Caller;
 use crate::invocations::{Conclusion, Invocations, Outcome};
 use crate::metrics::Metrics;
@@ -35,7 +36,7 @@ use crate::observations::Observations;
 pub use crate::observations::QuestionId;
 use crate::sandbox::{Ended, Fault, Invocation, Loaded, Report};
 use crate::toolkits::audience::Limited;
-use crate::toolkits::{Tool, Toolkits};
+use crate::toolkits::{Offer, Tool, Toolkits};
 use crate::traces::{Arrival, CallStep, Trace, Traces};
 use crate::user_config::UserConfig;
 use crate::vault::Vault;
@@ -113,7 +114,7 @@ impl Dispatch {
         listener: Option<ProgressListener>,
     ) -> Result<Reply, Unavailable> {
         let Call { caller, arrival, tool, .. } = call;
-        let span = self.traces.begin(arrival, tool.toolkit(), tool.definition());
+        let span = self.traces.begin(arrival, tool.toolkit(), (tool.method(), &tool.record_name()));
         let (in_log, trace) = (span.in_log(), span.below());
         let run = call.run.clone();
         let mut recording = Recording::start(&self.invocations, &self.metrics, (tool, caller), run, span);
@@ -203,8 +204,8 @@ impl Dispatch {
                 Outcome::OverLimit.into(),
             ));
         }
-        let invocation = |tool: &str, arguments: String, config| Invocation {
-            tool: tool.to_owned(),
+        let invocation = |(target, arguments), config| Invocation {
+            target,
             arguments,
             user_id: caller.user_id.clone(),
             owner: String::new(),
@@ -216,13 +217,21 @@ impl Dispatch {
         };
         let (report, observations) = match prepared {
             Prepared::Toolkit(tool, ready) => {
-                let config = self.config(tool, caller).await?;
-                let invocation = invocation(&tool.definition().name, arguments.to_string(), config);
+                let config = self.config(&tool.toolkit.definition, caller).await?;
+                let target = Target::Tool(tool.definition().name.clone());
+                let invocation = invocation((target, arguments.to_string()), config);
                 let invocation = Invocation { owner: tool.toolkit.owner.clone(), ..invocation };
                 call_toolkit(&ready.code, invocation, listener, trace, recording).await
             }
+            Prepared::Offer(offer, ready) => {
+                let config = self.config(&offer.toolkit.definition, caller).await?;
+                let invocation = invocation(callee::target(offer, arguments), config);
+                let invocation = Invocation { owner: offer.toolkit.owner.clone(), ..invocation };
+                call_toolkit(&ready.code, invocation, listener, trace, recording).await
+            }
             Prepared::Code(run, ref code) => {
-                let invocation = invocation(RUN_CODE, code_runner::arguments(&arguments), "{}".to_owned());
+                let target = Target::Tool(RUN_CODE.to_owned());
+                let invocation = invocation((target, code_runner::arguments(&arguments)), "{}".to_owned());
                 let invocation = Invocation { inner_calls: Some(run.calls.clone()), ..invocation };
                 call_toolkit(code, invocation, listener, trace, recording).await
             }
@@ -240,6 +249,7 @@ impl Dispatch {
         let report = redact::report(report, &secrets, &observations.tokens).await;
         let structured = self.checks.structured(&caller.user_id, &report.ended, prepared.output()).await;
         let (mut reply, conclusion) = conclude(report, result_size, structured);
+        reply.complete_links(tool.toolkit());
         if let Callee::Code(_) = tool {
             // What the component bounds, code can change.
             reply.cut_to(code_runner::MAX_ANSWER);
@@ -257,20 +267,22 @@ impl Dispatch {
 
     /// The refusal of a call whose toolkit reaches further than its caller has agreed to.
     async fn awaiting_consent(&self, tool: &Callee, caller: &Caller) -> Result<Option<Failure>, Unavailable> {
-        let Callee::Toolkit(Tool { toolkit, .. }) = tool else { return Ok(None) };
+        let (Callee::Toolkit(Tool { toolkit, .. }) | Callee::Offer(Offer { toolkit, .. })) = tool else {
+            return Ok(None);
+        };
         let beyond = self.toolkits.awaits_consent(&caller.user_id, toolkit).await;
         let beyond = beyond.map_err(|cause| unavailable(&toolkit.definition, &cause))?;
         Ok((!beyond.is_empty()).then(|| Failure::needs_consent(&toolkit.definition, &beyond)))
     }
 
     /// The caller's settings as JSON text. Not read for a toolkit that declares none.
-    async fn config(&self, tool: &Tool, caller: &Caller) -> Result<String, Unavailable> {
-        let ToolkitDefinition { id, config: fields, .. } = &*tool.toolkit.definition;
+    async fn config(&self, toolkit: &ToolkitDefinition, caller: &Caller) -> Result<String, Unavailable> {
+        let ToolkitDefinition { id, config: fields, .. } = toolkit;
         if fields.is_empty() {
             return Ok("{}".to_owned());
         }
         let values = self.user_config.values(&caller.user_id, id).await;
-        let values = values.map_err(|cause| unavailable(&tool.toolkit.definition, &cause))?;
+        let values = values.map_err(|cause| unavailable(toolkit, &cause))?;
         Ok(Value::Object(config::effective(fields, &values)).to_string())
     }
 }

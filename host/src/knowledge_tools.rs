@@ -7,7 +7,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kitbag_manifest::content::ContentBlock;
 use kitbag_manifest::{ToolAnnotations, ToolDefinition, ToolkitDefinition};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -225,7 +224,7 @@ fn read<T: for<'de> Deserialize<'de>>(arguments: Value) -> Result<T, CallError> 
 /// The result as clients want it: the same JSON as structure and as text.
 fn returned(result: &impl Serialize) -> Result<ToolResult, CallError> {
     let json = serde_json::to_string(result).map_err(|error| CallError::Failure(error.to_string()))?;
-    Ok(ToolResult { text: json.clone(), structured: Some(json), content: Vec::<ContentBlock>::new() })
+    Ok(ToolResult { text: json.clone(), structured: Some(json), ..ToolResult::default() })
 }
 
 fn refused(error: KnowledgeError) -> CallError {

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use http::{HeaderMap, Uri};
-use kitbag_manifest::{ToolDefinition, ToolkitDefinition};
+use kitbag_manifest::ToolkitDefinition;
 use opentelemetry::trace::TracerProvider as _;
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{Sampler, SdkTracer, SdkTracerProvider};
@@ -105,10 +105,10 @@ impl Traces {
         &self,
         arrival: Option<Arrival>,
         toolkit: &ToolkitDefinition,
-        tool: &ToolDefinition,
+        (method, name): (&str, &str),
     ) -> Span {
         let Some(running) = &self.0 else { return Span::default() };
-        Span::of_call(&running.tracer, arrival, toolkit, tool)
+        Span::of_call(&running.tracer, arrival, toolkit, (method, name))
     }
 
     /// Sends what is queued, for at most two seconds.

@@ -214,9 +214,9 @@ async fn a_manifest_may_have_a_field_that_the_server_knows_and_no_other() {
     let kitbag = kitbag_with(|_| {}).await;
     let with = |further| Wat { further, ..Wat::default() }.component();
 
-    let newer = with(r#"{"kitbag":"99.1.0","prompts":[]}"#);
+    let newer = with(r#"{"kitbag":"99.1.0","skills":[]}"#);
     let answer = kitbag.as_operator().deploy(newer).await.assert_problem(422, "refused");
-    assert_only_problem(&answer, "prompts", "the toolkit was made for Kitbag 99.1.0");
+    assert_only_problem(&answer, "skills", "the toolkit was made for Kitbag 99.1.0");
     let misspelled = with(r#"{"authr":"Ana"}"#);
     let answer = kitbag.as_operator().deploy(misspelled).await.assert_problem(422, "refused");
     assert_only_problem(&answer, "authr", "there is no such field; there are ");

@@ -41,6 +41,7 @@ async fn check(revision: Revision) {
     let operator = kitbag.as_operator();
     let _serving = proxy.serve(operator.clone(), SPARE.map(|(id, _)| id));
     kitbag.deploy(guests::CONFORMANCE).await;
+    kitbag.deploy(guests::OFFERS).await;
     for (_, spare) in SPARE {
         kitbag.deploy(spare).await;
     }

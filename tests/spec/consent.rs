@@ -57,7 +57,7 @@ impl User {
 }
 
 /// The component with other text of the same length.
-fn with_texts(component: &[u8], texts: &[(&str, &str)]) -> Vec<u8> {
+pub(crate) fn with_texts(component: &[u8], texts: &[(&str, &str)]) -> Vec<u8> {
     let mut changed = component.to_vec();
     for (from, to) in texts {
         assert_eq!(from.len(), to.len());

@@ -82,6 +82,7 @@ mod metrics;
 mod names;
 mod notebooks;
 mod odd_components;
+mod offers;
 mod office_documents;
 mod organisation;
 mod outbound_auth;

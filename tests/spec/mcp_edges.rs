@@ -359,7 +359,7 @@ async fn what_kitbag_has_not_is_said_in_the_protocols_words() {
         assert_eq!(code("resources/read", Some("a:b"), json!({ "uri": "a:b" })).await, Some(missing));
         let wanted =
             json!({ "ref": { "type": "ref/prompt", "name": "p" }, "argument": { "name": "a", "value": "" } });
-        assert_eq!(code("completion/complete", None, wanted).await, Some(-32601));
+        assert_eq!(code("completion/complete", None, wanted).await, Some(-32602));
         assert_eq!(code("logging/setLevel", None, json!({ "level": "info" })).await, Some(-32601));
         assert_eq!(code("no/such/method", None, json!({})).await, Some(-32601));
     }

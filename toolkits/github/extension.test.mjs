@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { dispatch } from "kitbag/extend/toolkit";
+import { complete, dispatch, getPrompt, readResource } from "kitbag/extend/toolkit";
 
 import toolkit from "./extension.ts";
 import * as github from "./fixtures.mjs";
@@ -172,6 +172,7 @@ test("an issue is created, and a comment added", async () => {
     ["POST", { body: "Me too" }],
   ]);
   assert.deepEqual(issue.structuredContent, { number: 1347, url: github.issue.html_url });
+  assert.equal(issue.content[0].uri, "kitbag://github/octocat/Hello-World/issues/1347");
   assert.deepEqual(comment.structuredContent, { url: github.comment.html_url });
 });
 
@@ -260,4 +261,46 @@ test("two tools change something, and no tool destroys anything", () => {
     assert.equal(annotations.destructiveHint, false);
     assert.equal(annotations.openWorldHint, true);
   }
+});
+
+/** What a user of the tests has, with answers by path. */
+const world = (answers) => ({ account: "gho_of-the-tests", fetchImpl: (url) => Response.json(answers[decodeURIComponent(new URL(url).pathname)] ?? assert.fail(`${url} is requested`)) });
+
+test("an issue is a resource", async () => {
+  const { contents } = await readResource(toolkit, { uri: "octocat/Hello-World/issues/1347", ...world({ [ISSUE]: github.issue }) });
+
+  assert.equal(contents.uri, "kitbag://github/octocat/Hello-World/issues/1347");
+  assert.equal(contents.mimeType, "text/markdown");
+  assert.match(contents.text, /^# octocat\/Hello-World#1347 Found a bug\n[^]*I'm having a problem with this\.$/);
+});
+
+test("the URI of no issue asks GitHub for nothing", async () => {
+  for (const uri of ["octocat/Hello-World/issues/x", "octo cat/Hello-World/issues/1", "octocat/%2e%2e/issues/1", "octocat/a%2Fb/issues/1"]) {
+    assert.equal((await readResource(toolkit, { uri, ...world({}) })).ok, false, uri);
+  }
+});
+
+test("a triage has the open issues, and links to the first of them", async () => {
+  const answers = { "/repos/octocat/Hello-World/issues": [github.issue, github.pullAsIssue] };
+  const result = await getPrompt(toolkit, { prompt: "triage", arguments: { repository: "octocat/Hello-World", focus: "security" }, ...world(answers) });
+
+  const [asked, link] = result.messages.map(({ content }) => content);
+  assert.match(asked.text, /What matters most: security\.\n\n- #1347 Found a bug \(31 comments, updated 2011-04-23\)$/);
+  assert.equal(link.uri, "kitbag://github/octocat/Hello-World/issues/1347");
+  assert.equal(result.messages.length, 2);
+});
+
+test("a triage of no repository says what one is", async () => {
+  const { error } = await getPrompt(toolkit, { prompt: "triage", arguments: { repository: "hello" }, ...world({}) });
+
+  assert.equal(error, "must be owner/name, such as nodejs/node");
+});
+
+test("repositories are proposed by their names, and what matters from a list", async () => {
+  const answers = { "/search/repositories": github.repositories };
+  const found = await complete(toolkit, { prompt: "triage", argument: "repository", value: "tetris", ...world(answers) });
+  const focus = await complete(toolkit, { prompt: "triage", argument: "focus", value: "Re" });
+
+  assert.deepEqual(found.values, github.repositories.items.map((it) => it.full_name));
+  assert.deepEqual(focus.values, ["regressions"]);
 });

@@ -3,6 +3,7 @@ import { defineToolkit } from "kitbag/extend/toolkit";
 
 import { readFile, searchCode, searchRepositories } from "./code";
 import { addComment, createIssue, readIssue, searchIssues } from "./issues";
+import { issue, triage } from "./offers";
 import { readPullRequest } from "./pulls";
 
 export default defineToolkit({
@@ -32,4 +33,6 @@ export default defineToolkit({
   // Before it creates an issue.
   scopes: ["svc:ask"],
   tools: [searchIssues, readIssue, readPullRequest, readFile, searchRepositories, searchCode, createIssue, addComment],
+  prompts: [triage],
+  resources: [issue],
 });

@@ -5,11 +5,11 @@ import { repositoryPath, request } from "./api";
 import { confirm } from "./confirm";
 import { cut, limit, loginOf, more, nextPage, number, page, pageAfter, repository, searchPageAfter, User } from "./shared";
 
-const MAX_BODY_CHARS = 20_000;
+export const MAX_BODY_CHARS = 20_000;
 const MAX_COMMENT_CHARS = 5_000;
 const COMMENTS_PER_PAGE = 30;
 
-const ApiIssue = z.object({
+export const ApiIssue = z.object({
   number: z.number(),
   title: z.string(),
   state: z.string(),
@@ -146,7 +146,8 @@ export const createIssue = tool({
       what: `repository ${repository}`,
     });
     ctx.log("created an issue", { repository, number });
-    return { text: `Created ${repository}#${number}: ${url}`, structured: { number, url } };
+    const link = { type: "resource_link" as const, uri: `${repository}/issues/${number}`, name: `${repository}#${number}`, mimeType: "text/markdown" };
+    return { text: `Created ${repository}#${number}: ${url}`, structured: { number, url }, content: [link] };
   },
 });
 
@@ -170,7 +171,7 @@ export const addComment = tool({
   },
 });
 
-function issueOf(it: z.output<typeof ApiIssue>, repository?: string): z.output<typeof Issue> {
+export function issueOf(it: z.output<typeof ApiIssue>, repository?: string): z.output<typeof Issue> {
   return {
     // A search names the repository by its URL alone.
     repository: repository ?? it.repository_url?.split("/").slice(-2).join("/") ?? "",
@@ -188,7 +189,7 @@ function issueOf(it: z.output<typeof ApiIssue>, repository?: string): z.output<t
   };
 }
 
-function heading(it: z.output<typeof Issue>): string {
+export function heading(it: z.output<typeof Issue>): string {
   const labels = it.labels.length === 0 ? "" : `, labels: ${it.labels.join(", ")}`;
   return `${it.repository}#${it.number} ${it.title}\n${it.state}, by ${it.author}, ${it.createdAt.slice(0, 10)}${labels}\n${it.url}`;
 }

@@ -1,4 +1,11 @@
-//! Content that a result has besides its text: images, audio, documents and links.
+//! Content that a result has besides its text: images, audio, documents and links. The messages of prompts, and what
+//! resources have.
+
+mod offered;
+
+#[cfg(feature = "rules")]
+pub use offered::messages_problem;
+pub use offered::{MessageContent, PromptMessage, ResourceContents};
 
 /// A content block of a result. Its size counts towards the size limit of the result.
 #[derive(Clone, Debug, PartialEq)]

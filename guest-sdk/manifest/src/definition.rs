@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::ToolAnnotations;
 use crate::auth::{Auth, Auths};
+use crate::{PromptDefinition, ResourceDefinition, ToolAnnotations};
 
 /// The scope that grants `ctx.svc.search` and `ctx.svc.getDocument`.
 pub const SCOPE_SEARCH: &str = "svc:search";
@@ -41,6 +41,12 @@ pub struct ToolkitDefinition {
     pub author: Option<String>,
     /// At least one tool.
     pub tools: Vec<ToolDefinition>,
+    /// Prompts, which users put into conversations.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prompts: Vec<PromptDefinition>,
+    /// Resources, which clients read by their URIs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<ResourceDefinition>,
     /// Names of readable credentials.
     #[serde(default)]
     pub secrets: Vec<String>,
@@ -76,6 +82,12 @@ impl ToolkitDefinition {
             }
         }
         names
+    }
+
+    /// Whether the toolkit answers completions: an argument or a variable says so.
+    pub fn completes(&self) -> bool {
+        self.prompts.iter().flat_map(|prompt| &prompt.arguments).any(|it| it.completes)
+            || self.resources.iter().flat_map(|resource| &resource.variables).any(|it| it.completes)
     }
 
     /// Whether the toolkit itself can read the secret.

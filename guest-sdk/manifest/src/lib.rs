@@ -17,6 +17,7 @@ pub mod credentials;
 pub mod egress;
 pub mod knowledge;
 pub mod mismatch;
+pub mod offers;
 pub mod texts;
 
 #[cfg(feature = "rules")]
@@ -53,6 +54,7 @@ pub use definition::{
     ConfigField, ConfigKind, SCOPE_ASK, SCOPE_CACHE, SCOPE_INGEST, SCOPE_SEARCH, ToolDefinition,
     ToolkitDefinition, Visibility,
 };
+pub use offers::{PromptArgument, PromptDefinition, ResourceDefinition, UriVariable};
 #[cfg(feature = "rules")]
 pub use rules::{Problem, Problems, ValidDefinition, validate};
 #[cfg(feature = "rules")]

@@ -13,6 +13,11 @@ pub fn without_parameters(text: &str) -> Option<Mime> {
     essence(text).parse().ok()
 }
 
+/// Whether a text is a media type in printable ASCII.
+pub fn is_valid(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~')) && without_parameters(text).is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,6 +3,7 @@
 mod auth;
 mod egress;
 mod fields;
+mod offers;
 
 use std::fmt;
 use std::ops::Deref;
@@ -10,6 +11,7 @@ use std::ops::Deref;
 use serde::{Deserialize, Serialize};
 
 use crate::ToolkitDefinition;
+pub(crate) use fields::is_id_byte;
 
 /// One problem of a declaration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,6 +77,8 @@ pub fn validate(definition: ToolkitDefinition) -> Result<ValidDefinition, Proble
 
     fields::identity(&definition, &mut problems);
     fields::tools(&definition, &mut problems);
+    offers::prompts(&definition, &mut problems);
+    offers::resources(&definition, &mut problems);
     fields::secrets(&definition.secrets, &mut problems);
     egress::hosts(&definition.egress, &mut problems);
     fields::scopes(&definition.scopes, &mut problems);

@@ -268,12 +268,12 @@ mod tests {
         let hints = json!({ "readOnlyHint": true, "readonly": true });
         let tool = json!({ "name": "a", "description": "b", "inputSchema": {}, "annotations": hints, "cached": true });
 
-        let mut found = problems(&json!({ "secret": [], "prompts": [], "tools": [tool] }));
+        let mut found = problems(&json!({ "secret": [], "skills": [], "tools": [tool] }));
 
         found.sort();
         assert_eq!(found.len(), 4, "{found:?}");
-        assert!(found[0].starts_with("prompts: there is no such field; there are "), "{found:?}");
-        assert!(found[1].contains("secrets"), "{found:?}");
+        assert!(found[0].contains("secrets"), "{found:?}");
+        assert!(found[1].starts_with("skills: there is no such field; there are "), "{found:?}");
         assert_eq!(
             found[2],
             "tools[0].annotations.readonly: there is no such field; there are destructiveHint, idempotentHint, openWorldHint, readOnlyHint"
@@ -323,16 +323,16 @@ mod tests {
 
     #[test]
     fn of_a_newer_manifest_the_version_that_knows_its_fields_is_named() {
-        let message = "prompts: there is no such field in Kitbag 0.1.0; the toolkit was made for Kitbag 7.1.0: use a server of that version";
+        let message = "skills: there is no such field in Kitbag 0.1.0; the toolkit was made for Kitbag 7.1.0: use a server of that version";
         assert_eq!(
-            problems(&json!({ "kitbag": "7.1.0", "prompts": [] })),
+            problems(&json!({ "kitbag": "7.1.0", "skills": [] })),
             [message.replace("0.1.0", VERSION)]
         );
         // Without a field that is not known, it is no matter.
         assert_eq!(problems(&json!({ "kitbag": "7.1.0" })), [""; 0]);
         for version in [VERSION, "0.0.1", "new"] {
-            let found = problems(&json!({ "kitbag": version, "prompts": [] }));
-            assert!(found[0].starts_with("prompts: there is no such field; there are"), "{found:?}");
+            let found = problems(&json!({ "kitbag": version, "skills": [] }));
+            assert!(found[0].starts_with("skills: there is no such field; there are"), "{found:?}");
         }
     }
 

@@ -16,12 +16,13 @@ use std::time::Duration;
 use ipnet::IpNet;
 use kitbag_manifest::documents::{self, CheckedDocument, Identity, NewDocument};
 use kitbag_manifest::mismatch::{self, Kind, Meant, Violation};
+use kitbag_manifest::offers::ResourcePath;
 use kitbag_manifest::question::{MAX_QUESTIONS, Question};
 use kitbag_manifest::reply::{self, CredentialProblem, Failure, TokenProblem};
 use kitbag_manifest::schema::Schema;
 use kitbag_manifest::{
-    ConfigField, Problem, Problems, ToolkitDefinition, address, cache, config, egress, knowledge, limits,
-    portability, texts, validate,
+    ConfigField, Problem, Problems, PromptDefinition, ResourceDefinition, ToolkitDefinition, address, cache,
+    config, egress, knowledge, limits, portability, texts, validate,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -37,6 +38,10 @@ enum Request {
     Declaration { declaration: Box<ToolkitDefinition> },
     /// Checks arguments. Answers the failure if they do not fit.
     Arguments { schema: Value, arguments: Value },
+    /// Checks the arguments of a prompt. Answers the failure if they do not fit.
+    Prompt { prompt: PromptDefinition, arguments: Value },
+    /// Answers the resource whose URI fits a path: its index, and the values of its variables; null if there is none.
+    Resource { resources: Vec<ResourceDefinition>, path: String },
     /// Checks a handler's result. Answers the structured value for the client, if there is one, and a warning for the
     /// author, or the failure. Sizes are in bytes: of the text, and of the whole result.
     Result { tool: String, text: usize, size: usize, structured: Option<String>, output: Option<Value> },
@@ -90,6 +95,7 @@ enum Cause {
     Deadline { milliseconds: u64 },
     Limit { name: String },
     Busy,
+    ResultTooLarge,
 }
 
 /// An answer. Not a [`Value`], because that would change the order of members.
@@ -167,6 +173,13 @@ fn answer_to(request: Request) -> Answer {
         Request::Arguments { schema, arguments } => {
             checked(with_schema(&schema, |schema| reply::check_arguments(schema, &arguments).map(|()| None)))
         }
+        Request::Prompt { prompt, arguments } => checked(with_schema(&prompt.input_schema(), |schema| {
+            reply::check_arguments(schema, &arguments).map(|()| None)
+        })),
+        Request::Resource { resources, path } => {
+            let found = ResourcePath::find(&resources, &path);
+            Answer::Plain(json!(found.map(|it| json!({ "index": it.index, "variables": it.variables }))))
+        }
         Request::Result { size, .. } if size > limits::DEFAULT_RESULT_MIB << 20 => {
             Answer::Failure { failure: Failure::result_too_large() }
         }
@@ -236,6 +249,7 @@ fn answer_to(request: Request) -> Answer {
             "callMemory": limits::DEFAULT_CALL_MEMORY_MIB << 20,
             "mcpRequest": limits::DEFAULT_MCP_REQUEST_MIB << 20,
             "contentOverhead": limits::CONTENT_OVERHEAD_BYTES,
+            "resultSize": limits::DEFAULT_RESULT_MIB << 20,
             "redirects": limits::MAX_REDIRECTS,
             "connectTimeout": milliseconds(limits::CONNECT_TIMEOUT),
             "userAgent": limits::USER_AGENT,
@@ -304,6 +318,7 @@ fn failure(cause: Cause) -> Failure {
         Cause::Deadline { milliseconds } => Failure::deadline(Duration::from_millis(milliseconds)),
         Cause::Limit { name } => Failure::limit(&name),
         Cause::Busy => Failure::busy(),
+        Cause::ResultTooLarge => Failure::result_too_large(),
     }
 }
 
@@ -394,6 +409,22 @@ mod tests {
         assert_eq!(entry, "a.example:8443");
         let branches = json!([[[0, "type"]], [[1, "constant"], [1, "other"]]]);
         assert_eq!(ask(&json!({ "ask": "meant", "branches": branches })), json!({ "branch": 1, "of": 1 }));
+    }
+
+    #[test]
+    fn prompts_and_resources_are_checked_as_on_a_server() {
+        let prompt =
+            json!({ "name": "p", "description": "d", "arguments": [{ "name": "a", "required": true }] });
+        let resources = json!([{ "name": "r", "description": "d", "uri": "books/{isbn}" }]);
+        let found = |path: &str| ask(&json!({ "ask": "resource", "resources": resources, "path": path }));
+
+        let fits = ask(&json!({ "ask": "prompt", "prompt": prompt, "arguments": { "a": "x" } }));
+        let refused = ask(&json!({ "ask": "prompt", "prompt": prompt, "arguments": {} }));
+
+        assert_eq!(fits, json!({}));
+        assert_eq!(refused["failure"]["code"], "INVALID_PARAMS");
+        assert_eq!(found("books/7%207"), json!({ "index": 0, "variables": { "isbn": "7 7" } }));
+        assert_eq!(found("books/.."), Value::Null);
     }
 
     #[test]

@@ -49,6 +49,10 @@
 //! [`ToolResult`], a [`Structured`] value (which declares the tool's `output`), or a [`Result`] of
 //! these. Images, audio and documents are added to the text as [`Content`].
 //!
+//! # Prompts and resources
+//! A [`Prompt`] is messages that a user picks in their client, a [`Resource`] a document that a client reads by its URI. Their
+//! handlers are as those of tools.
+//!
 //! # Errors
 //! [`ToolError`] is an error whose message is shown to the model. Every other error, by `?`, becomes a
 //! [`Failure`]: its causes go to the log, and the model learns only that the tool failed.
@@ -81,11 +85,14 @@ mod arguments;
 mod ask;
 mod auth;
 mod cache;
+mod completion;
 mod ctx;
 mod error;
 mod log;
 mod progress;
+mod prompt;
 mod request;
+mod resource;
 mod response;
 mod result;
 mod schema;
@@ -104,6 +111,7 @@ pub use arguments::NoArgs;
 pub use ask::{AskError, Asked};
 pub use auth::{ApiKey, Auth, AuthorizationCode, BasicAuth, ClientCredentials, KeyPlace};
 pub use cache::Cache;
+pub use completion::{Completion, IntoValues};
 pub use ctx::Ctx;
 pub use error::{Failure, FetchError, Result, SvcError, ToolError};
 #[cfg(not(target_family = "wasm"))]
@@ -111,7 +119,9 @@ pub use local::{Answer, Call, ErrorCode, Outcome, ToolFailure, dispatch};
 #[doc(hidden)]
 pub use log::argument as __log_argument;
 pub use progress::Progress;
+pub use prompt::{IntoMessages, Prompt};
 pub use request::Request;
+pub use resource::{IntoContents, Resource};
 pub use response::Response;
 pub use result::{IntoToolResult, Structured, ToolResult};
 pub use setting::Setting;
@@ -121,7 +131,8 @@ pub use toolkit::{Scope, Toolkit};
 
 pub use http;
 pub use kitbag_manifest::content::{
-    Content, ContentAnnotations, ContentBlock, EmbeddedResource, Media, ResourceBody, ResourceLink, Role,
+    Content, ContentAnnotations, ContentBlock, EmbeddedResource, Media, MessageContent, PromptMessage,
+    ResourceBody, ResourceContents, ResourceLink, Role,
 };
 #[cfg(not(target_family = "wasm"))]
 pub use kitbag_manifest::question::Question;
@@ -149,11 +160,12 @@ pub mod prelude {
     #[cfg(not(target_family = "wasm"))]
     pub use crate::{Answer, Call, ErrorCode, Outcome, dispatch};
     pub use crate::{
-        ApiKey, AskError, Asked, AuthorizationCode, BasicAuth, Cache, ClientAuth, ClientCredentials, Content,
-        ContentBlock, Ctx, Document, DocumentSummary, EmbeddedResource, Failure, FetchError, IngestDocument,
-        IngestFeed, IntoToolResult, KeyPlace, NoArgs, Progress, Request, ResourceLink, Response, Result,
-        Role, Scope, SearchOptions, SearchResult, Setting, Structured, Svc, SvcError, Tool, ToolError,
-        ToolResult, Toolkit, Visibility, log,
+        ApiKey, AskError, Asked, AuthorizationCode, BasicAuth, Cache, ClientAuth, ClientCredentials,
+        Completion, Content, ContentBlock, Ctx, Document, DocumentSummary, EmbeddedResource, Failure,
+        FetchError, IngestDocument, IngestFeed, IntoToolResult, KeyPlace, NoArgs, Progress, Prompt,
+        PromptMessage, Request, Resource, ResourceContents, ResourceLink, Response, Result, Role, Scope,
+        SearchOptions, SearchResult, Setting, Structured, Svc, SvcError, Tool, ToolError, ToolResult,
+        Toolkit, Visibility, log,
     };
 }
 

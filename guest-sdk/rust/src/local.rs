@@ -4,6 +4,7 @@ mod cache;
 mod call;
 mod call_result;
 mod knowledge;
+mod offers;
 mod outcome;
 mod platform;
 mod questions;
@@ -24,17 +25,18 @@ pub use self::outcome::Outcome;
 pub(crate) use self::platform::Platform;
 pub use kitbag_manifest::reply::{ErrorCode, Failure as ToolFailure};
 
+use self::call::CallTarget;
 use self::outcome::CallOutcome;
 use crate::{Ctx, Toolkit};
 
-/// Calls a tool as the host would, in this process.
+/// Calls a tool, a prompt, a resource or a completion as the host would, in this process.
 ///
 /// The whole declaration is validated first, then the arguments against the tool's `input`, and
 /// after the call a structured value against its `output`. Requests that the declaration does not grant
 /// are refused as in the sandbox. What `auth` declares is attached as on a server.
 ///
 /// # Panics
-/// When the test itself is wrong: the declaration breaks a rule (all problems are listed), the tool
+/// When the test itself is wrong: the declaration breaks a rule (all problems are listed), the tool or the prompt
 /// does not exist, or the call sets a credential, a setting or an account that the toolkit does not declare.
 #[track_caller]
 pub fn dispatch(toolkit: &Toolkit, call: Call) -> Outcome {
@@ -44,16 +46,23 @@ pub fn dispatch(toolkit: &Toolkit, call: Call) -> Outcome {
     };
     let problems = call.problems(&definition);
     assert!(problems.is_empty(), "the call does not fit {:?}:\n{}", definition.id, problems.join("\n"));
-    let (tool, declared) = toolkit
-        .find(call.tool())
-        .zip(definition.tools.iter().find(|tool| tool.name == call.tool()))
-        .unwrap_or_else(|| {
-            panic!("{:?} has no tool {:?}; it has {}", definition.id, call.tool(), names(&definition))
-        });
+    match call.target().clone() {
+        CallTarget::Tool(name) => of_tool(toolkit, definition, call, &name),
+        target => offers::dispatch(toolkit, definition, call, &target),
+    }
+}
 
-    let (input, output) = schemas(declared);
+#[track_caller]
+fn of_tool(toolkit: &Toolkit, definition: ToolkitDefinition, call: Call, name: &str) -> Outcome {
+    let declared = definition.tools.iter().find(|tool| tool.name == name).cloned();
+    let (tool, declared) = toolkit
+        .find(name)
+        .zip(declared)
+        .unwrap_or_else(|| panic!("{:?} has no tool {name:?}; it has {}", definition.id, names(&definition)));
+
+    let (input, output) = schemas(&declared);
     let checked = reply::check_arguments(&input, call.arguments());
-    let (invocation, platform) = call.prepare(definition);
+    let (invocation, platform) = call.prepare(definition.clone());
     let outcome = if let Err(failure) = checked {
         CallOutcome::of_failure(failure)
     } else {
@@ -64,6 +73,10 @@ pub fn dispatch(toolkit: &Toolkit, call: Call) -> Outcome {
                 break result;
             }
         };
+        let result = result.map(|mut result: crate::ToolResult| {
+            kitbag_manifest::offers::complete_links(&definition, &mut result.content);
+            result
+        });
         CallOutcome::of(result, output.as_ref(), platform.state().sign_ins.take_failure())
     };
     let outcome = platform.into_outcome(outcome);

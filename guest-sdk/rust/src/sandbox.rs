@@ -5,7 +5,7 @@
 pub mod bindings {
     wit_bindgen::generate!({
         path: "wit",
-        world: "toolkit",
+        world: "toolkit-with-offers",
         pub_export_macro: true,
     });
 }
@@ -13,6 +13,7 @@ mod cache;
 mod content;
 mod fetch;
 mod network;
+mod offers;
 mod svc;
 
 use std::borrow::Cow;

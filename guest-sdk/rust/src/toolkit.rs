@@ -6,7 +6,7 @@ use kitbag_manifest::{
     Auths, SCOPE_ASK, SCOPE_CACHE, SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition, Visibility,
 };
 
-use crate::{Auth, Setting, Tool};
+use crate::{Auth, Prompt, Resource, Setting, Tool};
 
 type Text = Cow<'static, str>;
 
@@ -19,6 +19,8 @@ pub struct Toolkit {
     version: Text,
     author: Option<Text>,
     tools: Vec<Tool>,
+    prompts: Vec<Prompt>,
+    resources: Vec<Resource>,
     secrets: Vec<Text>,
     egress: Vec<Text>,
     scopes: Vec<Scope>,
@@ -52,6 +54,8 @@ impl Toolkit {
             version: Text::default(),
             author: None,
             tools: Vec::new(),
+            prompts: Vec::new(),
+            resources: Vec::new(),
             secrets: Vec::new(),
             egress: Vec::new(),
             scopes: Vec::new(),
@@ -147,6 +151,20 @@ impl Toolkit {
         self
     }
 
+    /// Adds a prompt.
+    #[must_use]
+    pub fn prompt(mut self, prompt: Prompt) -> Self {
+        self.prompts.push(prompt);
+        self
+    }
+
+    /// Adds a resource.
+    #[must_use]
+    pub fn resource(mut self, resource: Resource) -> Self {
+        self.resources.push(resource);
+        self
+    }
+
     /// Checks the declaration against every rule that applies at deploy, and reports all problems at once.
     #[cfg(not(target_family = "wasm"))]
     pub fn check(&self) -> Result<(), kitbag_manifest::Problems> {
@@ -171,6 +189,14 @@ impl Toolkit {
         self.tools.iter().find(|candidate| candidate.name() == tool)
     }
 
+    pub(crate) fn find_prompt(&self, name: &str) -> Option<&Prompt> {
+        self.prompts.iter().find(|candidate| candidate.name() == name)
+    }
+
+    pub(crate) fn find_resource(&self, name: &str) -> Option<&Resource> {
+        self.resources.iter().find(|candidate| candidate.name() == name)
+    }
+
     pub(crate) fn definition(&self) -> ToolkitDefinition {
         let texts = |list: &[Text]| list.iter().map(ToString::to_string).collect();
         ToolkitDefinition {
@@ -182,6 +208,8 @@ impl Toolkit {
             version: self.version.to_string(),
             author: self.author.as_deref().map(str::to_owned),
             tools: self.tools.iter().map(Tool::definition).collect(),
+            prompts: self.prompts.iter().map(Prompt::definition).collect(),
+            resources: self.resources.iter().map(Resource::definition).collect(),
             secrets: texts(&self.secrets),
             egress: texts(&self.egress),
             scopes: self.scopes.iter().map(|scope| scope.name().to_owned()).collect(),
@@ -202,10 +230,19 @@ impl Toolkit {
         // The definition is a map by key, in which a repeated key would silently replace the first one.
         let mut seen = std::collections::HashSet::new();
         let repeated: Vec<_> = self.config.iter().filter(|(key, _)| !seen.insert(key)).collect();
-        if repeated.is_empty() {
+        let of_prompts: Vec<_> = self
+            .prompts
+            .iter()
+            .enumerate()
+            .flat_map(|(index, prompt)| prompt.problems().into_iter().map(move |problem| (index, problem)))
+            .collect();
+        if repeated.is_empty() && of_prompts.is_empty() {
             return checked;
         }
         let mut problems = checked.err().unwrap_or_default();
+        for (index, problem) in of_prompts {
+            problems.add(format!("prompts[{index}].arguments"), problem);
+        }
         for (key, _) in repeated {
             problems.add(format!("config.{key}"), "the key is declared twice");
         }

@@ -44,6 +44,22 @@ const TOOL = object({
   },
 });
 
+const FUNCTION: Reader = (value, path, problems) => {
+  if (typeof value !== "function") problems.push({ path, message: "must be a function" });
+};
+const PROPOSALS = { values: texts, complete: optional(FUNCTION) };
+const ARGUMENT = object({ title: optional(text), description: optional(text), required: flag, ...PROPOSALS });
+const PROMPT = object({ name: text, title: optional(text), description: text, arguments: optional(named(ARGUMENT)), handler: FUNCTION });
+const RESOURCE = object({
+  name: text,
+  title: optional(text),
+  description: text,
+  uri: text,
+  mimeType: optional(text),
+  variables: optional(named(object(PROPOSALS))),
+  handler: FUNCTION,
+});
+
 const FIELD = object({
   type: choice("must be one of: string, number, boolean, select", "string", "number", "boolean", "select"),
   label: text,
@@ -110,6 +126,11 @@ const TOOLKIT = object({
     const { input, output, ...tool } = (TOOL(value, path, problems) ?? {}) as { [field: string]: unknown };
     return { ...tool, inputSchema: input, ...(output !== undefined && { outputSchema: output }) };
   }, "tools"),
+  prompts: optional(list(PROMPT, "prompts")),
+  resources: optional(list((value, path, problems) => {
+    const { mimeType, ...resource } = (RESOURCE(value, path, problems) ?? {}) as { [field: string]: unknown };
+    return { ...resource, ...(mimeType !== undefined && { mediaType: mimeType }) };
+  }, "resources")),
   secrets: texts,
   egress: texts,
   scopes: texts,
@@ -155,6 +176,17 @@ function record(read: Reader): Reader {
   return (value, path, problems) => {
     if (!isRecord(value)) return void problems.push({ path, message: "must be an object" });
     return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, read(member, `${path}.${name}`, problems)]));
+  };
+}
+
+/** Reads what is proposed for each of some names, as a list in the same order. */
+function named(read: Reader): Reader {
+  return (value, path, problems) => {
+    if (!isRecord(value)) return void problems.push({ path, message: "must be an object" });
+    return Object.entries(value).map(([name, member]) => {
+      const made = (read(member, `${path}.${name}`, problems) ?? {}) as { [field: string]: unknown };
+      return { name, ...made, ...((member as { complete?: unknown } | null)?.complete !== undefined && { completes: true }) };
+    });
   };
 }
 

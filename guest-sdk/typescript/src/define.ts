@@ -1,4 +1,4 @@
-import type { ToolDefinition, ToolkitConfig, Schema } from "./types.js";
+import type { PromptArguments, PromptDefinition, ResourceDefinition, Schema, ToolDefinition, ToolkitConfig } from "./types.js";
 import type { Declaration } from "./declaration.js";
 import type { Manifest } from "./manifest.js";
 
@@ -52,5 +52,15 @@ export function isToolkit(value: unknown): value is ToolkitDefinition {
 export function tool<Input extends Schema, Output extends Schema | undefined = undefined>(
   definition: ToolDefinition<Input, Output>,
 ): ToolDefinition<Input, Output> {
+  return definition;
+}
+
+/** Returns its argument unchanged, as `tool` does: the handler's `args` get the names of `arguments`. */
+export function prompt<const Arguments extends PromptArguments = Record<never, never>>(definition: PromptDefinition<Arguments>): PromptDefinition<Arguments> {
+  return definition;
+}
+
+/** Returns its argument unchanged, as `tool` does: the handler's `variables` get the names of those of `uri`. */
+export function resource<const Uri extends string>(definition: ResourceDefinition<Uri>): ResourceDefinition<Uri> {
   return definition;
 }

@@ -14,6 +14,8 @@ export interface Manifest {
   version: string;
   author?: string;
   tools: ManifestTool[];
+  prompts?: ManifestPrompt[];
+  resources?: ManifestResource[];
   secrets: string[];
   egress: string[];
   scopes: string[];
@@ -32,6 +34,31 @@ export interface ManifestTool {
   annotations: ToolAnnotations;
   mutating: boolean;
   alwaysOn: boolean;
+}
+
+/** One prompt of a manifest. */
+export interface ManifestPrompt {
+  name: string;
+  title?: string;
+  description: string;
+  arguments?: ({ title?: string; description?: string; required: boolean } & ManifestProposals)[];
+}
+
+/** One resource of a manifest. */
+export interface ManifestResource {
+  name: string;
+  title?: string;
+  description: string;
+  uri: string;
+  mediaType?: string;
+  variables?: ManifestProposals[];
+}
+
+/** What is proposed for an argument or a variable. */
+export interface ManifestProposals {
+  name: string;
+  values?: string[];
+  completes: boolean;
 }
 
 /** One setting of a manifest. */

@@ -37,7 +37,7 @@ export function checkedReturn(returned: unknown): ToolResult {
   return returned as unknown as ToolResult;
 }
 
-function checkContent(block: unknown, path: string): void {
+export function checkContent(block: unknown, path: string): void {
   if (!isObject(block) || !Object.hasOwn(CONTENT, String(block.type))) {
     throw new TypeError(`${path} must be of the type ${Object.keys(CONTENT).join(", ")}: a text stands in the result's text`);
   }
@@ -74,7 +74,7 @@ function checkAnnotations(annotations: unknown, path: string): void {
   }
 }
 
-function refuseUnknown(value: Record<string, unknown>, known: string[], path: string): void {
+export function refuseUnknown(value: Record<string, unknown>, known: string[], path: string): void {
   for (const name of Object.keys(value)) {
     if (value[name] === undefined || known.includes(name)) continue;
     const instead = Object.hasOwn(INSTEAD, name) ? INSTEAD[name] : `there are ${known.join(", ")}`;
@@ -92,6 +92,6 @@ function bytes(value: unknown, path: string): void {
   if (typeof value !== "string" && !isBytes) throw new TypeError(`${path} must be a Uint8Array or a base64 string`);
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
+export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -3,9 +3,9 @@
 import { readModule } from "./checkout.js";
 import type { Declaration } from "./declaration.js";
 import type { DispatchFailure } from "./local/dispatch.js";
-import type { Json, Manifest, ManifestField } from "./manifest.js";
+import type { Json, Manifest, ManifestField, ManifestPrompt, ManifestResource } from "./manifest.js";
 import { DeclarationError, type Problem } from "./problems.js";
-import type { SvcIngestDoc } from "./types.js";
+import type { SvcIngestDoc, ToolContent } from "./types.js";
 
 // Kept here because a thread of `kitbag dev` removes the global `WebAssembly` before its first call.
 const { Instance, Module } = WebAssembly;
@@ -17,6 +17,8 @@ export interface Limits {
   mcpRequest: number;
   /** Bytes that each content block counts for in addition to its parts. */
   contentOverhead: number;
+  /** Size of a result. */
+  resultSize: number;
   redirects: number;
   connectTimeout: number;
   userAgent: string;
@@ -42,7 +44,8 @@ export type Cause =
   | { cause: "handler" }
   | { cause: "deadline"; milliseconds: number }
   | { cause: "limit"; name: string }
-  | { cause: "busy" };
+  | { cause: "busy" }
+  | { cause: "result-too-large" };
 
 /** Why the sign-in of a declared `auth` failed permanently: a retry would fail too. */
 export type SignInCause =
@@ -76,6 +79,26 @@ export function manifestOf(declaration: Declaration): CheckedManifest {
 /** Returns the error envelope for arguments that do not match `schema`; `undefined` if they do. */
 export function argumentsFailure(schema: Json, args: Json): DispatchFailure | undefined {
   return ask<{ failure?: DispatchFailure }>({ ask: "arguments", schema, arguments: args }).failure;
+}
+
+/** Returns the error envelope for arguments that a prompt does not take; `undefined` if it takes them. */
+export function promptFailure(prompt: ManifestPrompt, args: Record<string, string>): DispatchFailure | undefined {
+  return ask<{ failure?: DispatchFailure }>({ ask: "prompt", prompt, arguments: args }).failure;
+}
+
+/** Returns the index of the resource whose URI fits a path, with the values of its variables. */
+export function foundResource(resources: readonly ManifestResource[], path: string): { index: number; variables: Record<string, string> } | undefined {
+  return ask<{ index: number; variables: Record<string, string> } | null>({ ask: "resource", resources, path }) ?? undefined;
+}
+
+/** Returns content whose links to resources of the toolkit itself are whole. */
+export function wholeLinks<Block extends ToolContent>({ id, resources = [] }: Manifest, content: Block[]): Block[] {
+  if (resources.length === 0) return content;
+  const whole = (uri: string) => (foundResource(resources, uri) === undefined ? uri : `kitbag://${id}/${uri}`);
+  return content.map((block) => {
+    if (block.type === "resource_link") return { ...block, uri: whole(block.uri) };
+    return block.type === "resource" ? { ...block, resource: { ...block.resource, uri: whole(block.resource.uri) } } : block;
+  });
 }
 
 /** A handler's result, by its sizes in bytes: of the text, and of the whole. */

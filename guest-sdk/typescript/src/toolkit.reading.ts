@@ -5,8 +5,8 @@ import { definer } from "./define.js";
 
 export const defineToolkit = definer((config) => ({ declaration: declarationOf(config) }));
 
-export { tool } from "./define.js";
-export { dispatch, toFetchHandler } from "./toolkit.sandbox.js";
+export { prompt, resource, tool } from "./define.js";
+export { complete, dispatch, getPrompt, readResource, toFetchHandler } from "./toolkit.sandbox.js";
 export { DeclarationError } from "./problems.js";
 export { CannotAskError, ToolError } from "./tool-error.js";
 export { z } from "zod";

@@ -4,7 +4,7 @@ import { definer } from "./define.js";
 
 export const defineToolkit = definer(() => ({}));
 
-export { tool } from "./define.js";
+export { prompt, resource, tool } from "./define.js";
 export { CannotAskError, ToolError } from "./tool-error.js";
 export { z } from "zod";
 
@@ -13,6 +13,10 @@ export class DeclarationError extends Error {}
 export function dispatch(): never {
   throw new Error("dispatch is for tests, outside the sandbox");
 }
+
+export const [getPrompt, readResource, complete] = ["getPrompt", "readResource", "complete"].map((name) => (): never => {
+  throw new Error(`${name} is for tests, outside the sandbox`);
+});
 
 export function toFetchHandler(): never {
   throw new Error("toFetchHandler is for tests, outside the sandbox");

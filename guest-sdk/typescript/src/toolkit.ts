@@ -13,9 +13,10 @@ export const defineToolkit = definer((config) => {
   return { declaration, manifest: manifestOf(declaration).manifest };
 });
 
-export { tool, type DefineOptions, type FetchImplementation, type ToolkitDefinition } from "./define.js";
+export { prompt, resource, tool, type DefineOptions, type FetchImplementation, type ToolkitDefinition } from "./define.js";
 export { dispatch, type DispatchCall, type DispatchResult, type TestWorld } from "./local/dispatch.js";
 export { toFetchHandler } from "./local/fetch-handler.js";
+export { complete, getPrompt, readResource, type CompleteCall, type OfferResult, type ReceivedContents, type ReceivedMessage } from "./local/offers.js";
 export type { Manifest } from "./manifest.js";
 export { DeclarationError, type Problem } from "./problems.js";
 export { CannotAskError, ToolError, type ToolErrorOptions } from "./tool-error.js";

@@ -1,8 +1,10 @@
 import type { z } from "zod";
 
+import type { AnyPrompt, AnyResource } from "./offer-types.js";
 import type { SettingValues, ToolkitSettings } from "./settings.js";
 import type { ToolError } from "./tool-error.js";
 
+export type * from "./offer-types.js";
 export type { SettingValues, ToolkitSettings } from "./settings.js";
 
 /** A schema of the library that this package re-exports as `z`. */
@@ -245,7 +247,7 @@ export type SvcScope = "svc:search" | "svc:ingest" | "svc:ask" | "svc:cache";
 
 /** A toolkit's declaration and handlers: the argument of `defineToolkit`. */
 export interface ToolkitConfig {
-  /** Stable identifier, `^[a-z0-9-]+$`, except `user`. Clients see tools as `{id}__{tool}`. */
+  /** Stable identifier, `^[a-z0-9-]+$`, except `user`, `knowledge` and `documents`. Clients see tools as `{id}__{tool}`. */
   id: string;
   /** Display name. */
   name: string;
@@ -259,6 +261,10 @@ export interface ToolkitConfig {
   author?: string | undefined;
   /** The toolkit's tools, at least one. */
   tools: readonly AnyTool[];
+  /** Prompts, which users pick in their clients. At most 100. */
+  prompts?: readonly AnyPrompt[] | undefined;
+  /** Resources, which clients read by their URIs, `kitbag://{id}/…`. At most 100. */
+  resources?: readonly AnyResource[] | undefined;
   /** Names, in UPPER_SNAKE_CASE, of the credentials that handlers may read. */
   secrets?: readonly string[] | undefined;
   /**

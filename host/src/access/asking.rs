@@ -59,9 +59,9 @@ impl Asked {
 }
 
 impl User {
-    /// The toolkit of a tool that may ask its user.
+    /// Whether a callee is a tool that may ask its user.
     pub fn may_be_asked(callee: &Callee) -> bool {
-        callee.toolkit().has_scope(SCOPE_ASK)
+        matches!(callee, Callee::Toolkit(_)) && callee.toolkit().has_scope(SCOPE_ASK)
     }
 
     /// Seals what was asked in a call, for the client to bring back.
@@ -130,16 +130,16 @@ impl User {
     fn bound_to(&self, callee: &Callee, arguments: &Map<String, Value>) -> [Vec<u8>; 6] {
         let owner = match callee {
             Callee::Toolkit(Tool { toolkit, .. }) => toolkit.owner.as_str(),
-            Callee::Own(_) | Callee::Code(_) => "",
+            Callee::Offer(_) | Callee::Own(_) | Callee::Code(_) => "",
         };
         let arguments = serde_json::to_vec(arguments).expect("JSON always serialises");
-        let (toolkit, tool) = (&callee.toolkit().id, &callee.definition().name);
+        let (toolkit, tool) = (&callee.toolkit().id, callee.record_name());
         [
             b"asked".to_vec(),
             self.id().into(),
             toolkit.as_str().into(),
             owner.into(),
-            tool.as_str().into(),
+            tool.as_bytes().into(),
             Sha256::digest(arguments).to_vec(),
         ]
     }

@@ -6,14 +6,14 @@ use super::{AccessError, Operator, User, VisibleToolkit};
 use crate::audit::Act;
 use crate::dispatch::Callee;
 use crate::toolkits::audience::{Audience, Grant, Limited, Subject};
-use crate::toolkits::{LimitUsage, ToolkitError};
+use crate::toolkits::{LimitUsage, Offer, Tool, ToolkitError};
 
 impl User {
-    /// What limits calls of a tool by this user.
+    /// What limits such calls by this user.
     pub(super) fn limits_of(&self, callee: &Callee) -> Vec<Vec<Limited>> {
         match callee {
-            Callee::Toolkit(tool) => {
-                tool.toolkit.audience.limits(self.id(), &self.groups(), &tool.definition().name)
+            Callee::Toolkit(Tool { toolkit, .. }) | Callee::Offer(Offer { toolkit, .. }) => {
+                toolkit.audience.limits(self.id(), &self.groups(), &callee.record_name())
             }
             Callee::Own(_) | Callee::Code(_) => Vec::new(),
         }

@@ -134,7 +134,7 @@ impl ToolCalls {
 
     /// Whether code may call a tool: one that only reads, or that its user has allowed.
     async fn may_call(&self, callee: &Callee) -> Result<bool, CodeError> {
-        let (toolkit, tool) = (&callee.toolkit().id, callee.definition());
+        let (toolkit, Some(tool)) = (&callee.toolkit().id, callee.tool()) else { return Ok(false) };
         if tool.annotations.read_only_hint == Some(true) {
             return Ok(true);
         }
@@ -178,7 +178,7 @@ fn unavailable(why: &dyn Display) -> CodeError {
 }
 
 fn not_in_code(name: &str, callee: &Callee) -> String {
-    let (toolkit, tool) = (&callee.toolkit().id, &callee.definition().name);
+    let (toolkit, tool) = (&callee.toolkit().id, callee.record_name());
     format!(
         "{name} may change something, and its user has not allowed it in code. Call it with call_tool; or they allow it: on the page of \
          {toolkit}, or by `kitbag toolkit allow-in-code {toolkit} {tool}`."

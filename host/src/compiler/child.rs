@@ -74,7 +74,7 @@ fn refused(path: &str, message: impl Into<String>) -> Stop {
 }
 
 fn work(request: &Request, component: &[u8], mut code: File) -> Result<Outcome, Stop> {
-    let Interfaces { imports, unused_exports } = inspect(request.task, component)?;
+    let Interfaces { imports, optional_exports, unused_exports } = inspect(request.task, component)?;
     let engine = match request.task {
         Task::Describe(_) | Task::Toolkit => CompilerEngine::for_toolkits(),
         Task::Extractor => CompilerEngine::for_extractors(),
@@ -96,7 +96,7 @@ fn work(request: &Request, component: &[u8], mut code: File) -> Result<Outcome, 
         Task::Describe(limits) => Some(describe(&engine, &compiled, limits)?),
         Task::Toolkit | Task::Extractor => None,
     };
-    Ok(Outcome { imports, unused_exports, declaration })
+    Ok(Outcome { imports, optional_exports, unused_exports, declaration })
 }
 
 /// Reads the component's imports and exports. Unknown imports are refused before anything is compiled.
@@ -104,7 +104,7 @@ fn inspect(task: Task, component: &[u8]) -> Result<Interfaces, Stop> {
     let inspected = match task {
         Task::Describe(_) | Task::Toolkit => Interfaces::of_toolkit(component),
         Task::Extractor => {
-            Imports::of_any(component).map(|imports| Interfaces { imports, unused_exports: Vec::new() })
+            Imports::of_any(component).map(|imports| Interfaces { imports, ..Interfaces::default() })
         }
     };
     let interfaces = inspected.map_err(|error| refused("component", error.to_string()))?;

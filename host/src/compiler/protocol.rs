@@ -1,5 +1,6 @@
 //! The protocol between a server and its compiler process: one request with open files, one response.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read as _};
 use std::mem::MaybeUninit;
@@ -70,6 +71,7 @@ pub(super) enum Response {
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Outcome {
     pub(super) imports: Imports,
+    pub(super) optional_exports: BTreeSet<String>,
     pub(super) unused_exports: Vec<String>,
     /// JSON.
     pub(super) declaration: Option<String>,

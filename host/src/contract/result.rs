@@ -1,9 +1,10 @@
-//! The results of tool calls, for all versions of the contract.
+//! The results of calls, for all versions of the contract.
 
-use kitbag_manifest::content::ContentBlock;
+use kitbag_manifest::content::{ContentBlock, PromptMessage};
 
-/// A handler's result.
-#[derive(Clone, Debug, PartialEq)]
+/// A handler's result: of a tool everything but messages, of a prompt messages, of a resource one content block, of a
+/// completion a structured list of texts.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolResult {
     /// The text for the model.
     pub text: String,
@@ -11,6 +12,8 @@ pub struct ToolResult {
     pub structured: Option<String>,
     /// Content besides the text.
     pub content: Vec<ContentBlock>,
+    /// Messages of a prompt.
+    pub messages: Vec<PromptMessage>,
 }
 
 /// A handler's error.
@@ -41,6 +44,7 @@ impl ToolResult {
         self.text.len()
             + self.structured.as_ref().map_or(0, String::len)
             + self.content.iter().map(ContentBlock::size).sum::<usize>()
+            + self.messages.iter().map(PromptMessage::size).sum::<usize>()
     }
 }
 

@@ -249,7 +249,7 @@ mod tests {
 
     fn returned(structured: Option<&str>) -> Ended {
         let structured = structured.map(str::to_owned);
-        Ended::Returned(ToolResult { text: "t".into(), structured, content: Vec::new() })
+        Ended::Returned(ToolResult { text: "t".into(), structured, ..ToolResult::default() })
     }
 
     async fn reply_to(structured: Option<&str>, output: Option<&Arc<Schema>>) -> Reply {

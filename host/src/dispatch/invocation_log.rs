@@ -97,11 +97,11 @@ impl<'a> Recording<'a> {
         Record {
             toolkit: definition.id.clone(),
             version: definition.version.clone(),
-            tool: self.tool.definition().name.clone(),
+            tool: self.tool.record_name().into_owned(),
             user: self.caller.user_id.clone(),
             run: match self.tool {
                 Callee::Code(run) => Some(run.id.clone()),
-                Callee::Toolkit(_) | Callee::Own(_) => self.run.clone(),
+                Callee::Toolkit(_) | Callee::Offer(_) | Callee::Own(_) => self.run.clone(),
             },
             started_at: self.started_at,
             duration,
@@ -145,7 +145,7 @@ fn write(invocations: &Invocations, record: Record) {
 /// Size of the handler's result, in bytes.
 pub(super) fn result_size(ended: &Ended) -> usize {
     match ended {
-        Ended::Returned(result) => result.text.len() + result.structured.as_ref().map_or(0, String::len),
+        Ended::Returned(result) => result.size(),
         Ended::Refused(_) | Ended::Asked(..) | Ended::Faulted(_) => 0,
     }
 }

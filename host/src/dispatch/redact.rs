@@ -7,7 +7,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use kitbag_manifest::content::{
-    Content, ContentAnnotations, ContentBlock, EmbeddedResource, Media, ResourceBody, ResourceLink,
+    Content, ContentAnnotations, ContentBlock, EmbeddedResource, Media, MessageContent, ResourceBody,
+    ResourceLink,
 };
 
 use kitbag_manifest::question::Question;
@@ -91,12 +92,17 @@ fn has_value(redactor: &Redactor, number: &impl ToString) -> bool {
 
 fn ended(redactor: &Redactor, ended: &mut Ended) {
     match ended {
-        Ended::Returned(ToolResult { text, structured, content: blocks }) => {
+        Ended::Returned(ToolResult { text, structured, content: blocks, messages }) => {
             redactor.redact_string(text);
             json(redactor, structured);
-            for block in blocks {
-                content(redactor, &mut block.content);
-                annotations(redactor, &mut block.annotations);
+            for it in blocks {
+                block(redactor, it);
+            }
+            for message in messages {
+                match &mut message.content {
+                    MessageContent::Text(text) => redactor.redact_string(text),
+                    MessageContent::Block(it) => block(redactor, it),
+                }
             }
         }
         Ended::Refused(CallError::Tool(ToolError { message, retryable: _, data })) => {
@@ -113,9 +119,7 @@ fn ended(redactor: &Redactor, ended: &mut Ended) {
 /// Size of the data to redact, in bytes.
 fn size_of_end(ended: &Ended) -> usize {
     match ended {
-        Ended::Returned(ToolResult { text, structured, content }) => {
-            text.len() + length(structured.as_deref()) + content.iter().map(ContentBlock::size).sum::<usize>()
-        }
+        Ended::Returned(result) => result.size(),
         Ended::Refused(CallError::Tool(ToolError { message, data, .. })) => {
             message.len() + length(data.as_deref())
         }
@@ -142,6 +146,11 @@ fn length(text: Option<&str>) -> usize {
 fn size(transcript: &Transcript) -> usize {
     let arguments = transcript.entries.iter().flat_map(|entry| &entry.arguments);
     arguments.map(|argument| argument.get().len()).sum()
+}
+
+fn block(redactor: &Redactor, block: &mut ContentBlock) {
+    content(redactor, &mut block.content);
+    annotations(redactor, &mut block.annotations);
 }
 
 fn content(redactor: &Redactor, content: &mut Content) {
@@ -197,6 +206,7 @@ mod tests {
     use std::collections::HashMap;
     use std::time::Duration;
 
+    use kitbag_manifest::content::PromptMessage;
     use secrecy::SecretString;
 
     use super::*;
@@ -249,13 +259,18 @@ mod tests {
         {
             let text = format!("{}{SECRET}", "-".repeat(padding));
             let structured = Some(format!(r#"{{"a":"{SECRET}"}}"#));
-            let result = ToolResult { text, structured, content: contents() };
+            let messages = [PromptMessage::user(format!("a {SECRET}"))].into_iter();
+            let blocks = contents().into_iter().map(PromptMessage::assistant);
+            let messages = messages.chain(blocks).collect();
+            let result = ToolResult { text, structured, content: contents(), messages };
 
             let clean = report(report_of(Ended::Returned(result), SECRET), &secrets, &tokens).await;
 
             let Ended::Returned(result) = &clean.ended else { panic!("it was a result") };
             let shown = format!("{:?} {:?} {:?}", result.text, result.structured, clean.log);
             assert!(!shown.contains(SECRET) && shown.contains("[redacted]"), "{shown:.300}");
+            let said = format!("{:?}", result.messages);
+            assert!(!said.contains(SECRET) && said.matches("a [redacted]").count() == 13, "{said}");
             let parts = format!("{:?}", result.content);
             assert!(!parts.contains(SECRET) && parts.matches("a [redacted]").count() == 12, "{parts}");
             for block in &result.content {
@@ -296,7 +311,7 @@ mod tests {
         let tokens = AttachedTokens::default();
         let link = ResourceLink::new("a:b", "b").size(48_151_623);
         let content = vec![ContentBlock::new(link).priority(48_151_623.0)];
-        let result = ToolResult { text: String::new(), structured: None, content };
+        let result = ToolResult { content, ..ToolResult::default() };
 
         let clean = report(report_of(Ended::Returned(result), ""), &secrets, &tokens).await;
 
@@ -323,8 +338,7 @@ mod tests {
             "alpha-beta".into(),
         )])));
         let tokens = AttachedTokens::of("beta-gamma".into());
-        let result =
-            ToolResult { text: "alpha-beta-gamma".to_owned(), structured: None, content: Vec::new() };
+        let result = ToolResult { text: "alpha-beta-gamma".to_owned(), ..ToolResult::default() };
 
         let clean = report(report_of(Ended::Returned(result), ""), &secrets, &tokens).await;
 

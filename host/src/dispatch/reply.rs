@@ -1,12 +1,12 @@
-//! The reply to a tool call: the result, or the error envelope of the specification.
+//! The reply to a call: the result, or the error envelope of the specification.
 
 use std::mem::take;
 use std::ops::{Deref, DerefMut};
 
-use kitbag_manifest::content::{self, ContentBlock};
+use kitbag_manifest::content::{self, ContentBlock, PromptMessage};
 use kitbag_manifest::question::Question;
 pub use kitbag_manifest::reply::ErrorCode;
-use kitbag_manifest::{ToolkitDefinition, reply};
+use kitbag_manifest::{ToolkitDefinition, offers, reply};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ use crate::toolkits::{OverLimit, ReachItem};
 /// Parts of a reach that an error names.
 const MAX_NAMED: usize = 5;
 
-/// The reply to a tool call.
+/// The reply to a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
     /// The handler's result.
@@ -37,10 +37,23 @@ impl Reply {
         };
         text.truncate(text.floor_char_boundary(max_bytes));
     }
+
+    /// Values that a declaration has for a completion.
+    pub fn proposing(values: Value) -> Self {
+        Self::Success(Success { structured: Some(values), ..Success::default() })
+    }
+
+    /// Completes relative URIs of a toolkit's own resources.
+    pub(super) fn complete_links(&mut self, toolkit: &ToolkitDefinition) {
+        if let Self::Success(success) = self {
+            offers::complete_links(toolkit, &mut success.content);
+            offers::complete_message_links(toolkit, &mut success.messages);
+        }
+    }
 }
 
-/// A handler's validated result.
-#[derive(Clone, Debug, PartialEq)]
+/// A handler's validated result, with the parts of a [`ToolResult`].
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Success {
     /// The text for the model.
     pub text: String,
@@ -48,6 +61,8 @@ pub struct Success {
     pub structured: Option<Value>,
     /// Content besides the text.
     pub content: Vec<ContentBlock>,
+    /// Messages of a prompt.
+    pub messages: Vec<PromptMessage>,
 }
 
 /// The error envelope, which clients and both SDKs use, with information for the host.
@@ -220,10 +235,12 @@ fn returned(result: &mut ToolResult, structured: Structured) -> Reply {
         Structured::Valid(value) => Some(value),
         Structured::Refused(failure) => return Reply::Failure(failure),
     };
-    if let Some(problem) = content::problem(&result.content) {
+    let problem = content::problem(&result.content);
+    if let Some(problem) = problem.or_else(|| content::messages_problem(&result.messages)) {
         return Reply::Failure(reply::Failure::invalid_content(&problem).into());
     }
-    Reply::Success(Success { text: take(&mut result.text), structured, content: take(&mut result.content) })
+    let ToolResult { text, content, messages, .. } = take(result);
+    Reply::Success(Success { text, structured, content, messages })
 }
 
 fn stopped(fault: &Fault) -> reply::Failure {
@@ -281,7 +298,7 @@ mod tests {
         let others = [
             Ended::Refused(CallError::InvalidParams("/a: is odd".into())),
             Ended::Faulted(Fault::ResultTooLarge),
-            Ended::Returned(ToolResult { text: "t".into(), structured: None, content: Vec::new() }),
+            Ended::Returned(ToolResult { text: "t".into(), ..ToolResult::default() }),
         ];
 
         assert!(failed.iter().all(|ended| sign_in_failure(ended, &noted).is_none()));
@@ -295,7 +312,7 @@ mod tests {
     fn a_hint_that_would_make_clients_refuse_the_result_fails_the_call() {
         let content = |priority| vec![ContentBlock::new(Content::image([1], "image/png")).priority(priority)];
         let reply = |content| {
-            let result = ToolResult { text: "t".into(), structured: None, content };
+            let result = ToolResult { text: "t".into(), content, ..ToolResult::default() };
             from(&mut Ended::Returned(result), Structured::Absent)
         };
 

@@ -17,16 +17,16 @@ use crate::capabilities::ask::Answers;
 use crate::capabilities::fetch::inner_calls::InnerCalls;
 use crate::capabilities::progress::ProgressListener;
 use crate::capabilities::{CallContext, Capabilities, Grants, Services};
-use crate::contract::{CallError, LinkedToolkit, ToolCall, ToolResult};
+use crate::contract::{CallError, GuestCall, LinkedToolkit, Target, ToolResult};
 use crate::memory::{Claim, Lease, MemoryBudget, Shortage};
 use crate::observations::{Observations, QuestionId, Transcript, Unanswered, UsageSnapshot};
 use crate::vault::UserSecrets;
 
-/// The parameters of a call: the tool, its arguments, the user and their data.
+/// The parameters of a call: what is called, its arguments, the user and their data.
 #[derive(Clone)]
 pub struct Invocation {
-    /// The tool's name, without the toolkit's prefix.
-    pub tool: String,
+    /// What is called.
+    pub target: Target,
     /// JSON object.
     pub arguments: String,
     /// The calling user.
@@ -215,8 +215,8 @@ impl Runner {
         let started = Instant::now();
         let toolkit = self.toolkit.instantiate(store).await?;
         let instantiation = started.elapsed();
-        let Invocation { tool, arguments, user_id, config, .. } = invocation;
-        let returned = toolkit.call(store, ToolCall { tool, arguments, user_id, config }).await?;
+        let Invocation { target, arguments, user_id, config, .. } = invocation;
+        let returned = toolkit.call(store, GuestCall { target, arguments, user_id, config }).await?;
         let stages = Stages { instantiation, work: started.elapsed().saturating_sub(instantiation) };
         let ended = match returned {
             Ok(result) if result.size() > self.limits.result => Ended::Faulted(Fault::ResultTooLarge),

@@ -63,10 +63,12 @@ pub enum ImportError {
 }
 
 /// The imports and exports of a valid toolkit.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Interfaces {
     /// What it imports.
     pub imports: Imports,
+    /// The interfaces that it exports of those that only some toolkits do, by name and without version.
+    pub optional_exports: BTreeSet<String>,
     /// The exports that the host does not use, for people: the first ten, and how many there are besides.
     pub unused_exports: Vec<String>,
 }
@@ -79,8 +81,15 @@ impl Interfaces {
             let names = if exports.is_empty() { "nothing".to_owned() } else { shown(&exports).join(", ") };
             return Err(ImportError::OtherWorld(names));
         }
-        let unused: Vec<_> = exports.into_iter().filter(|export| !contract::is_toolkit(export)).collect();
-        Ok(Self { imports: Imports::of(&imports), unused_exports: shown(&unused) })
+        let (mut optional_exports, mut unused) = (BTreeSet::new(), Vec::new());
+        for export in exports {
+            match contract::optional_export(&export) {
+                Some(interface) => drop(optional_exports.insert(interface.to_owned())),
+                None if contract::is_toolkit(&export) => {}
+                None => unused.push(export),
+            }
+        }
+        Ok(Self { imports: Imports::of(&imports), optional_exports, unused_exports: shown(&unused) })
     }
 }
 

@@ -94,7 +94,7 @@ impl Code {
 
     async fn load(&self) -> Result<Ready, NotReady> {
         let definition = self.definition.clone();
-        let schemas = off_thread(move || Schemas::compile(&definition.tools));
+        let schemas = off_thread(move || Schemas::of(&definition));
         let (code, schemas) = tokio::join!(self.load_code(), schemas);
         Ok(Ready { code: code?, schemas: schemas.map_err(|error| NotReady(error.to_string()))? })
     }

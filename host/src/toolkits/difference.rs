@@ -7,7 +7,9 @@ mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kitbag_manifest::{Auth, ToolDefinition, ToolkitDefinition, Visibility};
+use kitbag_manifest::{
+    Auth, PromptDefinition, ResourceDefinition, ToolDefinition, ToolkitDefinition, Visibility,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use url::Url;
@@ -39,6 +41,12 @@ pub struct Difference {
     pub settings: Vec<ItemChange>,
     /// The tools of both, by name.
     pub tools: Vec<ItemChange>,
+    /// The prompts of both, by name.
+    #[serde(default)]
+    pub prompts: Vec<ItemChange>,
+    /// The resources of both, by name.
+    #[serde(default)]
+    pub resources: Vec<ItemChange>,
 }
 
 /// A capability, and whether it is new.
@@ -63,10 +71,10 @@ pub struct ImportChange {
     pub change: Change,
 }
 
-/// A tool or a setting, and what differs of it.
+/// A tool, a prompt, a resource or a setting, and what differs of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ItemChange {
-    /// The tool's name, or the setting's key.
+    /// Its name, or the setting's key.
     pub name: String,
     /// Whether it is new.
     pub change: Change,
@@ -115,6 +123,12 @@ impl Difference {
         let tools = |definition: &ToolkitDefinition| -> Vec<_> {
             definition.tools.iter().map(|tool| (tool.name.clone(), tool_texts(tool))).collect()
         };
+        let prompts = |definition: &ToolkitDefinition| -> Vec<_> {
+            definition.prompts.iter().map(|prompt| (prompt.name.clone(), prompt_texts(prompt))).collect()
+        };
+        let resources = |definition: &ToolkitDefinition| -> Vec<_> {
+            definition.resources.iter().map(|it| (it.name.clone(), resource_texts(it))).collect()
+        };
         let settings = |definition: &ToolkitDefinition| -> Vec<_> {
             let all = definition.config.iter();
             all.map(|(key, field)| (key.clone(), vec![("definition", json_text(&json!(field)))])).collect()
@@ -129,6 +143,8 @@ impl Difference {
             toolkit: budget.differing(&before_texts, &toolkit_texts(after)),
             settings: all(&settings, &mut budget),
             tools: all(&tools, &mut budget),
+            prompts: all(&prompts, &mut budget),
+            resources: all(&resources, &mut budget),
         }
     }
 
@@ -138,13 +154,17 @@ impl Difference {
         self.grants.iter().all(|grant| grant.change == Change::Kept)
             && self.imports.iter().all(|import| import.change == Change::Kept)
             && self.toolkit.is_empty()
-            && self.settings.iter().chain(&self.tools).all(is_kept)
+            && self.items().all(is_kept)
     }
 
     /// Number of lines that are not shown in full.
     pub fn left_out(&self) -> usize {
-        let items = self.settings.iter().chain(&self.tools).flat_map(|item| &item.texts);
+        let items = self.items().flat_map(|item| &item.texts);
         self.toolkit.iter().chain(items).map(|text| text.left_out).sum()
+    }
+
+    fn items(&self) -> impl Iterator<Item = &ItemChange> {
+        [&self.settings, &self.tools, &self.prompts, &self.resources].into_iter().flatten()
     }
 }
 
@@ -267,6 +287,24 @@ fn tool_texts(tool: &ToolDefinition) -> Texts {
     ]
 }
 
+fn prompt_texts(prompt: &PromptDefinition) -> Texts {
+    vec![
+        ("title", prompt.title.clone().unwrap_or_default()),
+        ("description", prompt.description.clone()),
+        ("arguments", json_text(&json!(prompt.arguments))),
+    ]
+}
+
+fn resource_texts(resource: &ResourceDefinition) -> Texts {
+    vec![
+        ("title", resource.title.clone().unwrap_or_default()),
+        ("description", resource.description.clone()),
+        ("uri", resource.uri.clone()),
+        ("mediaType", resource.media_type.clone().unwrap_or_default()),
+        ("variables", json_text(&json!(resource.variables))),
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use kitbag_manifest::ConfigField;
@@ -373,6 +411,26 @@ mod tests {
         let mut setting = before.clone();
         setting.config.insert("unit".to_owned(), ConfigField::default());
         assert_eq!(of_items(&between(Some(&before), &setting).settings), [("unit", Change::Added)]);
+    }
+
+    #[test]
+    fn prompts_and_resources_show_when_they_change() {
+        let before = toolkit(&[], &[("find", "Finds.")]);
+        let mut after = before.clone();
+        after.prompts.push(PromptDefinition { name: "review".to_owned(), ..PromptDefinition::default() });
+        after.resources.push(ResourceDefinition { name: "all".to_owned(), ..ResourceDefinition::default() });
+        let mut moved = after.clone();
+        moved.resources[0].uri = "books".to_owned();
+        moved.prompts[0].arguments.push(kitbag_manifest::PromptArgument::default());
+
+        let added = between(Some(&before), &after);
+        let changed = between(Some(&after), &moved);
+
+        assert_eq!(of_items(&added.prompts), [("review", Change::Added)]);
+        assert_eq!(of_items(&added.resources), [("all", Change::Added)]);
+        assert!(!added.is_empty() && between(Some(&after), &after).is_empty());
+        assert_eq!(changed.prompts[0].texts[0].name, "arguments");
+        assert_eq!(changed.resources[0].texts[0].name, "uri");
     }
 
     #[test]

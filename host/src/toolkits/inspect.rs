@@ -9,6 +9,7 @@ use tempfile::NamedTempFile;
 use super::ToolkitError;
 use crate::capabilities::Grants;
 use crate::compiler::{Compiler, Described, Job};
+use crate::contract;
 use crate::sandbox::{Imports, Sandbox};
 use crate::tasks::Interrupted;
 
@@ -41,7 +42,7 @@ pub async fn inspect(
 
 /// Checks the declaration, the imports against it, and that the code can be linked as for a call.
 fn check(sandbox: &Sandbox, described: Described, code: NamedTempFile) -> Result<Inspected, ToolkitError> {
-    let Described { imports, unused_exports, definition: declared } = described;
+    let Described { imports, optional_exports, unused_exports, definition: declared } = described;
     let grants = Grants::of(&declared);
     let mut problems: Vec<_> = imports
         .ungranted(&grants)
@@ -50,6 +51,18 @@ fn check(sandbox: &Sandbox, described: Described, code: NamedTempFile) -> Result
             problem(&format!("imports.{name}"), format!("imported, but not granted: {remedy}"))
         })
         .collect();
+    let needed = [
+        (!declared.prompts.is_empty(), "prompts", contract::PROMPTS),
+        (!declared.resources.is_empty(), "resources", contract::RESOURCES),
+        (declared.completes(), "completions", contract::COMPLETION),
+    ];
+    for (_, what, interface) in needed
+        .into_iter()
+        .filter(|(is_needed, _, interface)| *is_needed && !optional_exports.contains(*interface))
+    {
+        let message = format!("{what} are declared, and the component does not export this interface");
+        problems.push(problem(&format!("exports.{interface}"), message));
+    }
     match validate(declared) {
         Err(Problems(broken)) => problems.extend(broken),
         Ok(_) if !problems.is_empty() => {}

@@ -1,4 +1,4 @@
-//! A declaration with some of its tools, made once for all users who may call the same ones.
+//! A declaration with some of its tools, and without what is no tool, made once for all users who may call the same ones.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,6 +26,9 @@ impl Narrowed {
         }
         let mut narrowed = whole.clone();
         narrowed.tools.retain(|tool| tools.contains(&tool.name));
+        // They are for whoever may call the whole toolkit.
+        narrowed.prompts.clear();
+        narrowed.resources.clear();
         kept.entry(tools.clone()).or_insert(Arc::new(narrowed)).clone()
     }
 }

@@ -1,12 +1,15 @@
-//! The compiled schemas of tools.
+//! The compiled schemas of tools and prompts.
 
 use std::sync::Arc;
 
-use kitbag_manifest::ToolDefinition;
 use kitbag_manifest::schema::{Schema, SchemaError};
+use kitbag_manifest::{ToolDefinition, ToolkitDefinition};
 
-/// Those of some tools, in their order.
-pub struct Schemas(Vec<OfTool>);
+/// Those of some tools and prompts, in their order.
+pub struct Schemas {
+    tools: Vec<OfTool>,
+    prompts: Vec<Arc<Schema>>,
+}
 
 struct OfTool {
     input: Arc<Schema>,
@@ -16,17 +19,29 @@ struct OfTool {
 impl Schemas {
     /// Compiles the schemas of these tools. Takes a while.
     pub fn compile(tools: &[ToolDefinition]) -> Result<Self, SchemaError> {
-        tools.iter().map(OfTool::compile).collect::<Result<_, _>>().map(Self)
+        let tools = tools.iter().map(OfTool::compile).collect::<Result<_, _>>()?;
+        Ok(Self { tools, prompts: Vec::new() })
+    }
+
+    /// Compiles those of a toolkit. Takes a while.
+    pub fn of(toolkit: &ToolkitDefinition) -> Result<Self, SchemaError> {
+        let prompts = toolkit.prompts.iter().map(|it| Schema::compile(&it.input_schema()).map(Arc::new));
+        Ok(Self { prompts: prompts.collect::<Result<_, _>>()?, ..Self::compile(&toolkit.tools)? })
+    }
+
+    /// The schema of a prompt's arguments.
+    pub fn prompt(&self, prompt: usize) -> &Arc<Schema> {
+        &self.prompts[prompt]
     }
 
     /// The schema of a tool's arguments.
     pub fn input(&self, tool: usize) -> &Arc<Schema> {
-        &self.0[tool].input
+        &self.tools[tool].input
     }
 
     /// The schema of a tool's structured result, if it declares one.
     pub fn output(&self, tool: usize) -> Option<&Arc<Schema>> {
-        self.0[tool].output.as_ref()
+        self.tools[tool].output.as_ref()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The steps of a call, as spans.
 
 use http::StatusCode;
-use kitbag_manifest::{ToolDefinition, ToolkitDefinition};
+use kitbag_manifest::ToolkitDefinition;
 use opentelemetry::trace::{Span as _, SpanBuilder, SpanKind, Status, TraceContextExt as _};
 use opentelemetry::{Context, KeyValue};
 use opentelemetry_sdk::trace::{SdkTracer, Span as SdkSpan, SpanLimits};
@@ -82,7 +82,7 @@ impl Span {
         tracer: &SdkTracer,
         arrival: Option<Arrival>,
         toolkit: &ToolkitDefinition,
-        tool: &ToolDefinition,
+        (method, name): (&str, &str),
     ) -> Self {
         let parent = arrival.and_then(|arrival| arrival.parent()).unwrap_or_default();
         let mut call = SpanBuilder::from_name("tools/call").with_kind(SpanKind::Server);
@@ -91,10 +91,10 @@ impl Span {
         if !span.is_recording() {
             return Self::default();
         }
-        span.update_name(format!("tools/call {}__{}", toolkit.id, tool.name));
+        span.update_name(format!("{method} {}__{name}", toolkit.id));
         span.set_attribute(KeyValue::new("kitbag.toolkit.id", toolkit.id.clone()));
         span.set_attribute(KeyValue::new("kitbag.toolkit.version", toolkit.version.clone()));
-        span.set_attribute(KeyValue::new("kitbag.tool", tool.name.clone()));
+        span.set_attribute(KeyValue::new("kitbag.tool", name.to_owned()));
         let call = Self(Some(Recorded { tracer: tracer.clone(), span }));
         if let Some(Arrival { at, signed_in: Some(signed_in), .. }) = arrival
             && let Some(Place { tracer, parent }) = call.below().0

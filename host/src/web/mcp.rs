@@ -19,6 +19,7 @@ mod handler;
 mod media;
 mod message;
 mod modes;
+mod offers;
 mod origin;
 mod questions;
 mod resources;

@@ -125,7 +125,7 @@ pub(super) fn arguments(json: &[u8]) -> Result<Map<String, Value>, WebError> {
 impl From<Reply> for Answer {
     fn from(reply: Reply) -> Self {
         match reply {
-            Reply::Success(Success { text, structured, content }) => Self::Success {
+            Reply::Success(Success { text, structured, content, .. }) => Self::Success {
                 ok: true,
                 text,
                 structured_content: structured,
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn a_reply_says_whether_the_call_succeeded() {
         let success =
-            Success { text: "done".to_owned(), structured: Some(json!({ "a": 1 })), content: Vec::new() };
+            Success { text: "done".to_owned(), structured: Some(json!({ "a": 1 })), ..Success::default() };
         let failure = kitbag_manifest::reply::Failure::busy();
 
         let shown = |reply: Reply| serde_json::to_value(Answer::from(reply)).expect("it serialises");

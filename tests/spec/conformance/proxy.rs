@@ -2,8 +2,10 @@
 //!
 //! The suite sends no tokens and calls tools by bare names. So the proxy
 //! - adds the token of one user to every request,
-//! - writes `conformance__NAME` for `NAME` in calls and their `Mcp-Name`, and the reverse in listings,
-//! - removes one of the spare toolkits when `test_trigger_tool_change` is called: a tool could not.
+//! - writes `conformance__NAME` for `NAME` in calls, prompts and their `Mcp-Name`, and the reverse in listings,
+//! - writes `kitbag://conformance/PATH` for `test://PATH`, which no toolkit can have,
+//! - removes one of the spare toolkits when `test_trigger_tool_change` is called: a tool could not. The same for
+//!   `test_trigger_prompt_change`, with one that has prompts.
 //!
 //! It forwards all else unchanged, including `Host` and `Origin`: Kitbag's base URL is that of the proxy.
 
@@ -26,6 +28,12 @@ use crate::harness::User;
 
 const PREFIX: &str = "conformance__";
 const TRIGGER: &str = "test_trigger_tool_change";
+const PROMPT_TRIGGER: &str = "test_trigger_prompt_change";
+/// What the suite's URIs begin with, and the toolkit's.
+const SUITE_URI: &str = "test://";
+const TOOLKIT_URI: &str = "kitbag://conformance/";
+/// The spare toolkit that has prompts.
+pub(super) const WITH_PROMPTS: &str = "offers";
 
 pub(super) struct Proxy {
     listener: TcpListener,
@@ -96,24 +104,47 @@ async fn forward(State(state): State<Arc<ProxyState>>, request: Request) -> Resp
 impl ProxyState {
     /// Replaces the bare name of a called tool by its listed name.
     async fn translate(&self, headers: &mut HeaderMap, body: Bytes) -> Bytes {
-        if headers.get("mcp-method").is_some_and(|method| method == "tools/call")
+        if let Some(method) = headers.get("mcp-method").and_then(|method| method.to_str().ok())
             && let Some(name) = headers.get("mcp-name").and_then(|name| name.to_str().ok())
+            && let Some(translated) = translated(method, name.trim())
         {
-            let listed = format!("{PREFIX}{}", name.trim()).parse().expect("a header");
-            headers.insert("mcp-name", listed);
+            let translated = translated.parse().expect("a header");
+            headers.insert("mcp-name", translated);
         }
         let Ok(mut message) = serde_json::from_slice::<Value>(&body) else { return body };
-        if message["method"] != "tools/call" {
-            return body;
-        }
-        let Some(name) = message["params"]["name"].as_str() else { return body };
-        if name == TRIGGER {
-            let spare =
-                self.spare.lock().expect("no holder panicked").pop().expect("a spare toolkit is left");
+        let Some(method) = message["method"].as_str().map(str::to_owned) else { return body };
+        let params = &mut message["params"];
+        let name = match method.as_str() {
+            "resources/read" => &mut params["uri"],
+            "completion/complete" if params["ref"]["type"] == "ref/resource" => &mut params["ref"]["uri"],
+            "completion/complete" => &mut params["ref"]["name"],
+            _ => &mut params["name"],
+        };
+        let Some(given) = name.as_str().map(str::to_owned) else { return body };
+        let Some(translated) = translated(&method, &given) else { return body };
+        *name = translated.into();
+        let spare = match given.as_str() {
+            TRIGGER => self.spare.lock().expect("no holder panicked").pop(),
+            PROMPT_TRIGGER => Some(WITH_PROMPTS),
+            _ => None,
+        };
+        if let Some(spare) = spare {
             self.user.delete(&format!("/toolkits/{spare}")).await;
         }
-        message["params"]["name"] = format!("{PREFIX}{name}").into();
         message.to_string().into()
+    }
+}
+
+/// What a name or a URI of the suite is called by Kitbag.
+fn translated(method: &str, name: &str) -> Option<String> {
+    match method {
+        "tools/call" | "prompts/get" => Some(format!("{PREFIX}{name}")),
+        "resources/read" | "completion/complete" => Some(match name.strip_prefix(SUITE_URI) {
+            Some(path) => format!("{TOOLKIT_URI}{path}"),
+            None if method == "completion/complete" => format!("{PREFIX}{name}"),
+            None => name.to_owned(),
+        }),
+        _ => None,
     }
 }
 
@@ -127,13 +158,18 @@ async fn listing_with_bare_names(response: Response) -> Response {
     let Ok(mut message) = serde_json::from_slice::<Value>(&body) else {
         return Response::from_parts(parts, body.into());
     };
-    let Some(tools) = message["result"]["tools"].as_array_mut() else {
+    let lists = ["tools", "prompts", "resources", "resourceTemplates"];
+    let Some(list) = lists.into_iter().find(|list| message["result"][list].is_array()) else {
         return Response::from_parts(parts, body.into());
     };
-    for tool in tools {
-        let bare = tool["name"].as_str().and_then(|name| name.strip_prefix(PREFIX)).map(str::to_owned);
-        if let Some(bare) = bare {
-            tool["name"] = bare.into();
+    for listed in message["result"][list].as_array_mut().into_iter().flatten() {
+        for (field, prefix, bare) in
+            [("name", PREFIX, ""), ("uri", TOOLKIT_URI, SUITE_URI), ("uriTemplate", TOOLKIT_URI, SUITE_URI)]
+        {
+            let rest = listed[field].as_str().and_then(|name| name.strip_prefix(prefix)).map(str::to_owned);
+            if let Some(rest) = rest {
+                listed[field] = format!("{bare}{rest}").into();
+            }
         }
     }
     parts.headers.remove(header::CONTENT_LENGTH);

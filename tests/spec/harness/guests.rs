@@ -42,6 +42,8 @@ pub(crate) const HOSTILE: Guest = Guest("guest-hostile");
 pub(crate) const PROBE: Guest = Guest("guest-probe");
 /// Uses the knowledge base as the probe does, as another toolkit.
 pub(crate) const NEIGHBOUR: Guest = Guest("guest-neighbour");
+/// Has prompts, resources and completions, some of which misbehave.
+pub(crate) const OFFERS: Guest = Guest("guest-offers");
 /// The tools that the conformance suite calls.
 pub(crate) const CONFORMANCE: Guest = Guest("guest-conformance");
 /// Has more tools than fit on a page of the list.

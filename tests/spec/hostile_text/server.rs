@@ -144,7 +144,7 @@ fn good(head: &Parts, server: &str) -> Response {
             json!({ "from": EVIL, "removedSecrets": 1, "removedSettings": 1 })
         }
         _ => json!({
-            "id": EVIL, "owner": EVIL, "liveVersion": EVIL, "version": EVIL, "waitingConsents": 2,
+            "id": EVIL, "manifest": manifest(EVIL), "owner": EVIL, "liveVersion": EVIL, "version": EVIL, "waitingConsents": 2,
             "vouched": { "by": EVIL, "reason": EVIL }, "publisher": signed_by(),
             "audience": [{ "group": EVIL, "tool": EVIL }],
             "limits": [{ "group": EVIL, "tool": EVIL, "perDay": 1, "callsInMinute": 0, "callsInDay": 0 }],

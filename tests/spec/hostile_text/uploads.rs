@@ -60,6 +60,7 @@ pub(super) fn review() -> Value {
     review["difference"] = json!({
         "grants": [{ "capability": EVIL, "change": "added" }],
         "imports": [{ "interface": EVIL, "change": "added" }], "toolkit": [text], "settings": [item], "tools": [item],
+        "prompts": [item], "resources": [item],
     });
     review["secretUsers"] = json!({ EVIL: 1 });
     review["imports"] = json!([EVIL]);
@@ -74,5 +75,7 @@ pub(super) fn manifest(description: &str) -> Value {
     json!({
         "id": EVIL, "name": EVIL, "description": description, "icon": EVIL, "version": EVIL, "egress": [EVIL],
         "tools": [{ "name": EVIL, "description": description, "inputSchema": { EVIL: EVIL } }],
+        "prompts": [{ "name": EVIL, "description": description, "arguments": [{ "name": EVIL }] }],
+        "resources": [{ "name": EVIL, "description": description, "uri": EVIL }],
     })
 }

@@ -1,4 +1,4 @@
-//! Rules for all fields of a declaration except `egress` and `auth`.
+//! Rules for all fields of a declaration except `prompts`, `resources`, `egress` and `auth`.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -12,12 +12,14 @@ use crate::{
 const USER_SOURCE: &str = "user";
 /// What the server's own tools are called by.
 const KNOWLEDGE: &str = "knowledge";
+/// In `kitbag://documents/ID`, where toolkits have their ids.
+const DOCUMENTS: &str = "documents";
 
 /// Scopes that a declaration may have.
 const SCOPES: [&str; 4] = [SCOPE_SEARCH, SCOPE_INGEST, SCOPE_ASK, SCOPE_CACHE];
 
-/// MCP's maximum length of a tool's listed name, `{id}__{tool}`.
-const MAX_LISTED_NAME_LENGTH: usize = 128;
+/// MCP's maximum length of a listed name, `{id}__{tool}`.
+pub(super) const MAX_LISTED_NAME_LENGTH: usize = 128;
 
 /// Maximum total size of the compiled patterns of all tools, in bytes.
 const MAX_TOOLKIT_TEXT_PATTERNS_SIZE: usize = 16 << 20;
@@ -34,6 +36,8 @@ pub(super) fn identity(definition: &ToolkitDefinition, problems: &mut Problems) 
         problems.add("id", "is the source of what users keep themselves: choose another");
     } else if definition.id == KNOWLEDGE {
         problems.add("id", "is that of the server's own tools: choose another");
+    } else if definition.id == DOCUMENTS {
+        problems.add("id", "is where users' own documents are: choose another");
     }
     not_blank("name", &definition.name, problems);
     not_blank("description", &definition.description, problems);
@@ -165,17 +169,17 @@ fn options(path: &str, field: &ConfigField, problems: &mut Problems) {
     }
 }
 
-fn not_blank(path: &str, text: &str, problems: &mut Problems) {
+pub(super) fn not_blank(path: &str, text: &str, problems: &mut Problems) {
     if text.trim().is_empty() {
         problems.add(path, "must not be empty");
     }
 }
 
-fn is_id_byte(byte: u8) -> bool {
+pub(crate) fn is_id_byte(byte: u8) -> bool {
     matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-')
 }
 
-fn is_tool_name_byte(byte: u8) -> bool {
+pub(super) fn is_tool_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 

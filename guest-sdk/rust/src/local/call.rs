@@ -36,7 +36,9 @@ type Upstream = Box<dyn Fn(&Request) -> Answer>;
 /// assert_eq!(dispatch(&toolkit, call).text(), "Moby Dick");
 /// ```
 pub struct Call {
-    tool: String,
+    target: CallTarget,
+    /// Of a completion.
+    typed: String,
     arguments: Value,
     user_id: String,
     config: Map<String, Value>,
@@ -46,6 +48,25 @@ pub struct Call {
     documents: Vec<Document>,
     answers: HashMap<String, Asked<Value>>,
     cached: Cached,
+}
+
+/// What is called.
+#[derive(Clone, Debug)]
+pub(super) enum CallTarget {
+    Tool(String),
+    Prompt(String),
+    /// By its URI, relative to the toolkit's.
+    Resource(String),
+    /// An argument of the prompt with this name.
+    PromptCompletion {
+        prompt: String,
+        argument: String,
+    },
+    /// A variable of the resource with this name.
+    ResourceCompletion {
+        resource: String,
+        variable: String,
+    },
 }
 
 /// Input of a handler, as the host passes it.
@@ -58,9 +79,44 @@ pub(super) struct Invocation {
 impl Call {
     /// Creates a call of `tool` (its name without the toolkit's prefix) with no arguments.
     pub fn new(tool: impl Into<String>) -> Self {
+        Self::of(CallTarget::Tool(tool.into()), json!({}))
+    }
+
+    /// Creates a request for a prompt, by its name, with no arguments.
+    pub fn prompt(name: impl Into<String>) -> Self {
+        Self::of(CallTarget::Prompt(name.into()), json!({}))
+    }
+
+    /// Creates a request for a resource, by its URI: relative to the toolkit's, as in a link, or the whole.
+    pub fn resource(uri: impl Into<String>) -> Self {
+        Self::of(CallTarget::Resource(uri.into()), json!({}))
+    }
+
+    /// Creates a request for values of an argument of a prompt, of which `value` was typed. [`args`](Self::args) are the others.
+    pub fn complete_prompt(
+        prompt: impl Into<String>,
+        argument: impl Into<String>,
+        value: impl Into<String>,
+    ) -> Self {
+        let target = CallTarget::PromptCompletion { prompt: prompt.into(), argument: argument.into() };
+        Self { typed: value.into(), ..Self::of(target, json!({})) }
+    }
+
+    /// The same for a variable of a resource.
+    pub fn complete_resource(
+        resource: impl Into<String>,
+        variable: impl Into<String>,
+        value: impl Into<String>,
+    ) -> Self {
+        let target = CallTarget::ResourceCompletion { resource: resource.into(), variable: variable.into() };
+        Self { typed: value.into(), ..Self::of(target, json!({})) }
+    }
+
+    fn of(target: CallTarget, arguments: Value) -> Self {
         Self {
-            tool: tool.into(),
-            arguments: json!({}),
+            target,
+            typed: String::new(),
+            arguments,
             user_id: "test-user".to_owned(),
             config: Map::new(),
             secrets: HashMap::new(),
@@ -154,8 +210,12 @@ impl Call {
         self
     }
 
-    pub(super) fn tool(&self) -> &str {
-        &self.tool
+    pub(super) fn target(&self) -> &CallTarget {
+        &self.target
+    }
+
+    pub(super) fn typed(&self) -> &str {
+        &self.typed
     }
 
     pub(super) fn arguments(&self) -> &Value {
@@ -189,7 +249,9 @@ impl Call {
             user_id: self.user_id,
             config: Value::Object(config).to_string(),
         };
-        let questions = Questions::new(self.answers);
+        // Only tools ask.
+        let is_tool = matches!(self.target, CallTarget::Tool(_));
+        let questions = Questions::new(if is_tool { self.answers } else { HashMap::new() });
         let state = HostState::new(
             definition,
             self.secrets,

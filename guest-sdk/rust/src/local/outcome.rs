@@ -10,7 +10,10 @@ use serde_json::{Value, json};
 use super::cache::Cached;
 use super::call_result;
 use crate::error::CallError;
-use crate::{ContentBlock, IngestDocument, Progress, Request, ToolResult};
+use crate::{
+    ContentBlock, IngestDocument, Progress, PromptMessage, Request, ResourceBody, ResourceContents,
+    ToolResult,
+};
 
 /// The outcome of a call: the envelope that a client receives, and details for assertions.
 #[derive(Debug)]
@@ -56,6 +59,48 @@ impl Outcome {
     #[track_caller]
     pub fn content(&self) -> &[ContentBlock] {
         &self.result().content
+    }
+
+    /// Returns the messages of a prompt.
+    ///
+    /// # Panics
+    /// When the call failed, or was not of a prompt.
+    #[track_caller]
+    pub fn messages(&self) -> &[PromptMessage] {
+        match self.offered() {
+            Offered::Messages(messages) => messages,
+            other => panic!("the call returned {other:?}"),
+        }
+    }
+
+    /// Returns the contents of a resource.
+    ///
+    /// # Panics
+    /// When the call failed, or was not of a resource.
+    #[track_caller]
+    pub fn contents(&self) -> &ResourceContents {
+        match self.offered() {
+            Offered::Contents(contents) => contents,
+            other => panic!("the call returned {other:?}"),
+        }
+    }
+
+    /// Returns the values of a completion.
+    ///
+    /// # Panics
+    /// When the call failed, or was not of a completion.
+    #[track_caller]
+    pub fn values(&self) -> &[String] {
+        match self.offered() {
+            Offered::Values(values) => values,
+            other => panic!("the call returned {other:?}"),
+        }
+    }
+
+    #[track_caller]
+    fn offered(&self) -> &Offered {
+        self.result();
+        self.call.offered.as_ref().expect("the call was of a tool")
     }
 
     /// Returns a warning for the author of the tool, if there is one.
@@ -147,19 +192,40 @@ impl Outcome {
     }
 }
 
+/// The result of a part of a toolkit that is no tool.
+#[derive(Debug)]
+pub(super) enum Offered {
+    Messages(Vec<PromptMessage>),
+    Contents(ResourceContents),
+    Values(Vec<String>),
+}
+
 /// Result of a call, with the detail that only the log gets.
 #[derive(Debug)]
 pub(super) struct CallOutcome {
     result: Result<ToolResult, Failure>,
+    /// In place of a tool's result.
+    offered: Option<Offered>,
     /// The structured value, if the tool declares `output`.
     declared: Option<Value>,
     detail: Option<String>,
 }
 
+impl Offered {
+    fn size(&self) -> usize {
+        match self {
+            Self::Messages(messages) => messages.iter().map(PromptMessage::size).sum(),
+            Self::Contents(ResourceContents { body: ResourceBody::Text(text), .. }) => text.len(),
+            Self::Contents(ResourceContents { body: ResourceBody::Blob(bytes), .. }) => bytes.len(),
+            Self::Values(values) => values.iter().map(String::len).sum(),
+        }
+    }
+}
+
 impl CallOutcome {
     /// Creates the outcome of a call that failed without a detail for the log.
     pub(super) fn of_failure(failure: Failure) -> Self {
-        Self { result: Err(failure), declared: None, detail: None }
+        Self { result: Err(failure), offered: None, declared: None, detail: None }
     }
 
     /// Creates the outcome of a handler. `sign_in` says why the host could not sign in: that is the reply,
@@ -171,13 +237,40 @@ impl CallOutcome {
     ) -> Self {
         match result {
             Ok(result) => Self::of_result(result, output),
-            Err(CallError::Tool(error)) => {
+            Err(error) => Self::of_error(error, sign_in),
+        }
+    }
+
+    /// The same of a part that is no tool.
+    pub(super) fn of_offered(result: Result<Offered, CallError>, sign_in: Option<Failure>) -> Self {
+        match result {
+            Ok(offered) => {
+                let problem = match &offered {
+                    Offered::Messages(messages) => content::messages_problem(messages),
+                    Offered::Contents(_) | Offered::Values(_) => None,
+                };
+                if offered.size() > DEFAULT_RESULT_MIB << 20 {
+                    Self::of_failure(Failure::result_too_large())
+                } else if let Some(problem) = problem {
+                    Self::of_failure(Failure::invalid_content(&problem))
+                } else {
+                    let result = Ok(ToolResult::default());
+                    Self { result, offered: Some(offered), declared: None, detail: None }
+                }
+            }
+            Err(error) => Self::of_error(error, sign_in),
+        }
+    }
+
+    fn of_error(error: CallError, sign_in: Option<Failure>) -> Self {
+        match error {
+            CallError::Tool(error) => {
                 let own = Failure::tool_error(error.message()).retryable(error.is_retryable());
                 let detail = error.log_data().map(Value::to_string);
                 Self { detail, ..Self::of_failure(sign_in.unwrap_or(own)) }
             }
-            Err(CallError::InvalidParams(why)) => Self::of_failure(Failure::invalid_params(&[why])),
-            Err(CallError::Failure(detail)) => {
+            CallError::InvalidParams(why) => Self::of_failure(Failure::invalid_params(&[why])),
+            CallError::Failure(detail) => {
                 let failure = sign_in.unwrap_or_else(Failure::of_handler);
                 Self { detail: Some(detail), ..Self::of_failure(failure) }
             }
@@ -196,7 +289,7 @@ impl CallOutcome {
             return Self::of_failure(Failure::invalid_content(&problem));
         }
         match check_structured(output, structured.as_deref()) {
-            Ok(declared) => Self { result: Ok(result), declared, detail: None },
+            Ok(declared) => Self { result: Ok(result), offered: None, declared, detail: None },
             Err(failure) => Self::of_failure(failure),
         }
     }

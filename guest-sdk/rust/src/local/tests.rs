@@ -3,6 +3,7 @@
 mod envelope;
 mod grants;
 mod json;
+mod offers;
 mod questions;
 mod sign_in;
 

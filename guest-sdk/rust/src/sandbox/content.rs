@@ -14,11 +14,26 @@ impl From<ContentBlock> for tools::ContentBlock {
 
 impl From<ContentAnnotations> for tools::ContentAnnotations {
     fn from(ContentAnnotations { audience, priority, last_modified }: ContentAnnotations) -> Self {
-        let role = |role| match role {
-            Role::User => tools::Role::User,
-            Role::Assistant => tools::Role::Assistant,
-        };
-        Self { audience: audience.into_iter().map(role).collect(), priority, last_modified }
+        let audience = audience.into_iter().map(Into::into).collect();
+        Self { audience, priority, last_modified }
+    }
+}
+
+impl From<Role> for tools::Role {
+    fn from(role: Role) -> Self {
+        match role {
+            Role::User => Self::User,
+            Role::Assistant => Self::Assistant,
+        }
+    }
+}
+
+impl From<ResourceBody> for tools::ResourceBody {
+    fn from(body: ResourceBody) -> Self {
+        match body {
+            ResourceBody::Text(text) => Self::Text(text),
+            ResourceBody::Blob(bytes) => Self::Blob(bytes),
+        }
     }
 }
 
@@ -41,11 +56,7 @@ impl From<Media> for tools::Media {
 
 impl From<EmbeddedResource> for tools::EmbeddedResource {
     fn from(EmbeddedResource { uri, media_type, body }: EmbeddedResource) -> Self {
-        let body = match body {
-            ResourceBody::Text(text) => tools::ResourceBody::Text(text),
-            ResourceBody::Blob(bytes) => tools::ResourceBody::Blob(bytes),
-        };
-        Self { uri, media_type, body }
+        Self { uri, media_type, body: body.into() }
     }
 }
 

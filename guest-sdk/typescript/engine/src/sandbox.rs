@@ -1,8 +1,8 @@
 //! The component's side of the WIT contract: exports that the host calls, and imports that JavaScript uses.
 //!
 //! A component starts from a snapshot: the builder passes the toolkit's bundle to `start` of [`exports`], and
-//! the memory after that is the initial memory of every instance. Calls come through the export `tools` of
-//! the contract.
+//! the memory after that is the initial memory of every instance. Calls come through the exports
+//! of the contract.
 //!
 //! Invariant: the host is not called before the snapshot is taken. A toolkit that tries to gets an error.
 
@@ -14,6 +14,7 @@ mod exports;
 mod host;
 mod http;
 mod moment;
+mod offers;
 mod record;
 mod rejections;
 
@@ -25,7 +26,7 @@ pub(crate) use self::host::Host;
 pub(crate) mod bindings {
     wit_bindgen::generate!({
         path: "../../../wit/current",
-        world: "toolkit",
+        world: "toolkit-with-offers",
     });
 }
 

@@ -115,7 +115,7 @@ class LiveToolkit {
       const error = { code: -32603, message: `the toolkit cannot be served yet: ${this.#fault}` };
       return Response.json({ jsonrpc: "2.0", error }, { status: 503 });
     }
-    return fetchHandler(version.manifest, (tool, args) => version.call(tool, args, this.#world(version)))(request);
+    return fetchHandler(version.manifest, (target, args) => version.call(target, args, this.#world(version)))(request);
   }
 
   close(): void {

@@ -3,6 +3,7 @@ import type { ModuleOutcome } from "../build/read.js";
 import type { Limits } from "../rules.js";
 import type { Cached, CachedValue } from "../local/cache.js";
 import type { Ending } from "../local/call.js";
+import type { Target } from "../local/dispatch.js";
 import type { Json } from "../manifest.js";
 import type { SvcDocument, SvcIngestDoc } from "../types.js";
 
@@ -17,7 +18,7 @@ export interface ThreadData {
 
 /** One call with valid arguments, and its environment. */
 export interface CallData {
-  tool: string;
+  target: Target;
   args: Json;
   secrets: Record<string, string>;
   /** Access token that stands for the connected account. */

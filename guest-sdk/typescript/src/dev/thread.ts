@@ -8,7 +8,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { evaluateModule } from "../build/answer.js";
 import type { ToolkitDefinition } from "../define.js";
 import type { Cached, CachedValue } from "../local/cache.js";
-import { runHandler, type Trace } from "../local/dispatch.js";
+import { runTarget, type Trace } from "../local/dispatch.js";
 import { readableInSandbox } from "../local/encodings.js";
 import { setLimits } from "../rules.js";
 import type { SvcIngestDoc } from "../types.js";
@@ -64,7 +64,7 @@ async function run(call: CallData): Promise<void> {
     questions: [],
     attached: forwardingList((value) => post({ kind: "attached", value })),
   };
-  const { tool, documents } = call;
+  const { target, documents } = call;
   const ingest = async (docs: SvcIngestDoc[]) => {
     storeDocuments(documents, docs, toolkit!.config.id);
     return { ingested: docs.length };
@@ -72,7 +72,7 @@ async function run(call: CallData): Promise<void> {
   const world = { secrets: call.secrets, account: call.account, documents, svc: { ingest }, cache: forwardingCache(call.cache), fetchImpl: fetchThroughServer };
   // Without a timer or a request the thread ends, and the server says why.
   port.unref();
-  const ending = await runHandler(toolkit!, tool, call, world, trace);
+  const ending = await runTarget(toolkit!, target, call, world, trace);
   const failure = "failure" in trace ? failureText(trace.failure) : undefined;
   // The server ends this thread when it reads the end. Node.js reports rejections after the turn of the
   // loop in which they happened, and they must be printed before.

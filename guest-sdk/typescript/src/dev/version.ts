@@ -8,11 +8,13 @@ import { BUNDLE } from "../build/component.js";
 import { missingParts } from "../build/missing.js";
 import { checkSchemaLibrary, manifestFrom, readingCode } from "../build/read.js";
 import { embeddedMap } from "../build/source-map.js";
-import { callTool } from "../local/call.js";
-import type { DispatchResult } from "../local/dispatch.js";
+import { callTool, type CheckedCall, type Ending } from "../local/call.js";
+import type { DispatchResult, Target } from "../local/dispatch.js";
+import { callOffer } from "../local/offers.js";
 import { keep, type Cached } from "../local/cache.js";
 import { redactor } from "../local/redaction.js";
 import type { Manifest } from "../manifest.js";
+import type { OfferTarget } from "../offers.js";
 import { problemText } from "../problems.js";
 import { failureOf, limitsOfCalls } from "../rules.js";
 import { FrameMap } from "../sandbox/stack.js";
@@ -90,13 +92,13 @@ export class ToolkitVersion {
     }
   }
 
-  /** Runs a call in a thread of its own, and returns what a client would receive. */
-  async call(tool: string, args: Record<string, unknown>, world: DevWorld): Promise<DispatchResult> {
+  /** Runs a call in a thread of its own, and returns what a client would receive. A resource is named by its path. */
+  async call(target: Target, args: Record<string, unknown>, world: DevWorld): Promise<DispatchResult> {
     const slot = this.#waitForSlot();
     if (slot === undefined) return failureOf({ cause: "busy" }) as DispatchResult;
     await slot;
     try {
-      return await this.#run(tool, args, world);
+      return await this.#run(target, args, world);
     } finally {
       this.#running -= 1;
       this.#waiting.shift()?.();
@@ -125,9 +127,9 @@ export class ToolkitVersion {
     });
   }
 
-  async #run(tool: string, args: Record<string, unknown>, world: DevWorld): Promise<DispatchResult> {
+  async #run(target: Target, args: Record<string, unknown>, world: DevWorld): Promise<DispatchResult> {
     const { id } = this.manifest;
-    const name = tool.slice(id.length + 2);
+    const name = target.kind === "tool" ? target.name : `${target.kind} ${target.name}`;
     const secrets = usedSecrets(this.manifest, world.secrets);
     const account = accountOf(this.manifest, world.secrets);
     const redacted = new Set<string>(Object.values(secrets));
@@ -143,10 +145,9 @@ export class ToolkitVersion {
 
     say(`← ${name} ${JSON.stringify(args)}`);
     const began = performance.now();
-    const described = this.manifest.tools.find((it) => it.name === name)!;
     const input = { args, redacted, config: world.config };
-    const result = await callTool(this.manifest, described, input, async ({ args, config }) => {
-      const end = await this.#handle({ tool: name, args, secrets, account, config, documents: world.documents, cache: world.cache }, listener);
+    const handle = async (target: Target, { args, config }: CheckedCall): Promise<Ending> => {
+      const end = await this.#handle({ target, args, secrets, account, config, documents: world.documents, cache: world.cache }, listener);
       if (end.kind === "ended") {
         storeDocuments(world.documents, end.ingested, id);
         if (end.failure !== undefined) say(`  ${withAuthorFrames(end.failure, this.frames).replaceAll("\n", "\n  ")}`);
@@ -155,10 +156,14 @@ export class ToolkitVersion {
       const { callTime } = this.options;
       say(`✗ ${name} ${end.kind === "late" ? `did not end within ${callTime / 1000} s, and was ended` : `ended its thread: ${end.message}`}`);
       return { kind: "failed", cause: end.kind === "late" ? { cause: "deadline", milliseconds: callTime } : { cause: "handler" } };
-    });
+    };
+    const described = this.manifest.tools.find((it) => target.kind === "tool" && it.name === target.name);
+    const result = (described !== undefined
+      ? await callTool(this.manifest, described, input, (checked) => handle(target, checked))
+      : await callOffer(this.manifest, target as OfferTarget, input, handle)) as DispatchResult;
     const took = `${Math.round(performance.now() - began)} ms`;
-    say(result.ok ? `→ ${name} in ${took}: ${result.text}` : `✗ ${name} in ${took}: ${result.code} ${result.error}`);
-    return result as DispatchResult;
+    say(result.ok ? `→ ${name} in ${took}${result.text === undefined ? "" : `: ${result.text}`}` : `✗ ${name} in ${took}: ${result.code} ${result.error}`);
+    return result;
   }
 
   /** Runs a handler in a thread. */

@@ -1,6 +1,7 @@
 // The host's part of a call: validates arguments and result, and makes the reply that a client would receive.
 import type { Json, Manifest, ManifestTool } from "../manifest.js";
-import { argumentsFailure, checkedResult, failureOf, limitsOfCalls, settingsOf, type Cause } from "../rules.js";
+import { argumentsFailure, checkedResult, failureOf, limitsOfCalls, settingsOf, wholeLinks, type Cause } from "../rules.js";
+import type { Offered, OfferEnding } from "../offers.js";
 import type { Ending as HandlerEnding } from "../run.js";
 import type { ToolContent } from "../types.js";
 import type { DispatchFailure, DispatchSuccess } from "./dispatch.js";
@@ -9,6 +10,7 @@ import { redactor } from "./redaction.js";
 /** How a handler ended, as plain data. */
 export type Ending =
   | { kind: "result"; text: string; structured: string | undefined; content: ToolContent[] }
+  | { kind: "offered"; offered: Offered }
   | { kind: "failed"; cause: Cause };
 
 /** The validated input of a handler. */
@@ -38,14 +40,15 @@ export async function callTool(
   const refused = argumentsFailure(tool.inputSchema, args);
   if (refused !== undefined) return redactor(redacted)(refused);
   const { config } = settingsOf(manifest.config, values);
-  const reply = replyTo(await handle({ args, config }), tool);
+  const reply = replyTo(manifest, await handle({ args, config }), tool);
   return redactor(redacted)(reply);
 }
 
 /** Converts the ending of a handler to plain data. */
-export function plainEnding(ending: HandlerEnding): Ending {
+export function plainEnding(ending: HandlerEnding | OfferEnding): Ending {
   switch (ending.kind) {
     case "result":
+    case "offered":
       return ending;
     case "tool-error":
       return { kind: "failed", cause: { cause: "tool-error", message: String(ending.error.message), retryable: ending.error.retryable === true } };
@@ -59,9 +62,11 @@ export function plainEnding(ending: HandlerEnding): Ending {
 /** Warnings that were printed: each call of a tool would repeat its own. */
 const warned = new Set<string>();
 
-function replyTo(ending: Ending, tool: ManifestTool): DispatchSuccess | DispatchFailure {
+function replyTo(manifest: Manifest, ending: Ending, tool: ManifestTool): DispatchSuccess | DispatchFailure {
   if (ending.kind === "failed") return failureOf(ending.cause);
-  const { text, structured, content } = ending;
+  if (ending.kind !== "result") throw new TypeError("the result of a tool is expected");
+  const { text, structured } = ending;
+  const content = wholeLinks(manifest, ending.content);
   const textSize = utf8Length(text);
   const size = textSize + utf8Length(structured ?? "") + content.reduce((sum, it) => sum + contentSize(it), 0);
   const checked = checkedResult({ tool: tool.name, text: textSize, size, structured, output: tool.outputSchema });
@@ -79,7 +84,7 @@ function replyTo(ending: Ending, tool: ManifestTool): DispatchSuccess | Dispatch
 }
 
 /** Returns what a content block counts for in the size of a result, in bytes. */
-function contentSize(block: ToolContent): number {
+export function contentSize(block: ToolContent): number {
   return limitsOfCalls().contentOverhead + partsSize(block) + utf8Length(block.annotations?.lastModified ?? "");
 }
 
@@ -104,6 +109,6 @@ function dataSize(data: Uint8Array | string): number {
   return typeof data === "string" ? Math.floor((data.replace(/=+$/, "").length * 3) / 4) : data.length;
 }
 
-function utf8Length(text: string): number {
+export function utf8Length(text: string): number {
   return new TextEncoder().encode(text).length;
 }

@@ -1,7 +1,8 @@
 import type { ToolkitDefinition } from "../define.js";
 import { makeContext } from "../context.js";
+import { runOffer, type OfferEnding, type OfferTarget } from "../offers.js";
 import { run, type Ending as HandlerEnding } from "../run.js";
-import type { ToolContent } from "../types.js";
+import type { ToolContent, ToolContext } from "../types.js";
 import { missingGlobalMessage } from "../sandbox-globals.js";
 import { callTool, plainEnding, type CheckedCall, type Ending } from "./call.js";
 import { insideCall } from "./current-call.js";
@@ -82,24 +83,36 @@ async function dispatchInto(trace: Trace, server: ToolkitDefinition, call: Dispa
     },
   };
   const reply = await callTool(manifest, described, { args: call.arguments ?? call.args ?? {}, redacted, config }, (checked) =>
-    withHandlerGlobals(() => runHandler(server, name, checked, call, trace)),
+    withHandlerGlobals(() => runTarget(server, { kind: "tool", name }, checked, call, trace)),
   );
   trace.log = redactor(redacted)(trace.log);
   return Object.defineProperty(reply, "trace", { value: trace }) as DispatchResult;
 }
 
-/** Runs a handler with valid arguments. */
-export async function runHandler(server: ToolkitDefinition, name: string, { args, config }: CheckedCall, world: TestWorld, trace: Trace): Promise<Ending> {
-  const tool = server.config.tools.find((it) => it.name === name)!;
+/** A tool, or what is called as one. */
+export type Target = OfferTarget | { kind: "tool"; name: string };
+
+/** Runs the handler of a tool, or of what is none, with valid arguments. */
+export async function runTarget(
+  server: ToolkitDefinition,
+  target: Target,
+  { args, config }: CheckedCall,
+  world: TestWorld,
+  trace: Trace,
+): Promise<Ending> {
+  // As in the sandbox, each run has arguments of its own.
+  const start = (ctx: ToolContext) => {
+    if (target.kind !== "tool") return runOffer(server.config, target, args as Record<string, string>, ctx);
+    return run(server.config.tools.find((it) => it.name === target.name)!, structuredClone(args), ctx);
+  };
   const invocation = { userId: world.userId ?? "test-user", config };
-  const questions = new Questions(world.answers, trace.questions);
+  const questions = new Questions(target.kind === "tool" ? world.answers : {}, trace.questions);
   const platform = testPlatform(server, world, trace, questions);
-  let ending: HandlerEnding | "asked";
+  let ending: HandlerEnding | OfferEnding | "asked";
   do {
     const asked = questions.nextRun();
     const ctx = makeContext(server.config, invocation, platform);
-    // As in the sandbox, each run has arguments of its own.
-    const ended = insideCall(ctx.fetch, () => run(tool, structuredClone(args), ctx));
+    const ended = insideCall(ctx.fetch, async () => start(ctx));
     ending = await Promise.race([ended, asked]);
   } while (ending === "asked");
   if (ending.kind === "failure") trace.failure = explained(ending.thrown);

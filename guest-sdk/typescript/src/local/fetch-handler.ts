@@ -3,19 +3,21 @@ import type { ToolkitDefinition } from "../define.js";
 import type { Manifest } from "../manifest.js";
 import { limitsOfCalls, listedSchema } from "../rules.js";
 import type { ToolContent } from "../types.js";
-import { dispatch, type DispatchResult, type TestWorld } from "./dispatch.js";
+import { dispatch, type DispatchResult, type Target, type TestWorld } from "./dispatch.js";
+import { answerOffer } from "./offer-methods.js";
+import { offer } from "./offers.js";
 
-/** Calls a tool by its listed name, `{toolkitId}__{tool}`. */
-export type Caller = (tool: string, args: Record<string, unknown>) => Promise<DispatchResult>;
+/** Calls a tool, or what is called as one: a resource is named by its path. */
+export type Caller = (target: Target, args: Record<string, unknown>) => Promise<object>;
 
 const STATELESS = "2026-07-28";
 const VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", STATELESS];
 const LATEST_WITH_INITIALIZE = "2025-11-25";
-const CAPABILITIES = { prompts: {}, resources: {}, tools: {} };
+const CAPABILITIES = { completions: {}, prompts: {}, resources: {}, tools: {} };
 
 type Params = { [key: string]: unknown };
 
-class RpcError extends Error {
+export class RpcError extends Error {
   constructor(
     readonly code: number,
     message: string,
@@ -31,7 +33,9 @@ class RpcError extends Error {
  * environment of calls.
  */
 export function toFetchHandler(server: ToolkitDefinition, world: TestWorld = {}): (request: Request) => Promise<Response> {
-  return fetchHandler(server.manifest, (tool, args) => dispatch(server, { ...world, tool, arguments: args }));
+  return fetchHandler(server.manifest, (target, args) =>
+    target.kind === "tool" ? dispatch(server, { ...world, tool: target.name, arguments: args }) : offer(server, target, args as Record<string, string>, world),
+  );
 }
 
 /** Returns an MCP server for a manifest; `caller` runs the calls. */
@@ -87,14 +91,11 @@ async function answer(
       return { ...listing, tools: list(manifest) };
     case "tools/call":
       return { ...complete, ...(await call(manifest, caller, params)) };
-    case "prompts/list":
-      return { ...listing, prompts: [] };
-    case "resources/list":
-      return { ...listing, resources: [] };
-    case "resources/templates/list":
-      return { ...listing, resourceTemplates: [] };
-    default:
+    default: {
+      const offered = await answerOffer(manifest, caller, method, params);
+      if (offered !== undefined) return { ...(offered.isListing ? listing : complete), ...offered.result };
       throw new RpcError(-32601, method, stateless ? 404 : 200);
+    }
   }
 }
 
@@ -122,7 +123,7 @@ async function call({ id, tools }: Manifest, caller: Caller, params: Params): Pr
     throw new RpcError(-32602, "the parameters are not those of tools/call");
   }
   if (!tools.some((tool) => name === `${id}__${tool.name}`)) throw new RpcError(-32602, `unknown tool: ${name}`);
-  return toolResult(await caller(name, args as Record<string, unknown>));
+  return toolResult((await caller({ kind: "tool", name: name.slice(id.length + 2) }, args as Record<string, unknown>)) as DispatchResult);
 }
 
 function toolResult(result: DispatchResult): object {
@@ -138,7 +139,7 @@ function toolResult(result: DispatchResult): object {
   };
 }
 
-function encoded(content: ToolContent): unknown {
+export function encoded(content: ToolContent): unknown {
   if (content.type === "resource") {
     const { resource } = content;
     return "blob" in resource ? { ...content, resource: { ...resource, blob: base64(resource.blob) } } : content;
@@ -146,7 +147,7 @@ function encoded(content: ToolContent): unknown {
   return content.type === "resource_link" ? content : { ...content, data: base64(content.data) };
 }
 
-function base64(data: Uint8Array | string): string {
+export function base64(data: Uint8Array | string): string {
   return typeof data === "string" ? data : Buffer.from(data.buffer, data.byteOffset, data.length).toString("base64");
 }
 
@@ -157,11 +158,12 @@ function checkHeaders(headers: Headers, method: string, params: Params): void {
   if (header !== method) {
     throw new RpcError(-32020, `Mcp-Method header \`${header}\` does not match body value \`${method}\``, 400);
   }
-  if (method !== "tools/call") return;
+  if (!["tools/call", "prompts/get", "resources/read"].includes(method)) return;
+  const expected = method === "resources/read" ? params.uri : params.name;
   const name = headers.get("mcp-name");
   if (name === null) throw new RpcError(-32020, "missing required Mcp-Name header", 400);
-  if (name !== params.name) {
-    throw new RpcError(-32020, `Mcp-Name header \`${name}\` does not match body value \`${String(params.name)}\``, 400);
+  if (name !== expected) {
+    throw new RpcError(-32020, `Mcp-Name header \`${name}\` does not match body value \`${String(expected)}\``, 400);
   }
 }
 

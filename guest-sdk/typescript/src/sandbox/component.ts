@@ -2,11 +2,12 @@
 import { makeContext } from "../context.js";
 import type { ToolkitDefinition } from "../define.js";
 import type { Json } from "../manifest.js";
+import { runOffer, type Offered, type OfferEnding, type OfferTarget } from "../offers.js";
 import { run, type Ending } from "../run.js";
 import { step } from "../step.js";
 import type { ToolError } from "../tool-error.js";
 import type { ToolkitConfig } from "../types.js";
-import { contentBlock, type WitContentBlock } from "./content.js";
+import { contentBlock, contentsValue, type WitContentBlock } from "./content.js";
 import { sandboxPlatform } from "./platform.js";
 import { withCompiledSchemas } from "./schemas.js";
 import { FrameMap, failureText, mapStacks, type EmbeddedMap } from "./stack.js";
@@ -19,8 +20,15 @@ interface WitInvocation {
   config: string;
 }
 
+/** The results of `tools.call`, `prompts.get`, `resources.read` and `completion.complete`. */
+type WitValue =
+  | { text: string; structured: string | undefined; content: WitContentBlock[] }
+  | { messages: { role: "user" | "assistant"; text: string | undefined; block: WitContentBlock | undefined }[] }
+  | { mediaType: string | undefined; body: { tag: "text"; val: string } | { tag: "blob"; val: Uint8Array } }
+  | { values: string[] };
+
 type WitResult =
-  | { tag: "ok"; val: { text: string; structured: string | undefined; content: WitContentBlock[] } }
+  | { tag: "ok"; val: WitValue }
   | { tag: "err"; val: WitCallError };
 
 type WitCallError =
@@ -28,13 +36,27 @@ type WitCallError =
   | { tag: "invalid-params"; val: string }
   | { tag: "failure"; val: string };
 
-/** The function that the engine calls with the parts of an invocation; `args` and `config` are JSON. */
-export type Call = (tool: string, args: string, userId: string, config: string) => WitResult | Promise<WitResult>;
+/**
+ * The function that the engine calls with the parts of an invocation; `args` and `config` are JSON. `argument` and `value` are
+ * those of a completion.
+ */
+export type Call = (
+  kind: "tool" | OfferTarget["kind"],
+  name: string,
+  args: string,
+  userId: string,
+  config: string,
+  argument?: string,
+  value?: string,
+) => WitResult | Promise<WitResult>;
 
 /** Creates the function that the engine calls. Runs while the component is built. */
 export function callable({ config: declared }: ToolkitDefinition, map: EmbeddedMap): Call {
   const toolkit = { ...declared, tools: declared.tools.map(withCompiledSchemas) };
-  return (tool, args, userId, config) => call(toolkit, map, { tool, arguments: args, userId, config });
+  return (kind, name, args, userId, config, argument, value) => {
+    const invocation = { arguments: args, userId, config };
+    return kind === "tool" ? call(toolkit, map, { tool: name, ...invocation }) : offer(toolkit, map, { kind, name, argument, value }, invocation);
+  };
 }
 
 /** As `callable`, but the toolkit's modules run at the beginning of a call. */
@@ -64,8 +86,21 @@ function call(toolkit: ToolkitConfig, map: EmbeddedMap, invocation: WitInvocatio
   );
 }
 
-function result(ending: Ending, map: EmbeddedMap): WitResult {
+function offer(toolkit: ToolkitConfig, map: EmbeddedMap, target: OfferTarget, invocation: Omit<WitInvocation, "tool">): WitResult | Promise<WitResult> {
+  mapStacks(map);
+  const config = JSON.parse(invocation.config) as Record<string, Json>;
+  const ctx = makeContext(toolkit, { userId: invocation.userId, config }, sandboxPlatform);
+  return step(
+    () => runOffer(toolkit, target, JSON.parse(invocation.arguments) as Record<string, string>, ctx),
+    (ending) => result(ending, map),
+    (thrown) => err({ tag: "failure", val: failureText(thrown, new FrameMap(map)) }),
+  );
+}
+
+function result(ending: Ending | OfferEnding, map: EmbeddedMap): WitResult {
   switch (ending.kind) {
+    case "offered":
+      return { tag: "ok", val: offeredValue(ending.offered) };
     case "result":
       return { tag: "ok", val: { text: ending.text, structured: ending.structured, content: ending.content.map(contentBlock) } };
     case "tool-error":
@@ -75,6 +110,15 @@ function result(ending: Ending, map: EmbeddedMap): WitResult {
     case "failure":
       return err({ tag: "failure", val: failureText(ending.thrown, new FrameMap(map)) });
   }
+}
+
+function offeredValue(offered: Offered): WitValue {
+  if ("values" in offered) return offered;
+  if ("contents" in offered) return contentsValue(offered.contents);
+  const messages = offered.messages.map(({ role, content }) =>
+    "type" in content ? { role, text: undefined, block: contentBlock(content) } : { role, text: content.text, block: undefined },
+  );
+  return { messages };
 }
 
 function err(val: WitCallError): WitResult {

@@ -1,3 +1,4 @@
+import type { Offered } from "../offers.js";
 import type { ContentAnnotations, ToolContent } from "../types.js";
 
 /** The WIT record `content-block`. */
@@ -32,6 +33,15 @@ type WitContent =
 /** Converts a checked content block to the types of the WIT contract. */
 export function contentBlock(block: ToolContent): WitContentBlock {
   return { content: content(block), annotations: block.annotations };
+}
+
+/** Converts the contents of a resource to the WIT record `resource-contents`. */
+export function contentsValue(contents: Extract<Offered, { contents: unknown }>["contents"]): {
+  mediaType: string | undefined;
+  body: { tag: "text"; val: string } | { tag: "blob"; val: Uint8Array };
+} {
+  const body = "text" in contents ? ({ tag: "text", val: contents.text } as const) : ({ tag: "blob", val: bytes(contents.blob) } as const);
+  return { mediaType: contents.mimeType, body };
 }
 
 function content(block: ToolContent): WitContent {

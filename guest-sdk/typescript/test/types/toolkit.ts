@@ -1,5 +1,5 @@
 // Code that must compile, and code that must not. Running `tsc` is the test.
-import { defineToolkit, dispatch, tool, toFetchHandler, z, ToolError } from "kitbag/extend/toolkit";
+import { complete, defineToolkit, dispatch, getPrompt, prompt, readResource, resource, tool, toFetchHandler, z, ToolError } from "kitbag/extend/toolkit";
 import type {
   SvcClient, SvcDocument, SvcIngestDoc, SvcSearchResult, ToolAnnotations, ToolContext, ToolDefinition, ToolkitConfig,
   ToolkitDefinition, ToolkitSettings, ToolResult,
@@ -225,3 +225,45 @@ export async function caches(ctx: ToolContext): Promise<string> {
 declare const hits: SvcSearchResult[];
 declare const document: SvcDocument;
 export const title: string = hits[0]!.document.title + hits[0]!.snippet + document.text + document.id;
+
+export const review = prompt({
+  name: "review",
+  description: "d",
+  arguments: { book: { required: true, complete: async (typed) => [typed] }, tone: { values: ["kind"] } },
+  handler: async ({ book, tone }) => {
+    const title: string = book;
+    // @ts-expect-error it is not required
+    const sure: string = tone;
+    return { messages: [{ role: "user", content: `${title} ${sure}` }] };
+  },
+});
+
+export const book = resource({
+  name: "book",
+  description: "d",
+  uri: "books/{isbn}/pages/{page}",
+  variables: { isbn: { values: ["1"] } },
+  handler: ({ isbn, page }) => {
+    const both: string = isbn + page;
+    return { text: both, mimeType: "text/plain" };
+  },
+});
+
+resource({
+  name: "other",
+  description: "d",
+  uri: "books/{isbn}",
+  // @ts-expect-error there is no such variable
+  variables: { page: { values: ["1"] } },
+  // @ts-expect-error there is no such variable
+  handler: ({ page }) => page,
+});
+
+export async function offered(server: ToolkitDefinition): Promise<unknown[]> {
+  const got = await getPrompt(server, { prompt: "review", arguments: { book: "Emma" } });
+  const read = await readResource(server, { uri: "books/1" });
+  const { trace } = await complete(server, { resource: "book", argument: "isbn", value: "1" });
+  // @ts-expect-error of a prompt or of a resource, not of both
+  await complete(server, { resource: "book", prompt: "review", argument: "isbn" });
+  return [got.ok && got.messages, read.ok ? read.contents.uri : read.error, trace];
+}

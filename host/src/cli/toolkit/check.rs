@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use kitbag_manifest::offers::resource_uri;
 use kitbag_manifest::portability;
 
 use super::{inspect_locally, print_warnings, read};
@@ -46,6 +47,14 @@ fn print(inspected: &Inspected) {
         let description = tool.description.lines().next().unwrap_or_default();
         say!("  {:<32} {}\n      {}", listed_name(&it.id, &tool.name), kind, described(description, 6));
     }
+    print_offers(
+        "prompts",
+        it.prompts.iter().map(|prompt| (listed_name(&it.id, &prompt.name), prompt.description.as_str())),
+    );
+    print_offers(
+        "resources",
+        it.resources.iter().map(|offered| (resource_uri(&it.id, &offered.uri), offered.description.as_str())),
+    );
     say!("\nmay");
     let granted = capabilities(it);
     if granted.is_empty() {
@@ -60,6 +69,14 @@ fn print(inspected: &Inspected) {
     print_names("exported, never used", inspected.unused_exports.iter().map(String::as_str).collect());
     print_warnings(&portability::warnings(it));
     say!("\nA deploy would accept it.");
+}
+
+fn print_offers<'a>(title: &'static str, mut offers: impl Iterator<Item = (String, &'a str)>) {
+    let Some(first) = offers.next() else { return };
+    say!("\n{}", title);
+    for (name, description) in std::iter::once(first).chain(offers) {
+        say!("  {}\n      {}", name, described(description.lines().next().unwrap_or_default(), 6));
+    }
 }
 
 fn print_names(title: &'static str, names: Vec<&str>) {

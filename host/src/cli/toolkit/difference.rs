@@ -29,6 +29,8 @@ pub(super) fn print(difference: &Difference, secret_users: &BTreeMap<String, u64
     }
     print_items("setting", &difference.settings);
     print_items("tool", &difference.tools);
+    print_items("prompt", &difference.prompts);
+    print_items("resource", &difference.resources);
     let left_out = difference.left_out();
     if left_out > 0 {
         let lines = counted(left_out, "line");

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use http::Method;
+use kitbag_manifest::offers::resource_uri;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -12,7 +13,7 @@ use crate::cli::client::Connection;
 use crate::cli::output::{Format, report};
 use crate::cli::terminal::{Text, say, text};
 use crate::toolkits::audience::Grant;
-use crate::toolkits::{LimitUsage, Provenance, RolledBack, SignedBy, VouchReason};
+use crate::toolkits::{LimitUsage, Provenance, RolledBack, SignedBy, VouchReason, listed_name};
 
 /// What is shown of a description, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 100;
@@ -131,6 +132,13 @@ impl Show {
         }
         if let Some(waiting) = record["waitingConsents"].as_u64().filter(|waiting| *waiting > 0) {
             say!("  users who have not agreed to what it reaches: {}", waiting);
+        }
+        let id = text(&record["id"]);
+        for prompt in record["manifest"]["prompts"].as_array().into_iter().flatten() {
+            say!("  prompt {}", listed_name(id, text(&prompt["name"])));
+        }
+        for resource in record["manifest"]["resources"].as_array().into_iter().flatten() {
+            say!("  resource {}", resource_uri(id, text(&resource["uri"])));
         }
         let whose = if usage["scope"] == "own" { "your calls" } else { "calls of all users" };
         let [calls, failures] = ["calls", "failures"].map(|key| usage[key].as_u64().unwrap_or_default());

@@ -1,16 +1,64 @@
-//! Results and errors of tool calls.
+//! Results and errors of calls.
 
 use kitbag_manifest::content::{
-    Content, ContentAnnotations, ContentBlock, EmbeddedResource, Media, ResourceBody, ResourceLink, Role,
+    Content, ContentAnnotations, ContentBlock, EmbeddedResource, Media, MessageContent, PromptMessage,
+    ResourceBody, ResourceLink, Role,
 };
+use serde_json::json;
 
-use super::tools;
+use super::{prompts, resources, tools};
 use crate::contract::{CallError, ToolError, ToolResult};
 
 impl From<tools::ToolResult> for ToolResult {
     fn from(it: tools::ToolResult) -> Self {
         let content = it.content.into_iter().map(Into::into).collect();
-        Self { text: it.text, structured: it.structured, content }
+        Self { text: it.text, structured: it.structured, content, ..Self::default() }
+    }
+}
+
+/// The result of a prompt.
+pub(super) fn of_messages(messages: Vec<prompts::Message>) -> ToolResult {
+    let messages = messages.into_iter().map(Into::into).collect();
+    ToolResult { messages, ..ToolResult::default() }
+}
+
+/// The result of a resource.
+pub(super) fn of_contents(uri: String, contents: resources::ResourceContents) -> ToolResult {
+    let resources::ResourceContents { body, media_type } = contents;
+    let resource = EmbeddedResource { uri, media_type, body: body.into() };
+    ToolResult { content: vec![resource.into()], ..ToolResult::default() }
+}
+
+/// The result of a completion.
+pub(super) fn of_values(values: &[String]) -> ToolResult {
+    ToolResult { structured: Some(json!({ "values": values }).to_string()), ..ToolResult::default() }
+}
+
+impl From<prompts::Message> for PromptMessage {
+    fn from(prompts::Message { role, content }: prompts::Message) -> Self {
+        let content = match content {
+            prompts::MessageContent::Text(text) => MessageContent::Text(text),
+            prompts::MessageContent::Block(block) => MessageContent::Block(block.into()),
+        };
+        Self { role: role.into(), content }
+    }
+}
+
+impl From<tools::Role> for Role {
+    fn from(role: tools::Role) -> Self {
+        match role {
+            tools::Role::User => Self::User,
+            tools::Role::Assistant => Self::Assistant,
+        }
+    }
+}
+
+impl From<tools::ResourceBody> for ResourceBody {
+    fn from(body: tools::ResourceBody) -> Self {
+        match body {
+            tools::ResourceBody::Text(text) => Self::Text(text),
+            tools::ResourceBody::Blob(bytes) => Self::Blob(bytes),
+        }
     }
 }
 
@@ -34,11 +82,7 @@ impl From<tools::ContentBlock> for ContentBlock {
 
 impl From<tools::ContentAnnotations> for ContentAnnotations {
     fn from(it: tools::ContentAnnotations) -> Self {
-        let role = |role| match role {
-            tools::Role::User => Role::User,
-            tools::Role::Assistant => Role::Assistant,
-        };
-        let audience = it.audience.into_iter().map(role).collect();
+        let audience = it.audience.into_iter().map(Into::into).collect();
         Self { audience, priority: it.priority, last_modified: it.last_modified }
     }
 }
@@ -51,10 +95,7 @@ impl From<tools::Content> for Content {
             tools::Content::Resource(it) => Self::Resource(EmbeddedResource {
                 uri: it.uri,
                 media_type: it.media_type,
-                body: match it.body {
-                    tools::ResourceBody::Text(text) => ResourceBody::Text(text),
-                    tools::ResourceBody::Blob(bytes) => ResourceBody::Blob(bytes),
-                },
+                body: it.body.into(),
             }),
             tools::Content::ResourceLink(it) => Self::Link(ResourceLink {
                 uri: it.uri,

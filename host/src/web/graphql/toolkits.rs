@@ -1,7 +1,8 @@
 //! Toolkits, as their users see them.
 
 use async_graphql::{Context, Enum, ID, Json, Object, SimpleObject};
-use kitbag_manifest::{ConfigKind, ToolDefinition, Visibility};
+use kitbag_manifest::offers::resource_uri;
+use kitbag_manifest::{ConfigKind, PromptDefinition, ResourceDefinition, ToolDefinition, Visibility};
 use serde_json::Value;
 
 use super::RequestContext;
@@ -100,6 +101,18 @@ impl Toolkit {
         (0..self.0.definition().tools.len()).map(|index| Tool { toolkit: self.0.clone(), index }).collect()
     }
 
+    /// Its prompts, which MCP clients let people pick.
+    async fn prompts(&self) -> Vec<Prompt> {
+        let definition = self.0.definition();
+        definition.prompts.iter().map(|declared| Prompt::of(&definition.id, declared)).collect()
+    }
+
+    /// Its resources, which MCP clients read by their URIs.
+    async fn resources(&self) -> Vec<Resource> {
+        let definition = self.0.definition();
+        definition.resources.iter().map(|declared| Resource::of(&definition.id, declared)).collect()
+    }
+
     /// The secrets that it declares, and what else you have set: names, never values.
     #[graphql(complexity = "READ_COST + child_complexity")]
     async fn secrets(&self, context: &Context<'_>) -> Result<Vec<Secret>, WebError> {
@@ -178,6 +191,56 @@ impl Tool {
     /// What its author says about its effects.
     async fn annotations(&self) -> ToolAnnotations {
         self.definition().annotations.into()
+    }
+}
+
+/// Messages that a user puts into a conversation.
+#[derive(SimpleObject)]
+pub(super) struct Prompt {
+    /// As MCP lists it: `{toolkit}__{prompt}`.
+    name: String,
+    title: Option<String>,
+    description: String,
+    arguments: Vec<PromptArgument>,
+}
+
+/// What a prompt asks for.
+#[derive(SimpleObject)]
+pub(super) struct PromptArgument {
+    name: String,
+    title: Option<String>,
+    description: Option<String>,
+    required: bool,
+}
+
+/// A document of a toolkit, or many of a kind.
+#[derive(SimpleObject)]
+pub(super) struct Resource {
+    /// As MCP lists it: `{toolkit}__{resource}`.
+    name: String,
+    title: Option<String>,
+    description: String,
+    /// With variables in braces where there are many of a kind: `kitbag://books/isbn/{isbn}`.
+    uri: String,
+    media_type: Option<String>,
+}
+
+impl Prompt {
+    fn of(toolkit: &str, declared: &PromptDefinition) -> Self {
+        let PromptDefinition { name, title, description, arguments } = declared.clone();
+        let arguments = arguments.into_iter().map(|declared| {
+            let kitbag_manifest::PromptArgument { name, title, description, required, .. } = declared;
+            PromptArgument { name, title, description, required }
+        });
+        Self { name: listed_name(toolkit, &name), title, description, arguments: arguments.collect() }
+    }
+}
+
+impl Resource {
+    fn of(toolkit: &str, declared: &ResourceDefinition) -> Self {
+        let ResourceDefinition { name, title, description, uri, media_type, .. } = declared.clone();
+        let (name, uri) = (listed_name(toolkit, &name), resource_uri(toolkit, &uri));
+        Self { name, title, description, uri, media_type }
     }
 }
 

@@ -1,4 +1,4 @@
-//! `tools/list`: the list of each toolkit is made once for each live version, and the pages that users get are encoded
+//! `tools/list`, and the lists of prompts and resources (`offers`): the list of each toolkit is made once for each live version, and the pages that users get are encoded
 //! once for all who see the same.
 //!
 //! Invariant: encoded pages are found by the SHA-256 of what they list, and never by who asks. So a user who sees
@@ -7,6 +7,7 @@
 mod cursor;
 mod encoded;
 mod finding;
+mod offers;
 mod searched;
 mod vectors;
 
@@ -31,6 +32,8 @@ use cursor::Cursor;
 pub(super) use cursor::InvalidCursor;
 use encoded::EncodedLists;
 pub(super) use encoded::Shape;
+use offers::ToolkitOffers;
+pub(super) use offers::{Offers, OffersView};
 use searched::SearchedTools;
 use vectors::VectorQueue;
 
@@ -60,6 +63,7 @@ type Lists = HashMap<usize, Listed>;
 struct Listed {
     of: Weak<ToolkitDefinition>,
     list: Arc<ToolList>,
+    offers: Arc<ToolkitOffers>,
 }
 
 /// The tools of one toolkit.
@@ -157,7 +161,9 @@ impl Catalogue {
         let own =
             user.own_tools().map(|own| self.own.get_or_init(|| Arc::new(ToolList::of_own(own))).clone());
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
-        let lists = own.into_iter().chain(toolkits.iter().map(|toolkit| list(&mut lists, toolkit)));
+        let lists = own
+            .into_iter()
+            .chain(toolkits.iter().map(|toolkit| listed_now(&mut lists, toolkit).list.clone()));
         let mut lists: Vec<_> = lists.filter_map(|list| part(list, chosen)).collect();
         lists.sort_by(|one, other| one.toolkit.cmp(&other.toolkit));
         WholeList(lists)
@@ -171,20 +177,25 @@ pub(super) fn has_header_parameters(tool: &ToolDefinition) -> bool {
 }
 
 /// The list of a toolkit, made now if its declaration is new.
-fn list(lists: &mut Lists, toolkit: &VisibleToolkit) -> Arc<ToolList> {
+fn listed_now<'a>(lists: &'a mut Lists, toolkit: &VisibleToolkit) -> &'a Listed {
     let definition = toolkit.shared_definition();
     let address = Arc::as_ptr(definition) as usize;
-    if let Some(known) = lists.get(&address) {
-        return known.list.clone();
+    if !lists.contains_key(&address) {
+        let listed = list(lists, definition);
+        lists.retain(|_, known| known.of.strong_count() > 0);
+        lists.insert(address, listed);
     }
+    &lists[&address]
+}
+
+fn list(lists: &Lists, definition: &Arc<ToolkitDefinition>) -> Listed {
     let list = Arc::new(ToolList::from(&**definition));
     // The same tools in another version: their vectors stay.
     let same =
         lists.values().find(|known| known.list.toolkit == list.toolkit && known.list.digest == list.digest);
     let list = same.map_or(list, |known| known.list.clone());
-    lists.retain(|_, known| known.of.strong_count() > 0);
-    lists.insert(address, Listed { of: Arc::downgrade(definition), list: list.clone() });
-    list
+    let offers = Arc::new(ToolkitOffers::from(&**definition));
+    Listed { of: Arc::downgrade(definition), list, offers }
 }
 
 /// The tools of a toolkit that a client has chosen, if any.

@@ -1,7 +1,8 @@
-//! Telling clients that their list of tools has changed, or that of their documents.
+//! Telling clients that their list of tools has changed, of prompts, or of resources.
 //!
 //! Invariant: a user hears of changes to what that user sees, and of no others.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::answer::TransportError;
-use super::catalogue::{Catalogue, View};
+use super::catalogue::{Catalogue, OffersView, View};
 use super::events::KEEP_ALIVE_INTERVAL;
 use super::selection::Selection;
 use crate::access::User;
@@ -45,7 +46,9 @@ const TOO_MANY_STREAMS: ErrorCode = ErrorCode(-32011);
 pub(super) enum Change {
     /// The list of tools.
     Tools,
-    /// The list of documents.
+    /// The list of prompts.
+    Prompts,
+    /// The list of documents, or of resources of toolkits.
     Resources,
 }
 
@@ -57,6 +60,9 @@ pub(super) struct Changes {
     user: User,
     chosen: Selection,
     seen: View,
+    seen_offers: OffersView,
+    /// What was seen together with the change that was told last.
+    untold: VecDeque<Change>,
     /// Whether the client reads documents.
     reads: bool,
     documents: Option<DocumentsState>,
@@ -71,7 +77,7 @@ impl Changes {
     pub(super) async fn new(catalogue: Arc<Catalogue>, user: User, chosen: Selection, share: Share) -> Self {
         // Before the look at what there is: what changes in between is then seen as a change.
         let published = catalogue.published();
-        let seen = catalogue.view(&user, &chosen);
+        let (seen, seen_offers) = (catalogue.view(&user, &chosen), catalogue.offers(&user, &chosen).view());
         let (reads, documents) = (chosen.has(FETCH), documents(&user).await);
         let (next_look, end) = (Instant::now() + DOCUMENTS_INTERVAL, Instant::now() + MAX_STREAM_TIME);
         Self {
@@ -80,6 +86,8 @@ impl Changes {
             user,
             chosen,
             seen,
+            seen_offers,
+            untold: VecDeque::new(),
             reads,
             documents,
             next_look,
@@ -91,6 +99,9 @@ impl Changes {
     /// Waits for the next change; nothing when it is time to end.
     pub(super) async fn next(&mut self, stopping: &CancellationToken) -> Option<Change> {
         loop {
+            if let Some(change) = self.untold.pop_front() {
+                return Some(change);
+            }
             tokio::select! {
                 published = self.published.changed() => published.ok()?,
                 () = sleep_until(self.next_look) => {
@@ -111,12 +122,21 @@ impl Changes {
                 }
                 self.chosen = chosen;
             }
-            let now = self.catalogue.view(&self.user, &self.chosen);
-            if now != self.seen {
-                self.seen = now;
-                return Some(Change::Tools);
-            }
+            self.look();
         }
+    }
+
+    /// Notes what has changed of what toolkits have.
+    fn look(&mut self) {
+        let now = self.catalogue.view(&self.user, &self.chosen);
+        let offers = self.catalogue.offers(&self.user, &self.chosen).view();
+        let changes = [
+            (now != self.seen, Change::Tools),
+            (offers.prompts != self.seen_offers.prompts, Change::Prompts),
+            (offers.resources != self.seen_offers.resources, Change::Resources),
+        ];
+        self.untold.extend(changes.into_iter().filter(|(has_changed, _)| *has_changed).map(|(_, it)| it));
+        (self.seen, self.seen_offers) = (now, offers);
     }
 
     async fn sees_other_documents(&mut self) -> bool {
@@ -147,11 +167,13 @@ pub(super) fn streams() -> Shares {
 /// The stream of a client of the older revisions.
 pub(super) fn event_stream(changes: Changes, stopping: CancellationToken) -> impl IntoResponse {
     const TOOLS: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+    const PROMPTS: &str = r#"{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}"#;
     const RESOURCES: &str = r#"{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}"#;
 
     let events = futures::stream::unfold((changes, stopping), async |(mut changes, stopping)| {
         let message = match changes.next(&stopping).await? {
             Change::Tools => TOOLS,
+            Change::Prompts => PROMPTS,
             Change::Resources => RESOURCES,
         };
         Some((Event::default().event("message").data(message), (changes, stopping)))

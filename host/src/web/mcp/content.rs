@@ -3,7 +3,8 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use kitbag_manifest::content::{
-    Content, ContentAnnotations, ContentBlock, EmbeddedResource, ResourceBody, ResourceLink, Role,
+    Content, ContentAnnotations, ContentBlock, EmbeddedResource, MessageContent, PromptMessage, ResourceBody,
+    ResourceLink, Role,
 };
 use rmcp::model as mcp;
 
@@ -33,10 +34,6 @@ fn hints(it: ContentAnnotations) -> Option<mcp::Annotations> {
     if it == ContentAnnotations::default() {
         return None;
     }
-    let role = |role| match role {
-        Role::User => mcp::Role::User,
-        Role::Assistant => mcp::Role::Assistant,
-    };
     let mut annotations = mcp::Annotations::default();
     annotations.audience =
         Some(it.audience.into_iter().map(role).collect()).filter(|audience: &Vec<_>| !audience.is_empty());
@@ -45,12 +42,30 @@ fn hints(it: ContentAnnotations) -> Option<mcp::Annotations> {
     Some(annotations)
 }
 
+fn role(role: Role) -> mcp::Role {
+    match role {
+        Role::User => mcp::Role::User,
+        Role::Assistant => mcp::Role::Assistant,
+    }
+}
+
+/// Converts a message of a prompt.
+pub(super) fn message(PromptMessage { role: said_by, content }: PromptMessage) -> mcp::PromptMessage {
+    let content = match content {
+        MessageContent::Text(text) => mcp::ContentBlock::text(text),
+        MessageContent::Block(it) => block(it),
+    };
+    mcp::PromptMessage::new(role(said_by), content)
+}
+
 #[expect(clippy::cast_possible_truncation, reason = "a priority from 0 to 1 needs no more digits")]
 fn single(priority: f64) -> f32 {
     priority as f32
 }
 
-fn embedded(EmbeddedResource { uri, media_type, body }: EmbeddedResource) -> mcp::ResourceContents {
+pub(super) fn embedded(
+    EmbeddedResource { uri, media_type, body }: EmbeddedResource,
+) -> mcp::ResourceContents {
     let contents = match body {
         ResourceBody::Text(text) => mcp::ResourceContents::text(text, uri),
         ResourceBody::Blob(bytes) => mcp::ResourceContents::blob(STANDARD.encode(bytes), uri),

@@ -8,9 +8,9 @@ use axum::Json;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, CompleteRequestMethod,
-    CompleteRequestParams, CompleteResult, ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData,
-    GetPromptRequestParams, GetPromptResponse, Implementation, JsonObject, ListResourceTemplatesResult,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, CompleteRequestParams,
+    CompleteResult, ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData, GetPromptRequestParams,
+    GetPromptResponse, Implementation, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotification,
     ProgressNotificationParam, ProgressToken, ProtocolVersion, ReadResourceRequestParams,
     ReadResourceResponse, RequestId, ServerCapabilities, ServerConfig, ServerJsonRpcMessage, ServerResult,
@@ -28,7 +28,7 @@ use super::direct::{self, DirectMethod, DirectRequest};
 use super::elicitation::{ElicitationMode, ElicitationResponse, Missing};
 use super::modes::{self, ModeCall, Wanted};
 use super::selection::Selection;
-use super::{Endpoint, answer, asking, content, resources};
+use super::{Endpoint, answer, asking, content};
 use crate::access::{Asked, CallError, User};
 use crate::dispatch::{Answers, Callee, Failure, ProgressReport, Reply, Success};
 use crate::knowledge_tools::FETCH;
@@ -39,7 +39,8 @@ use crate::toolkits::toolkit_of;
 const MAX_WAITING_REPORTS: usize = 16;
 
 /// Methods that rmcp reports as unknown when their parameters are invalid.
-const KNOWN_METHODS: [&str; 7] = [
+const KNOWN_METHODS: [&str; 8] = [
+    "completion/complete",
     "prompts/get",
     "prompts/list",
     "resources/list",
@@ -52,7 +53,7 @@ const KNOWN_METHODS: [&str; 7] = [
 /// Answers one request.
 #[derive(Clone)]
 pub(super) struct Handler {
-    endpoint: Arc<Endpoint>,
+    pub(super) endpoint: Arc<Endpoint>,
     pub(super) context: ClientContext,
 }
 
@@ -94,7 +95,7 @@ impl Handler {
             DirectMethod::Call(call) => {
                 let callee = self.callee(&call.name)?;
                 // rmcp checks the headers that carry parameters.
-                if catalogue::has_header_parameters(callee.definition()) {
+                if callee.tool().is_some_and(catalogue::has_header_parameters) {
                     return None;
                 }
                 Some(Json(self.call_directly(call, id, capabilities).await).into_response())
@@ -135,7 +136,7 @@ impl Handler {
     pub(super) fn asks(&self, call: &conversation::Call) -> bool {
         let Ok(ModeCall::Call(request)) = self.in_mode(call.params.clone()) else { return false };
         self.callee(&request.name).is_some_and(|callee| {
-            User::may_be_asked(&callee) && !catalogue::has_header_parameters(callee.definition())
+            User::may_be_asked(&callee) && !callee.tool().is_some_and(catalogue::has_header_parameters)
         })
     }
 
@@ -309,7 +310,7 @@ impl Handler {
         let found: Vec<_> = names.into_iter().map(|name| (self.callee(&name), name)).collect();
         let described = off_thread(move || {
             modes::described(found.iter().map(|(callee, name)| {
-                let tool = callee.as_ref().map(|it| (it.toolkit().id.as_str(), it.definition()));
+                let tool = callee.as_ref().and_then(|it| Some((it.toolkit().id.as_str(), it.tool()?)));
                 (name.as_str(), tool)
             }))
         });
@@ -342,8 +343,30 @@ impl Handler {
     }
 
     /// Whether the client sees documents as resources: where it may fetch them.
-    fn sees_documents(&self) -> bool {
+    pub(super) fn sees_documents(&self) -> bool {
         self.callee(FETCH).is_some()
+    }
+
+    /// Does what a request asks for, unless its client cancels it or goes away: then the guest stops.
+    async fn until_cancelled<T>(
+        &self,
+        context: &RequestContext<RoleServer>,
+        answer: impl Future<Output = Result<T, ErrorData>>,
+    ) -> Result<T, ErrorData> {
+        let client =
+            if is_current(context) { RequestClient::Current(None) } else { RequestClient::Older(None) };
+        let running = self.cancellable(context.id.clone(), &client);
+        let cancelled = async {
+            match &running {
+                Some(running) => running.cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            answer = answer => answer,
+            () = cancelled => Err(abandoned()),
+            () = context.ct.cancelled() => Err(abandoned()),
+        }
     }
 
     /// What a client of the older revisions may cancel by name. Later ones close the request.
@@ -365,7 +388,7 @@ impl Handler {
     }
 
     /// What the user may do so that the call does not fail again; no more than agree where a key may call tools alone.
-    fn missing(&self, tool: &str, failure: &Failure) -> Missing {
+    pub(super) fn missing(&self, tool: &str, failure: &Failure) -> Missing {
         let user = &self.context.user;
         let consent = failure.needs_consent;
         if user.is_limited() {
@@ -414,8 +437,10 @@ impl ServerHandler for Handler {
             .enable_tools()
             .enable_tool_list_changed()
             .enable_prompts()
+            .enable_prompts_list_changed()
             .enable_resources()
             .enable_resources_list_changed()
+            .enable_completions()
             .build();
         let mut info = ServerConfig::new(capabilities);
         info.server_info = Implementation::new("kitbag", env!("CARGO_PKG_VERSION")).with_title("Kitbag");
@@ -439,7 +464,7 @@ impl ServerHandler for Handler {
     /// rmcp checks the `Mcp-Param-*` headers of a call against the tool's schema.
     fn get_tool(&self, name: &str) -> Option<Tool> {
         let callee = self.callee(name)?;
-        let definition = callee.definition();
+        let definition = callee.tool()?;
         catalogue::has_header_parameters(definition).then(|| catalogue::listed(name.to_owned(), definition))
     }
 
@@ -464,7 +489,13 @@ impl ServerHandler for Handler {
     }
 
     fn accepted_subscription_filter(&self, _requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        Some(SubscriptionFilter::builder().tools_list_changed().resources_list_changed().build())
+        Some(
+            SubscriptionFilter::builder()
+                .tools_list_changed()
+                .prompts_list_changed()
+                .resources_list_changed()
+                .build(),
+        )
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
@@ -476,6 +507,7 @@ impl ServerHandler for Handler {
                 changed = seen.next(&self.endpoint.stopping) => match changed {
                     // Refused where the client did not ask for this kind.
                     Some(Change::Tools) => drop(context.sink().notify_tool_list_changed().await),
+                    Some(Change::Prompts) => drop(context.sink().notify_prompt_list_changed().await),
                     Some(Change::Resources) => drop(context.sink().notify_resource_list_changed().await),
                     None => return Ok(()),
                 },
@@ -484,12 +516,20 @@ impl ServerHandler for Handler {
         }
     }
 
+    async fn list_prompts(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        self.list_offered_prompts(request.and_then(|request| request.cursor).as_deref())
+    }
+
     async fn get_prompt(
         &self,
         request: GetPromptRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        Err(ErrorData::invalid_params(format!("unknown prompt: {}", request.name), None))
+        self.until_cancelled(&context, self.get_offered_prompt(request)).await.map(Into::into)
     }
 
     async fn list_resources(
@@ -497,42 +537,31 @@ impl ServerHandler for Handler {
         request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        if !self.sees_documents() {
-            return Ok(ListResourcesResult::default());
-        }
-        let cursor = request.and_then(|request| request.cursor);
-        resources::list(&self.context.user, cursor.as_deref()).await
+        self.list_all_resources(request.and_then(|request| request.cursor).as_deref()).await
     }
 
     async fn list_resource_templates(
         &self,
-        _request: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Ok(if self.sees_documents() {
-            resources::templates()
-        } else {
-            ListResourceTemplatesResult::default()
-        })
+        self.list_all_templates(request.and_then(|request| request.cursor).as_deref())
     }
 
     async fn read_resource(
         &self,
         request: ReadResourceRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        if !self.sees_documents() {
-            return Err(resources::unknown(&request.uri, "unknown resource"));
-        }
-        Ok(resources::read(&self.context.user, &request.uri).await?.into())
+        self.until_cancelled(&context, self.read_any_resource(&request.uri)).await.map(Into::into)
     }
 
     async fn complete(
         &self,
-        _request: CompleteRequestParams,
-        _context: RequestContext<RoleServer>,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+        self.until_cancelled(&context, self.complete_argument(request)).await
     }
 
     async fn on_custom_request(

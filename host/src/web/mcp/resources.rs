@@ -1,4 +1,4 @@
-//! The user's documents as resources, which clients list, and people mention.
+//! The user's documents as resources, which clients list, and people mention. `offers` has those of toolkits.
 //!
 //! ```text
 //! kitbag://documents/<id>                 the beginning of the text of a document
@@ -11,13 +11,14 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 use rmcp::model::{
-    Annotations, ErrorData, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, Resource,
-    ResourceContents, ResourceTemplate,
+    Annotations, ErrorData, ListResourcesResult, ReadResourceResult, Resource, ResourceContents,
+    ResourceTemplate,
 };
 use serde_json::{Map, json};
 use tracing::error;
 use url::Url;
 
+use super::catalogue::InvalidCursor;
 use crate::access::User;
 use crate::dispatch::{ErrorCode, Reply};
 use crate::knowledge::{KnowledgeError, Listing, StateName};
@@ -53,20 +54,17 @@ impl DocumentUri {
 }
 
 /// What the URIs of all documents look like (RFC 6570).
-pub(super) fn templates() -> ListResourceTemplatesResult {
-    let template = ResourceTemplate::new(format!("{PREFIX}{{id}}{{?offset}}"), "document")
+pub(super) fn template() -> ResourceTemplate {
+    ResourceTemplate::new(format!("{PREFIX}{{id}}{{?offset}}"), "document")
         .with_title("A document, by its id")
         .with_description("The text of one of your documents; `offset` leaves out so many characters of it.")
-        .with_mime_type(TEXT);
-    ListResourceTemplatesResult::with_all_items(vec![template])
+        .with_mime_type(TEXT)
 }
 
 /// A page of the user's documents that can be read, newest first.
 pub(super) async fn list(user: &User, cursor: Option<&str>) -> Result<ListResourcesResult, ErrorData> {
     let after = cursor.map(str::parse).transpose();
-    let after = after.map_err(|_| {
-        ErrorData::invalid_params("this cursor is not one of nextCursor; start without one", None)
-    })?;
+    let after = after.map_err(|_| ErrorData::invalid_params(InvalidCursor.to_string(), None))?;
     let listing = Listing { state: Some(StateName::Ready), after, limit: PAGE_SIZE, ..Listing::default() };
     let page = user.documents().list(&listing).await.map_err(|error| failed(&error))?;
     let next = page.documents.last().filter(|_| page.has_more).map(|(cursor, _)| cursor.to_string());
@@ -85,6 +83,11 @@ pub(super) async fn list(user: &User, cursor: Option<&str>) -> Result<ListResour
     let mut result = ListResourcesResult::with_all_items(resources.collect());
     result.next_cursor = next;
     Ok(result)
+}
+
+/// Whether a URI is one of those of documents, if it is any.
+pub(super) fn is_document(uri: &str) -> bool {
+    uri.starts_with(PREFIX)
 }
 
 /// Reads a document, or the next part of it.

@@ -83,6 +83,11 @@ impl Selection {
         self.chooses_all_of(toolkit) && !self.hidden.has_any_of(toolkit)
     }
 
+    /// Whether the client sees the prompts and resources of a toolkit: where it has chosen the toolkit, and not some of its tools.
+    pub(super) fn has_offers_of(&self, toolkit: &str) -> bool {
+        self.chooses_all_of(toolkit) && !self.hidden.has_all_of(toolkit)
+    }
+
     /// Whether the user hides the tool of this listed name, which the client has chosen.
     pub(super) fn hides_chosen(&self, listed_name: &str) -> bool {
         self.chooses(listed_name) && self.hides(listed_name)
@@ -129,6 +134,18 @@ mod tests {
         assert_eq!(sees(Some("toolkits=knowledge")), [false, false, false, true]);
         assert_eq!(sees(Some("toolkits=")), [false; 4]);
         assert_eq!(sees(Some("toolkits=tex,text__")), [false; 4]);
+    }
+
+    #[test]
+    fn prompts_and_resources_belong_to_chosen_toolkits_and_not_to_tools() {
+        let sees = |query| {
+            let selection = Selection::of(query).expect("it has no mode");
+            ["text", "notes"].map(|toolkit| selection.has_offers_of(toolkit))
+        };
+
+        assert_eq!(sees(None), [true; 2]);
+        assert_eq!(sees(Some("toolkits=text")), [true, false]);
+        assert_eq!(sees(Some("tools=text__diff")), [false; 2]);
     }
 
     #[test]

@@ -44,7 +44,7 @@ impl ShownDifference {
     pub(super) fn of(difference: Difference, secret_users: &BTreeMap<String, u64>) -> Self {
         let (is_empty, left_out) = (difference.is_empty(), difference.left_out());
         let left_out = Some(left_out).filter(|lines| *lines > 0).map(|lines| text::count(lines, "line"));
-        let Difference { grants, imports, toolkit, settings, tools } = difference;
+        let Difference { grants, imports, toolkit, settings, tools, prompts, resources } = difference;
         let grants =
             grants.into_iter().map(|it| Grant::of(&it.capability, it.change, secret_users)).collect();
         let toolkit = if toolkit.is_empty() {
@@ -57,6 +57,8 @@ impl ShownDifference {
             ("About it", toolkit),
             ("Settings", settings),
             ("Tools", tools),
+            ("Prompts", prompts),
+            ("Resources", resources),
             ("Imports of its code", items(imports)),
             ("Imported, always refused", items(refused)),
         ];

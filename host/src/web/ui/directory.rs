@@ -106,6 +106,8 @@ fn matches(toolkit: &ListedToolkit, query: &str) -> bool {
         [&definition.id, &definition.name, &definition.description].map(String::as_str).to_vec();
     texts.extend(definition.author.as_deref());
     texts.extend(tools);
+    texts.extend(definition.prompts.iter().map(|prompt| prompt.name.as_str()));
+    texts.extend(definition.resources.iter().map(|resource| resource.name.as_str()));
     let all = texts.join(" ").to_lowercase();
     query.split_whitespace().all(|word| all.contains(word))
 }

@@ -18,6 +18,7 @@ use super::frame::{self, Frame, Section};
 use super::text;
 use crate::access::{Range, ReadingMode, User};
 use crate::invocations::{Filter, Logged, OutcomeFilter};
+use crate::toolkits::record_names;
 use crate::web::Shared;
 use crate::web::error::WebError;
 use crate::web::logs::tail::{CallLines, Tail, json_lines};
@@ -131,7 +132,8 @@ pub(super) async fn show(
     let listing = user.listing();
     let listed = listing.iter().map(|listed| &*listed.definition);
     let definition = listed.chain(user.own_tools()).find(|definition| definition.id == id);
-    let declared = definition.iter().flat_map(|it| it.tools.iter().map(|tool| tool.name.as_str()));
+    let declared = definition.map(record_names).unwrap_or_default();
+    let declared = declared.iter().map(String::as_str);
     let page = LogPage {
         frame: Some(frame.at(Section::Directory)),
         id: &id,
@@ -252,7 +254,8 @@ fn choices<'a>(declared: impl Iterator<Item = &'a str>, made: &str) -> Vec<Choic
 /// name that a shell could read differently is left out.
 fn command(toolkit: &str, parameters: &Parameters) -> String {
     let Parameters { tool, outcome, before, .. } = parameters;
-    let is_name = tool.chars().all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-'));
+    let is_name =
+        tool.chars().all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | ':'));
     let mut words = vec![format!("kitbag toolkit logs {toolkit}")];
     if !tool.is_empty() && is_name {
         // The name may begin with a hyphen.

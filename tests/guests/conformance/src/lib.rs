@@ -1,4 +1,4 @@
-//! The tools that MCP's conformance suite calls. The suite defines names, texts and behaviour;
+//! The tools, prompts and resources that MCP's conformance suite asks for. The suite defines names, texts and behaviour;
 //! `tests/conformance` runs it.
 
 mod asking;
@@ -62,6 +62,90 @@ fn toolkit() -> Toolkit {
                 .description("Has a schema with everything in it.")
                 .input_schema(schema_with_many_keywords),
         )
+        .prompt(Prompt::new("test_simple_prompt", simple_prompt).description("Is simple."))
+        .prompt(
+            Prompt::new("test_prompt_with_arguments", prompt_with_arguments)
+                .description("Has arguments.")
+                .complete(
+                    "arg1",
+                    |typed: Completion, _| async move { vec![format!("{}Value1", typed.value)] },
+                ),
+        )
+        .prompt(
+            Prompt::new("test_prompt_with_embedded_resource", prompt_with_resource)
+                .description("Has a document."),
+        )
+        .prompt(Prompt::new("test_prompt_with_image", prompt_with_image).description("Has a picture."))
+        .resource(
+            Resource::new("static_text", "static-text", static_text)
+                .description("A text.")
+                .media_type("text/plain"),
+        )
+        .resource(
+            Resource::new("static_binary", "static-binary", static_binary)
+                .description("A picture.")
+                .media_type("image/png"),
+        )
+        .resource(
+            Resource::new("template", "template/{id}/data", template)
+                .description("Data, by its id.")
+                .media_type("application/json"),
+        )
+}
+
+async fn simple_prompt(_: NoArgs, _: Ctx) -> &'static str {
+    "This is a simple prompt for testing."
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct PromptArguments {
+    /// The first.
+    arg1: String,
+    /// The second.
+    arg2: String,
+}
+
+async fn prompt_with_arguments(PromptArguments { arg1, arg2 }: PromptArguments, _: Ctx) -> String {
+    format!("Prompt with arguments: arg1='{arg1}', arg2='{arg2}'")
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct EmbeddedUri {
+    /// Of the document.
+    #[serde(rename = "resourceUri")]
+    uri: String,
+}
+
+async fn prompt_with_resource(EmbeddedUri { uri }: EmbeddedUri, _: Ctx) -> Vec<PromptMessage> {
+    let document = EmbeddedResource::text(uri, "Embedded resource content for testing.");
+    vec![
+        PromptMessage::user(document.media_type("text/plain")),
+        PromptMessage::user("Please process the embedded resource above."),
+    ]
+}
+
+async fn prompt_with_image(_: NoArgs, _: Ctx) -> Vec<PromptMessage> {
+    vec![
+        PromptMessage::user(Content::image(PNG, "image/png")),
+        PromptMessage::user("Please analyze the image above."),
+    ]
+}
+
+async fn static_text(_: NoArgs, _: Ctx) -> &'static str {
+    "This is the content of the static text resource."
+}
+
+async fn static_binary(_: NoArgs, _: Ctx) -> Vec<u8> {
+    PNG.to_vec()
+}
+
+#[derive(Deserialize)]
+struct TemplateId {
+    id: String,
+}
+
+async fn template(TemplateId { id }: TemplateId, _: Ctx) -> String {
+    json!({ "id": id, "templateTest": true, "data": format!("Data for ID: {id}") }).to_string()
 }
 
 async fn text(_: NoArgs, _: Ctx) -> &'static str {

@@ -1,5 +1,6 @@
-//! The contract's export `tools`: calls, and the declaration.
+//! The contract's export `tools`: calls, and the declaration. `offers` has the other exports.
 
+use rquickjs::function::Rest;
 use rquickjs::promise::PromiseState;
 use rquickjs::{CatchResultExt, Ctx, Function, Object, Result, Value};
 
@@ -19,22 +20,43 @@ impl tools::Guest for Component {
     }
 
     fn call(invocation: tools::Invocation) -> std::result::Result<tools::ToolResult, tools::CallError> {
-        with_toolkit(|ctx, call| match outcome(ctx, &call, invocation).catch(ctx) {
-            Ok(outcome) => Ok(outcome),
-            // The SDK already converts exceptions of handlers to failures; this one comes from elsewhere.
-            Err(caught) => Ok(Err(tools::CallError::Failure(caught.to_string()))),
+        let tools::Invocation { tool, arguments, user_id, config } = invocation;
+        answer(["tool".to_owned(), tool, arguments, user_id, config], |value| {
+            Ok(tools::ToolResult {
+                text: required(value, "text")?,
+                structured: text(value, "structured")?,
+                content: list::<Object>(value, "content")?.iter().map(block).collect::<Result<_>>()?,
+            })
         })
-        .unwrap_or_else(|error| Err(tools::CallError::Failure(error.to_string())))
     }
 }
 
-type Outcome = std::result::Result<tools::ToolResult, tools::CallError>;
+/// What a call returns.
+pub(super) type Outcome<T> = std::result::Result<T, tools::CallError>;
+
+/// Calls the toolkit's function with the parts of an invocation; `read` reads what it returns.
+pub(super) fn answer<T, const PARTS: usize>(
+    parts: [String; PARTS],
+    read: impl for<'js> Fn(&Object<'js>) -> Result<T>,
+) -> Outcome<T> {
+    with_toolkit(|ctx, call| match outcome(ctx, &call, parts, &read).catch(ctx) {
+        Ok(outcome) => Ok(outcome),
+        // The SDK already converts exceptions of handlers to failures; this one comes from elsewhere.
+        Err(caught) => Ok(Err(tools::CallError::Failure(caught.to_string()))),
+    })
+    .unwrap_or_else(|error| Err(tools::CallError::Failure(error.to_string())))
+}
 
 /// Calls the toolkit's function, and waits for its promise.
-fn outcome<'js>(ctx: &Ctx<'js>, call: &Function<'js>, it: tools::Invocation) -> Result<Outcome> {
-    let returned: Value = call.call((it.tool, it.arguments, it.user_id, it.config))?;
+fn outcome<'js, T, const PARTS: usize>(
+    ctx: &Ctx<'js>,
+    call: &Function<'js>,
+    parts: [String; PARTS],
+    read: &impl Fn(&Object<'js>) -> Result<T>,
+) -> Result<Outcome<T>> {
+    let returned: Value = call.call((Rest(parts.into()),))?;
     let Some(promise) = returned.as_promise() else {
-        return from_variant(&returned.get()?);
+        return from_variant(&returned.get()?, read);
     };
     let is_settled = event_loop::run(ctx, || promise.state() != PromiseState::Pending);
     let rejected = rejections::log_unhandled();
@@ -48,18 +70,14 @@ fn outcome<'js>(ctx: &Ctx<'js>, call: &Function<'js>, it: tools::Invocation) -> 
     promise
         .result::<Object>()
         .expect("the event loop ends when the promise is settled")
-        .and_then(|it| from_variant(&it))
+        .and_then(|it| from_variant(&it, read))
 }
 
-/// Reads `{ tag: "ok", val: tool-result }` or `{ tag: "err", val: call-error }`.
-fn from_variant(it: &Object<'_>) -> Result<Outcome> {
+/// Reads `{ tag: "ok", val }` or `{ tag: "err", val: call-error }`.
+fn from_variant<'js, T>(it: &Object<'js>, read: impl Fn(&Object<'js>) -> Result<T>) -> Result<Outcome<T>> {
     let value: Object = it.get("val")?;
     if required(it, "tag")? == "ok" {
-        return Ok(Ok(tools::ToolResult {
-            text: required(&value, "text")?,
-            structured: text(&value, "structured")?,
-            content: list::<Object>(&value, "content")?.iter().map(block).collect::<Result<_>>()?,
-        }));
+        return read(&value).map(Ok);
     }
     Ok(Err(match required(&value, "tag")?.as_str() {
         "tool-error" => {
@@ -76,7 +94,7 @@ fn from_variant(it: &Object<'_>) -> Result<Outcome> {
 }
 
 /// Reads `{ content, annotations? }`.
-fn block(it: &Object<'_>) -> Result<tools::ContentBlock> {
+pub(super) fn block(it: &Object<'_>) -> Result<tools::ContentBlock> {
     let hints: Option<Object> = it.get("annotations")?;
     let annotations = hints.as_ref().map(annotations).transpose()?;
     let none = tools::ContentAnnotations { audience: Vec::new(), priority: None, last_modified: None };
@@ -86,10 +104,13 @@ fn block(it: &Object<'_>) -> Result<tools::ContentBlock> {
     })
 }
 
+pub(super) fn role(named: &str) -> tools::Role {
+    if named == "user" { tools::Role::User } else { tools::Role::Assistant }
+}
+
 fn annotations(it: &Object<'_>) -> Result<tools::ContentAnnotations> {
-    let role = |Text(role): Text| if role == "user" { tools::Role::User } else { tools::Role::Assistant };
     Ok(tools::ContentAnnotations {
-        audience: list(it, "audience")?.into_iter().map(role).collect(),
+        audience: list(it, "audience")?.into_iter().map(|Text(named)| role(&named)).collect(),
         priority: it.get("priority")?,
         last_modified: text(it, "lastModified")?,
     })
@@ -101,15 +122,9 @@ fn content(it: &Object<'_>) -> Result<tools::Content> {
         "image" => tools::Content::Image(media(&value)?),
         "audio" => tools::Content::Audio(media(&value)?),
         "resource" => {
-            let body: Object = value.get("body")?;
-            tools::Content::Resource(tools::EmbeddedResource {
-                uri: required(&value, "uri")?,
-                media_type: text(&value, "mediaType")?,
-                body: match required(&body, "tag")?.as_str() {
-                    "text" => tools::ResourceBody::Text(required(&body, "val")?),
-                    _ => tools::ResourceBody::Blob(body.get::<_, Bytes>("val")?.0),
-                },
-            })
+            let (uri, media_type) = (required(&value, "uri")?, text(&value, "mediaType")?);
+            let body = body(&value.get("body")?)?;
+            tools::Content::Resource(tools::EmbeddedResource { uri, media_type, body })
         }
         _ => tools::Content::ResourceLink(tools::ResourceLink {
             uri: required(&value, "uri")?,
@@ -119,6 +134,13 @@ fn content(it: &Object<'_>) -> Result<tools::Content> {
             media_type: text(&value, "mediaType")?,
             size: size(&value)?,
         }),
+    })
+}
+
+pub(super) fn body(it: &Object<'_>) -> Result<tools::ResourceBody> {
+    Ok(match required(it, "tag")?.as_str() {
+        "text" => tools::ResourceBody::Text(required(it, "val")?),
+        _ => tools::ResourceBody::Blob(it.get::<_, Bytes>("val")?.0),
     })
 }
 

@@ -79,7 +79,7 @@ impl Answer {
         }
     }
 
-    fn succeeded(Success { text, structured, content }: Success, time: String) -> Self {
+    fn succeeded(Success { text, structured, content, .. }: Success, time: String) -> Self {
         let left_out = content.len().saturating_sub(MAX_BLOCKS);
         let mut room = MAX_IMAGES_BYTES;
         Self {
@@ -201,7 +201,7 @@ mod tests {
 
     fn answer(content: Vec<Content>) -> Answer {
         let content = content.into_iter().map(Into::into).collect();
-        let success = Success { text: "done".to_owned(), structured: None, content };
+        let success = Success { text: "done".to_owned(), content, ..Success::default() };
         Answer::of(Reply::Success(success), Duration::from_millis(7))
     }
 

@@ -1,0 +1,365 @@
+//! URIs of resources: `kitbag://{toolkitId}/issues/7`, and the part after the toolkit's id, which the declaration has.
+//!
+//! Invariant: a URI that fits names one resource of one toolkit, and nothing in it means anything else to a parser of URLs
+//! or of paths: there is no user, port, query or fragment, no empty segment, and no segment that leads upwards.
+
+use std::collections::BTreeMap;
+
+use super::ResourceDefinition;
+use crate::ToolkitDefinition;
+use crate::content::{Content, ContentBlock, MessageContent, PromptMessage};
+
+/// Length of a URI that is read, in bytes.
+pub const MAX_URI_BYTES: usize = 4096;
+/// Length of a declared URI, in bytes, and the number of its segments.
+const MAX_DECLARED_BYTES: usize = 500;
+const MAX_SEGMENTS: usize = 10;
+/// Length of a variable's name.
+const MAX_NAME_BYTES: usize = 64;
+/// Length of a variable's value once it is decoded, in bytes.
+const MAX_VALUE_BYTES: usize = 500;
+
+const SCHEME: &str = "kitbag://";
+
+/// Returns the URI of a resource of a toolkit.
+pub fn resource_uri(toolkit: &str, path: &str) -> String {
+    format!("{SCHEME}{toolkit}/{path}")
+}
+
+/// Returns the toolkit's id and the rest of a URI as [`resource_uri`] makes them; `None` for every other.
+pub fn split_uri(uri: &str) -> Option<(&str, &str)> {
+    let (id, path) = uri.strip_prefix(SCHEME).filter(|_| uri.len() <= MAX_URI_BYTES)?.split_once('/')?;
+    let is_id = !id.is_empty() && id.bytes().all(crate::rules::is_id_byte);
+    is_id.then_some((id, path))
+}
+
+/// Whether a declared URI has variables.
+pub fn is_template(uri: &str) -> bool {
+    uri.contains('{')
+}
+
+/// The path of a resource of one toolkit, which was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResourcePath {
+    /// Index of the resource among those of its toolkit.
+    pub index: usize,
+    /// The path.
+    pub path: String,
+    /// Decoded values of the variables.
+    pub variables: BTreeMap<String, String>,
+}
+
+impl ResourcePath {
+    /// Finds the resource whose URI fits a path: of several, the one with the fewest variables, and of those the first.
+    pub fn find(resources: &[ResourceDefinition], path: &str) -> Option<Self> {
+        let fitting = resources.iter().enumerate().filter_map(|(index, resource)| {
+            let variables = UriTemplate::parse(&resource.uri).ok()?.values(path)?;
+            Some(Self { index, path: path.to_owned(), variables })
+        });
+        fitting.min_by_key(|found| found.variables.len())
+    }
+}
+
+/// Completes relative URIs of the toolkit's own resources in content of a result. Others stay as they are.
+pub fn complete_links(definition: &ToolkitDefinition, content: &mut [ContentBlock]) {
+    for block in content {
+        complete(definition, block);
+    }
+}
+
+/// The same for messages.
+pub fn complete_message_links(definition: &ToolkitDefinition, messages: &mut [PromptMessage]) {
+    for message in messages {
+        if let MessageContent::Block(block) = &mut message.content {
+            complete(definition, block);
+        }
+    }
+}
+
+fn complete(definition: &ToolkitDefinition, block: &mut ContentBlock) {
+    let uri = match &mut block.content {
+        Content::Link(link) => &mut link.uri,
+        Content::Resource(resource) => &mut resource.uri,
+        Content::Image(_) | Content::Audio(_) => return,
+    };
+    if ResourcePath::find(&definition.resources, uri).is_some() {
+        *uri = resource_uri(&definition.id, uri);
+    }
+}
+
+/// A declared URI: segments that are texts or variables.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct UriTemplate<'a>(Vec<Segment<'a>>);
+
+#[derive(Debug, PartialEq, Eq)]
+enum Segment<'a> {
+    Text(&'a str),
+    Variable(&'a str),
+}
+
+impl<'a> UriTemplate<'a> {
+    /// Reads a declared URI; an error says what is expected.
+    pub(crate) fn parse(uri: &'a str) -> Result<Self, String> {
+        if uri.len() > MAX_DECLARED_BYTES {
+            return Err(format!("is longer than {MAX_DECLARED_BYTES} bytes"));
+        }
+        let segments = uri.split('/').map(Segment::parse).collect::<Option<Vec<_>>>();
+        let segments = segments.ok_or_else(|| {
+            "must be like issues/{number}: relative, each segment a variable or of letters, digits, -, ., _ and ~"
+                .to_owned()
+        })?;
+        if segments.len() > MAX_SEGMENTS {
+            return Err(format!("has more than {MAX_SEGMENTS} segments"));
+        }
+        let template = Self(segments);
+        let mut names: Vec<_> = template.variables().collect();
+        names.sort_unstable();
+        if names.windows(2).any(|pair| pair[0] == pair[1]) {
+            return Err("has a variable twice".to_owned());
+        }
+        Ok(template)
+    }
+
+    /// The names of the variables.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter_map(|segment| match segment {
+            Segment::Variable(name) => Some(*name),
+            Segment::Text(_) => None,
+        })
+    }
+
+    /// The template with all variables named alike: equal for templates that fit the same URIs.
+    pub(crate) fn shape(&self) -> String {
+        let segments = self.0.iter().map(|segment| match segment {
+            Segment::Text(text) => text,
+            Segment::Variable(_) => "{}",
+        });
+        segments.collect::<Vec<_>>().join("/")
+    }
+
+    /// The values of the variables in a path; `None` if it does not fit.
+    fn values(&self, path: &str) -> Option<BTreeMap<String, String>> {
+        if path.len() > MAX_URI_BYTES {
+            return None;
+        }
+        let mut values = BTreeMap::new();
+        let mut given = path.split('/');
+        for segment in &self.0 {
+            match (segment, given.next()?) {
+                (Segment::Text(text), given) if *text == given => {}
+                (Segment::Text(_), _) => return None,
+                (Segment::Variable(name), given) => {
+                    values.insert((*name).to_owned(), decoded(given)?);
+                }
+            }
+        }
+        given.next().is_none().then_some(values)
+    }
+}
+
+impl<'a> Segment<'a> {
+    fn parse(text: &'a str) -> Option<Self> {
+        let variable = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
+        if let Some(name) = variable {
+            let is_name = (1..=MAX_NAME_BYTES).contains(&name.len())
+                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            return is_name.then_some(Self::Variable(name));
+        }
+        let is_text = !is_special(text) && text.bytes().all(is_unreserved);
+        is_text.then_some(Self::Text(text))
+    }
+}
+
+/// Whether a segment is empty, or means another place than its name says.
+fn is_special(segment: &str) -> bool {
+    matches!(segment, "" | "." | "..")
+}
+
+/// RFC 3986, section 2.3.
+fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
+}
+
+/// Decodes the value of a variable.
+fn decoded(segment: &str) -> Option<String> {
+    // `encodeURIComponent`, which clients use, leaves these.
+    let is_plain = |byte: u8| is_unreserved(byte) || matches!(byte, b'!' | b'*' | b'\'' | b'(' | b')');
+    let mut bytes = Vec::new();
+    let mut rest = segment.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => hex(rest.next()?)? << 4 | hex(rest.next()?)?,
+            byte if is_plain(byte) => byte,
+            _ => return None,
+        });
+    }
+    let value = String::from_utf8(bytes).ok()?;
+    let is_refused = |letter: char| letter.is_control() || matches!(letter, '/' | '\\');
+    (!is_special(&value) && value.len() <= MAX_VALUE_BYTES && !value.contains(is_refused)).then_some(value)
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::content::{EmbeddedResource, ResourceLink};
+
+    fn resources(uris: &[&str]) -> Vec<ResourceDefinition> {
+        uris.iter()
+            .map(|uri| ResourceDefinition { uri: (*uri).to_owned(), ..ResourceDefinition::default() })
+            .collect()
+    }
+
+    #[test]
+    fn a_declared_uri_is_relative_and_its_segments_are_texts_or_variables() {
+        for uri in ["summary", "issues/{number}", "{owner}/{repo}/issues/{number}", "a-b.c_d~e/v1.0"] {
+            assert!(UriTemplate::parse(uri).is_ok(), "{uri}");
+        }
+        for uri in [
+            "",
+            "/",
+            "/summary",
+            "summary/",
+            "a//b",
+            "..",
+            "a/../b",
+            "a/./b",
+            "kitbag://x/a",
+            "a?b",
+            "a#b",
+            "a%20b",
+            "a b",
+            "ä",
+            "issues/{number",
+            "issues/#{number}",
+            "issues/{number}.json",
+            "{+path}",
+            "{a,b}",
+            "{a*}",
+            "{}",
+            "{a}/{a}",
+            "1/2/3/4/5/6/7/8/9/10/11",
+        ] {
+            assert!(UriTemplate::parse(uri).is_err(), "{uri}");
+        }
+        assert!(UriTemplate::parse(&"a".repeat(501)).is_err());
+    }
+
+    #[test]
+    fn a_path_names_one_resource_with_decoded_values() {
+        let resources = resources(&["issues/{number}", "issues/latest", "{a}/{b}"]);
+        let found = |path: &str| {
+            ResourcePath::find(&resources, path)
+                .map(|it| (it.index, it.variables.into_values().collect::<Vec<_>>().join(",")))
+        };
+
+        assert_eq!(found("issues/7"), Some((0, "7".to_owned())));
+        assert_eq!(found("issues/latest"), Some((1, String::new())));
+        assert_eq!(found("x/y"), Some((2, "x,y".to_owned())));
+        assert_eq!(found("issues/a%20b%C3%A9!"), Some((0, "a bé!".to_owned())));
+        assert_eq!(found("issues/%252e%252e"), Some((0, "%2e%2e".to_owned())));
+        assert_eq!(found("issues"), None);
+    }
+
+    #[test]
+    fn a_path_that_means_another_place_to_any_parser_is_none() {
+        let resources = resources(&["issues/{number}", "summary"]);
+        let long = format!("issues/{}", "a".repeat(10_000));
+        for path in [
+            "",
+            "/",
+            "/summary",
+            "summary/",
+            "./summary",
+            "x/../summary",
+            "Summary",
+            "summary?x=1",
+            "summary#x",
+            "%73ummary",
+            "issues/",
+            "issues//7",
+            "issues/.",
+            "issues/..",
+            "issues/%2e%2e",
+            "issues/%2E.",
+            "issues/a%2Fb",
+            "issues/a%5Cb",
+            "issues/a%00b",
+            "issues/%1b[31m",
+            "issues/a%0Ab",
+            "issues/%ff",
+            "issues/%2",
+            "issues/%zz",
+            "issues/a?b",
+            "issues/a#b",
+            "issues/a:b@c",
+            "issues/ä",
+            "issues/a b",
+            "issues/7/..",
+            &long,
+        ] {
+            assert_eq!(ResourcePath::find(&resources, path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_uri_has_the_toolkits_id_and_nothing_around_it() {
+        assert_eq!(split_uri("kitbag://github/issues/7"), Some(("github", "issues/7")));
+        for uri in [
+            "KITBAG://github/a",
+            "kitbag:/github/a",
+            "kitbag:///a",
+            "kitbag://GitHub/a",
+            "kitbag://user@github/a",
+            "kitbag://github:80/a",
+            "kitbag://github",
+            "kitbag://gith%75b/a",
+            "kitbag://gìthub/a",
+            " kitbag://github/a",
+            "https://github/a",
+        ] {
+            assert_eq!(split_uri(uri), None, "{uri}");
+        }
+        assert_eq!(split_uri(&format!("kitbag://github/{}", "a".repeat(MAX_URI_BYTES))), None);
+    }
+
+    #[test]
+    fn links_to_own_resources_are_completed_and_no_others() {
+        let definition = ToolkitDefinition {
+            id: "github".to_owned(),
+            resources: resources(&["issues/{number}"]),
+            ..ToolkitDefinition::default()
+        };
+        let mut content = vec![
+            ResourceLink::new("issues/7", "issue").into(),
+            EmbeddedResource::text("issues/8", "text").into(),
+            ResourceLink::new("issues/7/more", "none").into(),
+            ResourceLink::new("kitbag://notes/a", "another").into(),
+            ResourceLink::new("https://example.com/issues/7", "elsewhere").into(),
+        ];
+
+        complete_links(&definition, &mut content);
+
+        let uris: Vec<_> = content
+            .iter()
+            .map(|block: &ContentBlock| match &block.content {
+                Content::Link(link) => link.uri.as_str(),
+                Content::Resource(resource) => resource.uri.as_str(),
+                Content::Image(_) | Content::Audio(_) => "",
+            })
+            .collect();
+        assert_eq!(
+            uris,
+            [
+                "kitbag://github/issues/7",
+                "kitbag://github/issues/8",
+                "issues/7/more",
+                "kitbag://notes/a",
+                "https://example.com/issues/7",
+            ]
+        );
+    }
+}
