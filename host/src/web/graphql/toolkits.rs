@@ -102,12 +102,14 @@ impl Toolkit {
     }
 
     /// Its prompts, which MCP clients let people pick.
+    #[graphql(complexity = "READ_COST + DEFAULT_LENGTH * child_complexity")]
     async fn prompts(&self) -> Vec<Prompt> {
         let definition = self.0.definition();
         definition.prompts.iter().map(|declared| Prompt::of(&definition.id, declared)).collect()
     }
 
     /// Its resources, which MCP clients read by their URIs.
+    #[graphql(complexity = "READ_COST + DEFAULT_LENGTH * child_complexity")]
     async fn resources(&self) -> Vec<Resource> {
         let definition = self.0.definition();
         definition.resources.iter().map(|declared| Resource::of(&definition.id, declared)).collect()
