@@ -3,6 +3,8 @@
 
 mod credential;
 mod fields;
+mod hidden;
+mod order;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -22,6 +24,10 @@ pub const MAX_SCHEMA_BYTES: usize = 16 << 10;
 pub const MAX_FIELDS: usize = 20;
 /// Choices of a field.
 pub const MAX_CHOICES: usize = 100;
+/// A title, or a choice, in characters.
+pub const MAX_TITLE_CHARS: usize = 100;
+/// A description, in characters.
+pub const MAX_DESCRIPTION_CHARS: usize = 500;
 /// An answer as JSON text, in bytes.
 pub const MAX_ANSWER_BYTES: usize = 16 << 10;
 
@@ -34,6 +40,8 @@ pub struct Question {
     pub message: String,
     /// The JSON Schema of the answer: an object of flat fields.
     pub schema: Map<String, Value>,
+    /// Names of the fields in the author's order.
+    pub order: Vec<String>,
 }
 
 impl Question {
@@ -46,17 +54,20 @@ impl Question {
         let mut problems = Problems::default();
         check_key(key, &mut problems);
         check_message(message, &mut problems);
-        let schema = read_schema(schema, &mut problems);
+        let text = schema;
+        let schema = read_schema(text, &mut problems);
         if let Some(schema) = &schema {
             fields::check(schema, &mut problems);
+            // What breaks no bound is short enough to look at word by word.
             if problems.0.is_empty() {
                 fields::check_defaults(schema, &mut problems);
+                credential::check(message, schema, &mut problems);
             }
-            credential::check(message, schema, &mut problems);
         }
         match schema {
             Some(schema) if problems.0.is_empty() => {
-                Ok(Self { key: key.to_owned(), message: message.to_owned(), schema })
+                let order = order::of_fields(text);
+                Ok(Self { key: key.to_owned(), message: message.to_owned(), schema, order })
             }
             _ => Err(problems),
         }

@@ -51,13 +51,16 @@ export function askError(error: AskError): Error {
   return error.tag === "unsupported" ? new CannotAskError(askUnsupported()) : new Error(askRefused(error.val));
 }
 
-/** Returns the JSON Schema of a form. Clients know no patterns, which libraries add to formats; the library checks them. */
+/** Members that clients do not know; the library checks them once there is an answer. */
+const CHECKED_LATER = ["pattern", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "uniqueItems"];
+
+/** Returns the JSON Schema of a form. */
 function formOf(schema: unknown): unknown {
   if (!isStandard(schema)) return schema;
   const { jsonSchema } = schema["~standard"];
   if (jsonSchema === undefined) throw new Error(askRefused("schema: this library makes no JSON Schema of it; zod does since 4.2"));
   const { properties = {}, ...form } = jsonSchema.input({ target: "draft-2020-12" });
-  const fields = Object.entries(properties as Record<string, Fields>).map(([name, { pattern: _, ...field }]) => [name, field]);
+  const fields = Object.entries(properties as Record<string, Fields>).map(([name, field]) => [name, without(field, CHECKED_LATER)]);
   return { ...without(form, ["additionalProperties"]), properties: Object.fromEntries(fields) };
 }
 

@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use aws_lc_rs::rand;
 use kitbag_manifest::SCOPE_ASK;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -78,23 +77,30 @@ impl User {
         serde_json::from_slice(&text).ok()
     }
 
-    /// Returns the id of a new question to a client of the user. No other client can respond to it.
-    pub fn new_question(&self, client: &str) -> String {
-        let mut random = [0; 16];
-        rand::fill(&mut random).expect("the system has random numbers");
+    /// Returns the id of a new question that a process has to a client of the user. No other client can respond to it.
+    pub fn new_question(&self, client: &str, process: &[u8; 16]) -> String {
         self.stores().vault.seal_state(
-            &random,
+            process,
             &[b"question", self.id().as_bytes(), client.as_bytes()],
             QUESTION_SECONDS,
         )
     }
 
-    /// Passes the response to a question on to the process whose call waits for it, if there are several. Whoever made up the id
-    /// of the question has nothing stored.
-    pub async fn pass_answer_on(&self, client: &str, question: &str, answer: &str) -> database::Result<()> {
+    /// Passes the response to a question on to the process whose call waits for it. Nothing is stored of one to a question that
+    /// was made up, or whose call was one of this `process` and has ended.
+    pub async fn pass_answer_on(
+        &self,
+        client: &str,
+        (question, process): (&str, &[u8; 16]),
+        answer: &str,
+    ) -> database::Result<()> {
         let (vault, mailbox) = (&self.stores().vault, self.mailbox());
         let bound_to: [&[u8]; 3] = [b"question", self.id().as_bytes(), client.as_bytes()];
-        if !mailbox.is_shared() || vault.open_state(question, &bound_to).is_none() {
+        if !mailbox.is_shared() {
+            return Ok(());
+        }
+        let asked_by = vault.open_state(question, &bound_to);
+        if asked_by.is_none_or(|asked_by| asked_by == process) {
             return Ok(());
         }
         let sealed = vault.seal_state(answer.as_bytes(), &self.answer_to(client, question), QUESTION_SECONDS);

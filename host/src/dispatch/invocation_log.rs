@@ -92,7 +92,10 @@ impl<'a> Recording<'a> {
         let duration = self.started.elapsed();
         self.metrics.call(&definition.id, conclusion.outcome.as_str(), duration, self.in_sandbox);
         let mut span = mem::take(&mut self.span);
-        span.ended(conclusion.outcome.as_str(), conclusion.outcome == Outcome::Succeeded);
+        span.ended(
+            conclusion.outcome.as_str(),
+            matches!(conclusion.outcome, Outcome::Succeeded | Outcome::Asked),
+        );
         drop(span);
         Record {
             toolkit: definition.id.clone(),

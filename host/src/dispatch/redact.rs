@@ -111,7 +111,10 @@ fn ended(redactor: &Redactor, ended: &mut Ended) {
         }
         Ended::Refused(CallError::InvalidParams(text) | CallError::Failure(text))
         | Ended::Faulted(Fault::Trap(text)) => redactor.redact_string(text),
-        Ended::Asked(_, question) => asked(redactor, question),
+        Ended::Asked(id, question) => {
+            asked(redactor, question);
+            id.key.clone_from(&question.key);
+        }
         Ended::Faulted(_) => {}
     }
 }

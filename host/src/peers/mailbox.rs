@@ -10,7 +10,7 @@ use super::{Hint, Hints, Subject};
 use crate::database::{self, Database};
 
 /// How often whoever waits looks, unless a process says that there is an answer.
-const POLL_INTERVAL: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
 /// How long an answer that nobody takes stays, in milliseconds.
 const MAX_AGE: i64 = 15 * 60 * 1000;
 

@@ -21,9 +21,11 @@ mod message;
 mod modes;
 mod offers;
 mod origin;
+mod progress;
 mod questions;
 mod resources;
 mod selection;
+mod tool_calls;
 
 use std::sync::Arc;
 
@@ -69,6 +71,8 @@ pub(super) struct Endpoint {
     calls: Calls,
     elicitation: Elicitation,
     questions: Questions,
+    /// Calls that wait for the answer of their user, in a stream.
+    asked: Shares,
     streams: Shares,
     rate: Arc<RateLimit>,
     /// Largest request, in bytes.
@@ -92,7 +96,8 @@ pub(super) fn endpoint(shared: &Shared, rate: Arc<RateLimit>) -> Arc<Endpoint> {
         catalogue: Arc::new(Catalogue::new(shared.access.clone())),
         calls: Calls::new(shared.access.hints().clone()),
         elicitation: Elicitation::new(shared.base_url.clone()),
-        questions: Questions::default(),
+        questions: Questions::new(),
+        asked: asking::waiting_calls(),
         streams: changes::streams(),
         rate,
         request_size: shared.mcp_request_size,
@@ -175,7 +180,8 @@ impl Endpoint {
             && let Some(call) = conversation::Call::read(&held.bytes)
             && handler.asks(&call)
         {
-            return Ok(events::unbuffered(handler.converse(call, (held, parsed.ok()))));
+            drop(held);
+            return Ok(events::unbuffered(handler.converse(call, parsed.ok())));
         }
         if parsed.is_ok()
             && let Some(request) = DirectRequest::read(&parts.headers, &held.bytes)
@@ -187,8 +193,8 @@ impl Endpoint {
         match &message {
             Message::Cancelled(request) => handler.cancel(request.clone()),
             Message::Response(request) => {
-                if handler.respond(request, &held.bytes).await {
-                    return Ok(StatusCode::ACCEPTED.into_response());
+                if let Some(taken) = handler.respond(request, &held.bytes).await {
+                    return taken.map(|()| StatusCode::ACCEPTED.into_response());
                 }
             }
             Message::Listen => {

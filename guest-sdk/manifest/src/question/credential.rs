@@ -3,21 +3,22 @@
 
 use serde_json::{Map, Value};
 
-use super::fields::is_free_text;
+use super::fields::{is_free_text, is_number};
+use super::hidden::is_invisible;
 use crate::Problems;
 
 /// What credentials are called, in lower case and without what separates words.
-const WORDS: [&str; 22] = [
+const WORDS: [&str; 21] = [
     "password",
     "passwort",
     "passwd",
     "passphrase",
     "passcode",
     "passkey",
-    "secret",
     "credential",
     "apikey",
     "accesskey",
+    "secretkey",
     "privatekey",
     "signingkey",
     "encryptionkey",
@@ -26,22 +27,26 @@ const WORDS: [&str; 22] = [
     "authtoken",
     "apitoken",
     "bearertoken",
-    "cardnumber",
     "creditcard",
     "seedphrase",
     "recoverycode",
 ];
-/// The same as single words: within longer ones they mean something else.
-const WHOLE_WORDS: [&str; 9] = ["token", "pwd", "pin", "cvv", "cvc", "otp", "totp", "ssn", "2fa"];
+/// The same where a field is called so: in a message they may mean something else.
+const IN_FIELDS: [&str; 11] =
+    ["secret", "token", "pwd", "pin", "cvv", "cvc", "otp", "totp", "ssn", "2fa", "cardnumber"];
+/// Words that one of these is made of at most.
+const MAX_WORDS: usize = 2;
 
-/// Refuses fields of free text that ask for a credential, by their own words or by those of the message.
+/// Refuses fields of free text and numbers that ask for a credential, by their own words; and of free text by those of the
+/// message.
 pub(super) fn check(message: &str, schema: &Map<String, Value>, problems: &mut Problems) {
     let fields = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
     let asked = ["title", "description"].into_iter().filter_map(|it| schema.get(it)?.as_str());
-    let is_asked_for = asked.chain([message]).any(names_credential);
-    for (name, field) in fields.filter(|(_, field)| is_free_text(field)) {
+    let is_asked_for = asked.chain([message]).any(|text| names_one(text, &[&WORDS]));
+    for (name, field) in fields.filter(|(_, field)| is_free_text(field) || is_number(field)) {
         let texts = ["title", "description"].into_iter().filter_map(|it| field.get(it)?.as_str());
-        if is_asked_for || texts.chain([name.as_str()]).any(names_credential) {
+        let is_one = texts.chain([name.as_str()]).any(|text| names_one(text, &[&WORDS, &IN_FIELDS]));
+        if is_one || (is_asked_for && is_free_text(field)) {
             problems.add(
                 format!("schema.properties.{name}"),
                 "asks for a credential, which a form must not: its answer goes through the client. Declare it in `secrets`; \
@@ -51,15 +56,14 @@ pub(super) fn check(message: &str, schema: &Map<String, Value>, problems: &mut P
     }
 }
 
-/// Whether a text names a credential.
-fn names_credential(text: &str) -> bool {
-    let words: Vec<String> = words(text);
-    let joined = words.concat();
-    WORDS.iter().any(|word| joined.contains(word))
-        || words.iter().any(|word| {
-            let singular = word.strip_suffix('s').unwrap_or(word);
-            WHOLE_WORDS.contains(&singular) || WHOLE_WORDS.contains(&word.as_str())
-        })
+/// Whether a text has one of these words, also written as several.
+fn names_one(text: &str, lists: &[&[&str]]) -> bool {
+    let words = words(text);
+    let is_listed = |word: &str| {
+        let singular = word.strip_suffix('s').unwrap_or(word);
+        lists.iter().any(|list| list.contains(&word) || list.contains(&singular))
+    };
+    (1..=MAX_WORDS).any(|count| words.windows(count).any(|some| is_listed(&some.concat())))
 }
 
 /// The words of a text or of an identifier (`apiKey`, `API_KEY`), in lower case. Letters that only look like those of ASCII
@@ -83,11 +87,6 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// Characters without a shape, which hide a word.
-fn is_invisible(letter: char) -> bool {
-    matches!(letter, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')
-}
-
 /// The letter of ASCII that a full-width, Cyrillic or Greek one looks like.
 fn plain(letter: char) -> char {
     match letter {
@@ -104,8 +103,14 @@ fn plain(letter: char) -> char {
         'ԝ' => 'w',
         'у' => 'y',
         'А' | 'Α' => 'A',
+        'С' => 'C',
+        'Е' | 'Ε' => 'E',
+        'І' | 'Ι' => 'I',
+        'К' | 'Κ' => 'K',
+        'О' | 'Ο' => 'O',
         'Р' | 'Ρ' => 'P',
         'Ѕ' => 'S',
+        'Т' | 'Τ' => 'T',
         _ => letter,
     }
 }

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::{MAX_CHOICES, MAX_FIELDS, compile};
+use super::hidden::has_hidden;
+use super::{MAX_CHOICES, MAX_DESCRIPTION_CHARS, MAX_FIELDS, MAX_TITLE_CHARS, compile};
 use crate::Problems;
 
 /// Members of the schema itself.
@@ -19,6 +20,9 @@ pub(super) fn check(schema: &Map<String, Value>, problems: &mut Problems) {
         problems.add("schema.type", "must be \"object\"");
     }
     texts("schema", schema, problems);
+    if schema.get("$schema").is_some_and(|it| !it.is_string()) {
+        problems.add("schema.$schema", "must be a text");
+    }
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
         return problems.add("schema.properties", "must be an object");
     };
@@ -28,6 +32,7 @@ pub(super) fn check(schema: &Map<String, Value>, problems: &mut Problems) {
     }
     for (name, field) in properties {
         let path = format!("schema.properties.{name}");
+        choice_text(&path, name, problems);
         match field {
             Value::Object(field) => check_field(&path, field, problems),
             _ => problems.add(path, "must be an object"),
@@ -58,6 +63,11 @@ pub(super) fn check_defaults(schema: &Map<String, Value>, problems: &mut Problem
 /// Whether a field takes any text: a text that is no choice.
 pub(super) fn is_free_text(field: &Value) -> bool {
     field["type"] == "string" && field.get("enum").is_none() && field.get("oneOf").is_none()
+}
+
+/// Whether a field takes any number.
+pub(super) fn is_number(field: &Value) -> bool {
+    field["type"] == "number" || field["type"] == "integer"
 }
 
 fn check_field(path: &str, field: &Map<String, Value>, problems: &mut Problems) {
@@ -131,6 +141,9 @@ fn choices(path: &str, choices: Option<&Value>, problems: &mut Problems) -> usiz
     if all.is_empty() || all.len() > MAX_CHOICES || !all.iter().all(Value::is_string) {
         problems.add(path, format!("must be 1 to {MAX_CHOICES} texts"));
     }
+    for text in all.iter().take(MAX_CHOICES).filter_map(Value::as_str) {
+        choice_text(path, text, problems);
+    }
     all.len()
 }
 
@@ -146,6 +159,11 @@ fn titled_choices(path: &str, choices: Option<&Value>, problems: &mut Problems) 
     if all.is_empty() || all.len() > MAX_CHOICES || !all.iter().all(is_choice) {
         problems.add(path, format!("must be 1 to {MAX_CHOICES} objects of the texts const and title"));
     }
+    for choice in all.iter().take(MAX_CHOICES) {
+        for text in ["const", "title"].iter().filter_map(|member| choice[*member].as_str()) {
+            choice_text(path, text, problems);
+        }
+    }
 }
 
 /// Refuses members that clients do not know.
@@ -157,10 +175,38 @@ fn only(path: &str, object: &Map<String, Value>, known: &[&[&str]], problems: &m
 }
 
 fn texts(path: &str, object: &Map<String, Value>, problems: &mut Problems) {
-    for member in ["title", "description"] {
-        if object.get(member).is_some_and(|it| !it.is_string()) {
-            problems.add(format!("{path}.{member}"), "must be a text");
+    for (member, max) in [("title", MAX_TITLE_CHARS), ("description", MAX_DESCRIPTION_CHARS)] {
+        match object.get(member) {
+            None => {}
+            Some(Value::String(text)) if text.chars().nth(max).is_none() => {}
+            Some(Value::String(_)) => {
+                problems.add(format!("{path}.{member}"), format!("has more than {max} characters"));
+            }
+            Some(_) => problems.add(format!("{path}.{member}"), "must be a text"),
         }
+    }
+    match object.get("default") {
+        Some(Value::String(text)) => hidden(&format!("{path}.default"), text, problems),
+        Some(Value::Array(texts)) => {
+            for text in texts.iter().filter_map(Value::as_str) {
+                hidden(&format!("{path}.default"), text, problems);
+            }
+        }
+        Some(_) | None => {}
+    }
+}
+
+/// Checks a text that is shown, and answered as it is: the name of a field, or a choice.
+fn choice_text(path: &str, text: &str, problems: &mut Problems) {
+    hidden(path, text, problems);
+    if text.chars().nth(MAX_TITLE_CHARS).is_some() {
+        problems.add(path, format!("has more than {MAX_TITLE_CHARS} characters"));
+    }
+}
+
+fn hidden(path: &str, text: &str, problems: &mut Problems) {
+    if has_hidden(text) {
+        problems.add(path, "has control characters or invisible ones");
     }
 }
 

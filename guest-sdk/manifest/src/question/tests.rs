@@ -98,6 +98,36 @@ fn what_is_not_a_flat_form_is_refused_where_it_is() {
 }
 
 #[test]
+fn what_is_answered_as_it_is_has_nothing_hidden() {
+    for (properties, path) in [
+        (json!({ "a\u{1b}]0;x": { "type": "boolean" } }), "schema.properties.a"),
+        (json!({ "a": { "type": "string", "enum": ["\u{1b}[2J"] } }), "schema.properties.a.enum"),
+        (
+            json!({ "a": { "type": "string", "oneOf": [{ "const": "\u{202e}a", "title": "A" }] } }),
+            "schema.properties.a.oneOf",
+        ),
+        (json!({ "a": { "type": "string", "default": "a\u{202e}b" } }), "schema.properties.a.default"),
+        (
+            json!({ "a": { "type": "array", "items": { "type": "string", "enum": ["\u{200b}"] } } }),
+            "schema.properties.a.items.enum",
+        ),
+    ] {
+        let problems = refused(&properties);
+        assert!(problems.contains(path) && problems.contains("invisible"), "{properties}: {problems}");
+    }
+    let emoji = json!({ "a": { "type": "string", "enum": ["👩\u{200d}💻", "❤\u{fe0f}"] } });
+    assert!(check(&emoji).is_ok());
+    let long = json!({ "a": { "type": "boolean", "title": "a".repeat(MAX_TITLE_CHARS + 1) } });
+    assert!(refused(&long).contains("schema.properties.a.title: has more than 100"));
+}
+
+#[test]
+fn fields_are_in_the_authors_order() {
+    let schema = r#"{"type":"object","properties":{"z":{"type":"boolean"},"a":{"type":"boolean"},"m":{"type":"boolean"}}}"#;
+    assert_eq!(Question::check("a", "Sure?", schema).expect("a question").order, ["z", "a", "m"]);
+}
+
+#[test]
 fn key_message_and_schema_have_bounds() {
     let schema = form(&json!({ "a": { "type": "boolean" } }));
     let long = "a".repeat(MAX_MESSAGE_CHARS + 1);
@@ -146,7 +176,7 @@ fn a_form_never_asks_for_a_credential() {
         "otp",
         "tokens",
         "раssword",
-        "pass\u{200b}word",
+        "РАSSWОRD",
     ] {
         assert!(refused(&json!({ name: text })).contains("asks for a credential"), "{name}");
     }
@@ -164,6 +194,12 @@ fn a_form_never_asks_for_a_credential() {
     for (message, properties) in [
         ("Reset the password of Ana?", json!({ "sure": { "type": "boolean" } })),
         ("Which token is to be revoked?", json!({ "which": { "type": "string", "enum": ["ci", "deploy"] } })),
+        ("Who is the secretary? Bypass code review?", json!({ "who": text })),
+        (
+            "How many tokens? Which pin on the map?",
+            json!({ "compassKeypad": text, "count": { "type": "integer" } }),
+        ),
+        ("Create the issue “Fix password reset”?", json!({})),
         (
             "Where do you keep the spinach?",
             json!({ "shopping": { "type": "string" }, "tokenizer": { "type": "string" } }),

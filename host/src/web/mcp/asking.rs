@@ -9,15 +9,26 @@
 
 use kitbag_manifest::question::{MAX_ANSWER_BYTES, Question};
 use rmcp::model::{
-    ClientCapabilities, ElicitRequest, ElicitRequestParams, ErrorData, InputRequest, InputRequiredResult,
-    InputResponses,
+    ClientCapabilities, ElicitRequest, ElicitRequestParams, ElicitationSchema, ErrorData, InputRequest,
+    InputRequiredResult, InputResponses,
 };
 use serde_json::{Map, Value};
 use tracing::error;
 
 use crate::access::{Asked, User};
 use crate::dispatch::{Callee, Response};
+use crate::shares::Shares;
 use crate::visible;
+
+/// Calls of one user that wait for an answer in a stream.
+const MAX_WAITING_CALLS_PER_USER: usize = 16;
+/// The same of all users. Such a call is a stream, and little else.
+const MAX_WAITING_CALLS: usize = 4096;
+
+/// The places of calls that wait for an answer in a stream.
+pub(super) fn waiting_calls() -> Shares {
+    Shares::new(MAX_WAITING_CALLS, MAX_WAITING_CALLS_PER_USER)
+}
 
 /// Whether a client of the current revision shows forms.
 pub(super) fn shows_forms(capabilities: Option<&ClientCapabilities>) -> bool {
@@ -55,41 +66,33 @@ pub(super) fn input_required(
     InputRequiredResult::new(Some(requests.into()), Some(state))
 }
 
-/// The request of a question. Its message says who asks; hidden characters are visible in all its texts.
+/// The request of a question. Its message says who asks, and no empty lines push that away; hidden characters are visible.
 pub(super) fn form(toolkit: &str, question: &Question) -> Result<ElicitRequestParams, ErrorData> {
-    let message = format!("The toolkit {toolkit} asks: {}", visible::lines(&question.message));
-    let schema = shown(Value::Object(question.schema.clone()));
-    let requested_schema = serde_json::from_value(schema).map_err(|cause| {
+    let shown = visible::lines(&question.message);
+    let lines = shown.lines().map(str::trim_end).filter(|line| !line.is_empty());
+    let message = format!("The toolkit {toolkit} asks: {}", lines.collect::<Vec<_>>().join("\n"));
+    let mut schema = Value::Object(question.schema.clone());
+    show(&mut schema);
+    for field in schema["properties"].as_object_mut().into_iter().flat_map(Map::values_mut) {
+        show(field);
+    }
+    let mut requested_schema: ElicitationSchema = serde_json::from_value(schema).map_err(|cause| {
         error!(toolkit.id = toolkit, %cause, "a question has no form");
         ErrorData::internal_error("the tool asks what cannot be shown as a form", None)
     })?;
+    requested_schema.property_order = Some(question.order.clone());
     Ok(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
 }
 
-/// Makes hidden characters of the texts of a schema visible. Values that are answered stay as they are.
-fn shown(schema: Value) -> Value {
-    match schema {
-        Value::Object(members) => Value::Object(
-            members
-                .into_iter()
-                .map(|(name, value)| match (&*name, value) {
-                    ("title" | "description", Value::String(text)) => {
-                        let shown = visible::lines(&text).into_owned();
-                        (name, Value::String(shown))
-                    }
-                    ("enumNames", Value::Array(names)) => {
-                        let shown = |name: Value| match name {
-                            Value::String(text) => Value::String(visible::lines(&text).into_owned()),
-                            other => other,
-                        };
-                        (name, Value::Array(names.into_iter().map(shown).collect()))
-                    }
-                    (_, value) => (name, shown(value)),
-                })
-                .collect(),
-        ),
-        Value::Array(items) => Value::Array(items.into_iter().map(shown).collect()),
-        other => other,
+/// Makes hidden characters of the texts of a form or a field visible. What is answered as it is has none.
+fn show(schema: &mut Value) {
+    let Some(members) = schema.as_object_mut() else { return };
+    for (name, value) in members {
+        match (name.as_str(), value) {
+            ("title", Value::String(text)) => *text = visible::line(text).into_owned(),
+            ("description", Value::String(text)) => *text = visible::lines(text).into_owned(),
+            _ => {}
+        }
     }
 }
 
@@ -100,15 +103,18 @@ pub(super) fn read(response: &Value) -> Result<Response, ErrorData> {
             let content = response["content"].as_object().cloned().unwrap_or_default();
             let size = serde_json::to_string(&content).map_or(usize::MAX, |text| text.len());
             if size > MAX_ANSWER_BYTES {
-                let message =
-                    format!("an answer may have up to {MAX_ANSWER_BYTES} bytes, and this one has {size}");
-                return Err(ErrorData::invalid_params(message, None));
+                return Err(too_large());
             }
             Ok(Response::Accepted(content))
         }
         Some("decline") => Ok(Response::Declined),
         _ => Ok(Response::Cancelled),
     }
+}
+
+/// Refuses an answer that is larger than any.
+pub(super) fn too_large() -> ErrorData {
+    ErrorData::invalid_params(format!("an answer may have up to {MAX_ANSWER_BYTES} bytes"), None)
 }
 
 #[cfg(test)]
@@ -161,20 +167,30 @@ mod tests {
     fn a_question_says_who_asks_and_hides_nothing() {
         let schema = json!({
             "type": "object",
+            "title": "\u{7}",
             "properties": {
                 "sure": { "type": "boolean", "title": "\u{1b}[2J", "description": "a\u{202e}b" },
-                "one": { "type": "string", "enum": ["a"], "enumNames": ["\u{200b}A"] },
-                "many": { "type": "array", "items": { "anyOf": [{ "const": "a", "title": "\u{7}" }] } },
+                "again": { "type": "boolean" },
             },
         });
-        let message = "Kitbag asks:\u{1b}]0;owned\u{7} enter";
-        let question = Question::check("k", message, &schema.to_string()).expect("it keeps the rules");
+        let message = format!("{}Kitbag asks:\u{1b}]0;owned\u{7}\n\n \nenter", "\n".repeat(500));
+        let question = Question::check("k", &message, &schema.to_string()).expect("it keeps the rules");
 
         let form = form("notes", &question).expect("a form");
 
         let text = serde_json::to_value(&form).expect("it serialises");
-        assert_eq!(text["message"], "The toolkit notes asks: Kitbag asks:\\u{1b}]0;owned\\u{7} enter");
-        assert!(!visible::has_hidden(&text.to_string()), "{text}");
-        assert!(!text.to_string().contains("\\u001b"), "{text}");
+        assert_eq!(text["message"], "The toolkit notes asks: Kitbag asks:\\u{1b}]0;owned\\u{7}\nenter");
+        let text = serde_json::to_string(&form).expect("it serialises");
+        assert!(!visible::has_hidden(&text) && !text.contains("\\u001b"), "{text}");
+    }
+
+    #[test]
+    fn the_fields_of_a_form_are_in_the_authors_order() {
+        let schema = r#"{"type":"object","properties":{"z":{"type":"boolean"},"a":{"type":"boolean"}}}"#;
+        let question = Question::check("k", "Sure?", schema).expect("it keeps the rules");
+
+        let form = serde_json::to_string(&form("notes", &question).expect("a form")).expect("it serialises");
+
+        assert!(form.find("\"z\"") < form.find("\"a\""), "{form}");
     }
 }

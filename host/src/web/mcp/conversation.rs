@@ -1,15 +1,18 @@
 //! Calls of clients of the older revisions that can be asked: the answer is a stream, in which the server sends requests of
 //! its own. Their responses come in requests of their own, and find the call by user, client and id.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt as _;
+use kitbag_manifest::question::MAX_ANSWER_BYTES;
 use rmcp::model::{
-    CallToolRequestParams, ElicitRequest, ElicitRequestParams, ErrorData, JsonRpcRequest, JsonRpcVersion2_0,
-    ProgressToken, RequestId, ServerJsonRpcMessage,
+    CallToolRequestParams, CancelledNotification, CancelledNotificationParam, ElicitRequest,
+    ElicitRequestParams, ErrorData, JsonRpcRequest, JsonRpcVersion2_0, ProgressToken, RequestId,
+    ServerJsonRpcMessage,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -22,11 +25,12 @@ use super::events::KEEP_ALIVE_INTERVAL;
 use super::questions::Questions;
 use crate::access::User;
 use crate::dispatch;
+use crate::json_object::JsonObject;
 
 /// Messages that are queued for a slow client.
 const MAX_WAITING_MESSAGES: usize = 16;
 /// A response that is read, in bytes: an answer, and what clients may send beside it.
-const MAX_RESULT_BYTES: usize = 64 << 10;
+const MAX_RESULT_BYTES: usize = MAX_ANSWER_BYTES + (8 << 10);
 /// How long a user may take for an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(10);
 
@@ -51,14 +55,18 @@ impl Call {
     pub(super) fn read(body: &[u8]) -> Option<Self> {
         #[derive(Deserialize)]
         struct Request<'a> {
+            #[serde(borrow)]
+            jsonrpc: Cow<'a, str>,
             id: RequestId,
-            method: &'a str,
+            #[serde(borrow)]
+            method: Cow<'a, str>,
             params: CallToolRequestParams,
         }
 
-        let Request { id, method, params } = serde_json::from_slice(body).ok()?;
+        let JsonObject::<Request>(Request { jsonrpc, id, method, params }) =
+            serde_json::from_slice(body).ok()?;
         let progress = params.meta.as_ref().and_then(|meta| meta.get_progress_token());
-        (method == "tools/call").then_some(Self { id, params, progress })
+        (jsonrpc == "2.0" && method == "tools/call").then_some(Self { id, params, progress })
     }
 }
 
@@ -93,17 +101,30 @@ impl Conversation {
         let _ = self.out.try_send(text(notification));
     }
 
-    /// Asks the user. Without an answer in time they have left.
-    pub(super) async fn ask(&self, request: ElicitRequestParams) -> Result<dispatch::Response, ErrorData> {
+    /// Asks the user. Without an answer in time they have left; `None` if the client responds with an error.
+    pub(super) async fn ask(
+        &self,
+        request: ElicitRequestParams,
+    ) -> Result<Option<dispatch::Response>, ErrorData> {
         let answer = self.questions.expect(&self.user, &self.client);
         let id = RequestId::String(answer.id.as_str().into());
-        let request = JsonRpcRequest { jsonrpc: JsonRpcVersion2_0, id, request: ElicitRequest::new(request) };
+        let request = ElicitRequest::new(request);
+        let request = JsonRpcRequest { jsonrpc: JsonRpcVersion2_0, id: id.clone(), request };
         if self.out.send(text(&request)).await.is_err() {
-            return Ok(dispatch::Response::Cancelled);
+            return Ok(Some(dispatch::Response::Cancelled));
         }
         match timeout(ANSWER_TIMEOUT, answer.received()).await {
-            Ok(response) => asking::read(&serde_json::from_str(&response).unwrap_or_default()),
-            Err(_) => Ok(dispatch::Response::Cancelled),
+            Ok(response) if response == NO_RESULT => Ok(None),
+            Ok(response) => {
+                let response = serde_json::from_str(&response).map_err(|_| asking::too_large())?;
+                asking::read(&response).map(Some)
+            }
+            Err(_elapsed) => {
+                let params =
+                    CancelledNotificationParam::new(Some(id), Some("there was no answer in time".to_owned()));
+                self.notify(&ServerJsonRpcMessage::notification(CancelledNotification::new(params).into()));
+                Ok(Some(dispatch::Response::Cancelled))
+            }
         }
     }
 }
@@ -112,7 +133,11 @@ fn text(message: &impl Serialize) -> String {
     serde_json::to_string(message).expect("messages always serialise")
 }
 
-/// The result in a response of a client, as JSON text; `null` for an error, and for what is larger than any answer.
+/// What stands for the response of a client that could not ask.
+const NO_RESULT: &str = "null";
+
+/// The result in a response of a client, as JSON text: `null` for an error. What is larger than any answer is cut, and so no
+/// longer JSON.
 pub(super) fn result(body: &[u8]) -> String {
     #[derive(Deserialize)]
     struct Response<'a> {
@@ -120,7 +145,7 @@ pub(super) fn result(body: &[u8]) -> String {
         result: Option<&'a RawValue>,
     }
 
-    let result = serde_json::from_slice(body).map(|Response { result }| result.map(RawValue::get));
-    let result = result.ok().flatten().filter(|result| result.len() <= MAX_RESULT_BYTES);
-    result.unwrap_or("null").to_owned()
+    let response = serde_json::from_slice(body).ok();
+    let result = response.and_then(|Response { result }| result.map(RawValue::get)).unwrap_or(NO_RESULT);
+    result[..result.floor_char_boundary(MAX_RESULT_BYTES)].to_owned()
 }

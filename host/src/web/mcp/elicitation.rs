@@ -24,7 +24,7 @@ use super::calls::ClientLabel;
 use crate::access::{AccessError, OwnSecret, User};
 use crate::base_url::below;
 use crate::identity::random_text;
-use crate::shares::{Share, Shares};
+use crate::shares::Shares;
 use crate::vault::SecretSlot;
 use crate::web::{consents, secret_page};
 
@@ -120,11 +120,6 @@ impl Elicitation {
         Self { base_url, waiting: Shares::new(MAX_WAITING_CALLS, MAX_WAITING_CALLS_PER_USER) }
     }
 
-    /// Takes a place for a call that waits for its user; `None` if there is no room.
-    pub(super) fn place(&self, user: &User) -> Option<Share> {
-        self.waiting.take(user.id(), 1)
-    }
-
     /// Waits until these secrets are set, the account is connected and the consent is given, for a while.
     pub(super) async fn wait(&self, user: &User, toolkit: &str, names: &[String]) {
         // What a client names is not to be waited for without the user's toolkit.
@@ -132,7 +127,7 @@ impl Elicitation {
             return;
         }
         let secrets: Vec<_> = names.iter().filter_map(|name| user.secret(toolkit, name).ok()).collect();
-        let Some(_place) = self.place(user) else { return };
+        let Some(_place) = self.waiting.take(user.id(), 1) else { return };
         let done = async {
             user.until_set(&secrets).await?;
             if names.iter().any(|name| name == ACCOUNT) {

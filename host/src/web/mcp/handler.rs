@@ -1,42 +1,29 @@
 //! The MCP methods.
 
-use std::fmt::Write as _;
-use std::pin::pin;
 use std::sync::Arc;
 
-use axum::Json;
-use axum::http::HeaderMap;
-use axum::response::{IntoResponse, Response};
+use axum::http::StatusCode;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, CompleteRequestParams,
-    CompleteResult, ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData, GetPromptRequestParams,
-    GetPromptResponse, Implementation, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotification,
-    ProgressNotificationParam, ProgressToken, ProtocolVersion, ReadResourceRequestParams,
-    ReadResourceResponse, RequestId, ServerCapabilities, ServerConfig, ServerJsonRpcMessage, ServerResult,
-    SubscriptionFilter, Tool,
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
+    CustomResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, RequestId,
+    ServerCapabilities, ServerConfig, SubscriptionFilter, Tool,
 };
-use rmcp::service::{Peer, RequestContext, SubscriptionContext};
+use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
-use tokio::sync::mpsc;
+use tracing::error;
 
+use super::answer::TransportError;
 use super::calls::{ClientLabel, Key, Running};
-use super::catalogue::{self, Shape};
 use super::changes::{Change, Changes};
-use super::conversation::{self, Conversation};
-use super::direct::{self, DirectMethod, DirectRequest};
-use super::elicitation::{ElicitationMode, ElicitationResponse, Missing};
-use super::modes::{self, ModeCall, Wanted};
+use super::progress::{ProgressRequest, ProgressSink};
 use super::selection::Selection;
-use super::{Endpoint, answer, asking, content};
-use crate::access::{Asked, CallError, User};
-use crate::dispatch::{Answers, Callee, Failure, ProgressReport, Reply, Success};
+use super::tool_calls::RequestClient;
+use super::{Endpoint, catalogue, conversation};
+use crate::access::User;
+use crate::dispatch::Callee;
 use crate::knowledge_tools::FETCH;
-use crate::tasks::off_thread;
-use crate::toolkits::toolkit_of;
-
-/// Progress reports that are queued for a slow client; further ones are dropped.
-const MAX_WAITING_REPORTS: usize = 16;
 
 /// Methods that rmcp reports as unknown when their parameters are invalid.
 const KNOWN_METHODS: [&str; 8] = [
@@ -71,274 +58,32 @@ pub(super) struct ClientContext {
     pub(super) changes: Option<Changes>,
 }
 
-/// The client of one request, by its revision of the protocol.
-enum RequestClient {
-    /// 2026-07-28 or later, with the capabilities that the request declares.
-    Current(Option<ClientCapabilities>),
-    /// Before 2026-07-28: capabilities are in the client's label. With the stream of the call, if its user can be asked there.
-    Older(Option<Conversation>),
-}
-
 impl Handler {
     pub(super) fn new(endpoint: Arc<Endpoint>, context: ClientContext) -> Self {
         Self { endpoint, context }
     }
 
-    /// Answers a request directly; `None` if rmcp must answer it. Dropping the future ends a call.
-    pub(super) async fn answer_directly(&self, request: DirectRequest) -> Option<Response> {
-        let DirectRequest { id, method, capabilities } = request;
-        let user = &self.context.user;
-        match method {
-            DirectMethod::Call(call) if self.context.chosen.mode().has(&call.name) => {
-                Some(Json(self.call_directly(call, id, capabilities).await).into_response())
-            }
-            DirectMethod::Call(call) => {
-                let callee = self.callee(&call.name)?;
-                // rmcp checks the headers that carry parameters.
-                if callee.tool().is_some_and(catalogue::has_header_parameters) {
-                    return None;
-                }
-                Some(Json(self.call_directly(call, id, capabilities).await).into_response())
-            }
-            DirectMethod::List { cursor } => {
-                let shape = if capabilities.is_some() { Shape::Current } else { Shape::Older };
-                let page = self.endpoint.catalogue.encoded_page(
-                    (user, &self.context.chosen),
-                    cursor.as_deref(),
-                    shape,
-                )?;
-                Some(answer::with_encoded_result(id, &page))
-            }
-        }
-    }
-
-    async fn call_directly(
+    /// Passes on what a client responds to a question; `None` if the client can be asked nothing.
+    pub(super) async fn respond(
         &self,
-        call: CallToolRequestParams,
-        id: RequestId,
-        capabilities: Option<ClientCapabilities>,
-    ) -> ServerJsonRpcMessage {
-        let client = match capabilities {
-            Some(capabilities) => RequestClient::Current(Some(capabilities)),
-            None => RequestClient::Older(None),
-        };
-        let is_older = matches!(client, RequestClient::Older(_));
-        message(self.answer(call, id.clone(), client, None).await, id, is_older)
-    }
-
-    /// Whether a call of this client may be a conversation: its user can be asked in a stream.
-    pub(super) fn may_converse(&self, headers: &HeaderMap) -> bool {
-        let shows_forms = self.context.client.as_ref().is_some_and(|client| client.abilities().shows_forms);
-        shows_forms && self.context.takes_stream && direct::is_older(headers)
-    }
-
-    /// Whether the tool that is called may ask its user.
-    pub(super) fn asks(&self, call: &conversation::Call) -> bool {
-        let Ok(ModeCall::Call(request)) = self.in_mode(call.params.clone()) else { return false };
-        self.callee(&request.name).is_some_and(|callee| {
-            User::may_be_asked(&callee) && !callee.tool().is_some_and(catalogue::has_header_parameters)
-        })
-    }
-
-    /// Answers a call with a stream, in which its user is asked. `held` is what the request holds until then.
-    pub(super) fn converse<T: Send + 'static>(self, call: conversation::Call, held: T) -> Response {
-        let conversation::Call { id, params, progress } = call;
-        let Some(client) = self.context.client.clone() else { unreachable!("it can be asked") };
-        let user = self.context.user.clone();
-        Conversation::stream((self.endpoint.questions.clone(), user, client), |conversation| async move {
-            let progress = progress.map(|token| ProgressRequest {
-                token,
-                sink: ProgressSink::Conversation(conversation.clone()),
-            });
-            let client = RequestClient::Older(Some(conversation));
-            let answered = self.answer(params, id.clone(), client, progress).await;
-            drop(held);
-            message(answered, id, true)
-        })
-    }
-
-    /// Passes on what a client responds to a question. Returns whether the client can be asked at all.
-    pub(super) async fn respond(&self, request: &RequestId, body: &[u8]) -> bool {
+        request: &RequestId,
+        body: &[u8],
+    ) -> Option<Result<(), TransportError>> {
         let ClientContext { user, client, .. } = &self.context;
         let Some(client) = client.as_ref().filter(|client| client.abilities().shows_forms) else {
-            return false;
+            return None;
         };
-        if let RequestId::String(id) = request {
-            self.endpoint.questions.respond(user, client, id, conversation::result(body)).await;
-        }
-        true
-    }
-
-    /// Calls a tool and encodes the reply.
-    async fn answer(
-        &self,
-        request: CallToolRequestParams,
-        id: RequestId,
-        client: RequestClient,
-        progress: Option<ProgressRequest>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        let running = self.cancellable(id, &client);
-        let mut cancelled = pin!(async {
-            match &running {
-                Some(running) => running.cancelled().await,
-                None => std::future::pending().await,
-            }
-        });
-        let mode = match &client {
-            RequestClient::Current(capabilities) => ElicitationMode::of_capabilities(capabilities.as_ref()),
-            RequestClient::Older(_) => ElicitationMode::of_label(self.context.client.as_ref()),
-        };
-        let mut request = match self.in_mode(request) {
-            Ok(ModeCall::Call(request)) => request,
-            Ok(ModeCall::Find(wanted)) => {
-                return tokio::select! {
-                    found = self.find(wanted) => Ok(found.into()),
-                    () = cancelled => Err(abandoned()),
-                };
-            }
-            Ok(ModeCall::Describe(names)) => return Ok(self.describe(names).await.into()),
-            Ok(ModeCall::Run(arguments)) => {
-                return tokio::select! {
-                    reply = self.run_code(arguments) => reply,
-                    () = cancelled => Err(abandoned()),
-                };
-            }
-            Err(failure) => return Ok(failed(&failure).into()),
-        };
-        let (tool, elicitation) = (request.name.clone(), &self.endpoint.elicitation);
-        let mut asked = self.asked(&client, &mut request)?;
-        let response = match mode {
-            Some(ElicitationMode::InputRequired) => ElicitationResponse::of(request.input_responses.as_ref()),
-            Some(ElicitationMode::Error) | None => ElicitationResponse::Nothing,
-        };
-        let reply = loop {
-            let answers = asked.as_ref().map(Asked::answers);
-            // A call that may ask may run again.
-            let arguments =
-                if asked.is_some() { request.arguments.clone() } else { request.arguments.take() };
-            let mut reply = tokio::select! {
-                reply = self.call((&tool, arguments.unwrap_or_default()), progress.as_ref(), &response, answers) => reply,
-                () = &mut cancelled => return Err(abandoned()),
-            };
-            let question = match &mut reply {
-                Ok(Reply::Failure(failure)) => failure.question.take(),
-                Ok(Reply::Success(_)) | Err(_) => None,
-            };
-            let (Some(question), Some(asked)) = (question, &mut asked) else { break reply };
-            let (question, form) =
-                (question.0, asking::form(toolkit_of(&tool).unwrap_or_default(), &question.1)?);
-            let key = question.key.clone();
-            asked.ask(question);
-            let RequestClient::Older(Some(conversation)) = &client else {
-                let state = self.seal(&tool, &request, asked)?;
-                return Ok(asking::input_required(form, (key, state)).into());
-            };
-            let Some(_place) = elicitation.place(&self.context.user) else {
-                return Ok(failed(&Failure::from(kitbag_manifest::reply::Failure::busy())).into());
-            };
-            tokio::select! {
-                response = conversation.ask(form) => asked.answer(response?),
-                () = &mut cancelled => return Err(abandoned()),
-                () = self.endpoint.stopping.cancelled() => return Err(abandoned()),
-            }
-        };
-        match reply {
-            Ok(Reply::Success(success)) => Ok(succeeded(success).into()),
-            Ok(Reply::Failure(mut failure)) => {
-                let missing = self.missing(&tool, &failure);
-                let toolkit = toolkit_of(&tool).unwrap_or_default();
-                match mode {
-                    Some(mode) if response != ElicitationResponse::Declined && !missing.is_empty() => {
-                        let state = match &asked {
-                            Some(asked) if !asked.is_empty() => Some(self.seal(&tool, &request, asked)?),
-                            Some(_) | None => None,
-                        };
-                        elicitation.ask(mode, &self.context.user, (toolkit, state), &missing).await
-                    }
-                    _ => {
-                        if !missing.is_empty() {
-                            let page = elicitation.page_of(toolkit, &missing);
-                            // Writing to a string cannot fail.
-                            let _ = write!(failure.error, "\nOr on this page: {page}");
-                        }
-                        Ok(failed(&failure).into())
-                    }
-                }
-            }
-            Err(error @ (CallError::UnknownTool(_) | CallError::Hidden(_))) => {
-                Err(ErrorData::invalid_params(error.to_string(), None))
-            }
-            Err(error @ CallError::Unavailable(_)) => Err(ErrorData::internal_error(error.to_string(), None)),
-        }
-    }
-
-    /// What was asked in a call whose user can be asked; `None` where that cannot be.
-    fn asked(
-        &self,
-        client: &RequestClient,
-        request: &mut CallToolRequestParams,
-    ) -> Result<Option<Asked>, ErrorData> {
-        let Some(callee) = self.callee(&request.name).filter(User::may_be_asked) else { return Ok(None) };
-        match client {
-            RequestClient::Older(conversation) => Ok(conversation.is_some().then(Asked::default)),
-            RequestClient::Current(capabilities) if asking::shows_forms(capabilities.as_ref()) => {
-                let before = (request.request_state.as_deref(), request.input_responses.as_mut());
-                let none = JsonObject::new();
-                let arguments = request.arguments.as_ref().unwrap_or(&none);
-                asking::asked_before(&self.context.user, &callee, arguments, before).map(Some)
-            }
-            RequestClient::Current(_) => Ok(None),
-        }
-    }
-
-    /// What was asked in a call, for the client to bring back.
-    fn seal(&self, tool: &str, request: &CallToolRequestParams, asked: &Asked) -> Result<String, ErrorData> {
-        let gone = || ErrorData::invalid_params(CallError::UnknownTool(tool.to_owned()).to_string(), None);
-        let callee = self.callee(tool).ok_or_else(gone)?;
-        let none = JsonObject::new();
-        let arguments = request.arguments.as_ref().unwrap_or(&none);
-        Ok(self.context.user.seal_asked(&callee, arguments, asked))
-    }
-
-    /// What a call means in the client's mode.
-    fn in_mode(&self, request: CallToolRequestParams) -> Result<ModeCall, Failure> {
-        ModeCall::of(self.context.chosen.mode(), request)
-    }
-
-    /// Says what tools take and return that the client sees.
-    async fn describe(&self, names: Vec<String>) -> CallToolResult {
-        let found: Vec<_> = names.into_iter().map(|name| (self.callee(&name), name)).collect();
-        let described = off_thread(move || {
-            modes::described(found.iter().map(|(callee, name)| {
-                let tool = callee.as_ref().and_then(|it| Some((it.toolkit().id.as_str(), it.tool()?)));
-                (name.as_str(), tool)
-            }))
-        });
-        CallToolResult::success(vec![ContentBlock::text(described.await)])
-    }
-
-    /// Runs code, which calls tools that the client sees.
-    async fn run_code(&self, arguments: JsonObject) -> Result<CallToolResponse, ErrorData> {
-        let ClientContext { user, chosen, .. } = &self.context;
-        let chosen = chosen.clone();
-        // Boxed as other calls are.
-        let sees = Box::new(move |name: &str| chosen.has(name));
-        match Box::pin(user.run_code(arguments, sees, self.endpoint.rate.clone())).await {
-            Ok(Reply::Success(success)) => Ok(succeeded(success).into()),
-            Ok(Reply::Failure(failure)) => Ok(failed(&failure).into()),
-            Err(error) => Err(ErrorData::internal_error(error.to_string(), None)),
-        }
-    }
-
-    /// Finds tools that the client sees.
-    async fn find(&self, wanted: Wanted) -> CallToolResult {
-        let ClientContext { user, chosen, .. } = &self.context;
-        let answer = self.endpoint.catalogue.find(user, chosen, wanted).await;
-        CallToolResult::success(vec![ContentBlock::text(answer)])
+        let RequestId::String(id) = request else { return Some(Ok(())) };
+        let response = conversation::result(body);
+        Some(self.endpoint.questions.respond(user, client, id, response).await.map_err(|cause| {
+            error!(%cause, "an answer cannot be passed on");
+            let error = ErrorData::internal_error("the database cannot be reached now; send it again", None);
+            TransportError::new(StatusCode::SERVICE_UNAVAILABLE, None, error)
+        }))
     }
 
     /// A tool that the client sees.
-    fn callee(&self, name: &str) -> Option<Callee> {
+    pub(super) fn callee(&self, name: &str) -> Option<Callee> {
         self.context.user.callee(name).filter(|_| self.context.chosen.has(name))
     }
 
@@ -353,9 +98,7 @@ impl Handler {
         context: &RequestContext<RoleServer>,
         answer: impl Future<Output = Result<T, ErrorData>>,
     ) -> Result<T, ErrorData> {
-        let client =
-            if is_current(context) { RequestClient::Current(None) } else { RequestClient::Older(None) };
-        let running = self.cancellable(context.id.clone(), &client);
+        let running = self.cancellable(context.id.clone(), !is_current(context));
         let cancelled = async {
             match &running {
                 Some(running) => running.cancelled().await,
@@ -370,8 +113,10 @@ impl Handler {
     }
 
     /// What a client of the older revisions may cancel by name. Later ones close the request.
-    fn cancellable(&self, request: RequestId, client: &RequestClient) -> Option<Running> {
-        let RequestClient::Older(_) = client else { return None };
+    pub(super) fn cancellable(&self, request: RequestId, is_older: bool) -> Option<Running> {
+        if !is_older {
+            return None;
+        }
         Some(self.endpoint.calls.begin(&self.key(request)?))
     }
 
@@ -385,49 +130,6 @@ impl Handler {
     fn key(&self, request: RequestId) -> Option<Key> {
         let client = self.context.client.clone()?;
         Some(Key { user: self.context.user.id().to_owned(), client, request })
-    }
-
-    /// What the user may do so that the call does not fail again; no more than agree where a key may call tools alone.
-    pub(super) fn missing(&self, tool: &str, failure: &Failure) -> Missing {
-        let user = &self.context.user;
-        let consent = failure.needs_consent;
-        if user.is_limited() {
-            return Missing { secrets: Vec::new(), account: false, consent };
-        }
-        let toolkit = toolkit_of(tool).unwrap_or_default();
-        let secrets = failure.missing_secrets.iter().filter_map(|name| user.secret(toolkit, name).ok());
-        Missing { secrets: secrets.collect(), account: failure.needs_account, consent }
-    }
-
-    async fn call(
-        &self,
-        (name, arguments): (&str, JsonObject),
-        progress: Option<&ProgressRequest>,
-        response: &ElicitationResponse,
-        answers: Option<Arc<Answers>>,
-    ) -> Result<Reply, CallError> {
-        let Endpoint { elicitation, stopping, .. } = &*self.endpoint;
-        let ClientContext { user, chosen, .. } = &self.context;
-        if !chosen.has(name) {
-            let is_hidden = chosen.hides_chosen(name) && user.callee(name).is_some();
-            let refusal = if is_hidden { CallError::Hidden } else { CallError::UnknownTool };
-            return Err(refusal(name.to_owned()));
-        }
-        if let (ElicitationResponse::Opened(secrets), Some(toolkit)) = (response, toolkit_of(name)) {
-            tokio::select! {
-                () = elicitation.wait(user, toolkit, secrets) => {}
-                () = stopping.cancelled() => {}
-            }
-        }
-        // Boxed, because rmcp moves the future of a request several times, and this one is large.
-        let call = |listener| Box::pin(user.call_with_answers(name, arguments, listener, answers));
-        match progress {
-            None => call(None).await,
-            Some(progress) => {
-                let (listener, reports) = mpsc::channel(MAX_WAITING_REPORTS);
-                tokio::join!(call(Some(listener)), progress.pass_on(reports)).0
-            }
-        }
     }
 }
 
@@ -475,7 +177,7 @@ impl ServerHandler for Handler {
     ) -> Result<CallToolResponse, ErrorData> {
         let token = context.meta.get_progress_token().filter(|_| self.context.takes_stream);
         let progress =
-            token.map(|token| ProgressRequest { token, sink: ProgressSink::Peer(context.peer.clone()) });
+            token.map(|token| ProgressRequest::new(token, ProgressSink::Peer(context.peer.clone())));
         let client = if is_current(&context) {
             RequestClient::Current(context.client_capabilities())
         } else {
@@ -583,75 +285,7 @@ fn is_current(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
 }
 
-/// A client that asked how far its call has come.
-struct ProgressRequest {
-    token: ProgressToken,
-    sink: ProgressSink,
-}
-
-/// Where progress is told.
-enum ProgressSink {
-    /// In the stream that rmcp makes.
-    Peer(Peer<RoleServer>),
-    /// In that of a conversation.
-    Conversation(Conversation),
-}
-
-impl ProgressRequest {
-    /// Tells the client, until the call has ended.
-    async fn pass_on(&self, mut reports: mpsc::Receiver<ProgressReport>) {
-        while let Some(ProgressReport { progress, total, message }) = reports.recv().await {
-            let mut params = ProgressNotificationParam::new(self.token.clone(), progress);
-            params.total = total;
-            params.message = message;
-            match &self.sink {
-                // A client that is gone ends the call elsewhere.
-                ProgressSink::Peer(peer) => drop(peer.notify_progress(params).await),
-                ProgressSink::Conversation(conversation) => {
-                    conversation.notify(&ServerJsonRpcMessage::notification(
-                        ProgressNotification::new(params).into(),
-                    ));
-                }
-            }
-        }
-    }
-}
-
-/// The message with the answer to a call.
-fn message(
-    answered: Result<CallToolResponse, ErrorData>,
-    id: RequestId,
-    is_older: bool,
-) -> ServerJsonRpcMessage {
-    match answered {
-        Ok(response) => {
-            let mut result = ServerResult::from(response);
-            if is_older {
-                result.strip_result_type_for_legacy_peer();
-            }
-            ServerJsonRpcMessage::response(result, id)
-        }
-        Err(error) => ServerJsonRpcMessage::error(error, Some(id)),
-    }
-}
-
 /// The response to a cancelled request, which is not sent.
-fn abandoned() -> ErrorData {
+pub(super) fn abandoned() -> ErrorData {
     ErrorData::internal_error("cancelled", None)
-}
-
-fn succeeded(success: Success) -> CallToolResult {
-    // The APIs of models refuse an empty text, and with it the rest of the conversation.
-    let is_left_out = success.text.is_empty() && !success.content.is_empty();
-    let text = (!is_left_out).then(|| ContentBlock::text(success.text));
-    let blocks = text.into_iter().chain(success.content.into_iter().map(content::block));
-    let mut result = CallToolResult::success(blocks.collect());
-    result.structured_content = success.structured;
-    result
-}
-
-/// The envelope is the text of the result: it is what the model reads, code and all.
-fn failed(failure: &Failure) -> CallToolResult {
-    let envelope = serde_json::to_string(failure).expect("strings and booleans always serialise");
-    CallToolResult::error(vec![ContentBlock::text(envelope)])
 }

@@ -4,14 +4,18 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
-use tracing::error;
 
 use super::calls::ClientLabel;
 use crate::access::User;
+use crate::database::DatabaseError;
 
 /// The requests of this process that wait, by their ids, each with its user and client. Clones share them.
-#[derive(Clone, Default)]
-pub(super) struct Questions(Arc<Mutex<HashMap<String, Waiting>>>);
+#[derive(Clone)]
+pub(super) struct Questions {
+    waiting: Arc<Mutex<HashMap<String, Waiting>>>,
+    /// Names this process in the ids.
+    process: Arc<[u8; 16]>,
+}
 
 struct Waiting {
     user: String,
@@ -29,31 +33,45 @@ pub(super) struct Expected {
 }
 
 impl Questions {
+    /// No request waits.
+    pub(super) fn new() -> Self {
+        let mut process = [0; 16];
+        aws_lc_rs::rand::fill(&mut process).expect("the system has random numbers");
+        Self { waiting: Arc::default(), process: Arc::new(process) }
+    }
+
     /// Waits for the response to a new request to a client.
     pub(super) fn expect(&self, user: &User, client: &ClientLabel) -> Expected {
         let (sender, response) = oneshot::channel();
-        let id = user.new_question(client.as_str());
+        let id = user.new_question(client.as_str(), &self.process);
         let waiting = Waiting { user: user.id().to_owned(), client: client.clone(), response: sender };
         self.lock().insert(id.clone(), waiting);
         Expected { id, questions: self.clone(), user: user.clone(), client: client.clone(), response }
     }
 
-    /// Passes a response on: the result of the request, as JSON text. One that nobody waits for is ignored.
-    pub(super) async fn respond(&self, user: &User, client: &ClientLabel, id: &str, response: String) {
+    /// Passes a response on: the result of the request, as JSON text. One that nobody waits for is ignored. Fails if the database
+    /// cannot be reached, over which it would have to go.
+    pub(super) async fn respond(
+        &self,
+        user: &User,
+        client: &ClientLabel,
+        id: &str,
+        response: String,
+    ) -> Result<(), DatabaseError> {
         let is_of = |it: &Waiting| it.user == user.id() && it.client == *client;
         let waiting = {
             let mut waiting = self.lock();
             if waiting.get(id).is_some_and(is_of) { waiting.remove(id) } else { None }
         };
-        if let Some(waiting) = waiting {
-            let _ = waiting.response.send(response);
-        } else if let Err(cause) = user.pass_answer_on(client.as_str(), id, &response).await {
-            error!(%cause, "an answer is lost: it cannot be passed on");
-        }
+        let Some(waiting) = waiting else {
+            return user.pass_answer_on(client.as_str(), (id, &self.process), &response).await;
+        };
+        let _ = waiting.response.send(response);
+        Ok(())
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Waiting>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,0 +1,45 @@
+//! The order in which an author lists fields, which a map of JSON does not keep.
+
+use std::fmt;
+
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+/// Names in the order in which an object has them.
+#[derive(Default)]
+struct Names(Vec<String>);
+
+#[derive(Deserialize)]
+struct Form {
+    #[serde(default)]
+    properties: Names,
+}
+
+/// Returns the names of the fields of a form, in the order of its text; none if it is no form.
+pub(super) fn of_fields(schema: &str) -> Vec<String> {
+    serde_json::from_str(schema).map(|Form { properties }| properties.0).unwrap_or_default()
+}
+
+impl<'de> Deserialize<'de> for Names {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+
+        impl<'de> Visitor<'de> for Object {
+            type Value = Names;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Names, A::Error> {
+                let mut names = Vec::new();
+                while let Some((name, IgnoredAny)) = map.next_entry()? {
+                    names.push(name);
+                }
+                Ok(Names(names))
+            }
+        }
+
+        deserializer.deserialize_map(Object)
+    }
+}
