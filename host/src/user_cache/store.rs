@@ -73,34 +73,15 @@ impl Store {
         .bind(sealed.value)
         .execute(&mut transaction)
         .await?;
-        // The new value comes first even if others were written in the same millisecond, or by a clock that was ahead.
-        sql("DELETE FROM cached_values WHERE user_id = $1 AND toolkit_id = $2 AND digest IN (
-                 SELECT digest FROM (
-                     SELECT digest, expires_at, sum(size) OVER newest AS bytes, row_number() OVER newest AS position
-                     FROM cached_values WHERE user_id = $1 AND toolkit_id = $2
-                     WINDOW newest AS (
-                         ORDER BY CASE WHEN digest = $3 THEN 0 ELSE 1 END, written_at DESC, digest
-                         ROWS UNBOUNDED PRECEDING)
-                 ) AS ranked WHERE bytes > $4 OR position > $5 OR expires_at <= $6)")
-        .bind(&*slot.user)
-        .bind(&*slot.toolkit)
-        .bind(&digest[..])
-        .bind(bound(MAX_TOTAL_BYTES))
-        .bind(bound(MAX_VALUES))
-        .bind(written_at)
-        .execute(&mut transaction)
-        .await?;
+        for digest in too_many(&mut transaction, slot, &digest, written_at).await? {
+            delete(&mut transaction, slot, &digest).await?;
+        }
         transaction.commit().await
     }
 
     pub(super) async fn delete(&self, slot: &CacheSlot, digest: &[u8]) -> database::Result<()> {
         let mut transaction = self.begin(&slot.user, &slot.toolkit).await?;
-        sql("DELETE FROM cached_values WHERE user_id = $1 AND toolkit_id = $2 AND digest = $3")
-            .bind(&*slot.user)
-            .bind(&*slot.toolkit)
-            .bind(digest)
-            .execute(&mut transaction)
-            .await?;
+        delete(&mut transaction, slot, digest).await?;
         transaction.commit().await
     }
 
@@ -138,6 +119,43 @@ impl Store {
     async fn begin(&self, user: &str, toolkit: &str) -> database::Result<Transaction> {
         self.0.begin(Scope::Cached { user, toolkit }).await
     }
+}
+
+/// The digests of values that make room for the one of the digest `new`: those whose time is over at `now`, and the oldest of
+/// those that are too many. The new one comes first even if others were written in the same millisecond, or by a clock that
+/// is ahead.
+async fn too_many(
+    transaction: &mut Transaction,
+    slot: &CacheSlot,
+    new: &[u8],
+    now: i64,
+) -> database::Result<Vec<Vec<u8>>> {
+    // As a query of its own: in a `DELETE`, PostgreSQL joins each row with all others.
+    sql("SELECT digest FROM (
+             SELECT digest, expires_at, sum(size) OVER newest AS bytes, row_number() OVER newest AS position
+             FROM cached_values WHERE user_id = $1 AND toolkit_id = $2
+             WINDOW newest AS (
+                 ORDER BY CASE WHEN digest = $3 THEN 0 ELSE 1 END, written_at DESC, digest
+                 ROWS UNBOUNDED PRECEDING)
+         ) AS ranked WHERE bytes > $4 OR position > $5 OR expires_at <= $6")
+    .bind(&*slot.user)
+    .bind(&*slot.toolkit)
+    .bind(new)
+    .bind(bound(MAX_TOTAL_BYTES))
+    .bind(bound(MAX_VALUES))
+    .bind(now)
+    .fetch_values(transaction)
+    .await
+}
+
+async fn delete(transaction: &mut Transaction, slot: &CacheSlot, digest: &[u8]) -> database::Result<()> {
+    sql("DELETE FROM cached_values WHERE user_id = $1 AND toolkit_id = $2 AND digest = $3")
+        .bind(&*slot.user)
+        .bind(&*slot.toolkit)
+        .bind(digest)
+        .execute(transaction)
+        .await?;
+    Ok(())
 }
 
 async fn usage(executor: impl Into<Executor<'_>>, user: &str, toolkit: &str) -> database::Result<CacheUsage> {
