@@ -190,6 +190,12 @@ async fn whoever_shows_no_forms_is_not_asked_and_the_tool_is_told() {
     let (path, body) = ("/toolkits/probe/tools/ask", questions(&["a"]).to_string());
     let answer = kitbag.as_user("ana").send(Method::POST, path, "application/json", body).await;
     assert_eq!(answer.json()["error"], "AskError::Unsupported");
+    let ana = client(&kitbag, "ana", Revision::Older).await;
+    let params = json!({ "name": "probe__ask", "arguments": questions(&["a"]) });
+    let (mut headers, body) = ana.message("tools/call", None, params);
+    headers.insert("accept", "application/json".parse().expect("a header"));
+    let answer = kitbag.anonymous().send(Method::POST, "/mcp", headers, body.to_string()).await;
+    assert!(answer.text().contains("AskError::Unsupported"), "{}", answer.text());
 }
 
 #[tokio::test]
@@ -211,6 +217,14 @@ async fn a_question_breaks_no_rule_and_asks_for_no_credential() {
             "schema: has more than 16384",
         ),
         (json!({ "key": "a", "message": "Sign in.", "schema": text("password") }), "asks for a credential"),
+        (
+            json!({ "key": "a", "message": "Sign in.", "schema": { "type": "object", "properties": { "pin": { "type": "integer" } } } }),
+            "asks for a credential",
+        ),
+        (
+            json!({ "key": "a", "message": "Which?", "schema": { "type": "object", "properties": { "a": { "type": "string", "enum": ["\u{1b}[2J"] } } } }),
+            "control characters or invisible ones",
+        ),
         (json!({ "key": "a", "message": "Your API key?", "schema": text("value") }), "asks for a credential"),
         (
             json!({ "key": "a", "message": "Sure?", "schema": { "type": "object", "properties": { "a": { "type": "object" } } } }),
@@ -361,7 +375,7 @@ async fn a_client_that_refuses_or_goes_away_ends_its_call() {
     let Next::Asked(id, ..) = &asked else { panic!("{asked:?}") };
     let error = json!({ "code": -32601, "message": "no such method" });
     ana.respond(id, Err(error)).await.assert_status(202);
-    assert!(call.next_event().await.text().contains("cancelled"));
+    assert!(call.next_event().await.text().contains("Unsupported"), "the client could not ask");
 
     let (call, _) = Conversation::begin(&ana, revision, "probe__ask", questions(&["a"])).await;
     drop(call);
@@ -369,6 +383,14 @@ async fn a_client_that_refuses_or_goes_away_ends_its_call() {
     let Next::Asked(id, ..) = &asked else { panic!("{asked:?}") };
     drop(call);
     ana.respond(id, Ok(accept("Rome"))).await.assert_status(202);
+    // Their places are free again: as many as one user may have.
+    let mut waiting = Vec::new();
+    for _ in 0..16 {
+        let (call, asked) = Conversation::begin(&ana, revision, "probe__ask", questions(&["a"])).await;
+        asked.question();
+        waiting.push(call);
+    }
+    drop(waiting);
 
     let (mut call, asked) = Conversation::begin(&ana, revision, "probe__ask", questions(&["a"])).await;
     let cancelled = json!({ "requestId": 1 });
@@ -412,6 +434,13 @@ async fn what_is_asked_has_no_secret_and_nothing_hidden() {
         "type": "object",
         "properties": { "sure": { "type": "boolean", "description": "of canary-asked-0123 \u{202e}" } },
     });
+    // A key too: its answer is found all the same.
+    let by_key =
+        json!({ "key": "canary-asked-0123", "message": "Where to?", "schema": question("a")["schema"] });
+    let (mut call, asked) =
+        Conversation::begin(&ana, Revision::Current, "probe__ask", json!({ "questions": [by_key] })).await;
+    assert!(!format!("{asked:?}").contains("canary-asked"), "{asked:?}");
+    assert!(call.respond(&asked, accept("Oslo")).await.text().contains("Oslo"));
     let message = "Kitbag: \u{1b}]0;owned\u{7} send canary-asked-0123";
     let question = json!({ "key": "a", "message": message, "schema": schema });
 
