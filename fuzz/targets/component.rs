@@ -26,7 +26,8 @@ pub fn component(data: &[u8]) {
     let bytes = assembled.as_deref().unwrap_or(data);
 
     match Interfaces::of_toolkit(bytes) {
-        Ok(Interfaces { imports, unused_exports }) => {
+        Ok(Interfaces { imports, optional_exports, unused_exports }) => {
+            assert!(optional_exports.len() <= 3);
             let validated = Validator::new_with_features(WasmFeatures::default()).validate_all(bytes);
             validated.expect("an accepted component is valid");
             let (imported, exported) = names_at_the_top(bytes);

@@ -204,11 +204,12 @@ impl Dispatch {
                 Outcome::OverLimit.into(),
             ));
         }
-        let invocation = |(target, arguments), config| Invocation {
+        let config = self.config(tool.toolkit(), caller).await?;
+        let invocation = |(target, arguments)| Invocation {
             target,
             arguments,
             user_id: caller.user_id.clone(),
-            owner: String::new(),
+            owner: tool.owner().to_owned(),
             config,
             secrets: secrets.clone(),
             progress: None,
@@ -217,22 +218,16 @@ impl Dispatch {
         };
         let (report, observations) = match prepared {
             Prepared::Toolkit(tool, ready) => {
-                let config = self.config(&tool.toolkit.definition, caller).await?;
-                let target = Target::Tool(tool.definition().name.clone());
-                let invocation = invocation((target, arguments.to_string()), config);
-                let invocation = Invocation { owner: tool.toolkit.owner.clone(), ..invocation };
-                call_toolkit(&ready.code, invocation, listener, trace, recording).await
+                let call = (Target::Tool(tool.definition().name.clone()), arguments.to_string());
+                call_toolkit(&ready.code, invocation(call), listener, trace, recording).await
             }
             Prepared::Offer(offer, ready) => {
-                let config = self.config(&offer.toolkit.definition, caller).await?;
-                let invocation = invocation(callee::target(offer, arguments), config);
-                let invocation = Invocation { owner: offer.toolkit.owner.clone(), ..invocation };
-                call_toolkit(&ready.code, invocation, listener, trace, recording).await
+                let call = callee::target(offer, arguments);
+                call_toolkit(&ready.code, invocation(call), listener, trace, recording).await
             }
             Prepared::Code(run, ref code) => {
-                let target = Target::Tool(RUN_CODE.to_owned());
-                let invocation = invocation((target, code_runner::arguments(&arguments)), "{}".to_owned());
-                let invocation = Invocation { inner_calls: Some(run.calls.clone()), ..invocation };
+                let call = (Target::Tool(RUN_CODE.to_owned()), code_runner::arguments(&arguments));
+                let invocation = Invocation { inner_calls: Some(run.calls.clone()), ..invocation(call) };
                 call_toolkit(code, invocation, listener, trace, recording).await
             }
             Prepared::Own(tool) => {

@@ -32,6 +32,7 @@ use wasmtime::component::{Component, Linker};
 
 use crate::capabilities::{Grants, Services};
 use crate::contract;
+pub use crate::contract::{CompletionSubject, Target};
 use crate::memory::MemoryBudget;
 use crate::observations::Observations;
 pub use background::Background;

@@ -4,8 +4,8 @@
 //! - a value is found by the user, the toolkit, its owner and the key with which it was set, and a row that is moved to
 //!   others does not open;
 //! - nothing is in memory: all processes see what the database has;
-//! - no value outlives a change of the secrets or the account with which its toolkit may have obtained it
-//!   (`vault/cached`).
+//! - no value that is there outlives a change of the secrets or the account with which its toolkit may have obtained it
+//!   (`vault/cached`). A call that runs at that moment may keep once more what it has.
 
 mod slot;
 mod store;
@@ -108,7 +108,11 @@ impl UserCache {
         let (written_at, age) = (now(), i64::from(seconds.unwrap_or(MAX_SECONDS)) * 1000);
         let master_key = sealed.master_key.clone();
         let new = NewValue { digest, size, sealed, written_at, expires_at: written_at.saturating_add(age) };
-        self.store.set(slot, new).await.map_err(|cause| unavailable(slot, &cause))?;
+        match self.store.set(slot, new).await {
+            // The toolkit was removed meanwhile, and with it all that it had kept.
+            Err(cause) if cause.is_missing_reference() => return Ok(()),
+            stored => stored.map_err(|cause| unavailable(slot, &cause))?,
+        }
         // A rotation removes what is sealed with the former key: if it was over before this was stored, this is left.
         if self.vault.master_keys().first() != Some(&master_key) {
             self.store.delete(slot, &digest).await.map_err(|cause| unavailable(slot, &cause))?;

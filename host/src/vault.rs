@@ -44,6 +44,7 @@ use crate::audit::{Act, Actor, Entry};
 use crate::database::{Database, DatabaseError, EVERYONE};
 use crate::redaction;
 use crate::tasks::{Interrupted, to_its_end};
+pub(crate) use cached::forget_most;
 pub use account::{Account, AccountState, Once, Tokens};
 pub use check::SecretsCheck;
 pub(crate) use check::{check_secrets, master_key_names};

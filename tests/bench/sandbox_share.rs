@@ -6,7 +6,7 @@ use std::time::Instant;
 use kitbag::app;
 use kitbag::capabilities::{Grants, Services};
 use kitbag::egress::{Egress, EgressSettings};
-use kitbag::sandbox::{Background, CompilerEngine, Ended, Invocation, Loaded, Sandbox};
+use kitbag::sandbox::{Background, CompilerEngine, Ended, Invocation, Loaded, Sandbox, Target};
 use kitbag::settings::{Settings, Sources};
 use kitbag_manifest::ToolkitDefinition;
 use serde::Serialize;
@@ -79,7 +79,7 @@ pub(crate) async fn load(
 
 pub(crate) fn invocation(tool: &str, arguments: &serde_json::Value) -> Invocation {
     Invocation {
-        tool: tool.to_owned(),
+        target: Target::Tool(tool.to_owned()),
         arguments: arguments.to_string(),
         user_id: "local".to_owned(),
         owner: "local".to_owned(),

@@ -61,7 +61,7 @@ async fn a_value_lasts_between_calls_and_starts_for_its_user_and_toolkit_alone()
 }
 
 #[tokio::test]
-async fn a_row_that_is_copied_to_another_user_or_toolkit_is_of_no_use() {
+async fn a_row_that_is_copied_to_another_user_or_toolkit_is_not_found_there() {
     let kitbag = start().await;
     let ana = kitbag.as_user("ana");
     ana.cache("probe", "key", "for ana").await;

@@ -27,6 +27,8 @@ pub mod config;
 #[cfg(feature = "rules")]
 pub mod documents;
 #[cfg(feature = "rules")]
+mod hidden;
+#[cfg(feature = "rules")]
 pub mod json;
 #[cfg(feature = "rules")]
 pub mod limits;

@@ -3,7 +3,6 @@
 
 mod credential;
 mod fields;
-mod hidden;
 mod order;
 
 use serde::{Deserialize, Serialize};

@@ -47,18 +47,18 @@ pub fn dispatch(toolkit: &Toolkit, call: Call) -> Outcome {
     let problems = call.problems(&definition);
     assert!(problems.is_empty(), "the call does not fit {:?}:\n{}", definition.id, problems.join("\n"));
     match call.target().clone() {
-        CallTarget::Tool(name) => of_tool(toolkit, definition, call, &name),
+        CallTarget::Tool(name) => of_tool(toolkit, &definition, call, &name),
         target => offers::dispatch(toolkit, definition, call, &target),
     }
 }
 
 #[track_caller]
-fn of_tool(toolkit: &Toolkit, definition: ToolkitDefinition, call: Call, name: &str) -> Outcome {
+fn of_tool(toolkit: &Toolkit, definition: &ToolkitDefinition, call: Call, name: &str) -> Outcome {
     let declared = definition.tools.iter().find(|tool| tool.name == name).cloned();
     let (tool, declared) = toolkit
         .find(name)
         .zip(declared)
-        .unwrap_or_else(|| panic!("{:?} has no tool {name:?}; it has {}", definition.id, names(&definition)));
+        .unwrap_or_else(|| panic!("{:?} has no tool {name:?}; it has {}", definition.id, names(definition)));
 
     let (input, output) = schemas(&declared);
     let checked = reply::check_arguments(&input, call.arguments());
@@ -74,7 +74,7 @@ fn of_tool(toolkit: &Toolkit, definition: ToolkitDefinition, call: Call, name: &
             }
         };
         let result = result.map(|mut result: crate::ToolResult| {
-            kitbag_manifest::offers::complete_links(&definition, &mut result.content);
+            kitbag_manifest::offers::complete_links(definition, &mut result.content);
             result
         });
         CallOutcome::of(result, output.as_ref(), platform.state().sign_ins.take_failure())

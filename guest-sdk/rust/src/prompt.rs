@@ -198,7 +198,7 @@ impl Prompt {
 fn names(root: &Value, schema: &Value) -> Vec<String> {
     let schema = followed(root, schema);
     let listed = schema["enum"].as_array().into_iter().flatten();
-    let constants = ["oneOf", "anyOf"].into_iter().flat_map(|keyword| schema[keyword].as_array()).flatten();
+    let constants = ["oneOf", "anyOf"].into_iter().filter_map(|keyword| schema[keyword].as_array()).flatten();
     let listed = listed.filter_map(Value::as_str).map(str::to_owned);
     let constants = constants.flat_map(|branch| match branch["const"].as_str() {
         Some(name) => vec![name.to_owned()],

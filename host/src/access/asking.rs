@@ -14,7 +14,6 @@ use crate::database;
 use crate::dispatch::{Answers, Callee, QuestionId, Response};
 use crate::peers::{Mailbox, Subject};
 use crate::sha256::Sha256;
-use crate::toolkits::Tool;
 
 /// How long a user may take for an answer that their client brings back, in seconds.
 const STATE_SECONDS: i64 = 3600;
@@ -134,17 +133,13 @@ impl User {
     }
 
     fn bound_to(&self, callee: &Callee, arguments: &Map<String, Value>) -> [Vec<u8>; 6] {
-        let owner = match callee {
-            Callee::Toolkit(Tool { toolkit, .. }) => toolkit.owner.as_str(),
-            Callee::Offer(_) | Callee::Own(_) | Callee::Code(_) => "",
-        };
         let arguments = serde_json::to_vec(arguments).expect("JSON always serialises");
         let (toolkit, tool) = (&callee.toolkit().id, callee.record_name());
         [
             b"asked".to_vec(),
             self.id().into(),
             toolkit.as_str().into(),
-            owner.into(),
+            callee.owner().into(),
             tool.as_bytes().into(),
             Sha256::digest(arguments).to_vec(),
         ]

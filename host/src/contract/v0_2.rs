@@ -75,7 +75,7 @@ impl<T: Send> LinkedToolkit<T> {
     pub(crate) fn new(linked: InstancePre<T>) -> wasmtime::Result<Self> {
         let component = linked.component();
         let exports =
-            |interface: &str| component.get_export_index(None, &format!("{interface}{VERSION}")).is_some();
+            |interface: &str| component.get_export_index(None, format!("{interface}{VERSION}")).is_some();
         Ok(Self {
             tools: tools::GuestIndices::new(&linked)?,
             prompts: exports(PROMPTS).then(|| prompts::GuestIndices::new(&linked)).transpose()?,

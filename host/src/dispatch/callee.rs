@@ -96,6 +96,14 @@ impl Callee {
         }
     }
 
+    /// Who owns its toolkit; empty for what belongs to nobody.
+    pub fn owner(&self) -> &str {
+        match self {
+            Self::Toolkit(Tool { toolkit, .. }) | Self::Offer(Offer { toolkit, .. }) => &toolkit.owner,
+            Self::Own(_) | Self::Code(_) => "",
+        }
+    }
+
     /// What it is called in records: a tool by its name.
     pub fn record_name(&self) -> Cow<'_, str> {
         match self {

@@ -73,13 +73,13 @@ impl Offer {
 /// The names of all parts of a toolkit in records: of tools, prompts, resources, and of what it completes.
 pub fn record_names(definition: &ToolkitDefinition) -> Vec<String> {
     let ToolkitDefinition { tools, prompts, resources, .. } = definition;
-    let named = |kind: &str, name: &str| format!("{kind}:{name}");
+    let of_kind = |kind: &str, name: &str| format!("{kind}:{name}");
     let mut names: Vec<_> = tools.iter().map(|tool| tool.name.clone()).collect();
-    names.extend(prompts.iter().map(|prompt| named(PROMPT, &prompt.name)));
-    names.extend(resources.iter().map(|resource| named(RESOURCE, &resource.name)));
+    names.extend(prompts.iter().map(|prompt| of_kind(PROMPT, &prompt.name)));
+    names.extend(resources.iter().map(|resource| of_kind(RESOURCE, &resource.name)));
     let of_prompts = prompts.iter().filter(|it| it.arguments.iter().any(|argument| argument.completes));
     let of_resources = resources.iter().filter(|it| it.variables.iter().any(|variable| variable.completes));
     let completed = of_prompts.map(|it| &it.name).chain(of_resources.map(|it| &it.name));
-    names.extend(completed.map(|name| named(COMPLETION, name)));
+    names.extend(completed.map(|name| of_kind(COMPLETION, name)));
     names
 }

@@ -32,6 +32,7 @@ use crate::database::{self, Database, FromRow, Scope, Transaction, list, sql};
 use crate::identity::revoke_keys_for;
 use crate::objects::{Held, change_references};
 use crate::stored_files::FileKind;
+use crate::vault;
 pub use conditions::{Expected, LiveVersion};
 use conditions::{expect_live, refuse_taken_version};
 pub(super) use consents::{AgreedReach, NewConsent, StoredConsent};
@@ -224,13 +225,21 @@ impl Store {
         Ok((changes, provenance, taken_over))
     }
 
-    /// Removes a toolkit and everything that belongs to it, except the history of its ownership.
-    /// Returns the digests of its components.
-    pub(super) async fn remove(&self, id: &str, by: &Actor) -> Result<Vec<String>, ToolkitError> {
+    /// Begins the transaction that removes a toolkit, if this actor may remove it.
+    async fn begin_removal(&self, id: &str, by: &Actor) -> Result<Transaction, ToolkitError> {
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
         let ownership = CurrentOwnership::of(&mut transaction, id).await?;
         let ownership = ownership.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
         ownership.admit_removal(&mut transaction, by.user()).await?;
+        Ok(transaction)
+    }
+
+    /// Removes a toolkit and everything that belongs to it, except the history of its ownership.
+    /// Returns the digests of its components.
+    pub(super) async fn remove(&self, id: &str, by: &Actor) -> Result<Vec<String>, ToolkitError> {
+        drop(self.begin_removal(id, by).await?);
+        vault::forget_most(&self.0, id).await?;
+        let mut transaction = self.begin_removal(id, by).await?;
         let digests: Vec<String> = sql("SELECT DISTINCT digest FROM toolkit_versions WHERE toolkit_id = $1")
             .bind(id)
             .fetch_values(&mut transaction)

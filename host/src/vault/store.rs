@@ -165,7 +165,12 @@ impl Store {
         Write { owner, master_key, sealed, once, options, audit }: Write<'_>,
         check: impl FnOnce(&[Row]) -> Result<bool, VaultError>,
     ) -> Result<bool, VaultError> {
-        let mut transaction = self.0.begin(Scope::Secrets).await?;
+        if slot.user == EVERYONE {
+            cached::forget_most(&self.0, &slot.toolkit).await?;
+        }
+        // The renewal of a token forgets nothing.
+        let scope = if audit.is_some() { Scope::Secrets } else { Scope::Vault };
+        let mut transaction = self.0.begin(scope).await?;
         let is_act = check(&rows_of(&mut transaction, &slot.user).await?)?;
         if let Some(once) = once
             && !spend(&mut transaction, once).await?

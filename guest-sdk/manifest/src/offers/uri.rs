@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use super::ResourceDefinition;
 use crate::ToolkitDefinition;
 use crate::content::{Content, ContentBlock, MessageContent, PromptMessage};
+use crate::hidden::has_hidden;
 
 /// Length of a URI that is read, in bytes.
 pub const MAX_URI_BYTES: usize = 4096;
@@ -52,39 +53,87 @@ pub struct ResourcePath {
 impl ResourcePath {
     /// Finds the resource whose URI fits a path: of several, the one with the fewest variables, and of those the first.
     pub fn find(resources: &[ResourceDefinition], path: &str) -> Option<Self> {
-        let fitting = resources.iter().enumerate().filter_map(|(index, resource)| {
-            let variables = UriTemplate::parse(&resource.uri).ok()?.values(path)?;
-            Some(Self { index, path: path.to_owned(), variables })
-        });
-        fitting.min_by_key(|found| found.variables.len())
+        find(&templates(resources), path)
     }
 }
 
-/// Completes relative URIs of the toolkit's own resources in content of a result. Others stay as they are.
+/// The declared URIs of a toolkit, read.
+fn templates(resources: &[ResourceDefinition]) -> Vec<(usize, UriTemplate<'_>)> {
+    resources
+        .iter()
+        .enumerate()
+        .filter_map(|(index, resource)| {
+            UriTemplate::parse(&resource.uri).ok().map(|template| (index, template))
+        })
+        .collect()
+}
+
+fn find(templates: &[(usize, UriTemplate<'_>)], path: &str) -> Option<ResourcePath> {
+    let fitting = templates.iter().filter_map(|(index, template)| {
+        Some(ResourcePath { index: *index, path: path.to_owned(), variables: template.values(path)? })
+    });
+    fitting.min_by_key(|found| found.variables.len())
+}
+
+/// Completes relative URIs of the toolkit's own resources in content of a result, in the first thousand blocks. Others stay as
+/// they are, but for documents in the result that claim to be another toolkit's: these lose the scheme.
 pub fn complete_links(definition: &ToolkitDefinition, content: &mut [ContentBlock]) {
-    for block in content {
-        complete(definition, block);
-    }
+    complete_all(definition, content.iter_mut());
 }
 
 /// The same for messages.
 pub fn complete_message_links(definition: &ToolkitDefinition, messages: &mut [PromptMessage]) {
-    for message in messages {
-        if let MessageContent::Block(block) = &mut message.content {
-            complete(definition, block);
+    let blocks = messages.iter_mut().filter_map(|message| match &mut message.content {
+        MessageContent::Block(block) => Some(block),
+        MessageContent::Text(_) => None,
+    });
+    complete_all(definition, blocks);
+}
+
+fn complete_all<'a>(definition: &ToolkitDefinition, blocks: impl Iterator<Item = &'a mut ContentBlock>) {
+    let mut own = None;
+    let mut left = MAX_COMPLETED;
+    for block in blocks {
+        let uri = match &mut block.content {
+            Content::Link(link) => &mut link.uri,
+            Content::Resource(resource) => {
+                if let Some(rest) = claimed(definition, &resource.uri) {
+                    resource.uri = rest.to_owned();
+                }
+                &mut resource.uri
+            }
+            Content::Image(_) | Content::Audio(_) => continue,
+        };
+        if left == 0 || definition.resources.is_empty() || !may_be_path(uri) {
+            continue;
+        }
+        left -= 1;
+        let own = own.get_or_insert_with(|| templates(&definition.resources));
+        if find(own, uri).is_some() {
+            *uri = resource_uri(&definition.id, uri);
         }
     }
 }
 
-fn complete(definition: &ToolkitDefinition, block: &mut ContentBlock) {
-    let uri = match &mut block.content {
-        Content::Link(link) => &mut link.uri,
-        Content::Resource(resource) => &mut resource.uri,
-        Content::Image(_) | Content::Audio(_) => return,
-    };
-    if ResourcePath::find(&definition.resources, uri).is_some() {
-        *uri = resource_uri(&definition.id, uri);
-    }
+/// Links of one result that are completed.
+const MAX_COMPLETED: usize = 1000;
+
+/// Whether a URI may be the path of a resource: it has no scheme.
+fn may_be_path(uri: &str) -> bool {
+    uri.len() <= MAX_URI_BYTES && !uri.starts_with('/') && !uri.contains(':')
+}
+
+/// What is left of the URI of a document in a result that says it is another toolkit's, or one of the user's documents where
+/// the toolkit cannot read these.
+fn claimed<'u>(definition: &ToolkitDefinition, uri: &'u str) -> Option<&'u str> {
+    let rest = uri
+        .get(..SCHEME.len())
+        .filter(|start| start.eq_ignore_ascii_case(SCHEME))
+        .map(|_| &uri[SCHEME.len()..])?;
+    let owner = rest.split('/').next().unwrap_or_default();
+    let is_own = owner == definition.id;
+    let may_read = owner == "documents" && definition.has_scope(crate::SCOPE_SEARCH);
+    (!is_own && !may_read).then_some(rest)
 }
 
 /// A declared URI: segments that are texts or variables.
@@ -142,18 +191,20 @@ impl<'a> UriTemplate<'a> {
         if path.len() > MAX_URI_BYTES {
             return None;
         }
+        let fits = |(segment, given): (&Segment<'_>, &str)| match segment {
+            Segment::Text(text) => *text == given,
+            Segment::Variable(_) => true,
+        };
+        if path.split('/').count() != self.0.len() || !self.0.iter().zip(path.split('/')).all(fits) {
+            return None;
+        }
         let mut values = BTreeMap::new();
-        let mut given = path.split('/');
-        for segment in &self.0 {
-            match (segment, given.next()?) {
-                (Segment::Text(text), given) if *text == given => {}
-                (Segment::Text(_), _) => return None,
-                (Segment::Variable(name), given) => {
-                    values.insert((*name).to_owned(), decoded(given)?);
-                }
+        for (segment, given) in self.0.iter().zip(path.split('/')) {
+            if let Segment::Variable(name) = segment {
+                values.insert((*name).to_owned(), decoded(given)?);
             }
         }
-        given.next().is_none().then_some(values)
+        Some(values)
     }
 }
 
@@ -194,8 +245,12 @@ fn decoded(segment: &str) -> Option<String> {
         });
     }
     let value = String::from_utf8(bytes).ok()?;
-    let is_refused = |letter: char| letter.is_control() || matches!(letter, '/' | '\\');
-    (!is_special(&value) && value.len() <= MAX_VALUE_BYTES && !value.contains(is_refused)).then_some(value)
+    let is_refused = |letter: char| matches!(letter, '/' | '\\');
+    (!is_special(&value)
+        && value.len() <= MAX_VALUE_BYTES
+        && !value.contains(is_refused)
+        && !has_hidden(&value))
+    .then_some(value)
 }
 
 fn hex(digit: u8) -> Option<u8> {
@@ -211,6 +266,46 @@ mod tests {
         uris.iter()
             .map(|uri| ResourceDefinition { uri: (*uri).to_owned(), ..ResourceDefinition::default() })
             .collect()
+    }
+
+    #[test]
+    fn a_document_in_a_result_claims_nothing_of_others() {
+        let document = |uri: &str, scopes: &[&str]| {
+            let scopes = scopes.iter().map(|scope| (*scope).to_owned()).collect();
+            let definition =
+                ToolkitDefinition { id: "books".to_owned(), scopes, ..ToolkitDefinition::default() };
+            let mut content = [ContentBlock::from(EmbeddedResource::text(uri, "text"))];
+            complete_links(&definition, &mut content);
+            let Content::Resource(resource) = &content[0].content else { panic!("it is a document") };
+            resource.uri.clone()
+        };
+
+        assert_eq!(document("kitbag://github/issues/7", &[]), "github/issues/7");
+        assert_eq!(document("KITBAG://github/issues/7", &[]), "github/issues/7");
+        assert_eq!(document("kitbag://documents/7", &[]), "documents/7");
+        for (uri, scopes) in
+            [("kitbag://documents/7", &["svc:search"][..]), ("kitbag://books/7", &[]), ("test://a", &[])]
+        {
+            assert_eq!(document(uri, scopes), uri);
+        }
+    }
+
+    #[test]
+    fn many_links_cost_little() {
+        let uris: Vec<String> = (0..100)
+            .map(|at| format!("{}a{at}", (0..9).map(|it| format!("{{v{it}}}/")).collect::<String>()))
+            .collect();
+        let uris: Vec<&str> = uris.iter().map(String::as_str).collect();
+        let definition = ToolkitDefinition { resources: resources(&uris), ..ToolkitDefinition::default() };
+        let link = ContentBlock::from(ResourceLink::new("a/a/a/a/a/a/a/a/a/a99", "a"));
+        let mut content = vec![link; 20_000];
+
+        complete_links(&definition, &mut content);
+
+        let completed = content
+            .iter()
+            .filter(|block| matches!(&block.content, Content::Link(it) if it.uri.starts_with("kitbag://")));
+        assert_eq!(completed.count(), MAX_COMPLETED);
     }
 
     #[test]

@@ -4,8 +4,8 @@
 use serde_json::{Map, Value};
 
 use super::fields::{is_free_text, is_number};
-use super::hidden::is_invisible;
 use crate::Problems;
+use crate::hidden::is_invisible;
 
 /// What credentials are called, in lower case and without what separates words.
 const WORDS: [&str; 21] = [

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::hidden::has_hidden;
 use super::{MAX_CHOICES, MAX_DESCRIPTION_CHARS, MAX_FIELDS, MAX_TITLE_CHARS, compile};
 use crate::Problems;
+use crate::hidden::has_hidden;
 
 /// Members of the schema itself.
 const ROOT: [&str; 6] = ["$schema", "type", "title", "description", "properties", "required"];

@@ -154,9 +154,7 @@ fn is_name(name: &str) -> bool {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::*;
-
-    fn problems(offers: Value) -> Vec<String> {
+    fn problems(offers: &Value) -> Vec<String> {
         let mut definition = json!({
             "id": "books", "name": "Books", "description": "Finds books.", "icon": "📚", "version": "1.0.0",
             "tools": [{ "name": "find", "description": "Finds a book.", "inputSchema": { "type": "object" } }],
@@ -180,7 +178,7 @@ mod tests {
     #[test]
     fn a_declaration_may_have_prompts_and_resources() {
         assert_eq!(
-            problems(json!({
+            problems(&json!({
                 "prompts": [{
                     "name": "review", "title": "Review", "description": "Asks for a review.",
                     "arguments": [
@@ -244,7 +242,7 @@ mod tests {
             (json!({ "id": "documents" }), "id: is where users' own documents are: choose another"),
         ];
         for (offers, expected) in expected {
-            let found = problems(offers);
+            let found = problems(&offers);
             assert_eq!(found.len(), 1, "{found:?}");
             assert!(found[0].starts_with(expected), "{found:?}");
         }
@@ -255,15 +253,15 @@ mod tests {
         let prompts: Vec<_> = (0..10_000).map(|index| prompt(&format!("p{index}"))).collect();
         let resources: Vec<_> = (0..10_000).map(|index| resource(&format!("r{index}"), "same")).collect();
 
-        assert_eq!(problems(json!({ "prompts": prompts })), ["prompts: has 10000, and 100 are allowed"]);
+        assert_eq!(problems(&json!({ "prompts": prompts })), ["prompts: has 10000, and 100 are allowed"]);
         assert_eq!(
-            problems(json!({ "resources": resources })),
+            problems(&json!({ "resources": resources })),
             ["resources: has 10000, and 100 are allowed"]
         );
         let values: Vec<_> = (0..101).map(|index| index.to_string()).collect();
         let argument = json!([{ "name": "x", "values": values }]);
         assert_eq!(
-            problems(json!({ "prompts": [{ "name": "a", "description": "b", "arguments": argument }] })),
+            problems(&json!({ "prompts": [{ "name": "a", "description": "b", "arguments": argument }] })),
             ["prompts[0].arguments[0].values: has 101, and 100 are allowed"]
         );
     }

@@ -29,8 +29,12 @@ pub(super) fn of_contents(uri: String, contents: resources::ResourceContents) ->
     ToolResult { content: vec![resource.into()], ..ToolResult::default() }
 }
 
+/// Values of a completion that are looked at; a client is told of a hundred.
+const MAX_VALUES: usize = 10_000;
+
 /// The result of a completion.
 pub(super) fn of_values(values: &[String]) -> ToolResult {
+    let values = &values[..values.len().min(MAX_VALUES)];
     ToolResult { structured: Some(json!({ "values": values }).to_string()), ..ToolResult::default() }
 }
 

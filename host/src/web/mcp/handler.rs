@@ -231,7 +231,7 @@ impl ServerHandler for Handler {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        self.until_cancelled(&context, self.get_offered_prompt(request)).await.map(Into::into)
+        self.until_cancelled(&context, Box::pin(self.get_offered_prompt(request))).await.map(Into::into)
     }
 
     async fn list_resources(
@@ -255,7 +255,7 @@ impl ServerHandler for Handler {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        self.until_cancelled(&context, self.read_any_resource(&request.uri)).await.map(Into::into)
+        self.until_cancelled(&context, Box::pin(self.read_any_resource(&request.uri))).await.map(Into::into)
     }
 
     async fn complete(
@@ -263,7 +263,7 @@ impl ServerHandler for Handler {
         request: CompleteRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        self.until_cancelled(&context, self.complete_argument(request)).await
+        self.until_cancelled(&context, Box::pin(self.complete_argument(request))).await
     }
 
     async fn on_custom_request(

@@ -8,7 +8,7 @@
 
 use std::fmt::Write as _;
 
-use kitbag_manifest::content::Content;
+use kitbag_manifest::content::{Content, MessageContent, PromptMessage};
 use kitbag_manifest::offers::split_uri;
 use rmcp::model::{
     ArgumentInfo, CompleteRequestParams, CompleteResult, CompletionInfo, ErrorData, GetPromptRequestParams,
@@ -26,7 +26,7 @@ use crate::toolkits::{listed_name, names_of};
 
 impl Handler {
     pub(super) fn list_offered_prompts(&self, cursor: Option<&str>) -> Result<ListPromptsResult, ErrorData> {
-        let (prompts, next) = self.offers().prompts(cursor).map_err(invalid_cursor)?;
+        let (prompts, next) = self.offers().prompts(cursor).map_err(|error| invalid_cursor(&error))?;
         let mut result = ListPromptsResult::with_all_items(prompts);
         result.next_cursor = next;
         Ok(result)
@@ -49,7 +49,7 @@ impl Handler {
         } else {
             (ListResourcesResult::default(), cursor)
         };
-        let (offered, next) = offers.resources(cursor).map_err(invalid_cursor)?;
+        let (offered, next) = offers.resources(cursor).map_err(|error| invalid_cursor(&error))?;
         result.resources.extend(offered);
         result.next_cursor = next;
         Ok(result)
@@ -59,7 +59,7 @@ impl Handler {
         &self,
         cursor: Option<&str>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let (offered, next) = self.offers().templates(cursor).map_err(invalid_cursor)?;
+        let (offered, next) = self.offers().templates(cursor).map_err(|error| invalid_cursor(&error))?;
         let own = (self.sees_documents() && cursor.is_none()).then(resources::template);
         let mut result =
             ListResourceTemplatesResult::with_all_items(own.into_iter().chain(offered).collect());
@@ -75,10 +75,12 @@ impl Handler {
         let names = names_of(&request.name).filter(|(toolkit, _)| self.context.chosen.has_offers_of(toolkit));
         let prompt = names.and_then(|(toolkit, name)| Some((toolkit, user.prompt(toolkit, name)?)));
         let Some((toolkit, prompt)) = prompt else { return Err(unknown_prompt(&request.name)) };
-        // Boxed as other calls are.
-        let reply = Box::pin(user.get_prompt(&prompt, request.arguments.unwrap_or_default())).await;
+        let reply = user.get_prompt(&prompt, request.arguments.unwrap_or_default()).await;
         let success = self.succeeded(toolkit, reply)?;
-        Ok(GetPromptResult::new(success.messages.into_iter().map(content::message).collect()))
+        // The APIs of models refuse an empty text, and with it the rest of the conversation.
+        let is_said = |message: &PromptMessage| !matches!(&message.content, MessageContent::Text(text) if text.is_empty());
+        let messages = success.messages.into_iter().filter(is_said).map(content::message);
+        Ok(GetPromptResult::new(messages.collect()))
     }
 
     pub(super) async fn read_any_resource(&self, uri: &str) -> Result<ReadResourceResult, ErrorData> {
@@ -91,11 +93,13 @@ impl Handler {
         let Some((toolkit, resource)) = resource else {
             return Err(resources::unknown(uri, "unknown resource"));
         };
-        let reply = Box::pin(user.read_resource(&resource)).await;
+        let reply = user.read_resource(&resource).await;
         let success = self.succeeded(toolkit, reply)?;
         let contents = success.content.into_iter().filter_map(|block| match block.content {
             Content::Resource(mut read) => {
                 read.media_type = read.media_type.or_else(|| resource.media_type());
+                // As the client wrote it: redaction may have changed what the toolkit was given.
+                uri.clone_into(&mut read.uri);
                 Some(content::embedded(read))
             }
             Content::Image(_) | Content::Audio(_) | Content::Link(_) => None,
@@ -128,7 +132,7 @@ impl Handler {
         let others: Map<_, _> = others.into_iter().map(|(name, value)| (name, value.into())).collect();
         let ArgumentInfo { name, value, .. } = &request.argument;
         let user = &self.context.user;
-        let reply = Box::pin(user.complete(toolkit, completed, (name, value), &others)).await;
+        let reply = user.complete(toolkit, completed, (name, value), &others).await;
         let success = self.succeeded(toolkit, reply.ok_or(unknown)?)?;
         completion(success.structured.as_ref())
     }
@@ -177,7 +181,7 @@ fn unknown_prompt(name: &str) -> ErrorData {
     ErrorData::invalid_params(format!("unknown prompt: {name}"), None)
 }
 
-fn invalid_cursor(error: InvalidCursor) -> ErrorData {
+fn invalid_cursor(error: &InvalidCursor) -> ErrorData {
     ErrorData::invalid_params(error.to_string(), None)
 }
 

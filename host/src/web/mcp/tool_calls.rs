@@ -21,7 +21,7 @@ use super::modes::{self, ModeCall, Wanted};
 use super::progress::{MAX_WAITING_REPORTS, ProgressRequest, ProgressSink};
 use super::{Endpoint, answer, asking, content};
 use crate::access::{Asked, CallError, User};
-use crate::dispatch::{Answers, Callee, Failure, Reply, Success};
+use crate::dispatch::{Answers, Failure, Reply, Success};
 use crate::tasks::off_thread;
 use crate::toolkits::toolkit_of;
 
@@ -253,10 +253,7 @@ impl Handler {
 
     /// Who owns the toolkit of a tool.
     fn owner_of(&self, tool: &str) -> Option<String> {
-        match self.callee(tool)? {
-            Callee::Toolkit(tool) => Some(tool.toolkit.owner.clone()),
-            Callee::Offer(_) | Callee::Own(_) | Callee::Code(_) => None,
-        }
+        Some(self.callee(tool)?.owner().to_owned())
     }
 
     /// What was asked in a call, for the client to bring back.

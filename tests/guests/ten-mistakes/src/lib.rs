@@ -23,6 +23,8 @@ fn describe() -> ToolkitDefinition {
             ToolDefinition { output_schema: Some(json!("no schema")), ..tool("twice", "Has a twin.") },
             ToolDefinition { title: Some(String::new()), ..tool("twice", "") },
         ],
+        prompts: Vec::new(),
+        resources: Vec::new(),
         secrets: strings(&["lower_case", "API_KEY", "API_KEY"]),
         egress: strings(&["*.example.com", "https://api.example.com", "user@api.example.com"]),
         scopes: strings(&["svc:everything"]),

@@ -1,7 +1,7 @@
 //! Characters that are not seen, or that a terminal would interpret.
 
 /// Whether a text has one. Joiners and variation selectors, which emoji and some scripts need, are none.
-pub(super) fn has_hidden(text: &str) -> bool {
+pub(crate) fn has_hidden(text: &str) -> bool {
     text.chars().any(|letter| {
         letter.is_control()
             || (is_invisible(letter) && !matches!(letter, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}'))
@@ -9,7 +9,7 @@ pub(super) fn has_hidden(text: &str) -> bool {
 }
 
 /// Whether a character has no shape: it may hide in a word, or turn the direction of a text.
-pub(super) fn is_invisible(letter: char) -> bool {
+pub(crate) fn is_invisible(letter: char) -> bool {
     matches!(
         letter,
         '\u{ad}'
