@@ -21,7 +21,18 @@ function config(declaration) {
     ...(outputSchema && { output: schema(outputSchema) }),
     handler,
   }));
-  return { ...declaration, tools };
+  const { prompts, resources } = declaration;
+  return {
+    ...declaration,
+    tools,
+    ...(prompts && { prompts: prompts.map((prompt) => ({ ...prompt, arguments: named(prompt.arguments), handler })) }),
+    ...(resources && { resources: resources.map(({ mediaType: mimeType, variables, ...resource }) => ({ ...resource, mimeType, variables: named(variables), handler })) }),
+  };
+}
+
+/** Returns what is proposed for arguments or variables as an object by their names. */
+function named(list) {
+  return list && Object.fromEntries(list.map(({ name, completes, ...rest }) => [name, { ...rest, ...(completes && { complete: handler }) }]));
 }
 
 function problemsOf(declaration) {
