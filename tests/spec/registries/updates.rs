@@ -256,11 +256,13 @@ async fn what_a_person_and_the_server_have_wait_is_one_upload() {
 #[tokio::test]
 async fn a_registry_that_says_no_is_not_one_that_is_away() {
     let following = Following::start("1.0.0", &Key::new()).await;
-    let (host, message) = (following.registry.host().to_owned(), "registries did not say what is newer for 1 toolkit");
+    let (host, message) =
+        (following.registry.host().to_owned(), "registries did not say what is newer for 1 toolkit");
 
     let lost = |it: &Value| it["problem"].as_str().is_some_and(|problem| problem.contains("was not found"));
-    let following =
-        following.later("UPDATE toolkit_provenance SET source = replace(source, '/wat:', '/none:')", lost).await;
+    let following = following
+        .later("UPDATE toolkit_provenance SET source = replace(source, '/wat:', '/none:')", lost)
+        .await;
 
     let outdated = following.person.run(&following.server, &["toolkit", "outdated"]).await;
     outdated.assert_failed(message);

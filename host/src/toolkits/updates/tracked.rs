@@ -19,7 +19,7 @@ pub struct Tracked {
     pub digest: String,
     /// Whether the server asks the registry by itself.
     pub followed: bool,
-    /// When the server last asked: RFC 3339, UTC; `None` if it has not.
+    /// When the server last asked: RFC 3339, UTC; `None` if it has not, or if it does not follow the registry now.
     pub asked_at: Option<String>,
     /// Why asking has failed, or why what is newer does not wait for a review.
     pub problem: Option<String>,
