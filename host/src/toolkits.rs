@@ -30,6 +30,7 @@ mod reach;
 mod registry;
 mod schemas;
 mod store;
+mod successor;
 #[cfg(test)]
 pub(crate) mod tests;
 mod updates;

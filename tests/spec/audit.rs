@@ -520,7 +520,7 @@ async fn the_command_shows_the_log_and_doctor_finds_what_was_changed() {
     };
 
     let shown = audit(&["--since", "1h"]).await;
-    assert!(shown.contains("  toolkit.deployed  ana  client=spec  toolkit=wat  version=1.0.0  name=uploaded file, not signed\n"), "{shown}");
+    assert!(shown.contains("  toolkit.deployed  ana  client=spec  toolkit=wat  version=1.0.0  name=from uploaded file, not signed\n"), "{shown}");
     assert!(shown.contains("  secret.set  ana  client=spec  toolkit=wat  name=KEY\n"), "{shown}");
     let all: Value = serde_json::from_str(&audit(&["--act", "secret", "-o", "json"]).await).expect("JSON");
     assert_eq!(all[0]["act"], "secret.set");

@@ -99,10 +99,10 @@ pub(crate) async fn a_day(at: &impl Service) {
     assert_eq!(
         acts,
         [
-            "olga toolkit.deployed text uploaded file, not signed",
-            "olga toolkit.deployed wat uploaded file, not signed",
+            "olga toolkit.deployed text from uploaded file, not signed",
+            "olga toolkit.deployed wat from uploaded file, not signed",
             "olga toolkit.shared text group:sales",
-            "otto toolkit.deployed wat uploaded file, not signed",
+            "otto toolkit.deployed wat from uploaded file, not signed",
             "otto toolkit.shared text group:support count 2/d",
             "sal consent.given wat ",
             "sal operator.refused  GET /audit",

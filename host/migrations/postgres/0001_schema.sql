@@ -158,8 +158,9 @@ CREATE TABLE toolkit_uploads (
 
 -- What registries were asked for newer versions of toolkits that came from there, and what they said last.
 CREATE TABLE registry_questions (
+    toolkit_id   TEXT COLLATE "C" NOT NULL,
     -- Without a digest.
-    reference    TEXT COLLATE "C" PRIMARY KEY NOT NULL,
+    reference    TEXT COLLATE "C" NOT NULL,
     asked_at     BIGINT NOT NULL,
     -- Why the answer could not be had, or used; NULL if it could.
     problem      TEXT COLLATE "C",
@@ -171,7 +172,8 @@ CREATE TABLE registry_questions (
     refusal      TEXT COLLATE "C",
     pulled_at    BIGINT,
     -- Whether an operator has discarded it.
-    discarded    BOOLEAN NOT NULL
+    discarded    BOOLEAN NOT NULL,
+    PRIMARY KEY (toolkit_id, reference)
 );
 
 -- Revisions of what processes cache: each process compares them before it serves a request. One row.

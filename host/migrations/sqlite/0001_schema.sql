@@ -130,8 +130,9 @@ CREATE TABLE toolkit_uploads (
 
 -- What registries were asked for newer versions of toolkits that came from there, and what they said last.
 CREATE TABLE registry_questions (
+    toolkit_id   TEXT NOT NULL,
     -- Without a digest.
-    reference    TEXT PRIMARY KEY NOT NULL,
+    reference    TEXT NOT NULL,
     asked_at     INTEGER NOT NULL,
     -- Why the answer could not be had, or used; NULL if it could.
     problem      TEXT,
@@ -143,7 +144,8 @@ CREATE TABLE registry_questions (
     refusal      TEXT,
     pulled_at    INTEGER,
     -- Whether an operator has discarded it.
-    discarded    INTEGER NOT NULL
+    discarded    INTEGER NOT NULL,
+    PRIMARY KEY (toolkit_id, reference)
 ) STRICT;
 
 -- Revisions of what processes cache: each process compares them before it serves a request. One row.

@@ -44,9 +44,12 @@ pub(super) async fn read(
     let deadline = began + time;
     loop {
         let frame = match timeout_at(deadline, body.frame()).await {
-            // Whoever knows the size says that it broke off.
-            Ok(None | Some(Err(_))) => return Ok(received.into()),
+            Ok(None) => return Ok(received.into()),
             Ok(Some(Ok(frame))) => frame,
+            Ok(Some(Err(_))) => {
+                let (registry, received) = (registry.to_owned(), received.len() as u64);
+                return Err(RegistryError::BrokenOff { registry, what, received });
+            }
             Err(_) => {
                 let (received, seconds) = (received.len() as u64, began.elapsed().as_secs());
                 return Err(RegistryError::TooSlow {

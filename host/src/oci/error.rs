@@ -23,13 +23,23 @@ pub enum RegistryError {
         /// Seconds that it took.
         seconds: u64,
     },
+    /// The registry broke off in the middle of an answer.
+    #[error("{registry} broke off while it sent {what}, after {received} bytes")]
+    BrokenOff {
+        /// Host of the registry.
+        registry: String,
+        /// What is sent.
+        what: &'static str,
+        /// Bytes that came.
+        received: u64,
+    },
     /// There are more tags than are read.
-    #[error("{registry} lists more than {limit} tags")]
+    #[error("{registry} has not listed all tags in {pages} answers")]
     TooManyTags {
         /// Host of the registry.
         registry: String,
-        /// How many are read.
-        limit: usize,
+        /// How many answers are read.
+        pages: usize,
     },
     /// An answer is longer than it may be.
     #[error("{what} is longer than {limit} bytes")]

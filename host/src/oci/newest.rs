@@ -8,7 +8,7 @@ use url::Url;
 use super::authorization::Action;
 use super::registry::{Registry, Wanted};
 use super::sending::AnsweredBy;
-use super::{PinnedReference, Reference, RegistryError, answer};
+use super::{PinnedReference, Reference, RegistryError, answer, artifact};
 
 /// Tags that a registry is asked for at a time, and bytes of the answer.
 const TAGS_AT_A_TIME: usize = 1000;
@@ -26,15 +26,17 @@ impl Registry<'_> {
     /// What the tag of the reference leads to now. If the tag is a version (`1.2.0`), and there are later ones, the latest of them;
     /// pre-releases only after a pre-release.
     pub async fn newest(mut self) -> Result<PinnedReference, RegistryError> {
-        let mut wanted = self.reference().with_tag(self.reference().tag());
-        if let Some(version) = version(wanted.tag()) {
+        let mut wanted = self.reference().without_digest();
+        if let Some(version) = wanted.tagged_version() {
             let tags = self.tags().await?;
-            if let Some(later) = later(&version, &tags) {
-                wanted = wanted.with_tag(&later);
-            }
+            wanted = later(&wanted, &version, &tags).unwrap_or(wanted);
         }
         let found = self.manifest(wanted.tag()).await?;
-        Ok(wanted.pinned(found.digest))
+        match artifact::layer(&wanted, &found.manifest, &found.content_type) {
+            // It is no manifest at all. Whether one is that of a component is found out when it is pulled.
+            Err(error @ RegistryError::Unreadable(_)) => Err(error),
+            _ => Ok(wanted.pinned(found.digest)),
+        }
     }
 
     /// All tags of the name.
@@ -56,7 +58,7 @@ impl Registry<'_> {
             }
         }
         let registry = self.host().to_owned();
-        Err(RegistryError::TooManyTags { registry, limit: MAX_PAGES * TAGS_AT_A_TIME })
+        Err(RegistryError::TooManyTags { registry, pages: MAX_PAGES })
     }
 }
 
@@ -71,19 +73,25 @@ fn next_page<T>(response: &http::Response<T>) -> Option<String> {
     Some(format!("tags/list?{query}"))
 }
 
-/// The version that a tag is.
+/// The version that a tag is. What is built of it is no part of a tag.
 fn version(tag: &str) -> Option<Version> {
-    tag.parse().ok()
+    tag.parse().ok().filter(|version: &Version| version.build.is_empty())
 }
 
-/// The tag of the latest version after this one.
-fn later(current: &Version, tags: &[String]) -> Option<String> {
-    let versions = tags.iter().filter_map(|tag| version(tag));
-    let versions = versions.filter(|it| it > current && (it.pre.is_empty() || !current.pre.is_empty()));
-    versions.max().map(|version| version.to_string())
+/// The reference with the tag of the latest version after this one, of those tags with which it is a reference.
+fn later(reference: &Reference, current: &Version, tags: &[String]) -> Option<Reference> {
+    let versions = tags.iter().filter_map(|tag| Some((version(tag)?, tag)));
+    let versions = versions.filter(|(it, _)| it > current && (it.pre.is_empty() || !current.pre.is_empty()));
+    let references = versions.filter_map(|(version, tag)| Some((version, reference.with_tag(tag)?)));
+    references.max_by(|(one, _), (other, _)| one.cmp(other)).map(|(_, reference)| reference)
 }
 
 impl Reference {
+    /// The version that its tag is.
+    pub fn tagged_version(&self) -> Option<Version> {
+        version(self.tag())
+    }
+
     /// Whether something newer can be found by it: it names a tag.
     pub fn can_be_followed(&self) -> bool {
         self.named_tag().is_some()
@@ -98,7 +106,9 @@ mod tests {
     fn the_latest_version_follows_a_version() {
         let later = |current: &str, tags: &[&str]| {
             let tags: Vec<_> = tags.iter().map(ToString::to_string).collect();
-            super::later(&version(current).expect("a version"), &tags)
+            let reference = format!("oci://ghcr.io/a:{current}").parse().expect("a reference");
+            let later = super::later(&reference, &version(current).expect("a version"), &tags);
+            later.map(|it| it.tag().to_owned())
         };
 
         assert_eq!(
@@ -109,8 +119,25 @@ mod tests {
         assert_eq!(later("1.0.0", &["1.1.0-rc.1"]), None);
         assert_eq!(later("1.1.0-rc.1", &["1.1.0-rc.2", "1.1.0-rc.10"]).as_deref(), Some("1.1.0-rc.10"));
         assert_eq!(later("1.1.0-rc.1", &["1.1.0-rc.2", "1.1.0"]).as_deref(), Some("1.1.0"));
-        for tag in ["latest", "1", "1.2", "v1.2.3", "01.2.3"] {
+        for tag in ["latest", "1", "1.2", "v1.2.3", "01.2.3", "1.0.1+x"] {
             assert_eq!(version(tag), None, "{tag}");
         }
+    }
+
+    #[test]
+    fn a_tag_with_which_there_is_no_reference_is_not_followed() {
+        let registry = "a.".repeat(60).trim_end_matches('.').to_owned();
+        let reference: Reference =
+            format!("oci://{registry}.example/{}:1.0.0", "b".repeat(100)).parse().expect("a reference");
+        let tags = |length: usize| [format!("2.0.0-{}", "x".repeat(length - 6)), "1.0.1-a".to_owned()];
+        let later = |tags: &[String]| {
+            let later = later(&reference, &"1.0.0-rc".parse().expect("a version"), tags);
+            later.map(|it| it.tag().len())
+        };
+
+        assert_eq!(later(&tags(90)), Some(90));
+        assert_eq!(later(&tags(128)), Some("1.0.1-a".len()), "the reference is too long");
+        assert_eq!(later(&tags(129)), Some("1.0.1-a".len()), "the tag is too long");
+        assert_eq!(later(&["1.0.1+x".to_owned(), "1.0.1@x".to_owned()]), None);
     }
 }

@@ -74,9 +74,15 @@ impl Reference {
         self.tag.as_deref()
     }
 
-    /// The same with another tag, and without a digest.
-    pub(super) fn with_tag(&self, tag: &str) -> Self {
-        Self { tag: Some(tag.to_owned()), digest: None, ..self.clone() }
+    /// The same with another tag, and without a digest, if that is a reference: a registry may list any text as a tag.
+    pub(super) fn with_tag(&self, tag: &str) -> Option<Self> {
+        let tagged = Self { tag: Some(tag.to_owned()), digest: None, ..self.clone() };
+        tagged.to_string().parse().ok().filter(|read| *read == tagged)
+    }
+
+    /// The same without a digest.
+    pub(super) fn without_digest(&self) -> Self {
+        Self { digest: None, ..self.clone() }
     }
 
     /// The tag, or the usual one.
@@ -117,6 +123,11 @@ impl PinnedReference {
     /// SHA-256 of the manifest.
     pub fn digest(&self) -> &ContentDigest {
         &self.digest
+    }
+
+    /// The reference with the digest, by which exactly this artifact is pulled.
+    pub fn by_digest(&self) -> Reference {
+        Reference { digest: Some(self.digest.clone()), ..self.reference.clone() }
     }
 }
 
@@ -292,8 +303,9 @@ mod tests {
             let pinned = format!("{text}@{DIGEST}");
             let read: PinnedReference = pinned.parse().expect("a reference");
             assert_eq!((read.to_string(), read.digest().as_str()), (pinned.clone(), DIGEST));
+            let by_digest = read.by_digest();
             let read: Reference = pinned.parse().expect("a reference");
-            assert_eq!(read.manifest_name(), DIGEST);
+            assert_eq!((read.manifest_name(), &read), (DIGEST, &by_digest));
             assert_eq!(read.pinned(DIGEST.parse().expect("a digest")).to_string(), pinned);
             let found =
                 text.parse::<Reference>().expect("a reference").pinned(DIGEST.parse().expect("a digest"));

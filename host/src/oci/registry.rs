@@ -61,8 +61,8 @@ pub(super) struct Wanted {
 
 /// A manifest that was read.
 pub(super) struct Found {
-    manifest: Bytes,
-    content_type: String,
+    pub(super) manifest: Bytes,
+    pub(super) content_type: String,
     pub(super) digest: ContentDigest,
 }
 

@@ -105,6 +105,11 @@ impl Source {
         matches!(self, Self::Registry { pulled: true, .. })
     }
 
+    /// Whether it is the same place, whoever says so.
+    fn is_same(&self, other: &Self) -> bool {
+        self.pinned() == other.pinned()
+    }
+
     /// The reference with the digest, if it is one.
     pub fn pinned(&self) -> Option<String> {
         match self {
@@ -119,6 +124,11 @@ impl Provenance {
     pub fn told(&self) -> String {
         let is_said = self.source != Source::Upload && !self.source.is_pulled();
         format!("{}from {self}", if is_said { "said to be " } else { "" })
+    }
+
+    /// Whether both are from the same place and signed by the same publisher, whoever says so of the place.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.source.is_same(&other.source) && self.signed_by == other.signed_by
     }
 
     /// Marks a publisher whose key is not among `known`.
@@ -346,6 +356,13 @@ mod tests {
         if let Source::Registry { pulled, .. } = &mut provenance.source {
             *pulled = true;
         }
+        let mut said = provenance.clone();
+        if let Source::Registry { pulled, .. } = &mut said.source {
+            *pulled = false;
+        }
+        assert!(said != provenance && said.is_same(&provenance));
+        assert!(!said.is_same(&Provenance { signed_by: None, ..said.clone() }));
+        assert!(!said.is_same(&Provenance { source: Source::Upload, ..said.clone() }));
         assert!(provenance.told().starts_with("from oci://ghcr.io/a:1@"));
     }
 }

@@ -218,7 +218,7 @@ impl Store {
         }
         revisions::count_change(&mut transaction).await?;
         let deployed = Entry::new(Act::ToolkitDeployed, by).toolkit(id.as_str());
-        let origin = provenance.to_string();
+        let origin = provenance.told();
         audit::append(&mut transaction, &deployed.version(version).digest(digest).name(&origin)).await?;
         record_vouch(&mut transaction, id, version, by, vouch).await?;
         transaction.commit().await?;

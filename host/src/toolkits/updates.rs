@@ -1,32 +1,42 @@
 //! Newer versions, in registries, of toolkits that came from there: found, and kept waiting for their review.
 //!
 //! Invariants:
-//! - a registry is asked if the settings name it, by nobody's credentials, and once an hour for each reference, by whichever
+//! - a registry is asked if the settings name it, by nobody's credentials, and once an hour for each toolkit, by whichever
 //!   process is first;
-//! - what is newer waits as any upload does, after the same checks, and becomes live by an operator alone;
-//! - the same artifact is not pulled twice within the time that uploads wait, and not again once it was discarded or deployed.
+//! - what is newer waits as any upload does, after the same checks and if it is a later version, and becomes live by an operator
+//!   alone;
+//! - the same artifact is not pulled whole twice within the time that uploads wait, and not again once it was discarded or
+//!   deployed;
+//! - neither a registry nor an answer keeps the others from being asked.
 
 #[cfg(test)]
 mod tests;
+mod tracked;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::stream;
-use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
-use tokio::time::sleep;
+use futures::{StreamExt, stream};
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::store::{FoundNewer, TrackedRow};
+use super::successor::Successor;
 use super::{Origin, ToolkitError, Toolkits};
 use crate::audit::Actor;
 use crate::oci::{PinnedReference, Pulled, Reference, Registry, RegistryError};
+use crate::sha256::Sha256;
+pub use tracked::{NewerState, NewerVersion, Tracked};
 
 /// How often it is looked whether a registry is to be asked.
 const INTERVAL: Duration = Duration::from_mins(1);
+/// Registries that are asked at the same time; each of them is asked one thing after the other.
+const AT_A_TIME: usize = 4;
+/// How long a registry may take to say what is newer, and again to send it.
+const PATIENCE: Duration = Duration::from_mins(10);
 /// What is kept of an error, in characters.
 const MAX_PROBLEM_CHARS: usize = 500;
 
@@ -38,65 +48,11 @@ pub(super) struct Followed {
     limit: u64,
 }
 
-/// A toolkit whose live version came from a registry, by a tag.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Tracked {
-    /// The toolkit.
-    pub id: String,
-    /// Its live version.
-    pub version: String,
-    /// The reference that it came from, without the digest.
-    pub reference: String,
-    /// Digest of the manifest there.
-    pub digest: String,
-    /// Whether the server asks the registry by itself.
-    pub followed: bool,
-    /// When the server last asked: RFC 3339, UTC; `None` if it has not.
-    pub asked_at: Option<String>,
-    /// Why asking has failed, or why what is newer does not wait for a review.
-    pub problem: Option<String>,
-    /// What is newer, as far as is known.
-    pub newer: Option<NewerVersion>,
-}
-
-/// What a reference leads to now, or the version after it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct NewerVersion {
-    /// The reference, without the digest.
-    pub reference: String,
-    /// Digest of the manifest.
-    pub digest: String,
-    /// What has become of it.
-    pub state: NewerState,
-    /// SHA-256 of the component, hexadecimal, where it waits as an upload.
-    pub upload: Option<String>,
-    /// The version that it declares, where it waits or was deployed.
-    pub version: Option<String>,
-}
-
-/// What has become of what is newer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum NewerState {
-    /// It was seen, and does not wait: not yet, or not any more.
-    Seen,
-    /// It waits for its review.
-    Waiting,
-    /// It does not become live, by the rules of this server.
-    Refused,
-    /// It has waited, and was discarded.
-    Discarded,
-    /// It was live before.
-    Deployed,
-}
-
 /// What keeps a newer version from waiting.
 enum Hindrance {
-    /// It is tried again in an hour.
+    /// The network's, the registry's or the server's. It is tried again in an hour; a day after the pull, if it was pulled whole.
     Passing(String),
-    /// It is the component's, or its registry's.
+    /// What the registry has is not for this toolkit.
     Lasting(String),
 }
 
@@ -122,10 +78,10 @@ impl From<ToolkitError> for Hindrance {
 impl From<RegistryError> for Hindrance {
     fn from(error: RegistryError) -> Self {
         match error {
-            RegistryError::Egress(_) | RegistryError::TooSlow { .. } | RegistryError::Status { .. } => {
-                Self::Passing(clipped(&error))
-            }
-            error => Self::Lasting(clipped(&error)),
+            RegistryError::NotComponent { .. }
+            | RegistryError::Index { .. }
+            | RegistryError::TooLarge { .. } => Self::Lasting(clipped(&error)),
+            error => Self::Passing(clipped(&error)),
         }
     }
 }
@@ -143,8 +99,9 @@ impl Toolkits {
         Ok(rows
             .filter_map(|row| Some((row.followable()?, row)))
             .map(|(reference, row)| {
-                let followed = self.followed.includes(&reference);
-                Tracked { followed, ..Tracked::from(row) }
+                let tracked = Tracked { followed: self.followed.includes(&reference), ..Tracked::from(row) };
+                // What it said while it was followed is of then.
+                if tracked.followed { tracked } else { tracked.unasked() }
             })
             .collect())
     }
@@ -167,35 +124,53 @@ impl Toolkits {
         tokio::spawn(async move { stopping.run_until_cancelled(asking).await });
     }
 
-    /// Asks for what is due.
+    /// Asks for what is due. What goes wrong with one toolkit keeps no other from being asked for.
     pub(super) async fn ask_registries(&self) -> Result<(), ToolkitError> {
+        let mut due = BTreeMap::<String, Vec<_>>::new();
         for row in self.store.tracked().await? {
-            let Some(reference) = row.followable().filter(|it| self.followed.includes(it)) else { continue };
-            if self.store.take_question(&row.reference).await? {
-                self.ask(&row, reference).await?;
+            let reference = row.followable().filter(|it| row.is_due() && self.followed.includes(it));
+            if let Some(reference) = reference {
+                due.entry(reference.registry().to_owned()).or_default().push((row, reference));
             }
         }
+        let asking = stream::iter(due.into_values()).for_each_concurrent(AT_A_TIME, async |due| {
+            for (row, reference) in due {
+                if let Err(error) = self.ask_if_nobody_has(&row, reference).await {
+                    warn!(toolkit.id = %row.id, %error, "it could not be kept what is newer in a registry");
+                }
+            }
+        });
+        asking.await;
         self.store.forget_questions().await
+    }
+
+    async fn ask_if_nobody_has(&self, row: &TrackedRow, reference: Reference) -> Result<(), ToolkitError> {
+        if self.store.take_question(row).await? { self.ask(row, reference).await } else { Ok(()) }
     }
 
     /// Asks for one toolkit.
     async fn ask(&self, row: &TrackedRow, reference: Reference) -> Result<(), ToolkitError> {
-        let newest = Registry::of(&self.egress, reference).anonymous().newest().await;
-        let newest = match newest {
+        let newest = match patiently(Registry::of(&self.egress, reference).anonymous().newest()).await {
             Ok(newest) => newest,
-            Err(error) => {
-                warn!(toolkit.id = %row.id, %error, "a registry did not say what is newer");
-                return self.store.keep_problem(&row.reference, &clipped(&error)).await;
+            Err(Hindrance::Passing(problem) | Hindrance::Lasting(problem)) => {
+                warn!(toolkit.id = %row.id, %problem, "a registry did not say what is newer");
+                return self.store.keep_problem(row, &problem).await;
             }
         };
+        // Before it is pulled: somebody may discard it as soon as it waits.
+        self.store.keep_seen(row, &newest).await?;
         if !self.store.is_wanted(row, newest.digest().as_str()).await? {
-            return self.store.keep_seen(row, &newest, None).await;
+            return Ok(());
         }
-        let mut found = FoundNewer { newest: &newest, component: None, refusal: None };
-        match self.fetch(&row.id, &newest, &mut found.component).await {
-            Ok(()) => info!(toolkit.id = %row.id, %newest, "a newer version waits for its review"),
+        let mut found = FoundNewer { newest: &newest, component: None, refusal: None, problem: None };
+        match self.fetch(row, &newest, &mut found.component).await {
+            Ok(()) => {}
             Err(Hindrance::Passing(problem)) => {
-                return self.store.keep_seen(row, &newest, Some(&problem)).await;
+                warn!(toolkit.id = %row.id, %newest, %problem, "a newer version was not kept");
+                if found.component.is_none() {
+                    return self.store.keep_problem(row, &problem).await;
+                }
+                found.problem = Some(problem);
             }
             Err(Hindrance::Lasting(refusal)) => {
                 warn!(toolkit.id = %row.id, %newest, %refusal, "a newer version is refused");
@@ -205,28 +180,39 @@ impl Toolkits {
         self.store.keep_found(row, found).await
     }
 
-    /// Pulls a newer version and keeps it waiting, unless it is a component that was deployed before. `component` becomes its
-    /// SHA-256.
+    /// Pulls a newer version and keeps it waiting, unless it is a component that waits already or was deployed before. `component`
+    /// becomes its SHA-256 once it was pulled whole.
     async fn fetch(
         &self,
-        id: &str,
+        row: &TrackedRow,
         newest: &PinnedReference,
         component: &mut Option<String>,
     ) -> Result<(), Hindrance> {
         self.store.has_place_for_newer().await?;
-        let by_digest = newest.to_string().parse().expect("a pinned reference is one");
-        let pulled = Registry::of(&self.egress, by_digest).anonymous().pull(self.followed.limit).await?;
-        let Pulled { component: bytes, reference, signature } = pulled;
-        let signature = signature.map(|text| text.read()).transpose()?;
-        let origin = Origin { source: Some(reference), pulled: true, signature };
+        let registry = Registry::of(&self.egress, newest.by_digest()).anonymous();
+        let Pulled { component: bytes, signature, .. } =
+            patiently(registry.pull(self.followed.limit)).await?;
+        let digest = component.insert(hex::encode(Sha256::digest(&bytes)));
+        if self.store.has_component(&row.id, digest).await.map_err(ToolkitError::from)? {
+            return Ok(());
+        }
+        let signature = signature.map(|text| text.read()).transpose();
+        let signature = signature.map_err(|error| Hindrance::Lasting(clipped(&error)))?;
+        let origin = Origin { source: Some(newest.clone()), pulled: true, signature };
         let (length, whole) = (bytes.len() as u64, stream::iter([Ok::<Bytes, String>(bytes)]));
         let upload = self.receive(whole, Some(length), self.followed.limit).await?;
-        *component = Some(upload.digest().to_owned());
-        if !self.store.was_deployed(id, upload.digest()).await.map_err(ToolkitError::from)? {
-            self.keep_waiting(&upload, Some(id), &Actor::server(), &origin).await?;
-        }
+        let tagged = newest.reference().tagged_version();
+        let successor = Successor { id: &row.id, live: &row.version, tagged };
+        self.keep_waiting(&upload, Some(&successor), &Actor::server(), &origin).await?;
+        info!(toolkit.id = %row.id, %newest, "a newer version waits for its review");
         Ok(())
     }
+}
+
+/// Waits for a registry, within the time that it may take.
+async fn patiently<T>(answer: impl Future<Output = Result<T, RegistryError>>) -> Result<T, Hindrance> {
+    let late = || format!("the registry has taken longer than {} minutes", PATIENCE.as_secs() / 60);
+    Ok(timeout(PATIENCE, answer).await.map_err(|_| Hindrance::Passing(late()))??)
 }
 
 impl Followed {
@@ -239,41 +225,6 @@ impl TrackedRow {
     /// The reference, if something newer can be found by it.
     fn followable(&self) -> Option<Reference> {
         self.reference.parse().ok().filter(Reference::can_be_followed)
-    }
-}
-
-impl From<TrackedRow> for Tracked {
-    fn from(row: TrackedRow) -> Self {
-        let deployed = row.deployed.filter(|version| *version != row.version);
-        let state = match () {
-            // Also by hand, after it was discarded.
-            () if row.waiting.is_some() => NewerState::Waiting,
-            () if deployed.is_some() => NewerState::Deployed,
-            () if row.discarded == Some(true) => NewerState::Discarded,
-            () if row.refusal.is_some() => NewerState::Refused,
-            () => NewerState::Seen,
-        };
-        let upload = row.component.filter(|_| state == NewerState::Waiting);
-        let version = match state {
-            NewerState::Waiting => row.waiting,
-            NewerState::Deployed => deployed,
-            _ => None,
-        };
-        let newer = row.newer.zip(row.newer_digest).filter(|(_, digest)| *digest != row.digest);
-        let newer = newer.filter(|_| !row.is_live);
-        let newer =
-            newer.map(|(reference, digest)| NewerVersion { reference, digest, state, upload, version });
-        let time = |at: i64| Timestamp::from_millisecond(at).unwrap_or_default().to_string();
-        Self {
-            id: row.id,
-            version: row.version,
-            reference: row.reference,
-            digest: row.digest,
-            followed: false,
-            asked_at: row.asked_at.map(time),
-            problem: row.problem.or(row.refusal.filter(|_| newer.is_some())),
-            newer,
-        }
     }
 }
 

@@ -13,13 +13,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::Stream;
 use jiff::Timestamp;
-use kitbag_manifest::{Problem, ToolkitDefinition, ValidDefinition, validate};
+use kitbag_manifest::{ToolkitDefinition, ValidDefinition, validate};
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 use tracing::{info, warn};
 
 use super::artifacts::Upload;
 use super::store::{Compared, LIFETIME, NewUpload, NewVersion, UploadRow};
+use super::successor::Successor;
 use super::vouch::VouchReason;
 use super::{
     Claim, Deployed, Difference, Expected, LiveVersion, Origin, Provenance, Side, ToolkitError, Toolkits,
@@ -120,11 +121,11 @@ impl Toolkits {
         self.keep_waiting(&upload, None, by, origin).await
     }
 
-    /// Inspects an upload, and keeps it waiting: one of this toolkit, where `id` names it. Returns its digest.
+    /// Inspects an upload, and keeps it waiting: if it is this successor, where there is one. Returns its digest.
     pub(super) async fn keep_waiting(
         &self,
         upload: &Upload,
-        id: Option<&str>,
+        successor: Option<&Successor<'_>>,
         by: &Actor,
         origin: &Origin,
     ) -> Result<String, ToolkitError> {
@@ -135,10 +136,7 @@ impl Toolkits {
 
         let (digest, size) = (upload.digest().to_owned(), upload.size());
         let definition = &inspected.definition;
-        if let Some(id) = id.filter(|id| definition.id != *id) {
-            let message = format!("it is {:?}, and not {id}: another toolkit", definition.id);
-            return Err(vec![Problem { path: "id".to_owned(), message }].into());
-        }
+        successor.map_or(Ok(()), |successor| successor.admit(definition))?;
         let imports = &inspected.imports.to_vec();
         let mut held = self.put(upload).await?;
         let _changing = self.changing.lock().await;

@@ -27,7 +27,7 @@ const ROWS: &str = "
     INSERT INTO toolkit_icons VALUES ('t', '1.0.0', 'd', 'image/png', x'89504e470d0a1a0a00ff');
     INSERT INTO toolkit_provenance VALUES ('t', '1.0.0', 'oci://r.example/t:1', 'sha256:00', TRUE, 'acme', 'k');
     INSERT INTO registry_questions VALUES
-        ('oci://r.example/t:1', 1, NULL, 'oci://r.example/t:2', 'sha256:01', 'd', NULL, 2, TRUE);
+        ('t', 'oci://r.example/t:1', 1, NULL, 'oci://r.example/t:2', 'sha256:01', 'd', NULL, 2, TRUE);
     INSERT INTO toolkit_publishers VALUES ('t', 'acme', 'k'), ('gone', 'acme', 'k');
     INSERT INTO publishers VALUES ('acme', x'3059', 'k', 'ben', 1);
     INSERT INTO spent_links VALUES (x'00ff', 4102444800);

@@ -194,6 +194,79 @@ async fn a_toolkit_from_a_registry_is_not_asked_for_unless_the_settings_say_so()
     assert_eq!((&updates[0]["followed"], &updates[0]["askedAt"]), (&json!(false), &Value::Null));
     drop(registry);
     let unanswered = person.run(&server, &["toolkit", "outdated"]).await;
-    unanswered.assert_failed("registries did not answer for 1 toolkit");
+    unanswered.assert_failed("registries did not say what is newer for 1 toolkit");
     assert_eq!(unanswered.code, Some(3));
+}
+
+#[tokio::test]
+async fn an_older_version_does_not_come_back_as_a_newer_one() {
+    let acme = Key::new();
+    let following = Following::start("stable", &acme).await;
+    following.push("1.5.0", "stable", Some(&acme)).await;
+    following.run(&["toolkit", "deploy", &following.reference("stable")]).await;
+    // Whoever may write to the registry has what the publisher has signed once.
+    let older = following.push("1.2.0", "stable", Some(&acme)).await;
+
+    let refused = |it: &Value| it["newer"]["digest"] == older.as_str() && is("refused")(it);
+    let following = following.an_hour_later(refused).await;
+
+    let problem = following.updates().await[0]["problem"].clone();
+    assert!(problem.as_str().is_some_and(|it| it.contains("1.5.0 is live: it is not later")), "{problem}");
+    assert_eq!(following.uploads().await.len(), 0);
+
+    let following = Following::start("1.0.0", &acme).await;
+    following.push("1.6.0", "9.9.9", Some(&acme)).await;
+    let following = following.an_hour_later(is("refused")).await;
+    let problem = following.updates().await[0]["problem"].clone();
+    assert!(problem.as_str().is_some_and(|it| it.contains("it is 1.6.0, and not 9.9.9")), "{problem}");
+    assert_eq!(following.uploads().await.len(), 0);
+}
+
+#[tokio::test]
+async fn what_a_person_and_the_server_have_wait_is_one_upload() {
+    let acme = Key::new();
+    let following = Following::start("stable", &acme).await;
+    let reference = following.reference("stable");
+    following.push("1.1.0", "stable", Some(&acme)).await;
+    following.run(&["toolkit", "deploy", &reference, "--review"]).await;
+
+    let following = following.an_hour_later(is("waiting")).await;
+
+    let uploads = following.uploads().await;
+    assert_eq!((uploads.len(), &uploads[0]["source"]["pulled"]), (1, &json!(false)), "it was there");
+    assert_eq!(following.updates().await[0]["problem"], Value::Null);
+    let digest = uploads[0]["digest"].as_str().expect("a digest");
+    following.run(&["toolkit", "uploads", "discard", digest]).await;
+    let following =
+        following.later("UPDATE registry_questions SET asked_at = 0, pulled_at = 0", is("discarded")).await;
+    assert_eq!(following.uploads().await.len(), 0);
+
+    following.push("1.2.0", "stable", Some(&acme)).await;
+    let following = following.an_hour_later(is("waiting")).await;
+    let uploads = following.run(&["toolkit", "uploads", "list"]).await;
+    assert!(uploads.contains("wat 1.2.0, by this server, "), "{uploads}");
+    following.run(&["toolkit", "deploy", &reference, "--review"]).await;
+    let uploads = following.uploads().await;
+    assert_eq!((uploads.len(), &uploads[0]["source"]["pulled"]), (1, &json!(true)), "it was pulled");
+    assert_ne!(uploads[0]["uploadedBy"], "");
+    let refused = following.server.as_operator().get("/audit?act=toolkit.newer_refused").await.json_lines();
+    assert_eq!(refused.len(), 0);
+}
+
+#[tokio::test]
+async fn a_registry_that_says_no_is_not_one_that_is_away() {
+    let following = Following::start("1.0.0", &Key::new()).await;
+    let (host, message) =
+        (following.registry.host().to_owned(), "registries did not say what is newer for 1 toolkit");
+
+    let lost = |it: &Value| it["problem"].as_str().is_some_and(|problem| problem.contains("was not found"));
+    let following = following
+        .later("UPDATE toolkit_provenance SET source = replace(source, '/wat:', '/none:')", lost)
+        .await;
+
+    let outdated = following.person.run(&following.server, &["toolkit", "outdated"]).await;
+    outdated.assert_failed(message);
+    assert_eq!(outdated.code, Some(1), "it will not be there later either");
+    assert!(outdated.stdout.contains("/none:1.0.0 was not found there"), "{outdated:?}");
+    assert!(outdated.stderr.contains(&format!("Asking {host} for 1 toolkit")), "{outdated:?}");
 }

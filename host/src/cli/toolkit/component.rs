@@ -134,7 +134,9 @@ pub(super) fn failed(error: &RegistryError, reference: &Reference) -> CliError {
         RegistryError::Egress(crate::egress::EgressError::Tls { .. }) => said.exit(Exit::Unavailable).hint(
             "is its certificate from an authority that this machine trusts? SSL_CERT_FILE names a file with other authorities",
         ),
-        RegistryError::Egress(_) | RegistryError::TooSlow { .. } => said.exit(Exit::Unavailable),
+        RegistryError::Egress(_) | RegistryError::TooSlow { .. } | RegistryError::BrokenOff { .. } => {
+            said.exit(Exit::Unavailable)
+        }
         RegistryError::Status { status, .. } if status.is_server_error() => said.exit(Exit::Unavailable),
         RegistryError::NoCredentials { .. } | RegistryError::Refused { .. } => {
             said.hint(format!("sign in there with `docker login {registry}`"))

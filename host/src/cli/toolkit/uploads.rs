@@ -100,7 +100,8 @@ impl List {
             } in &uploads
             {
                 say!("{}", digest);
-                say!("  {} {}, by {}, {}; until {}", id, version, uploaded_by, uploaded_at, expires_at);
+                let by = if uploaded_by.is_empty() { "this server" } else { uploaded_by };
+                say!("  {} {}, by {}, {}; until {}", id, version, by, uploaded_at, expires_at);
                 say!("  {}", provenance.told());
             }
         })

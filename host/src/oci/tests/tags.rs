@@ -11,7 +11,7 @@ use crate::egress::test_server::TestServer;
 async fn listing(list: impl Fn(&str) -> (String, Option<String>) + Send + Sync + 'static) -> TestServer {
     TestServer::start(move |head| {
         if !head.uri.path().ends_with("/tags/list") {
-            return Response::new(Full::from(head.uri.path().to_owned()));
+            return Response::new(Full::from(manifest(head.uri.path())));
         }
         let (body, link) = list(head.uri.query().unwrap_or_default());
         let mut response = Response::builder();
@@ -21,6 +21,11 @@ async fn listing(list: impl Fn(&str) -> (String, Option<String>) + Send + Sync +
         response.body(Full::<Bytes>::from(body)).unwrap()
     })
     .await
+}
+
+/// A manifest that is another one for each path.
+fn manifest(path: &str) -> String {
+    json!({ "mediaType": "application/vnd.oci.image.manifest.v1+json", "path": path }).to_string()
 }
 
 async fn newest(port: u16, tag: &str) -> Result<PinnedReference, RegistryError> {
@@ -47,7 +52,7 @@ async fn all_pages_of_tags_are_read_at_the_registry_itself() {
     let path = "/v2/acme/thing/manifests/1.2.0";
     assert_eq!(
         found.digest(),
-        &ContentDigest::of_sha256(Sha256::digest(path)),
+        &ContentDigest::of_sha256(Sha256::digest(manifest(path))),
         "the digest is that of what came"
     );
     let moving = newest(registry.port(), "latest").await.unwrap();
@@ -59,7 +64,7 @@ async fn all_pages_of_tags_are_read_at_the_registry_itself() {
 async fn lists_of_tags_are_bounded() {
     let endless = listing(|_| ("{}".to_owned(), Some("<?last=a>; rel=next".to_owned()))).await;
     let error = newest(endless.port(), "1.0.0").await.unwrap_err();
-    assert!(matches!(error, RegistryError::TooManyTags { limit: 10_000, .. }), "{error:?}");
+    assert!(matches!(error, RegistryError::TooManyTags { pages: 10, .. }), "{error:?}");
     assert_eq!(endless.hits("/v2/acme/thing/tags/list"), 10);
 
     let large = listing(|_| (" ".repeat((1 << 20) + 1), None)).await;
@@ -78,6 +83,20 @@ async fn lists_of_tags_are_bounded() {
     let port = silent.address.rsplit_once(':').unwrap().1.parse().unwrap();
     let error = newest(port, "1.0.0").await.unwrap_err();
     assert!(matches!(error, RegistryError::TooSlow { what: "the tags", .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn what_is_no_manifest_or_a_part_of_one_is_nothing_newer() {
+    for none in ["<html>", "", "[]"] {
+        let registry = TestServer::start(move |_| Response::new(Full::<Bytes>::from(none))).await;
+        let error = newest(registry.port(), "latest").await.unwrap_err();
+        assert!(matches!(error, RegistryError::Unreadable(_)), "{none}: {error:?}");
+    }
+    let whole = manifest("");
+    let cut = Scripted::start(move |_| with_length(whole.as_bytes(), whole.len() + 1, Then::Close)).await;
+    let port = cut.address.rsplit_once(':').unwrap().1.parse().unwrap();
+    let error = newest(port, "latest").await.unwrap_err();
+    assert!(matches!(error, RegistryError::BrokenOff { what: "the manifest", .. }), "{error:?}");
 }
 
 #[tokio::test]

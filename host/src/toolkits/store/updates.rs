@@ -4,16 +4,15 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{LIFETIME, Store};
+use super::Store;
+use super::uploads::{before, oldest};
 use crate::audit::{self, Act, Actor, Entry};
 use crate::database::{self, FromRow, Scope, sql};
 use crate::oci::PinnedReference;
 use crate::toolkits::ToolkitError;
 
-/// How long a registry is not asked again for the same reference.
+/// How long a registry is not asked again for the same reference of the same toolkit.
 const QUESTION_INTERVAL: Duration = Duration::from_hours(1);
-/// Newer versions that wait at the same time. Other uploads have the rest of the places.
-const MAX_WAITING: i64 = 4;
 
 /// A toolkit whose live version came from a registry, and what the registry has said.
 #[derive(Clone, Debug, FromRow)]
@@ -41,11 +40,21 @@ pub(in crate::toolkits) struct TrackedRow {
     pub(in crate::toolkits) is_live: bool,
 }
 
-/// A newer version that was pulled.
+/// What has become of a newer version whose pull has come to an end.
 pub(in crate::toolkits) struct FoundNewer<'a> {
     pub(in crate::toolkits) newest: &'a PinnedReference,
+    /// SHA-256, hexadecimal; `None` if it is no component.
     pub(in crate::toolkits) component: Option<String>,
+    /// Why it does not wait: because of what it is, or of what has gone wrong here.
     pub(in crate::toolkits) refusal: Option<String>,
+    pub(in crate::toolkits) problem: Option<String>,
+}
+
+impl TrackedRow {
+    /// Whether the registry was not asked within the hour, as far as is known here.
+    pub(in crate::toolkits) fn is_due(&self) -> bool {
+        self.asked_at.is_none_or(|at| at <= before(QUESTION_INTERVAL))
+    }
 }
 
 impl Store {
@@ -56,29 +65,30 @@ impl Store {
                     u.version AS waiting,
                     COALESCE(
                         (SELECT min(o.version) FROM toolkit_provenance o
-                         WHERE o.toolkit_id = t.id AND o.source_digest = q.newer_digest),
+                         WHERE o.toolkit_id = t.id AND o.source_digest = q.newer_digest AND o.source_pulled),
                         (SELECT min(w.version) FROM toolkit_versions w
                          WHERE w.toolkit_id = t.id AND w.digest = q.component)) AS deployed,
                     COALESCE(v.digest = q.component, FALSE) AS is_live
              FROM toolkits t
              JOIN toolkit_versions v ON v.toolkit_id = t.id AND v.version = t.live_version
              JOIN toolkit_provenance p ON p.toolkit_id = t.id AND p.version = t.live_version
-             LEFT JOIN registry_questions q ON q.reference = p.source
+             LEFT JOIN registry_questions q ON q.toolkit_id = t.id AND q.reference = p.source
              LEFT JOIN toolkit_uploads u ON u.digest = q.component AND u.toolkit_id = t.id AND u.uploaded_at > $1
              WHERE p.source IS NOT NULL AND p.source_digest IS NOT NULL ORDER BY t.id")
-        .bind(before(LIFETIME))
+        .bind(oldest())
         .fetch_all(self.0.readers())
         .await
     }
 
-    /// Whether a registry is to be asked now for this reference. If so, no process asks it again for an hour.
-    pub(in crate::toolkits) async fn take_question(&self, reference: &str) -> Result<bool, ToolkitError> {
+    /// Whether a registry is to be asked now for this toolkit. If so, no process asks it again for an hour.
+    pub(in crate::toolkits) async fn take_question(&self, row: &TrackedRow) -> Result<bool, ToolkitError> {
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
         let taken =
-            sql("INSERT INTO registry_questions (reference, asked_at, discarded) VALUES ($1, $2, FALSE)
-             ON CONFLICT (reference) DO UPDATE SET asked_at = excluded.asked_at
-             WHERE registry_questions.asked_at <= $3")
-            .bind(reference)
+            sql("INSERT INTO registry_questions (toolkit_id, reference, asked_at, discarded) VALUES ($1, $2, $3, FALSE)
+             ON CONFLICT (toolkit_id, reference) DO UPDATE SET asked_at = excluded.asked_at
+             WHERE registry_questions.asked_at <= $4")
+            .bind(&row.id)
+            .bind(&row.reference)
             .bind(Timestamp::now().as_millisecond())
             .bind(before(QUESTION_INTERVAL))
             .execute(&mut transaction)
@@ -93,14 +103,15 @@ impl Store {
         sql("DELETE FROM registry_questions WHERE asked_at <= $1 AND NOT EXISTS (
                  SELECT 1 FROM toolkits t
                  JOIN toolkit_provenance p ON p.toolkit_id = t.id AND p.version = t.live_version
-                 WHERE p.source = registry_questions.reference)")
+                 WHERE t.id = registry_questions.toolkit_id AND p.source = registry_questions.reference)")
         .bind(before(QUESTION_INTERVAL))
         .execute(&mut transaction)
         .await?;
         Ok(transaction.commit().await?)
     }
 
-    /// Whether an artifact is to be pulled: one that is not live and was not, and that was neither discarded nor pulled lately.
+    /// Whether an artifact is to be pulled: one that is not live and was not, and that was neither discarded nor pulled lately. What
+    /// was only said to be from there does not count.
     pub(in crate::toolkits) async fn is_wanted(
         &self,
         row: &TrackedRow,
@@ -110,98 +121,91 @@ impl Store {
             return Ok(false);
         }
         let is_known = row.newer_digest.as_deref() == Some(digest);
-        let is_recent = row.pulled_at.is_some_and(|at| at > before(LIFETIME));
-        if is_known && (is_recent || row.discarded == Some(true)) {
+        let was_deployed = row.is_live || row.deployed.is_some();
+        let is_recent = row.pulled_at.is_some_and(|at| at > oldest());
+        if is_known && (was_deployed || is_recent || row.discarded == Some(true)) {
             return Ok(false);
         }
-        let deployed: i64 =
-            sql("SELECT count(*) FROM toolkit_provenance WHERE toolkit_id = $1 AND source_digest = $2")
-                .bind(&row.id)
-                .bind(digest)
-                .fetch_value(self.0.readers())
-                .await?;
+        let deployed: i64 = sql("SELECT count(*) FROM toolkit_provenance
+             WHERE toolkit_id = $1 AND source_digest = $2 AND source_pulled")
+        .bind(&row.id)
+        .bind(digest)
+        .fetch_value(self.0.readers())
+        .await?;
         Ok(deployed == 0)
     }
 
-    /// Whether a version of a toolkit has this component.
-    pub(in crate::toolkits) async fn was_deployed(
+    /// Whether a version of a toolkit has this component, or one that waits, whoever has uploaded it.
+    pub(in crate::toolkits) async fn has_component(
         &self,
         id: &str,
         component: &str,
     ) -> database::Result<bool> {
-        let versions: i64 =
-            sql("SELECT count(*) FROM toolkit_versions WHERE toolkit_id = $1 AND digest = $2")
-                .bind(id)
-                .bind(component)
-                .fetch_value(self.0.readers())
-                .await?;
-        Ok(versions > 0)
+        let known: i64 =
+            sql("SELECT (SELECT count(*) FROM toolkit_versions WHERE toolkit_id = $1 AND digest = $2)
+                      + (SELECT count(*) FROM toolkit_uploads WHERE toolkit_id = $1 AND digest = $2 AND uploaded_at > $3)")
+            .bind(id)
+            .bind(component)
+            .bind(oldest())
+            .fetch_value(self.0.readers())
+            .await?;
+        Ok(known > 0)
     }
 
-    /// Fails if as many newer versions wait as may.
-    pub(in crate::toolkits) async fn has_place_for_newer(&self) -> Result<(), ToolkitError> {
-        let waiting: i64 =
-            sql("SELECT count(*) FROM toolkit_uploads WHERE source_pulled AND uploaded_at > $1")
-                .bind(before(LIFETIME))
-                .fetch_value(self.0.readers())
-                .await?;
-        if waiting < MAX_WAITING { Ok(()) } else { Err(ToolkitError::TooManyUploads) }
-    }
-
-    /// Keeps why a registry has not answered. What it said before stays.
+    /// Keeps why a registry has not answered, or what was not pulled from it. What is known besides stays.
     pub(in crate::toolkits) async fn keep_problem(
         &self,
-        reference: &str,
+        row: &TrackedRow,
         problem: &str,
     ) -> Result<(), ToolkitError> {
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
-        sql("UPDATE registry_questions SET problem = $2 WHERE reference = $1")
-            .bind(reference)
+        sql("UPDATE registry_questions SET problem = $3 WHERE toolkit_id = $1 AND reference = $2")
+            .bind(&row.id)
+            .bind(&row.reference)
             .bind(problem)
             .execute(&mut transaction)
             .await?;
         Ok(transaction.commit().await?)
     }
 
-    /// Keeps what a registry has named, and why it was not pulled, if it should have been. What is known of the same stays.
+    /// Keeps what a registry has named. What is known of the same stays.
     pub(in crate::toolkits) async fn keep_seen(
         &self,
         row: &TrackedRow,
         newest: &PinnedReference,
-        problem: Option<&str>,
     ) -> Result<(), ToolkitError> {
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
-        sql("UPDATE registry_questions SET problem = $4, newer = $2, newer_digest = $3,
-                 component = CASE WHEN newer_digest = $3 THEN component END,
-                 refusal = CASE WHEN newer_digest = $3 THEN refusal END,
-                 pulled_at = CASE WHEN newer_digest = $3 THEN pulled_at END,
-                 discarded = discarded AND COALESCE(newer_digest = $3, FALSE)
-             WHERE reference = $1")
+        sql("UPDATE registry_questions SET problem = NULL, newer = $3, newer_digest = $4,
+                 component = CASE WHEN newer_digest = $4 THEN component END,
+                 refusal = CASE WHEN newer_digest = $4 THEN refusal END,
+                 pulled_at = CASE WHEN newer_digest = $4 THEN pulled_at END,
+                 discarded = discarded AND COALESCE(newer_digest = $4, FALSE)
+             WHERE toolkit_id = $1 AND reference = $2")
+        .bind(&row.id)
         .bind(&row.reference)
         .bind(newest.reference().to_string())
         .bind(newest.digest().as_str())
-        .bind(problem)
         .execute(&mut transaction)
         .await?;
         Ok(transaction.commit().await?)
     }
 
-    /// Keeps what has become of an artifact that was pulled.
+    /// Keeps what has become of an artifact that was seen. Whether it was discarded meanwhile stays.
     pub(in crate::toolkits) async fn keep_found(
         &self,
         row: &TrackedRow,
         found: FoundNewer<'_>,
     ) -> Result<(), ToolkitError> {
-        let FoundNewer { newest, component, refusal } = found;
+        let FoundNewer { newest, component, refusal, problem } = found;
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
-        sql("UPDATE registry_questions SET problem = NULL, newer = $2, newer_digest = $3, component = $4, refusal = $5,
-                 pulled_at = $6, discarded = FALSE
-             WHERE reference = $1")
+        sql("UPDATE registry_questions SET component = $4, refusal = $5, problem = $6, pulled_at = $7
+             WHERE toolkit_id = $1 AND reference = $2 AND newer_digest = $3")
+        .bind(&row.id)
         .bind(&row.reference)
-        .bind(newest.reference().to_string())
         .bind(newest.digest().as_str())
         .bind(&component)
         .bind(&refusal)
+        .bind(&problem)
         .bind(Timestamp::now().as_millisecond())
         .execute(&mut transaction)
         .await?;
@@ -213,10 +217,4 @@ impl Store {
         }
         Ok(transaction.commit().await?)
     }
-}
-
-/// The time that was so long ago.
-fn before(time: Duration) -> i64 {
-    let time = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
-    Timestamp::now().as_millisecond().saturating_sub(time)
 }

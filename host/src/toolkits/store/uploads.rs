@@ -21,6 +21,8 @@ use crate::toolkits::provenance::{Provenance, SignatureRule};
 pub(in crate::toolkits) const LIFETIME: Duration = Duration::from_hours(24);
 /// Uploads that wait at the same time.
 const MAX_UPLOADS: usize = 8;
+/// Of those, uploads that the server has pulled by itself: the rest of the places is for people.
+const MAX_PULLED: usize = 4;
 
 /// An upload that has passed all checks.
 pub(in crate::toolkits) struct NewUpload<'a> {
@@ -87,13 +89,14 @@ impl UploadRow {
 }
 
 impl Store {
-    /// Keeps an upload, unless as many wait as may. The same one again waits anew.
+    /// Keeps an upload, unless as many wait as may. The same one again waits anew, as the one that it was: also if the server has
+    /// pulled it, and a person uploads it from the same place, or the reverse.
     pub(in crate::toolkits) async fn keep_upload(&self, new: NewUpload<'_>) -> Result<(), ToolkitError> {
         let NewUpload { definition, imports, digest, size, file, by, provenance, rule } = new;
         let manifest = to_json(&**definition)?;
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
         refuse_taken_version(&mut transaction, definition, digest, &manifest).await?;
-        let provenance =
+        let mut provenance =
             publishers::admit_version(&mut transaction, &definition.id, provenance, rule).await?;
         let waiting: Vec<UploadRow> = sql("SELECT * FROM toolkit_uploads WHERE uploaded_at > $1")
             .bind(oldest())
@@ -102,9 +105,11 @@ impl Store {
         match waiting.iter().find(|waiting| waiting.digest == digest) {
             // It may be under review: what is read there must be what is deployed.
             Some(waiting) if waiting.manifest != manifest => return Err(described_differently()),
-            Some(waiting) if waiting.provenance() != provenance => return Err(came_from_elsewhere(waiting)),
-            None if waiting.len() >= MAX_UPLOADS => return Err(ToolkitError::TooManyUploads),
-            _ => {}
+            Some(waiting) if !waiting.provenance().is_same(&provenance) => {
+                return Err(came_from_elsewhere(waiting));
+            }
+            Some(waiting) => provenance = waiting.provenance(),
+            None => admit(waiting.iter().map(UploadRow::provenance), provenance.source.is_pulled())?,
         }
         let row = ProvenanceRow::from(&provenance);
         let ([source, source_digest, publisher, publisher_key], source_pulled) = row.columns();
@@ -139,8 +144,7 @@ impl Store {
         }
         let uploaded = Entry::new(Act::ToolkitUploaded, by);
         let uploaded = uploaded.toolkit(definition.id.as_str()).version(&definition.version).digest(digest);
-        let origin = provenance.to_string();
-        audit::append(&mut transaction, &uploaded.name(&origin)).await?;
+        audit::append(&mut transaction, &uploaded.name(&provenance.told())).await?;
         transaction.commit().await?;
         Ok(())
     }
@@ -157,6 +161,11 @@ impl Store {
         } else {
             Err(ToolkitError::TooManyUploads)
         }
+    }
+
+    /// Fails if as many uploads wait as may, of all or of those that the server has pulled.
+    pub(in crate::toolkits) async fn has_place_for_newer(&self) -> Result<(), ToolkitError> {
+        admit(self.uploads().await?.iter().map(UploadRow::provenance), true)
     }
 
     /// The waiting uploads, newest first.
@@ -205,18 +214,22 @@ impl Store {
         by: &Actor,
     ) -> Result<(), ToolkitError> {
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
-        let discarded: Option<(String, String)> =
-            sql("DELETE FROM toolkit_uploads WHERE digest = $1 RETURNING toolkit_id, version")
+        let discarded: Option<(String, String, Option<String>)> =
+            sql("DELETE FROM toolkit_uploads WHERE digest = $1 RETURNING toolkit_id, version, source_digest")
                 .bind(digest)
                 .fetch_optional(&mut transaction)
                 .await?;
-        let (id, version) = discarded.ok_or_else(|| ToolkitError::UnknownUpload(digest.to_owned()))?;
+        let (id, version, source_digest) =
+            discarded.ok_or_else(|| ToolkitError::UnknownUpload(digest.to_owned()))?;
         change_references(&mut transaction, FileKind::Component, None, &[digest.to_owned()]).await?;
-        // It does not come again by itself.
-        sql("UPDATE registry_questions SET discarded = TRUE WHERE component = $1")
-            .bind(digest)
-            .execute(&mut transaction)
-            .await?;
+        // It does not come again by itself: also if it was not pulled yet, or its pull has not come to an end.
+        sql("UPDATE registry_questions SET discarded = TRUE
+             WHERE toolkit_id = $1 AND (component = $2 OR newer_digest = $3)")
+        .bind(&id)
+        .bind(digest)
+        .bind(source_digest)
+        .execute(&mut transaction)
+        .await?;
         let discarded = Entry::new(Act::ToolkitUploadDiscarded, by);
         let discarded = discarded.toolkit(id.as_str()).version(&version).digest(digest);
         audit::append(&mut transaction, &discarded).await?;
@@ -243,9 +256,25 @@ pub(super) async fn remove(transaction: &mut Transaction, digest: &str) -> datab
 }
 
 /// The time before which uploads have expired.
-fn oldest() -> i64 {
-    let lifetime = i64::try_from(LIFETIME.as_millis()).unwrap_or(i64::MAX);
-    Timestamp::now().as_millisecond().saturating_sub(lifetime)
+pub(super) fn oldest() -> i64 {
+    before(LIFETIME)
+}
+
+/// The time that was so long ago.
+pub(super) fn before(time: Duration) -> i64 {
+    let time = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+    Timestamp::now().as_millisecond().saturating_sub(time)
+}
+
+/// Fails if there is no place for one more beside those that wait.
+fn admit(waiting: impl Iterator<Item = Provenance>, is_pulled: bool) -> Result<(), ToolkitError> {
+    let waiting: Vec<_> = waiting.collect();
+    let pulled = waiting.iter().filter(|it| it.source.is_pulled()).count();
+    if waiting.len() >= MAX_UPLOADS || (is_pulled && pulled >= MAX_PULLED) {
+        Err(ToolkitError::TooManyUploads)
+    } else {
+        Ok(())
+    }
 }
 
 fn came_from_elsewhere(waiting: &UploadRow) -> ToolkitError {
