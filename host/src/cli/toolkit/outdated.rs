@@ -62,7 +62,9 @@ impl Outdated {
             } else if outdated.is_empty() {
                 say!("Nothing newer is in the registries.");
             }
-            outdated.iter().for_each(|(tracked, hint)| print(tracked, hint.as_deref()));
+            for (tracked, hint) in &outdated {
+                print(tracked, hint.as_deref());
+            }
         })?;
         if failures.is_empty() {
             return Ok(());
