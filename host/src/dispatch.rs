@@ -32,14 +32,14 @@ use crate::contract::Target;
 use crate::identity::Caller;
 use crate::invocations::{Conclusion, Invocations, Outcome};
 use crate::metrics::Metrics;
-use crate::observations::Observations;
 pub use crate::observations::QuestionId;
+use crate::observations::{Observations, Reason};
 use crate::sandbox::{Ended, Fault, Invocation, Loaded, Report};
 use crate::toolkits::audience::Limited;
 use crate::toolkits::{Offer, Tool, Toolkits};
 use crate::traces::{Arrival, CallStep, Trace, Traces};
 use crate::user_config::UserConfig;
-use crate::vault::Vault;
+use crate::vault::{UserSecrets, Vault};
 use admission::Admission;
 pub use admission::AdmissionLimits;
 pub use callee::Callee;
@@ -251,11 +251,7 @@ impl Dispatch {
         }
         if let Reply::Failure(failure) = &mut reply {
             failure.missing_secrets = missing;
-            if let Some(reason) = sign_in_failure {
-                **failure = reason.failure;
-                failure.needs_account = reason.is_about_account;
-                failure.error = redact::text(take(&mut failure.error), &secrets).await;
-            }
+            explain(failure, sign_in_failure, &secrets).await;
         }
         Ok((reply, conclusion))
     }
@@ -280,6 +276,14 @@ impl Dispatch {
         let values = values.map_err(|cause| unavailable(toolkit, &cause))?;
         Ok(Value::Object(config::effective(fields, &values)).to_string())
     }
+}
+
+/// Replaces the handler's error where the host could not sign in.
+async fn explain(failure: &mut Failure, sign_in: Option<Reason>, secrets: &Arc<UserSecrets>) {
+    let Some(reason) = sign_in else { return };
+    **failure = reason.failure;
+    failure.needs_account = reason.is_about_account;
+    failure.error = redact::text(take(&mut failure.error), secrets).await;
 }
 
 /// Runs a call in the sandbox.

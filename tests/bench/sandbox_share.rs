@@ -86,6 +86,7 @@ pub(crate) fn invocation(tool: &str, arguments: &serde_json::Value) -> Invocatio
         config: "{}".to_owned(),
         secrets: Arc::default(),
         progress: None,
+        answers: None,
         inner_calls: None,
     }
 }

@@ -8,8 +8,8 @@ mod order;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::Problems;
 use crate::schema::{Schema, SchemaError};
-use crate::{Problem, Problems};
 
 /// Questions that one call may ask.
 pub const MAX_QUESTIONS: usize = 5;
@@ -116,16 +116,11 @@ fn read_schema(text: &str, problems: &mut Problems) -> Option<Map<String, Value>
         problems.add("schema", format!("has more than {MAX_SCHEMA_BYTES} bytes"));
         return None;
     }
-    match serde_json::from_str(text) {
-        Ok(Value::Object(schema)) => Some(schema),
-        Ok(_) | Err(_) => {
-            problems.0.push(Problem {
-                path: "schema".to_owned(),
-                message: "must be a JSON Schema object".to_owned(),
-            });
-            None
-        }
+    if let Ok(Value::Object(schema)) = serde_json::from_str(text) {
+        return Some(schema);
     }
+    problems.add("schema", "must be a JSON Schema object");
+    None
 }
 
 #[cfg(test)]

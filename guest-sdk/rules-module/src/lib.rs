@@ -161,6 +161,17 @@ pub fn answer(request: &str) -> String {
     serde_json::to_string(&answer).expect("plain data always serialises")
 }
 
+/// Checks an answer to a question.
+fn accepted(key: &str, message: &str, schema: &str, fields: Map<String, Value>) -> Answer {
+    match Question::check(key, message, schema) {
+        Ok(question) => Answer::Plain(match question.accept(fields) {
+            Ok(fields) => json!({ "fields": fields }),
+            Err(violations) => json!({ "violations": violations }),
+        }),
+        Err(problems) => Answer::Problems { problems },
+    }
+}
+
 fn answer_to(request: Request) -> Answer {
     match request {
         Request::Declaration { declaration } => match validate(of_this_version(*declaration)) {
@@ -210,13 +221,7 @@ fn answer_to(request: Request) -> Answer {
         Request::Question { key, message, schema } => {
             Answer::Problems { problems: Question::check(&key, &message, &schema).err().unwrap_or_default() }
         }
-        Request::Answer { key, message, schema, fields } => match Question::check(&key, &message, &schema) {
-            Ok(question) => Answer::Plain(match question.accept(fields) {
-                Ok(fields) => json!({ "fields": fields }),
-                Err(violations) => json!({ "violations": violations }),
-            }),
-            Err(problems) => Answer::Problems { problems },
-        },
+        Request::Answer { key, message, schema, fields } => accepted(&key, &message, &schema, fields),
         Request::Cache { key, value, seconds } => {
             let checked = match value {
                 Some(value) => cache::check_value(&key, &value, seconds),

@@ -71,7 +71,7 @@ impl DatabaseError {
     /// Whether a row refers to one that is not there.
     pub(crate) fn is_missing_reference(&self) -> bool {
         let Cause::Engine(error) = &self.0 else { return false };
-        error.as_database_error().is_some_and(|error| error.is_foreign_key_violation())
+        error.as_database_error().is_some_and(sqlx::error::DatabaseError::is_foreign_key_violation)
     }
 
     /// Whether the disk was full. The whole transaction is rolled back then.

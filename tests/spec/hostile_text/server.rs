@@ -54,6 +54,13 @@ fn overview() -> Value {
     })
 }
 
+fn listed() -> Value {
+    json!([{
+        "id": EVIL, "version": EVIL, "visibility": EVIL, "description": EVIL, "tools": [EVIL],
+        "owner": EVIL, "takenOver": { "from": EVIL, "at": EVIL },
+    }])
+}
+
 fn good(head: &Parts, server: &str) -> Response {
     let document = json!({
         "id": EVIL, "title": EVIL, "url": EVIL, "author": EVIL, "source": EVIL,
@@ -83,10 +90,7 @@ fn good(head: &Parts, server: &str) -> Response {
             "ingest": { "documents": [{ "id": EVIL, "change": EVIL }] },
             "d0": { "state": "FAILED", "reason": EVIL },
         } }),
-        ("GET", "/toolkits") => json!([{
-            "id": EVIL, "version": EVIL, "visibility": EVIL, "description": EVIL, "tools": [EVIL],
-            "owner": EVIL, "takenOver": { "from": EVIL, "at": EVIL },
-        }]),
+        ("GET", "/toolkits") => listed(),
         ("POST", "/toolkits") => deployed(),
         ("POST", path) if path.ends_with("/deploy") => deployed(),
         ("GET", "/uploads") => json!([upload()]),

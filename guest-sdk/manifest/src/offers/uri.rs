@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn many_links_cost_little() {
         let uris: Vec<String> = (0..100)
-            .map(|at| format!("{}a{at}", (0..9).map(|it| format!("{{v{it}}}/")).collect::<String>()))
+            .map(|at| format!("{{a}}/{{b}}/{{c}}/{{d}}/{{e}}/{{f}}/{{g}}/{{h}}/{{i}}/a{at}"))
             .collect();
         let uris: Vec<&str> = uris.iter().map(String::as_str).collect();
         let definition = ToolkitDefinition { resources: resources(&uris), ..ToolkitDefinition::default() };

@@ -12,7 +12,7 @@ use kitbag_manifest::question::MAX_ANSWER_BYTES;
 use rmcp::model::{
     CallToolRequestParams, CancelledNotification, CancelledNotificationParam, ElicitRequest,
     ElicitRequestParams, ErrorData, JsonRpcRequest, JsonRpcVersion2_0, ProgressToken, RequestId,
-    ServerJsonRpcMessage,
+    RequestMetaObject, ServerJsonRpcMessage,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -65,7 +65,7 @@ impl Call {
 
         let JsonObject::<Request>(Request { jsonrpc, id, method, params }) =
             serde_json::from_slice(body).ok()?;
-        let progress = params.meta.as_ref().and_then(|meta| meta.get_progress_token());
+        let progress = params.meta.as_ref().and_then(RequestMetaObject::get_progress_token);
         (jsonrpc == "2.0" && method == "tools/call").then_some(Self { id, params, progress })
     }
 }

@@ -70,9 +70,7 @@ impl Handler {
         body: &[u8],
     ) -> Option<Result<(), TransportError>> {
         let ClientContext { user, client, .. } = &self.context;
-        let Some(client) = client.as_ref().filter(|client| client.abilities().shows_forms) else {
-            return None;
-        };
+        let client = client.as_ref().filter(|client| client.abilities().shows_forms)?;
         let RequestId::String(id) = request else { return Some(Ok(())) };
         let response = conversation::result(body);
         Some(self.endpoint.questions.respond(user, client, id, response).await.map_err(|cause| {
