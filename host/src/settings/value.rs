@@ -175,6 +175,7 @@ const OWN_SEGMENTS: [&str; 17] = [
     "readyz",
     "toolkits",
     "ui",
+    "updates",
     "uploads",
     "vault",
 ];
