@@ -159,7 +159,7 @@ fn plain_url(text: &str) -> Option<Url> {
 
 /// First segments of the server's own paths: a base URL below one of them would be taken for it by a proxy that takes the path
 /// off.
-const OWN_SEGMENTS: [&str; 17] = [
+const OWN_SEGMENTS: [&str; 18] = [
     ".well-known",
     "audit",
     "documents",

@@ -97,7 +97,7 @@ pub(super) fn in_words(scope: &str) -> &str {
     match scope {
         SCOPE_SEARCH => "reads documents",
         SCOPE_INGEST => "writes documents",
-        SCOPE_ASK => "asks you questions",
+        SCOPE_ASK => "asks you",
         SCOPE_CACHE => "keeps a cache",
         other => other,
     }
