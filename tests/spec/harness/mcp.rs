@@ -56,9 +56,9 @@ impl User {
         Self { endpoint, ..self }
     }
 
-    /// The same client, whose requests go where those of `other` go.
+    /// The same client, whose requests go where those of `other` go, with its token.
     pub(crate) fn through(self, other: Self) -> Self {
-        Self { http: other.http, ..self }
+        Self { http: other.http, authorization: other.authorization, ..self }
     }
 
     /// Sets the client capabilities. To be called before [`User::speaking`], whose handshake sends them.
