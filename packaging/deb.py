@@ -1,4 +1,4 @@
-"""The Debian package, made by cargo-deb, which knows the rules of Debian: `[package.metadata.deb]` of host/Cargo.toml."""
+"""The Debian package, made by cargo-deb, which knows the rules of Debian: `[package.metadata.deb]` of host/kitbag/Cargo.toml."""
 
 import gzip
 import os
@@ -22,7 +22,7 @@ def write_deb(target: Path, contents: Contents) -> Path:
     tree["share/doc/kitbag/THIRD-PARTY.txt.gz"] = compressed(tree.pop("share/doc/kitbag/THIRD-PARTY.txt"))
     write_files(STAGE, below("usr", tree) | {"etc/kitbag/kitbag.toml": Entry(settings(), 0o640)})
     package = target / f"kitbag_{contents.version}_{contents.platform.deb}.deb"
-    command = [tool(), "deb", "--manifest-path", "host/Cargo.toml", "--no-build", "--no-strip"]
+    command = [tool(), "deb", "--manifest-path", "host/kitbag/Cargo.toml", "--no-build", "--no-strip"]
     # As the other packages: xz takes a minute, and saves a third. By gzip, as the tool is built without optimisation.
     command += ["--compress-type", "gz", "--compress-system", "--output", str(package)]
     environment = os.environ | {"SOURCE_DATE_EPOCH": "315532800"}

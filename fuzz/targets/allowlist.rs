@@ -3,8 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use http::Uri;
-use kitbag::egress::Allowlist;
 use kitbag::fuzzing::egress::{is_public, sent};
+use kitbag_net::egress::Allowlist;
 use url::{Host, Url};
 
 /// Input: the lines of an `egress` list, an empty line, and the URIs of requests.

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use http::{HeaderName, Uri};
-use kitbag::egress::{Allowlist, ApiHost};
 use kitbag_manifest::schema::Schema;
 use kitbag_manifest::{Auth, Auths, KeyPlace, ToolkitDefinition, parse, validate};
+use kitbag_net::egress::{Allowlist, ApiHost};
 use serde_json::Value;
 use url::Url;
 

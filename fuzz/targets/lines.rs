@@ -2,7 +2,7 @@
 
 use kitbag::fuzzing::documents::{Valid, validate};
 use kitbag::fuzzing::ingest;
-use kitbag::knowledge::{NewDocument, NewFeed};
+use kitbag_knowledge::{NewDocument, NewFeed};
 use serde_json::Value;
 use url::Url;
 

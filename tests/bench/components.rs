@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use kitbag::toolchain::{self, BuildOptions, TARGET_DIRECTORY};
+use kitbag_toolchain::{BuildOptions, TARGET_DIRECTORY};
 
 use crate::Outcome;
 
@@ -39,7 +39,8 @@ pub(crate) async fn build() -> Outcome<Components> {
 /// Builds crates of this repository. Quick if nothing has changed.
 pub(crate) async fn rust<const COUNT: usize>(packages: [&str; COUNT]) -> Outcome<[Vec<u8>; COUNT]> {
     let report = |line: &str| eprintln!("{line}");
-    let built = toolchain::build_workspace(&root(), &packages, &BuildOptions::default(), report).await?;
+    let built =
+        kitbag_toolchain::build_workspace(&root(), &packages, &BuildOptions::default(), report).await?;
     let components: Vec<_> = built.into_iter().map(|component| component.bytes).collect();
     components.try_into().map_err(|_| "each package gives one component".into())
 }
@@ -50,7 +51,7 @@ pub(crate) async fn build_for_act() -> Outcome<PathBuf> {
     let options =
         BuildOptions { target_directory: Some(root.join(TARGET_DIRECTORY)), ..BuildOptions::default() };
     let crate_directory = root.join("tests/bench/act-server");
-    let built = toolchain::build_rust(&crate_directory, &options, |line| eprintln!("{line}")).await?;
+    let built = kitbag_toolchain::build_rust(&crate_directory, &options, |line| eprintln!("{line}")).await?;
     Ok(built.path)
 }
 
@@ -58,7 +59,7 @@ pub(crate) async fn build_for_act() -> Outcome<PathBuf> {
 async fn typescript(root: &Path, folder: &str) -> Outcome<Vec<u8>> {
     let out = root.join(TARGET_DIRECTORY).join("typescript").join(folder);
     let report = |line: &str| eprintln!("{line}");
-    let built = toolchain::build_typescript(&root.join(folder), Some(&out), report).await?;
+    let built = kitbag_toolchain::build_typescript(&root.join(folder), Some(&out), report).await?;
     Ok(std::fs::read(built.component)?)
 }
 

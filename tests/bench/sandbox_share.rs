@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use kitbag::app;
-use kitbag::capabilities::{Grants, Services};
-use kitbag::egress::{Egress, EgressSettings};
-use kitbag::sandbox::{Background, CompilerEngine, Ended, Invocation, Loaded, Sandbox, Target};
 use kitbag::settings::{Settings, Sources};
 use kitbag_manifest::ToolkitDefinition;
+use kitbag_net::egress::{Egress, EgressSettings};
+use kitbag_sandbox::capabilities::{Grants, Services};
+use kitbag_sandbox::{Background, CompilerEngine, Ended, Invocation, Loaded, Sandbox, Target};
 use serde::Serialize;
 use serde_json::json;
 

@@ -36,7 +36,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use kitbag::toolchain::{self, BuildOptions};
+use kitbag_toolchain::BuildOptions;
 use tokio::runtime::Builder;
 
 use service::Engine;
@@ -131,7 +131,7 @@ async fn build() -> Outcome<Vec<Vec<u8>>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let packages = ["guest-probe", "toolkit-weather"];
     let report = |line: &str| eprintln!("{line}");
-    let built = toolchain::build_workspace(&root, &packages, &BuildOptions::default(), report).await?;
+    let built = kitbag_toolchain::build_workspace(&root, &packages, &BuildOptions::default(), report).await?;
     Ok(built.into_iter().map(|component| component.bytes).collect())
 }
 

@@ -26,8 +26,8 @@ const CONTRACT_PREFIXES: [&str; 2] = ["kitbag:toolkit", "kitbag:extractor"];
 const ALLOWED_PATHS: [&str; 7] = [
     "wit",
     "guest-sdk/typescript/wit",
-    "host/src/contract.rs",
-    "host/src/contract",
+    "host/sandbox/src/contract.rs",
+    "host/sandbox/src/contract",
     "tests/languages",
     "tests/spec/contract.rs",
     "toolkits/dates",

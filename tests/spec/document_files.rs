@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use kitbag::knowledge::{ExtractError, Extracted, FailureKind, FileKind, MAX_TEXT_BYTES};
+use kitbag_knowledge::{ExtractError, Extracted, FailureKind, FileKind, MAX_TEXT_BYTES};
 
 use crate::extractors::{Xorshift, installed};
 use crate::harness::archive::{self, docx, epub, odt, paragraph, xlsx};

@@ -1,6 +1,6 @@
 //! What files of each kind have lost on their way in: texts, words, order, titles. Each case is a file that people have.
 
-use kitbag::knowledge::{Extracted, FileKind};
+use kitbag_knowledge::{Extracted, FileKind};
 
 use crate::extractors::installed;
 use crate::harness::{archive, pdf};

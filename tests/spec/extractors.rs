@@ -4,12 +4,12 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use kitbag::compiler::{CompileLimits, Compiler};
-use kitbag::disk::Disk;
-use kitbag::extractors::Extractors;
-use kitbag::knowledge::{Extracted, FailureKind, FileKind, MAX_TEXT_BYTES};
-use kitbag::sandbox::{Background, ExtractionLimits, ExtractorSandbox};
 use kitbag::settings::Settings;
+use kitbag_base::disk::Disk;
+use kitbag_knowledge::{Extracted, FailureKind, FileKind, MAX_TEXT_BYTES};
+use kitbag_sandbox::compiler::{CompileLimits, Compiler};
+use kitbag_sandbox::extractors::Extractors;
+use kitbag_sandbox::{Background, ExtractionLimits, ExtractorSandbox};
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;

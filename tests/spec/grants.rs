@@ -2,11 +2,11 @@
 //! component with other imports cannot be linked.
 
 use kitbag::app;
-use kitbag::capabilities::{Grants, Services};
-use kitbag::egress::{Egress, EgressSettings};
-use kitbag::sandbox::{Background, CompilerEngine, LoadError, Sandbox};
 use kitbag::settings::Settings;
 use kitbag_manifest::ToolkitDefinition;
+use kitbag_net::egress::{Egress, EgressSettings};
+use kitbag_sandbox::capabilities::{Grants, Services};
+use kitbag_sandbox::{Background, CompilerEngine, LoadError, Sandbox};
 use serde_json::json;
 
 use crate::harness::wat::versioned;

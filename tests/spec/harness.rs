@@ -4,8 +4,7 @@ mod activation;
 mod answer;
 pub(crate) mod archive;
 mod browser;
-#[path = "../certificates.rs"]
-pub(crate) mod certificates;
+pub(crate) use kitbag_net::certificate::testing as certificates;
 mod collector;
 pub(crate) mod database;
 mod documents;

@@ -1,6 +1,6 @@
 //! Notebooks and workbooks that are texts: JSON and one XML document.
 
-use kitbag::knowledge::{FailureKind, FileKind, MAX_TEXT_BYTES};
+use kitbag_knowledge::{FailureKind, FileKind, MAX_TEXT_BYTES};
 
 use crate::extractors::{Xorshift, installed};
 

@@ -1,6 +1,6 @@
 //! What a program shows of an office document and its file does not have as text.
 
-use kitbag::knowledge::{FailureKind, FileKind};
+use kitbag_knowledge::{FailureKind, FileKind};
 
 use crate::extractors::{Xorshift, installed};
 use crate::harness::archive::{self, docx, ods, xlsx, xlsx_of_numbers};

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use http::Method;
-use kitbag::signatures::SigningKey;
+use kitbag_base::signatures::SigningKey;
 use serde_json::{Value, json};
 
 use crate::harness::certificates::pem;

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use kitbag::local_mode;
+use kitbag_base::local_mode;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};

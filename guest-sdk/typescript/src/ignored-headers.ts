@@ -2,7 +2,7 @@
 // for Node.js set them all the same. Browsers ignore them (Fetch Standard, "forbidden request-header"), and so do the
 // sandbox, tests and `kitbag dev`.
 
-/** Their names in lower case, as in host/src/egress/hygiene.rs. */
+/** Their names in lower case, as in host/net/src/egress/hygiene.rs. */
 const IGNORED_HEADERS: ReadonlySet<string> = new Set([
   ...["connection", "content-length", "expect", "host", "http2-settings", "keep-alive", "proxy-authenticate"],
   ...["proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"],

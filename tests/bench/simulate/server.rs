@@ -6,10 +6,9 @@ use std::time::{Duration, Instant};
 
 use http::StatusCode;
 use kitbag::app::App;
-use kitbag::compiler::Program;
-use kitbag::database;
-use kitbag::identity::{BrowserSessions, SessionLifetime};
 use kitbag::settings::{DatabaseLocation, Settings};
+use kitbag_identity::{BrowserSessions, SessionLifetime};
+use kitbag_sandbox::compiler::Program;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -113,8 +112,8 @@ impl Simulated {
     /// The program's own store of browser sessions. Signing in with a provider takes a browser.
     pub(crate) async fn sessions(&self) -> Outcome<BrowserSessions> {
         let database = match self.service.database() {
-            None => database::Database::open(&self.settings.data).await?,
-            Some(url) => database::Database::connect(url.as_str(), 4).await?,
+            None => kitbag_database::Database::open(&self.settings.data).await?,
+            Some(url) => kitbag_database::Database::connect(url.as_str(), 4).await?,
         };
         Ok(BrowserSessions::new(database, self.service.issuer(), SessionLifetime::of(SESSION_LIFETIME)))
     }

@@ -343,7 +343,7 @@ async fn browse(figures: &mut Figures, simulated: &Simulated) -> Outcome<()> {
         finds.push(started.elapsed().as_secs_f64() * 1e3);
         let found = found.ok_or("the session has just begun")?;
         sessions.of_user(&user).await?;
-        sessions.end(&kitbag::audit::Actor::user_only(&user), &user, &found.id).await?;
+        sessions.end(&kitbag_database::audit::Actor::user_only(&user), &user, &found.id).await?;
     }
     figures.add("sign-in of a browser", "ms", median(begins));
     figures.add("session of a browser", "ms", median(finds));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use kitbag::toolchain::{self, BuildOptions};
+use kitbag_toolchain::BuildOptions;
 
 use crate::Outcome;
 
@@ -19,7 +19,8 @@ pub(crate) async fn build() -> Outcome<Components> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let packages = ["toolkit-text", "guest-hostile", "guest-probe", "guest-greeter-v1", "guest-greeter-v2"];
     let options = BuildOptions::default();
-    let built = toolchain::build_workspace(&root, &packages, &options, |line| eprintln!("{line}")).await?;
+    let built =
+        kitbag_toolchain::build_workspace(&root, &packages, &options, |line| eprintln!("{line}")).await?;
     let built: Vec<_> = built.into_iter().map(|component| component.bytes).collect();
     let [text, hostile, probe, one, two] =
         <[_; 5]>::try_from(built).map_err(|_| "five packages give five components")?;

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use bytes::Bytes;
 use http::response::Parts;
 use http_body_util::BodyExt;
-use kitbag::egress::ResponseBody;
+use kitbag_net::egress::ResponseBody;
 use serde_json::Value;
 
 use super::within;

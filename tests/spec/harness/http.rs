@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response};
 use http_body_util::{BodyExt, Full};
-use kitbag::egress::{Egress, EgressSettings, Policy, ResponseBody};
+use kitbag_net::egress::{Egress, EgressSettings, Policy, ResponseBody};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use url::Url;

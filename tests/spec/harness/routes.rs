@@ -38,10 +38,9 @@ pub(crate) fn changing_routes() -> Vec<String> {
 
 /// The path of each route, and the rest of its line.
 fn declared() -> Vec<(String, String)> {
-    let source = root().join("host/src");
-    let mut texts = vec![fs::read_to_string(source.join("web.rs")).expect("source is text")];
-    collect(&source.join("web"), &mut texts);
-    let constants = fs::read_to_string(source.join("identity/local.rs")).expect("source is text");
+    let mut texts = Vec::new();
+    collect(&root().join("host/web/src"), &mut texts);
+    let constants = fs::read_to_string(root().join("host/identity/src/local.rs")).expect("source is text");
 
     let mut routes = Vec::new();
     for argument in texts.iter().flat_map(|text| text.split(".route(").skip(1)) {

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kitbag::app::{App, StartError};
-use kitbag::compiler::Program;
-use kitbag::identity::{AccessGrant, LocalIssuer};
-use kitbag::local_mode;
 use kitbag::settings::{Listen, Settings};
+use kitbag_base::local_mode;
+use kitbag_identity::{AccessGrant, LocalIssuer};
+use kitbag_sandbox::compiler::Program;
 use secrecy::ExposeSecret;
 use serde_json::Value;
 use tempfile::TempDir;

@@ -3,8 +3,8 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use kitbag::local_mode;
 use kitbag::settings::Settings;
+use kitbag_base::local_mode;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex};
 
-use kitbag::identity::SignInCode;
+use kitbag_identity::SignInCode;
 use secrecy::ExposeSecret;
 use url::Url;
 

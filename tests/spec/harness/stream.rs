@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, Response, StatusCode};
 use http_body_util::BodyExt;
-use kitbag::egress::ResponseBody;
+use kitbag_net::egress::ResponseBody;
 use serde_json::Value;
 
 use super::within;

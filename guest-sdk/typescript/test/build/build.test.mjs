@@ -233,7 +233,7 @@ test("the next tsconfig.json upwards configures types and paths", async () => {
 });
 
 test("the generated tsconfig.json has the types of the sandbox", async () => {
-  const template = await readFile(new URL("../../../../host/scaffold/typescript/tsconfig.json.tmpl", import.meta.url), "utf8");
+  const template = await readFile(new URL("../../../../host/toolchain/scaffold/typescript/tsconfig.json.tmpl", import.meta.url), "utf8");
   const files = { "tsconfig.json": template, "node_modules/.keep": "", "extension.ts": extension("async () => String([1].values().map((n) => n + 1).toArray())") };
   const directory = await folder(files);
   await symlink(fileURLToPath(new URL("../..", import.meta.url)), join(directory, "node_modules/kitbag"));

@@ -9,7 +9,7 @@ import { get, openapi, post, written } from "../openapi/support.mjs";
 import { kitbagBuild } from "../support.mjs";
 
 const PACKAGE = fileURLToPath(new URL("../..", import.meta.url));
-const TSCONFIG = fileURLToPath(new URL("../../../../host/scaffold/typescript/tsconfig.json.tmpl", import.meta.url));
+const TSCONFIG = fileURLToPath(new URL("../../../../host/toolchain/scaffold/typescript/tsconfig.json.tmpl", import.meta.url));
 
 test("a generated toolkit builds", async () => {
   const list = { type: "array", items: { type: "string" } };

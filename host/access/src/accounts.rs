@@ -1,0 +1,206 @@
+//! Accounts that users connect to toolkits. No function returns a token.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kitbag_manifest::{OAuth2AuthorizationCode, Visibility};
+use serde::{Deserialize, Serialize};
+use tokio::time::sleep;
+use url::Url;
+
+use super::{Access, AccessError, Operator, Stores, User, VisibleToolkit};
+use kitbag_base::tasks::to_its_end;
+use kitbag_net::egress::{Allowlist, Policy};
+use kitbag_toolkits::ToolkitError;
+use kitbag_vault::outbound_auth::{ConnectError, Departure, Principal, Response, Revocation, account_grants};
+use kitbag_vault::{Account, AccountState, UserSecrets};
+
+/// How often a call that waits for an account looks whether it is connected.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Accounts of a toolkit that are ended at their provider when the toolkit goes.
+const MAX_REVOCATIONS: u32 = 1000;
+
+/// A user's account for a toolkit; without its tokens.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AccountStatus {
+    /// Hosts to whose requests the server attaches it.
+    pub api_hosts: Vec<String>,
+    /// Host at which its user signs in.
+    pub provider: String,
+    /// Whether it can be used.
+    pub connected: bool,
+    /// When it was connected: RFC 3339, UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connected_at: Option<String>,
+    /// Scopes that the toolkit asks for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<String>,
+    /// Scopes that the provider has granted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub granted: Option<String>,
+    /// Why it ended, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
+    /// Names of the secrets without which none can be connected.
+    pub missing: Vec<String>,
+}
+
+impl VisibleToolkit {
+    /// The user's account, if the toolkit declares that it uses one.
+    pub async fn account(&self) -> Result<Option<AccountStatus>, AccessError> {
+        let grants = account_grants(self.definition());
+        let Some(grant) = grants.first() else { return Ok(None) };
+        let (vault, id) = (&self.user.stores().vault, &self.definition().id);
+        // Without opening any: the page on which a broken one is replaced has to work.
+        let secrets = vault.list(self.user.id(), id, Some(self.definition())).await?;
+        let is_needed = |name: &str| {
+            name == grant.client_id_secret || grant.client_secret_secret.as_deref() == Some(name)
+        };
+        let missing =
+            secrets.into_iter().filter(|it| is_needed(&it.name) && !it.has_value()).map(|it| it.name);
+        let mut account = vault.stored_account(self.user.id(), id).await?;
+        if let Some(other) = account.as_mut().filter(|account| account.grants != grants) {
+            let reason = "the toolkit signs in in another way than when it was connected".to_owned();
+            other.state = AccountState::Ended { reason };
+        }
+        let (connected, ended, granted) = match account.as_ref().map(|account| &account.state) {
+            Some(AccountState::Connected(tokens)) => {
+                (true, None, tokens.scope.clone().or(grant.scope.clone()))
+            }
+            Some(AccountState::Ended { reason }) => (false, Some(reason.clone()), None),
+            None => (false, None, None),
+        };
+        let provider = Url::parse(&grant.authorization_url).ok();
+        let provider = provider.and_then(|url| url.host_str().map(str::to_owned));
+        let shown = |at| Timestamp::from_second(at).unwrap_or_default().to_string();
+        Ok(Some(AccountStatus {
+            api_hosts: grants.iter().map(|grant| grant.api_host.clone()).collect(),
+            provider: provider.unwrap_or_default(),
+            connected,
+            connected_at: account.filter(|_| connected).map(|account| shown(account.connected_at)),
+            asked: grant.scope.clone(),
+            granted,
+            ended,
+            missing: missing.collect(),
+        }))
+    }
+
+    /// Begins to connect an account. Returns the URL at the provider to which the user's browser goes; it comes back to
+    /// `redirect_uri`.
+    pub async fn begin_connecting(&self, redirect_uri: &str) -> Result<Url, AccessError> {
+        self.user.admit_own_act()?;
+        self.user.stores().disk.room_for_a_little()?;
+        let (secrets, grants) = self.for_connecting().await?;
+        // What the user was shown, and not what is live when the browser comes back.
+        if !self.agree_first().await? {
+            return Err(ConnectError::Changed.into());
+        }
+        let (principal, owner) = (self.principal(), self.owner());
+        let departure =
+            Departure { principal: &principal, owner, grants: &grants, redirect_uri, secrets: &secrets };
+        Ok(self.user.stores().accounts.depart(&departure)?)
+    }
+
+    /// Connects the account that the provider's response grants; to its end, even if the browser goes away.
+    pub async fn connect(self, redirect_uri: String, response: Response) -> Result<(), AccessError> {
+        let connected = to_its_end(async move { self.connect_now(&redirect_uri, &response).await });
+        connected.await.map_err(ToolkitError::from)?
+    }
+
+    async fn connect_now(&self, redirect_uri: &str, response: &Response) -> Result<(), AccessError> {
+        let (secrets, grants) = self.for_connecting().await?;
+        let (principal, owner) = (self.principal(), self.owner());
+        let departure =
+            Departure { principal: &principal, owner, grants: &grants, redirect_uri, secrets: &secrets };
+        let allowlist = Arc::new(Allowlist::parse(&self.definition().egress).unwrap_or_default());
+        let policy = Policy::Toolkit { allowlist, user: self.user.id().into() };
+        Ok(self.user.stores().accounts.arrive(&departure, &policy, response).await?)
+    }
+
+    async fn for_connecting(&self) -> Result<(Arc<UserSecrets>, Vec<OAuth2AuthorizationCode>), AccessError> {
+        let id = &self.definition().id;
+        let grants = account_grants(self.definition());
+        if grants.is_empty() {
+            return Err(AccessError::NoAccountDeclared(id.clone()));
+        }
+        // The user's own client credentials go to the provider that the version names.
+        let beyond = self.user.stores().toolkits.awaits_consent(self.user.id(), self.live()).await?;
+        if !beyond.is_empty() {
+            return Err(AccessError::ConsentWaits(id.clone()));
+        }
+        Ok((self.user.stores().vault.for_call(self.user.id(), id).await?, grants))
+    }
+
+    fn principal(&self) -> Principal {
+        Principal { user_id: self.user.id().to_owned(), toolkit_id: self.definition().id.as_str().into() }
+    }
+}
+
+impl User {
+    /// Ends an account, also for a toolkit that the user can no longer see, and revokes its tokens at the provider, best
+    /// effort. Returns whether there was one.
+    pub async fn end_account(&self, toolkit: &str) -> Result<bool, AccessError> {
+        let Stores { vault, accounts, .. } = self.stores();
+        let Some(account) = vault.remove_account(&self.actor(), self.id(), toolkit).await? else {
+            return Ok(false);
+        };
+        accounts
+            .revoke_later(self.access.revocation(self.id(), toolkit, account).await.into_iter().collect());
+        Ok(true)
+    }
+
+    /// Waits until the user's account for a toolkit is connected, on whichever process.
+    pub async fn until_connected(&self, toolkit: &str) -> Result<(), AccessError> {
+        loop {
+            let grants = account_grants(self.toolkit(toolkit)?.definition());
+            let account = self.stores().vault.stored_account(self.id(), toolkit).await?;
+            let is_usable = |account: &Account| {
+                account.grants == grants && matches!(account.state, AccountState::Connected(_))
+            };
+            if account.as_ref().is_some_and(is_usable) {
+                break;
+            }
+            sleep(POLL_INTERVAL).await;
+        }
+        // A database that does not answer is the call's own concern.
+        let _ = self.access.catch_up(self.id()).await;
+        Ok(())
+    }
+}
+
+impl Operator {
+    /// What is needed to revoke the tokens of all users' accounts for a toolkit, once it is gone or another's.
+    pub(super) async fn revocations(&self, toolkit: &str) -> Result<Vec<Revocation>, AccessError> {
+        let access = &self.0.access;
+        let may_change = access.stores().toolkits.registry().get(toolkit).is_some_and(|live| {
+            live.owner == self.0.id() || live.definition.visibility == Visibility::Shared
+        });
+        if !may_change {
+            return Ok(Vec::new());
+        }
+        let mut all = Vec::new();
+        for (user, account) in access.stores().vault.accounts_of(toolkit, MAX_REVOCATIONS).await? {
+            all.extend(access.revocation(&user, toolkit, account).await);
+        }
+        Ok(all)
+    }
+}
+
+impl Access {
+    /// What is needed to revoke the tokens of an account at its provider; `None` if that is not possible. The credentials are
+    /// sent only where the toolkit sends them now.
+    async fn revocation(&self, user: &str, toolkit: &str, account: Account) -> Option<Revocation> {
+        account.grants.first()?.revocation_url.as_ref()?;
+        let registry = self.stores().toolkits.registry();
+        let grants = registry.get(toolkit).map(|live| account_grants(&live.definition))?;
+        if grants != account.grants {
+            return None;
+        }
+        // Where a secret does not open, the vault has logged it, and the account goes nevertheless.
+        let secrets = self.stores().vault.for_call(user, toolkit).await.ok()?;
+        let principal = Principal { user_id: user.to_owned(), toolkit_id: toolkit.into() };
+        Some(Revocation::of(principal, account, &secrets))
+    }
+}

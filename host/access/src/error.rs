@@ -1,0 +1,149 @@
+//! Errors of access.
+
+use thiserror::Error;
+
+use kitbag_base::disk::DiskFull;
+use kitbag_base::rate::TooManyRequests;
+use kitbag_database::DatabaseError;
+use kitbag_toolkits::ToolkitError;
+use kitbag_toolkits::dispatch::Unavailable;
+use kitbag_toolkits::user_config::UserConfigError;
+use kitbag_vault::VaultError;
+use kitbag_vault::outbound_auth::ConnectError;
+
+/// Why access was refused or failed.
+#[derive(Debug, Error)]
+pub enum AccessError {
+    /// Only operators may do it.
+    #[error("Only operators may do this; {0} is not one (setting `operators`).")]
+    NotOperator(String),
+    /// The toolkit declares no secret of this name.
+    #[error("{toolkit} declares no secret {name:?}; it declares {}.", list(.declared))]
+    UndeclaredSecret {
+        /// The toolkit.
+        toolkit: String,
+        /// The requested name.
+        name: String,
+        /// The declared names.
+        declared: Vec<String>,
+    },
+    /// The toolkit can read the secret, and so hand it to any user.
+    #[error(
+        "{toolkit} can read {name}, and so hand its value to any of its users. To set it for everyone nevertheless, say that it \
+         is `readable` (the command: `--yes`)."
+    )]
+    ReadableSecret {
+        /// The toolkit.
+        toolkit: String,
+        /// The secret's name.
+        name: String,
+    },
+    /// The toolkit uses no account.
+    #[error("{0} declares no account: its `auth` has no entry of the type oauth2_authorization_code.")]
+    NoAccountDeclared(String),
+    /// The account was not connected.
+    #[error("The account was not connected: {0}.")]
+    Account(#[from] ConnectError),
+    /// The toolkit reaches something else than the user was shown.
+    #[error(
+        "Nothing was agreed to: what {0} reaches has changed in the meantime. Look at the difference again."
+    )]
+    ReachChanged(String),
+    /// A program cannot agree for its user.
+    #[error(
+        "A program cannot agree for its user, who can: on the page of the toolkit, or by `kitbag toolkit agree`."
+    )]
+    ProgramsCannotAgree,
+    /// A program may be what runs the code.
+    #[error(
+        "A key of a program cannot let code call tools that may change something: its user does, on the toolkit's page, or by `kitbag toolkit allow-in-code`."
+    )]
+    ProgramsCannotAllow,
+    /// A program cannot decide whom a server trusts.
+    #[error(
+        "A key of a program neither adds publishers nor resets the one of a toolkit: an operator who has signed in does."
+    )]
+    ProgramsCannotTrust,
+    /// The toolkit has no tool of this name.
+    #[error("{toolkit} has no tool {tool:?}; it has {}.", .tools.join(", "))]
+    NoSuchTool {
+        /// The toolkit.
+        toolkit: String,
+        /// The requested name.
+        tool: String,
+        /// The names of its tools.
+        tools: Vec<String>,
+    },
+    /// A tool of a toolkit that is hidden as a whole cannot be shown alone.
+    #[error("All of {0} is hidden: show it again, and then hide the other tools.")]
+    HiddenAsAWhole(String),
+    /// The user has set too many secrets, or the like, of late.
+    #[error(transparent)]
+    TooManyRequests(#[from] TooManyRequests),
+    /// A version reaches further than the user has agreed to, and gets nothing until they agree.
+    #[error(
+        "{0} reaches further than you have agreed to. Look at what is new, and agree: on its page, or by `kitbag toolkit agree {0}`."
+    )]
+    ConsentWaits(String),
+    /// The limit of concurrent log readers is reached, for the user or in total.
+    #[error("Too many logs are being read.")]
+    TooManyReaders,
+    /// The toolkit does not exist for the user, or cannot be changed.
+    #[error(transparent)]
+    Toolkit(#[from] ToolkitError),
+    /// The secret was not set.
+    #[error(transparent)]
+    Secrets(#[from] VaultError),
+    /// The settings were not changed.
+    #[error(transparent)]
+    Settings(#[from] UserConfigError),
+    /// The disk is full.
+    #[error(transparent)]
+    DiskFull(#[from] DiskFull),
+    /// Processes of several releases serve.
+    #[error(
+        "The service is being upgraded: toolkits can be deployed once all its processes are of one release."
+    )]
+    SeveralReleases,
+    /// Another process seals secrets with another key.
+    #[error(
+        "Another process of this service seals secrets with the master key {theirs}, and this one with {ours}: give all \
+         processes the same key as their first one, and rotate again."
+    )]
+    OtherSealingKey {
+        /// The name of this process's key.
+        ours: String,
+        /// The name of the other one's.
+        theirs: String,
+    },
+    /// The other processes cannot be read; the text is for the log.
+    #[error("storage failed: {0}")]
+    Processes(#[source] DatabaseError),
+    /// Records cannot be read; the text is for the log.
+    #[error("storage failed: {0}")]
+    Records(#[source] DatabaseError),
+    /// What a toolkit keeps cannot be read or removed; the text is for the log.
+    #[error("storage failed: {0}")]
+    Cache(#[source] DatabaseError),
+}
+
+/// Why a call has no reply.
+#[derive(Debug, Error)]
+pub enum CallError {
+    /// The tool does not exist for the user.
+    #[error("unknown tool: {0}; the owner of a toolkit, or an operator, shares it (`kitbag toolkit share`)")]
+    UnknownTool(String),
+    /// The user has hidden the tool.
+    #[error(
+        "{0} is hidden from models by its user, who can show it again: on the page of its toolkit, or by `kitbag toolkit \
+         show-again`"
+    )]
+    Hidden(String),
+    /// A server error; the cause is in the log.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+}
+
+fn list(declared: &[String]) -> String {
+    if declared.is_empty() { "no secrets".to_owned() } else { declared.join(", ") }
+}

@@ -1,0 +1,54 @@
+//! What this process keeps in memory, brought up to date before each request.
+
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+
+use super::{Access, Stores};
+use kitbag_database::peers::{self, NoAnswer};
+use kitbag_knowledge::Knowledge;
+use kitbag_toolkits::Toolkits;
+use kitbag_vault::Vault;
+
+/// Everything that is kept of the database.
+pub(super) struct Copies {
+    toolkits: Arc<Toolkits>,
+    vault: Arc<Vault>,
+    knowledge: Knowledge,
+}
+
+impl Copies {
+    pub(super) fn of(stores: &Stores) -> Self {
+        let Stores { toolkits, vault, knowledge, .. } = stores;
+        Self { toolkits: toolkits.clone(), vault: vault.clone(), knowledge: knowledge.clone() }
+    }
+}
+
+impl peers::Copies for Copies {
+    fn registry(&self, generation: i64) -> BoxFuture<'_, Result<(), String>> {
+        async move { self.toolkits.catch_up(generation).await.map_err(|error| error.to_string()) }.boxed()
+    }
+
+    fn secrets<'a>(&'a self, user: &'a str, revision: i64) -> BoxFuture<'a, ()> {
+        self.vault.catch_up(user, revision).boxed()
+    }
+
+    fn all_secrets(&self) {
+        self.vault.clear_cache();
+    }
+
+    fn everything(&self) -> BoxFuture<'_, Result<(), String>> {
+        self.vault.clear_cache();
+        self.knowledge.forget_indexes();
+        async move { self.toolkits.start_over().await.map_err(|error| error.to_string()) }.boxed()
+    }
+}
+
+impl Access {
+    /// Makes sure that what a request of this user gets is at least as new as the request, whichever process has
+    /// changed it. Called before each request's handler.
+    pub async fn catch_up(&self, user_id: &str) -> Result<(), NoAnswer> {
+        self.0.freshness.catch_up(user_id).await
+    }
+}

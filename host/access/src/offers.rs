@@ -1,0 +1,97 @@
+//! Prompts and resources of toolkits, and completions: for users who may call every tool of their toolkit. For others they do
+//! not exist.
+
+use std::sync::Arc;
+
+use kitbag_manifest::offers::{self, Proposals};
+use serde_json::{Map, Value, json};
+
+use super::{CallError, User};
+use kitbag_toolkits::audience::Part;
+use kitbag_toolkits::dispatch::{Callee, Reply};
+use kitbag_toolkits::{Live, Offer, OfferKind};
+
+/// What an argument of a prompt belongs to, or a variable of a resource.
+#[derive(Clone, Copy, Debug)]
+pub enum Completed<'a> {
+    /// A prompt, by its name.
+    Prompt(&'a str),
+    /// A resource, by its declared URI.
+    Resource(&'a str),
+}
+
+impl User {
+    /// A prompt of a toolkit.
+    pub fn prompt(&self, toolkit: &str, name: &str) -> Option<Callee> {
+        Offer::prompt(&self.whole(toolkit)?, name).map(Callee::Offer)
+    }
+
+    /// The resource of a toolkit whose URI fits a path.
+    pub fn resource(&self, toolkit: &str, path: &str) -> Option<Callee> {
+        Offer::resource(&self.whole(toolkit)?, path).map(Callee::Offer)
+    }
+
+    /// Asks for a prompt. Dropping the future ends the call.
+    pub async fn get_prompt(
+        &self,
+        prompt: &Callee,
+        arguments: Map<String, Value>,
+    ) -> Result<Reply, CallError> {
+        self.call_of(prompt, arguments, None, None, None).await
+    }
+
+    /// Reads a resource. Dropping the future ends the call.
+    pub async fn read_resource(&self, resource: &Callee) -> Result<Reply, CallError> {
+        let variables = match resource {
+            Callee::Offer(Offer { kind: OfferKind::Resource(found), .. }) => {
+                found.variables.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect()
+            }
+            _ => Map::new(),
+        };
+        self.call_of(resource, variables, None, None, None).await
+    }
+
+    /// Proposes values for an argument, of which a part was typed: by a call if the toolkit proposes them itself. `None` if there
+    /// is no such prompt or resource. The values are in `structured`.
+    pub async fn complete(
+        &self,
+        toolkit: &str,
+        completed: Completed<'_>,
+        (argument, typed): (&str, &str),
+        others: &Map<String, Value>,
+    ) -> Option<Result<Reply, CallError>> {
+        let toolkit = self.whole(toolkit)?;
+        let definition = toolkit.definition.clone();
+        let (kind, proposals) = match completed {
+            Completed::Prompt(name) => {
+                let index = definition.prompts.iter().position(|prompt| prompt.name == name)?;
+                let kind = OfferKind::PromptCompletion(index, argument.to_owned());
+                (kind, definition.prompts[index].proposals(argument))
+            }
+            Completed::Resource(uri) => {
+                let index = definition.resources.iter().position(|resource| resource.uri == uri)?;
+                let kind = OfferKind::ResourceCompletion(index, argument.to_owned());
+                (kind, definition.resources[index].proposals(argument))
+            }
+        };
+        let values = match proposals {
+            Proposals::Handler => {
+                let arguments = Map::from_iter([
+                    ("value".to_owned(), typed.into()),
+                    ("others".to_owned(), json!(others)),
+                ]);
+                let callee = Callee::Offer(Offer { toolkit, kind });
+                return Some(self.call_of(&callee, arguments, None, None, None).await);
+            }
+            Proposals::Values(values) => offers::beginning_with(values, typed),
+            Proposals::Nothing => Vec::new(),
+        };
+        Some(Ok(Reply::proposing(json!({ "values": values }))))
+    }
+
+    /// A toolkit of which the user may call every tool.
+    fn whole(&self, id: &str) -> Option<Arc<Live>> {
+        let registry = self.stores().toolkits.registry();
+        registry.get(id).filter(|live| self.part_of(live) == Part::Whole).cloned()
+    }
+}

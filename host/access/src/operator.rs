@@ -1,0 +1,96 @@
+//! Functions for operators. Whether the operator may change a toolkit is checked in the transaction that
+//! changes it (`toolkits/store/ownership`).
+
+use std::fmt::Display;
+
+use bytes::Bytes;
+use futures::Stream;
+
+use super::{AccessError, Stores, User};
+use kitbag_base::tasks::to_its_end;
+use kitbag_database::audit::Act;
+use kitbag_toolkits::invocations::Failing;
+use kitbag_toolkits::{Claim, Deployed, Origin, Rollback, RolledBack, TakenOver, ToolkitError, VouchReason};
+use kitbag_vault::Rotated;
+
+/// A user who is an operator.
+pub struct Operator(pub(super) User);
+
+impl Operator {
+    pub(super) fn new(user: User) -> Self {
+        Self(user)
+    }
+
+    /// Deploys an upload and makes it live. `length` is the size in bytes that the sender declared, `limit`
+    /// the maximum, the reason is that of an operator who vouches for it, and `origin` what they say about it. The deploy is
+    /// completed even if the client disconnects after the upload.
+    pub async fn deploy<E: Display + Send + 'static>(
+        self,
+        component: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
+        length: Option<u64>,
+        limit: u64,
+        (claim, vouch): (Claim, Option<VouchReason>),
+        origin: Origin,
+    ) -> Result<Deployed, AccessError> {
+        let deploy = async move {
+            let Self(user) = &self;
+            self.expect_one_release().await?;
+            let by = user.actor();
+            let toolkits = &user.stores().toolkits;
+            let terms = (claim, vouch.as_ref());
+            let deployed = toolkits.deploy(component, length, limit, &by, terms, &origin).await;
+            self.noting_refusal(Act::ToolkitDeployed, deployed).await
+        };
+        to_its_end(deploy).await.map_err(ToolkitError::from)?
+    }
+
+    /// Makes an earlier version live again.
+    pub async fn roll_back(&self, id: &str, wanted: Rollback) -> Result<RolledBack, AccessError> {
+        let rolled_back = self.0.stores().toolkits.roll_back(id, wanted, &self.0.actor()).await;
+        self.noting_refusal(Act::ToolkitRolledBack, rolled_back).await
+    }
+
+    /// Removes a toolkit with all its versions.
+    pub async fn remove(&self, id: &str) -> Result<(), AccessError> {
+        let revocations = self.revocations(id).await?;
+        let removed = self.0.stores().toolkits.remove(id, &self.0.actor()).await;
+        self.noting_refusal(Act::ToolkitRemoved, removed).await?;
+        self.0.stores().accounts.revoke_later(revocations);
+        Ok(())
+    }
+
+    /// Releases a toolkit of this operator: the next operator who needs to own it becomes its owner.
+    pub async fn release(&self, id: &str) -> Result<(), AccessError> {
+        let released = self.0.stores().toolkits.release(id, &self.0.actor()).await;
+        self.noting_refusal(Act::ToolkitReleased, released).await
+    }
+
+    /// Makes this operator the owner of a toolkit. Users' secrets and settings for it are deleted.
+    pub async fn take_over(&self, id: &str) -> Result<TakenOver, AccessError> {
+        let revocations = self.revocations(id).await?;
+        let taken_over = self.0.stores().toolkits.take_over(id, &self.0.actor()).await?;
+        self.0.stores().accounts.revoke_later(revocations);
+        Ok(taken_over)
+    }
+
+    /// The toolkits with failed calls in the last day, those with the most failures first.
+    pub async fn failing(&self) -> Result<Vec<Failing>, AccessError> {
+        self.0.stores().invocations.failing().await.map_err(AccessError::Records)
+    }
+
+    /// Wraps the keys of all secrets with a new master key.
+    pub async fn rotate_master_key(&self) -> Result<Rotated, AccessError> {
+        let Stores { process, vault, .. } = self.0.stores();
+        let ours = vault.master_keys().into_iter().next().unwrap_or_default();
+        match process.other_sealing_key(&ours).await.map_err(AccessError::Processes)? {
+            Some(theirs) => Err(AccessError::OtherSealingKey { ours, theirs }),
+            None => Ok(vault.rotate(&self.0.actor()).await?),
+        }
+    }
+
+    /// Fails while processes of several releases serve: those of the older one may not know what a new toolkit needs.
+    pub(super) async fn expect_one_release(&self) -> Result<(), AccessError> {
+        let is_only = self.0.stores().process.is_of_the_only_release().await;
+        if is_only.map_err(AccessError::Processes)? { Ok(()) } else { Err(AccessError::SeveralReleases) }
+    }
+}

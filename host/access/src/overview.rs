@@ -1,0 +1,228 @@
+//! What operators see at a glance: calls, failures, refusals and times of each toolkit, users, sizes.
+
+use std::collections::HashMap;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::{AccessError, Operator};
+use kitbag_knowledge::Usage;
+use kitbag_toolkits::invocations::{CallCounts, Counts, Latency, Period, ToolkitCounts};
+
+/// Figures of all toolkits over a period. Times are RFC 3339, UTC.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Overview {
+    /// Days of the period, the current one included.
+    pub days: u32,
+    /// Its begin.
+    pub from: String,
+    /// Hours of each interval.
+    pub interval_hours: i64,
+    /// Calls of all toolkits.
+    #[serde(flatten)]
+    pub figures: Figures,
+    /// Users who have called something since `users_from`.
+    pub users: u64,
+    /// Later than `from` if records are kept for a shorter time: then there may have been more users.
+    pub users_from: String,
+    /// Documents of all users.
+    pub documents: u64,
+    /// What they take.
+    pub document_bytes: u64,
+    /// Consents of users that toolkits wait for.
+    pub waiting_consents: u64,
+    /// Oldest first; the last one is not over.
+    pub intervals: Vec<IntervalFigures>,
+    /// Those with the most calls first.
+    pub toolkits: Vec<ToolkitFigures>,
+}
+
+/// Figures of calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Figures {
+    /// Calls.
+    pub calls: u64,
+    /// Calls that gave no result, except those that their client cancelled.
+    pub failures: u64,
+    /// Failures of calls that did not run: their arguments were wrong, too many calls were running, a limit was
+    /// reached, or their user had to agree first.
+    pub refused: u64,
+    /// Duration within which half of the calls that ran ended.
+    pub p50: Option<Latency>,
+    /// The same of 95 percent.
+    pub p95: Option<Latency>,
+}
+
+/// Figures of the calls that began in an interval.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct IntervalFigures {
+    /// Its begin.
+    pub from: String,
+    /// Calls of all toolkits.
+    #[serde(flatten)]
+    pub figures: Figures,
+}
+
+/// Figures of a toolkit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolkitFigures {
+    /// Its id.
+    pub toolkit: String,
+    /// Its name.
+    pub name: String,
+    /// Its calls.
+    #[serde(flatten)]
+    pub figures: Figures,
+    /// Users who have called it.
+    pub users: u64,
+    /// Users whose calls wait until they agree to what it reaches.
+    pub waiting_consents: u64,
+    /// Bytes of its component; `None` for the server's own tools.
+    pub component_bytes: Option<u64>,
+    /// Calls in each interval.
+    pub calls_by_interval: Vec<u64>,
+    /// Failures in each interval.
+    pub failures_by_interval: Vec<u64>,
+}
+
+impl Operator {
+    /// Figures of all toolkits that are deployed, and of the server's own tools.
+    pub async fn overview(&self, period: Period) -> Result<Overview, AccessError> {
+        let stores = self.0.stores();
+        let counts = stores.invocations.counts(period).await.map_err(AccessError::Records)?;
+        let documents = stores.knowledge.usage_of_all().await.map_err(AccessError::Records)?;
+        let sizes = stores.toolkits.component_sizes().await?;
+        let waiting = stores.toolkits.waiting_by_toolkit().await?;
+        let registry = stores.toolkits.registry();
+        let own = stores.knowledge_tools.iter().map(|tools| tools.definition());
+        let names = registry.all().map(|toolkit| &*toolkit.definition).chain(own);
+        let names = names.map(|definition| (definition.id.clone(), definition.name.clone()));
+        Ok(Overview::new(counts, names.collect(), (&sizes, &waiting), documents))
+    }
+}
+
+impl Overview {
+    /// Of what was counted, and of toolkits by id and name.
+    fn new(
+        counts: Counts,
+        toolkits: Vec<(String, String)>,
+        (sizes, waiting): (&HashMap<String, u64>, &HashMap<String, u64>),
+        documents: Usage,
+    ) -> Self {
+        let Counts { period, from, users, users_from, toolkits: mut counted } = counts;
+        let mut totals = vec![CallCounts::default(); period.intervals()];
+        let mut all: Vec<_> = Vec::new();
+        for (toolkit, name) in toolkits {
+            let counts = counted.remove(&toolkit).unwrap_or_default();
+            totals.iter_mut().zip(&counts.intervals).for_each(|(total, of_toolkit)| total.add(of_toolkit));
+            let component_bytes = sizes.get(&toolkit).copied();
+            let waiting_consents = waiting.get(&toolkit).copied().unwrap_or_default();
+            let figures = ToolkitFigures::new(toolkit, name, component_bytes, &counts, period);
+            all.push(ToolkitFigures { waiting_consents, ..figures });
+        }
+        all.sort_by(|a, b| b.figures.calls.cmp(&a.figures.calls).then_with(|| a.toolkit.cmp(&b.toolkit)));
+        let interval = SignedDuration::from_hours(period.interval_hours());
+        let begin = |nth: usize| begin_of(from, interval, nth);
+        let intervals = totals
+            .iter()
+            .enumerate()
+            .map(|(nth, counts)| IntervalFigures { from: begin(nth).to_string(), figures: counts.into() });
+        Self {
+            days: period.days(),
+            from: from.to_string(),
+            interval_hours: period.interval_hours(),
+            figures: (&CallCounts::sum(&totals)).into(),
+            users,
+            users_from: users_from.to_string(),
+            documents: documents.documents,
+            document_bytes: documents.bytes,
+            waiting_consents: all.iter().map(|toolkit| toolkit.waiting_consents).sum(),
+            intervals: intervals.collect(),
+            toolkits: all,
+        }
+    }
+}
+
+impl ToolkitFigures {
+    fn new(
+        toolkit: String,
+        name: String,
+        component_bytes: Option<u64>,
+        counts: &ToolkitCounts,
+        period: Period,
+    ) -> Self {
+        let by_interval = |number: fn(&CallCounts) -> u64| {
+            let mut numbers: Vec<_> = counts.intervals.iter().map(number).collect();
+            numbers.resize(period.intervals(), 0);
+            numbers
+        };
+        Self {
+            toolkit,
+            name,
+            figures: (&CallCounts::sum(&counts.intervals)).into(),
+            users: counts.users,
+            waiting_consents: 0,
+            component_bytes,
+            calls_by_interval: by_interval(|counts| counts.calls),
+            failures_by_interval: by_interval(|counts| counts.failures),
+        }
+    }
+}
+
+impl From<&CallCounts> for Figures {
+    fn from(counts: &CallCounts) -> Self {
+        let CallCounts { calls, failures, refused, .. } = *counts;
+        Self { calls, failures, refused, p50: counts.percentile(50), p95: counts.percentile(95) }
+    }
+}
+
+fn begin_of(from: Timestamp, interval: SignedDuration, nth: usize) -> Timestamp {
+    let since = i32::try_from(nth).ok().and_then(|nth| interval.checked_mul(nth));
+    since.and_then(|since| from.checked_add(since).ok()).unwrap_or(from)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn toolkits_without_calls_are_last_and_removed_ones_nowhere() {
+        let period = Period::ThirtyDays;
+        let counts = |calls: u64| {
+            let mut intervals = vec![CallCounts::default(); period.intervals()];
+            (intervals[29].calls, intervals[29].failures, intervals[29].refused) = (calls, 1, 1);
+            ToolkitCounts { intervals, users: 2 }
+        };
+        let toolkits = BTreeMap::from([
+            ("a".to_owned(), counts(2)),
+            ("gone".to_owned(), counts(9)),
+            ("z".to_owned(), counts(5)),
+        ]);
+        let from: Timestamp = "2026-01-02T00:00:00Z".parse().expect("a time");
+        let counts = Counts { period, from, users: 3, users_from: from, toolkits };
+        let names = ["a", "m", "z"].map(|id| (id.to_owned(), id.to_uppercase())).to_vec();
+
+        let sizes = HashMap::from([("a".to_owned(), 7)]);
+        let waiting = HashMap::from([("m".to_owned(), 3), ("gone".to_owned(), 5)]);
+        let overview = Overview::new(counts, names, (&sizes, &waiting), Usage { documents: 1, bytes: 2 });
+
+        let ids: Vec<_> = overview.toolkits.iter().map(|it| it.toolkit.as_str()).collect();
+        assert_eq!(ids, ["z", "a", "m"]);
+        assert_eq!((overview.figures.calls, overview.figures.failures, overview.figures.refused), (7, 2, 2));
+        assert_eq!((overview.users, overview.documents, overview.document_bytes), (3, 1, 2));
+        assert_eq!((overview.waiting_consents, overview.toolkits[2].waiting_consents), (3, 3));
+        assert_eq!(overview.intervals[29].from, "2026-01-31T00:00:00Z");
+        assert_eq!((overview.intervals[29].figures.calls, overview.intervals[0].figures.calls), (7, 0));
+        let [z, a, m] = &overview.toolkits[..] else { panic!("three") };
+        assert_eq!((z.calls_by_interval[29], z.failures_by_interval[29], z.component_bytes), (5, 1, None));
+        assert_eq!((a.component_bytes, m.calls_by_interval.len(), m.users), (Some(7), 30, 0));
+        let json = serde_json::to_value(&overview).expect("JSON");
+        assert_eq!(serde_json::from_value::<Overview>(json).expect("the same"), overview);
+    }
+}

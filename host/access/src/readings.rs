@@ -1,0 +1,56 @@
+//! Numbers for the operator's monitoring: how much there is, of whomever it is.
+
+use tracing::warn;
+
+use super::Access;
+use kitbag_base::metrics::Reading;
+use kitbag_database::PoolReading;
+
+impl Access {
+    /// The numbers now; one that cannot be read is missing. Needs no user, and tells nothing of any.
+    pub async fn readings(&self) -> Vec<Reading> {
+        let stores = self.stores();
+        let deployed = stores.toolkits.registry().all().count();
+        let mut readings = vec![
+            Reading::count(
+                "calls_in_flight",
+                "Calls of tools that are running",
+                stores.dispatch.calls_in_flight(),
+            ),
+            Reading::count("toolkits", "Deployed toolkits", deployed),
+            Reading::bytes("disk_room", "What may still be stored in the data directory", stores.disk.room()),
+        ];
+        readings.extend(of_pools(stores.database.pools()));
+        match stores.knowledge.waiting_jobs().await {
+            Ok(jobs) => {
+                readings.push(Reading::counts("jobs_waiting", "Documents that wait for a job", "job", jobs));
+            }
+            Err(cause) => warn!(%cause, "the number of waiting jobs cannot be read"),
+        }
+        readings
+    }
+}
+
+/// How full the pools of database connections are.
+fn of_pools(pools: [PoolReading; 2]) -> [Reading; 3] {
+    let connections =
+        pools.iter().flat_map(|it| [(it.pool, "in-use", it.in_use), (it.pool, "idle", it.idle)]);
+    [
+        Reading::labelled(
+            "database_connections",
+            "Connections to the database",
+            connections.map(|(pool, state, count)| (vec![("pool", pool), ("state", state)], count)),
+        ),
+        Reading::counts(
+            "database_connections_limit",
+            "Connections to the database that there may be",
+            "pool",
+            pools.iter().map(|it| (it.pool, it.limit)),
+        ),
+        Reading::totals(
+            "database_waits",
+            "How often all connections were in use when one was wanted",
+            pools.iter().map(|it| (vec![("pool", it.pool)], it.waits)),
+        ),
+    ]
+}

@@ -1,0 +1,131 @@
+//! The records of a toolkit's calls that a user may see.
+
+use jiff::Timestamp;
+
+use super::{AccessError, User, rules};
+use kitbag_base::shares::Share;
+use kitbag_toolkits::ToolkitError;
+use kitbag_toolkits::invocations::{Filter, Logged, Query, Reading, Scope, Usage};
+use kitbag_toolkits::knowledge_tools;
+
+/// Permission to read the records of one toolkit. It is checked again for each page.
+pub struct Records {
+    user: User,
+    toolkit: String,
+}
+
+/// Which records to read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Range {
+    /// Only own calls that ended at this time or later; for other users' calls, that started then or later.
+    pub since: Option<Timestamp>,
+    /// Only records with a greater id.
+    pub after: i64,
+    /// Only records with a smaller id.
+    pub before: Option<i64>,
+    /// Of the existing records, only this many of the newest.
+    pub last: Option<u32>,
+    /// Only these records.
+    pub filter: Filter,
+}
+
+/// How far to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadingMode {
+    /// The existing records.
+    Once,
+    /// The existing records, and then new ones.
+    Follow,
+}
+
+/// Reads records. Holds a permit to read, which is released on drop.
+pub struct Reader {
+    records: Records,
+    reading: Reading,
+    /// The id of the last record to read.
+    until: i64,
+    _permit: Share,
+}
+
+impl User {
+    /// The records of a toolkit that the user may see. Users keep access to their own calls when they can no
+    /// longer see the toolkit.
+    pub async fn records(&self, toolkit: &str) -> Result<Records, AccessError> {
+        let records = Records { user: self.clone(), toolkit: toolkit.to_owned() };
+        let invocations = &self.stores().invocations;
+        let may_read = records.scope().is_some()
+            || invocations.has_records_of(toolkit, self.id()).await.map_err(AccessError::Records)?;
+        if may_read { Ok(records) } else { Err(records.unknown()) }
+    }
+}
+
+impl Records {
+    /// Starts to read. All calls that were answered before are included.
+    pub async fn read(self, range: Range, mode: ReadingMode) -> Result<Reader, AccessError> {
+        let Range { since, after, before, last, filter } = range;
+        let since = since.unwrap_or(Timestamp::MIN);
+        let (toolkit, viewer) = (self.toolkit.clone(), self.user.id().to_owned());
+        let invocations = &self.user.stores().invocations;
+        let permit = match mode {
+            ReadingMode::Once => invocations.reader_permit(&viewer),
+            ReadingMode::Follow => invocations.follower_permit(&viewer),
+        };
+        let permit = permit.ok_or(AccessError::TooManyReaders)?;
+        let query = Query { toolkit, viewer, since, after, before, last, filter };
+        let scope = self.scope().unwrap_or(Scope::Own);
+        let reading = invocations.read(query, scope).await.map_err(AccessError::Records)?;
+        let until = match mode {
+            ReadingMode::Once => reading.newest(),
+            ReadingMode::Follow => i64::MAX,
+        };
+        Ok(Reader { records: self, reading, until, _permit: permit })
+    }
+
+    /// Counts the calls of the last day. All calls that were answered before are included.
+    pub async fn usage(&self) -> Result<Usage, AccessError> {
+        let scope = self.scope().unwrap_or(Scope::Own);
+        let usage = self.user.stores().invocations.usage(&self.toolkit, self.user.id(), scope).await;
+        usage.map_err(AccessError::Records)
+    }
+
+    /// Whose calls the user may see now; `None` if the toolkit does not exist for them.
+    pub(super) fn scope(&self) -> Option<Scope> {
+        if self.toolkit == knowledge_tools::ID {
+            return Some(rules::records_of_own_tools_seen(&self.user));
+        }
+        let registry = self.user.stores().toolkits.registry();
+        rules::records_seen(&self.user, registry.get(&self.toolkit)?)
+    }
+
+    /// Whether what they are of was not removed.
+    fn exist(&self) -> bool {
+        self.toolkit == knowledge_tools::ID
+            || self.user.stores().toolkits.registry().get(&self.toolkit).is_some()
+    }
+
+    fn unknown(&self) -> AccessError {
+        ToolkitError::Unknown(self.toolkit.clone()).into()
+    }
+}
+
+impl Reader {
+    /// Whether there are older records, beyond the number that was asked for.
+    pub fn has_left_out(&self) -> bool {
+        self.reading.has_left_out()
+    }
+
+    /// The next records, oldest first; empty if there are no more for now. A user who may no longer see
+    /// others' calls stops seeing them; once the toolkit is removed, this fails.
+    pub async fn next_page(&mut self) -> Result<Vec<Logged>, AccessError> {
+        if !self.records.exist() {
+            return Err(self.records.unknown());
+        }
+        let scope = self.records.scope().unwrap_or(Scope::Own);
+        self.reading.next_page(scope, self.until).await.map_err(AccessError::Records)
+    }
+
+    /// Waits until there may be more; `None` if there will never be more.
+    pub async fn more(&mut self) -> Option<()> {
+        self.reading.more().await.ok()
+    }
+}

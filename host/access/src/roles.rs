@@ -1,0 +1,67 @@
+//! Who is an operator and, in local mode, who is in which group, as the settings say.
+
+use std::collections::{HashMap, HashSet};
+
+use kitbag_identity::{Caller, Groups, TokenProfile};
+
+/// Operators, and the groups of local users.
+#[derive(Debug, Default)]
+pub struct Roles {
+    /// Ids of users who are operators.
+    pub operators: HashSet<String>,
+    /// Groups whose members are operators.
+    pub operator_groups: HashSet<String>,
+    /// Groups of users of local sign-in, by the ids of the users.
+    pub local_groups: HashMap<String, Groups>,
+}
+
+impl Roles {
+    /// The groups that a caller's user is in; with the key of a program none, in local mode too.
+    pub(super) fn groups(&self, caller: &Caller) -> Groups {
+        let local = self.local_groups.get(&caller.user_id).filter(|_| caller.profile != TokenProfile::Key);
+        local.unwrap_or(&caller.groups).clone()
+    }
+
+    /// Whether a caller's user is an operator.
+    pub(super) fn is_operator(&self, caller: &Caller) -> bool {
+        let groups = self.groups(caller);
+        self.operators.contains(&caller.user_id)
+            || self.operator_groups.iter().any(|group| groups.contains(group))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_and_groups_of_the_same_name_are_told_apart() {
+        let roles = Roles {
+            operators: HashSet::from(["ana".to_owned()]),
+            operator_groups: HashSet::from(["admins".to_owned()]),
+            local_groups: HashMap::from([("lea".to_owned(), Groups::from_iter(["admins".to_owned()]))]),
+        };
+        let caller = |user: &str, profile, groups: &[&str]| Caller {
+            user_id: user.to_owned(),
+            profile,
+            client_id: None,
+            key_id: None,
+            scopes: Vec::new(),
+            toolkits: None,
+            groups: groups.iter().map(|&name| name.to_owned()).collect(),
+        };
+        let is_operator =
+            |user: &str, groups: &[&str]| roles.is_operator(&caller(user, TokenProfile::Access, groups));
+
+        assert!(is_operator("ana", &[]) && is_operator("ben", &["sales", "admins"]));
+        assert!(!is_operator("ben", &["ana", "sales"]), "a group named like an operator");
+        assert!(!is_operator("admins", &[]), "a user named like a group");
+        assert!(
+            is_operator("lea", &[]) && !roles.is_operator(&caller("lea", TokenProfile::Key, &[])),
+            "a key"
+        );
+        assert!(
+            !is_operator("group:admins", &[]) && !is_operator("ben", &["group:admins", "Admins", "admin"])
+        );
+    }
+}

@@ -1,0 +1,235 @@
+//! Toolkits that a user can see, and calls of their tools.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kitbag_manifest::{ToolDefinition, ToolkitDefinition};
+use serde_json::{Map, Value};
+
+use super::{AccessError, CallError, Stores, User};
+use kitbag_toolkits::audience::Part;
+use kitbag_toolkits::dispatch::{Answers, Call, Callee, ProgressListener, Reply};
+use kitbag_toolkits::{FormerOwner, Live, Picture, ToolkitError, ToolkitRecord, listed_name};
+
+/// A live toolkit that the user sees and may call, with those of its tools that the user may call.
+#[derive(Clone)]
+pub struct VisibleToolkit {
+    pub(super) user: User,
+    live: Arc<Live>,
+    definition: Arc<ToolkitDefinition>,
+}
+
+/// A live toolkit that the user may list, with those of its tools that the user may list.
+#[derive(Clone)]
+pub struct ListedToolkit {
+    /// Its live version.
+    pub live: Arc<Live>,
+    /// Its declaration.
+    pub definition: Arc<ToolkitDefinition>,
+}
+
+impl User {
+    /// The toolkits that the user may call, by id.
+    pub fn toolkits(&self) -> Vec<VisibleToolkit> {
+        let registry = self.stores().toolkits.registry();
+        registry.all().filter_map(|live| self.visible(live)).collect()
+    }
+
+    /// The toolkits that the user may list, by id: those that the user may call, and for operators all.
+    pub fn listing(&self) -> Vec<ListedToolkit> {
+        let registry = self.stores().toolkits.registry();
+        let is_operator = self.is_operator();
+        let listed = |live: &Arc<Live>| {
+            let definition =
+                if is_operator { live.definition.clone() } else { self.visible(live)?.definition };
+            Some(ListedToolkit { live: live.clone(), definition })
+        };
+        registry.all().filter_map(listed).collect()
+    }
+
+    /// One toolkit that the user may call.
+    pub fn toolkit(&self, id: &str) -> Result<VisibleToolkit, AccessError> {
+        let registry = self.stores().toolkits.registry();
+        registry
+            .get(id)
+            .and_then(|live| self.visible(live))
+            .ok_or_else(|| ToolkitError::Unknown(id.to_owned()).into())
+    }
+
+    /// The record of a toolkit that the user may list.
+    pub async fn toolkit_record(&self, id: &str) -> Result<ToolkitRecord, AccessError> {
+        if self.is_operator() {
+            return self.recorded(id).await;
+        }
+        let visible = self.toolkit(id)?;
+        let record = self.recorded(id).await?;
+        Ok(if visible.is_whole() { record } else { record.narrowed_to(visible.definition()) })
+    }
+
+    async fn recorded(&self, id: &str) -> Result<ToolkitRecord, AccessError> {
+        let toolkits = &self.stores().toolkits;
+        let mut record = toolkits.record(id).await?;
+        if let Some(live) = toolkits.registry().get(id) {
+            record.vouched.clone_from(&live.vouch);
+            if self.is_operator() {
+                record.waiting_consents = Some(toolkits.waiting_consents(live).await?);
+            }
+        }
+        Ok(record)
+    }
+
+    /// The picture of a toolkit that the user may list, by the SHA-256 of its content.
+    pub async fn picture(&self, digest: &str) -> Result<Picture, AccessError> {
+        let listing = self.listing();
+        let toolkit = listing.iter().find(|listed| listed.live.picture.as_deref() == Some(digest));
+        let toolkit = toolkit.ok_or(ToolkitError::UnknownPicture)?;
+        let (id, version) = (&toolkit.definition.id, &toolkit.definition.version);
+        let picture = self.stores().toolkits.picture(id, version).await?;
+        // It may have been replaced meanwhile.
+        let picture = picture.filter(|picture| picture.digest() == digest);
+        Ok(picture.ok_or(ToolkitError::UnknownPicture)?)
+    }
+
+    /// What the server's own tools declare, if the user may call them.
+    pub fn own_tools(&self) -> Option<&ToolkitDefinition> {
+        let own = self.stores().knowledge_tools.as_ref().map(|tools| tools.definition());
+        own.filter(|own| self.is_for(&own.id))
+    }
+
+    /// The listed name of a tool that the user may call.
+    pub fn listed_name(&self, toolkit: &str, tool: &str) -> Result<String, AccessError> {
+        self.expect_tool(toolkit, tool)?;
+        let is_own = self.own_tools().is_some_and(|own| own.id == toolkit);
+        Ok(if is_own { tool.to_owned() } else { listed_name(toolkit, tool) })
+    }
+
+    /// Fails unless the user may call the tool.
+    pub(super) fn expect_tool(&self, toolkit: &str, tool: &str) -> Result<(), AccessError> {
+        let tools = self.tools_of(toolkit)?;
+        if tools.iter().any(|known| known == tool) {
+            return Ok(());
+        }
+        Err(AccessError::NoSuchTool { toolkit: toolkit.to_owned(), tool: tool.to_owned(), tools })
+    }
+
+    /// The names of a toolkit's tools, if the user may call it. The server's own tools count as a toolkit.
+    pub(super) fn tools_of(&self, toolkit: &str) -> Result<Vec<String>, AccessError> {
+        let names = |tools: &[ToolDefinition]| tools.iter().map(|tool| tool.name.clone()).collect();
+        match self.own_tools().filter(|own| own.id == toolkit) {
+            Some(own) => Ok(names(&own.tools)),
+            None => Ok(names(&self.toolkit(toolkit)?.definition().tools)),
+        }
+    }
+
+    /// A tool that the user may call, by its listed name.
+    pub fn callee(&self, listed_name: &str) -> Option<Callee> {
+        let Stores { toolkits, knowledge_tools, .. } = self.stores();
+        let own = knowledge_tools.as_ref().filter(|own| self.is_for(&own.definition().id));
+        if let Some(tool) = own.and_then(|tools| tools.find(listed_name)) {
+            return Some(Callee::Own(tool));
+        }
+        let tool = toolkits.registry().find(listed_name)?;
+        let may_call = match self.part_of(&tool.toolkit) {
+            Part::Whole => true,
+            Part::Tools(tools) => tools.contains(&tool.definition().name),
+            Part::Nothing => false,
+        };
+        may_call.then_some(Callee::Toolkit(tool))
+    }
+
+    /// Calls a tool, whose user cannot be asked. `listener` receives progress reports. Dropping the future ends the call.
+    pub async fn call(
+        &self,
+        listed_name: &str,
+        arguments: Map<String, Value>,
+        listener: Option<ProgressListener>,
+    ) -> Result<Reply, CallError> {
+        self.call_with_answers(listed_name, arguments, listener, None).await
+    }
+
+    /// As [`call`](Self::call), with what was answered to the tool's questions, if the user can be asked.
+    pub async fn call_with_answers(
+        &self,
+        listed_name: &str,
+        arguments: Map<String, Value>,
+        listener: Option<ProgressListener>,
+        answers: Option<Arc<Answers>>,
+    ) -> Result<Reply, CallError> {
+        let callee =
+            self.callee(listed_name).ok_or_else(|| CallError::UnknownTool(listed_name.to_owned()))?;
+        self.call_of(&callee, arguments, listener, None, answers).await
+    }
+
+    /// Calls a tool that the user may call; for a run of code, if one makes the call.
+    pub(super) async fn call_of(
+        &self,
+        callee: &Callee,
+        arguments: Map<String, Value>,
+        listener: Option<ProgressListener>,
+        run: Option<Arc<str>>,
+        answers: Option<Arc<Answers>>,
+    ) -> Result<Reply, CallError> {
+        let limits = self.limits_of(callee);
+        // Calls of a run do not begin with its request.
+        let arrival = self.arrival.filter(|_| run.is_none());
+        let call = Call { caller: &self.caller, arrival, tool: callee, limits, run, answers };
+        Ok(self.stores().dispatch.call(call, arguments, listener).await?)
+    }
+
+    /// Texts of the user as they are told to models: without the user's secrets.
+    pub async fn redacted(&self, texts: Vec<String>) -> Result<Vec<String>, CallError> {
+        Ok(self.stores().dispatch.redacted(self.id(), texts).await?)
+    }
+
+    fn visible(&self, live: &Arc<Live>) -> Option<VisibleToolkit> {
+        let definition = match self.part_of(live) {
+            Part::Nothing => return None,
+            Part::Whole => live.definition.clone(),
+            Part::Tools(tools) => live.narrowed_to(&tools),
+        };
+        Some(VisibleToolkit { user: self.clone(), live: live.clone(), definition })
+    }
+}
+
+impl VisibleToolkit {
+    /// Its declaration, with the tools that the user may call.
+    pub fn definition(&self) -> &ToolkitDefinition {
+        &self.definition
+    }
+
+    /// The same declaration: the same object as long as it does not change, for all users who may call the same tools.
+    pub fn shared_definition(&self) -> &Arc<ToolkitDefinition> {
+        &self.definition
+    }
+
+    /// Whether the user may call all of its tools.
+    fn is_whole(&self) -> bool {
+        Arc::ptr_eq(&self.definition, &self.live.definition)
+    }
+
+    /// The declaration of one of its tools.
+    pub fn tool(&self, name: &str) -> Result<&ToolDefinition, CallError> {
+        let tool = self.definition().tools.iter().find(|tool| tool.name == name);
+        tool.ok_or_else(|| CallError::UnknownTool(listed_name(&self.definition().id, name)))
+    }
+
+    /// Who deployed its first version, or took it over last.
+    pub fn owner(&self) -> &str {
+        &self.live.owner
+    }
+
+    /// The former owner, if it was taken over.
+    pub fn taken_over(&self) -> Option<&FormerOwner> {
+        self.live.taken_over.as_ref()
+    }
+
+    /// The hosts that the version listed which was live at this time.
+    pub async fn hosts_at(&self, time: Timestamp) -> Result<Vec<String>, AccessError> {
+        Ok(self.user.stores().toolkits.hosts_at(&self.definition().id, time).await?)
+    }
+
+    /// The live version.
+    pub fn live(&self) -> &Arc<Live> {
+        &self.live
+    }
+}

@@ -1,0 +1,96 @@
+//! The audit log: who did what to which toolkit, secret, account, key or session, and with what outcome.
+//!
+//! ```text
+//! hash of an entry = SHA-256 of [hash of the entry before it, chain, sequence, time, act, …]
+//! ```
+//!
+//! Entries of one writer are a chain. `SQLite` has one writer, and so one chain; with a PostgreSQL database each process has
+//! its own, so that processes do not wait for each other. `verify` finds entries that were changed or removed.
+//!
+//! Invariants:
+//! - an entry is written in the transaction of its act: neither exists without the other. What was refused has no
+//!   transaction, and its entry one of its own; so has a rotation of the master key, which ends in a file: it is recorded
+//!   before the old key is removed from there;
+//! - entries are appended, and removed from the beginning of a chain when they are too old; none is changed;
+//! - an entry has no value of a secret, no arguments or results of calls, and nothing of documents;
+//! - the texts of an entry are bounded, and so is the number of refusals that one user can cause.
+
+mod act;
+mod chain;
+mod entry;
+mod reading;
+mod refusals;
+mod retention;
+mod store;
+#[cfg(test)]
+mod tests;
+mod verification;
+
+use std::time::Duration;
+
+use crate::Database;
+pub use act::Act;
+pub use entry::Entry;
+pub use entry::{Actor, AuditRecord, Outcome};
+use kitbag_base::shares::{Share, Shares};
+pub use reading::{AuditFilter, AuditQuery, AuditReading};
+use refusals::Refusals;
+use store::Store;
+pub use store::append;
+pub use verification::verify;
+
+/// Requests that read or follow the log at the same time, in total and of one user.
+const MAX_READERS: usize = 64;
+const MAX_READERS_PER_USER: usize = 8;
+
+/// Reads the audit log, records refusals, and removes old entries.
+pub struct Audit {
+    store: Store,
+    refusals: Refusals,
+    readers: Shares,
+    followers: Shares,
+}
+
+impl Audit {
+    /// The log in `database`.
+    pub fn new(database: Database) -> Self {
+        Self {
+            store: Store::new(database),
+            refusals: Refusals::default(),
+            readers: Shares::new(MAX_READERS, MAX_READERS_PER_USER),
+            followers: Shares::new(MAX_READERS, MAX_READERS_PER_USER),
+        }
+    }
+
+    /// Removes entries that are older than `age`, now and regularly, until the log is dropped.
+    pub fn keep_for(self: &std::sync::Arc<Self>, age: Duration) {
+        retention::start(std::sync::Arc::downgrade(self), age);
+    }
+
+    /// Starts to read. All acts that were committed before are included.
+    pub async fn read(&self, query: AuditQuery) -> crate::Result<AuditReading> {
+        AuditReading::start(self.store.clone(), query).await
+    }
+
+    /// Returns a permit to read; `None` if there are too many readers. Dropping it releases it.
+    pub fn reader_permit(&self, user: &str) -> Option<Share> {
+        self.readers.take(user, 1)
+    }
+
+    /// Returns a permit to follow the log; `None` if there are too many followers. Dropping it releases it.
+    pub fn follower_permit(&self, user: &str) -> Option<Share> {
+        self.followers.take(user, 1)
+    }
+
+    /// Records that an act of an operator was refused: `what` is an act or a route, `toolkit` the one that it was about. Of
+    /// the same user and act, one refusal a minute is recorded.
+    pub async fn refused(&self, by: &Actor, what: &str, toolkit: Option<&str>) {
+        if !self.refusals.is_new(by, what, toolkit) {
+            return;
+        }
+        let entry = Entry::new(Act::OperatorRefused, by).refused().toolkit(toolkit).name(what);
+        if let Err(cause) = self.store.append_alone(&entry).await {
+            tracing::error!(%cause, user = %by.user(), what, "a refusal was not recorded in the audit log");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Which refusals are recorded, so that nobody can fill the log by trying again.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::Actor;
+use kitbag_base::sha256::{Digest, Sha256};
+
+/// Time in which the same refusal is recorded once.
+const INTERVAL: Duration = Duration::from_mins(1);
+/// Refusals that are recorded within [`INTERVAL`], of one user and of all.
+const MAX_OF_USER: usize = 20;
+const MAX_IN_ALL: usize = 1000;
+
+/// The refusals of the last minute.
+#[derive(Default)]
+pub(super) struct Refusals(Mutex<HashMap<Digest, (Digest, Instant)>>);
+
+impl Refusals {
+    /// Whether a refusal is to be recorded.
+    pub(super) fn is_new(&self, by: &Actor, what: &str, toolkit: Option<&str>) -> bool {
+        self.is_new_at(Instant::now(), by.user(), &format!("{what} {}", toolkit.unwrap_or_default()))
+    }
+
+    fn is_new_at(&self, now: Instant, user: &str, what: &str) -> bool {
+        let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        recent.retain(|_, (_, at)| now.duration_since(*at) < INTERVAL);
+        let of_user = Sha256::digest(user);
+        let refusal = Sha256::digest([&of_user[..], what.as_bytes()].concat());
+        let count = recent.values().filter(|(user, _)| *user == of_user).count();
+        if recent.len() >= MAX_IN_ALL || count >= MAX_OF_USER || recent.contains_key(&refusal) {
+            return false;
+        }
+        recent.insert(refusal, (of_user, now));
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_recorded_once_a_minute_and_a_user_causes_a_bounded_number() {
+        let (refusals, start) = (Refusals::default(), Instant::now());
+
+        assert!(refusals.is_new_at(start, "una", "POST /toolkits"));
+        assert!(!refusals.is_new_at(start, "una", "POST /toolkits"));
+        assert!(refusals.is_new_at(start, "ulla", "POST /toolkits"), "another user's");
+        assert!(refusals.is_new_at(start + INTERVAL, "una", "POST /toolkits"), "a minute later");
+
+        let recorded =
+            (0..100).filter(|n| refusals.is_new_at(start + INTERVAL, "eve", &n.to_string())).count();
+        assert_eq!(recorded, MAX_OF_USER);
+        assert!(refusals.is_new_at(start + INTERVAL, "ulla", "POST /toolkits"));
+    }
+}

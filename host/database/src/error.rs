@@ -1,0 +1,85 @@
+//! Errors of the database.
+
+use std::io;
+
+use thiserror::Error;
+
+use super::Release;
+
+/// An error of the database. The text is for the log.
+#[derive(Debug, Error)]
+#[error(transparent)]
+pub struct DatabaseError(Cause);
+
+#[derive(Debug, Error)]
+enum Cause {
+    #[error(transparent)]
+    Engine(sqlx::Error),
+    #[error(
+        "a process of release {other} uses this database, and this program is of release {this}: upgrade one release at a \
+         time, or stop all processes of {other} first (a process that was killed counts for half a minute)"
+    )]
+    TooFarApart { other: String, this: Release },
+    #[error(
+        "the database was converted by release {newest}, and this program is of release {this}, which is too old for it"
+    )]
+    TooOld { newest: String, this: Release },
+    #[error(
+        "PostgreSQL {version} with the encoding {encoding} does not work: it takes 16 or newer with UTF8"
+    )]
+    Unfit { version: i32, encoding: String },
+}
+
+impl From<sqlx::Error> for DatabaseError {
+    fn from(error: sqlx::Error) -> Self {
+        Self(Cause::Engine(error))
+    }
+}
+
+impl DatabaseError {
+    /// The error for a value that cannot be encoded for storage.
+    pub fn unwritable(error: serde_json::Error) -> Self {
+        sqlx::Error::Encode(error.into()).into()
+    }
+
+    /// The error for a stored value that cannot be decoded.
+    pub fn unreadable(error: serde_json::Error) -> Self {
+        sqlx::Error::Decode(error.into()).into()
+    }
+
+    /// The error for a statement that took too long.
+    pub(super) fn timed_out() -> Self {
+        sqlx::Error::Io(io::ErrorKind::TimedOut.into()).into()
+    }
+
+    /// The error for a database that a process of another release uses, beside which `this` one does not work.
+    pub(crate) fn too_far_apart(other: String, this: Release) -> Self {
+        let other = if other.is_empty() { "0.0".to_owned() } else { other };
+        Self(Cause::TooFarApart { other, this })
+    }
+
+    /// The error for a server that lacks what statements need.
+    pub(super) fn unfit(version: i32, encoding: String) -> Self {
+        Self(Cause::Unfit { version, encoding })
+    }
+
+    /// The error for a database that a later release has converted, for which `this` one is too old.
+    pub(super) fn too_old(newest: String, this: Release) -> Self {
+        Self(Cause::TooOld { newest, this })
+    }
+
+    /// Whether a row refers to one that is not there.
+    pub fn is_missing_reference(&self) -> bool {
+        let Cause::Engine(error) = &self.0 else { return false };
+        error.as_database_error().is_some_and(sqlx::error::DatabaseError::is_foreign_key_violation)
+    }
+
+    /// Whether the disk was full. The whole transaction is rolled back then.
+    pub fn is_disk_full(&self) -> bool {
+        let Cause::Engine(error) = &self.0 else { return false };
+        let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
+        // `SQLITE_FULL`, https://sqlite.org/rescode.html#full, and `disk_full`,
+        // https://www.postgresql.org/docs/16/errcodes-appendix.html
+        matches!(code.as_deref(), Some("13" | "53100"))
+    }
+}

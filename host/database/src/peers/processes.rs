@@ -1,0 +1,294 @@
+//! This process among those that use the database: a row there, which is deleted when nobody has heard of the process
+//! for a while. With the row go its claims ([why so](../../../docs/decisions/0034-jobs-belong-to-processes.md)). A
+//! process that begins in the data directory of one that was killed deletes that one's row at once.
+//!
+//! Invariants:
+//! - an id that has been lost is never used again, so nothing that it had claimed can be written any more;
+//! - times are those of the database's clock.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tracing::{error, warn};
+
+use super::profile::{JoinError, Profile};
+use super::store::{Heartbeat, Processes, Turn};
+use crate::{Database, Server, Session};
+use kitbag_base::private_file;
+
+/// How often a process is heard of, and how long that may take.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
+const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a process stays that nobody hears of.
+pub(super) const EXPIRY: Duration = Duration::from_secs(30);
+/// How long the database may have heard nothing of a process that others count on.
+const MAX_SILENCE: Duration = Duration::from_secs(5);
+/// How far the clocks of process and database may be apart before that is logged, and before the process is not ready.
+const NOTED_CLOCK_DIFFERENCE: Duration = Duration::from_secs(2);
+const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_mins(1);
+
+/// The file in a data directory with the id of its process.
+const FILE: &str = "process";
+
+/// This process. Clones share it.
+#[derive(Clone)]
+pub struct Process(Arc<Registered>);
+
+struct Registered {
+    processes: Processes,
+    profile: Profile,
+    id: watch::Receiver<Arc<str>>,
+    /// `None` where it is alone.
+    pulse: Option<Arc<Pulse>>,
+    /// Ends the heartbeat.
+    stopped: CancellationToken,
+    _stopped_with_it: DropGuard,
+}
+
+/// How a process stands with the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Whether the database has heard of it lately, and their clocks agree.
+    pub is_good: bool,
+    /// The names of settings in which other processes differ from it.
+    pub differing_settings: Vec<String>,
+}
+
+/// What the heartbeat found last.
+struct Pulse(Mutex<LastBeat>);
+
+#[derive(Clone, Copy)]
+struct LastBeat {
+    at: Instant,
+    clock_difference: Duration,
+}
+
+/// What the heartbeat needs.
+struct Beating {
+    processes: Processes,
+    server: Server,
+    profile: Profile,
+    started_at: i64,
+    file: PathBuf,
+    id: watch::Sender<Arc<str>>,
+    pulse: Arc<Pulse>,
+}
+
+impl Process {
+    /// Joins the processes that use the database, if it can work beside them. `data` is its data directory, which no
+    /// other process uses: one that has used it before has ended.
+    pub async fn register(database: &Database, profile: Profile, data: &Path) -> Result<Self, JoinError> {
+        let (processes, file) = (Processes::new(database.clone()), data.join(FILE));
+        if database.is_exclusive() {
+            processes.remove_all().await?;
+        } else {
+            if let Ok(predecessor) = std::fs::read_to_string(&file) {
+                processes.remove(predecessor.trim()).await?;
+            }
+            processes.remove_expired().await?;
+        }
+        let id = new_id();
+        remember(&file, &id);
+        let started_at = processes.join(&id, &profile, None).await?;
+        let (sender, receiver) = watch::channel(id);
+        let stopped = CancellationToken::new();
+        let pulse = database.server().map(|server| {
+            let pulse = Arc::new(Pulse::now());
+            let beating = Beating {
+                processes: processes.clone(),
+                server,
+                profile: profile.clone(),
+                started_at,
+                file,
+                id: sender,
+                pulse: pulse.clone(),
+            };
+            let stopped = stopped.clone();
+            tokio::spawn(async move { stopped.run_until_cancelled(beating.beat()).await });
+            pulse
+        });
+        let process = Self(Arc::new(Registered {
+            processes,
+            profile,
+            id: receiver,
+            pulse,
+            _stopped_with_it: stopped.clone().drop_guard(),
+            stopped,
+        }));
+        let differing = process.differing_settings().await?;
+        if !differing.is_empty() {
+            warn!(settings = ?differing, "other processes have other settings than this one");
+        }
+        Ok(process)
+    }
+
+    /// How it stands with the others; `None` where there can be none.
+    pub async fn standing(&self) -> crate::Result<Option<Standing>> {
+        let Some(pulse) = &self.0.pulse else { return Ok(None) };
+        let is_good = pulse.is_good();
+        Ok(Some(Standing { is_good, differing_settings: self.differing_settings().await? }))
+    }
+
+    /// Whether all processes are of one release.
+    pub async fn is_of_the_only_release(&self) -> crate::Result<bool> {
+        let others = self.others().await?;
+        Ok(others.iter().all(|other| other.release == self.0.profile.release))
+    }
+
+    /// The name of a master key other than this one with which another process seals.
+    pub async fn other_sealing_key(&self, ours: &str) -> crate::Result<Option<String>> {
+        let others = self.others().await?;
+        let other = others.iter().filter_map(Profile::sealing_key).find(|&key| key != ours);
+        Ok(other.map(str::to_owned))
+    }
+
+    async fn differing_settings(&self) -> crate::Result<Vec<String>> {
+        let others = self.others().await?;
+        let names: BTreeSet<_> = others.iter().flat_map(|other| self.0.profile.differing(other)).collect();
+        Ok(names.into_iter().cloned().collect())
+    }
+
+    /// The profiles of the others.
+    async fn others(&self) -> crate::Result<Vec<Profile>> {
+        let id = self.0.id.borrow().clone();
+        self.0.processes.others(&id).await
+    }
+
+    /// Its id, and the next one when it is lost.
+    pub fn id(&self) -> watch::Receiver<Arc<str>> {
+        self.0.id.clone()
+    }
+
+    /// Whether there can be no other process.
+    pub fn is_alone(&self) -> bool {
+        self.0.processes.are_exclusive()
+    }
+
+    /// Whether it does jobs: those whose settings differ from the newest process's leave them to it.
+    pub async fn does_jobs(&self) -> crate::Result<bool> {
+        self.0.processes.newest_has(&self.0.profile.job_settings).await
+    }
+
+    /// Begins to adapt all jobs to the settings of this process, unless it is another one's turn. `is_start` when the
+    /// process has just started: where it is alone, jobs are adapted at each start.
+    pub async fn begin_to_adapt(&self, is_start: bool) -> crate::Result<Turn> {
+        let id = self.0.id.borrow().clone();
+        self.0.processes.take_turn(&id, &self.0.profile.job_settings, is_start).await
+    }
+
+    /// Notes that all jobs are adapted.
+    pub async fn has_adapted(&self) -> crate::Result<()> {
+        let id = self.0.id.borrow().clone();
+        self.0.processes.end_turn(&id, &self.0.profile.job_settings).await
+    }
+
+    /// Removes it; what it has claimed is free.
+    pub async fn leave(&self) {
+        self.0.stopped.cancel();
+        let id = self.0.id.borrow().clone();
+        if let Err(error) = self.0.processes.remove(&id).await {
+            warn!(%error, "this process could not be removed from the database; others take its jobs in half a minute");
+        }
+    }
+}
+
+impl Beating {
+    /// Says that the process lives, and removes those that do not, for ever.
+    async fn beat(self) {
+        let mut session = None;
+        loop {
+            sleep(HEARTBEAT_INTERVAL).await;
+            let id = self.id.borrow().clone();
+            let heartbeat = match timeout(HEARTBEAT_TIMEOUT, heartbeat(&mut session, &self.server, &id)).await
+            {
+                Ok(Ok(heartbeat)) => heartbeat,
+                Ok(Err(error)) => {
+                    warn!(%error, "the database does not know that this process lives");
+                    session = None;
+                    continue;
+                }
+                Err(_elapsed) => {
+                    warn!("the database does not know that this process lives: it does not answer");
+                    session = None;
+                    continue;
+                }
+            };
+            match heartbeat {
+                Heartbeat::Lost => {
+                    error!("others believed that this process had ended: it stops its jobs and begins anew");
+                    if let Err(error) = self.join_again().await {
+                        error!(%error, "this process cannot work beside the others now");
+                    }
+                }
+                Heartbeat::Alive { expired, now } => {
+                    self.pulse.beats(now);
+                    if expired && let Err(error) = self.processes.remove_expired().await {
+                        warn!(%error, "processes that have ended could not be removed");
+                    }
+                }
+            }
+        }
+    }
+
+    async fn join_again(&self) -> Result<(), JoinError> {
+        let id = new_id();
+        remember(&self.file, &id);
+        self.processes.join(&id, &self.profile, Some(self.started_at)).await?;
+        self.id.send_replace(id);
+        Ok(())
+    }
+}
+
+impl Pulse {
+    fn now() -> Self {
+        Self(Mutex::new(LastBeat { at: Instant::now(), clock_difference: Duration::ZERO }))
+    }
+
+    /// Notes that the database has heard of the process, at this time of the database's clock.
+    fn beats(&self, database_time: i64) {
+        let difference = Timestamp::now().as_millisecond().abs_diff(database_time);
+        let clock_difference = Duration::from_millis(difference);
+        let last = {
+            let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *last, LastBeat { at: Instant::now(), clock_difference })
+        };
+        if clock_difference > NOTED_CLOCK_DIFFERENCE && last.clock_difference <= NOTED_CLOCK_DIFFERENCE {
+            warn!(?clock_difference, "the clock of this machine differs from that of the database");
+        }
+    }
+
+    fn is_good(&self) -> bool {
+        let last = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        last.at.elapsed() < MAX_SILENCE && last.clock_difference <= MAX_CLOCK_DIFFERENCE
+    }
+}
+
+/// Notes the id of the process in its data directory, before it is used.
+fn remember(file: &Path, id: &str) {
+    if let Err(error) = private_file::replace(file, id.as_bytes()) {
+        warn!(%error, path = %file.display(), "if this process is killed, its jobs wait for half a minute");
+    }
+}
+
+async fn heartbeat(session: &mut Option<Session>, server: &Server, id: &str) -> crate::Result<Heartbeat> {
+    let session = match session {
+        Some(session) => session,
+        None => session.insert(server.connect().await?),
+    };
+    Heartbeat::send(session, id).await
+}
+
+fn new_id() -> Arc<str> {
+    let mut bytes = [0; 16];
+    aws_lc_rs::rand::fill(&mut bytes).expect("the system has random numbers");
+    hex::encode(bytes).into()
+}

@@ -1,0 +1,136 @@
+//! What processes need to know of each other before they work side by side.
+
+use std::collections::BTreeMap;
+
+use thiserror::Error;
+
+use crate::{DatabaseError, Release};
+
+/// A process, as others see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// The release of its program: a version, or the beginning of one.
+    pub release: String,
+    /// What it does jobs with.
+    pub job_settings: String,
+    /// The names of its master keys. It seals with the first.
+    pub master_keys: Vec<String>,
+    /// Fingerprints of the settings that all processes should have alike, by name.
+    pub settings: BTreeMap<String, String>,
+}
+
+/// Why a process cannot work beside those that there are.
+#[derive(Debug, Error)]
+pub enum JoinError {
+    /// Another process could not open what this one would seal.
+    #[error(
+        "another process was not given the master key {0}, with which this one would seal secrets: give that key to all \
+         processes as the second one first, and as the first one only then (a process that was killed counts for half a \
+         minute)"
+    )]
+    KeyOfOurs(String),
+    /// This process could not open what another one seals.
+    #[error(
+        "another process seals secrets with the master key {0}, which this one was not given: give it that key after its \
+         own (a process that was killed counts for half a minute)"
+    )]
+    KeyOfTheirs(String),
+    /// The database cannot be used, or a process of another release uses it.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+}
+
+impl Profile {
+    /// The profile of this program, whose keys and settings are those of every other process.
+    pub fn of_this_program(job_settings: &str) -> Self {
+        Self {
+            release: Release::of_this_program().to_string(),
+            job_settings: job_settings.to_owned(),
+            master_keys: Vec::new(),
+            settings: BTreeMap::new(),
+        }
+    }
+
+    /// Fails if a process with this profile cannot work beside another one.
+    pub(super) fn expect_to_fit(&self, other: &Self) -> Result<(), JoinError> {
+        let this = Release::of_this_program();
+        if !other.release.parse().is_ok_and(|other| this.works_beside(other)) {
+            return Err(DatabaseError::too_far_apart(other.release.clone(), this).into());
+        }
+        let missing =
+            |from: &Self, to: &Self| from.sealing_key().filter(|&key| !to.opens(key)).map(str::to_owned);
+        match (missing(self, other), missing(other, self)) {
+            (Some(key), _) => Err(JoinError::KeyOfOurs(key)),
+            (None, Some(key)) => Err(JoinError::KeyOfTheirs(key)),
+            (None, None) => Ok(()),
+        }
+    }
+
+    /// The name of the key that it seals with.
+    pub(super) fn sealing_key(&self) -> Option<&str> {
+        self.master_keys.first().map(String::as_str)
+    }
+
+    fn opens(&self, key: &str) -> bool {
+        self.master_keys.iter().any(|other| other == key)
+    }
+
+    /// The names of settings that are different.
+    pub(super) fn differing<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = &'a String> {
+        let ours = self.settings.iter().filter(|(name, value)| other.settings.get(*name) != Some(value));
+        ours.map(|(name, _)| name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_keys(keys: &[&str]) -> Profile {
+        let master_keys = keys.iter().map(ToString::to_string).collect();
+        Profile { master_keys, ..Profile::of_this_program("") }
+    }
+
+    #[test]
+    fn each_process_opens_what_the_other_one_seals() {
+        for (ours, theirs, outcome) in [
+            (&["old"][..], &["old"][..], Ok(())),
+            (&["old", "new"], &["old"], Ok(())),
+            (&["new", "old"], &["old", "new"], Ok(())),
+            (&["new"], &["new", "old"], Ok(())),
+            (&["new", "old"], &["old"], Err("was not given the master key new")),
+            (&["new"], &["old", "new"], Err("seals secrets with the master key old")),
+        ] {
+            let fits = with_keys(ours).expect_to_fit(&with_keys(theirs));
+            match outcome {
+                Ok(()) => assert!(fits.is_ok(), "{ours:?} beside {theirs:?}: {fits:?}"),
+                Err(said) => {
+                    let error = fits.expect_err("a key is missing").to_string();
+                    assert!(error.contains(said), "{ours:?} beside {theirs:?}: {error}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_process_of_a_release_that_nobody_knows_keeps_others_away() {
+        for release in ["", "999.0"] {
+            let other = Profile { release: release.to_owned(), ..with_keys(&[]) };
+            let error = with_keys(&[]).expect_to_fit(&other).expect_err("it is too far apart");
+            assert!(error.to_string().contains("upgrade one release at a time"), "{error}");
+        }
+    }
+
+    #[test]
+    fn settings_are_compared_by_name() {
+        let with = |operators: &str| {
+            let settings = [("issuer", "same"), ("operators", operators)];
+            let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+            Profile { settings, ..with_keys(&[]) }
+        };
+        let (one, other) = (with("ana"), with("una"));
+
+        assert_eq!(one.differing(&other).collect::<Vec<_>>(), ["operators"]);
+        assert_eq!(one.differing(&one).count(), 0);
+    }
+}

@@ -1,0 +1,12 @@
+//! All SQL about processes, about revisions of what they keep in memory, and about what they tell each other.
+
+mod answers;
+mod freshness;
+mod hints;
+mod processes;
+
+pub(super) use answers::{pass_answer, take_answer};
+pub(super) use freshness::{Revisions, revisions};
+pub(super) use hints::{CHANNEL, notify};
+pub(super) use processes::{Heartbeat, Processes};
+pub use processes::{Turn, is_process_alive};

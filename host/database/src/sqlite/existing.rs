@@ -1,0 +1,86 @@
+//! A database that is opened as it is, for commands that look at it: neither created nor migrated.
+
+use std::path::Path;
+
+use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
+
+use super::{BUSY_TIMEOUT, FILE, MAX_READERS, MIGRATIONS, TRUSTED_SCHEMA};
+use crate::{AssertSqlSafe, Database, Pools, Result, Transaction, sql};
+
+/// Problems that are reported of a damaged database.
+const MAX_PROBLEMS: u32 = 20;
+
+impl Database {
+    /// The database's file in a data directory.
+    pub const FILE: &'static str = FILE;
+
+    /// Opens the database in the folder `data`, which a server may be using.
+    pub async fn open_existing(data: &Path) -> Result<Self> {
+        Self::open_as_it_is(existing(&data.join(FILE))).await
+    }
+
+    /// As [`open_existing`](Self::open_existing), but nothing can be written.
+    pub async fn open_read_only(data: &Path) -> Result<Self> {
+        Self::open_as_it_is(existing(&data.join(FILE)).read_only(true)).await
+    }
+
+    /// Opens a copy that [`FrozenState`](crate::FrozenState) has made, and that nobody changes. No file is created
+    /// beside it.
+    pub async fn open_copy(file: &Path) -> Result<Self> {
+        Self::open_as_it_is(existing(file).read_only(true).immutable(true)).await
+    }
+
+    async fn open_as_it_is(options: SqliteConnectOptions) -> Result<Self> {
+        let writer = SqlitePoolOptions::new().max_connections(1).connect_with(options.clone()).await?;
+        let readers = SqlitePoolOptions::new().max_connections(MAX_READERS);
+        let readers = readers.connect_with(options.read_only(true)).await?;
+        Ok(Self(Pools::Sqlite(super::Pools { writer: writer.into(), readers: readers.into() })))
+    }
+
+    /// The schema of this program: the number of its last migration.
+    pub fn program_schema() -> i64 {
+        MIGRATIONS.iter().map(|migration| migration.version).max().unwrap_or_default()
+    }
+
+    /// The schema of this database: the number of the last migration that it has had, 0 if none.
+    pub async fn schema(&self) -> Result<i64> {
+        let has_migrations = match &self.0 {
+            // A view of that name is somebody else's.
+            Pools::Sqlite(_) => {
+                "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = '_sqlx_migrations' AND type = 'table')"
+            }
+            Pools::Postgres(_) => "SELECT to_regclass('_sqlx_migrations') IS NOT NULL",
+        };
+        if !sql(has_migrations).fetch_value(self.readers()).await? {
+            return Ok(0);
+        }
+        let last = "SELECT coalesce(max(version), 0) FROM _sqlx_migrations WHERE success";
+        sql(last).fetch_value(self.readers()).await
+    }
+
+    /// Whether a table has never had a row. Its key has to be `AUTOINCREMENT`.
+    pub async fn never_had_rows(transaction: &mut Transaction, table: &str) -> Result<bool> {
+        let never = "SELECT NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = $1)";
+        sql(never).bind(table).fetch_value(transaction).await
+    }
+
+    /// Reads the whole database and returns what is damaged, at most twenty problems.
+    pub async fn problems(&self) -> Result<Vec<String>> {
+        let check = AssertSqlSafe(format!("PRAGMA quick_check({MAX_PROBLEMS})"));
+        // Other engines check themselves.
+        let Pools::Sqlite(pools) = &self.0 else { return Ok(Vec::new()) };
+        // Without a timeout: it takes as long as reading the whole database does.
+        let mut found: Vec<String> = sqlx::query_scalar(check).fetch_all(pools.readers.wanted()).await?;
+        found.retain(|line| line != "ok");
+        Ok(found)
+    }
+}
+
+fn existing(file: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .filename(file)
+        .create_if_missing(false)
+        .foreign_keys(true)
+        .busy_timeout(BUSY_TIMEOUT)
+        .pragma(TRUSTED_SCHEMA, "OFF")
+}

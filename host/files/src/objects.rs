@@ -1,0 +1,244 @@
+//! The files to which rows refer, components of toolkits and captured files, in a folder or
+//! a bucket that several processes may share ([why so](../../docs/decisions/0036-objects-have-names-of-their-own.md)).
+//!
+//! ```text
+//! put    row (object, name, kept until in half an hour) → commit → write the object, unless it is there
+//! refer  in the transaction that refers to it: kept until 0, if it is not dropped; else it is put again
+//! end    once nothing refers to it, and nobody keeps it: dropped → commit → delete the object → delete the row
+//! ```
+//!
+//! Invariants:
+//! - a row refers to a file only if the file is whole and nobody deletes it: the lock on its row in `files`, which each
+//!   of the three takes, is all that they need. It is never held while the store of files is asked for something;
+//! - no object gets a name that another one has had, so a deletion that comes late hits nothing new;
+//! - whatever becomes of a process, the janitor ends what it has put and not referred to, and what it has dropped and
+//!   not deleted; nothing is deleted because it was found without a row.
+
+mod bucket;
+mod error;
+mod identity;
+mod janitor;
+mod s3;
+mod sending;
+mod store;
+#[cfg(any(test, feature = "testing"))]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::stream::BoxStream;
+use tokio::time::timeout;
+use tracing::warn;
+
+use crate::stored_files::FileKind;
+use bucket::Bucket;
+pub use bucket::Location;
+pub use error::ObjectsError;
+use kitbag_base::tasks::to_its_end;
+use kitbag_database::{Database, Transaction};
+use kitbag_net::egress::Egress;
+pub use s3::BucketLocation;
+pub use sending::Sent;
+use store::{Lease, Rows};
+
+/// How long a file that was put is kept for whoever is about to refer to it. A capture ends sooner.
+const HOLD: Duration = Duration::from_mins(31);
+/// How long whoever has removed a reference waits until the object is deleted. The deletion goes on without them.
+const DELETION_PATIENCE: Duration = Duration::from_secs(1);
+
+/// All files to which rows refer. Clones share everything.
+#[derive(Clone, Debug)]
+pub struct Objects {
+    rows: Rows,
+    bucket: Bucket,
+}
+
+/// The files of one kind.
+#[derive(Clone, Debug)]
+pub struct Files {
+    kind: FileKind,
+    objects: Objects,
+}
+
+/// A file that was put, and that nobody drops for half an hour.
+#[derive(Debug)]
+pub struct Held {
+    digest: String,
+    lease: Lease,
+}
+
+/// A file that is being read.
+pub struct Opened {
+    /// Bytes.
+    pub size: u64,
+    /// Its bytes, in pieces.
+    pub bytes: BoxStream<'static, io::Result<Bytes>>,
+}
+
+impl Objects {
+    /// Opens the store of files. Requests to a bucket go through `egress`.
+    pub async fn open(
+        database: Database,
+        location: &Location,
+        egress: &Egress,
+    ) -> Result<Self, ObjectsError> {
+        let objects = Self { rows: Rows::new(database), bucket: Bucket::open(location, egress)? };
+        // The only process has put nothing yet.
+        objects.rows.release_all_if_alone().await?;
+        Ok(objects)
+    }
+
+    /// Opens the store of files of a service that does not run, for commands that copy it. Changes nothing there.
+    pub fn of_stopped(
+        database: Database,
+        location: &Location,
+        egress: &Egress,
+    ) -> Result<Self, ObjectsError> {
+        Ok(Self { rows: Rows::new(database), bucket: Bucket::open(location, egress)? })
+    }
+
+    /// The components of toolkits.
+    pub fn components(&self) -> Files {
+        Files { kind: FileKind::Component, objects: self.clone() }
+    }
+
+    /// The captured files of documents.
+    pub fn artifacts(&self) -> Files {
+        Files { kind: FileKind::Artifact, objects: self.clone() }
+    }
+}
+
+impl Files {
+    /// Puts a file whose bytes have this digest, unless it is there already. `source` is read then.
+    pub async fn put(&self, digest: &str, source: &Path) -> Result<Held, ObjectsError> {
+        let lease = self.objects.rows.keep(self.kind, digest, HOLD).await?;
+        let held = Held { digest: digest.to_owned(), lease };
+        match self.write(&held, source).await {
+            Ok(()) => Ok(held),
+            Err(error) => {
+                self.give_up(held).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn write(&self, held: &Held, source: &Path) -> Result<(), ObjectsError> {
+        let (bucket, object) = (&self.objects.bucket, &held.lease.object);
+        let is_there = match self.kind {
+            // Whoever deploys a component again may do so because it is damaged.
+            FileKind::Component => bucket.digest(object).await?.as_ref() == Some(&held.digest),
+            FileKind::Artifact => {
+                let size = tokio::fs::metadata(source).await.map_err(ObjectsError::Source)?.len();
+                bucket.size(object).await? == Some(size)
+            }
+        };
+        if is_there { Ok(()) } else { bucket.put(object, source).await }
+    }
+
+    /// Opens a file; `None` if there is none with this digest.
+    pub async fn open(&self, digest: &str) -> Result<Option<Opened>, ObjectsError> {
+        let Objects { rows, bucket } = &self.objects;
+        let mut before = None;
+        loop {
+            let object = rows.object(self.kind, digest).await?;
+            // It may be dropped, and put again as another object, before it is opened.
+            let Some(object) = object.filter(|object| before.as_ref() != Some(object)) else {
+                return Ok(None);
+            };
+            if let Some(opened) = bucket.get(&object).await? {
+                return Ok(Some(opened));
+            }
+            before = Some(object);
+        }
+    }
+
+    /// Reads the first `longest` bytes of a file.
+    pub async fn read(&self, digest: &str, longest: u64) -> Result<Bytes, ObjectsError> {
+        let object = self.objects.rows.object(self.kind, digest).await?;
+        let object = object.ok_or(ObjectsError::Missing)?;
+        self.objects.bucket.read(&object, longest).await
+    }
+
+    /// Ends a hold that has led to no reference: the file goes, unless somebody else needs it.
+    pub async fn give_up(&self, held: Held) {
+        match self.objects.rows.release(&held.lease).await {
+            Ok(true) => self.end(&[held.digest]).await,
+            // It may have been written after it was deleted.
+            Ok(false) => self.objects.delete(&held.lease.object).await,
+            Err(cause) => {
+                warn!(%cause, digest = held.digest, "a file that is not needed is kept for half an hour");
+            }
+        }
+    }
+
+    /// Puts a file again that was dropped before anything referred to it.
+    pub async fn put_again(&self, dropped: Held, source: &Path) -> Result<Held, ObjectsError> {
+        let digest = dropped.digest.clone();
+        self.give_up(dropped).await;
+        self.put(&digest, source).await
+    }
+
+    /// Deletes those of these files that nothing refers to and nobody holds. What fails is left to the janitor.
+    pub async fn end(&self, digests: &[String]) {
+        let mut dropped = Vec::new();
+        for digest in digests {
+            match self.objects.rows.drop_unless_needed(self.kind, digest).await {
+                Ok(object) => dropped.extend(object),
+                Err(cause) => warn!(%cause, digest, "a file that nothing refers to is left to the janitor"),
+            }
+        }
+        if dropped.is_empty() {
+            return;
+        }
+        let objects = self.objects.clone();
+        let deletion = to_its_end(async move {
+            for object in dropped {
+                objects.delete(&object).await;
+            }
+        });
+        // What is late goes on.
+        let _ = timeout(DELETION_PATIENCE, deletion).await;
+    }
+}
+
+impl Objects {
+    /// Deletes an object that was dropped, and its row.
+    async fn delete(&self, object: &str) {
+        let deleted = match self.bucket.delete(object).await {
+            Ok(()) => self.rows.forget(object).await.map_err(ObjectsError::from),
+            Err(error) => Err(error),
+        };
+        if let Err(cause) = deleted {
+            warn!(%cause, object, "a file was not deleted; the janitor tries again");
+        }
+    }
+}
+
+/// Notes in the transaction that changes what rows refer to that `referred` is needed, and that the files with the digests
+/// `let_go` may not be needed any more: after the transaction is committed, [`Files::end`] deletes those that are not.
+/// Returns whether `referred` is still there; if not, nothing may refer to it before it is put again.
+pub async fn change_references(
+    transaction: &mut Transaction,
+    kind: FileKind,
+    referred: Option<&Held>,
+    let_go: &[String],
+) -> kitbag_database::Result<bool> {
+    // In one order, so that transactions wait for each other's rows and never in a circle.
+    let mut let_go: Vec<_> = let_go.iter().map(String::as_str).collect();
+    let_go.sort_unstable();
+    let_go.dedup();
+    let Some(referred) = referred else {
+        store::let_go(transaction, kind, &let_go).await?;
+        return Ok(true);
+    };
+    let before = let_go.partition_point(|digest| *digest <= referred.digest.as_str());
+    store::let_go(transaction, kind, &let_go[..before]).await?;
+    let is_there = store::refer(transaction, &referred.lease.object).await?;
+    store::let_go(transaction, kind, &let_go[before..]).await?;
+    Ok(is_there)
+}

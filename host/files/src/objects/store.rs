@@ -1,0 +1,243 @@
+//! All SQL about files. Each statement that changes a row of `files` locks it until the end of its transaction; whatever
+//! is decided about a file is decided under that lock. Times are those of the database's clock.
+
+use std::time::Duration;
+
+use crate::stored_files::{FileKind, is_named};
+use kitbag_database::{Database, FromRow, Scope, Transaction, sql};
+
+/// How long the deletion of an object may take before it is tried again.
+const RETRY_INTERVAL: Duration = Duration::from_mins(10);
+/// Rows that the janitor looks at together.
+const PAGE_ROWS: i64 = 100;
+
+/// The table of files.
+#[derive(Clone, Debug)]
+pub(super) struct Rows(Database);
+
+/// A file that is kept until a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Lease {
+    pub(super) object: String,
+    /// No two leases of an object end at the same time.
+    until: i64,
+    /// Whether nobody else had one when it began.
+    is_only: bool,
+}
+
+/// The store of files that all processes have.
+pub(super) struct StoreClaim {
+    /// Its name.
+    pub(super) store: String,
+    /// Whether it was given this name just now.
+    pub(super) is_new: bool,
+    /// Whether there are no files yet.
+    pub(super) is_empty: bool,
+}
+
+/// A row that somebody has to look at.
+#[derive(Clone, Debug, FromRow)]
+pub(super) struct Overdue {
+    pub(super) object: String,
+    name: String,
+    pub(super) dropped: bool,
+}
+
+impl Overdue {
+    /// What the file is, and its digest.
+    pub(super) fn file(&self) -> Option<(FileKind, &str)> {
+        let (folder, digest) = self.name.split_once('/')?;
+        let kind = FileKind::ALL.into_iter().find(|kind| kind.folder() == folder)?;
+        Some((kind, digest))
+    }
+}
+
+impl Rows {
+    pub(super) fn new(database: Database) -> Self {
+        Self(database)
+    }
+
+    /// Keeps the file with this digest for a while, as a new object if there is none.
+    pub(super) async fn keep(
+        &self,
+        kind: FileKind,
+        digest: &str,
+        time: Duration,
+    ) -> kitbag_database::Result<Lease> {
+        let (name, time) = (kind.name(digest), millis(time));
+        let mut transaction = self.0.begin(Scope::Files).await?;
+        let lease = loop {
+            if let Some((object, is_kept)) = lock(&mut transaction, &name).await? {
+                let until = sql("UPDATE files SET kept_until =
+                         CASE WHEN kept_until < (SELECT now FROM clock) + $2 THEN (SELECT now FROM clock) + $2
+                         ELSE kept_until + 1 END
+                     WHERE object = $1 RETURNING kept_until")
+                .bind(&object)
+                .bind(time)
+                .fetch_value(&mut transaction)
+                .await?;
+                break Lease { object, until, is_only: !is_kept };
+            }
+            let object = kind.new_object(digest);
+            let until = sql("INSERT INTO files (object, name, kept_until, dropped)
+                 VALUES ($1, $2, (SELECT now FROM clock) + $3, FALSE)
+                 ON CONFLICT (name) WHERE NOT dropped DO NOTHING RETURNING kept_until")
+            .bind(&object)
+            .bind(&name)
+            .bind(time)
+            .fetch_optional_value(&mut transaction)
+            .await?;
+            // Otherwise somebody else has just put it.
+            if let Some(until) = until {
+                break Lease { object, until, is_only: true };
+            }
+        };
+        transaction.commit().await?;
+        Ok(lease)
+    }
+
+    /// Ends a lease before its time, if nobody else can be relying on it. Returns whether the object is not dropped.
+    pub(super) async fn release(&self, lease: &Lease) -> kitbag_database::Result<bool> {
+        let until = if lease.is_only { lease.until } else { 0 };
+        let mut transaction = self.0.begin(Scope::Files).await?;
+        let is_there = sql(
+            "UPDATE files SET kept_until = CASE WHEN kept_until = $2 AND $2 > 0 THEN 1 ELSE kept_until END
+             WHERE object = $1 AND NOT dropped",
+        )
+        .bind(&lease.object)
+        .bind(until)
+        .execute(&mut transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(is_there > 0)
+    }
+
+    /// Whether no other process can be using the database.
+    pub(super) fn is_alone(&self) -> bool {
+        self.0.is_exclusive()
+    }
+
+    /// Names the store of files, unless it has a name.
+    pub(super) async fn claim_store(&self, name: &str) -> kitbag_database::Result<StoreClaim> {
+        let mut transaction = self.0.begin(Scope::Processes).await?;
+        let before: Option<String> = sql("SELECT store FROM service").fetch_value(&mut transaction).await?;
+        let is_new = before.is_none();
+        if is_new {
+            sql("UPDATE service SET store = $1").bind(name).execute(&mut transaction).await?;
+        }
+        let files: i64 = sql("SELECT COUNT(*) FROM files").fetch_value(&mut transaction).await?;
+        transaction.commit().await?;
+        Ok(StoreClaim { store: before.unwrap_or_else(|| name.to_owned()), is_new, is_empty: files == 0 })
+    }
+
+    /// Ends all leases of earlier runs, if no other process can have any.
+    pub(super) async fn release_all_if_alone(&self) -> kitbag_database::Result<()> {
+        if !self.is_alone() {
+            return Ok(());
+        }
+        let mut transaction = self.0.begin(Scope::Files).await?;
+        sql("UPDATE files SET kept_until = 1 WHERE kept_until > 1").execute(&mut transaction).await?;
+        transaction.commit().await
+    }
+
+    /// The object that the file with this digest is.
+    pub(super) async fn object(
+        &self,
+        kind: FileKind,
+        digest: &str,
+    ) -> kitbag_database::Result<Option<String>> {
+        sql("SELECT object FROM files WHERE name = $1 AND NOT dropped")
+            .bind(kind.name(digest))
+            .fetch_optional_value(self.0.readers())
+            .await
+    }
+
+    /// Drops a file that nothing refers to and nobody keeps. Returns the object, which has to be deleted then.
+    pub(super) async fn drop_unless_needed(
+        &self,
+        kind: FileKind,
+        digest: &str,
+    ) -> kitbag_database::Result<Option<String>> {
+        let mut transaction = self.0.begin(Scope::Files).await?;
+        let locked = lock(&mut transaction, &kind.name(digest)).await?;
+        let Some((object, false)) = locked else {
+            transaction.roll_back().await?;
+            return Ok(None);
+        };
+        let is_needed = is_named(&mut transaction, kind, digest).await?;
+        let statement = if is_needed {
+            sql("UPDATE files SET kept_until = 0 WHERE object = $1").bind(&object)
+        } else {
+            sql("UPDATE files SET dropped = $2, kept_until = (SELECT now FROM clock) + $3 WHERE object = $1")
+                .bind(&object)
+                .bind(true)
+                .bind(millis(RETRY_INTERVAL))
+        };
+        statement.execute(&mut transaction).await?;
+        transaction.commit().await?;
+        Ok((!is_needed).then_some(object))
+    }
+
+    /// Removes the row of an object that is deleted.
+    pub(super) async fn forget(&self, object: &str) -> kitbag_database::Result<()> {
+        let mut transaction = self.0.begin(Scope::Files).await?;
+        sql("DELETE FROM files WHERE object = $1 AND dropped").bind(object).execute(&mut transaction).await?;
+        transaction.commit().await
+    }
+
+    /// Some of the files whose time is over.
+    pub(super) async fn overdue(&self) -> kitbag_database::Result<Vec<Overdue>> {
+        sql("SELECT object, name, dropped FROM files
+             WHERE kept_until > 0 AND kept_until <= (SELECT now FROM clock) ORDER BY kept_until LIMIT $1")
+        .bind(PAGE_ROWS)
+        .fetch_all(self.0.readers())
+        .await
+    }
+
+    /// Takes the deletion of a dropped object over, unless somebody else has just done so.
+    pub(super) async fn take_deletion(&self, object: &str) -> kitbag_database::Result<bool> {
+        let mut transaction = self.0.begin(Scope::Files).await?;
+        let taken = sql("UPDATE files SET kept_until = (SELECT now FROM clock) + $2
+             WHERE object = $1 AND dropped AND kept_until <= (SELECT now FROM clock)")
+        .bind(object)
+        .bind(millis(RETRY_INTERVAL))
+        .execute(&mut transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(taken > 0)
+    }
+}
+
+/// Notes that a row refers to an object, if it is not dropped. Returns whether it is not.
+pub(super) async fn refer(transaction: &mut Transaction, object: &str) -> kitbag_database::Result<bool> {
+    let referred = sql("UPDATE files SET kept_until = 0 WHERE object = $1 AND NOT dropped");
+    Ok(referred.bind(object).execute(transaction).await? > 0)
+}
+
+/// Has somebody look at files to which rows do not refer any more.
+pub(super) async fn let_go(
+    transaction: &mut Transaction,
+    kind: FileKind,
+    digests: &[&str],
+) -> kitbag_database::Result<()> {
+    for digest in digests {
+        sql("UPDATE files SET kept_until = 1 WHERE name = $1 AND kept_until = 0 AND NOT dropped")
+            .bind(kind.name(digest))
+            .execute(&mut *transaction)
+            .await?;
+    }
+    Ok(())
+}
+
+/// Locks the row of a file that is not dropped. Returns the object, and whether somebody keeps it.
+async fn lock(transaction: &mut Transaction, name: &str) -> kitbag_database::Result<Option<(String, bool)>> {
+    sql("UPDATE files SET kept_until = kept_until WHERE name = $1 AND NOT dropped
+         RETURNING object, kept_until > (SELECT now FROM clock)")
+    .bind(name)
+    .fetch_optional(transaction)
+    .await
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).expect("it is less than an hour")
+}

@@ -1,0 +1,123 @@
+//! What an external provider has granted for a session: until when, and how to renew it.
+
+use jiff::Timestamp;
+use secrecy::SecretString;
+
+use super::store::GrantRow;
+use super::{BrowserSession, BrowserSessions, new_session};
+use crate::Groups;
+use kitbag_vault::SealedValue;
+
+/// The grant of one session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Grant {
+    /// When its access token expires.
+    pub(crate) expires_at: Timestamp,
+    /// The user's groups, by that token.
+    pub(crate) groups: Groups,
+    /// Absent where the provider has given none.
+    pub(crate) refresh_token: Option<SealedValue>,
+}
+
+impl BrowserSessions {
+    /// As [`begin`](Self::begin), with a grant, which `seal` makes for the session's id.
+    pub(crate) async fn begin_granted(
+        &self,
+        user: &str,
+        agent: &str,
+        seal: impl FnOnce(&str) -> Grant,
+    ) -> kitbag_database::Result<SecretString> {
+        let (token, row) = new_session(user, agent);
+        let id = hex::encode(&row.digest);
+        self.insert(&row, Some(&seal(&id).row(row.digest.clone()))).await?;
+        Ok(token)
+    }
+
+    pub(crate) async fn grant(&self, session: &BrowserSession) -> kitbag_database::Result<Option<Grant>> {
+        let Ok(digest) = hex::decode(&session.id) else { return Ok(None) };
+        Ok(self.store.grant(&digest).await?.map(Grant::from))
+    }
+
+    /// The grants of all sessions of a user, each with its session's id.
+    pub(crate) async fn grants_of_user(&self, user: &str) -> kitbag_database::Result<Vec<(String, Grant)>> {
+        let rows = self.store.grants_of_user(user).await?;
+        Ok(rows.into_iter().map(|row| (hex::encode(&row.digest), row.into())).collect())
+    }
+
+    /// Replaces the grant of a session. Returns whether the session has not ended meanwhile.
+    pub(crate) async fn replace_grant(
+        &self,
+        session: &BrowserSession,
+        grant: Grant,
+    ) -> kitbag_database::Result<bool> {
+        let Ok(digest) = hex::decode(&session.id) else { return Ok(false) };
+        self.store.replace_grant(&grant.row(digest)).await
+    }
+}
+
+impl Grant {
+    fn row(self, digest: Vec<u8>) -> GrantRow {
+        let (master_key, wrapped_key, refresh_token) = match self.refresh_token {
+            Some(sealed) => (Some(sealed.master_key), Some(sealed.wrapped_key), Some(sealed.value)),
+            None => (None, None, None),
+        };
+        let expires_at = self.expires_at.as_millisecond();
+        let groups = serde_json::to_string(&self.groups).expect("texts always serialise");
+        GrantRow { digest, expires_at, groups, master_key, wrapped_key, refresh_token }
+    }
+}
+
+impl From<GrantRow> for Grant {
+    fn from(row: GrantRow) -> Self {
+        let sealed = row.master_key.zip(row.wrapped_key).zip(row.refresh_token);
+        let refresh_token =
+            sealed.map(|((master_key, wrapped_key), value)| SealedValue { master_key, wrapped_key, value });
+        Self {
+            expires_at: Timestamp::from_millisecond(row.expires_at).unwrap_or_default(),
+            groups: serde_json::from_str(&row.groups).unwrap_or_default(),
+            refresh_token,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::ExposeSecret;
+
+    use super::*;
+    use crate::SessionLifetime;
+    use kitbag_database::Database;
+
+    #[tokio::test]
+    async fn a_grant_belongs_to_its_session_and_ends_with_it() {
+        let data = tempfile::tempdir().expect("a scratch directory");
+        let database = Database::of_test(data.path()).await;
+        let hour = std::time::Duration::from_hours(1);
+        let sessions = BrowserSessions::new(database.clone(), "local", SessionLifetime::of(hour));
+        let sealed = SealedValue { master_key: "k".to_owned(), wrapped_key: vec![1], value: vec![2] };
+        let groups = Groups::from_iter(["sales".to_owned()]);
+        let first = Grant { expires_at: Timestamp::UNIX_EPOCH, groups, refresh_token: Some(sealed) };
+        let second = Grant { groups: Groups::default(), refresh_token: None, ..first.clone() };
+
+        let mut sealed_for = String::new();
+        let begun = sessions.begin_granted("ana", "Browser", |id| {
+            id.clone_into(&mut sealed_for);
+            first.clone()
+        });
+        let token = begun.await.expect("the database is there");
+        let session = sessions.find(token.expose_secret()).await.expect("it is read").expect("a session");
+        assert_eq!(session.id, sealed_for);
+        assert_eq!(sessions.grant(&session).await.expect("it is read"), Some(first.clone()));
+        let of_ana = sessions.grants_of_user("ana").await.expect("they are read");
+        assert_eq!(of_ana, [(session.id.clone(), first)]);
+        assert!(sessions.grants_of_user("ben").await.expect("they are read").is_empty());
+
+        assert!(sessions.replace_grant(&session, second.clone()).await.expect("it is written"));
+        assert_eq!(sessions.grant(&session).await.expect("it is read"), Some(second.clone()));
+        sessions.end(&kitbag_database::audit::Actor::server(), "ana", &session.id).await.expect("it ends");
+        assert_eq!(sessions.grant(&session).await.expect("it is read"), None);
+        assert!(!sessions.replace_grant(&session, second).await.expect("nothing is written"));
+        let left: Vec<i64> = database.column("SELECT count(*) FROM browser_session_grants").await;
+        assert_eq!(left, [0]);
+    }
+}

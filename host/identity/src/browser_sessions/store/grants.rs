@@ -1,0 +1,72 @@
+//! All SQL about what a provider has granted for sessions.
+
+use super::Store;
+use kitbag_database::{FromRow, Scope, Transaction, sql};
+
+#[derive(Clone, Debug, FromRow)]
+pub(in crate::browser_sessions) struct GrantRow {
+    pub(in crate::browser_sessions) digest: Vec<u8>,
+    pub(in crate::browser_sessions) expires_at: i64,
+    /// A JSON list.
+    pub(in crate::browser_sessions) groups: String,
+    pub(in crate::browser_sessions) master_key: Option<String>,
+    pub(in crate::browser_sessions) wrapped_key: Option<Vec<u8>>,
+    pub(in crate::browser_sessions) refresh_token: Option<Vec<u8>>,
+}
+
+impl Store {
+    pub(in crate::browser_sessions) async fn grant(
+        &self,
+        digest: &[u8],
+    ) -> kitbag_database::Result<Option<GrantRow>> {
+        sql("SELECT * FROM browser_session_grants WHERE digest = $1")
+            .bind(digest)
+            .fetch_optional(self.database.readers())
+            .await
+    }
+
+    pub(in crate::browser_sessions) async fn grants_of_user(
+        &self,
+        user: &str,
+    ) -> kitbag_database::Result<Vec<GrantRow>> {
+        sql("SELECT g.* FROM browser_session_grants g JOIN browser_sessions s ON s.digest = g.digest
+             WHERE s.user_id = $1")
+        .bind(user)
+        .fetch_all(self.database.readers())
+        .await
+    }
+
+    /// Replaces the grant of a session. Returns whether the session is still there.
+    pub(in crate::browser_sessions) async fn replace_grant(
+        &self,
+        grant: &GrantRow,
+    ) -> kitbag_database::Result<bool> {
+        let mut transaction = self.database.begin(Scope::Sessions).await?;
+        let replaced = sql("UPDATE browser_session_grants
+             SET expires_at = $1, groups = $2, master_key = $3, wrapped_key = $4, refresh_token = $5 WHERE digest = $6")
+        .bind(grant.expires_at)
+        .bind(&grant.groups)
+        .bind(&grant.master_key)
+        .bind(&grant.wrapped_key)
+        .bind(&grant.refresh_token)
+        .bind(&grant.digest)
+        .execute(&mut transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(replaced > 0)
+    }
+}
+
+pub(super) async fn insert(transaction: &mut Transaction, grant: &GrantRow) -> kitbag_database::Result<()> {
+    sql("INSERT INTO browser_session_grants (digest, expires_at, groups, master_key, wrapped_key, refresh_token)
+         VALUES ($1, $2, $3, $4, $5, $6)")
+    .bind(&grant.digest)
+    .bind(grant.expires_at)
+    .bind(&grant.groups)
+    .bind(&grant.master_key)
+    .bind(&grant.wrapped_key)
+    .bind(&grant.refresh_token)
+    .execute(transaction)
+    .await?;
+    Ok(())
+}

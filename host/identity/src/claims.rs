@@ -1,0 +1,305 @@
+//! The rules for a token's claims, once its signature is verified.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer};
+
+use super::error::invalid;
+use super::origins::{self, Origins};
+use super::token::{Presence, TokenKind};
+use super::{AuthError, Caller, Groups, SessionAudience, TokenProfile};
+
+/// How far the issuer's clock may be ahead of ours, in seconds. `exp` has no such grace: an expired
+/// token is renewed, not argued about.
+const LEEWAY: f64 = 60.0;
+/// The longest `sub` that `OpenID` Connect Core, section 2 allows, in bytes.
+pub const MAX_SUBJECT_BYTES: usize = 255;
+
+/// What an accepted token stands for.
+#[derive(Debug)]
+pub(super) struct Verified {
+    pub(super) caller: Arc<Caller>,
+    /// `azp`: for session tokens, the origin that the session belongs to.
+    pub(super) authorized_party: Option<String>,
+    /// `exp`, in seconds since 1970.
+    pub(super) expires: f64,
+}
+
+/// What a token of this issuer, for this service, must say.
+#[derive(Debug)]
+pub(super) struct Rules {
+    issuer: String,
+    /// This service's URLs, with and without a slash at the end.
+    own: [String; 4],
+    /// Other audiences that the operator lists.
+    listed: Vec<String>,
+    session_audience: SessionAudience,
+}
+
+/// For whom a token was issued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Audience {
+    /// For this service, by its URL.
+    Own,
+    /// For an audience that the operator lists, such as the provider's identifier of a client. ID tokens of that client
+    /// are for the same audience.
+    Listed,
+    /// It does not say.
+    Unstated,
+}
+
+/// What is read of the payload. A repeated member is an error, and so is one of the wrong type.
+#[derive(Deserialize)]
+pub(super) struct Claims {
+    iss: String,
+    sub: String,
+    exp: f64,
+    nbf: Option<f64>,
+    iat: Option<f64>,
+    jti: Option<String>,
+    /// `null` is no absent audience but a malformed one.
+    #[serde(default, deserialize_with = "stated")]
+    aud: Option<OneOrMany>,
+    azp: Option<String>,
+    client_id: Option<String>,
+    /// `client_id` of Okta.
+    cid: Option<String>,
+    /// `client_id` of Entra's first version.
+    appid: Option<String>,
+    scope: Option<OneOrMany>,
+    /// `scope` of Entra and Okta.
+    scp: Option<OneOrMany>,
+    token_use: Option<String>,
+    /// What Keycloak calls a token.
+    typ: Option<String>,
+    #[serde(default)]
+    sid: Presence,
+    #[serde(default)]
+    nonce: Presence,
+    #[serde(default)]
+    at_hash: Presence,
+    #[serde(default)]
+    c_hash: Presence,
+    #[serde(default)]
+    s_hash: Presence,
+    #[serde(default)]
+    events: Presence,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrMany {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl Rules {
+    pub(super) fn new(
+        issuer: &str,
+        base_url: &str,
+        listed: &[String],
+        session_audience: SessionAudience,
+    ) -> Self {
+        let base_url = base_url.trim_end_matches('/');
+        let own = ["/mcp", "", "/", "/mcp/"].map(|path| format!("{base_url}{path}"));
+        Self { issuer: issuer.to_owned(), own, listed: listed.to_vec(), session_audience }
+    }
+
+    pub(super) fn issuer(&self) -> &str {
+        &self.issuer
+    }
+
+    /// Judges verified claims, which name these groups, at the time `now`, in seconds since 1970.
+    pub(super) fn accept(
+        &self,
+        kind: TokenKind,
+        (claims, groups): (Claims, Groups),
+        origins: &Origins,
+        now: f64,
+    ) -> Result<Verified, AuthError> {
+        if claims.iss != self.issuer {
+            return Err(unexpected("another issuer", self.issuer.clone(), &claims.iss));
+        }
+        check_times(&claims, now)?;
+        if claims.sub.is_empty() || claims.sub.len() > MAX_SUBJECT_BYTES {
+            return Err(invalid("an empty or overlong sub"));
+        }
+        // PostgreSQL has none in texts: it would be another user there.
+        if claims.sub.contains('\0') {
+            return Err(invalid("a sub with NUL"));
+        }
+        let audience = self.audience(kind, &claims, origins)?;
+        let profile = match kind {
+            TokenKind::AccessToken => {
+                check_access(&claims)?;
+                TokenProfile::Access
+            }
+            TokenKind::Jwt => {
+                check_session(&claims)?;
+                if audience == Audience::Listed {
+                    check_evidence(&claims)?;
+                }
+                TokenProfile::Session
+            }
+            TokenKind::Untyped => {
+                check_session(&claims)?;
+                check_evidence(&claims)?;
+                TokenProfile::Access
+            }
+        };
+        let caller = Caller {
+            profile,
+            client_id: claims.client().map(str::to_owned),
+            key_id: None,
+            scopes: claims.scope.or(claims.scp).map(OneOrMany::into_words).unwrap_or_default(),
+            user_id: claims.sub,
+            toolkits: None,
+            groups,
+        };
+        Ok(Verified { caller: Arc::new(caller), authorized_party: claims.azp, expires: claims.exp })
+    }
+
+    fn audience(&self, kind: TokenKind, claims: &Claims, origins: &Origins) -> Result<Audience, AuthError> {
+        let Some(audience) = &claims.aud else { return self.without_audience(kind, claims, origins) };
+        let is_in = |names: &[String]| audience.iter().any(|name| names.iter().any(|known| known == name));
+        if is_in(&self.own) {
+            Ok(Audience::Own)
+        } else if is_in(&self.listed) {
+            Ok(Audience::Listed)
+        } else {
+            let found = audience.iter().collect::<Vec<_>>().join(", ");
+            Err(unexpected("another audience (aud)", self.expected_audiences(), &found))
+        }
+    }
+
+    /// Judges a token without `aud`: by the client that it was issued to, or, of session tokens, by its origin.
+    fn without_audience(
+        &self,
+        kind: TokenKind,
+        claims: &Claims,
+        origins: &Origins,
+    ) -> Result<Audience, AuthError> {
+        if claims.client().is_some_and(|client| self.listed.iter().any(|listed| listed == client)) {
+            return Ok(Audience::Listed);
+        }
+        let optional = kind == TokenKind::Jwt && self.session_audience == SessionAudience::Optional;
+        if !optional {
+            let found = format!("none, of the client {:?}", claims.client().unwrap_or_default());
+            return Err(unexpected("no aud", self.expected_audiences(), &found));
+        }
+        // Without aud, azp is all that tells this service's tokens from those of the
+        // provider's other applications.
+        let foreign = |party: &String| origins::is_origin(party) && !origins.contains(party);
+        if claims.azp.as_ref().is_some_and(foreign) {
+            Err(invalid("no aud, and an azp that is not allowed"))
+        } else {
+            Ok(Audience::Unstated)
+        }
+    }
+
+    fn expected_audiences(&self) -> String {
+        let [mcp, base, ..] = &self.own;
+        [mcp, base].into_iter().chain(&self.listed).map(String::as_str).collect::<Vec<_>>().join(" or ")
+    }
+}
+
+impl Claims {
+    /// The client that the token was issued to, under the names that providers have for it.
+    fn client(&self) -> Option<&str> {
+        let azp = self.azp.as_ref().filter(|party| !origins::is_origin(party));
+        let named = [self.client_id.as_ref(), self.cid.as_ref(), self.appid.as_ref(), azp];
+        named.into_iter().flatten().map(String::as_str).find(|id| !id.is_empty())
+    }
+}
+
+/// What a signed token says, and what was expected of it. The text goes into the log: it is clipped, and without line breaks.
+fn unexpected(reason: &'static str, expected: String, found: &str) -> AuthError {
+    const MAX_CHARACTERS: usize = 200;
+
+    let found = found.chars().filter(|character| !character.is_control()).take(MAX_CHARACTERS).collect();
+    AuthError::Unexpected { reason, expected, found }
+}
+
+fn check_times(claims: &Claims, now: f64) -> Result<(), AuthError> {
+    if now >= claims.exp {
+        return Err(invalid("expired"));
+    }
+    if claims.nbf.is_some_and(|nbf| nbf > now + LEEWAY) {
+        return Err(invalid("not valid yet (nbf)"));
+    }
+    if claims.iat.is_some_and(|iat| iat > now + LEEWAY) {
+        return Err(invalid("issued in the future (iat)"));
+    }
+    Ok(())
+}
+
+/// Refuses what shares the session token's `typ` and is something else.
+///
+/// An ID token says `JWT` too (RFC 7519 asks no more of it) and comes from the same keys, but it
+/// tells a *client* who signed in; whoever runs that client could replay it here as the user. Its
+/// `aud` is the client's identifier, so the audience check refuses it already, unless a client is
+/// registered under this service's URL, or the operator lists the client's identifier. The members that only the sign-in protocol defines
+/// (`OpenID` Connect Core, sections 2 and 3.3.2.11) give it away in that case too, and so does
+/// `token_use` or `typ` where a provider labels its tokens. `events` marks logout and other security event
+/// tokens (RFC 8417), which some providers also send as `JWT`.
+fn check_session(claims: &Claims) -> Result<(), AuthError> {
+    if [claims.nonce, claims.at_hash, claims.c_hash, claims.s_hash].contains(&Presence::Present) {
+        return Err(invalid("an ID token"));
+    }
+    if claims.token_use.as_deref() == Some("id") || claims.typ.as_deref() == Some("ID") {
+        return Err(invalid("an ID token"));
+    }
+    if claims.events == Presence::Present {
+        return Err(invalid("a security event token"));
+    }
+    Ok(())
+}
+
+/// Requires a sign that this is an access token and no ID token, where neither `typ` nor the audience shows it.
+///
+/// An ID token tells a client who has signed in. It has no scopes and no `token_use` of another kind; that of `WorkOS`, whose
+/// access tokens have no scopes either, has no `jti`.
+fn check_evidence(claims: &Claims) -> Result<(), AuthError> {
+    let has_scopes =
+        claims.scope.as_ref().or(claims.scp.as_ref()).is_some_and(|scopes| scopes.iter().next().is_some());
+    let is_of_session = claims.sid == Presence::Present && claims.jti.is_some();
+    if claims.token_use.as_deref() == Some("access") || has_scopes || is_of_session {
+        return Ok(());
+    }
+    let expected = "token_use \"access\", scope, scp, or sid with jti".to_owned();
+    Err(unexpected("nothing shows that it is an access token", expected, "none of them"))
+}
+
+/// Requires what RFC 9068, section 2.2 requires beyond the claims checked for every token.
+fn check_access(claims: &Claims) -> Result<(), AuthError> {
+    if claims.client_id.as_deref().is_none_or(str::is_empty) {
+        return Err(invalid("an access token without client_id"));
+    }
+    if claims.jti.as_deref().is_none_or(str::is_empty) {
+        return Err(invalid("an access token without jti"));
+    }
+    if claims.iat.is_none() {
+        return Err(invalid("an access token without iat"));
+    }
+    Ok(())
+}
+
+impl OneOrMany {
+    fn iter(&self) -> impl Iterator<Item = &str> {
+        match self {
+            Self::One(value) => std::slice::from_ref(value),
+            Self::Many(values) => values,
+        }
+        .iter()
+        .map(String::as_str)
+    }
+
+    /// Scopes are one string with spaces (RFC 8693, section 4.2); some providers send a list.
+    fn into_words(self) -> Vec<String> {
+        self.iter().flat_map(str::split_ascii_whitespace).map(str::to_owned).collect()
+    }
+}
+
+fn stated<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<OneOrMany>, D::Error> {
+    OneOrMany::deserialize(deserializer).map(Some)
+}

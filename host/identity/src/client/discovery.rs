@@ -1,0 +1,252 @@
+//! From the URL of a server to whoever signs people in for it (RFC 9728, RFC 8414, RFC 7591).
+
+use secrecy::SecretString;
+use serde::Deserialize;
+use serde_json::json;
+use url::Url;
+
+use super::{Client, ClientAuthentication, ClientError, Http, expect_protected, is_protected};
+use crate::metadata_urls;
+use kitbag_base::base_url::{below, path_of, well_known};
+
+/// What the server's scopes are called where it lists none.
+pub const DEFAULT_SCOPE: &str = "profile email offline_access";
+
+/// An authorization server, and what it gives tokens for.
+#[derive(Clone, Debug)]
+pub struct AuthorizationServer {
+    /// Its identifier, letter for letter.
+    pub issuer: String,
+    /// The resource that tokens are asked for: the server's MCP endpoint.
+    pub resource: String,
+    /// Scopes to ask for, separated by spaces.
+    pub(crate) scope: String,
+    pub(crate) authorization_endpoint: Url,
+    /// Where codes and refresh tokens become access tokens (RFC 6749, section 3.2).
+    pub token_endpoint: Url,
+    /// Where tokens are revoked (RFC 7009).
+    pub revocation_endpoint: Option<Url>,
+    /// Whether its answers always name it (RFC 9207, section 3).
+    pub names_itself: bool,
+    /// Where a browser ends its session with the provider (OpenID Connect RP-Initiated Logout 1.0, section 2.1).
+    pub(crate) end_session_endpoint: Option<Url>,
+    registration_endpoint: Option<Url>,
+    /// Whether it wants the secret of a client among the parameters.
+    wants_posted_secrets: bool,
+}
+
+/// A program that registers itself (RFC 7591, section 2).
+#[derive(Clone, Copy, Debug)]
+pub struct Registration<'a> {
+    /// The name that the client registers with.
+    pub name: &'a str,
+    /// `native` or `web` (OpenID Connect Dynamic Client Registration 1.0, section 2).
+    pub application_type: &'a str,
+    /// Where the browser returns to.
+    pub redirect_uri: &'a str,
+    /// What to do where programs cannot register by themselves.
+    pub alternative: &'a str,
+}
+
+/// Protected resource metadata (RFC 9728, section 2).
+#[derive(Deserialize)]
+struct ProtectedResource {
+    resource: String,
+    #[serde(default)]
+    authorization_servers: Vec<String>,
+    #[serde(default)]
+    scopes_supported: Vec<String>,
+}
+
+/// Authorization server metadata (RFC 8414, section 2).
+#[derive(Deserialize)]
+struct Metadata {
+    issuer: String,
+    authorization_endpoint: Url,
+    token_endpoint: Url,
+    registration_endpoint: Option<Url>,
+    revocation_endpoint: Option<Url>,
+    end_session_endpoint: Option<Url>,
+    #[serde(default)]
+    token_endpoint_auth_methods_supported: Vec<String>,
+    #[serde(default)]
+    code_challenge_methods_supported: Vec<String>,
+    #[serde(default)]
+    authorization_response_iss_parameter_supported: bool,
+}
+
+/// What is read of a registration (RFC 7591, section 3.2.1).
+#[derive(Deserialize)]
+struct Registered {
+    client_id: String,
+    token_endpoint_auth_method: Option<String>,
+}
+
+/// Finds the authorization server of `server`.
+pub async fn discover(http: &Http, server: &Url) -> Result<AuthorizationServer, ClientError> {
+    expect_protected(server)?;
+    let resource = resource(http, server).await?;
+    let [issuer, ..] = resource.authorization_servers.as_slice() else {
+        return Err(ClientError::new(format!("{server} names nobody who signs people in")));
+    };
+    let metadata = metadata(http, server, issuer).await?;
+    let scope = match resource.scopes_supported.as_slice() {
+        [] => DEFAULT_SCOPE.to_owned(),
+        listed => listed.join(" "),
+    };
+    metadata.checked(server, resource.resource, scope)
+}
+
+impl Metadata {
+    /// The server, if its endpoints can be used by whoever trusts `trusted`.
+    fn checked(
+        self,
+        trusted: &Url,
+        resource: String,
+        scope: String,
+    ) -> Result<AuthorizationServer, ClientError> {
+        let (metadata, issuer) = (&self, &self.issuer);
+        let endpoints = [
+            Some(&metadata.authorization_endpoint),
+            Some(&metadata.token_endpoint),
+            metadata.registration_endpoint.as_ref(),
+            metadata.revocation_endpoint.as_ref(),
+            metadata.end_session_endpoint.as_ref(),
+        ];
+        if let Some(open) = endpoints.into_iter().flatten().find(|endpoint| !is_protected(endpoint, trusted))
+        {
+            return Err(ClientError::new(format!(
+                "{issuer} wants secrets at {open}, which is not protected"
+            )));
+        }
+        // OAuth 2.1 demands it of every server; one that does not say so may ignore the challenge.
+        if !metadata.code_challenge_methods_supported.iter().any(|method| method == "S256") {
+            return Err(ClientError::new(format!("{issuer} does not support PKCE with S256")));
+        }
+        let methods = &self.token_endpoint_auth_methods_supported;
+        let lists = |name: &str| methods.iter().any(|method| method == name);
+        // RFC 8414, section 2: without a list, it is the header.
+        let wants_posted_secrets = lists("client_secret_post") && !lists("client_secret_basic");
+        Ok(AuthorizationServer {
+            wants_posted_secrets,
+            issuer: self.issuer,
+            resource,
+            scope,
+            authorization_endpoint: self.authorization_endpoint,
+            token_endpoint: self.token_endpoint,
+            revocation_endpoint: self.revocation_endpoint,
+            end_session_endpoint: self.end_session_endpoint,
+            names_itself: self.authorization_response_iss_parameter_supported,
+            registration_endpoint: self.registration_endpoint,
+        })
+    }
+}
+
+impl AuthorizationServer {
+    /// Reads the metadata of an issuer that the operator trusts.
+    pub(crate) fn of_issuer(
+        issuer: &str,
+        metadata: &[u8],
+        resource: String,
+        scope: &str,
+    ) -> Result<Self, ClientError> {
+        let unusable = |error: &dyn std::fmt::Display| {
+            ClientError::new(format!("the metadata of {issuer} cannot be used for sign-in: {error}"))
+        };
+        let trusted = Url::parse(issuer).map_err(|error| unusable(&error))?;
+        let metadata: Metadata = serde_json::from_slice(metadata).map_err(|error| unusable(&error))?;
+        if metadata.issuer != issuer {
+            return Err(unusable(&format!("it is about another issuer, {:?}", metadata.issuer)));
+        }
+        metadata.checked(&trusted, resource, scope.to_owned())
+    }
+
+    /// The client with this identifier, and its secret if it keeps one.
+    pub(crate) fn client(&self, id: String, secret: Option<SecretString>) -> Client {
+        let authentication = match secret {
+            None => ClientAuthentication::None,
+            Some(secret) if self.wants_posted_secrets => ClientAuthentication::Post(secret),
+            Some(secret) => ClientAuthentication::Basic(secret),
+        };
+        Client { id, authentication }
+    }
+
+    /// Registers this program as a public client, and returns its identifier.
+    pub async fn register(&self, http: &Http, program: &Registration<'_>) -> Result<String, ClientError> {
+        let Some(endpoint) = &self.registration_endpoint else {
+            return Err(ClientError::new(format!("{} lets no program register by itself", self.issuer))
+                .hint(program.alternative));
+        };
+        let client = json!({
+            "client_name": program.name,
+            "application_type": program.application_type,
+            "redirect_uris": [program.redirect_uri],
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "token_endpoint_auth_method": "none",
+            "scope": self.scope,
+        });
+        let answer = http.post_json(endpoint, &client).await?;
+        if !answer.status.is_success() {
+            let refusal = super::ErrorResponse::of(&answer);
+            return Err(ClientError::new(format!(
+                "{} refused to register this program: {refusal}",
+                self.issuer
+            )));
+        }
+        let registered: Registered = serde_json::from_slice(&answer.body)
+            .map_err(|error| ClientError::new(format!("{endpoint} answered something else: {error}")))?;
+        match registered.token_endpoint_auth_method.as_deref() {
+            None | Some("none") => Ok(registered.client_id),
+            Some(_) => Err(ClientError::new(format!(
+                "{} registers only clients that keep a secret, and this program cannot",
+                self.issuer
+            ))
+            .hint(program.alternative)),
+        }
+    }
+}
+
+async fn resource(http: &Http, server: &Url) -> Result<ProtectedResource, ClientError> {
+    let at =
+        |path: &str| below(server, path).parse::<Url>().map_err(|error| ClientError::new(error.to_string()));
+    let place = well_known(server, "oauth-protected-resource", "/mcp");
+    let mut found: Option<ProtectedResource> = http.document(&place).await?;
+    if found.is_none() && !path_of(server).is_empty() {
+        // A proxy may lead here with the path alone.
+        found = http.document(&at("/.well-known/oauth-protected-resource/mcp")?).await?;
+    }
+    let found = found.ok_or_else(|| {
+        ClientError::new(format!("{server} does not say how to sign in")).hint("is it a Kitbag server?")
+    })?;
+    // RFC 9728, section 3.3: with another name in it, the document may be about another server, and
+    // the tokens with it.
+    if found.resource != at("/mcp")?.as_str() {
+        let itself = found.resource.trim_end_matches("/mcp").escape_debug();
+        return Err(ClientError::new(format!("{server} calls itself {itself}"))
+            .hint(format!("if you trust that name, run `kitbag login --server {itself}`")));
+    }
+    Ok(found)
+}
+
+async fn metadata(http: &Http, server: &Url, issuer: &str) -> Result<Metadata, ClientError> {
+    // The URL parser would encode control characters, and a terminal would obey them.
+    let places = metadata_urls(issuer)
+        .filter(|_| !issuer.contains(char::is_control))
+        .ok_or_else(|| ClientError::new(format!("{issuer:?} names nobody who could sign people in")))?;
+    // What says where codes and tokens go must not be changed on its way either.
+    if places.iter().any(|place| !is_protected(place, server)) {
+        return Err(ClientError::new(format!(
+            "{issuer}, who signs people in for {server}, is not protected"
+        ))
+        .hint("the server has to name an issuer with an https URL"));
+    }
+    for place in &places {
+        let Some(found) = http.document::<Metadata>(place).await? else { continue };
+        if found.issuer != issuer {
+            return Err(ClientError::new(format!("{place} is about another issuer, {:?}", found.issuer)));
+        }
+        return Ok(found);
+    }
+    Err(ClientError::new(format!("{issuer} does not say how it signs people in")))
+}

@@ -1,0 +1,350 @@
+//! Client id metadata documents (draft-ietf-oauth-client-id-metadata-document): a client whose id is the URL of its own
+//! description, so that it need not register.
+//!
+//! Such a document is anybody's: it is fetched as a captured file is, from the public internet only, in bounded size and
+//! time, and its client gets no more than one that has registered itself.
+//!
+//! A server without a way to the Internet cannot fetch any. Once it has found that out, it does not offer this any more for
+//! a while, so that clients register instead.
+
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CACHE_CONTROL};
+use http::{HeaderMap, HeaderValue, Request};
+use http_body_util::Empty;
+use moka::Expiry;
+use moka::future::Cache;
+use serde::Deserialize;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use tracing::debug;
+use url::Url;
+
+use super::authorization_server::Client;
+use super::register::Metadata;
+use kitbag_base::json_object::JsonObject;
+use kitbag_net::egress::{Egress, EgressError, Policy};
+
+/// Of a URL.
+const MAX_URL_BYTES: usize = 1024;
+/// The draft recommends 5 KB.
+const MAX_DOCUMENT_BYTES: usize = 16 << 10;
+const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
+/// Documents that are remembered.
+const MAX_DOCUMENTS: u64 = 256;
+/// Documents that are fetched at a time.
+const MAX_FETCHES: usize = 4;
+/// How long a document is used that does not say for how long it may be, and the least and most that one may say. The least
+/// is longer than a code is good: the client of a code is known until then.
+const DEFAULT_AGE: Duration = Duration::from_hours(1);
+const MIN_AGE: Duration = Duration::from_mins(5);
+const MAX_AGE: Duration = Duration::from_hours(24);
+/// How long a document is not asked for that could not be read: whoever asks for sign-ins must not make this server send
+/// request after request.
+const FAILURE_AGE: Duration = Duration::from_secs(30);
+
+/// How long clients are told to register, after a document could not be reached, and how long after one that was.
+const OFFLINE_TIME: Duration = Duration::from_mins(10);
+const ONLINE_TIME: Duration = Duration::from_hours(24);
+
+/// The documents of clients, as far as they are known.
+pub(super) struct MetadataDocuments {
+    egress: Egress,
+    fetches: Semaphore,
+    /// By URL.
+    known: Cache<String, Known>,
+    scheme: &'static str,
+    reach: Mutex<Reach>,
+}
+
+/// When a host of documents was last reached, and when one was not.
+#[derive(Default)]
+struct Reach {
+    reached: Option<Instant>,
+    missed: Option<Instant>,
+}
+
+#[derive(Clone)]
+struct Known {
+    client: Result<Client, NoDocument>,
+    age: Duration,
+}
+
+/// Why there is no description of a client; in words for a person.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NoDocument {
+    /// It cannot be fetched from here.
+    #[error(
+        "this server cannot reach that address ({0}). Connect it once more: it will register here instead"
+    )]
+    Offline(String),
+    /// It could not be fetched now.
+    #[error("this server could not reach that address ({0}). Try again later")]
+    Unreachable(String),
+    /// Something else is there.
+    #[error("what is at that address does not describe it: {0}")]
+    Invalid(String),
+}
+
+/// Each entry expires after its own time.
+struct Ages;
+
+impl Expiry<String, Known> for Ages {
+    fn expire_after_create(&self, _: &String, known: &Known, _: Instant) -> Option<Duration> {
+        Some(known.age)
+    }
+}
+
+/// What is read of a document beside the metadata that a registration has, too.
+#[derive(Deserialize)]
+struct Document {
+    client_id: String,
+    #[serde(flatten)]
+    metadata: Metadata,
+}
+
+impl MetadataDocuments {
+    pub(super) fn new(egress: Egress) -> Self {
+        Self::of_scheme("https", egress)
+    }
+
+    pub(super) fn of_scheme(scheme: &'static str, egress: Egress) -> Self {
+        let known = Cache::builder().max_capacity(MAX_DOCUMENTS).expire_after(Ages).build();
+        Self { egress, fetches: Semaphore::new(MAX_FETCHES), known, scheme, reach: Mutex::default() }
+    }
+
+    /// Whether a client id is a URL of a document (section 3 of the draft).
+    pub(super) fn is_document(&self, client_id: &str) -> bool {
+        client_id.len() <= MAX_URL_BYTES
+            && Url::parse(client_id).is_ok_and(|url| {
+                url.scheme() == self.scheme
+                    && url.as_str() == client_id
+                    && url.path() != "/"
+                    && url.fragment().is_none()
+                    && url.username().is_empty()
+                    && url.password().is_none()
+            })
+    }
+
+    /// Whether clients may rely on their documents: unless one could not be reached of late, and none was for a day.
+    pub(super) fn are_offered(&self) -> bool {
+        let reach = self.reach.lock().unwrap_or_else(PoisonError::into_inner);
+        let within = |time: Option<Instant>, span: Duration| time.is_some_and(|time| time.elapsed() < span);
+        within(reach.reached, ONLINE_TIME) || !within(reach.missed, OFFLINE_TIME)
+    }
+
+    /// The client that the document at its id describes.
+    pub(super) async fn client(&self, client_id: &str) -> Result<Client, NoDocument> {
+        self.known.get_with_by_ref(client_id, self.fetch(client_id)).await.client
+    }
+
+    /// The same, if its document was fetched of late.
+    pub(super) async fn known_client(&self, client_id: &str) -> Option<Client> {
+        self.known.get(client_id).await?.client.ok()
+    }
+
+    async fn fetch(&self, client_id: &str) -> Known {
+        match self.read(client_id).await {
+            Ok((client, age)) => Known { client: Ok(client), age },
+            Err(cause) => {
+                debug!(client.id = client_id, %cause, "no metadata document of a client");
+                Known { client: Err(cause), age: FAILURE_AGE }
+            }
+        }
+    }
+
+    async fn read(&self, client_id: &str) -> Result<(Client, Duration), NoDocument> {
+        let invalid = |why: &dyn fmt::Display| NoDocument::Invalid(why.to_string());
+        let place = timeout(FETCH_TIMEOUT, self.fetches.acquire()).await;
+        let _place = place.map_err(|_| NoDocument::Unreachable("too many are being fetched".to_owned()))?;
+        let mut request = Request::new(Empty::<Bytes>::new());
+        *request.uri_mut() = client_id.parse().map_err(|_| invalid(&"it is no URL"))?;
+        request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
+        // Without redirects: the id is where the document is.
+        let policy = Policy::Capture { user: "oauth-clients".into() };
+        let exchange = self.egress.exchange(request, &policy, MAX_DOCUMENT_BYTES, FETCH_TIMEOUT);
+        let response = exchange.await.map_err(|error| self.failed(&error))?;
+        self.reach.lock().unwrap_or_else(PoisonError::into_inner).reached = Some(Instant::now());
+        if response.status() != http::StatusCode::OK {
+            return Err(invalid(&format_args!("the answer is {}", response.status())));
+        }
+        let document = serde_json::from_slice(response.body());
+        let JsonObject::<Document>(document) = document.map_err(|error| invalid(&error))?;
+        if document.client_id != client_id {
+            return Err(invalid(&"its client_id is not its URL"));
+        }
+        let (name, redirect_uris) = document.metadata.check().map_err(|refused| invalid(&refused))?;
+        Ok((Client { id: client_id.to_owned(), name, redirect_uris }, age(response.headers())))
+    }
+}
+
+impl MetadataDocuments {
+    /// Takes note of a host that was not reached.
+    fn failed(&self, error: &EgressError) -> NoDocument {
+        let is_out_of_reach = matches!(
+            error,
+            EgressError::Resolve { .. }
+                | EgressError::Connect { .. }
+                | EgressError::Tls { .. }
+                | EgressError::Timeout { .. }
+        );
+        if !is_out_of_reach {
+            return NoDocument::Invalid(error.to_string());
+        }
+        self.reach.lock().unwrap_or_else(PoisonError::into_inner).missed = Some(Instant::now());
+        let why = error.to_string();
+        if self.are_offered() { NoDocument::Unreachable(why) } else { NoDocument::Offline(why) }
+    }
+}
+
+/// How long a document may be used (RFC 9111, section 5.2.2), within bounds.
+fn age(headers: &HeaderMap) -> Duration {
+    let lines = headers.get_all(CACHE_CONTROL).iter().filter_map(|line| line.to_str().ok());
+    let mut age = None;
+    for directive in lines.flat_map(|line| line.split(',')).map(str::trim) {
+        if directive.eq_ignore_ascii_case("no-store") || directive.eq_ignore_ascii_case("no-cache") {
+            return MIN_AGE;
+        }
+        let seconds = directive.split_once('=').filter(|(name, _)| name.eq_ignore_ascii_case("max-age"));
+        age = age.or(seconds.and_then(|(_, seconds)| seconds.parse().ok()).map(Duration::from_secs));
+    }
+    age.unwrap_or(DEFAULT_AGE).clamp(MIN_AGE, MAX_AGE)
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Response;
+    use http_body_util::Full;
+
+    use super::*;
+    use kitbag_net::egress::EgressSettings;
+    use kitbag_net::egress::test_server::TestServer;
+
+    const CALLBACK: &str = "http://127.0.0.1:33418/";
+
+    /// Serves documents, with the URL of each as its `client_id` unless it has another.
+    async fn server(documents: &'static [(&'static str, &'static str)]) -> TestServer {
+        TestServer::start(move |request| {
+            let host = request.headers["host"].to_str().expect("text");
+            let url = format!("http://{host}{}", request.uri.path());
+            let found = documents.iter().find(|(path, _)| *path == request.uri.path());
+            let Some((_, document)) = found else {
+                return Response::builder().status(404).body(Full::default()).expect("a response");
+            };
+            let body = document.replace("{url}", &url);
+            Response::builder()
+                .header("cache-control", "max-age=600")
+                .body(Full::from(body))
+                .expect("a response")
+        })
+        .await
+    }
+
+    fn documents(ranges: &str) -> MetadataDocuments {
+        let ranges = ranges.split_whitespace().map(|range| range.parse().expect("a range"));
+        let settings = EgressSettings { capture_ranges: ranges.collect(), ..EgressSettings::default() };
+        MetadataDocuments::of_scheme("http", Egress::new(settings))
+    }
+
+    #[tokio::test]
+    async fn a_document_describes_a_client_and_is_fetched_once() {
+        let server = server(&[("/client.json", r#"{"client_id":"{url}","client_name":"Editor","redirect_uris":["http://127.0.0.1:33418/"],"other":1}"#)]).await;
+        let (documents, id) = (documents("127.0.0.0/8"), format!("{}/client.json", server.origin()));
+
+        for _ in 0..3 {
+            let client = documents.client(&id).await.expect("a client");
+            assert_eq!((&*client.id, client.name.as_deref()), (&*id, Some("Editor")));
+            assert_eq!(client.redirect_uris, [CALLBACK]);
+        }
+        assert_eq!(server.hits("/client.json"), 1);
+    }
+
+    #[tokio::test]
+    async fn a_document_that_describes_no_client_of_this_id_is_none() {
+        let server = server(&[
+            ("/other", r#"{"client_id":"https://evil.example/c","redirect_uris":["http://127.0.0.1/"]}"#),
+            ("/without", r#"{"client_id":"{url}"}"#),
+            ("/script", r#"{"client_id":"{url}","redirect_uris":["javascript:alert(1)"]}"#),
+            ("/list", "[]"),
+            ("/html", "<html>"),
+        ])
+        .await;
+        let documents = documents("127.0.0.0/8");
+
+        for path in ["/other", "/without", "/script", "/list", "/html", "/missing"] {
+            for _ in 0..2 {
+                let client = documents.client(&format!("{}{path}", server.origin())).await;
+                assert!(matches!(client, Err(NoDocument::Invalid(_))), "{path}");
+            }
+            // Nor is it asked for again and again.
+            assert_eq!(server.hits(path), 1, "{path}");
+        }
+    }
+
+    #[tokio::test]
+    async fn no_document_is_fetched_from_a_private_address() {
+        let server =
+            server(&[("/client.json", r#"{"client_id":"{url}","redirect_uris":["http://127.0.0.1/"]}"#)])
+                .await;
+
+        let client = documents("").client(&format!("{}/client.json", server.origin())).await;
+
+        assert!(matches!(client, Err(NoDocument::Invalid(_))) && server.hits("/client.json") == 0);
+    }
+
+    #[tokio::test]
+    async fn clients_are_told_to_register_where_no_document_can_be_reached() {
+        const GOOD: &str = r#"{"client_id":"{url}","redirect_uris":["http://127.0.0.1:33418/"]}"#;
+        let server = server(&[("/client.json", GOOD)]).await;
+        let documents = documents("127.0.0.0/8");
+        assert!(documents.are_offered());
+
+        let nobody = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a port");
+        let nobody = format!("http://{}", nobody.local_addr().expect("it was bound"));
+        let missed = documents.client(&format!("{nobody}/client.json")).await;
+        assert!(matches!(missed, Err(NoDocument::Offline(_))), "{missed:?}");
+        assert!(!documents.are_offered());
+
+        documents.client(&format!("{}/client.json", server.origin())).await.expect("a client");
+        assert!(documents.are_offered(), "it was that host alone");
+        let missed = documents.client(&format!("{nobody}/other.json")).await;
+        assert!(matches!(missed, Err(NoDocument::Unreachable(_))), "{missed:?}");
+    }
+
+    #[tokio::test]
+    async fn an_id_is_the_url_of_a_document_only_as_it_is_written() {
+        let documents = MetadataDocuments::new(Egress::new(EgressSettings::default()));
+        for (id, expected) in [
+            ("https://vscode.dev/oauth/client-metadata.json", true),
+            ("https://app.example/c?v=1", true),
+            ("https://app.example", false),
+            ("https://app.example/", false),
+            ("http://app.example/c", false),
+            ("https://user@app.example/c", false),
+            ("https://app.example/c#x", false),
+            ("https://app.example/a/../c", false),
+            ("HTTPS://app.example/c", false),
+            ("Zm9vYmFy", false),
+        ] {
+            assert_eq!(documents.is_document(id), expected, "{id}");
+        }
+    }
+
+    #[test]
+    fn a_document_says_how_long_it_may_be_used_within_bounds() {
+        for (said, expected) in [
+            (None, DEFAULT_AGE),
+            (Some("public, max-age=600"), Duration::from_mins(10)),
+            (Some("max-age=1"), MIN_AGE),
+            (Some("max-age=99999999"), MAX_AGE),
+            (Some("no-store"), MIN_AGE),
+            (Some("max-age=soon"), DEFAULT_AGE),
+        ] {
+            let header = said.map(|said| (CACHE_CONTROL, HeaderValue::from_static(said)));
+            assert_eq!(age(&header.into_iter().collect()), expected, "{said:?}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Dynamic client registration (RFC 7591).
+
+use serde::{Deserialize, Serialize};
+
+use super::authorization_server::Client;
+use super::redirect_uri::RedirectUri;
+use super::scopes::Scopes;
+use super::secret::random_text;
+use super::{AuthorizationServer, EndpointError, ErrorCode, OAuthError};
+use kitbag_base::json_object::JsonObject;
+use kitbag_base::visible::has_hidden;
+
+/// A registered client, as it is told (section 3.2.1).
+///
+/// All clients are public: what a program on a person's machine holds is no secret. So a client that
+/// asks for one is registered without, which section 3.2.1 allows and the response says.
+#[derive(Clone, Debug, Serialize)]
+pub struct Registration {
+    /// Names the client from now on.
+    pub client_id: String,
+    /// Seconds since 1970.
+    pub client_id_issued_at: i64,
+    /// As sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_name: Option<String>,
+    /// As sent.
+    pub redirect_uris: Vec<String>,
+    /// How the client authenticates: always `none`.
+    pub token_endpoint_auth_method: &'static str,
+    /// Always both.
+    pub grant_types: [&'static str; 2],
+    /// Always `code`.
+    pub response_types: [&'static str; 1],
+    /// What it may ask for.
+    pub scope: String,
+}
+
+/// What is read of a client's metadata (section 2); everything else is ignored, as it demands.
+#[derive(Deserialize)]
+pub(super) struct Metadata {
+    redirect_uris: Option<Vec<String>>,
+    client_name: Option<String>,
+    token_endpoint_auth_method: Option<String>,
+    grant_types: Option<Vec<String>>,
+    response_types: Option<Vec<String>>,
+}
+
+/// Of one client.
+const MAX_REDIRECT_URIS: usize = 20;
+
+/// In characters.
+const MAX_NAME_CHARACTERS: usize = 100;
+
+impl AuthorizationServer {
+    /// Registers the client that `body`, a JSON object, describes.
+    pub async fn register(&self, body: &[u8]) -> Result<Registration, EndpointError> {
+        let JsonObject::<Metadata>(metadata) = serde_json::from_slice(body).map_err(|_unreadable| {
+            ErrorCode::InvalidClientMetadata.because("the body is not client metadata as JSON")
+        })?;
+        let (client_name, redirect_uris) = metadata.check()?;
+        let client = Client { id: random_text::<16>(), name: client_name, redirect_uris };
+        self.store.insert_client(&(&client).into()).await?;
+        Ok(Registration {
+            client_id: client.id,
+            client_id_issued_at: jiff::Timestamp::now().as_second(),
+            client_name: client.name,
+            redirect_uris: client.redirect_uris,
+            token_endpoint_auth_method: "none",
+            grant_types: ["authorization_code", "refresh_token"],
+            response_types: ["code"],
+            scope: Scopes::all().to_string(),
+        })
+    }
+}
+
+impl Metadata {
+    /// Returns name and redirect URIs of a client that can be served.
+    pub(super) fn check(self) -> Result<(Option<String>, Vec<String>), OAuthError> {
+        let refused = |description| Err(ErrorCode::InvalidClientMetadata.because(description));
+        let method = self.token_endpoint_auth_method.as_deref().unwrap_or("none");
+        if !["none", "client_secret_basic", "client_secret_post"].contains(&method) {
+            return refused("clients are public: use token_endpoint_auth_method none");
+        }
+        if self.grant_types.is_some_and(|types| !types.iter().any(|kind| kind == "authorization_code")) {
+            return refused("grant_types must include authorization_code");
+        }
+        if self.response_types.is_some_and(|types| !types.iter().any(|kind| kind == "code")) {
+            return refused("response_types must include code");
+        }
+        let name = self.client_name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
+        if name.as_ref().is_some_and(|name| name.chars().count() > MAX_NAME_CHARACTERS || has_hidden(name)) {
+            return refused("client_name has at most 100 characters, and no control or invisible characters");
+        }
+        let redirect_uris = self.redirect_uris.unwrap_or_default();
+        if !(1..=MAX_REDIRECT_URIS).contains(&redirect_uris.len()) {
+            return Err(ErrorCode::InvalidRedirectUri.because("redirect_uris must hold 1 to 20 URIs"));
+        }
+        for uri in &redirect_uris {
+            RedirectUri::parse(uri)?;
+        }
+        Ok((name, redirect_uris))
+    }
+}

@@ -1,0 +1,163 @@
+//! Who may register, and what is remembered.
+
+use http::Response;
+use http_body_util::Full;
+
+use super::*;
+use crate::local::metadata_document::MetadataDocuments;
+use crate::local::store::MAX_CLIENTS;
+use kitbag_net::egress::test_server::TestServer;
+
+#[tokio::test]
+async fn a_client_is_told_what_it_was_registered_as() {
+    let fixture = Fixture::new().await;
+    let metadata = json!({
+        "client_name": " Assistant ",
+        "redirect_uris": [CALLBACK, "cursor://cb"],
+        "token_endpoint_auth_method": "client_secret_basic",
+        "grant_types": ["authorization_code"],
+        "scope": "openid everything",
+        "logo_uri": "https://evil.example/pixel.png",
+        "jwks": { "keys": [] },
+    });
+
+    let registration = serde_json::to_value(fixture.register(&metadata).await.unwrap()).unwrap();
+
+    assert_eq!(registration["client_id"].as_str().unwrap().len(), 22);
+    assert_eq!(
+        without_id(registration),
+        json!({
+            "client_name": "Assistant",
+            "redirect_uris": [CALLBACK, "cursor://cb"],
+            "token_endpoint_auth_method": "none",
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "scope": "profile email offline_access",
+        })
+    );
+}
+
+#[tokio::test]
+async fn metadata_that_cannot_be_served_is_refused() {
+    let fixture = Fixture::new().await;
+    let many = vec![CALLBACK; 21];
+    for (metadata, code) in [
+        (json!({}), ErrorCode::InvalidRedirectUri),
+        (json!({ "redirect_uris": [] }), ErrorCode::InvalidRedirectUri),
+        (json!({ "redirect_uris": many }), ErrorCode::InvalidRedirectUri),
+        (json!({ "redirect_uris": [CALLBACK, "javascript:alert(1)"] }), ErrorCode::InvalidRedirectUri),
+        (json!({ "redirect_uris": ["http://evil.example/"] }), ErrorCode::InvalidRedirectUri),
+        (json!({ "redirect_uris": CALLBACK }), ErrorCode::InvalidClientMetadata),
+        (json!({ "redirect_uris": [7] }), ErrorCode::InvalidClientMetadata),
+        (json!([CALLBACK]), ErrorCode::InvalidClientMetadata),
+        (json!([[CALLBACK], null, null, null, null]), ErrorCode::InvalidClientMetadata),
+        (with("token_endpoint_auth_method", &json!("private_key_jwt")), ErrorCode::InvalidClientMetadata),
+        (with("grant_types", &json!(["client_credentials"])), ErrorCode::InvalidClientMetadata),
+        (with("grant_types", &json!(["implicit"])), ErrorCode::InvalidClientMetadata),
+        (with("response_types", &json!(["token"])), ErrorCode::InvalidClientMetadata),
+        (with("client_name", &json!("a".repeat(101))), ErrorCode::InvalidClientMetadata),
+        (with("client_name", &json!("two\nlines")), ErrorCode::InvalidClientMetadata),
+        (with("client_name", &json!("elp\u{202e}maxe")), ErrorCode::InvalidClientMetadata),
+        (with("client_name", &json!("Cla\u{3164}ude\u{e0041}")), ErrorCode::InvalidClientMetadata),
+        (with("client_name", &json!(7)), ErrorCode::InvalidClientMetadata),
+    ] {
+        assert_refused(fixture.register(&metadata).await, code, &metadata.to_string());
+    }
+    for body in ["", "null", "client_name=x", r#"{"redirect_uris":["a:b"],"redirect_uris":["c:d"]}"#] {
+        let outcome = fixture.server.register(body.as_bytes()).await;
+        assert_refused(outcome, ErrorCode::InvalidClientMetadata, body);
+    }
+}
+
+#[tokio::test]
+async fn a_flood_of_registrations_signs_nobody_out() {
+    let fixture = Fixture::new().await;
+    let (in_use, refresh_token) = fixture.signed_in().await;
+    let unused = fixture.client().await;
+
+    // Some may come within one millisecond.
+    for _ in 0..MAX_CLIENTS + 20 {
+        fixture.client().await;
+    }
+
+    fixture.refresh(&in_use, &refresh_token, &[]).await.unwrap();
+    let outcome = fixture.server.authorize(&request(&unused, &[])).await;
+    assert!(matches!(outcome, Err(AuthorizeError::UnknownClient)), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn clients_and_sign_ins_survive_a_restart() {
+    let fixture = Fixture::new().await;
+    let (client_id, refresh_token) = fixture.signed_in().await;
+
+    let fixture = fixture.restarted().await;
+
+    fixture.ask(&client_id, &[]).await;
+    fixture.refresh(&client_id, &refresh_token, &[]).await.unwrap();
+}
+
+#[tokio::test]
+async fn no_code_and_no_refresh_token_is_in_the_data_directory() {
+    let fixture = Fixture::new().await;
+    let client_id = fixture.client().await;
+    let code = fixture.code(&client_id, &[]).await;
+    let refresh_token = refresh_token(&fixture.redeem(&client_id, &code, &[]).await.unwrap());
+
+    let secret = refresh_token.split_once('.').unwrap().1;
+    for file in std::fs::read_dir(fixture.data.path()).unwrap() {
+        let bytes = std::fs::read(file.unwrap().path()).unwrap();
+        for text in [&code, secret] {
+            assert!(!bytes.windows(text.len()).any(|window| window == text.as_bytes()));
+        }
+    }
+}
+
+fn with(name: &str, value: &Value) -> Value {
+    json!({ "redirect_uris": [CALLBACK], name: value })
+}
+
+fn without_id(mut registration: Value) -> Value {
+    let members = registration.as_object_mut().unwrap();
+    members.remove("client_id").unwrap();
+    assert!(members.remove("client_id_issued_at").unwrap().is_i64());
+    registration
+}
+
+#[tokio::test]
+async fn a_client_with_a_metadata_document_signs_in_and_renews_its_access_without_it() {
+    let mut fixture = Fixture::new().await;
+    let provider = TestServer::start(|request| {
+        let id = format!("http://{}/client.json", request.headers["host"].to_str().unwrap());
+        let document = json!({ "client_id": id, "client_name": "Editor", "redirect_uris": [CALLBACK] });
+        Response::new(Full::from(document.to_string()))
+    })
+    .await;
+    let ranges = ["127.0.0.0/8".parse().unwrap()].into_iter().collect();
+    let egress = Egress::new(EgressSettings { capture_ranges: ranges, ..EgressSettings::default() });
+    fixture.server.documents = MetadataDocuments::of_scheme("http", egress);
+    let id = format!("{}/client.json", provider.origin());
+
+    // Only who opens the consent page makes the server fetch something.
+    assert_refused(fixture.redeem(&id, "guess", &[]).await, ErrorCode::InvalidClient, "before a sign-in");
+    assert_eq!(provider.hits("/client.json"), 0);
+
+    let consent = fixture.ask(&id, &[]).await;
+    assert_eq!(
+        (consent.client_name.as_deref(), consent.client_document.as_deref()),
+        (Some("Editor"), Some(&*id))
+    );
+    let other =
+        fixture.server.authorize(&request(&id, &[("redirect_uri", "http://localhost:1/other")])).await;
+    assert!(matches!(other, Err(AuthorizeError::UnknownRedirectUri)), "{other:?}");
+    let code = fixture.code(&id, &[]).await;
+    let tokens = fixture.redeem(&id, &code, &[]).await.unwrap();
+    assert_eq!(claims(&tokens)["client_id"], *id);
+
+    drop(provider);
+    fixture.server.documents = MetadataDocuments::of_scheme("http", Egress::new(EgressSettings::default()));
+    let renewed = fixture.refresh(&id, &refresh_token(&tokens), &[]).await.unwrap();
+    assert_eq!(claims(&renewed)["sub"], "ana");
+    // What its document says is needed for another sign-in.
+    let gone = fixture.server.authorize(&request(&id, &[])).await;
+    assert!(matches!(gone, Err(AuthorizeError::NoDocument { .. })), "{gone:?}");
+}

@@ -1,0 +1,206 @@
+//! The token endpoint (RFC 6749, section 3.2): a code or a refresh token → tokens.
+
+use std::mem;
+use std::time::Duration;
+
+use aws_lc_rs::hmac;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use secrecy::{ExposeSecret, SecretString};
+use tracing::warn;
+
+use super::authorization_server::Client;
+use super::authorize::Authorization;
+use super::parameters::Parameters;
+use super::scopes::Scopes;
+use super::secret::random_text;
+use super::store::{GrantRow, RevokedBy};
+use super::{AccessGrant, AuthorizationServer, EndpointError, ErrorCode, OAuthError};
+use kitbag_base::sha256::Sha256;
+
+/// What a client gets.
+#[derive(Debug)]
+pub struct Tokens {
+    /// A bearer token for `{base_url}/mcp`.
+    pub access_token: SecretString,
+    /// How long the access token is valid.
+    pub expires_in: Duration,
+    /// Good once, for the next pair, and for the same pair some seconds after; only with the scope `offline_access`.
+    pub refresh_token: Option<SecretString>,
+    /// What the access token allows.
+    pub scopes: Scopes,
+}
+
+/// What became of a code.
+#[derive(Debug)]
+pub(super) enum Code {
+    Fresh {
+        authorization: Box<Authorization>,
+        user: String,
+    },
+    /// It was presented. What it gave, if anything, is the grant of this id.
+    Spent {
+        grant_id: String,
+    },
+}
+
+impl AuthorizationServer {
+    /// Answers a token request, a form.
+    ///
+    /// Access tokens cannot be taken back: they verify without a look-up, and are short-lived instead.
+    pub async fn token(&self, form: &str) -> Result<Tokens, EndpointError> {
+        let parameters = Parameters::parse(form);
+        let grant_type = parameters.require("grant_type", "grant_type is missing")?;
+        let client_id = parameters.require("client_id", "client_id is missing")?;
+        let Some(client) = self.client_of_grant(client_id).await? else {
+            return Err(ErrorCode::InvalidClient
+                .because("the client is not registered; register again")
+                .into());
+        };
+        self.check_resource(parameters.get("resource")?)?;
+        match grant_type {
+            "authorization_code" => self.redeem(&parameters, &client).await,
+            "refresh_token" => self.refresh(&parameters, client_id).await,
+            _ => Err(ErrorCode::UnsupportedGrantType
+                .because("grant_type must be authorization_code or refresh_token")
+                .into()),
+        }
+    }
+
+    async fn redeem(&self, parameters: &Parameters, client: &Client) -> Result<Tokens, EndpointError> {
+        let client_id = &*client.id;
+        let code = parameters.require("code", "code is missing")?;
+        let redirect_uri = parameters.require("redirect_uri", "redirect_uri is missing")?;
+        let verifier = parameters.require("code_verifier", "code_verifier is missing")?;
+
+        let mut codes = self.codes.lock().await;
+        let entry = codes
+            .get_mut(code)
+            .ok_or(ErrorCode::InvalidGrant.because("the code is unknown or has expired"))?;
+        // Whatever is wrong with this request, the code has been seen, and is spent.
+        let grant_id = random_text::<16>();
+        let (authorization, user) = match mem::replace(entry, Code::Spent { grant_id: grant_id.clone() }) {
+            Code::Fresh { authorization, user } => (authorization, user),
+            Code::Spent { grant_id } => {
+                warn!(client.id = client_id, "a code was presented again; what it gave is revoked");
+                *entry = Code::Spent { grant_id: grant_id.clone() };
+                self.store.revoke(&grant_id, RevokedBy::Server).await?;
+                return Err(ErrorCode::InvalidGrant.because("the code was used before").into());
+            }
+        };
+        if authorization.client_id != client_id || authorization.redirect_uri.as_str() != redirect_uri {
+            let description = "the code was issued to another client or redirect_uri";
+            return Err(ErrorCode::InvalidGrant.because(description).into());
+        }
+        if !authorization.challenge.is_met_by(verifier) {
+            return Err(ErrorCode::InvalidGrant.because("the code_verifier is wrong").into());
+        }
+
+        let refresh_token = if authorization.scopes.last_beyond_access_token() {
+            let refresh_token = first_refresh_token(&grant_id);
+            let grant = GrantRow {
+                id: grant_id,
+                client_id: authorization.client_id,
+                user_id: user.clone(),
+                scopes: authorization.scopes.to_string(),
+                refresh_digest: Sha256::digest(refresh_token.expose_secret()).to_vec(),
+                seed: random_text::<32>().into_bytes(),
+                replaced_digest: None,
+                replaced_at: None,
+            };
+            self.store.insert_grant(&grant, &client.into(), self.lifetimes.refresh_token).await?;
+            Some(refresh_token)
+        } else {
+            None
+        };
+        Ok(self.issue(&user, client_id, authorization.scopes, refresh_token))
+    }
+
+    async fn refresh(&self, parameters: &Parameters, client_id: &str) -> Result<Tokens, EndpointError> {
+        let presented = parameters.require("refresh_token", "refresh_token is missing")?;
+        let unknown = ErrorCode::InvalidGrant.because("the refresh token is unknown or has expired");
+        let (grant_id, _) = presented.split_once('.').ok_or(unknown)?;
+        let mut grant = self.store.grant(grant_id).await?.ok_or(unknown)?;
+        if grant.client_id != client_id {
+            return Err(ErrorCode::InvalidGrant.because("the refresh token is another client's").into());
+        }
+        let scopes = Scopes::parse(&grant.scopes).narrowed(parameters.get("scope")?)?;
+
+        let digest = Sha256::digest(presented);
+        let next = next_refresh_token(&grant, presented);
+        if grant.refresh_digest == digest {
+            let new = Sha256::digest(next.expose_secret());
+            if self.store.rotate(&grant, &new, self.lifetimes.refresh_token).await? {
+                return Ok(self.issue(&grant.user_id, client_id, scopes, Some(next)));
+            }
+            // Somebody else was quicker with the same token.
+            grant = self.store.grant(grant_id).await?.ok_or(unknown)?;
+        }
+        if grant.was_just_replaced(&digest, self.lifetimes.replaced_token) {
+            return Ok(self.issue(&grant.user_id, client_id, scopes, Some(next)));
+        }
+        Err(self.reused(&grant).await?.into())
+    }
+
+    /// Ends the grant of a refresh token (RFC 7009). A token that is good for nothing is as it should
+    /// be, and no error.
+    pub async fn revoke(&self, form: &str) -> Result<(), EndpointError> {
+        let parameters = Parameters::parse(form);
+        let token = parameters.require("token", "token is missing")?;
+        let client_id = parameters.require("client_id", "client_id is missing")?;
+        let Some((grant_id, secret)) = token.split_once('.') else { return Ok(()) };
+        if secret.contains('.') {
+            let description = "access tokens cannot be taken back; they expire by themselves";
+            return Err(ErrorCode::UnsupportedTokenType.because(description).into());
+        }
+        let Some(grant) = self.store.grant(grant_id).await? else { return Ok(()) };
+        if grant.refresh_digest == Sha256::digest(token) && grant.client_id == client_id {
+            self.store.revoke(&grant.id, RevokedBy::Client).await?;
+        }
+        Ok(())
+    }
+
+    /// A refresh token that was replaced long ago has two holders, and nobody knows which is the client: the
+    /// grant ends (RFC 9700, section 4.14.2).
+    async fn reused(&self, grant: &GrantRow) -> kitbag_database::Result<OAuthError> {
+        warn!(client.id = %grant.client_id, user.id = %grant.user_id, "a refresh token was used again; its grant is revoked");
+        self.store.revoke(&grant.id, RevokedBy::Server).await?;
+        Ok(ErrorCode::InvalidGrant.because("the refresh token was used before"))
+    }
+
+    fn issue(
+        &self,
+        user: &str,
+        client_id: &str,
+        scopes: Scopes,
+        refresh_token: Option<SecretString>,
+    ) -> Tokens {
+        let expires_in = self.lifetimes.access_token;
+        let access_token = self.issuer.mint_access_token(AccessGrant {
+            user,
+            client_id,
+            scopes: scopes.names(),
+            lifetime: expires_in,
+        });
+        Tokens { access_token, expires_in, refresh_token, scopes }
+    }
+}
+
+impl Code {
+    pub(super) fn new(authorization: Authorization, user: String) -> Self {
+        Self::Fresh { authorization: Box::new(authorization), user }
+    }
+}
+
+/// The grant's id, a dot, and 256 random bits.
+fn first_refresh_token(grant_id: &str) -> SecretString {
+    format!("{grant_id}.{}", random_text::<32>()).into()
+}
+
+/// The token after another one: the same each time, so that clients that share a token, and all refresh it, get the same.
+/// It cannot be told without the grant's seed, which only the database has.
+fn next_refresh_token(grant: &GrantRow, presented: &str) -> SecretString {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, &grant.seed);
+    let secret = URL_SAFE_NO_PAD.encode(hmac::sign(&key, presented.as_bytes()));
+    format!("{}.{secret}", grant.id).into()
+}

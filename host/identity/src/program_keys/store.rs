@@ -1,0 +1,142 @@
+//! All SQL about keys of programs. Times are milliseconds since 1970.
+
+use super::{KeyError, MAX_KEYS_OF_USER, id};
+use kitbag_database::audit::{self, Act, Actor, Entry};
+use kitbag_database::{Database, FromRow, Scope, Transaction, sql};
+
+/// The keys of one issuer's users.
+#[derive(Clone, Debug)]
+pub(super) struct Store {
+    database: Database,
+    issuer: String,
+}
+
+#[derive(Clone, Debug, FromRow)]
+pub(super) struct KeyRow {
+    /// SHA-256.
+    pub(super) digest: Vec<u8>,
+    pub(super) user_id: String,
+    pub(super) name: String,
+    pub(super) client_id: Option<String>,
+    /// Ids, separated by spaces.
+    pub(super) toolkits: Option<String>,
+    pub(super) created_at: i64,
+    pub(super) expires_at: Option<i64>,
+    pub(super) used_at: Option<i64>,
+}
+
+/// Revokes the keys of all users.
+pub(crate) async fn revoke_all_keys(transaction: &mut Transaction) -> kitbag_database::Result<u64> {
+    sql("DELETE FROM program_keys").execute(transaction).await
+}
+
+/// Revokes the keys that are limited to some toolkits, of which this one has been removed or has another owner.
+pub async fn revoke_keys_for(transaction: &mut Transaction, toolkit: &str) -> kitbag_database::Result<()> {
+    sql("DELETE FROM program_keys WHERE ' ' || toolkits || ' ' LIKE '% ' || $1 || ' %'")
+        .bind(toolkit)
+        .execute(transaction)
+        .await?;
+    Ok(())
+}
+
+/// Revokes the keys that a user has made with a client.
+pub(crate) async fn revoke_keys_made_by(
+    transaction: &mut Transaction,
+    user: &str,
+    client: &str,
+) -> kitbag_database::Result<u64> {
+    sql("DELETE FROM program_keys WHERE user_id = $1 AND client_id = $2")
+        .bind(user)
+        .bind(client)
+        .execute(transaction)
+        .await
+}
+
+impl Store {
+    pub(super) fn new(database: Database, issuer: String) -> Self {
+        Self { database, issuer }
+    }
+
+    /// Keeps a key. Removes those of all users that have expired, or are of another issuer.
+    pub(super) async fn insert(&self, key: &KeyRow) -> Result<(), KeyError> {
+        let mut transaction = self.database.begin(Scope::Sessions).await?;
+        sql("DELETE FROM program_keys WHERE expires_at <= $1 OR issuer <> $2")
+            .bind(key.created_at)
+            .bind(&self.issuer)
+            .execute(&mut transaction)
+            .await?;
+        let names: Vec<String> = sql("SELECT name FROM program_keys WHERE user_id = $1")
+            .bind(&key.user_id)
+            .fetch_values(&mut transaction)
+            .await?;
+        if names.contains(&key.name) {
+            return Err(KeyError::NameTaken(key.name.clone()));
+        }
+        if i64::try_from(names.len()).is_ok_and(|count| count >= MAX_KEYS_OF_USER) {
+            return Err(KeyError::TooMany);
+        }
+        sql("INSERT INTO program_keys (digest, issuer, user_id, client_id, name, toolkits, created_at, expires_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)")
+        .bind(&key.digest)
+        .bind(&self.issuer)
+        .bind(&key.user_id)
+        .bind(&key.client_id)
+        .bind(&key.name)
+        .bind(&key.toolkits)
+        .bind(key.created_at)
+        .bind(key.expires_at)
+        .execute(&mut transaction)
+        .await?;
+        let by = Actor::with(&key.user_id, key.client_id.as_deref(), None);
+        audit::append(&mut transaction, &Entry::new(Act::KeyCreated, &by).name(&id(&key.digest))).await?;
+        Ok(transaction.commit().await?)
+    }
+
+    /// The key of this digest, if it has not expired.
+    pub(super) async fn find(&self, digest: &[u8], now: i64) -> kitbag_database::Result<Option<KeyRow>> {
+        sql("SELECT digest, user_id, name, client_id, toolkits, created_at, expires_at, used_at FROM program_keys
+             WHERE digest = $1 AND issuer = $2 AND (expires_at IS NULL OR expires_at > $3)")
+        .bind(digest)
+        .bind(&self.issuer)
+        .bind(now)
+        .fetch_optional(self.database.readers())
+        .await
+    }
+
+    /// The user's keys that expire later, the newest first.
+    pub(super) async fn of_user(&self, user: &str, now: i64) -> kitbag_database::Result<Vec<KeyRow>> {
+        sql("SELECT digest, user_id, name, client_id, toolkits, created_at, expires_at, used_at FROM program_keys
+             WHERE user_id = $1 AND issuer = $2 AND (expires_at IS NULL OR expires_at > $3)
+             ORDER BY created_at DESC, digest")
+        .bind(user)
+        .bind(&self.issuer)
+        .bind(now)
+        .fetch_all(self.database.readers())
+        .await
+    }
+
+    pub(super) async fn mark_used(&self, digest: &[u8], now: i64) -> kitbag_database::Result<()> {
+        let mut transaction = self.database.begin(Scope::Sessions).await?;
+        sql("UPDATE program_keys SET used_at = $1 WHERE digest = $2")
+            .bind(now)
+            .bind(digest)
+            .execute(&mut transaction)
+            .await?;
+        transaction.commit().await
+    }
+
+    /// Returns whether it was there.
+    pub(super) async fn delete(&self, by: &Actor, digest: &[u8]) -> kitbag_database::Result<bool> {
+        let mut transaction = self.database.begin(Scope::Sessions).await?;
+        let deleted = sql("DELETE FROM program_keys WHERE user_id = $1 AND digest = $2")
+            .bind(by.user())
+            .bind(digest)
+            .execute(&mut transaction)
+            .await?;
+        if deleted > 0 {
+            audit::append(&mut transaction, &Entry::new(Act::KeyRevoked, by).name(&id(digest))).await?;
+        }
+        transaction.commit().await?;
+        Ok(deleted > 0)
+    }
+}

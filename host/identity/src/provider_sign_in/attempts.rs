@@ -1,0 +1,124 @@
+//! Ends of sign-ins: each pending sign-in has one, and an address has a share of those that the provider is asked about.
+//! Anybody can begin and end a sign-in, and the provider is asked in the server's name.
+
+use std::collections::{HashSet, VecDeque};
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::sync::{Mutex, PoisonError};
+
+use governor::clock::{Clock, DefaultClock};
+use governor::{DefaultKeyedRateLimiter, Quota};
+
+use super::ProviderError;
+use kitbag_base::turns::{Turn, Turns};
+
+/// Sign-ins that are being completed with the provider at the same time; further ones wait, and addresses alternate.
+const MAX_REDEMPTIONS: usize = 32;
+/// The same of one address.
+const MAX_REDEMPTIONS_PER_ADDRESS: usize = 8;
+/// Sign-ins that one address may end in a minute. People behind one address sign in once in weeks.
+const ATTEMPTS_A_MINUTE: NonZeroU32 = NonZeroU32::new(60).expect("not zero");
+/// Ended sign-ins that are remembered. Beyond, the oldest is forgotten.
+const MAX_SPENT: usize = 1 << 16;
+/// Addresses beyond which those without a recent attempt are forgotten.
+const MAX_ADDRESSES: usize = 4096;
+
+/// Attempts to end a sign-in.
+pub(super) struct Attempts {
+    turns: Turns,
+    rate: DefaultKeyedRateLimiter<IpAddr>,
+    clock: DefaultClock,
+    spent: Mutex<Spent>,
+}
+
+/// States of sign-ins that have been ended, in their order.
+#[derive(Default)]
+struct Spent {
+    states: HashSet<String>,
+    order: VecDeque<String>,
+}
+
+impl Attempts {
+    pub(super) fn new() -> Self {
+        Self {
+            turns: Turns::new(MAX_REDEMPTIONS, MAX_REDEMPTIONS_PER_ADDRESS),
+            rate: DefaultKeyedRateLimiter::keyed(Quota::per_minute(ATTEMPTS_A_MINUTE)),
+            clock: DefaultClock::default(),
+            spent: Mutex::default(),
+        }
+    }
+
+    /// Ends the sign-in with this state, which can be done once.
+    pub(super) fn spend(&self, state: &str) -> Result<(), ProviderError> {
+        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        if !spent.states.insert(state.to_owned()) {
+            return Err(ProviderError::NotPending);
+        }
+        spent.order.push_back(state.to_owned());
+        if spent.order.len() > MAX_SPENT
+            && let Some(oldest) = spent.order.pop_front()
+        {
+            spent.states.remove(&oldest);
+        }
+        Ok(())
+    }
+
+    /// Waits until the provider may be asked for a browser at `address`; a proxy's connections have none.
+    pub(super) async fn turn(&self, address: Option<IpAddr>) -> Result<Turn, ProviderError> {
+        let Some(address) = address else { return Ok(self.turns.take("").await) };
+        if self.rate.len() > MAX_ADDRESSES {
+            self.rate.retain_recent();
+        }
+        self.rate.check_key(&address).map_err(|until| {
+            let seconds = until.wait_time_from(self.clock.now()).as_secs() + 1;
+            ProviderError::TooManyAttempts { seconds }
+        })?;
+        Ok(self.turns.take(&address.to_string()).await)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use futures::FutureExt;
+
+    use super::*;
+
+    const ONE: Option<IpAddr> = Some(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)));
+    const OTHER: Option<IpAddr> = Some(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2)));
+
+    #[test]
+    fn a_sign_in_ends_once() {
+        let attempts = Attempts::new();
+
+        assert!(attempts.spend("a").is_ok() && attempts.spend("b").is_ok());
+        assert!(matches!(attempts.spend("a"), Err(ProviderError::NotPending)));
+        for other in 0..MAX_SPENT {
+            assert!(attempts.spend(&other.to_string()).is_ok());
+        }
+        let spent = attempts.spent.lock().expect("nothing panics");
+        assert_eq!((spent.states.len(), spent.order.len()), (MAX_SPENT, MAX_SPENT));
+    }
+
+    #[tokio::test]
+    async fn an_address_has_a_share_of_the_turns_and_of_the_attempts() {
+        let attempts = Attempts::new();
+        let mut held = Vec::new();
+        for _ in 0..MAX_REDEMPTIONS_PER_ADDRESS {
+            held.push(attempts.turn(ONE).await.expect("its attempts are few"));
+        }
+
+        assert!(attempts.turn(ONE).now_or_never().is_none(), "it waits for its own");
+        assert!(matches!(attempts.turn(OTHER).now_or_never(), Some(Ok(_))));
+
+        held.clear();
+        let mut refused = None;
+        for _ in 0..ATTEMPTS_A_MINUTE.get() {
+            refused = attempts.turn(ONE).await.err();
+        }
+        assert!(matches!(refused, Some(ProviderError::TooManyAttempts { seconds: 1..=60 })), "{refused:?}");
+        assert!(attempts.turn(OTHER).await.is_ok());
+        assert!(attempts.turn(None).await.is_ok());
+    }
+}

@@ -1,0 +1,68 @@
+//! The registration of this server as a client of its provider.
+
+mod store;
+
+use std::time::{Duration, Instant};
+
+use tokio::sync::Mutex;
+use tracing::info;
+
+use self::store::Store;
+use super::ProviderError;
+use crate::client::{AuthorizationServer, Http, Registration};
+use kitbag_database::Database;
+
+/// How soon the provider is asked again after it has refused. Anybody can begin a sign-in.
+const RETRY_INTERVAL: Duration = Duration::from_secs(30);
+
+/// The registered client, kept in the database.
+pub(super) struct RegisteredClients {
+    store: Store,
+    /// Held while the client registers.
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    client_id: Option<String>,
+    last_failure: Option<Instant>,
+}
+
+impl RegisteredClients {
+    pub(super) fn new(database: Database) -> Self {
+        Self { store: Store::new(database), state: Mutex::default() }
+    }
+
+    /// The client's identifier; registers it at the first call.
+    pub(super) async fn get_or_register(
+        &self,
+        http: &Http,
+        server: &AuthorizationServer,
+        redirect_uri: &str,
+    ) -> Result<String, ProviderError> {
+        let mut state = self.state.lock().await;
+        if let Some(id) = &state.client_id {
+            return Ok(id.clone());
+        }
+        if let Some(id) = self.store.find(&server.issuer, redirect_uri).await? {
+            state.client_id = Some(id.clone());
+            return Ok(id);
+        }
+        if state.last_failure.is_some_and(|failure| failure.elapsed() < RETRY_INTERVAL) {
+            return Err(ProviderError::Unavailable);
+        }
+        // Until it has succeeded, it has failed: whoever asks may leave.
+        state.last_failure = Some(Instant::now());
+        let program = Registration {
+            name: "Kitbag",
+            application_type: "web",
+            redirect_uri,
+            alternative: "register a client there, and name it with --web-client-id",
+        };
+        let id = server.register(http, &program).await?;
+        self.store.insert(&server.issuer, redirect_uri, &id).await?;
+        info!(client.id = id, "registered the pages as a client of the provider");
+        *state = State { client_id: Some(id.clone()), last_failure: None };
+        Ok(id)
+    }
+}

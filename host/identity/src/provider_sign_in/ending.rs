@@ -1,0 +1,71 @@
+//! Ends sessions here and at the provider.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use secrecy::SecretString;
+use tokio::time::timeout;
+use tracing::warn;
+use url::Url;
+
+use super::{ProviderError, ProviderSignIn};
+use crate::BrowserSession;
+use crate::client::revoke;
+use kitbag_database::audit::Actor;
+
+/// How long a person waits for the provider's revocation, which goes on afterwards.
+const REVOCATION_WAIT: Duration = Duration::from_secs(3);
+
+impl ProviderSignIn {
+    /// Ends a session, and revokes its refresh token (RFC 7009).
+    pub async fn end(self: &Arc<Self>, session: &BrowserSession) -> Result<(), ProviderError> {
+        let grant = self.sessions.grant(session).await?;
+        self.sessions.end(&Actor::user_only(&session.user), &session.user, &session.id).await?;
+        self.revoke(grant.and_then(|grant| self.refresh_token(&session.id, &grant)).into_iter().collect())
+            .await;
+        Ok(())
+    }
+
+    /// Ends all sessions of a user, and revokes their refresh tokens.
+    pub async fn end_all(self: &Arc<Self>, user: &str) -> Result<(), ProviderError> {
+        let grants = self.sessions.grants_of_user(user).await?;
+        self.sessions.end_all(user).await?;
+        self.revoke(grants.iter().filter_map(|(id, grant)| self.refresh_token(id, grant)).collect()).await;
+        Ok(())
+    }
+
+    /// The provider's page on which a person ends the session there, if it has one.
+    pub async fn end_session_page(&self) -> Option<Url> {
+        let server = self.server().await.ok()?;
+        let client = self.client(&server).await.ok()?;
+        let mut page = server.end_session_endpoint?;
+        page.query_pairs_mut().append_pair("client_id", &client.id);
+        Some(page)
+    }
+
+    /// Revokes tokens in a task of its own, and waits for it for a short while.
+    async fn revoke(self: &Arc<Self>, refresh_tokens: Vec<SecretString>) {
+        if refresh_tokens.is_empty() {
+            return;
+        }
+        let this = self.clone();
+        let task = tokio::spawn(async move {
+            join_all(refresh_tokens.into_iter().map(|token| this.revoke_now(Some(token)))).await;
+        });
+        let _ = timeout(REVOCATION_WAIT, task).await;
+    }
+
+    pub(super) async fn revoke_now(&self, refresh_token: Option<SecretString>) {
+        let Some(refresh_token) = refresh_token else { return };
+        let revoked = async {
+            let server = self.server().await?;
+            let client = self.client(&server).await?;
+            let Some(endpoint) = &server.revocation_endpoint else { return Ok(()) };
+            Ok::<_, ProviderError>(revoke(&self.http, endpoint, &client, &refresh_token).await?)
+        };
+        if let Err(cause) = revoked.await {
+            warn!(%cause, "the refresh token of a session that has ended may still be valid");
+        }
+    }
+}

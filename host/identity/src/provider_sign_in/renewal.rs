@@ -1,0 +1,122 @@
+//! Renews sessions whose access token has expired: one request to the provider for all requests that wait for it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared};
+use jiff::Timestamp;
+use tracing::{info, warn};
+
+use super::{ProviderError, ProviderSignIn, SessionState, time};
+use crate::client::{Tokens, refresh};
+use crate::{AuthError, BrowserSession, Groups};
+use kitbag_database::audit::Actor;
+
+type Outcome = Result<SessionState, ProviderError>;
+type UnderWay = HashMap<String, Shared<BoxFuture<'static, Outcome>>>;
+
+/// Renewals that are under way, by the ids of their sessions.
+#[derive(Default)]
+pub(super) struct Renewals(Mutex<UnderWay>);
+
+/// Removes a renewal when it is over, also if it panics.
+struct Ends(Arc<ProviderSignIn>, String);
+
+impl Renewals {
+    fn lock(&self) -> MutexGuard<'_, UnderWay> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.renewals.lock().remove(&self.1);
+    }
+}
+
+impl ProviderSignIn {
+    /// Says whether a session goes on. Renews it if its access token has expired; ends it if the provider refuses, or
+    /// has given nothing to renew it with.
+    pub async fn confirm(self: &Arc<Self>, session: &BrowserSession) -> Outcome {
+        match self.sessions.grant(session).await? {
+            // A session of another way to sign in.
+            None => Ok(SessionState::Ended),
+            Some(grant) if grant.expires_at > Timestamp::now() => Ok(SessionState::Valid(grant.groups)),
+            Some(_expired) => self.renew(session).await,
+        }
+    }
+
+    async fn renew(self: &Arc<Self>, session: &BrowserSession) -> Outcome {
+        let renewal = {
+            let mut under_way = self.renewals.lock();
+            let begin = || {
+                let (this, session) = (self.clone(), session.clone());
+                let ends = Ends(self.clone(), session.id.clone());
+                // In a task of its own: a browser that leaves must not lose the successor of a refresh token.
+                let task = tokio::spawn(async move {
+                    let _ends = ends;
+                    this.renew_now(&session).await
+                });
+                task.map(|ended| ended.unwrap_or(Err(ProviderError::Unavailable))).boxed().shared()
+            };
+            under_way.entry(session.id.clone()).or_insert_with(begin).clone()
+        };
+        renewal.await
+    }
+
+    async fn renew_now(&self, session: &BrowserSession) -> Outcome {
+        let Some(grant) = self.sessions.grant(session).await? else { return Ok(SessionState::Ended) };
+        if grant.expires_at > Timestamp::now() {
+            return Ok(SessionState::Valid(grant.groups));
+        }
+        let Some(refresh_token) = self.refresh_token(&session.id, &grant) else {
+            return self.end_expired(session, "it cannot be renewed").await;
+        };
+        let server = self.server().await?;
+        let client = self.client(&server).await?;
+        let renewed =
+            refresh(&self.http, &server.token_endpoint, &client, &server.resource, &refresh_token).await?;
+        match renewed {
+            Ok(tokens) => {
+                let refresh_token = tokens.refresh_token.clone().unwrap_or(refresh_token);
+                self.accept(session, Tokens { refresh_token: Some(refresh_token), ..tokens }).await
+            }
+            Err(refusal) => self.end_expired(session, &refusal.to_string()).await,
+        }
+    }
+
+    /// Stores the successor of a session's grant, if it is for the same user.
+    async fn accept(&self, session: &BrowserSession, tokens: Tokens) -> Outcome {
+        let verified = self.identity.verify_issued(&tokens.access_token).await;
+        let (granted, state) = match verified {
+            Ok((caller, expires)) if caller.user_id == session.user => {
+                let groups = caller.groups.clone();
+                ((time(expires), groups.clone()), Ok(SessionState::Valid(groups)))
+            }
+            // The refresh token is a new one, and the next request uses it.
+            Err(AuthError::Unavailable) => {
+                ((Timestamp::UNIX_EPOCH, Groups::default()), Err(ProviderError::Unavailable))
+            }
+            Ok(_) => return self.end_expired(session, "the provider's token is another user's").await,
+            Err(cause) => return self.end_expired(session, &cause.to_string()).await,
+        };
+        let refresh_token = tokens.refresh_token;
+        let grant = self.grant(&session.id, granted, refresh_token.as_ref());
+        if self.sessions.replace_grant(session, grant).await? {
+            return state;
+        }
+        // It was ended while it was renewed.
+        self.revoke_now(refresh_token).await;
+        Ok(SessionState::Ended)
+    }
+
+    async fn end_expired(&self, session: &BrowserSession, reason: &str) -> Outcome {
+        info!(user.id = session.user, reason, "the session of a browser has ended");
+        if let Err(cause) = self.sessions.end(&Actor::server(), &session.user, &session.id).await {
+            warn!(%cause, "a session that has ended was not removed");
+            return Err(cause.into());
+        }
+        Ok(SessionState::Ended)
+    }
+}

@@ -1,0 +1,270 @@
+//! The composition root: builds all parts of a server, and owns them.
+
+mod at_rest;
+mod configuration;
+mod connections;
+mod error;
+mod listeners;
+mod metrics;
+mod parts;
+mod reload;
+mod stopping;
+
+use std::fs::File;
+use std::future::{Future, pending};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use tokio::time::timeout;
+use tracing::{info, warn};
+use url::Url;
+
+use crate::settings::{Issuer, Listen, Settings};
+use connections::{Service, Tls};
+use kitbag_access::{Access, Stores};
+use kitbag_base::metrics::Metrics;
+use kitbag_database::Database;
+use kitbag_database::peers::{Hints, Process};
+use kitbag_identity::{ProviderSignIn, bind_issuer};
+use kitbag_knowledge::Knowledge;
+use kitbag_net::traces::Traces;
+use kitbag_sandbox::capabilities::Services;
+use kitbag_sandbox::compiler::{Compiler, Program};
+use kitbag_sandbox::{Background, Sandbox};
+use kitbag_toolkits::Toolkits;
+use kitbag_toolkits::invocations::Invocations;
+use kitbag_toolkits::user_config::UserConfig;
+use kitbag_vault::Vault;
+use kitbag_vault::outbound_auth::Accounts;
+use kitbag_vault::user_cache::UserCache;
+use kitbag_web::Shared;
+use listeners::Listeners;
+use metrics::{Exposition, Sources};
+use parts::{
+    audit_log, browser_sessions, capture, claim, code_runner, dispatch, embedder, join, knowledge_options,
+    knowledge_tools, open_certificate, open_database, open_objects, outbound, program_keys,
+    restrict_permissions, sign_in, watched_disk,
+};
+use stopping::Stopping;
+
+pub use at_rest::{AtRest, AtRestError, share_data};
+pub use configuration::{certificate_files, compile_limits, key_source, limits, objects_location};
+use configuration::{
+    connection_limits, consent_by, drain, followed_registries, memory_for_calls, pace, request_shares,
+    retention, roles, signature_rule, web_client,
+};
+pub use error::StartError;
+pub use listeners::ListenError;
+pub use reload::Reload;
+
+/// How long the database, and the tasks that write to it, may take to close. Committed data is safe anyway.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A server that is ready to serve.
+pub struct App {
+    listeners: Listeners,
+    service: Service,
+    base_url: Url,
+    database: Database,
+    invocations: Arc<Invocations>,
+    knowledge: Knowledge,
+    process: Process,
+    stopping: Stopping,
+    reload: Reload,
+    /// `None` if the settings want no metrics.
+    exposition: Option<Exposition>,
+    traces: Traces,
+    /// Held as long as the server exists: two servers must not share a data directory.
+    _lock: File,
+}
+
+impl App {
+    /// Opens the data directory, listens, and builds all parts. Does not serve yet.
+    pub async fn start(settings: &Settings) -> Result<Self, StartError> {
+        Self::start_with(settings, Program::this()).await
+    }
+
+    /// As [`start`](Self::start), for programs other than `kitbag`. `compiler` is the `kitbag` program, which
+    /// runs as the compiler process.
+    #[expect(clippy::too_many_lines, reason = "it lists the parts of a server, each once")]
+    pub async fn start_with(settings: &Settings, compiler: Program) -> Result<Self, StartError> {
+        let lock = claim(&settings.data)?;
+        let listeners = Listeners::open(settings).await?;
+        let addresses: Vec<_> = listeners.addresses().iter().filter_map(Listen::tcp).collect();
+        let base_url = settings.base_url(&addresses)?;
+        let certificate = open_certificate(settings, &base_url).await?;
+
+        let database = open_database(settings).await?;
+        // Before any user's data is read.
+        bind_issuer(&database, settings.issuer.name(), settings.issuer_replaces.get().map(Issuer::name))
+            .await?;
+        let metrics = Metrics::default();
+        let (egress, traces) = outbound(settings, &metrics)?;
+        let background = Background::start().map_err(StartError::Threads)?;
+        let stopping = Stopping::new(drain(settings, &listeners), &listeners);
+        let disk = watched_disk(settings)?;
+        let objects = open_objects(settings, &database, &egress).await?;
+        let compiler =
+            Compiler::new(compiler, compile_limits(settings), disk.clone(), stopping.begun.clone());
+        let artifacts = objects.artifacts();
+        let capture =
+            capture(settings, artifacts, background.clone(), compiler.clone(), egress.clone()).await?;
+        let hints = Hints::start(&database);
+        let options = knowledge_options(settings, embedder(settings, &egress).await?, disk.clone(), &hints);
+        let vault = Arc::new(Vault::open(database.clone(), key_source(settings)?).await?);
+        let job_settings = Knowledge::job_settings(&capture, &options);
+        let process = join(settings, &database, &vault, &job_settings).await?;
+        let knowledge = Knowledge::open(database.clone(), process.clone(), capture, options).await?;
+        let accounts = Accounts::new(egress.clone(), vault.clone());
+        let cache = Arc::new(UserCache::new(database.clone(), vault.clone(), disk.clone()));
+        cache.keep_sweeping();
+        let services = Services::new(egress.clone())
+            .with_knowledge(knowledge.clone())
+            .with_accounts(accounts.clone())
+            .with_cache(cache.clone());
+        let memory = memory_for_calls(settings)?;
+        let sandbox = Sandbox::new(limits(settings), services, background)?.with_memory(memory.clone());
+        let instances = sandbox.instance_pool();
+        let (data, files, tables) = (&settings.data, objects.components(), database.clone());
+        let opening = Toolkits::open(
+            data,
+            files,
+            tables,
+            sandbox.clone(),
+            compiler.clone(),
+            disk.clone(),
+            egress.clone(),
+        );
+        let forgetting = vault.clone();
+        let toolkits = opening.await?.on_removal(move || forgetting.clear_cache());
+        let toolkits =
+            toolkits.with_consent_by(consent_by(settings)).with_signature_rule(signature_rule(settings));
+        let limit = settings.component_size.bytes() as u64;
+        let toolkits = Arc::new(toolkits.following(followed_registries(settings)?, limit));
+        toolkits.keep_removing_expired_uploads();
+        toolkits.keep_asking_registries(stopping.begun.clone());
+        objects.keep_ending(stopping.begun.clone());
+        let user_config = Arc::new(UserConfig::new(database.clone()));
+        let records = Invocations::open(database.clone(), hints.clone(), retention(settings));
+        let invocations = Arc::new(records.await?);
+        let dispatch =
+            dispatch(settings, &toolkits, (&vault, &user_config, &invocations), (&metrics, &traces))?;
+        let stores = Stores {
+            database: database.clone(),
+            toolkits,
+            dispatch,
+            code_runner: code_runner(settings, sandbox.clone(), compiler.clone()).await?,
+            vault: vault.clone(),
+            accounts,
+            cache,
+            user_config,
+            invocations: invocations.clone(),
+            audit: audit_log(settings, &database),
+            knowledge: knowledge.clone(),
+            knowledge_tools: knowledge_tools(settings, &knowledge, &base_url),
+            process: process.clone(),
+            disk,
+            hints,
+        };
+
+        let program_keys = program_keys(settings, &database);
+        let (identity, authorization_server) =
+            sign_in(settings, &base_url, egress.clone(), &database, program_keys.clone()).await?;
+        let browser_sessions = browser_sessions(settings, &database);
+        let provider_sign_in = web_client(settings).map(|client| {
+            let (identity, sessions) = (identity.clone(), browser_sessions.clone());
+            let (database, url) = (database.clone(), base_url.as_str().trim_end_matches('/'));
+            Arc::new(ProviderSignIn::new(identity, sessions, vault, database, egress, client, url))
+        });
+        // Last: by now each key file has been refused if others could read it.
+        restrict_permissions(&settings.data).await?;
+        let access = Access::new(stores, roles(settings));
+        access.prepare();
+        let sources = Sources::new(&metrics, &access, memory, instances, certificate.as_ref(), &base_url);
+        let exposition = Exposition::open(settings, sources)?;
+        let tls = certificate.clone().map(|it| Tls::new(it, settings.request_timeout.get(), metrics.clone()));
+        let router = kitbag_web::router(Shared {
+            identity,
+            authorization_server,
+            browser_sessions,
+            program_keys,
+            provider_sign_in,
+            access: access.clone(),
+            base_url: base_url.clone(),
+            allowed_origins: settings.allowed_origins.as_slice().into(),
+            pace: pace(settings),
+            component_size: settings.component_size.bytes() as u64,
+            request_shares: request_shares(settings),
+            mcp_request_size: settings.mcp_request_size.bytes(),
+            mcp_requests_per_minute: settings.mcp_requests_per_minute,
+            metrics,
+            certificate: certificate.clone(),
+            traces: traces.clone(),
+            draining: stopping.draining.clone(),
+            stopping: stopping.begun.clone(),
+            refusing: stopping.refusing.clone(),
+        });
+        Ok(Self {
+            listeners,
+            service: service(settings, router, tls, &stopping),
+            base_url,
+            database,
+            invocations,
+            knowledge,
+            process,
+            stopping,
+            reload: Reload::new(access, certificate, settings.clone()),
+            exposition,
+            traces,
+            _lock: lock,
+        })
+    }
+
+    /// The addresses that it listens on. Behind a reverse proxy they differ from the public URL.
+    pub fn addresses(&self) -> Vec<Listen> {
+        self.listeners.addresses()
+    }
+
+    /// The public URL.
+    pub fn base_url(&self) -> &Url {
+        &self.base_url
+    }
+
+    /// What applies changed settings while the server runs.
+    pub fn reload(&self) -> Reload {
+        self.reload.clone()
+    }
+
+    /// Serves until `stop` resolves, then waits at most 30 s for running calls.
+    pub async fn serve(self, stop: impl Future<Output = ()>) {
+        info!(url = %self.base_url, "serving");
+        let stop = async {
+            stop.await;
+            self.stopping.drain_and_begin().await;
+        };
+        if let Some(exposition) = self.exposition {
+            // To the end: what a server does while it stops is of interest too.
+            tokio::spawn(exposition.serve(self.service.pace, pending()));
+        }
+        connections::serve(self.listeners, self.service, stop).await;
+        if timeout(CLOSE_TIMEOUT, self.invocations.close()).await.is_err() {
+            warn!("the last records of calls were not written in time");
+        }
+        self.traces.close().await;
+        if timeout(CLOSE_TIMEOUT, self.knowledge.close()).await.is_err() {
+            warn!("the jobs of the knowledge base did not stop in time");
+        }
+        if timeout(CLOSE_TIMEOUT, self.process.leave()).await.is_err() {
+            warn!("the database does not know yet that this process has ended");
+        }
+        if timeout(CLOSE_TIMEOUT, self.database.close()).await.is_err() {
+            warn!("the database did not close in time");
+        }
+    }
+}
+
+fn service(settings: &Settings, router: Router, tls: Option<Tls>, stopping: &Stopping) -> Service {
+    let (pace, limits) = (pace(settings), connection_limits(settings));
+    Service { router, pace, limits, tls, draining: stopping.draining.clone() }
+}

@@ -1,0 +1,237 @@
+//! Accepts connections and serves HTTP/1.1 on them, over TLS or plain, with limits of number and time.
+//!
+//! Invariant: where a service manager keeps the sockets, a server that stops answers each request that arrives in time on a
+//! connection that it has accepted, and leaves all others to the next process.
+
+mod descriptors;
+mod end;
+mod paced;
+mod sending;
+mod slots;
+mod tls;
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::pin::pin;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderValue, Request, Response, header};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rustix::io::Errno;
+use tokio::time::sleep;
+use tokio_util::either::Either;
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+use tracing::{debug, warn};
+
+use super::listeners::{Listeners, Stream};
+use end::{End, Ends};
+use kitbag_web::{AnswerShare, ConnectionState, Pace};
+use paced::Paced;
+use sending::Sending;
+pub(super) use slots::ConnectionLimits;
+use slots::{ConnectionSlot, ConnectionSlots, Phase};
+use tls::Secured;
+pub(super) use tls::Tls;
+
+/// How long a client may pause while it reads a response.
+const READ_PAUSE: Duration = Duration::from_mins(1);
+/// Bytes that a connection buffers in each direction: the head of a request is no longer, and so much of a response is
+/// taken from its body ahead of time.
+pub(super) const MAX_BUFFERED_BYTES: usize = 64 << 10;
+
+/// What is served, and within which limits.
+pub(super) struct Service {
+    pub(super) router: Router,
+    /// How slow a client may be. Its pause is also the time limit for the head of a request, and so for an idle
+    /// connection.
+    pub(super) pace: Pace,
+    pub(super) limits: ConnectionLimits,
+    /// For TCP connections; `None` where they are plain.
+    pub(super) tls: Option<Tls>,
+    /// Cancelled when the server was asked to stop: from then on, a connection ends with its next response.
+    pub(super) draining: CancellationToken,
+}
+
+/// Serves until `stop` resolves, then waits at most 30 s for requests in progress.
+///
+/// Meanwhile new connections are accepted too, and their requests are answered that the server is stopping. If a service
+/// manager keeps the sockets, none is accepted: they wait for the next process.
+pub(super) async fn serve(listeners: Listeners, service: Service, stop: impl Future<Output = ()>) {
+    let Service { router, pace, mut limits, tls, draining } = service;
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(pace.pause).max_buf_size(MAX_BUFFERED_BYTES);
+    let pace = Pace { pause: READ_PAUSE, ..pace };
+    limits.total = descriptors::room_for_connections(limits.total);
+    let ends = Ends::new(if listeners.are_held() { end::FIRST_REQUEST_TIMEOUT } else { Duration::ZERO });
+    let server = Server { listeners, http, pace, router, tls, draining, slots: ConnectionSlots::new(limits) };
+
+    let mut stop = pin!(stop);
+    loop {
+        let (stream, slot) = tokio::select! {
+            accepted = server.accept() => accepted,
+            () = &mut stop => break,
+        };
+        tokio::spawn(server.serve(stream, slot, ends.of_connection()));
+    }
+    let mut ended = pin!(ends.end());
+    while !server.listeners.are_held() {
+        let (stream, slot) = tokio::select! {
+            accepted = server.accept() => accepted,
+            () = &mut ended => return,
+        };
+        tokio::spawn(server.serve(stream, slot, End::with_the_server()));
+    }
+    ended.await;
+}
+
+/// What all connections share.
+struct Server {
+    listeners: Listeners,
+    http: http1::Builder,
+    pace: Pace,
+    router: Router,
+    tls: Option<Tls>,
+    draining: CancellationToken,
+    slots: ConnectionSlots,
+}
+
+impl Server {
+    /// Waits for a connection that gets a slot.
+    async fn accept(&self) -> (Stream, ConnectionSlot) {
+        loop {
+            match self.listeners.accept().await {
+                Ok((stream, peer)) => {
+                    let is_secured = self.tls.is_some() && matches!(stream, Either::Left(_));
+                    let phase = if is_secured { Phase::Handshake } else { Phase::Http };
+                    if let Some(slot) = self.slots.take(peer, phase) {
+                        return (stream, slot);
+                    }
+                    debug!(?peer, "closed a connection: there are too many, and all are in use");
+                }
+                Err(error) => handle_accept_error(&error, &self.slots).await,
+            }
+        }
+    }
+
+    /// Serves a connection until it ends, or is evicted for another.
+    fn serve(
+        &self,
+        stream: Stream,
+        slot: ConnectionSlot,
+        end: End,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        // Replies are small and written whole, so Nagle's algorithm only delays them.
+        if let Either::Left(stream) = &stream {
+            let _ = stream.set_nodelay(true);
+        }
+        let (http, tls, router) = (self.http.clone(), self.tls.clone(), self.router.clone());
+        let (connection_state, draining, pace) = (slot.state.clone(), self.draining.clone(), self.pace);
+        let service =
+            move |request| answer(router.clone(), connection_state.clone(), draining.clone(), request);
+        async move {
+            let serving = async {
+                let stream = tokio::select! {
+                    stream = prepared(stream, tls.as_ref(), pace) => stream,
+                    () = end.is_due() => None,
+                };
+                let Some(stream) = stream else { return };
+                slot.end_handshake();
+                let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service_fn(service)));
+                let ended = tokio::select! {
+                    ended = connection.as_mut() => ended,
+                    () = end.is_due() => {
+                        connection.as_mut().graceful_shutdown();
+                        tokio::select! {
+                            ended = connection.as_mut() => ended,
+                            () = end.is_overdue(&slot.state) => return,
+                        }
+                    }
+                };
+                if let Err(error) = ended {
+                    debug!(%error, "connection ended");
+                }
+            };
+            tokio::select! {
+                () = serving => {}
+                () = slot.evicted.cancelled() => debug!("connection gave way to another"),
+            }
+        }
+    }
+}
+
+/// The connection as HTTP is spoken on it; `None` if its peer has not managed to set up TLS.
+async fn prepared(stream: Stream, tls: Option<&Tls>, pace: Pace) -> Option<Either<Secured, Plain>> {
+    match (stream, tls) {
+        (Either::Left(stream), Some(tls)) => tls.secure(stream, pace).await.map(Either::Left),
+        (stream, _) => Some(Either::Right(Paced::new(stream, pace))),
+    }
+}
+
+/// Answers one request, which is in progress until its response has been sent.
+///
+/// From when the server is asked to stop, each is the last of its connection: a client that finds the connection closed
+/// instead cannot know whether its request was carried out.
+async fn answer(
+    router: Router,
+    connection_state: ConnectionState,
+    draining: CancellationToken,
+    mut request: Request<Incoming>,
+) -> Result<Response<Body>, Infallible> {
+    let under_way = connection_state.begin();
+    request.extensions_mut().insert(connection_state);
+    let mut response = router.oneshot(request).await?;
+    if draining.is_cancelled() {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    let share = response.extensions_mut().remove::<AnswerShare>();
+    Ok(response.map(|body| Body::new(Sending::new(body, share, under_way))))
+}
+
+/// A connection without TLS.
+type Plain = Paced<Stream>;
+
+/// Handles an error of `accept`: if the machine has no resources for another connection, evicts one. Other
+/// errors concern the single connection.
+async fn handle_accept_error(error: &io::Error, slots: &ConnectionSlots) {
+    if !is_exhausted(error) {
+        debug!(%error, "a connection ended before it was accepted");
+        return;
+    }
+    warn!(%error, "cannot accept connections");
+    slots.make_room();
+    // A retry without a pause would be a busy loop.
+    sleep(Duration::from_millis(100)).await;
+}
+
+/// Whether the process or the machine has run out of descriptors or memory (accept(2)).
+fn is_exhausted(error: &io::Error) -> bool {
+    let exhausted = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
+    Errno::from_io_error(error).is_some_and(|error| exhausted.contains(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_machine_without_room_ends_a_connection_for_another() {
+        for (error, exhausted) in [
+            (Errno::MFILE, true),
+            (Errno::NFILE, true),
+            (Errno::NOBUFS, true),
+            (Errno::NOMEM, true),
+            (Errno::CONNABORTED, false),
+            (Errno::PERM, false),
+            (Errno::INTR, false),
+        ] {
+            assert_eq!(is_exhausted(&error.into()), exhausted, "{error}");
+        }
+    }
+}

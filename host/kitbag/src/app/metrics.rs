@@ -1,0 +1,129 @@
+//! `/metrics`, on a listener of its own.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info};
+use url::Url;
+
+use super::connections::{self, ConnectionLimits, Service};
+use super::listeners::{ListenError, Listeners};
+use crate::settings::Settings;
+use kitbag_access::Access;
+use kitbag_base::memory::MemoryBudget;
+use kitbag_base::metrics::{CONTENT_TYPE, Metrics, Reading};
+use kitbag_net::certificate::LiveCertificate;
+use kitbag_sandbox::InstancePool;
+use kitbag_web::{Pace, is_direct};
+
+/// Connections at the same time.
+const CONNECTIONS: usize = 16;
+/// How long what was read from the stores is shown again: some of it is counted row by row.
+const MAX_AGE: Duration = Duration::from_secs(5);
+
+/// The answer under a name that may be another page's: the ids of toolkits are not for it.
+const OTHER_HOST: &str =
+    "Ask for the metrics by the server's IP address, as localhost, or under the host of its base URL.\n";
+
+/// What was last read from the stores, and when.
+type LastReadings = Mutex<Option<(Instant, Vec<Reading>)>>;
+
+/// What the metrics are read from.
+#[derive(Clone)]
+pub(super) struct Sources {
+    metrics: Metrics,
+    access: Access,
+    memory: MemoryBudget,
+    instances: InstancePool,
+    certificate: Option<LiveCertificate>,
+    base_url: Url,
+    last: Arc<LastReadings>,
+}
+
+impl Sources {
+    pub(super) fn new(
+        metrics: &Metrics,
+        access: &Access,
+        memory: MemoryBudget,
+        instances: InstancePool,
+        certificate: Option<&LiveCertificate>,
+        base_url: &Url,
+    ) -> Self {
+        let (metrics, access, certificate) = (metrics.clone(), access.clone(), certificate.cloned());
+        let base_url = base_url.clone();
+        Self { metrics, access, memory, instances, certificate, base_url, last: Arc::default() }
+    }
+
+    async fn of_stores(&self) -> Vec<Reading> {
+        let mut last = self.last.lock().await;
+        if let Some((at, readings)) = &*last
+            && at.elapsed() < MAX_AGE
+        {
+            return readings.clone();
+        }
+        let readings = self.access.readings().await;
+        *last = Some((Instant::now(), readings.clone()));
+        readings
+    }
+}
+
+/// The listener, and what it serves.
+pub(super) struct Exposition {
+    listeners: Listeners,
+    router: Router,
+}
+
+impl Exposition {
+    /// Listens, and does not serve yet. `None` if the settings want no metrics.
+    pub(super) fn open(settings: &Settings, sources: Sources) -> Result<Option<Self>, ListenError> {
+        let Some(address) = settings.metrics_listen.get() else { return Ok(None) };
+        let listeners = Listeners::on(*address)?;
+        let router = Router::new().route("/metrics", get(expose)).with_state(sources);
+        Ok(Some(Self { listeners, router }))
+    }
+
+    /// Serves until `stop` resolves. `pace` is how slow a client may be.
+    pub(super) async fn serve(self, pace: Pace, stop: impl Future<Output = ()>) {
+        for address in self.listeners.addresses() {
+            info!(%address, "metrics are at /metrics");
+        }
+        let limits = ConnectionLimits { total: CONNECTIONS, per_address: CONNECTIONS, proxies: Vec::new() };
+        let draining = CancellationToken::new();
+        let service = Service { router: self.router, pace, limits, tls: None, draining };
+        connections::serve(self.listeners, service, stop).await;
+    }
+}
+
+async fn expose(State(sources): State<Sources>, headers: HeaderMap) -> Response {
+    if !is_direct(&headers, &sources.base_url) {
+        return (StatusCode::MISDIRECTED_REQUEST, OTHER_HOST).into_response();
+    }
+    let mut readings = sources.of_stores().await;
+    let Sources { metrics, memory, instances, certificate, .. } = sources;
+    let (held, total) = memory.held_and_total();
+    readings.push(Reading::bytes("call_memory", "Memory that calls hold", held as u64));
+    readings.push(Reading::bytes("call_memory_limit", "Memory that calls may hold", total as u64));
+    readings.extend(instances.readings());
+    if let Some(certificate) = certificate {
+        readings.push(Reading::timestamp(
+            "tls_certificate_expiry_timestamp",
+            "When the certificate expires, in seconds since 1970",
+            certificate.not_after().as_second(),
+        ));
+    }
+    match metrics.text(&readings) {
+        Ok(text) => ([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response(),
+        Err(cause) => {
+            error!(%cause, "the metrics cannot be written");
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! `kitbag audit`
+
+use std::collections::BTreeSet;
+use std::io;
+use std::time::Duration;
+
+use clap::Args;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+use tokio::signal::ctrl_c;
+use tokio::time::sleep;
+use url::form_urlencoded::Serializer;
+
+use super::CliError;
+use super::client::{Connection, Failed, Lines};
+use super::output::{Exit, Format, report};
+use super::terminal::{Text, note, text, try_print};
+use kitbag_database::audit::AuditRecord;
+
+/// The longest pause between two attempts to reconnect.
+const MAX_PAUSE: Duration = Duration::from_secs(10);
+/// How far before the last entry a stream is resumed: processes commit entries up to so much later than their time says.
+const OVERLAP: SignedDuration = SignedDuration::from_mins(1);
+/// Ids of printed entries that are remembered, so that none is printed twice.
+const MAX_KNOWN_IDS: usize = 10_000;
+
+/// Show who did what: deploys, secrets, accounts, keys, sign-ins. For operators.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  kitbag audit --since 7d\n  kitbag audit --act toolkit --toolkit weather\n  \
+                  kitbag audit --user ana --act secret.set -o json\n  kitbag audit --follow -o jsonl\n\n\
+                  No entry has a value of a secret, an argument or a result. docs/audit.md lists the acts."
+)]
+pub(super) struct Audit {
+    /// Go on with each act as it is done, until Ctrl-C.
+    #[arg(short, long)]
+    follow: bool,
+    /// Only entries since: a duration such as 7d, or a time such as 2026-01-31T12:00:00Z.
+    #[arg(long)]
+    since: Option<String>,
+    /// Only entries until: a duration before now, or a time.
+    #[arg(long, conflicts_with = "follow")]
+    until: Option<String>,
+    /// Only this act, such as secret.set; or all of one kind, such as secret.
+    #[arg(long)]
+    act: Option<String>,
+    /// Only acts of this user, and those that concern them.
+    #[arg(long)]
+    user: Option<String>,
+    /// Only acts about this toolkit.
+    #[arg(long, value_name = "ID")]
+    toolkit: Option<String>,
+    /// Only so many of the newest; by default 100, or all with --since.
+    #[arg(long)]
+    limit: Option<u32>,
+    /// Only entries whose id (see --json) is smaller: those before it. With --limit, page by page.
+    #[arg(long, value_name = "ID", conflicts_with = "follow")]
+    before: Option<i64>,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// Why printing stopped.
+enum Stopped {
+    /// The response is complete.
+    Complete,
+    /// The connection broke.
+    Lost(CliError),
+    /// Standard output is closed.
+    Unread,
+}
+
+/// What was printed.
+#[derive(Default)]
+struct Printed {
+    /// Time of the newest entry.
+    newest: Option<Timestamp>,
+    ids: BTreeSet<i64>,
+}
+
+impl Audit {
+    pub(super) async fn run(self) -> Result<(), CliError> {
+        let format = Format::current();
+        if self.follow && format == Format::Json {
+            return Err(CliError::new("a log that is followed has no end, and so is no JSON document")
+                .exit(Exit::Usage)
+                .hint("--output jsonl prints a document for each entry"));
+        }
+        if self.follow {
+            return tokio::select! {
+                outcome = self.follow() => outcome,
+                interrupted = ctrl_c() => interrupted.map_err(|error| CliError::new(error.to_string())),
+            };
+        }
+        let mut printed = Printed::default();
+        let mut lines = self.connection.clone().open().await?.lines(&self.path(&printed)).await?;
+        if format == Format::Json {
+            return print_all(&mut lines).await;
+        }
+        match print(&mut lines, &mut printed).await? {
+            Stopped::Lost(error) => Err(error),
+            Stopped::Complete | Stopped::Unread => Ok(()),
+        }
+    }
+
+    /// Prints until standard output is closed; resumes a broken stream somewhat before it broke.
+    async fn follow(&self) -> Result<(), CliError> {
+        let mut printed = Printed::default();
+        let mut lines = self.connection.clone().open().await?.lines(&self.path(&printed)).await?;
+        loop {
+            match print(&mut lines, &mut printed).await? {
+                Stopped::Unread => return Ok(()),
+                Stopped::Complete => note!("the server has ended the stream; connecting again"),
+                Stopped::Lost(error) => note!("{}; connecting again", error),
+            }
+            lines = self.connect_again(&printed).await?;
+        }
+    }
+
+    async fn connect_again(&self, printed: &Printed) -> Result<Lines, CliError> {
+        let mut pause = Duration::from_millis(250);
+        loop {
+            // Opened anew: the server may have another address by now, and the token may have expired.
+            match self.connection.clone().open().await?.lines(&self.path(printed)).await {
+                Ok(lines) => return Ok(lines),
+                Err(Failed::Refused(error)) => return Err(error),
+                Err(Failed::Unreachable(error)) => {
+                    note!("{}; trying again in {} s", error, pause.as_secs_f64());
+                }
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(MAX_PAUSE);
+        }
+    }
+
+    fn path(&self, printed: &Printed) -> String {
+        let mut query = Serializer::new(String::new());
+        if self.follow {
+            query.append_pair("follow", "true");
+        }
+        if let Some(newest) = printed.newest {
+            let since = newest.checked_sub(OVERLAP).unwrap_or(Timestamp::MIN);
+            query.append_pair("since", &since.to_string());
+        } else {
+            query.extend_pairs(self.since.iter().map(|since| ("since", since)));
+            query.extend_pairs(self.limit.iter().map(|limit| ("limit", limit.to_string())));
+        }
+        let filters =
+            [("until", &self.until), ("act", &self.act), ("user", &self.user), ("toolkit", &self.toolkit)];
+        query.extend_pairs(filters.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?))));
+        query.extend_pairs(self.before.iter().map(|before| ("before", before.to_string())));
+        format!("/audit?{}", query.finish())
+    }
+}
+
+async fn print(lines: &mut Lines, printed: &mut Printed) -> Result<Stopped, CliError> {
+    loop {
+        let line = match lines.next().await {
+            // An empty line says that the server is there.
+            Ok(Some(line)) if line.is_empty() => continue,
+            Ok(Some(line)) => line,
+            Ok(None) => return Ok(Stopped::Complete),
+            Err(error) => return Ok(Stopped::Lost(error)),
+        };
+        let record: AuditRecord = serde_json::from_str(&line).map_err(unreadable)?;
+        if printed.ids.contains(&record.id) {
+            continue;
+        }
+        let shown = match Format::current() {
+            Format::Text => shown(&record),
+            Format::Json | Format::Jsonl => Text::json(&line),
+        };
+        // Each entry is out before the next one is waited for, wherever standard output goes.
+        match try_print(&shown) {
+            Ok(()) => printed.note(&record),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Stopped::Unread),
+            Err(error) => return Err(CliError::new(format!("cannot print: {error}"))),
+        }
+    }
+}
+
+impl Printed {
+    fn note(&mut self, record: &AuditRecord) {
+        self.newest = self.newest.max(record.at.parse().ok());
+        self.ids.insert(record.id);
+        if self.ids.len() > MAX_KNOWN_IDS {
+            self.ids.pop_first();
+        }
+    }
+}
+
+/// Prints all entries as one document.
+async fn print_all(lines: &mut Lines) -> Result<(), CliError> {
+    let mut records: Vec<Value> = Vec::new();
+    while let Some(line) = lines.next().await? {
+        if !line.is_empty() {
+            records.push(serde_json::from_str(&line).map_err(unreadable)?);
+        }
+    }
+    report(&records, || {})
+}
+
+/// One line: time, act, who, and what it is about.
+fn shown(record: &AuditRecord) -> Text {
+    let user = record.user.as_deref().unwrap_or("(server)");
+    let mut line = text!("{}  {}  {}", record.at, record.act, user);
+    let by = record.client.as_ref().map(|client| ("client", client));
+    let by = by.or(record.key.as_ref().map(|key| ("key", key)));
+    let rest = [
+        by,
+        record.toolkit.as_ref().map(|it| ("toolkit", it)),
+        record.version.as_ref().map(|it| ("version", it)),
+        record.name.as_ref().map(|it| ("name", it)),
+        record.affected_user.as_ref().map(|it| ("affects", it)),
+    ];
+    for (label, value) in rest.into_iter().flatten() {
+        line.push(&text!("  {}={}", label, value));
+    }
+    if record.outcome != "done" {
+        line.push(&text!("  {}", record.outcome));
+    }
+    line
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "map_err passes it so")]
+fn unreadable(error: serde_json::Error) -> CliError {
+    CliError::new(format!("the server's answer cannot be read: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_entry_is_one_line_whatever_its_texts_are() {
+        let record = json!({
+            "id": 7, "at": "2026-01-31T12:00:00.500Z", "act": "secret.set", "outcome": "done", "user": "ana",
+            "client": "c\n1", "toolkit": "books", "name": "API_KEY", "chain": "file", "sequence": 3, "hash": "00",
+        });
+
+        let line = shown(&serde_json::from_value(record).expect("an entry"));
+
+        assert_eq!(
+            line.as_str(),
+            "2026-01-31T12:00:00.500Z  secret.set  ana  client=c\\n1  toolkit=books  name=API_KEY"
+        );
+    }
+}

@@ -1,0 +1,335 @@
+//! Talks to a running server over its public API, with the user's own token.
+
+mod graphql;
+mod lines;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bytes::Bytes;
+use clap::Args;
+use http::{Method, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt, Full};
+use kitbag_manifest::Problem;
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use tokio::time::sleep;
+use url::Url;
+
+use super::CliError;
+use super::output::Exit;
+use super::session::{SessionFile, SignedIn, sign_in_again};
+use super::terminal::note;
+use super::token::mint;
+pub(super) use graphql::{GraphqlError, GraphqlFailure};
+use kitbag_base::base_url::below;
+use kitbag_base::local_mode::{self, Unusable};
+use kitbag_identity::client::expect_protected;
+use kitbag_net::egress::{Egress, EgressError, EgressSettings, Policy, ResponseBody};
+pub(super) use lines::Lines;
+
+/// How long to wait, and how often to try, where the server limits the rate.
+const MAX_PAUSE: Duration = Duration::from_mins(1);
+const MAX_TRIES: usize = 10;
+
+/// Which server to talk to, and as whom.
+#[derive(Args, Clone, Debug)]
+pub(super) struct Connection {
+    /// URL of the server; by default the one of `kitbag login`, or else the local one that last ran here.
+    #[arg(long, env = "KITBAG_SERVER", global = true)]
+    server: Option<Url>,
+    /// Access token; by default that of `kitbag login`, or one signed with the key of the local server.
+    #[arg(long, env = "KITBAG_TOKEN", global = true, hide_env_values = true)]
+    token: Option<SecretString>,
+    /// Data directory of a local server: the commands then talk to that one; by default kitbag-data.
+    #[arg(long, env = "KITBAG_DATA", global = true)]
+    data: Option<PathBuf>,
+}
+
+/// A server, with a token for it.
+pub(super) struct Client {
+    server: Url,
+    token: SecretString,
+    /// Where the token comes from, if it can be renewed.
+    session: Option<SignedIn>,
+    egress: Egress,
+}
+
+/// Why a request failed.
+pub(super) enum Failed {
+    /// No response, or a temporary failure of the server.
+    Unreachable(CliError),
+    /// The server refused the request.
+    Refused(CliError),
+}
+
+/// The body of an error (RFC 9457).
+#[derive(Deserialize)]
+struct ProblemDetails {
+    detail: String,
+    #[serde(default)]
+    problems: Vec<Problem>,
+}
+
+impl Connection {
+    /// The server in local mode that runs on `data`.
+    pub(super) fn local(data: PathBuf) -> Self {
+        Self { server: None, token: None, data: Some(data) }
+    }
+
+    /// Finds the server and a token.
+    pub(super) async fn open(self) -> Result<Client, CliError> {
+        let server = which_server(self.server, self.data.as_deref())?;
+        expect_protected(&server)?;
+        let data = self.data.as_deref().unwrap_or(Path::new(local_mode::DEFAULT_DATA));
+        let session = if self.token.is_none() { SignedIn::at(&server)? } else { None };
+        let token = match (self.token, &session) {
+            (Some(token), _) => token,
+            (None, Some(session)) => session.token().await?,
+            // A token of the local server is sent to the local server only.
+            (None, None) if local_mode::announced(data).ok().flatten().as_ref() == Some(&server) => {
+                mint(data, local_mode::USER, Duration::from_mins(5))?
+            }
+            (None, None) => {
+                return Err(CliError::new(format!("you are not signed in at {server}"))
+                    .exit(Exit::SignedOut)
+                    .hint(format!("{}, or give a token in KITBAG_TOKEN", sign_in_again(&server))));
+            }
+        };
+        // A large component takes its time to compile before the server answers.
+        let settings =
+            EgressSettings { response_timeout: Duration::from_mins(10), ..EgressSettings::default() };
+        Ok(Client { server, token, session, egress: Egress::new(settings) })
+    }
+}
+
+impl Client {
+    /// URL of the server.
+    pub(super) fn server(&self) -> &Url {
+        &self.server
+    }
+
+    /// Sends a request and reads the JSON of the answer.
+    pub(super) async fn send<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: &str,
+        body: impl Into<Bytes>,
+    ) -> Result<T, CliError> {
+        Ok(self.try_send(method, path, content_type, body).await?)
+    }
+
+    /// As [`send`](Self::send), for callers that handle a refusal.
+    pub(super) async fn try_send<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: &str,
+        body: impl Into<Bytes>,
+    ) -> Result<T, Failed> {
+        let answer = self.exchange(method, path, content_type, body.into()).await?;
+        serde_json::from_slice(&answer).map_err(|error| {
+            Failed::Refused(CliError::new(format!("the server's answer cannot be read: {error}")))
+        })
+    }
+
+    /// Sends a request without a body and reads nothing of the answer.
+    pub(super) async fn delete(&self, path: &str) -> Result<(), CliError> {
+        Ok(self.exchange(Method::DELETE, path, "application/json", Bytes::new()).await.map(drop)?)
+    }
+
+    /// Sends a request that has no body, and whose answer has none.
+    pub(super) async fn post(&self, path: &str) -> Result<(), CliError> {
+        Ok(self.exchange(Method::POST, path, "application/json", Bytes::new()).await.map(drop)?)
+    }
+
+    /// Sends JSON to a route whose answer has no body.
+    pub(super) async fn post_json(&self, path: &str, json: String) -> Result<(), CliError> {
+        Ok(self.exchange(Method::POST, path, "application/json", json.into()).await.map(drop)?)
+    }
+
+    /// Asks for an answer that comes line by line.
+    pub(super) async fn lines(&self, path: &str) -> Result<Lines, Failed> {
+        let response = self.answer(Method::GET, path, "application/json", Bytes::new()).await?;
+        Ok(Lines::of(response.into_body()))
+    }
+
+    /// Asks for an answer that is read piece by piece.
+    pub(super) async fn download(&self, path: &str) -> Result<Response<ResponseBody>, CliError> {
+        Ok(self.answer(Method::GET, path, "application/json", Bytes::new()).await?)
+    }
+
+    async fn exchange(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: &str,
+        body: Bytes,
+    ) -> Result<Bytes, Failed> {
+        read(self.answer(method, path, content_type, body).await?).await
+    }
+
+    /// Sends a request and returns the answer, unless the server refuses. A token that has expired is
+    /// renewed, where it comes from a session.
+    async fn answer(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: &str,
+        body: Bytes,
+    ) -> Result<Response<ResponseBody>, Failed> {
+        let mut token = self.token.clone();
+        let send = async |token: &SecretString| {
+            self.answer_as(token, method.clone(), path, content_type, body.clone()).await
+        };
+        let mut response = send(&token).await?;
+        if let (StatusCode::UNAUTHORIZED, Some(session)) = (response.status(), &self.session) {
+            token = session.token_after(&token).await.map_err(Failed::Refused)?;
+            response = send(&token).await?;
+        }
+        for _ in 0..MAX_TRIES {
+            let Some(pause) = wanted_pause(&response) else { break };
+            sleep(pause).await;
+            response = send(&token).await?;
+        }
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let refusal = self.refused(status, &read(response).await?);
+        let may_pass = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
+        Err(if may_pass {
+            Failed::Unreachable(refusal.exit(Exit::Unavailable))
+        } else {
+            Failed::Refused(refusal)
+        })
+    }
+
+    async fn answer_as(
+        &self,
+        token: &SecretString,
+        method: Method,
+        path: &str,
+        content_type: &str,
+        body: Bytes,
+    ) -> Result<Response<ResponseBody>, Failed> {
+        let unusable = |error: &dyn std::fmt::Display| Failed::Refused(CliError::new(error.to_string()));
+        let request = Request::builder()
+            .method(method)
+            .uri(below(&self.server, path))
+            .header(header::AUTHORIZATION, format!("Bearer {}", token.expose_secret()))
+            .header(header::CONTENT_TYPE, content_type)
+            .body(Full::new(body))
+            .map_err(|error| unusable(&error))?;
+        let response = self.egress.send(request, &Policy::Operator).await;
+        response.map_err(|error| Failed::Unreachable(self.unreachable(&error)))
+    }
+
+    fn unreachable(&self, error: &EgressError) -> CliError {
+        let hint = match error {
+            EgressError::Tls { .. } => {
+                "is its certificate valid, for this name, and from an authority that this machine trusts? SSL_CERT_FILE \
+                 names a file with other authorities"
+            }
+            _ => "is the server running? `kitbag serve` starts one; --server names another",
+        };
+        CliError::new(format!("cannot reach {}: {error}", self.server)).exit(Exit::Unavailable).hint(hint)
+    }
+
+    fn refused(&self, status: StatusCode, body: &[u8]) -> CliError {
+        let error = match serde_json::from_slice::<ProblemDetails>(body) {
+            Ok(details) => CliError::listing(details.detail, &details.problems),
+            Err(_) => CliError::new(format!("the server answered {status}")),
+        };
+        match status {
+            StatusCode::UNAUTHORIZED => error
+                .exit(Exit::SignedOut)
+                .hint(format!("{}, or give a valid token in KITBAG_TOKEN", sign_in_again(&self.server))),
+            _ => error,
+        }
+    }
+}
+
+impl From<Failed> for CliError {
+    fn from(failed: Failed) -> Self {
+        match failed {
+            Failed::Unreachable(error) | Failed::Refused(error) => error,
+        }
+    }
+}
+
+/// How long the server asks whoever sends too much to wait (RFC 6585, section 4), where that is not long.
+fn wanted_pause(response: &Response<ResponseBody>) -> Option<Duration> {
+    if response.status() != StatusCode::TOO_MANY_REQUESTS {
+        return None;
+    }
+    let seconds = response.headers().get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds)).filter(|pause| *pause <= MAX_PAUSE)
+}
+
+async fn read(response: Response<ResponseBody>) -> Result<Bytes, Failed> {
+    let broke_off = |error| {
+        let error = CliError::new(format!("the answer broke off: {error}"));
+        Failed::Unreachable(error.exit(Exit::Unavailable))
+    };
+    response.into_body().collect().await.map(http_body_util::Collected::to_bytes).map_err(broke_off)
+}
+
+/// The server that is meant: the one that was named, by its URL or by its data directory; or the only one
+/// with a session; or, without any session, the one that runs on the default data directory.
+///
+/// The default data directory comes last: the current folder may be somebody else's.
+pub(super) fn which_server(named: Option<Url>, data: Option<&Path>) -> Result<Url, CliError> {
+    if let Some(server) = named {
+        return Ok(server);
+    }
+    if let Some(data) = data {
+        return local_mode::announced(data).map_err(unusable)?.ok_or_else(|| no_server_on(data));
+    }
+    let sessions = SessionFile::of_this_user().map(|file| file.read()).transpose()?.unwrap_or_default();
+    match sessions.servers().as_slice() {
+        [server] => Ok(server.clone()),
+        [] => match local_mode::announced(Path::new(local_mode::DEFAULT_DATA)) {
+            Ok(Some(server)) => Ok(server),
+            Ok(None) => Err(no_server()),
+            Err(distrusted) => {
+                let CliError { message, hint, .. } = unusable(distrusted);
+                note!(
+                    "warning: the local server here is ignored: {} ({})",
+                    message,
+                    hint.unwrap_or_default()
+                );
+                Err(no_server())
+            }
+        },
+        several => {
+            let list: Vec<_> = several.iter().map(Url::as_str).collect();
+            Err(CliError::new("you are signed in at several servers")
+                .hint(format!("name one with --server: {}", list.join(", "))))
+        }
+    }
+}
+
+fn no_server_on(data: &Path) -> CliError {
+    CliError::new(format!("there is no server to talk to: none in local mode has run on {}", data.display()))
+        .hint("start one with `kitbag serve`, or leave --data (KITBAG_DATA) out")
+}
+
+fn no_server() -> CliError {
+    CliError::new("there is no server to talk to")
+        .hint("start one with `kitbag serve`, or sign in at one with `kitbag login --server URL`")
+}
+
+/// Why the server that a data directory announces is not used.
+pub(super) fn unusable(why: Unusable) -> CliError {
+    let error = CliError::new(why.to_string());
+    match why {
+        Unusable::Distrusted(distrust) => match distrust.remedy() {
+            Some(remedy) => error.hint(format!("if you made it, run: {remedy}")),
+            None => error.hint("name the server with --server"),
+        },
+        Unusable::Elsewhere(_) => error.hint("name the server with --server, if you trust it"),
+    }
+}

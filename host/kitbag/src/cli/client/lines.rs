@@ -1,0 +1,51 @@
+//! An answer that is read line by line, as it comes.
+
+use std::time::Duration;
+
+use http_body_util::BodyExt;
+use tokio::time::timeout;
+
+use crate::cli::CliError;
+use kitbag_net::egress::ResponseBody;
+
+/// How long a server may send nothing: it sends an empty line every 15 s.
+const READ_TIMEOUT: Duration = Duration::from_secs(45);
+
+/// The lines of an answer.
+pub(in crate::cli) struct Lines {
+    body: ResponseBody,
+    received: Vec<u8>,
+    /// Bytes at the beginning of `received` that hold no end of a line.
+    searched: usize,
+}
+
+impl Lines {
+    pub(super) fn of(body: ResponseBody) -> Self {
+        Self { body, received: Vec::new(), searched: 0 }
+    }
+
+    /// Returns the next line, without its end, or nothing where the answer is complete.
+    pub(in crate::cli) async fn next(&mut self) -> Result<Option<String>, CliError> {
+        loop {
+            if let Some(line) = self.line() {
+                return Ok(Some(line));
+            }
+            let frame = timeout(READ_TIMEOUT, self.body.frame()).await;
+            match frame.map_err(|_| CliError::new("the server has fallen silent"))? {
+                None => return Ok(None),
+                Some(Err(error)) => return Err(CliError::new(format!("the answer broke off: {error}"))),
+                Some(Ok(frame)) => self.received.extend_from_slice(frame.data_ref().map_or(&[], |data| data)),
+            }
+        }
+    }
+
+    fn line(&mut self) -> Option<String> {
+        let Some(end) = self.received[self.searched..].iter().position(|byte| *byte == b'\n') else {
+            self.searched = self.received.len();
+            return None;
+        };
+        let line: Vec<u8> = self.received.drain(..=self.searched + end).collect();
+        self.searched = 0;
+        Some(String::from_utf8_lossy(&line[..line.len() - 1]).into_owned())
+    }
+}

@@ -1,0 +1,249 @@
+//! Adds a server to the text of a client's configuration. Everything else in it stays as it is, comments too.
+
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::{CstInputValue, CstRootNode};
+use serde_json::{Map, Value};
+use thiserror::Error;
+use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike};
+use url::Url;
+
+use kitbag_base::mcp_clients::{McpClient, Syntax};
+
+/// What becomes of an entry that has the same name and is different.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Existing {
+    Kept,
+    Replaced,
+}
+
+/// Why a text cannot be edited.
+#[derive(Debug, Error)]
+pub(super) enum EditError {
+    /// It is not valid, or uses extensions of its syntax that an edit might not keep.
+    #[error("it cannot be read: {0}")]
+    Invalid(String),
+    /// A value on the way to the entry is not an object.
+    #[error("{0} is not an object")]
+    Shape(&'static str),
+    /// The name is that of another entry.
+    #[error("its entry {0} is different")]
+    Taken(String),
+}
+
+impl EditError {
+    pub(super) fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Taken(_) => Some("--replace replaces it, and --name adds the server under another name"),
+            Self::Invalid(_) | Self::Shape(_) => None,
+        }
+    }
+}
+
+/// Returns the text with an entry for the server at `url`; `None` if it has the entry already.
+pub(super) fn edited(
+    client: &McpClient,
+    text: &str,
+    name: &str,
+    url: &Url,
+    existing: Existing,
+) -> Result<Option<String>, EditError> {
+    if text.trim().is_empty() {
+        return Ok(Some(client.configuration(name, url) + "\n"));
+    }
+    let entry = client.entry(url);
+    match client.syntax {
+        Syntax::Json => in_json(client.servers, text, name, &entry, existing),
+        Syntax::Toml => in_toml(client.servers, text, name, &entry, existing),
+    }
+}
+
+fn in_json(
+    servers: &'static str,
+    text: &str,
+    name: &str,
+    entry: &Map<String, Value>,
+    existing: Existing,
+) -> Result<Option<String>, EditError> {
+    // What editors accept, and no more.
+    let options = ParseOptions {
+        allow_comments: true,
+        allow_trailing_commas: true,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    };
+    let root = CstRootNode::parse(text, &options).map_err(|error| EditError::Invalid(error.to_string()))?;
+    let file = root.object_value_or_create().ok_or(EditError::Shape("the file"))?;
+    let all = file.object_value_or_create(servers).ok_or(EditError::Shape(servers))?;
+    match all.get(name) {
+        None => drop(all.append(name, input(&Value::Object(entry.clone())))),
+        Some(found) => {
+            if found.value().and_then(|value| value.to_serde_value()).is_some_and(|value| has(&value, entry))
+            {
+                return Ok(None);
+            }
+            if existing == Existing::Kept {
+                return Err(EditError::Taken(name.to_owned()));
+            }
+            found.set_value(input(&Value::Object(entry.clone())));
+        }
+    }
+    Ok(Some(root.to_string()))
+}
+
+fn in_toml(
+    servers: &'static str,
+    text: &str,
+    name: &str,
+    entry: &Map<String, Value>,
+    existing: Existing,
+) -> Result<Option<String>, EditError> {
+    // The message quotes no line of the file, which may hold keys.
+    let mut file: DocumentMut =
+        text.parse().map_err(|error: toml_edit::TomlError| EditError::Invalid(error.message().to_owned()))?;
+    let parent = file.entry(servers).or_insert_with(|| {
+        let mut parent = Table::new();
+        parent.set_implicit(true);
+        Item::Table(parent)
+    });
+    let is_inline = parent.is_inline_table();
+    let all: &mut dyn TableLike = parent.as_table_like_mut().ok_or(EditError::Shape(servers))?;
+    if let Some(found) = all.get(name) {
+        let found = found.as_table_like();
+        let is_same = |(key, value): (&String, &Value)| {
+            found.and_then(|found| found.get(key)).and_then(Item::as_str) == value.as_str()
+        };
+        if entry.iter().all(is_same) {
+            return Ok(None);
+        }
+        if existing == Existing::Kept {
+            return Err(EditError::Taken(name.to_owned()));
+        }
+    }
+    let values = entry.iter().filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)));
+    let item = if is_inline {
+        Item::Value(values.collect::<InlineTable>().into())
+    } else {
+        let mut table = Table::new();
+        table.extend(values.map(|(key, value)| (key, toml_edit::value(value))));
+        Item::Table(table)
+    };
+    all.insert(name, item);
+    Ok(Some(file.to_string()))
+}
+
+/// Whether a value has these keys with these values. What else it has is its user's choice.
+fn has(value: &Value, entry: &Map<String, Value>) -> bool {
+    entry.iter().all(|(key, expected)| value.get(key) == Some(expected))
+}
+
+fn input(value: &Value) -> CstInputValue {
+    match value {
+        Value::Null => CstInputValue::Null,
+        Value::Bool(value) => CstInputValue::Bool(*value),
+        Value::Number(value) => CstInputValue::Number(value.to_string()),
+        Value::String(value) => CstInputValue::String(value.clone()),
+        Value::Array(items) => CstInputValue::Array(items.iter().map(input).collect()),
+        Value::Object(fields) => {
+            CstInputValue::Object(fields.iter().map(|(key, value)| (key.clone(), input(value))).collect())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kitbag_base::mcp_clients::CLIENTS;
+
+    fn client(id: &str) -> &'static McpClient {
+        CLIENTS.iter().find(|client| client.id == id).expect("it is there")
+    }
+
+    fn edit(id: &str, text: &str, existing: Existing) -> Result<Option<String>, EditError> {
+        let url: Url = "https://kb.example/mcp".parse().expect("a URL");
+        edited(client(id), text, "kitbag", &url, existing)
+    }
+
+    #[test]
+    fn an_empty_file_becomes_the_configuration_that_is_printed() {
+        let url: Url = "https://kb.example/mcp".parse().expect("a URL");
+        for client in &CLIENTS {
+            let written = edit(client.id, "", Existing::Kept).expect("it can be edited").expect("it changes");
+
+            assert_eq!(written.trim_end(), client.configuration("kitbag", &url), "{}", client.id);
+            assert!(written.ends_with('\n'), "{written:?}");
+            assert!(matches!(edit(client.id, &written, Existing::Kept), Ok(None)), "{}", client.id);
+        }
+    }
+
+    #[test]
+    fn json_keeps_its_comments_its_order_and_its_indentation() {
+        let text = "// mine\n{\n    \"z\": 1, // last letter first\n    \"servers\": {\n        /* old */ \"a\": {\"url\": \"x\"},\n    },\n    \"inputs\": []\n}\n";
+
+        let written = edit("vscode", text, Existing::Kept).expect("it can be edited").expect("it changes");
+
+        let added = "        \"kitbag\": {\n            \"type\": \"http\",\n            \"url\": \"https://kb.example/mcp\",\n        }";
+        assert!(written.contains(added), "{written}");
+        let without = written.replacen(added, "", 1);
+        let mut rest = without.as_str();
+        for line in text.lines().map(|line| line.trim_end_matches(',')) {
+            let at = rest.find(line).unwrap_or_else(|| panic!("{line:?} is gone: {written}"));
+            rest = &rest[at + line.len()..];
+        }
+        assert!(matches!(edit("vscode", &written, Existing::Kept), Ok(None)));
+    }
+
+    #[test]
+    fn toml_keeps_its_comments_and_its_order() {
+        let text = "# mine\nmodel = \"m\" # why\n\n[mcp_servers.a]\ncommand = \"x\"\n\n[tui]\nb = 1\n";
+
+        let written = edit("codex", text, Existing::Kept).expect("it can be edited").expect("it changes");
+
+        for line in text.lines().filter(|line| !line.is_empty()) {
+            assert!(written.contains(line), "{line}: {written}");
+        }
+        assert!(written.contains("[mcp_servers.kitbag]\nurl = \"https://kb.example/mcp\"\n"), "{written}");
+        assert!(matches!(edit("codex", &written, Existing::Kept), Ok(None)));
+        let inline = edit("codex", "mcp_servers = { a = { url = \"x\" } }\n", Existing::Kept);
+        let inline = inline.expect("it can be edited").expect("it changes");
+        assert!(inline.starts_with("mcp_servers = { a = { url = \"x\" } , kitbag = {"), "{inline}");
+    }
+
+    #[test]
+    fn an_entry_that_is_different_stays_unless_it_is_to_be_replaced() {
+        for (id, text) in [
+            ("cursor", "{\"mcpServers\": {\"kitbag\": {\"url\": \"https://other.example/mcp\"}}}"),
+            ("cursor", "{\"mcpServers\": {\"kitbag\": {\"command\": \"x\"}}}"),
+            ("codex", "[mcp_servers.kitbag]\nurl = \"https://other.example/mcp\"\n"),
+            ("codex", "mcp_servers.kitbag = 1\n"),
+        ] {
+            assert!(matches!(edit(id, text, Existing::Kept), Err(EditError::Taken(_))), "{text}");
+
+            let written = edit(id, text, Existing::Replaced).expect("it can be edited").expect("it changes");
+            assert!(written.contains("https://kb.example/mcp") && !written.contains("other"), "{written}");
+        }
+        let kept =
+            "{\"mcpServers\": {\"kitbag\": {\"url\": \"https://kb.example/mcp\", \"disabled\": true}}}";
+        assert!(matches!(edit("cursor", kept, Existing::Replaced), Ok(None)), "a choice of the user");
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused() {
+        for (id, text) in [
+            ("cursor", "[]"),
+            ("cursor", "{\"mcpServers\": []}"),
+            ("cursor", "{\"mcpServers\": {}"),
+            ("cursor", "{'mcpServers': {}}"),
+            ("cursor", "{\"a\": 1 \"b\": 2}"),
+            ("codex", "mcp_servers = 1"),
+            ("codex", "a = "),
+        ] {
+            assert!(edit(id, text, Existing::Replaced).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! `kitbag search`
+
+mod highlight;
+
+use std::ops::Range;
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::CliError;
+use super::client::Connection;
+use super::output::report;
+use super::terminal::{Screen, Text, note, say, text};
+use highlight::mark;
+use kitbag_knowledge::{DEFAULT_RESULTS, MAX_RESULTS};
+
+const QUERY: &str = "query ($q: String!, $limit: Int, $after: String, $source: String, $author: String) {
+  search(query: $q, operators: true, limit: $limit, after: $after, source: $source, author: $author) {
+    mode
+    results { document { id title url author source feed { name label } } snippet matches { start end } score }
+    pageInfo { endCursor hasNextPage }
+  }
+}";
+
+/// Search your documents.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  kitbag search \"who decided on the new pricing?\"
+  kitbag search pricing --source notes --limit 3
+  kitbag search '\"new pricing\" title:minutes -draft'
+  kitbag search pricing --author \"Ana Silva\" --json | jq -r '.results[].document.id'
+
+Ask in your own words: with a model the server finds what means the same, without one what has the \
+words. `\"a phrase\"`, `title:word` and `source:name` narrow the results, and a `-` before one or before a word leaves out \
+what has it; single quotes around the query keep the shell from reading it, and `--` comes before one that begins with `-`. \
+`kitbag documents show ID` prints a document.")]
+pub(super) struct Search {
+    /// What to look for.
+    #[arg(required = true)]
+    words: Vec<String>,
+    /// Results at most.
+    #[arg(long, default_value_t = DEFAULT_RESULTS, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_RESULTS)))]
+    limit: u32,
+    /// Only documents of this source: the id of a toolkit, or `user` for what you ingested yourself.
+    #[arg(long)]
+    source: Option<String>,
+    /// Only documents with this byline.
+    #[arg(long)]
+    author: Option<String>,
+    /// Go on after a page: the `endCursor` of its JSON.
+    #[arg(long, value_name = "CURSOR")]
+    after: Option<String>,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    search: Found,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Found {
+    mode: String,
+    results: Vec<Hit>,
+    page_info: PageInfo,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PageInfo {
+    end_cursor: Option<String>,
+    has_next_page: bool,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Hit {
+    document: Document,
+    snippet: String,
+    matches: Vec<Match>,
+    score: f64,
+}
+
+/// Where a word of the query is in a snippet, in characters.
+#[derive(Clone, Copy, Deserialize, Serialize)]
+struct Match {
+    start: usize,
+    end: usize,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Document {
+    id: String,
+    title: String,
+    url: Option<String>,
+    author: Option<String>,
+    source: String,
+    feed: Option<Feed>,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Feed {
+    name: String,
+    label: Option<String>,
+}
+
+impl Search {
+    pub(super) async fn run(self) -> Result<(), CliError> {
+        let words = self.words.join(" ");
+        let variables = json!({
+            "q": words,
+            "limit": self.limit,
+            "after": self.after,
+            "source": self.source,
+            "author": self.author,
+        });
+        let Answer { search: found } = self.connection.open().await?.ask(QUERY, variables).await?;
+        if found.mode == "FULL_TEXT" {
+            note!("words only: the server has no model for meaning (`kitbag model fetch` gets one)");
+        }
+        report(&found, || print(&found))
+    }
+}
+
+fn print(found: &Found) {
+    if found.results.is_empty() {
+        say!("Nothing was found. `kitbag documents` lists what there is.");
+    }
+    let screen = Screen::of_stdout();
+    for (index, hit) in found.results.iter().enumerate() {
+        let result = shown(hit, screen);
+        if index == 0 { say!("{}", result) } else { say!("\n{}", result) }
+    }
+    if found.page_info.has_next_page {
+        let cursor = found.page_info.end_cursor.as_deref().unwrap_or_default();
+        note!("\nThere is more: the same command with --after {}", cursor);
+    }
+}
+
+/// Title, where it comes from, the passage, and how to get at it.
+fn shown(hit: &Hit, screen: Screen) -> Text {
+    let document = &hit.document;
+    let found: Vec<Range<usize>> = hit.matches.iter().map(|Match { start, end }| *start..*end).collect();
+    let prose = Text::prose;
+    let mut origin = prose(&document.source);
+    if let Some(Feed { name, label }) = &document.feed {
+        let label = label.as_ref().map(|label| text!("{} ", prose(label))).unwrap_or_default();
+        origin = text!("{} · {}{}", origin, label, prose(name));
+    }
+    if let Some(author) = &document.author {
+        origin = text!("{} · {}", origin, prose(author));
+    }
+    let mut lines = vec![
+        text!("{}  {}", screen.bold(&prose(&document.title)), screen.dim(&origin)),
+        text!("  {}", mark(&hit.snippet, &found, screen)),
+    ];
+    lines.extend(document.url.as_ref().map(|url| text!("  {}", prose(url))));
+    lines.push(text!("  {}", screen.dim(&prose(&document.id))));
+    Text::lines(&lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_says_what_it_is_and_where_from_and_steers_no_terminal() {
+        let hit = Hit {
+            document: Document {
+                id: "d-1".to_owned(),
+                title: "Minutes\n\u{1b}[2J".to_owned(),
+                url: Some("https://a.example/".to_owned()),
+                author: Some("Ana".to_owned()),
+                source: "notes".to_owned(),
+                feed: Some(Feed { name: "Board".to_owned(), label: Some("series".to_owned()) }),
+            },
+            snippet: "All  were\nthere.".to_owned(),
+            matches: vec![Match { start: 10, end: 15 }],
+            score: 1.0,
+        };
+        let shown = |screen| shown(&hit, screen).as_str().to_owned();
+
+        assert_eq!(
+            shown(Screen::Plain),
+            "Minutes \\u{1b}[2J  notes · series Board · Ana\n  All were there.\n  https://a.example/\n  d-1"
+        );
+        assert!(shown(Screen::Terminal).contains("All were \u{1b}[1mthere\u{1b}[0m."));
+    }
+}

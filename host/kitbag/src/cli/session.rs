@@ -1,0 +1,148 @@
+//! Sessions of `kitbag login`: what a person's commands use instead of a token of their own.
+//!
+//! Invariants:
+//! - a session's tokens go to the server that they were issued for, and to its issuer, and to nobody
+//!   else: sessions are found by the server's origin alone;
+//! - a refresh token is presented by one process at a time, and its successor is on the disk before
+//!   anything uses what came with it: issuers end a session whose refresh token comes twice.
+
+mod file;
+
+use std::fmt;
+
+use jiff::Timestamp;
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, Serialize, Serializer};
+use url::Url;
+
+use super::CliError;
+use super::output::Exit;
+use kitbag_identity::client::{self as oauth, AuthorizationServer, Client, Http, Tokens};
+
+pub(super) use self::file::SessionFile;
+
+/// Seconds before its expiry at which an access token is renewed.
+const RENEWAL_MARGIN_SECONDS: i64 = 30;
+
+/// The session at one server, as it is stored.
+#[derive(Clone, Deserialize, Serialize)]
+pub(super) struct Session {
+    /// The authorization server.
+    pub(super) issuer: String,
+    /// The client id of this program at the issuer.
+    pub(super) client_id: String,
+    resource: String,
+    token_endpoint: Url,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revocation_endpoint: Option<Url>,
+    #[serde(serialize_with = "expose")]
+    access_token: SecretString,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "expose_some")]
+    refresh_token: Option<SecretString>,
+    /// In seconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<i64>,
+}
+
+/// A session of one server, which renews itself.
+pub(super) struct SignedIn {
+    file: SessionFile,
+    server: Url,
+}
+
+impl Session {
+    pub(super) fn new(server: AuthorizationServer, client_id: String, tokens: Tokens) -> Self {
+        Self {
+            issuer: server.issuer,
+            client_id,
+            resource: server.resource,
+            token_endpoint: server.token_endpoint,
+            revocation_endpoint: server.revocation_endpoint,
+            access_token: tokens.access_token,
+            refresh_token: tokens.refresh_token,
+            expires_at: tokens.expires_at,
+        }
+    }
+
+    /// Ends the session at its issuer, where the issuer has a way to (RFC 7009).
+    pub(super) async fn revoke(&self) -> Result<(), CliError> {
+        let (Some(endpoint), Some(refresh_token)) = (&self.revocation_endpoint, &self.refresh_token) else {
+            return Ok(());
+        };
+        let client = Client::public(&self.client_id);
+        Ok(oauth::revoke(&Http::new(), endpoint, &client, refresh_token).await?)
+    }
+
+    fn is_fresh(&self) -> bool {
+        self.expires_at.is_none_or(|expires| Timestamp::now().as_second() < expires - RENEWAL_MARGIN_SECONDS)
+    }
+
+    fn replace_tokens(&mut self, tokens: Tokens) {
+        self.access_token = tokens.access_token;
+        self.expires_at = tokens.expires_at;
+        // An issuer that does not rotate refresh tokens sends none, and the old one stays valid.
+        self.refresh_token = tokens.refresh_token.or(self.refresh_token.take());
+    }
+}
+
+impl SignedIn {
+    /// The session at `server`, if there is one.
+    pub(super) fn at(server: &Url) -> Result<Option<Self>, CliError> {
+        let Some(file) = SessionFile::of_this_user() else { return Ok(None) };
+        let session = file.read()?.get(server).cloned();
+        Ok(session.map(|_| Self { file, server: server.clone() }))
+    }
+
+    /// Returns an access token that stays valid for at least half a minute, renewed where it must be.
+    pub(super) async fn token(&self) -> Result<SecretString, CliError> {
+        match self.file.read()?.get(&self.server) {
+            Some(session) if session.is_fresh() => Ok(session.access_token.clone()),
+            _ => self.renew(Session::is_fresh).await,
+        }
+    }
+
+    /// Returns an access token in place of `refused`, which the server rejected.
+    pub(super) async fn token_after(&self, refused: &SecretString) -> Result<SecretString, CliError> {
+        self.renew(|session| session.access_token.expose_secret() != refused.expose_secret()).await
+    }
+
+    /// Renews the session, unless another process has done so until it `is_good`.
+    async fn renew(&self, is_good: impl Fn(&Session) -> bool) -> Result<SecretString, CliError> {
+        let mut locked = self.file.lock().await?;
+        let session = locked.sessions.get_mut(&self.server).ok_or_else(|| self.ended("it was ended here"))?;
+        if is_good(session) {
+            return Ok(session.access_token.clone());
+        }
+        let Some(refresh_token) = &session.refresh_token else {
+            return Err(self.ended("it has expired"));
+        };
+        let (http, client) = (Http::new(), Client::public(&session.client_id));
+        let renewed =
+            oauth::refresh(&http, &session.token_endpoint, &client, &session.resource, refresh_token);
+        let renewed = renewed.await?.map_err(|refusal| self.ended(refusal))?;
+        session.replace_tokens(renewed);
+        let token = session.access_token.clone();
+        locked.store()?;
+        Ok(token)
+    }
+
+    fn ended(&self, why: impl fmt::Display) -> CliError {
+        CliError::new(format!("the session at {} is over: {why}", self.server))
+            .exit(Exit::SignedOut)
+            .hint(sign_in_again(&self.server))
+    }
+}
+
+/// What to do without a session.
+pub(super) fn sign_in_again(server: &Url) -> String {
+    format!("run `kitbag login --server {server}`")
+}
+
+fn expose<S: Serializer>(secret: &SecretString, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(secret.expose_secret())
+}
+
+#[expect(clippy::ref_option, reason = "serde calls it so")]
+fn expose_some<S: Serializer>(secret: &Option<SecretString>, serializer: S) -> Result<S::Ok, S::Error> {
+    secret.as_ref().map(ExposeSecret::expose_secret).serialize(serializer)
+}

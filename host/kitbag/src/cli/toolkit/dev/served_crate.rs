@@ -1,0 +1,177 @@
+//! A crate in the real sandbox: a server in local mode whose data is gone afterwards.
+//!
+//! Invariant: this server asks for a token like any other. Who runs the command is shown one.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use secrecy::{ExposeSecret as _, SecretString};
+use tempfile::TempDir;
+
+use super::Dev;
+use super::sources::Sources;
+use crate::app::App;
+use crate::cli::CliError;
+use crate::cli::client::{Client, Connection};
+use crate::cli::serve::stop_signal;
+use crate::cli::terminal::{Text, note, print_error, say, text};
+use crate::cli::token::{DEFAULT_LIFETIME, mint};
+use crate::cli::toolkit::{build, print_deployed, read, upload};
+use crate::cli::{config, secret};
+use crate::settings::Settings;
+use crate::telemetry;
+use kitbag_base::local_mode;
+use kitbag_base::tasks::Interrupted;
+
+/// Builds and serves the crate until the process is asked to stop; it need not work yet.
+pub(super) async fn serve(options: Dev) -> Result<(), CliError> {
+    telemetry::start(telemetry::QUIET);
+    let failed = |error: &dyn std::error::Error| CliError::new(error.to_string());
+    let private = fs::Permissions::from_mode(0o700);
+    let data = tempfile::Builder::new().permissions(private).tempdir().map_err(|error| failed(&error))?;
+    let app = App::start(&settings(&options, data.path())?).await.map_err(|error| failed(&error))?;
+    let mut stop = Box::pin(stop_signal()?);
+    let (stopping, stopped) = tokio::sync::oneshot::channel::<()>();
+    let serving = tokio::spawn(app.serve(async {
+        // Whoever drops the other end wants it to stop as well.
+        let _ = stopped.await;
+    }));
+
+    let mut development = Development { options, data, live: None };
+    say!("{}", development.connections().await?);
+    tokio::select! {
+        () = development.follow() => {}
+        () = &mut stop => {}
+    }
+    drop(stopping);
+    serving.await.map_err(|error| CliError::new(Interrupted::from(error).to_string()))
+}
+
+fn settings(options: &Dev, data: &Path) -> Result<Settings, CliError> {
+    let ranges: Vec<_> = options.allow_private_ranges.iter().map(ToString::to_string).collect();
+    let invalid = |name: &str| CliError::new(format!("--{name} cannot be used"));
+    let defaults = Settings::default();
+    Ok(Settings {
+        listen: options.listen.into(),
+        data: data.to_owned(),
+        allow_private_ranges: if ranges.is_empty() {
+            defaults.allow_private_ranges
+        } else {
+            ranges.join(",").parse().map_err(|_| invalid("allow-private-ranges"))?
+        },
+        call_time: format!("{}ms", options.call_time.as_millis())
+            .parse()
+            .map_err(|_| invalid("call-time"))?,
+        ..Settings::default()
+    })
+}
+
+struct Development {
+    options: Dev,
+    data: TempDir,
+    /// The toolkit that is served, and its component.
+    live: Option<(String, Vec<u8>)>,
+}
+
+impl Development {
+    /// Serves what is on disk, and again after each change. Where that fails, the version before stays.
+    async fn follow(&mut self) {
+        let mut sources = Sources::of(&self.options.path, self.options.env_file.iter().cloned().collect());
+        loop {
+            if let Err(error) = self.renew().await {
+                print_error(&error);
+                if let Some((id, _)) = &self.live {
+                    note!("{} is served on: the version before this change", id);
+                }
+            }
+            sources.changed().await;
+        }
+    }
+
+    async fn renew(&mut self) -> Result<(), CliError> {
+        let out = self.data.path().join("build");
+        let component = read(&build::build(&self.options.path, Some(out)).await?.component)?;
+        let client = self.client().await?;
+        if self.live.as_ref().is_none_or(|(_, live)| *live != component) {
+            if let Some((id, _)) = self.live.take() {
+                // A server refuses other bytes under a version that it knows; this one need not know it.
+                client.delete(&format!("/toolkits/{id}")).await?;
+            }
+            let deployed = upload(&client, component.clone()).await?;
+            print_deployed(&deployed);
+            self.live = Some((deployed.id, component));
+        }
+        self.settle(&client).await
+    }
+
+    /// Sets the author's credentials and settings; one that does not fit is named, and the rest applies.
+    async fn settle(&self, client: &Client) -> Result<(), CliError> {
+        let Some((id, _)) = &self.live else { return Ok(()) };
+        for (key, value) in &self.options.config {
+            if let Err(error) = config::set(client, id, key, value).await {
+                note!("warning: setting {}: {}", key, error);
+            }
+        }
+        let Some(file) = &self.options.env_file else { return Ok(()) };
+        let text = fs::read_to_string(file)
+            .map_err(|error| CliError::new(format!("cannot read {}: {error}", file.display())))?;
+        for (name, value) in credentials(&text) {
+            if let Err(error) = secret::set(client, id, name, &value).await {
+                note!("warning: credential {}: {}", name, error);
+            }
+        }
+        Ok(())
+    }
+
+    async fn client(&self) -> Result<Client, CliError> {
+        Connection::local(self.data.path().to_owned()).open().await
+    }
+
+    async fn connections(&self) -> Result<Text, CliError> {
+        let data = self.data.path();
+        let token = mint(data, local_mode::USER, DEFAULT_LIFETIME)?;
+        let url = self.client().await?.server().join("mcp").expect("a server's URL can have a path");
+        let authorization = format!("\"Authorization: Bearer {}\"", token.expose_secret());
+        Ok(text!(
+            "Serving {url} until Ctrl-C. The token is for this run only, and for this machine. Connect with\n\n  \
+             curl -s {url} -H {authorization} -H 'Content-Type: application/json' -d '{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}}'\n  \
+             claude mcp add --transport http kitbag-dev {url} --header {authorization}\n  \
+             npx -y -p node@22 -p @modelcontextprotocol/inspector@2.12.0 mcp-inspector --cli {url} --transport http --header {authorization} --method tools/list\n\n\
+             Calls and their logs: kitbag toolkit logs ID --follow --data {data}\n",
+            url = url,
+            authorization = authorization,
+            data = data.display(),
+        ))
+    }
+}
+
+/// Reads lines of NAME=value; `#` begins a comment line, quotes around a value are not part of it.
+fn credentials(text: &str) -> impl Iterator<Item = (&str, SecretString)> {
+    text.lines().filter_map(|line| {
+        let line = line.trim();
+        let (name, value) = line.strip_prefix("export ").unwrap_or(line).split_once('=')?;
+        let value = value.trim();
+        let quoted = ['"', '\'']
+            .into_iter()
+            .find_map(|quote| value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)));
+        let value = quoted.unwrap_or(value);
+        (!name.starts_with('#') && !value.is_empty()).then(|| (name.trim(), SecretString::from(value)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_lines_of_a_name_and_a_value() {
+        let text = "# of the test account\nA=b=c\n export B = \"d e\" \nC='f'\n\nD=\nE=\"\nno line\n#F=g\n";
+
+        let read: Vec<_> =
+            credentials(text).map(|(name, value)| (name, value.expose_secret().to_owned())).collect();
+
+        let expected = [("A", "b=c"), ("B", "d e"), ("C", "f"), ("E", "\"")];
+        assert_eq!(read, expected.map(|(name, value)| (name, value.to_owned())));
+    }
+}

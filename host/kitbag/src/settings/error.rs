@@ -1,0 +1,157 @@
+//! Errors of settings.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use ipnet::Ipv6Net;
+use thiserror::Error;
+use url::Url;
+
+use super::DEFAULT_FILE;
+use kitbag_base::ownership::Distrust;
+
+/// Settings that cannot be used.
+#[derive(Debug, Error)]
+pub enum SettingsError {
+    /// The named file cannot be read, or is writable for others.
+    #[error("cannot use the settings: {0}")]
+    File(Distrust),
+    /// The file in the current folder may have been written by somebody else.
+    #[error(
+        "{DEFAULT_FILE} in this folder is not used: {0}\nif you trust it, name it: --config {DEFAULT_FILE}, or KITBAG_CONFIG={DEFAULT_FILE}"
+    )]
+    Distrusted(Distrust),
+    /// A file that was not named explicitly has a command to run.
+    #[error(
+        "{DEFAULT_FILE} in this folder has a command as its master-key, which is run only if you name the file: --config {DEFAULT_FILE}, or KITBAG_CONFIG={DEFAULT_FILE}"
+    )]
+    UnnamedCommand,
+    /// The file has an unknown key or a bad value.
+    #[error("{path}, line {line}: {cause}")]
+    Key {
+        /// The file.
+        path: PathBuf,
+        /// The line number, from 1.
+        line: usize,
+        /// What is wrong. The line is not quoted: it may contain a key.
+        cause: String,
+    },
+    /// `master-key` does not say where the key is. Its value, which may be the key itself, is not quoted.
+    #[error(
+        "the setting master-key says where the key is, and is not the key: file, file:PATH, env:VARIABLE or command:LINE"
+    )]
+    MasterKey,
+    /// `follow-registries` names something else than registries.
+    #[error(
+        "follow-registries names registries as references do, such as ghcr.io or registry.internal:5000, and {0:?} is none"
+    )]
+    FollowRegistries(String),
+    /// There is nothing to listen on.
+    #[error("listen names no address")]
+    NoAddress,
+    /// Only one of the certificate and its key is set.
+    #[error(
+        "tls-certificate and tls-key go together: the files with the certificate and with its private key"
+    )]
+    IncompleteTls,
+    /// A certificate is set, and only Unix sockets are listened on, which speak plain HTTP.
+    #[error("tls-certificate is for TCP addresses, and there is none to listen on")]
+    TlsWithoutAddress,
+    /// The server would name itself with a URL that it does not serve.
+    #[error("with tls-certificate, the base URL begins with https, and is not {0}")]
+    PlainBaseUrl(Url),
+    /// `https-proxy` is none. Its value, which may have a password, is not quoted.
+    #[error(
+        "the setting https-proxy is the URL of a proxy: http://proxy.internal:3128, or http://user:password@…"
+    )]
+    Proxy,
+    /// `database` is neither. Its value, which may have a password, is not quoted.
+    #[error("the setting database is sqlite, or the URL of a PostgreSQL database: postgres://user@host/name")]
+    Database,
+    /// The tables of local sign-in are in the data directory's database alone.
+    #[error(
+        "local sign-in keeps its clients in the data directory: with a PostgreSQL database, set issuer too"
+    )]
+    DatabaseServerInLocalMode,
+    /// Where files are is not said, and several servers could have the same database.
+    #[error(
+        "with a PostgreSQL database, the setting objects says where components and captured files are: folder (the \
+         data directory), folder:PATH or s3://BUCKET/PREFIX"
+    )]
+    ObjectsUnnamed,
+    /// A data directory has its files beside its database.
+    #[error(
+        "a bucket goes with a PostgreSQL database: with sqlite, objects is a folder, which kitbag backup copies together \
+         with the database"
+    )]
+    BucketWithoutServer,
+    /// Requests to a bucket are signed.
+    #[error(
+        "with a bucket, set objects-key-id and objects-secret too: the access key with which requests are signed"
+    )]
+    BucketWithoutKey,
+    /// Settings of a bucket, and none is named.
+    #[error(
+        "objects-endpoint, objects-key-id and objects-secret go with a bucket: set objects to s3://BUCKET/PREFIX"
+    )]
+    KeyWithoutBucket,
+    /// Only one of the embedding service's URL and model is set.
+    #[error(
+        "embedding-url and embedding-model go together: the service's URL, and which of its models to use"
+    )]
+    IncompleteService,
+    /// Both a local model and an embedding service are set.
+    #[error("model and embedding-url contradict each other: set one of them")]
+    TwoModels,
+    /// The embedding service's URL is not an http or https URL.
+    #[error(
+        "embedding-url is the http or https URL of a service, such as https://api.openai.com/v1/embeddings"
+    )]
+    EmbeddingUrl,
+    /// The collector's URL is too long.
+    #[error("traces is the URL of a collector, such as http://127.0.0.1:4318/v1/traces")]
+    Traces,
+    /// The headers have another form. They may have a key, so they are not quoted.
+    #[error("traces-headers are such as name=value,name=value, with values percent-encoded")]
+    TracesHeaders,
+    /// Local sign-in needs no client.
+    #[error("web-client-id is for sign-in with an external provider: set issuer too")]
+    WebClientInLocalMode,
+    /// There is no provider whose tokens could have the claim.
+    #[error("local sign-in has no claims: groups-claim is for a provider, and local-groups for local mode")]
+    GroupsClaimInLocalMode,
+    /// Nobody would be in the group.
+    #[error("operators names a group, and groups-claim does not say where the provider's tokens have groups")]
+    GroupWithoutClaim,
+    /// The provider decides who is in which group.
+    #[error("groups come from the provider's tokens (groups-claim): local-groups is for local mode")]
+    LocalGroupsWithProvider,
+    /// A secret of no client, or of one that registers itself.
+    #[error("web-client-secret belongs to the client that web-client-id names")]
+    WebClientSecret,
+    /// A NAT64 prefix has an invalid length.
+    #[error("nat64-prefixes: {0} is not a NAT64 prefix, which has 32, 40, 48, 56, 64 or 96 bits (RFC 6052)")]
+    Nat64Prefix(Ipv6Net),
+    /// The memory for calls is less than one call may take.
+    #[error(
+        "{0} is less than one call may take: {1} bytes (call-memory, and what the host keeps of its log)"
+    )]
+    MemoryForCalls(&'static str, usize),
+    /// A setting names a variable that is not set or not valid Unicode.
+    #[error("the environment variable {0}, which a setting names, is not set or not valid text")]
+    Absent(String),
+    /// Local sign-in would be reachable from other machines.
+    #[error(
+        "without --issuer, whoever knows this server's sign-in code can sign in as anybody: it listens on loopback only, not on {0}"
+    )]
+    LocalIssuerInPublic(SocketAddr),
+    /// Neither `0.0.0.0` nor a Unix socket is usable as the server's URL: clients cannot connect to it, nor tokens name
+    /// it.
+    #[error("listening on {0} needs --base-url: the URL under which people reach this server")]
+    NoBaseUrl(String),
+    /// Local sign-in would be reachable through a tunnel or a proxy.
+    #[error(
+        "without --issuer, whoever knows this server's sign-in code can sign in as anybody: its base URL is on loopback, not {0}"
+    )]
+    LocalBaseUrlInPublic(Url),
+}

@@ -1,0 +1,152 @@
+//! Speech becomes text: by a service of the operator's choice that speaks the protocol of `OpenAI`
+//! (`POST /v1/audio/transcriptions`), as whisper.cpp's server, faster-whisper and hosted ones do.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use aws_lc_rs::rand;
+use bytes::Bytes;
+use http::Request;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use http_body_util::Full;
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+use tracing::warn;
+use url::Url;
+
+use super::failure::{self, CaptureFailure};
+use super::{Extracted, MAX_TEXT_BYTES};
+use kitbag_net::egress::{Egress, EgressError, Policy};
+
+/// How long a transcription may take: minutes where an hour of speech meets a small machine.
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(10);
+/// The largest answer: text that is cut afterwards, escaped as JSON.
+const MAX_ANSWER_BYTES: usize = 4 * MAX_TEXT_BYTES;
+
+/// The service that turns speech into text.
+#[derive(Clone, Debug)]
+pub struct TranscriptionSettings {
+    /// Such as `http://127.0.0.1:8080/v1/audio/transcriptions`.
+    pub url: Url,
+    /// The service's name for its model.
+    pub model: String,
+    /// What the service knows the operator by.
+    pub key: Option<SecretString>,
+}
+
+/// Speaks with the service.
+pub(super) struct Transcriber {
+    egress: Egress,
+    settings: TranscriptionSettings,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    text: String,
+}
+
+impl Transcriber {
+    pub(super) fn new(egress: Egress, settings: TranscriptionSettings) -> Self {
+        Self { egress, settings }
+    }
+
+    /// Sends a recording and returns what is said in it.
+    pub(super) async fn transcribe(
+        &self,
+        media_type: &str,
+        audio: Bytes,
+    ) -> Result<Extracted, CaptureFailure> {
+        let request = self.request(media_type, &audio);
+        drop(audio);
+        let answer =
+            self.egress.exchange_slow(request, &Policy::Operator, MAX_ANSWER_BYTES, ANSWER_TIMEOUT).await;
+        let answer = answer.map_err(|error| unreachable_service(&error))?;
+        if !answer.status().is_success() {
+            warn!(status = %answer.status(), "the transcriber refused a recording");
+            let reason = format!("the transcriber answered {}", answer.status());
+            return Err(failure::of_status(answer.status().as_u16(), reason));
+        }
+        let Ok(Answer { mut text }) = serde_json::from_slice(answer.body()) else {
+            warn!("the transcriber's answer is not JSON with a text");
+            return Err(failure::permanent("the transcriber's answer could not be understood"));
+        };
+        let truncated = text.len() > MAX_TEXT_BYTES;
+        text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
+        Ok(Extracted { title: None, text, truncated })
+    }
+
+    fn request(&self, media_type: &str, audio: &[u8]) -> Request<Full<Bytes>> {
+        let TranscriptionSettings { url, model, key } = &self.settings;
+        let boundary = boundary();
+        let mut body = String::new();
+        for (name, value) in [("model", model.as_str()), ("response_format", "json")] {
+            write!(
+                body,
+                "--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n"
+            )
+            .expect("a string takes everything");
+        }
+        // The service reads the format from the name.
+        let name = format!("recording.{}", extension(media_type));
+        write!(
+            body,
+            "--{boundary}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\
+             Content-Type: {media_type}\r\n\r\n"
+        )
+        .expect("a string takes everything");
+        let mut body = body.into_bytes();
+        body.reserve_exact(audio.len() + boundary.len() + 8);
+        body.extend_from_slice(audio);
+        body.extend_from_slice(format!("\r\n--{boundary}--\r\n").as_bytes());
+
+        let mut request = Request::new(Full::from(body));
+        *request.method_mut() = http::Method::POST;
+        *request.uri_mut() = url.as_str().parse().unwrap_or_default();
+        let headers = request.headers_mut();
+        let form = format!("multipart/form-data; boundary={boundary}");
+        headers.insert(CONTENT_TYPE, form.parse().expect("letters and digits"));
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        let bearer = key.as_ref().map(|key| format!("Bearer {}", key.expose_secret()).parse::<HeaderValue>());
+        if let Some(Ok(mut bearer)) = bearer {
+            bearer.set_sensitive(true);
+            headers.insert(AUTHORIZATION, bearer);
+        }
+        request
+    }
+}
+
+/// A line that does not stand in the recording: 128 random bits.
+fn boundary() -> String {
+    let mut bytes = [0; 16];
+    // Without random numbers the line is still one that no recording has by chance.
+    let _ = rand::fill(&mut bytes);
+    format!("kitbag-{}", hex::encode(bytes))
+}
+
+fn extension(media_type: &str) -> &'static str {
+    match media_type {
+        "audio/wav" => "wav",
+        "audio/flac" => "flac",
+        "audio/ogg" => "ogg",
+        "audio/mp4" => "m4a",
+        "audio/aac" => "aac",
+        "audio/amr" => "amr",
+        "video/webm" => "webm",
+        "video/mp4" => "mp4",
+        _ => "mp3",
+    }
+}
+
+/// Where the service is is the operator's business, and stands in the log.
+fn unreachable_service(error: &EgressError) -> CaptureFailure {
+    warn!(%error, "the transcriber could not be asked");
+    match failure::of_request(error) {
+        CaptureFailure { kind: failure::FailureKind::Transient, .. } => {
+            failure::transient("the transcriber could not be reached")
+        }
+        _ => failure::permanent("the transcriber's answer could not be used"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

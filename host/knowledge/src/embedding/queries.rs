@@ -1,0 +1,65 @@
+//! Queries that are embedded, user by user.
+
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::EmbedError;
+use kitbag_base::shares::{Share, Shares};
+use kitbag_base::turns::{Turn, Turns};
+
+/// Lets so many queries run at the same time. Users take turns, and each may have only so many that run or wait.
+pub(super) struct Queries {
+    waiting: Shares,
+    turns: Turns,
+}
+
+/// Permits one query to run, until it is dropped.
+pub(super) struct Permit {
+    _turn: Turn,
+    _share: Share,
+}
+
+/// How long a search waits before it goes by words alone.
+const MAX_WAIT: Duration = Duration::from_secs(5);
+
+impl Queries {
+    /// Allows `total` queries at the same time, and `per_user` of them to one user, who may have `max_waiting` in all.
+    pub(super) fn new(total: usize, per_user: usize, max_waiting: usize) -> Self {
+        Self { waiting: Shares::per_holder(max_waiting), turns: Turns::new(total, per_user) }
+    }
+
+    /// Waits for the turn of a user; fails where too many of theirs wait, or for too long.
+    pub(super) async fn take(&self, user_id: &str) -> Result<Permit, EmbedError> {
+        let share = self.waiting.take(user_id, 1).ok_or(EmbedError::Busy)?;
+        let turn = timeout(MAX_WAIT, self.turns.take(user_id)).await.map_err(|_| EmbedError::Busy)?;
+        Ok(Permit { _turn: turn, _share: share })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_user_with_many_queries_delays_another_by_one_and_is_alone_in_being_refused() {
+        let queries = Queries::new(1, 1, 3);
+        let running = queries.take("ana").await.expect("nobody else runs");
+        let mut of_ana = pin!(queries.take("ana"));
+        let mut last_of_ana = pin!(queries.take("ana"));
+        assert!((&mut of_ana).now_or_never().is_none() && (&mut last_of_ana).now_or_never().is_none());
+        let mut of_ben = pin!(queries.take("ben"));
+        assert!((&mut of_ben).now_or_never().is_none());
+
+        assert!(matches!(queries.take("ana").await, Err(EmbedError::Busy)), "three of hers run or wait");
+        drop(running);
+
+        assert!((&mut of_ana).now_or_never().is_none(), "ben is next");
+        drop((&mut of_ben).now_or_never().expect("it is his turn").expect("he has one query"));
+        assert!((&mut of_ana).now_or_never().expect("it is her turn").is_ok());
+    }
+}

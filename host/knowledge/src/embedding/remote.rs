@@ -1,0 +1,170 @@
+//! A service that makes vectors over HTTP, as `OpenAI`'s does: `POST /v1/embeddings`.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderValue, Request};
+use http_body_util::Full;
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
+use url::Url;
+
+use super::EmbedError;
+use super::queries::Queries;
+use kitbag_net::egress::{Egress, EgressError, Policy};
+
+/// Where the service is, and what it is asked for.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    /// The whole URL, such as `https://api.openai.com/v1/embeddings`.
+    pub url: Url,
+    /// The service's name of the model.
+    pub model: String,
+    /// Sent as a bearer token.
+    pub key: Option<SecretString>,
+}
+
+/// The service.
+pub(super) struct Remote {
+    egress: Egress,
+    endpoint: Endpoint,
+    id: String,
+    /// Numbers a vector has, known after the first.
+    dimensions: OnceLock<usize>,
+    queries: Queries,
+    documents: Semaphore,
+}
+
+/// Texts of one request.
+const MAX_BATCH_TEXTS: usize = 32;
+/// Requests at once, and how many of them may be queries of one user.
+const MAX_QUERY_REQUESTS: usize = 16;
+const MAX_QUERY_REQUESTS_PER_USER: usize = 4;
+/// Queries of one user that may wait at once.
+const MAX_QUERIES: usize = 16;
+const MAX_DOCUMENT_REQUESTS: usize = 2;
+/// How long a search waits before it goes by words alone.
+const QUERY_TIMEOUT: Duration = Duration::from_secs(5);
+const DOCUMENTS_TIMEOUT: Duration = Duration::from_mins(1);
+/// Bytes of an answer: [`MAX_BATCH_TEXTS`] vectors of 8,192 numbers, each spelled with 20 digits, and more.
+const MAX_ANSWER_BYTES: usize = 16 << 20;
+/// Numbers of a vector.
+const MAX_DIMENSIONS: usize = 8192;
+
+#[derive(Serialize)]
+struct Question<'a> {
+    model: &'a str,
+    input: &'a [String],
+    encoding_format: &'static str,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    data: Vec<Item>,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    index: usize,
+    embedding: Vec<f32>,
+}
+
+impl Remote {
+    pub(super) fn new(egress: Egress, endpoint: Endpoint) -> Self {
+        Self {
+            egress,
+            id: format!("remote:{}", endpoint.model),
+            endpoint,
+            dimensions: OnceLock::new(),
+            queries: Queries::new(MAX_QUERY_REQUESTS, MAX_QUERY_REQUESTS_PER_USER, MAX_QUERIES),
+            documents: Semaphore::new(MAX_DOCUMENT_REQUESTS),
+        }
+    }
+
+    pub(super) fn model(&self) -> &str {
+        &self.id
+    }
+
+    pub(super) async fn query(&self, user_id: &str, text: String) -> Result<Vec<f32>, EmbedError> {
+        let _turn = self.queries.take(user_id).await?;
+        let mut vectors = self.ask(&[text], QUERY_TIMEOUT).await?;
+        vectors.pop().ok_or_else(|| EmbedError::Answer("no vector".to_owned()))
+    }
+
+    pub(super) async fn documents(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let _turn = self.documents.acquire().await.expect("the semaphore is never closed");
+        let mut vectors = Vec::with_capacity(texts.len());
+        for batch in texts.chunks(MAX_BATCH_TEXTS) {
+            vectors.append(&mut self.ask(batch, DOCUMENTS_TIMEOUT).await?);
+        }
+        Ok(vectors)
+    }
+
+    async fn ask(&self, texts: &[String], within: Duration) -> Result<Vec<Vec<f32>>, EmbedError> {
+        // The operator configured the URL.
+        let answer =
+            self.egress.exchange(self.request(texts)?, &Policy::Operator, MAX_ANSWER_BYTES, within).await;
+        let answer = answer.map_err(|error| match error {
+            EgressError::TooLarge { .. } => EmbedError::Answer(error.to_string()),
+            _ => EmbedError::Unreachable(error.to_string()),
+        })?;
+        if !answer.status().is_success() {
+            // The body is not quoted: services repeat parts of the key.
+            return Err(EmbedError::Status(answer.status()));
+        }
+        self.vectors(answer.body(), texts.len())
+    }
+
+    fn request(&self, texts: &[String]) -> Result<Request<Full<Bytes>>, EmbedError> {
+        let invalid = |what: &str| EmbedError::Answer(format!("{what} cannot be sent"));
+        let question = Question { model: &self.endpoint.model, input: texts, encoding_format: "float" };
+        let body = serde_json::to_vec(&question).map_err(|_| invalid("the text"))?;
+        let mut request = Request::post(self.endpoint.url.as_str())
+            .header(CONTENT_TYPE, "application/json")
+            .body(Full::new(body.into()))
+            .map_err(|_| invalid("embedding-url"))?;
+        if let Some(key) = &self.endpoint.key {
+            let mut bearer = HeaderValue::try_from(format!("Bearer {}", key.expose_secret()))
+                .map_err(|_| invalid("embedding-key"))?;
+            bearer.set_sensitive(true);
+            request.headers_mut().insert(AUTHORIZATION, bearer);
+        }
+        Ok(request)
+    }
+
+    /// One vector for each text, each of the same size and of the length 1.
+    fn vectors(&self, body: &[u8], count: usize) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let wrong = |what: String| EmbedError::Answer(what);
+        let mut answer: Answer = serde_json::from_slice(body).map_err(|error| {
+            // Serde's words may quote the answer.
+            wrong(format!("no list of embeddings (line {}, column {})", error.line(), error.column()))
+        })?;
+        answer.data.sort_by_key(|item| item.index);
+        if !answer.data.iter().map(|item| item.index).eq(0..count) {
+            return Err(wrong(format!("{} vectors for {count} texts", answer.data.len())));
+        }
+        let vectors = answer.data.into_iter().map(|Item { embedding, .. }| {
+            let length = embedding.iter().map(|number| f64::from(*number).powi(2)).sum::<f64>().sqrt();
+            if embedding.len() > MAX_DIMENSIONS || !length.is_finite() || length == 0.0 {
+                return Err(wrong(format!(
+                    "a vector of {} numbers and the length {length}",
+                    embedding.len()
+                )));
+            }
+            let expected = *self.dimensions.get_or_init(|| embedding.len());
+            if embedding.len() != expected {
+                return Err(wrong(format!(
+                    "vectors of {expected} numbers before, of {} now",
+                    embedding.len()
+                )));
+            }
+            #[expect(clippy::cast_possible_truncation, reason = "as precise as the vectors")]
+            let normalised = embedding.iter().map(|number| (f64::from(*number) / length) as f32).collect();
+            Ok(normalised)
+        });
+        vectors.collect()
+    }
+}

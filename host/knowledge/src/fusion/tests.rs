@@ -1,0 +1,149 @@
+use super::*;
+use crate::store::ChunkRow;
+use crate::words;
+
+fn ranking(documents: &[(i64, i64, f32)]) -> Vec<Candidate> {
+    documents.iter().map(|&(document, chunk, score)| Candidate { document, chunk, score }).collect()
+}
+
+/// As for documents.
+fn fuse(words: &[Candidate], meaning: &[Candidate]) -> Vec<Fused> {
+    super::fuse(words, meaning, MEANING_WEIGHT)
+}
+
+fn documents(fused: &[Fused]) -> Vec<i64> {
+    fused.iter().map(|found| found.document).collect()
+}
+
+#[test]
+fn a_document_that_both_rankings_have_comes_before_one_at_the_top_of_a_single_one() {
+    let words = ranking(&[(1, 10, 8.0), (2, 20, 6.0)]);
+    let meaning = ranking(&[(3, 30, 0.6), (2, 21, 0.5), (4, 40, 0.1)]);
+
+    let fused = fuse(&words, &meaning);
+
+    assert_eq!(documents(&fused), [2, 3, 1, 4]);
+    assert!((fused[0].score - (0.2 * 6.0 / 8.0 + 0.8 * 1.5 / 1.6)).abs() < 1e-6);
+    assert!((fused[1].score - 0.8).abs() < 1e-6);
+    assert_eq!(fused[0].chunk, 20);
+}
+
+#[test]
+fn a_document_that_is_far_ahead_counts_for_more_than_its_rank() {
+    let meaning = ranking(&[(1, 10, 0.5), (2, 20, 0.49), (3, 30, 0.48), (4, 40, 0.2)]);
+
+    let near = fuse(&ranking(&[(1, 10, 8.0), (3, 30, 7.9)]), &meaning);
+    let far_ahead = fuse(&ranking(&[(3, 30, 8.0), (1, 10, 4.0)]), &meaning);
+
+    assert_eq!(documents(&near), [1, 3, 2, 4]);
+    assert_eq!(documents(&far_ahead), [3, 1, 2, 4]);
+}
+
+#[test]
+fn the_chunk_is_that_of_the_ranking_in_which_the_document_came_higher() {
+    let words = ranking(&[(1, 10, 8.0), (2, 20, 6.0)]);
+    let meaning = ranking(&[(2, 21, 0.9), (1, 11, 0.3)]);
+
+    let fused = fuse(&words, &meaning);
+
+    assert_eq!(
+        fused.iter().map(|found| (found.document, found.chunk)).collect::<Vec<_>>(),
+        [(2, 21), (1, 10)]
+    );
+}
+
+#[test]
+fn a_document_without_a_vector_is_not_held_to_be_far_from_the_query() {
+    let words = ranking(&[(1, 10, 8.0), (2, 20, 1.0)]);
+    let meaning = ranking(&[(2, 20, 0.4), (3, 30, 0.35), (4, 40, 0.3)]);
+
+    let fused = fuse(&words, &meaning);
+
+    assert_eq!(documents(&fused), [1, 2, 3, 4]);
+    assert!((fused[0].score - (0.2 + 0.8 * 1.3 / 1.4)).abs() < 1e-6);
+}
+
+#[test]
+fn one_ranking_alone_counts_in_full() {
+    for fused in [
+        fuse(&ranking(&[(1, 10, 8.0), (2, 20, 2.0)]), &[]),
+        fuse(&[], &ranking(&[(1, 10, 1.0), (2, 20, -0.5)])),
+    ] {
+        assert_eq!(
+            fused.iter().map(|found| (found.document, found.score)).collect::<Vec<_>>(),
+            [(1, 1.0), (2, 0.25)]
+        );
+    }
+    assert_eq!(fuse(&[], &[]), []);
+}
+
+#[test]
+fn the_worst_scores_that_can_be_are_still_ranked() {
+    let fused = fuse(&[], &ranking(&[(1, 10, -1.0), (2, 20, -1.0)]));
+
+    assert_eq!(
+        fused.iter().map(|found| (found.document, found.score)).collect::<Vec<_>>(),
+        [(2, 0.0), (1, 0.0)]
+    );
+}
+
+#[test]
+fn a_ranking_counts_to_its_depth() {
+    let long: Vec<_> = (0..2_000_u16).map(|n| (i64::from(n), i64::from(n), f32::from(4_000 - n))).collect();
+
+    assert_eq!(fuse(&ranking(&long), &[]).len(), DEPTH);
+    // Who is beyond the depth by words is as good as the last one there: 3001 of 4000.
+    let fused = fuse(&ranking(&long), &ranking(&[(1_999, 1_999, 0.5)]));
+    let last = fused.iter().find(|found| found.document == 1_999).expect("meaning has it");
+    assert!((last.score - (0.2 * 3_001.0 / 4_000.0 + 0.8)).abs() < 1e-6, "{last:?}");
+}
+
+#[test]
+fn scores_that_are_no_numbers_hide_nothing_else() {
+    let mut index = UserIndex::default();
+    for (id, document) in [(1, 1), (2, 1), (3, 2)] {
+        let row = ChunkRow {
+            id,
+            document,
+            terms: words::count(words::Language::English, "", "wing"),
+            vector: None,
+            is_previous: false,
+        };
+        index.put(&row).expect("there is room");
+    }
+
+    let best = best_chunks(&index, &[(0, f32::NAN), (1, 0.5), (2, f32::INFINITY)]);
+
+    assert_eq!(best_first(&index, 0, &best, None, 10), ranking(&[(1, 2, 0.5)]));
+}
+
+#[test]
+fn documents_far_behind_one_with_many_near_chunks_are_found_too() {
+    let mut index = UserIndex::default();
+    for id in 0..20_000_u16 {
+        let vector = [1.0_f32, f32::from(id) / 20_000.0].into_iter().flat_map(f32::to_le_bytes).collect();
+        let terms = words::count(words::Language::English, "", "wing");
+        let (id, document, vector) = (id.into(), (id / 18_000).into(), Some(vector));
+        let row = ChunkRow { id, document, terms, vector, is_previous: false };
+        index.put(&row).expect("there is room");
+    }
+    let documents = |depth| -> Vec<_> {
+        let cosines = index.cosines(&[1.0, -0.5], None, None, depth);
+        nearest_first(&index, &cosines, depth).iter().map(|found| found.document).collect()
+    };
+
+    assert_eq!((documents(1), documents(10)), (vec![0], vec![0, 1]));
+}
+
+#[test]
+fn documents_with_an_estimate_alone_come_after_those_that_were_compared_exactly() {
+    let mut index = UserIndex::default();
+    for document in 1..=3 {
+        let terms = words::count(words::Language::English, "", "wing");
+        let row = ChunkRow { id: document, document, terms, vector: None, is_previous: false };
+        index.put(&row).expect("there is room");
+    }
+    let cosines = Cosines { nearest: vec![(0, 0.5), (1, 0.4)], others: vec![(1, 0.9), (2, 0.45)] };
+
+    assert_eq!(nearest_first(&index, &cosines, 10), ranking(&[(1, 1, 0.5), (3, 3, 0.4), (2, 2, 0.4)]));
+}

@@ -1,0 +1,84 @@
+//! When the file of an index is written, and when it goes.
+
+use std::sync::{Arc, RwLock};
+
+use super::{Entry, Indexes, Seen};
+use crate::index::UserIndex;
+use crate::index::keeper::Writer;
+use crate::store::Revision;
+use kitbag_base::tasks::off_thread;
+
+impl Indexes {
+    /// Removes the files of what was removed, before this process ends.
+    pub(crate) async fn close(&self) {
+        if let Some(keeper) = &self.0.keeper {
+            keeper.close().await;
+        }
+    }
+
+    /// Has the file of an index written in the background, if it is time, or removed, if the index has none any more.
+    pub(super) async fn tend_file(&self, user_id: &str, entry: &Arc<Entry>, seen: &mut Seen) {
+        let (Some(keeper), Some(revision)) = (&self.0.keeper, seen.revision) else { return };
+        let Some(writer) = seen.filed.writer() else { return };
+        let chunks = entry.read().len();
+        if seen.without_vectors || !keeper.allows(chunks) {
+            if seen.filed.removals.take().is_some() {
+                keeper.remove(user_id).await;
+            }
+        } else if keeper.is_due(&seen.filed, revision.removals, chunks) {
+            tokio::spawn(self.clone().write_file(user_id.to_owned(), entry.clone(), writer));
+        }
+    }
+
+    async fn write_file(self, user_id: String, entry: Arc<Entry>, _writer: Arc<Writer>) {
+        let Some(keeper) = &self.0.keeper else { return };
+        let _turn = keeper.turn().await;
+        let mut seen = entry.seen.clone().lock_owned().await;
+        // Rows of later revisions may have been taken up already: such an index is of no revision.
+        let now = self.read(&user_id, self.0.store.revision(&user_id)).await.ok();
+        let Some(revision) = seen.revision.filter(|revision| now == Some(*revision)) else { return };
+        let epoch = seen.epoch;
+        seen.filed.begin(revision);
+        // What is in files is not copied.
+        let copied = entry.clone();
+        let copy = off_thread(move || copied.read().clone()).await;
+        drop(seen);
+        let is_there = keeper.put(&user_id, epoch, revision, copy).await;
+        let from_file = if is_there { keeper.load(&user_id, epoch, revision).await } else { None };
+        let mut seen = entry.seen.lock().await;
+        if seen.epoch != epoch {
+            return;
+        }
+        if !is_there {
+            seen.filed.removals = None;
+        }
+        if let Some((index, _)) = from_file {
+            self.replace(&user_id, &entry, &mut seen, index, revision).await;
+        }
+    }
+
+    /// Replaces an index in memory by the same from its file, with what has changed since.
+    async fn replace(
+        &self,
+        user_id: &str,
+        entry: &Arc<Entry>,
+        seen: &mut Seen,
+        index: UserIndex,
+        revision: Revision,
+    ) {
+        let Some(now) = seen.revision else { return };
+        let fresh = Arc::new(Entry { index: RwLock::new(index), ..Entry::default() });
+        let mut fresh_seen = Seen { epoch: seen.epoch, revision: Some(revision), ..Seen::default() };
+        if self.catch_up(user_id, &fresh, &mut fresh_seen, now).await.is_err() {
+            // The next file is another chance.
+            return;
+        }
+        seen.filed.changes = fresh_seen.filed.changes;
+        let index = std::mem::take(&mut *fresh.write());
+        entry.change(move |old| *old = index).await;
+        entry.note_weight();
+        if self.0.entries.get(user_id).await.is_some_and(|current| Arc::ptr_eq(&current, entry)) {
+            self.0.entries.insert(user_id.to_owned(), entry.clone()).await;
+        }
+    }
+}

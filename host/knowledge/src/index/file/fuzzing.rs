@@ -1,0 +1,39 @@
+//! Entry points for `fuzz/`.
+
+use bytes::Bytes;
+
+use super::writer::Seal;
+use super::{Header, PREFIX, UserIndex, encoded, read, write};
+use crate::store::{Models, Revision};
+
+/// Reads a file that ends with these columns and their sizes, whose seal and header are right; returns what follows the
+/// header when it is written again.
+pub fn index(columns: &[u8]) -> Option<Vec<u8>> {
+    let mut file = begin();
+    let start = file.len();
+    file.extend_from_slice(columns);
+    let (header, index) = unsealed(&file)?;
+    let mut written = write(&header, &index, Vec::new()).ok()?;
+    written.truncate(written.len() - size_of::<Seal>());
+    Some(written.split_off(start))
+}
+
+/// Whether a file is read that has these bytes and the right seal.
+pub fn is_index(bytes: &[u8]) -> bool {
+    unsealed(bytes).is_some()
+}
+
+fn unsealed(bytes: &[u8]) -> Option<(Header, UserIndex)> {
+    // The seal is checked before, where a file is opened.
+    read(&Bytes::from([bytes, &[0; size_of::<Seal>()]].concat()), &|_| {})
+}
+
+/// Everything before the columns.
+fn begin() -> Vec<u8> {
+    let models = Models { current: Some("current".to_owned()), previous: None };
+    let header =
+        Header { user_id: "ana".to_owned(), models, revision: Revision { revision: 7, removals: 2 } };
+    let mut file = write(&header, &UserIndex::default(), Vec::new()).expect("the header is short");
+    file.truncate(PREFIX + encoded(&header).len());
+    file
+}

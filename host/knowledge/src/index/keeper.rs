@@ -1,0 +1,364 @@
+//! Which indexes have a file, and for how long ([why so](../../../../docs/decisions/0049-search-files.md)).
+//!
+//! Invariant: a file is used only by the process whose database had exactly its contents at its revision, and has had no
+//! other history since.
+
+#[cfg(test)]
+mod tests;
+mod usable;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+use tokio::sync::{Mutex, MutexGuard, Semaphore, SemaphorePermit, oneshot};
+use tokio::time::{sleep, timeout};
+use tracing::{debug, warn};
+
+use self::usable::{current, load, users_of};
+use super::UserIndex;
+use super::cache::Entry;
+use super::file::{self, Header};
+use super::files::Files;
+use crate::store::{Models, Revision, Store};
+use kitbag_base::disk::Disk;
+use kitbag_base::tasks::{off_thread, take_a_share};
+use kitbag_database::DatabaseError;
+
+/// Files of indexes, in the data directory: the first search of a user reads one instead of the whole index from the
+/// database. They may be deleted at any time.
+#[derive(Clone, Debug)]
+pub struct SearchFiles {
+    /// The data directory.
+    pub data: PathBuf,
+    /// Indexes of fewer chunks have no file: they are loaded quickly anyway.
+    pub min_chunks: usize,
+    /// An index is not written again before this time has passed.
+    pub interval: Duration,
+}
+
+impl SearchFiles {
+    /// Those of a server.
+    pub fn of(data: &Path) -> Self {
+        Self { data: data.to_owned(), min_chunks: 10_000, interval: Duration::from_mins(10) }
+    }
+}
+
+/// Keeps the files. Clones share them.
+#[derive(Clone)]
+pub(crate) struct Keeper(Arc<Kept>);
+
+struct Kept {
+    store: Store,
+    models: Models,
+    settings: SearchFiles,
+    files: Files,
+    disk: Disk,
+    /// Locked while files are put in their place or chosen to be removed.
+    folder: Mutex<Opened>,
+    /// One file is written at a time.
+    writing: Semaphore,
+}
+
+struct Opened {
+    /// The timeline of the history that the files are of.
+    timeline: String,
+    /// How often everything had been forgotten when the files were last made to fit.
+    epoch: u64,
+}
+
+/// The file of an index.
+#[derive(Debug, Default)]
+pub(super) struct Filed {
+    /// The removals that it has seen; nothing where there is no file.
+    pub(super) removals: Option<i64>,
+    /// Rows that the index has taken up since.
+    pub(super) changes: usize,
+    /// When this process last began to write it.
+    begun: Option<Instant>,
+    writer: Weak<Writer>,
+}
+
+/// Whoever writes the file of an index, until it is dropped: also where the writing fails in any way.
+#[derive(Debug)]
+pub(super) struct Writer;
+
+impl Filed {
+    /// A file that was read.
+    pub(super) fn read(revision: Revision) -> Self {
+        Self { removals: Some(revision.removals), ..Self::default() }
+    }
+
+    /// Appoints who writes the file; nothing where it is being written.
+    pub(super) fn writer(&mut self) -> Option<Arc<Writer>> {
+        if self.writer.strong_count() > 0 {
+            return None;
+        }
+        let writer = Arc::new(Writer);
+        self.writer = Arc::downgrade(&writer);
+        Some(writer)
+    }
+
+    /// Takes note of a file that is about to be written.
+    pub(super) fn begin(&mut self, revision: Revision) {
+        (self.removals, self.changes, self.begun) = (Some(revision.removals), 0, Some(Instant::now()));
+    }
+}
+
+/// Why files could not be brought in line with the database.
+#[derive(Debug, Error)]
+enum Failure {
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    #[error(transparent)]
+    Disk(#[from] io::Error),
+}
+
+/// How often files are compared with what was removed from the database.
+const SWEEP_INTERVAL: Duration = Duration::from_hours(1);
+/// How long the end of a process waits for the file that is being written.
+const MAX_WAIT: Duration = Duration::from_secs(5);
+/// The epoch of no index.
+const CLOSED: u64 = u64::MAX;
+/// All files may have this many times the bytes that indexes may have in memory: by default as much as four users' whose
+/// documents take all that they may.
+const MAX_TOTAL: u64 = 16;
+/// An index is written again once more than this part of it has changed.
+const CHANGED_PART: usize = 10;
+
+impl Keeper {
+    /// Opens the folder, and deletes files of what the database does not have. `None` where the folder cannot be used.
+    /// `memory` is what all indexes may take, in bytes.
+    pub(crate) async fn open(
+        store: Store,
+        models: Models,
+        settings: SearchFiles,
+        memory: usize,
+        disk: Disk,
+    ) -> kitbag_database::Result<Option<Self>> {
+        let files = Files::new(&settings.data, (memory as u64).saturating_mul(MAX_TOTAL));
+        let found = on_disk(&files, |files| Ok((files.history()?, files.headers()?))).await;
+        let users: Vec<_> = found.iter().flat_map(|(_, headers)| users_of(headers)).collect();
+        // Also where the folder cannot be used now: its files are older than this start.
+        let start = store.note_start(&users).await?;
+        let now = start.now.line().unwrap_or_default();
+        let tidied = match found {
+            Ok((history, headers)) => {
+                let is_same = history.is_some() && history == start.before.line();
+                let kept = if is_same { current(&headers, &models, &start.revisions) } else { Vec::new() };
+                on_disk(&files, move |files| files.retain(&kept).and_then(|()| files.set_history(&now))).await
+            }
+            Err(error) => Err(error),
+        };
+        if let Err(error) = tidied {
+            warn!(%error, "the folder `search` cannot be used: first searches take longer");
+            return Ok(None);
+        }
+        let folder = Mutex::new(Opened { timeline: start.now.timeline, epoch: 0 });
+        let writing = Semaphore::new(1);
+        let kept = Arc::new(Kept { store, models, settings, files, disk, folder, writing });
+        let weak = Arc::downgrade(&kept);
+        tokio::spawn(async move {
+            loop {
+                sleep(SWEEP_INTERVAL).await;
+                let Some(kept) = weak.upgrade() else { return };
+                Self(kept).sweep().await;
+            }
+        });
+        Ok(Some(Self(kept)))
+    }
+
+    /// Opens the file of a user, if there is one of what the database has had by `now`. Any other one is deleted. `epoch`
+    /// says how often everything was forgotten.
+    pub(super) async fn load(
+        &self,
+        user_id: &str,
+        epoch: u64,
+        now: Revision,
+    ) -> Option<(UserIndex, Revision)> {
+        drop(self.settled(epoch).await?);
+        let (user, models) = (user_id.to_owned(), self.0.models.clone());
+        let files = self.0.files.clone();
+        match off_thread(move || load(&files, &user, &models, now)).await {
+            Ok(loaded) => loaded,
+            Err(error) => {
+                warn!(user.id = %user_id, %error, "the file of a search index cannot be used, and is deleted");
+                self.remove(user_id).await;
+                None
+            }
+        }
+    }
+
+    /// Whether an index of so many chunks has a file.
+    pub(super) fn allows(&self, chunks: usize) -> bool {
+        chunks >= self.0.settings.min_chunks
+    }
+
+    /// Whether it is time to write the file of an index with so many chunks, which has seen so many removals.
+    pub(super) fn is_due(&self, filed: &Filed, removals: i64, chunks: usize) -> bool {
+        let is_fresh = filed.removals == Some(removals) && filed.changes <= chunks / CHANGED_PART;
+        let is_too_soon = filed.begun.is_some_and(|begun| begun.elapsed() < self.0.settings.interval);
+        !is_fresh && !is_too_soon
+    }
+
+    /// Waits for the turn to write a file.
+    pub(super) async fn turn(&self) -> SemaphorePermit<'_> {
+        self.0.writing.acquire().await.expect("the semaphore is never closed")
+    }
+
+    /// Moves what is large in an index from memory to a file that nobody else will read, which is mapped.
+    pub(super) async fn spill(&self, entry: &Arc<Entry>) {
+        let Ok(_room) = self.0.disk.reserve(entry.read().recent_bytes() as u64) else {
+            debug!("a search index stays in memory: the disk is nearly full");
+            return;
+        };
+        let files = self.0.files.clone();
+        if let Err(error) = entry.change(move |index| file::spill(index, &files.scratch()?)).await {
+            warn!(%error, "a search index stays in memory");
+        }
+    }
+
+    /// Writes the file of a user's index, which was loaded in this epoch, on a thread that leaves the processor to others.
+    /// Says whether it is in its place.
+    pub(super) async fn put(&self, user_id: &str, epoch: u64, revision: Revision, index: UserIndex) -> bool {
+        let header = Header { user_id: user_id.to_owned(), models: self.0.models.clone(), revision };
+        let size = file::max_bytes(&index);
+        let Ok(_room) = self.0.disk.reserve(size) else {
+            debug!("no file of a search index is written: the disk is nearly full");
+            return false;
+        };
+        let (files, user) = (self.0.files.clone(), user_id.to_owned());
+        let written = on_slow_thread(move || {
+            files.write(&user, size, |file| file::write(&header, &index, file).map(drop))
+        });
+        let finished = async {
+            written.await?;
+            let Some(folder) = self.settled(epoch).await else { return Ok(false) };
+            if !self.continues(&folder).await? {
+                return Ok(false);
+            }
+            let user = user_id.to_owned();
+            on_disk(&self.0.files, move |files| files.finish(&user)).await?;
+            Ok::<_, Failure>(true)
+        };
+        let is_in_place = finished.await.unwrap_or_else(|error| {
+            warn!(user.id = %user_id, %error, "the file of a search index cannot be written");
+            false
+        });
+        if !is_in_place {
+            self.discard().await;
+        }
+        is_in_place
+    }
+
+    /// Removes what was written and has not come to its place.
+    async fn discard(&self) {
+        if let Err(error) = on_disk(&self.0.files, Files::discard).await {
+            warn!(%error, "the unfinished file of a search index cannot be deleted");
+        }
+    }
+
+    /// Removes files as [`sweep`](Self::sweep) does, before this process ends, after which none comes to its place.
+    pub(super) async fn close(&self) {
+        // What is being written may have what was removed meanwhile.
+        let _turn = timeout(MAX_WAIT, self.turn()).await;
+        self.0.folder.lock().await.epoch = CLOSED;
+        self.discard().await;
+        self.sweep().await;
+    }
+
+    /// Removes the file of a user.
+    pub(super) async fn remove(&self, user_id: &str) {
+        let _folder = self.0.folder.lock().await;
+        let names = vec![Files::name_of(user_id)];
+        if let Err(error) = on_disk(&self.0.files, move |files| files.remove(&names)).await {
+            warn!(user.id = %user_id, %error, "the file of a search index cannot be deleted");
+        }
+    }
+
+    /// Removes files of users of whom something was removed since, and those that cannot be used.
+    pub(crate) async fn sweep(&self) {
+        let folder = self.0.folder.lock().await;
+        let swept = async {
+            if !self.continues(&folder).await? {
+                return Ok(());
+            }
+            let headers = on_disk(&self.0.files, Files::headers).await?;
+            let users: Vec<_> = users_of(&headers).collect();
+            let revisions = self.0.store.revisions(&users).await?;
+            let kept = current(&headers, &self.0.models, &revisions);
+            let mut others: Vec<_> = headers.into_iter().map(|(name, _)| name).collect();
+            others.retain(|name| !kept.contains(name));
+            on_disk(&self.0.files, move |files| files.remove(&others)).await?;
+            Ok::<_, Failure>(())
+        };
+        if let Err(error) = swept.await {
+            warn!(%error, "files of search indexes cannot be compared with the database");
+        }
+    }
+
+    /// Locks the folder for an index that was loaded in this epoch; nothing where everything was forgotten since.
+    async fn settled(&self, epoch: u64) -> Option<MutexGuard<'_, Opened>> {
+        let mut folder = self.0.folder.lock().await;
+        if folder.epoch < epoch
+            && let Err(error) = self.settle(&mut folder, epoch).await
+        {
+            warn!(%error, "files of search indexes cannot be used: the history of the database is not known");
+            return None;
+        }
+        (folder.epoch == epoch).then_some(folder)
+    }
+
+    /// Empties the folder, because the database was replaced.
+    async fn settle(&self, folder: &mut Opened, epoch: u64) -> Result<(), Failure> {
+        const FIRST: u64 = 1;
+
+        let now = self.0.store.history().await?;
+        // A process that has just started forgets everything too: it has not known the timeline.
+        let is_start = epoch == FIRST && !now.timeline.is_empty() && now.timeline == folder.timeline;
+        if !is_start {
+            let line = now.line().unwrap_or_default();
+            let clear = move |files: &Files| files.retain(&[]).and_then(|()| files.set_history(&line));
+            on_disk(&self.0.files, clear).await?;
+        }
+        *folder = Opened { timeline: now.timeline, epoch };
+        Ok(())
+    }
+
+    /// Makes the starts of other processes a part of the files' history, which goes on while this process runs. False
+    /// where the database was replaced.
+    async fn continues(&self, folder: &Opened) -> Result<bool, Failure> {
+        let now = self.0.store.history().await?;
+        let Some(line) = now.line().filter(|_| now.timeline == folder.timeline) else { return Ok(false) };
+        let note = move |files: &Files| {
+            if files.history()?.as_ref() == Some(&line) { Ok(()) } else { files.set_history(&line) }
+        };
+        on_disk(&self.0.files, note).await?;
+        Ok(true)
+    }
+}
+
+async fn on_disk<T: Send + 'static>(
+    files: &Files,
+    work: impl FnOnce(&Files) -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let files = files.clone();
+    off_thread(move || work(&files)).await
+}
+
+/// Runs `work` on a thread of its own, beside which others have most of the processor.
+async fn on_slow_thread<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let (sender, receiver) = oneshot::channel();
+    let work = move || {
+        take_a_share();
+        // Whoever waits for it may have gone.
+        let _ = sender.send(work());
+    };
+    thread::Builder::new().name("search-file".to_owned()).spawn(work)?;
+    receiver.await.map_err(io::Error::other)?
+}

@@ -1,0 +1,60 @@
+//! Which files may be used with the database as it is.
+
+use std::collections::HashMap;
+use std::io;
+
+use thiserror::Error;
+
+use crate::index::UserIndex;
+use crate::index::file::{self, Header};
+use crate::index::files::Files;
+use crate::store::{Models, Revision};
+
+/// Why a file is deleted instead of being used.
+#[derive(Debug, Error)]
+pub(super) enum Unusable {
+    #[error(transparent)]
+    Unreadable(#[from] io::Error),
+    #[error("it is cut off, changed or of another version")]
+    Damaged,
+    #[error("it is of another user, of other models or of another history")]
+    Foreign,
+}
+
+/// Opens the file of a user, if there is one.
+pub(super) fn load(
+    files: &Files,
+    user_id: &str,
+    models: &Models,
+    now: Revision,
+) -> Result<Option<(UserIndex, Revision)>, Unusable> {
+    let Some(file) = files.open(user_id)? else { return Ok(None) };
+    let (header, index) = file::open(&file)?.ok_or(Unusable::Damaged)?;
+    let revision = header.revision;
+    let is_past = revision == now || (revision.revision < now.revision && revision.removals <= now.removals);
+    if header.user_id != user_id || header.models != *models || !is_past {
+        return Err(Unusable::Foreign);
+    }
+    Ok(Some((index, revision)))
+}
+
+/// The names of the files that have nothing which the database lacks.
+pub(super) fn current(
+    headers: &[(String, Option<Header>)],
+    models: &Models,
+    revisions: &HashMap<String, Revision>,
+) -> Vec<String> {
+    let is_current = |(name, header): &&(String, Option<Header>)| {
+        let Some(Header { user_id, models: of_file, revision }) = header else { return false };
+        let is_past = revisions
+            .get(user_id)
+            .is_some_and(|now| revision.revision <= now.revision && revision.removals == now.removals);
+        is_past && of_file == models && *name == Files::name_of(user_id)
+    };
+    headers.iter().filter(is_current).map(|(name, _)| name.clone()).collect()
+}
+
+/// The users whose files have these headers.
+pub(super) fn users_of(headers: &[(String, Option<Header>)]) -> impl Iterator<Item = String> {
+    headers.iter().filter_map(|(_, header)| Some(header.as_ref()?.user_id.clone()))
+}

@@ -1,0 +1,276 @@
+//! What follows an ingest: `capture → index → embed`, each kind in a task of its own. Several processes share the
+//! jobs: each takes some, and the others take them when it has gone (`peers`).
+//!
+//! Invariants:
+//! - a job is in the database until what it does is there too: after a crash it is done again, and
+//!   nothing is lost or there twice;
+//! - users take turns: one with many documents does not keep another waiting;
+//! - what fails is tried again, later each time, and a bounded number of times.
+
+mod adapting;
+mod capturing;
+mod embedding;
+mod indexing;
+mod retry;
+#[cfg(test)]
+mod tests;
+
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::{BoxFuture, join_all};
+use tokio::sync::{Mutex, Notify};
+use tokio::task::{JoinError, JoinHandle};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tracing::error;
+
+use super::capture::Capture;
+use super::embedding::Embedder;
+use super::passages::Splitter;
+use super::store::{Job, Kind, Store, now};
+use kitbag_base::disk::Disk;
+use kitbag_base::tasks::Interrupted;
+use kitbag_database::DatabaseError;
+use kitbag_database::peers::{Heard, Hint, Hints, Process, Turn};
+use kitbag_files::objects::Files;
+pub use retry::JobLimits;
+
+/// How long jobs rest after the database failed.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
+/// How long at most they sleep when they know of a job that is put off: clocks may be set.
+const MAX_SLEEP: Duration = Duration::from_mins(1);
+/// The same where other processes put jobs off and give them back.
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
+/// How long they sleep at least when there seems to be a job that they cannot take: somebody is changing it.
+const MIN_SLEEP: Duration = Duration::from_millis(10);
+
+/// The tasks that do jobs. Dropped, they stop.
+pub(super) struct Jobs {
+    wakes: Arc<Wakes>,
+    task: Mutex<Option<JoinHandle<()>>>,
+    stopping: CancellationToken,
+    _stopped_with_it: DropGuard,
+}
+
+/// What tells a task that there is something for it, here and in other processes.
+struct Wakes {
+    capture: Notify,
+    index: Notify,
+    embed: Notify,
+    hints: Hints,
+}
+
+/// What the tasks share.
+#[derive(Clone)]
+struct Context {
+    store: Store,
+    process: Process,
+    /// The id of the process, by which it takes jobs.
+    me: Arc<str>,
+    artifacts: Files,
+    wakes: Arc<Wakes>,
+    limits: JobLimits,
+    disk: Disk,
+}
+
+/// What jobs are done with.
+#[derive(Clone)]
+struct Tools {
+    embedder: Option<Embedder>,
+    capture: Capture,
+}
+
+impl Jobs {
+    /// Takes up the jobs that are left, and starts to do all there are.
+    pub(super) async fn start(
+        store: Store,
+        process: Process,
+        embedder: Option<Embedder>,
+        capture: Capture,
+        disk: Disk,
+        limits: JobLimits,
+        hints: Hints,
+    ) -> kitbag_database::Result<Self> {
+        let wakes = Arc::new(Wakes::new(hints));
+        let artifacts = capture.artifacts().clone();
+        let me = process.id().borrow().clone();
+        let context = Context { store, process, me, artifacts, wakes: wakes.clone(), limits, disk };
+        let tools = Tools { embedder, capture };
+        let turn = adapting::begin(&context, &tools, true).await?;
+        let stopping = CancellationToken::new();
+        let task = tokio::spawn(run(context, tools, turn, stopping.clone()));
+        let (hearing, until) = (wakes.clone(), stopping.clone());
+        tokio::spawn(async move { until.run_until_cancelled(hearing.hear()).await });
+        Ok(Self {
+            wakes,
+            task: Mutex::new(Some(task)),
+            _stopped_with_it: stopping.clone().drop_guard(),
+            stopping,
+        })
+    }
+
+    /// Says that there are jobs of these kinds.
+    pub(super) fn wake(&self, kinds: &[Kind]) {
+        for kind in kinds {
+            self.wakes.wake(*kind);
+        }
+    }
+
+    /// Stops: what is under way is given up, and done again after the next start.
+    pub(super) async fn stop(&self) {
+        self.stopping.cancel();
+        if let Some(task) = self.task.lock().await.take() {
+            log_ended(task.await);
+        }
+    }
+}
+
+/// Does jobs until it is stopped. When the process gets another id, because the others believed that it had ended,
+/// what is under way is given up: they do it.
+async fn run(mut context: Context, tools: Tools, mut turn: Turn, stopping: CancellationToken) {
+    let mut ids = context.process.id();
+    loop {
+        let running = stopping.child_token();
+        let tasks = tasks(&context, &tools, turn).into_iter().map(|task| {
+            let running = running.clone();
+            tokio::spawn(async move { running.run_until_cancelled(task).await.unwrap_or_default() })
+        });
+        let tasks: Vec<_> = tasks.collect();
+        let other_id = async {
+            // An id that nobody can change any more stays.
+            if ids.changed().await.is_err() {
+                pending::<()>().await;
+            }
+        };
+        let is_stopped = stopping.run_until_cancelled(other_id).await.is_none();
+        running.cancel();
+        join_all(tasks).await.into_iter().for_each(log_ended);
+        if is_stopped {
+            return;
+        }
+        context.me = ids.borrow_and_update().clone();
+        turn = Turn::Later;
+    }
+}
+
+fn tasks(context: &Context, tools: &Tools, turn: Turn) -> Vec<BoxFuture<'static, ()>> {
+    let Tools { embedder, capture } = tools.clone();
+    let splitter = Splitter::new(embedder.as_ref());
+    let after_index = embedder.as_ref().map(|_| Kind::Embed);
+    let disk = context.disk.clone();
+    let captured = move |job| {
+        let (capture, disk) = (capture.clone(), disk.clone());
+        async move {
+            let _room = match disk.reserve(capture.max_size()) {
+                Ok(room) => room,
+                Err(full) => return Err(capturing::put_off(full)),
+            };
+            let captured = disk.while_there_is_room(capture.capture(&job)).await;
+            captured.unwrap_or_else(|full| Err(capturing::put_off(full)))
+        }
+    };
+    let mut tasks: Vec<BoxFuture<'static, ()>> = vec![
+        Box::pin(capturing::run(context.clone(), captured)),
+        Box::pin(indexing::run(context.clone(), splitter, after_index)),
+        Box::pin(adapting::run(context.clone(), tools.clone(), turn)),
+    ];
+    if let Some(embedder) = embedder {
+        tasks.push(Box::pin(embedding::run(context.clone(), embedder)));
+    }
+    tasks
+}
+
+fn log_ended(ended: Result<(), JoinError>) {
+    if let Err(error) = ended {
+        error!(cause = %Interrupted::from(error), "a task of the knowledge base did not end by itself");
+    }
+}
+
+impl Wakes {
+    fn new(hints: Hints) -> Self {
+        Self { capture: Notify::new(), index: Notify::new(), embed: Notify::new(), hints }
+    }
+
+    /// Says that there are jobs of this kind, to the other processes too: they may have nothing else to do.
+    fn wake(&self, kind: Kind) {
+        self.of(kind).notify_one();
+        self.hints.tell_others(Hint::Jobs(kind.as_str().to_owned()));
+    }
+
+    /// Wakes the tasks of this process when another one says so, for ever.
+    async fn hear(&self) {
+        let mut listening = self.hints.listen();
+        loop {
+            let heard = listening.next().await;
+            for kind in [Kind::Capture, Kind::Index, Kind::Embed] {
+                let is_meant = match &heard {
+                    Heard::Hint(Hint::Jobs(name)) => name == kind.as_str(),
+                    Heard::Hint(_) => false,
+                    Heard::Everything => true,
+                };
+                if is_meant {
+                    self.of(kind).notify_one();
+                }
+            }
+        }
+    }
+
+    fn of(&self, kind: Kind) -> &Notify {
+        match kind {
+            Kind::Capture => &self.capture,
+            Kind::Index => &self.index,
+            Kind::Embed => &self.embed,
+        }
+    }
+}
+
+impl Context {
+    /// Waits until there may be a job of this kind; whatever was due until `looked_at` is not waited for.
+    async fn rest(&self, kind: Kind, looked_at: i64) {
+        let rested = match self.time_to_rest(kind, looked_at).await {
+            Ok(rested) => rested,
+            Err(cause) => {
+                self.failed(kind, &cause).await;
+                return;
+            }
+        };
+        // One who was woken before has a permit and goes on at once; either way it looks again.
+        let _ = timeout(rested, self.wakes.of(kind).notified()).await;
+    }
+
+    async fn time_to_rest(&self, kind: Kind, looked_at: i64) -> kitbag_database::Result<Duration> {
+        if !self.process.does_jobs().await? {
+            return Ok(POLL_INTERVAL);
+        }
+        let longest = if self.process.is_alone() { MAX_SLEEP } else { POLL_INTERVAL };
+        let Some(run_at) = self.store.next_due(kind, looked_at).await? else { return Ok(longest) };
+        let left = u64::try_from(run_at.saturating_sub(now())).unwrap_or_default();
+        Ok(Duration::from_millis(left).clamp(MIN_SLEEP, longest))
+    }
+
+    /// Takes jobs, unless they are left to processes with newer settings.
+    async fn take(&self, kind: Kind, last_user: &str, limit: usize) -> kitbag_database::Result<Vec<Job>> {
+        if self.process.does_jobs().await? {
+            self.store.take(kind, &self.me, last_user, limit).await
+        } else {
+            // Of a batch that was taken before, some may be left.
+            self.store.give_back(kind, &self.me, &[], 0).await?;
+            Ok(Vec::new())
+        }
+    }
+
+    /// Waits until what was accepted may be worked on: that may use half of the disk's reserve.
+    async fn room(&self) {
+        while self.disk.room_for_a_little().is_err() {
+            sleep(RETRY_PAUSE).await;
+        }
+    }
+
+    /// Says that the database failed, and waits.
+    async fn failed(&self, kind: Kind, cause: &DatabaseError) {
+        error!(job = kind.as_str(), %cause, "jobs of the knowledge base wait: the database failed");
+        sleep(RETRY_PAUSE).await;
+    }
+}

@@ -1,0 +1,308 @@
+//! `capture`: files by URL → artifacts and text. Several at a time, of one user only some.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::task::{Id, JoinError, JoinHandle, JoinSet};
+use tokio::time::{sleep, timeout};
+use tracing::{error, info, warn};
+
+use super::retry::{Failure, Remedy, Verdict};
+use super::{Context, RETRY_PAUSE};
+use crate::MAX_PUTS;
+use crate::capture::{CaptureFailure, CaptureJob, Captured, FailureKind};
+use crate::document::TitleOrigin;
+use crate::quota::{QuotaExceeded, Usage};
+use crate::store::{Failed, Job, Kind, Read, Subject, Unkept, now};
+use kitbag_base::disk::DiskFull;
+use kitbag_base::tasks::Interrupted;
+
+/// Files that are captured at the same time.
+const MAX_CONCURRENT: usize = 8;
+/// Of one user.
+const MAX_CONCURRENT_OF_USER: usize = 2;
+/// How long one may take: an hour of speech has to be transcribed in it.
+const CAPTURE_TIMEOUT: Duration = Duration::from_mins(30);
+/// What a server may lack, as documents name it that failed for want of it.
+pub(super) const TRANSCRIBER: &str = "transcriber";
+pub(super) const EXTRACTOR: &str = "extractor";
+
+/// Whose captures can be begun now.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Room {
+    ForAll,
+    /// There is room, but the users whose captures are due have their share.
+    ForOthers,
+    None,
+}
+
+/// Captures in progress.
+struct Running<C> {
+    context: Context,
+    capture: C,
+    tasks: JoinSet<kitbag_database::Result<()>>,
+    /// The user and the document of each.
+    under_way: HashMap<Id, (String, i64)>,
+    last_user: String,
+    /// Whether jobs may be taken that are not under way: those of an earlier run, or one whose end could not be stored.
+    has_left_some: bool,
+}
+
+/// Captures what is due, until it is cancelled.
+pub(super) async fn run<C, F>(context: Context, capture: C)
+where
+    C: Fn(CaptureJob) -> F + Clone + Send + 'static,
+    F: Future<Output = Result<Captured, CaptureFailure>> + Send + 'static,
+{
+    let mut running = Running {
+        context: context.clone(),
+        capture,
+        tasks: JoinSet::new(),
+        under_way: HashMap::new(),
+        last_user: String::new(),
+        has_left_some: true,
+    };
+    loop {
+        let looked_at = now();
+        let filled = if context.disk.has_reserve().is_ok() {
+            running.fill().await
+        } else {
+            sleep(RETRY_PAUSE).await;
+            Ok(Room::None)
+        };
+        let room = match filled {
+            Ok(room) => room,
+            Err(cause) => {
+                context.failed(Kind::Capture, &cause).await;
+                Room::None
+            }
+        };
+        tokio::select! {
+            Some(ended) = running.tasks.join_next_with_id() => running.note(ended),
+            // Whatever is due waits for one that ends; but another user may come, or become due.
+            () = context.rest(Kind::Capture, looked_at), if room == Room::ForOthers => {}
+            () = context.rest(Kind::Capture, 0), if room == Room::ForAll => {}
+            else => {}
+        }
+    }
+}
+
+impl<C, F> Running<C>
+where
+    C: Fn(CaptureJob) -> F + Clone + Send + 'static,
+    F: Future<Output = Result<Captured, CaptureFailure>> + Send + 'static,
+{
+    /// Begins what is due, as far as there is room; says for whom there still is.
+    async fn fill(&mut self) -> kitbag_database::Result<Room> {
+        let Context { store, process, me, .. } = &self.context;
+        if self.has_left_some {
+            let documents: Vec<_> = self.under_way.values().map(|(_, document)| *document).collect();
+            // Not at once: each is another request to a server of files.
+            let run_at = now().saturating_add(millis(self.context.limits.first_pause));
+            store.give_back(Kind::Capture, me, &documents, run_at).await?;
+            self.has_left_some = false;
+        }
+        if !process.does_jobs().await? {
+            return Ok(Room::ForAll);
+        }
+        let mut room = Room::ForAll;
+        for mut job in store.due(Kind::Capture, &self.last_user, 4 * MAX_CONCURRENT).await? {
+            if self.tasks.len() >= MAX_CONCURRENT {
+                return Ok(Room::None);
+            }
+            let of_user = self.under_way.values().filter(|(user, _)| *user == job.user_id).count();
+            if of_user >= MAX_CONCURRENT_OF_USER {
+                room = Room::ForOthers;
+                continue;
+            }
+            self.last_user.clone_from(&job.user_id);
+            let begun = store.begin_try(Kind::Capture, &mut job, me).await;
+            // Without an answer it may be taken all the same.
+            self.has_left_some |= begun.is_err();
+            if begun? {
+                let user_and_document = (job.user_id.clone(), job.document);
+                let task = one(self.context.clone(), self.capture.clone(), job);
+                self.under_way.insert(self.tasks.spawn(task).id(), user_and_document);
+            }
+        }
+        Ok(if self.tasks.len() < MAX_CONCURRENT { room } else { Room::None })
+    }
+
+    /// Takes note of one that has ended.
+    fn note(&mut self, ended: Result<(Id, kitbag_database::Result<()>), JoinError>) {
+        let (id, outcome) = match ended {
+            Ok((id, outcome)) => (id, outcome.map_err(|cause| cause.to_string())),
+            Err(error) => (error.id(), Err(Interrupted::from(error).to_string())),
+        };
+        self.under_way.remove(&id);
+        if let Err(cause) = outcome {
+            // It is given back, and begun again.
+            self.has_left_some = true;
+            error!(%cause, "what became of a capture could not be stored");
+        }
+    }
+}
+
+/// Captures one file, and stores what became of it.
+async fn one<C, F>(context: Context, capture: C, mut job: Job) -> kitbag_database::Result<()>
+where
+    C: Fn(CaptureJob) -> F + Clone + Send + 'static,
+    F: Future<Output = Result<Captured, CaptureFailure>> + Send + 'static,
+{
+    let Some(subject) = context.store.subject(&job).await? else { return Ok(()) };
+    if subject.revision != job.revision {
+        // An update that came in between has made the job due again.
+        return Ok(());
+    }
+    if let (None, Err(exceeded)) = (&subject.artifact, has_room(&context, &job.user_id).await?) {
+        return give_up(&context, &job, Failed { reason: &over_quota(exceeded), ..Failed::default() })
+            .await
+            .map(drop);
+    }
+    if job.tries >= context.limits.tries {
+        let reason = "the server stopped each time it read the file";
+        return give_up(&context, &job, Failed { reason, ..Failed::default() }).await.map(drop);
+    }
+    job.tries += 1;
+    let wanted = CaptureJob {
+        user: job.user_id.as_str().into(),
+        file_url: subject.file_url.clone(),
+        claimed_type: subject.claimed_type.clone(),
+        capture_only: subject.capture_only,
+        kept: subject.artifact.clone(),
+    };
+    // In a task of its own: a fault in what reads files fails one document and no more.
+    let captured = match timeout(CAPTURE_TIMEOUT, OwnTask(tokio::spawn(capture(wanted))).ended()).await {
+        Ok(Ok(captured)) => captured,
+        Ok(Err(cause)) => {
+            error!(document = job.document, %cause, "a capture did not come to its end");
+            let reason = "the file could not be read: this is a fault of the server";
+            Err(failure(reason, FailureKind::Permanent))
+        }
+        Err(_elapsed) => Err(failure("reading the file took too long", FailureKind::Transient)),
+    };
+    match captured {
+        Ok(captured) => keep(&context, &job, &subject, captured).await,
+        Err(failure) => settle(&context, &job, failure).await,
+    }
+}
+
+async fn keep(
+    context: &Context,
+    job: &Job,
+    subject: &Subject,
+    captured: Captured,
+) -> kitbag_database::Result<()> {
+    let Captured { mut file, title, text, encoding } = captured;
+    // Whoever gave the URL as title had none to give.
+    let is_url = || [&subject.url, &subject.file_url].contains(&&Some(subject.title.clone()));
+    let has_title = subject.title_origin == TitleOrigin::Given && !is_url();
+    let title = title.filter(|_| !has_title);
+    let read = Read { title, text: text.map(|text| text.replace('\0', "")), encoding };
+    for _ in 0..MAX_PUTS {
+        let kept = context.store.keep_captured(job, &file, &read).await?;
+        let artifact = file.artifact();
+        match kept {
+            Ok(true) => {
+                let (bytes, media_type) = (artifact.size, &artifact.media_type);
+                info!(document = job.document, bytes, media_type, "captured a file");
+                context.wakes.wake(Kind::Index);
+                return Ok(());
+            }
+            Ok(false) => {
+                file.give_up(&context.artifacts).await;
+                return Ok(());
+            }
+            Err(Unkept::Quota(exceeded)) => {
+                let (document, bytes) = (job.document, artifact.size);
+                warn!(document, bytes, "a captured file is more than its user may have");
+                file.give_up(&context.artifacts).await;
+                let reason = over_quota(exceeded);
+                return give_up(context, job, Failed { reason: &reason, ..Failed::default() })
+                    .await
+                    .map(drop);
+            }
+            // The last document that had the same bytes has gone.
+            Err(Unkept::Dropped) => {
+                if let Err(cause) = file.put_again(&context.artifacts).await {
+                    warn!(document = job.document, %cause, "a captured file could not be kept");
+                    break;
+                }
+            }
+        }
+    }
+    settle(context, job, failure("the file could not be kept: storage failed", FailureKind::Storage)).await
+}
+
+/// Whether the user may have a byte more: otherwise nothing is fetched.
+async fn has_room(context: &Context, user_id: &str) -> kitbag_database::Result<Result<(), QuotaExceeded>> {
+    let used = context.store.usage(user_id).await?;
+    Ok(context.store.quota().check(used, Usage { bytes: used.bytes.saturating_add(1), ..used }))
+}
+
+fn over_quota(exceeded: QuotaExceeded) -> String {
+    format!("the file was not kept: {exceeded}. Then ingest it again")
+}
+
+/// What becomes of a capture that the disk has no room for.
+pub(super) fn put_off(full: DiskFull) -> CaptureFailure {
+    failure(&full.to_string(), FailureKind::Transient)
+}
+
+async fn settle(context: &Context, job: &Job, failure: CaptureFailure) -> kitbag_database::Result<()> {
+    let CaptureFailure { reason, kind, file } = failure;
+    let remedy = match kind {
+        FailureKind::Transient | FailureKind::Storage => Remedy::Time,
+        FailureKind::Permanent | FailureKind::NoTranscriber | FailureKind::NoExtractor => Remedy::Nothing,
+    };
+    let verdict = context.limits.judge(job.tries, &Failure { reason: reason.clone(), remedy });
+    warn!(document = job.document, tries = job.tries, reason, ?verdict, "a file was not captured");
+    let missing_dependency = match kind {
+        FailureKind::Transient | FailureKind::Storage | FailureKind::Permanent => None,
+        FailureKind::NoTranscriber => Some(TRANSCRIBER),
+        FailureKind::NoExtractor => Some(EXTRACTOR),
+    };
+    let was_wanted = match verdict {
+        Verdict::Again(pause) | Verdict::Wait(pause) => {
+            let run_at = now().saturating_add(millis(pause));
+            context.store.put_off_capture(job, file.as_ref(), run_at).await?
+        }
+        Verdict::GiveUp => {
+            give_up(context, job, Failed { reason: &reason, missing_dependency, file: file.as_ref() }).await?
+        }
+    };
+    if let (false, Some(file)) = (was_wanted, file) {
+        file.give_up(&context.artifacts).await;
+    }
+    Ok(())
+}
+
+async fn give_up(context: &Context, job: &Job, failed: Failed<'_>) -> kitbag_database::Result<bool> {
+    let was_wanted = context.store.give_up(Kind::Capture, job, failed).await?;
+    context.wakes.wake(Kind::Index);
+    Ok(was_wanted)
+}
+
+fn failure(reason: &str, kind: FailureKind) -> CaptureFailure {
+    CaptureFailure { reason: reason.to_owned(), kind, file: None }
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// A task that ends with whoever waits for it.
+struct OwnTask<T>(JoinHandle<T>);
+
+impl<T> OwnTask<T> {
+    async fn ended(mut self) -> Result<T, Interrupted> {
+        Ok((&mut self.0).await?)
+    }
+}
+
+impl<T> Drop for OwnTask<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}

@@ -1,0 +1,138 @@
+//! `index`: bodies → chunks.
+
+use futures::{StreamExt, stream};
+use tokio::task::spawn_blocking;
+use tracing::error;
+
+use super::Context;
+use crate::passages::Splitter;
+use crate::store::{Failed, Kind, NewChunk, Subject};
+use crate::words;
+use kitbag_base::tasks::Interrupted;
+
+/// Documents whose chunks are written together.
+const MAX_ROUND_DOCUMENTS: usize = 64;
+/// Bytes of text that are split before they are written, about: one document at least. What one
+/// transaction writes keeps others from writing.
+const MAX_ROUND_BYTES: usize = 2 << 20;
+/// Documents that are split at the same time.
+const MAX_CONCURRENT: usize = 2;
+
+/// Indexes whatever is due, for ever; `next` is done for each document after it.
+pub(super) async fn run(context: Context, splitter: Splitter, next: Option<Kind>) {
+    let mut last_user = String::new();
+    loop {
+        context.room().await;
+        match round(&context, &splitter, next, &mut last_user).await {
+            Ok(0) => context.rest(Kind::Index, 0).await,
+            Ok(_) => {}
+            Err(cause) => context.failed(Kind::Index, &cause).await,
+        }
+    }
+}
+
+/// Indexes some documents, of each user as many; returns how many jobs it has looked at.
+pub(super) async fn round(
+    context: &Context,
+    splitter: &Splitter,
+    next: Option<Kind>,
+    last_user: &mut String,
+) -> kitbag_database::Result<usize> {
+    let (mut taken, mut bytes, mut bodies) = (0, 0, Vec::new());
+    for mut job in context.take(Kind::Index, last_user, MAX_ROUND_DOCUMENTS).await? {
+        last_user.clone_from(&job.user_id);
+        taken += 1;
+        // A document that has gone has taken its job with it.
+        let Some(subject) = context.store.subject(&job).await? else { continue };
+        job.revision = subject.revision;
+        let (title, text) = indexed(subject);
+        bytes += title.len() + text.len();
+        bodies.push((job, title, text));
+        if bytes >= MAX_ROUND_BYTES {
+            // The others are given back when the next ones are taken.
+            break;
+        }
+    }
+    let mut split = stream::iter(bodies.into_iter().map(|(job, title, text)| {
+        let splitter = splitter.clone();
+        async move {
+            let chunks = spawn_blocking(move || chunks(&splitter, &title, &text)).await;
+            (job, chunks.map_err(Interrupted::from))
+        }
+    }))
+    .buffered(MAX_CONCURRENT);
+    let mut done = Vec::new();
+    while let Some((job, chunks)) = split.next().await {
+        match chunks {
+            Ok(chunks) => done.push((job, chunks)),
+            Err(cause) => {
+                error!(document = job.document, %cause, "a document cannot be split");
+                let reason = "its text could not be indexed: this is a fault of the server";
+                let failed = Failed { reason, ..Failed::default() };
+                context.store.give_up(Kind::Index, &job, failed).await?;
+            }
+        }
+    }
+    if !done.is_empty() {
+        context.store.put_chunks(&done, next).await?;
+        if let Some(next) = next {
+            context.wakes.wake(next);
+        }
+    }
+    Ok(taken)
+}
+
+fn chunks(splitter: &Splitter, title: &str, text: &str) -> Vec<NewChunk> {
+    let passages = splitter.split(title, text);
+    passages.into_iter().map(|passage| NewChunk { text: passage.text, terms: passage.terms }).collect()
+}
+
+/// Title and text by which a document is found: its body, and where there is none, what is known of it.
+fn indexed(subject: Subject) -> (String, String) {
+    let known = [subject.author, subject.url, file_name(subject.file_url.as_deref()), subject.file_url];
+    let body = subject.body;
+    let text = if body.trim().is_empty() {
+        known.into_iter().flatten().collect::<Vec<_>>().join("\n")
+    } else {
+        body
+    };
+    (words::plain(&subject.title).into_owned(), words::plain(&text).into_owned())
+}
+
+/// The last part of a URL's path, as a person would write it.
+fn file_name(url: Option<&str>) -> Option<String> {
+    let url = url::Url::parse(url?).ok()?;
+    let last = url.path_segments()?.next_back().filter(|name| !name.is_empty())?;
+    let name = percent_encoding::percent_decode_str(last).decode_utf8_lossy();
+    Some(name.replace(['-', '_', '.', '+'], " "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::TitleOrigin;
+
+    #[test]
+    fn what_has_no_body_is_found_by_what_is_known_of_it() {
+        let file_url = "https://a.example/files/annual_report-2025%20final.pdf?x=y".to_owned();
+        let subject = Subject {
+            revision: 1,
+            title: "Report".to_owned(),
+            title_origin: TitleOrigin::Given,
+            url: None,
+            author: Some("Ana".to_owned()),
+            file_url: Some(file_url.clone()),
+            claimed_type: None,
+            capture_only: true,
+            artifact: None,
+            body: " ".to_owned(),
+        };
+
+        let (title, text) = indexed(subject.clone());
+        let (_, with_body) = indexed(Subject { body: "The body.".to_owned(), ..subject });
+
+        assert_eq!(title, "Report");
+        assert_eq!(text, format!("Ana\nannual report 2025 final pdf\n{file_url}"));
+        assert_eq!(with_body, "The body.");
+    }
+}

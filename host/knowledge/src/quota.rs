@@ -1,0 +1,193 @@
+//! What one user may store: documents, bytes, and uploads a minute.
+
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use bytesize::ByteSize;
+use governor::clock::{Clock, DefaultClock};
+use governor::{DefaultKeyedRateLimiter, Quota as Rate};
+use thiserror::Error;
+
+use kitbag_base::shares::{Share, Shares};
+
+/// Files of one user that may be on their way in at the same time.
+const MAX_UPLOADS_AT_ONCE: usize = 4;
+/// After so many uploads the full buckets are forgotten: they are what a new one would be.
+const FORGET_EVERY: u32 = 1024;
+
+/// What the documents of one user may be at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quota {
+    /// How many.
+    pub documents: u64,
+    /// What they take: what is kept of them as it was given, what was read from their files, and the files.
+    pub bytes: u64,
+}
+
+/// What the documents of one user are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// How many.
+    pub documents: u64,
+    /// What they take, counted as [`Quota::bytes`] is.
+    pub bytes: u64,
+}
+
+/// More than a user may store. Says what there is, what there may be, and what to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum QuotaExceeded {
+    /// Too many documents.
+    #[error(
+        "you have {} of the {quota} documents that you may have, and these would be {more} more. Delete \
+         some, or ask the operator for more (setting documents-per-user)",
+        .used
+    )]
+    Documents {
+        /// How many there are.
+        used: u64,
+        /// How many there may be.
+        quota: u64,
+        /// How many there would have been beside them.
+        more: u64,
+    },
+    /// Too many bytes.
+    #[error(
+        "your documents take {} of the {} that they may take, and this would be {} more. Delete some, large \
+         files first, or ask the operator for more (setting documents-size-per-user)",
+        ByteSize(*.used), ByteSize(*.quota), ByteSize(*.more)
+    )]
+    Bytes {
+        /// What there is.
+        used: u64,
+        /// What there may be.
+        quota: u64,
+        /// What there would have been beside it.
+        more: u64,
+    },
+}
+
+/// More uploads than a user may begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum TooManyUploads {
+    /// Too many within a minute.
+    #[error("too many uploads within a minute (setting uploads-per-minute). Try again in {seconds} s")]
+    AMinute {
+        /// When the next one is let in.
+        seconds: u64,
+    },
+    /// Too many at the same time.
+    #[error("{MAX_UPLOADS_AT_ONCE} of your files are on their way already. Wait for one of them to arrive")]
+    AtOnce,
+}
+
+impl Default for Quota {
+    /// No bound: for a knowledge base that serves nobody.
+    fn default() -> Self {
+        Self { documents: u64::MAX, bytes: u64::MAX }
+    }
+}
+
+impl Quota {
+    /// Refuses a change that leads beyond the quota. One that makes less of what is too much already is
+    /// welcome.
+    pub(super) fn check(self, before: Usage, after: Usage) -> Result<(), QuotaExceeded> {
+        if after.documents > self.documents.max(before.documents) {
+            let (used, more) = (before.documents, after.documents - before.documents);
+            return Err(QuotaExceeded::Documents { used, quota: self.documents, more });
+        }
+        if after.bytes > self.bytes.max(before.bytes) {
+            let (used, more) = (before.bytes, after.bytes - before.bytes);
+            return Err(QuotaExceeded::Bytes { used, quota: self.bytes, more });
+        }
+        Ok(())
+    }
+}
+
+/// Counts uploads of users: within a minute, and on their way.
+pub(super) struct Uploads {
+    buckets: DefaultKeyedRateLimiter<String>,
+    clock: DefaultClock,
+    asked: AtomicU32,
+    on_their_way: Shares,
+}
+
+impl Uploads {
+    pub(super) fn new(per_minute: NonZeroU32) -> Self {
+        Self {
+            buckets: DefaultKeyedRateLimiter::keyed(Rate::per_minute(per_minute)),
+            clock: DefaultClock::default(),
+            asked: AtomicU32::new(0),
+            on_their_way: Shares::per_holder(MAX_UPLOADS_AT_ONCE),
+        }
+    }
+
+    /// Counts an upload of `user`, or refuses it.
+    pub(super) fn admit(&self, user: &str) -> Result<(), TooManyUploads> {
+        if self.asked.fetch_add(1, Ordering::Relaxed) % FORGET_EVERY == FORGET_EVERY - 1 {
+            self.buckets.retain_recent();
+        }
+        self.buckets.check_key(&user.to_owned()).map_err(|until| TooManyUploads::AMinute {
+            seconds: until.wait_time_from(self.clock.now()).as_secs() + 1,
+        })
+    }
+
+    /// Begins an upload of a file, or refuses it; what is returned is held until the file has arrived.
+    pub(super) fn begin(&self, user: &str) -> Result<Share, TooManyUploads> {
+        self.on_their_way.take(user, 1).ok_or(TooManyUploads::AtOnce)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quota_refuses_what_is_more_and_never_what_is_less() {
+        let quota = Quota { documents: 2, bytes: 100 };
+        let usage = |documents, bytes| Usage { documents, bytes };
+
+        for (before, after, is_refused) in [
+            (usage(0, 0), usage(2, 100), false),
+            (usage(2, 100), usage(3, 100), true),
+            (usage(2, 100), usage(2, 101), true),
+            // The quota was larger once.
+            (usage(9, 900), usage(8, 900), false),
+            (usage(9, 900), usage(9, 899), false),
+            (usage(9, 900), usage(9, 901), true),
+        ] {
+            assert_eq!(quota.check(before, after).is_err(), is_refused, "{before:?} {after:?}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_says_what_there_is_what_there_may_be_and_what_to_do() {
+        let quota = Quota { documents: 2, bytes: 2 << 30 };
+        let refusal = |before, after| quota.check(before, after).expect_err("it is too much").to_string();
+
+        let used = Usage { documents: 2, bytes: 2 << 30 };
+        let documents = refusal(used, Usage { documents: 5, ..used });
+        let bytes = refusal(used, Usage { bytes: 3 << 30, ..used });
+
+        assert!(documents.contains("2 of the 2 documents") && documents.contains("3 more"), "{documents}");
+        assert!(bytes.contains("2.0 GiB of the 2.0 GiB") && bytes.contains("1.0 GiB more"), "{bytes}");
+        assert!(bytes.contains("Delete some") && bytes.contains("documents-size-per-user"), "{bytes}");
+    }
+
+    #[test]
+    fn each_user_has_uploads_of_their_own_and_so_many_at_once() {
+        let uploads = Uploads::new(NonZeroU32::new(2).expect("not zero"));
+
+        assert!(uploads.admit("ana").is_ok() && uploads.admit("ana").is_ok());
+        assert_eq!(uploads.admit("ana"), Err(TooManyUploads::AMinute { seconds: 30 }));
+        assert!(uploads.admit("ben").is_ok());
+
+        let mut on_their_way: Vec<_> =
+            (0..MAX_UPLOADS_AT_ONCE).map(|_| uploads.begin("ana").expect("there is room")).collect();
+        assert_eq!(uploads.begin("ana").err(), Some(TooManyUploads::AtOnce));
+        assert!(uploads.begin("ben").is_ok());
+        on_their_way.pop();
+        assert!(uploads.begin("ana").is_ok());
+        on_their_way.clear();
+        assert_eq!(uploads.on_their_way.holders(), 0);
+    }
+}

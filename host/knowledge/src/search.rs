@@ -1,0 +1,244 @@
+//! Search: by words and by meaning, both over the user's own chunks in memory, fused.
+
+mod filter;
+pub(super) mod operators;
+mod previous;
+mod queries;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{HashMap, HashSet};
+use std::num::NonZero;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::available_parallelism;
+use std::time::{Duration, Instant};
+
+use kitbag_manifest::knowledge::check_search;
+use tracing::warn;
+
+use self::filter::Check;
+use self::operators::Parsed;
+use self::previous::Previous;
+pub(super) use self::previous::find as find_previous;
+use self::queries::Queries;
+use super::bm25;
+use super::document::{Found, Hit, Mode, Query};
+use super::embedding::{EmbedError, Embedder};
+use super::error::KnowledgeError;
+use super::fusion::{Candidate, DEPTH, Fused, MEANING_WEIGHT, fuse, nearest_first};
+use super::index::cache::{Entry, Indexes};
+use super::index::keeper::Keeper;
+use super::snippet::snippet;
+use super::store::{Models, Sources, Store};
+use super::words::{self, QueryWord};
+use kitbag_base::tasks::off_thread;
+use kitbag_base::turns::Turns;
+
+/// Searches the documents of all users, each their own.
+pub(super) struct Search {
+    store: Store,
+    queries: Option<Queries>,
+    previous: Option<Previous>,
+    indexes: Indexes,
+    /// Searches that compute at once; more would only make each of them slower. Users take them in turn.
+    computing: Turns,
+    /// When the log was last told that the model does not work.
+    complained: Mutex<Option<Instant>>,
+}
+
+/// What the index of a user has for a query, by words.
+struct Ranked {
+    /// The documents that the query allows; nothing where it allows all.
+    allowed: Option<Arc<HashSet<i64>>>,
+    checks: Vec<Check>,
+    words: Vec<QueryWord>,
+    ranking: Vec<Candidate>,
+    /// Whether some chunks are compared by the previous model's vectors.
+    has_previous: bool,
+}
+
+/// A model that does not work says so in the log this often.
+const WARNING_INTERVAL: Duration = Duration::from_mins(1);
+
+/// How often the database is asked whether the previous model is still needed.
+const PREVIOUS_INTERVAL: Duration = Duration::from_secs(30);
+
+/// The names of the models whose vectors serve.
+pub(super) fn models(current: Option<&Embedder>, previous: Option<&Embedder>) -> Models {
+    let name = |embedder: Option<&Embedder>| embedder.map(|embedder| embedder.model().to_owned());
+    Models { current: name(current), previous: name(previous) }
+}
+
+impl Search {
+    /// Searches by words alone where there is no model; keeps at most `memory` bytes of indexes. What only the
+    /// `previous` model has read is found by its vectors. The `keeper` keeps files of indexes.
+    pub(super) fn new(
+        store: Store,
+        embedder: Option<Embedder>,
+        previous: Option<Embedder>,
+        memory: usize,
+        keeper: Option<Keeper>,
+    ) -> Self {
+        let models = models(embedder.as_ref(), previous.as_ref());
+        let cores = available_parallelism().map_or(1, NonZero::get);
+        Self {
+            indexes: Indexes::new(store.clone(), models, memory, keeper),
+            queries: embedder.map(Queries::new),
+            previous: previous.map(|previous| Previous::new(store.clone(), previous, PREVIOUS_INTERVAL)),
+            store,
+            computing: Turns::new(cores, cores.div_ceil(2)),
+            complained: Mutex::new(None),
+        }
+    }
+
+    /// What search goes by while everything works.
+    pub(super) fn mode(&self) -> Mode {
+        if self.queries.is_some() { Mode::Hybrid } else { Mode::FullText }
+    }
+
+    /// Has all indexes loaded again.
+    pub(super) fn forget_indexes(&self) {
+        self.indexes.forget_all();
+    }
+
+    /// Ends what is kept beside the database, before this process ends.
+    pub(super) async fn close(&self) {
+        self.indexes.close().await;
+    }
+
+    /// Finds the user's documents that match best.
+    pub(super) async fn search(&self, user_id: &str, query: &Query) -> Result<Found, KnowledgeError> {
+        check_search(&query.text, query.limit).map_err(KnowledgeError::Invalid)?;
+        let text = words::plain(&query.text);
+        let Parsed { text, conditions, sources } = if query.has_operators {
+            operators::parse(&text).map_err(KnowledgeError::Invalid)?
+        } else {
+            Parsed::words(&text)
+        };
+        let by_words = async {
+            let (entry, allowed) = tokio::try_join!(self.indexes.fresh(user_id), async {
+                Ok(self.allowed(user_id, query, &sources).await?)
+            })?;
+            let text = text.clone();
+            let ranked = self.compute(user_id, &entry, move |entry| {
+                let index = entry.read();
+                let (allowed, checks) = filter::choose(&index, conditions, allowed);
+                let words = words::of_query(&text, index.analyzers());
+                let ranking = bm25::rank(&index, &words, allowed.as_deref(), DEPTH);
+                Ranked { allowed, checks, words, ranking, has_previous: index.has_previous() }
+            });
+            let ranked = ranked.await;
+            Ok::<_, KnowledgeError>((entry, ranked))
+        };
+        let (by_words, vector) = tokio::join!(by_words, self.embed(user_id, &text));
+        let (entry, Ranked { allowed, checks, words, ranking: by_words, has_previous }) = by_words?;
+        let (by_meaning, mode) = match vector {
+            Some(vector) => {
+                let previous = if has_previous { self.embed_by_previous(user_id, &text).await } else { None };
+                (self.by_meaning(user_id, &entry, vector, previous, allowed).await, Mode::Hybrid)
+            }
+            None => (Vec::new(), Mode::FullText),
+        };
+        let shown = (query.offset as usize).saturating_add(query.limit as usize);
+        let ranking = fuse(&by_words, &by_meaning, MEANING_WEIGHT);
+        let ranking = self.checked(user_id, &entry, ranking, checks, shown.saturating_add(1)).await?;
+        self.show(user_id, query, &entry, &words, ranking, mode).await
+    }
+
+    /// The query's vector; nothing without a model, or where it fails: words are better than an error.
+    pub(super) async fn embed(&self, user_id: &str, text: &str) -> Option<Vec<f32>> {
+        let vector = self.queries.as_ref()?.vector(user_id, text).await;
+        vector.inspect_err(|error| self.complain(error)).ok()
+    }
+
+    /// The previous model's vector of the query, while that model serves.
+    async fn embed_by_previous(&self, user_id: &str, text: &str) -> Option<Vec<f32>> {
+        let vector = self.previous.as_ref()?.vector(user_id, text).await?;
+        vector.inspect_err(|error| self.complain(error)).ok()
+    }
+
+    fn complain(&self, error: &EmbedError) {
+        let mut complained = self.complained.lock().unwrap_or_else(PoisonError::into_inner);
+        if complained.is_none_or(|last| last.elapsed() >= WARNING_INTERVAL) {
+            *complained = Some(Instant::now());
+            warn!(%error, "searching by words alone: the query could not be embedded");
+        }
+    }
+
+    async fn by_meaning(
+        &self,
+        user_id: &str,
+        entry: &Arc<Entry>,
+        vector: Vec<f32>,
+        previous: Option<Vec<f32>>,
+        allowed: Option<Arc<HashSet<i64>>>,
+    ) -> Vec<Candidate> {
+        self.compute(user_id, entry, move |entry| {
+            let index = entry.read();
+            let cosines = index.cosines(&vector, previous.as_deref(), allowed.as_deref(), DEPTH);
+            nearest_first(&index, &cosines, DEPTH)
+        })
+        .await
+    }
+
+    /// The documents that the query allows; nothing where it allows all.
+    async fn allowed(
+        &self,
+        user_id: &str,
+        query: &Query,
+        sources: &Sources,
+    ) -> kitbag_database::Result<Option<Arc<HashSet<i64>>>> {
+        if query.source.is_none() && query.author.is_none() && *sources == Sources::default() {
+            return Ok(None);
+        }
+        Ok(Some(Arc::new(self.store.matching(user_id, query, sources).await?)))
+    }
+
+    async fn compute<T: Send + 'static>(
+        &self,
+        user_id: &str,
+        entry: &Arc<Entry>,
+        work: impl FnOnce(&Entry) -> T + Send + 'static,
+    ) -> T {
+        let _turn = self.computing.take(user_id).await;
+        let entry = entry.clone();
+        off_thread(move || work(&entry)).await
+    }
+
+    /// The part of the ranking that was asked for, as the user sees it.
+    async fn show(
+        &self,
+        user_id: &str,
+        query: &Query,
+        entry: &Arc<Entry>,
+        words: &[QueryWord],
+        ranking: Vec<Fused>,
+        mode: Mode,
+    ) -> Result<Found, KnowledgeError> {
+        let (offset, limit) = (query.offset as usize, query.limit as usize);
+        let has_more = ranking.len() > offset.saturating_add(limit);
+        let shown: Vec<_> = ranking.into_iter().skip(offset).take(limit).collect();
+        let documents: Vec<_> = shown.iter().map(|found| found.document).collect();
+        let chunks: Vec<_> = shown.iter().map(|found| found.chunk).collect();
+        let (mut documents, texts): (HashMap<_, _>, HashMap<_, _>) = tokio::try_join!(
+            self.store.summaries(user_id, &documents),
+            self.store.chunk_texts(user_id, &chunks)
+        )?;
+        let analyzers = self.compute(user_id, entry, move |entry| {
+            let index = entry.read();
+            chunks.iter().map(|chunk| (*chunk, index.analyzer_of(*chunk))).collect::<HashMap<_, _>>()
+        });
+        let analyzers = analyzers.await;
+        // What has gone since the ranking is left out.
+        let hits = shown.into_iter().filter_map(|found| {
+            let document = documents.remove(&found.document)?;
+            let text = texts.get(&found.chunk).map(String::as_str).filter(|text| !text.is_empty());
+            let analyzer = analyzers[&found.chunk];
+            let terms: Vec<_> = words.iter().filter_map(|word| word.term(analyzer)).collect();
+            let snippet = snippet(text.unwrap_or(&document.title), analyzer, &terms);
+            let words = words::find(&snippet, analyzer, &terms);
+            Some(Hit { document, snippet, words, score: found.score })
+        });
+        Ok(Found { hits: hits.collect(), has_more, mode })
+    }
+}

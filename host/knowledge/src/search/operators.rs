@@ -1,0 +1,255 @@
+//! Operators: what people write in a query to narrow its results.
+//!
+//! | operator | only documents |
+//! |---|---|
+//! | `"a phrase"` | that have these words next to each other, in the text or in the title |
+//! | `title:word`, `title:"a phrase"` | whose title has them |
+//! | `source:name` | of this source; several: of one of them |
+//! | `-` before a word or one of these | of which that is not true |
+//!
+//! An operator begins where a word begins, so `state-of-the-art` and `5" pipe` have none. What is no operator is words.
+
+pub(crate) mod fuzzing;
+
+use kitbag_manifest::Problems;
+
+use crate::store::Sources;
+
+/// A query, taken apart.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Parsed {
+    /// What to rank by: all words but those that are excluded.
+    pub(super) text: String,
+    pub(super) conditions: Vec<Condition>,
+    pub(super) sources: Sources,
+}
+
+/// Words next to each other that a document has, or must not have.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Condition {
+    pub(super) phrase: String,
+    pub(super) field: Field,
+    pub(super) is_excluded: bool,
+}
+
+/// Where a phrase is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Field {
+    TextOrTitle,
+    Title,
+}
+
+/// Operators of one query at most: each goes through the index by itself.
+const MAX_OPERATORS: usize = 16;
+
+const QUOTES: [char; 4] = ['"', '“', '”', '„'];
+
+/// Reads the operators of a query. Fails where there are too many, or nothing is left to rank by.
+pub(super) fn parse(query: &str) -> Result<Parsed, Problems> {
+    let mut words = Vec::new();
+    let mut parsed = Parsed::words("");
+    let mut operators = 0;
+    let mut may_begin = true;
+    let mut rest = query.trim_start();
+    while !rest.is_empty() {
+        let after = if let Some((operator, after)) = Operator::first(rest).filter(|_| may_begin) {
+            operators += 1;
+            words.extend(operator.words());
+            parsed.add(operator);
+            after
+        } else {
+            let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+            words.push(&rest[..end]);
+            &rest[end..]
+        };
+        // After a closing quotation mark, the word may go on.
+        may_begin = after.starts_with(|letter: char| letter.is_whitespace() || QUOTES.contains(&letter));
+        rest = after.trim_start();
+    }
+    let mut problems = Problems::default();
+    if operators > MAX_OPERATORS {
+        problems.add("query", format!("has {operators} operators; at most {MAX_OPERATORS} are allowed"));
+    } else if operators > 0 && !words.iter().any(|word| word.contains(char::is_alphanumeric)) {
+        problems.add("query", "has only filters; add a word or a phrase to search for");
+    }
+    if !problems.0.is_empty() {
+        return Err(problems);
+    }
+    parsed.text = if operators == 0 { query.to_owned() } else { words.join(" ") };
+    Ok(parsed)
+}
+
+impl Parsed {
+    /// All of a text as words.
+    pub(super) fn words(text: &str) -> Self {
+        Self { text: text.to_owned(), conditions: Vec::new(), sources: Sources::default() }
+    }
+
+    fn add(&mut self, Operator { kind, value, is_excluded }: Operator<'_>) {
+        let condition = |field| Condition { phrase: value.to_owned(), field, is_excluded };
+        match kind {
+            Kind::Phrase => self.demand(condition(Field::TextOrTitle)),
+            Kind::Title => self.demand(condition(Field::Title)),
+            Kind::Source if is_excluded => self.sources.none_of.push(value.to_lowercase()),
+            Kind::Source => self.sources.any_of.push(value.to_lowercase()),
+        }
+    }
+
+    fn demand(&mut self, condition: Condition) {
+        if !self.conditions.contains(&condition) {
+            self.conditions.push(condition);
+        }
+    }
+}
+
+struct Operator<'a> {
+    kind: Kind,
+    value: &'a str,
+    is_excluded: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Phrase,
+    Title,
+    Source,
+}
+
+impl<'a> Operator<'a> {
+    /// The operator that a text begins with, and what comes after it.
+    fn first(text: &'a str) -> Option<(Self, &'a str)> {
+        let (is_excluded, text) = text.strip_prefix('-').map_or((false, text), |text| (true, text));
+        let (kind, text) = Kind::first(text);
+        let (value, is_quoted, after) = value(text)?;
+        let is_operator = match kind {
+            Kind::Title | Kind::Source => true,
+            // Not `-5`, nor `--verbose`.
+            Kind::Phrase => is_quoted || is_excluded && value.starts_with(char::is_alphabetic),
+        };
+        (is_operator && value.contains(char::is_alphanumeric))
+            .then_some((Self { kind, value, is_excluded }, after))
+    }
+
+    /// What it gives to rank by.
+    fn words(&self) -> Option<&'a str> {
+        (!self.is_excluded && self.kind != Kind::Source).then_some(self.value)
+    }
+}
+
+impl Kind {
+    /// The kind of operator that a text begins with, and what comes after its name.
+    fn first(text: &str) -> (Self, &str) {
+        for (name, kind) in [("title:", Self::Title), ("source:", Self::Source)] {
+            if let Some((start, after)) = text.split_at_checked(name.len())
+                && start.eq_ignore_ascii_case(name)
+            {
+                return (kind, after);
+            }
+        }
+        (Self::Phrase, text)
+    }
+}
+
+/// What is between the quotes that a text begins with, or else its first word; whether it was quoted; and what comes
+/// after it.
+fn value(text: &str) -> Option<(&str, bool, &str)> {
+    if let Some(quoted) = text.strip_prefix(QUOTES)
+        && let Some((value, after)) = quoted.split_once(QUOTES)
+    {
+        return Some((value, true, after));
+    }
+    let end = text.find(char::is_whitespace).unwrap_or(text.len());
+    (end > 0).then(|| (&text[..end], false, &text[end..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn condition(phrase: &str, field: Field, is_excluded: bool) -> Condition {
+        Condition { phrase: phrase.to_owned(), field, is_excluded }
+    }
+
+    #[test]
+    fn operators_are_told_from_words() {
+        use Field::{TextOrTitle, Title};
+
+        for (query, text, conditions) in [
+            ("who  decides?\n", "who  decides?\n", vec![]),
+            ("\"new pricing\" plan", "new pricing plan", vec![condition("new pricing", TextOrTitle, false)]),
+            ("“new pricing”, plan", "new pricing , plan", vec![condition("new pricing", TextOrTitle, false)]),
+            ("plan -draft", "plan", vec![condition("draft", TextOrTitle, true)]),
+            ("plan -\"first draft\"", "plan", vec![condition("first draft", TextOrTitle, true)]),
+            ("title:plan pricing", "plan pricing", vec![condition("plan", Title, false)]),
+            ("Title:\"the plan\"", "the plan", vec![condition("the plan", Title, false)]),
+            ("plan -title:draft", "plan", vec![condition("draft", Title, true)]),
+            (
+                "\"Harry Potter\"-Film",
+                "Harry Potter -Film",
+                vec![condition("Harry Potter", TextOrTitle, false)],
+            ),
+            ("\"a\"title:b", "a title:b", vec![condition("a", TextOrTitle, false)]),
+            (
+                "\"a\"\"b\" -c",
+                "a b",
+                vec![
+                    condition("a", TextOrTitle, false),
+                    condition("b", TextOrTitle, false),
+                    condition("c", TextOrTitle, true),
+                ],
+            ),
+        ] {
+            let sources = Sources::default();
+            let expected = Parsed { text: text.to_owned(), conditions, sources };
+            assert_eq!(parse(query).expect(query), expected, "{query}");
+        }
+    }
+
+    #[test]
+    fn what_only_looks_like_an_operator_is_words() {
+        for query in [
+            "state-of-the-art",
+            "a 5\" pipe and a 3\" pipe",
+            "\"no end",
+            "plan - draft",
+            "between -5 and 3",
+            "cargo --verbose",
+            "title: plan",
+            "subtitle:plan",
+            "\"!?\" what",
+            "-",
+            "\"\"",
+            "ti\u{301}tle:é",
+        ] {
+            assert_eq!(parse(query).expect(query), Parsed::words(query), "{query}");
+        }
+    }
+
+    #[test]
+    fn sources_are_allowed_or_excluded() {
+        let parsed = parse("source:Notes plan source:user -source:\"clipper\"").expect("it is right");
+
+        assert_eq!((parsed.text.as_str(), parsed.conditions.len()), ("plan", 0));
+        assert_eq!(
+            (parsed.sources.any_of, parsed.sources.none_of),
+            (vec!["notes".to_owned(), "user".to_owned()], vec!["clipper".to_owned()])
+        );
+    }
+
+    #[test]
+    fn a_query_that_finds_nothing_or_asks_too_much_is_refused() {
+        for only_filters in ["-draft", "source:user", " -\"a b\"  -title:c ", "! -draft"] {
+            let problems = parse(only_filters).expect_err(only_filters);
+            assert_eq!(
+                problems.to_string(),
+                "query: has only filters; add a word or a phrase to search for",
+                "{only_filters}"
+            );
+        }
+        assert_eq!(parse(&format!("plan {}", "-a ".repeat(16))).expect("16 are allowed").conditions.len(), 1);
+        assert_eq!(
+            parse(&format!("plan {}", "-a ".repeat(17))).expect_err("too many").to_string(),
+            "query: has 17 operators; at most 16 are allowed"
+        );
+    }
+}

@@ -1,0 +1,190 @@
+//! Captures: how often each was begun, and the file and the text that came of it. A file counts for its
+//! user's quota.
+
+use super::jobs::{Job, Kind, put_off};
+use super::usage::usage;
+use super::{Store, as_i64, now};
+use crate::capture::Kept;
+use crate::document::Artifact;
+use crate::quota::QuotaExceeded;
+use kitbag_database::{Scope, Transaction, sql};
+use kitbag_files::objects::change_references;
+use kitbag_files::stored_files::FileKind;
+
+/// Why a captured file does not belong to its document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unkept {
+    /// It is more than its user may have.
+    Quota(QuotaExceeded),
+    /// It was dropped meanwhile, and has to be put again.
+    Dropped,
+}
+
+/// What was read from a captured file.
+#[derive(Debug, Default)]
+pub(crate) struct Read {
+    /// The title that the file gives itself, if the document takes it.
+    pub(crate) title: Option<String>,
+    /// Its text; nothing where there is none to index.
+    pub(crate) text: Option<String>,
+    /// The encoding that the text was read in, where the file does not fix it.
+    pub(crate) encoding: Option<&'static str>,
+}
+
+#[cfg(test)]
+impl Read {
+    /// A title and a text.
+    pub(crate) fn titled(title: &str, text: &str) -> Self {
+        Self { title: Some(title.to_owned()), text: Some(text.to_owned()), encoding: None }
+    }
+}
+
+impl Store {
+    /// Takes a free job for the process `me`, and counts the try before it is begun, so that one that takes the
+    /// server with it counts as well. Returns whether the job was still free, and the one that was found.
+    pub(crate) async fn begin_try(
+        &self,
+        kind: Kind,
+        job: &mut Job,
+        me: &str,
+    ) -> kitbag_database::Result<bool> {
+        let mut transaction = self.0.begin(Scope::Users(&[&job.user_id])).await?;
+        let taken = sql("UPDATE knowledge_jobs SET tries = $5, taken_by = $6
+             WHERE document = $1 AND user_id = $2 AND kind = $3 AND taken_by IS NULL
+             AND EXISTS (SELECT 1 FROM documents WHERE sequence = $1 AND user_id = $2 AND revision = $4)")
+        .bind(job.document)
+        .bind(&job.user_id)
+        .bind(kind.as_str())
+        .bind(job.revision)
+        .bind(job.tries + 1)
+        .bind(me)
+        .execute(&mut transaction)
+        .await?;
+        transaction.commit().await?;
+        job.taken_by = Some(me.to_owned());
+        Ok(taken > 0)
+    }
+
+    /// Puts off a capture until `run_at`; the next try begins with the file, where it could be kept.
+    /// Returns whether the job was still the one that was taken, and the document has the file.
+    pub(crate) async fn put_off_capture(
+        &self,
+        job: &Job,
+        file: Option<&Kept>,
+        run_at: i64,
+    ) -> kitbag_database::Result<bool> {
+        let mut transaction = self.0.begin(Scope::Users(&[&job.user_id])).await?;
+        let mut keeps_file = put_off(&mut transaction, Kind::Capture, job, job.tries, run_at).await?;
+        if let (true, Some(file)) = (keeps_file, file) {
+            keeps_file = self.refer_to(&mut transaction, job, file).await?;
+        }
+        transaction.commit().await?;
+        Ok(keeps_file)
+    }
+
+    /// Keeps what was captured, unless that leads beyond its user's quota; the document is indexed next.
+    /// Returns whether it was still wanted.
+    pub(crate) async fn keep_captured(
+        &self,
+        job: &Job,
+        file: &Kept,
+        read: &Read,
+    ) -> kitbag_database::Result<Result<bool, Unkept>> {
+        let artifact = file.artifact();
+        let mut transaction = self.0.begin(Scope::Users(&[&job.user_id])).await?;
+        let before = usage(&mut transaction, &job.user_id).await?;
+        let kept =
+            sql("UPDATE documents SET artifact = $1, artifact_size = $2, artifact_type = $3, captured = $4,
+                 encoding = $10, title = COALESCE($5, title),
+                 title_origin = CASE WHEN $5 IS NULL THEN title_origin ELSE 'file' END, revision = revision + 1
+             WHERE sequence = $6 AND user_id = $7 AND revision = $8
+                 AND EXISTS (SELECT 1 FROM knowledge_jobs WHERE document = $6 AND taken_by = $9)")
+            .bind(&artifact.digest)
+            .bind(as_i64(artifact.size))
+            .bind(&artifact.media_type)
+            .bind(&read.text)
+            .bind(&read.title)
+            .bind(job.document)
+            .bind(&job.user_id)
+            .bind(job.revision)
+            .bind(&job.taken_by)
+            .bind(read.encoding)
+            .execute(&mut transaction)
+            .await?
+                > 0;
+        if kept {
+            if let Err(exceeded) = self.check_quota(&mut transaction, &job.user_id, before).await? {
+                return Ok(Err(Unkept::Quota(exceeded)));
+            }
+            if !is_referred_to(&mut transaction, file).await? {
+                return Ok(Err(Unkept::Dropped));
+            }
+            Self::advance(&mut transaction, job, Some(Kind::Index)).await?;
+        }
+        transaction.commit().await?;
+        Ok(Ok(kept))
+    }
+
+    /// Captures again what failed because the server lacked something.
+    pub(crate) async fn capture_again(&self, dependency: &str) -> kitbag_database::Result<u64> {
+        let mut transaction = self.0.begin(Scope::AllUsers).await?;
+        sql("INSERT INTO knowledge_jobs (document, user_id, kind, tries, run_at)
+             SELECT sequence, user_id, 'capture', 0, $2 FROM documents WHERE lacking = $1
+             ON CONFLICT (document) DO UPDATE
+             SET kind = 'capture', tries = 0, run_at = excluded.run_at, taken_by = NULL")
+        .bind(dependency)
+        .bind(now())
+        .execute(&mut transaction)
+        .await?;
+        let again =
+            sql("UPDATE documents SET state = 'pending', failed_job = NULL, reason = NULL, lacking = NULL,
+                 revision = revision + 1
+             WHERE lacking = $1")
+            .bind(dependency)
+            .execute(&mut transaction)
+            .await?;
+        transaction.commit().await?;
+        Ok(again)
+    }
+
+    /// Notes that a document has a captured file, unless that leads beyond its user's quota, or the file was dropped
+    /// meanwhile. Returns whether it has it.
+    pub(super) async fn refer_to(
+        &self,
+        transaction: &mut Transaction,
+        job: &Job,
+        file: &Kept,
+    ) -> kitbag_database::Result<bool> {
+        let before = usage(&mut *transaction, &job.user_id).await?;
+        put_artifact(transaction, job, Some(file.artifact())).await?;
+        let fits = self.check_quota(transaction, &job.user_id, before).await?.is_ok();
+        let has_it = fits && is_referred_to(transaction, file).await?;
+        if !has_it {
+            // One that it had before would be the same, no more bytes, and not dropped.
+            put_artifact(transaction, job, None).await?;
+        }
+        Ok(has_it)
+    }
+}
+
+/// Notes that the document has the file. Returns whether the file is still there.
+async fn is_referred_to(transaction: &mut Transaction, file: &Kept) -> kitbag_database::Result<bool> {
+    change_references(transaction, FileKind::Artifact, file.held(), &[]).await
+}
+
+async fn put_artifact(
+    transaction: &mut Transaction,
+    job: &Job,
+    artifact: Option<&Artifact>,
+) -> kitbag_database::Result<()> {
+    sql("UPDATE documents SET artifact = $1, artifact_size = $2, artifact_type = $3
+         WHERE sequence = $4 AND user_id = $5")
+    .bind(artifact.map(|file| file.digest.as_str()))
+    .bind(artifact.map(|file| as_i64(file.size)))
+    .bind(artifact.map(|file| file.media_type.as_str()))
+    .bind(job.document)
+    .bind(&job.user_id)
+    .execute(transaction)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,231 @@
+//! Chunks as jobs write them. Search reads them by itself.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::Store;
+use super::jobs::{Job, Kind};
+use kitbag_database::{FromRow, Scope, StatementBuilder, Transaction, sql};
+
+/// Rows that one statement inserts.
+const ROWS: usize = 128;
+
+/// A passage on its way in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NewChunk {
+    pub(crate) text: String,
+    /// Its words, counted.
+    pub(crate) terms: Vec<u8>,
+}
+
+/// A chunk's id, and what the model made of it.
+pub(crate) type Vector = (i64, Vec<f32>);
+
+/// A chunk that has no vector of the current model.
+#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
+pub(crate) struct Unembedded {
+    pub(crate) id: i64,
+    /// Its document's.
+    pub(crate) title: String,
+    pub(crate) text: String,
+}
+
+impl Store {
+    /// Replaces the chunks of documents, unless they have changed since; `next` is done for each that has
+    /// chunks, and the others are ready.
+    pub(crate) async fn put_chunks(
+        &self,
+        documents: &[(Job, Vec<NewChunk>)],
+        next: Option<Kind>,
+    ) -> kitbag_database::Result<()> {
+        let mut by_user: BTreeMap<&str, Vec<_>> = BTreeMap::new();
+        for document in documents {
+            by_user.entry(&document.0.user_id).or_default().push(document);
+        }
+        let users: Vec<_> = by_user.keys().copied().collect();
+        let mut transaction = self.0.begin(Scope::Users(&users)).await?;
+        for (user_id, documents) in by_user {
+            let (mut revision, mut removed) = (None, false);
+            for (job, chunks) in documents {
+                if !is_current(&mut transaction, job).await? {
+                    continue;
+                }
+                let revision = match revision {
+                    Some(revision) => revision,
+                    None => *revision.insert(Self::next_revision(&mut transaction, user_id, 0).await?),
+                };
+                removed |= remove_chunks(&mut transaction, job).await?;
+                insert_chunks(&mut transaction, job, chunks, revision).await?;
+                let next = next.filter(|_| !chunks.is_empty());
+                Self::advance(&mut transaction, job, next).await?;
+                if next.is_none() {
+                    make_ready(&mut transaction, job).await?;
+                }
+            }
+            if removed {
+                count_removal(&mut transaction, user_id).await?;
+            }
+        }
+        transaction.commit().await
+    }
+
+    /// The first chunks of a document that have no vector of `model`.
+    pub(crate) async fn unembedded(
+        &self,
+        job: &Job,
+        model: &str,
+        limit: usize,
+    ) -> kitbag_database::Result<Vec<Unembedded>> {
+        sql(
+            "SELECT c.id, d.title, t.text FROM chunks c JOIN chunk_texts t ON t.chunk = c.id
+             JOIN documents d ON d.sequence = c.document AND d.user_id = c.user_id
+             WHERE c.document = $1 AND c.user_id = $2 AND c.model IS DISTINCT FROM $3 ORDER BY c.position LIMIT $4",
+        )
+        .bind(job.document)
+        .bind(&job.user_id)
+        .bind(model)
+        .bind(i64::try_from(limit).unwrap_or(i64::MAX))
+        .fetch_all(self.0.readers())
+        .await
+    }
+
+    /// Keeps vectors of documents that have not changed since. Those that have all of them are ready.
+    pub(crate) async fn put_vectors(
+        &self,
+        model: &str,
+        documents: &[(Job, Vec<Vector>)],
+    ) -> kitbag_database::Result<()> {
+        let users: Vec<_> = documents.iter().map(|(job, _)| job.user_id.as_str()).collect();
+        let mut transaction = self.0.begin(Scope::Users(&users)).await?;
+        let mut revisions = HashMap::new();
+        for (job, vectors) in documents {
+            let user_id = job.user_id.as_str();
+            if !is_current(&mut transaction, job).await? {
+                continue;
+            }
+            let revision = if let Some(revision) = revisions.get(user_id) {
+                *revision
+            } else {
+                let revision = Self::next_revision(&mut transaction, user_id, 0).await?;
+                *revisions.entry(user_id).or_insert(revision)
+            };
+            for (chunk, vector) in vectors {
+                let bytes: Vec<u8> = vector.iter().flat_map(|number| number.to_le_bytes()).collect();
+                sql(
+                    "UPDATE chunks SET vector = $1, model = $2, revision = $3 WHERE id = $4 AND user_id = $5",
+                )
+                .bind(bytes)
+                .bind(model)
+                .bind(revision)
+                .bind(*chunk)
+                .bind(user_id)
+                .execute(&mut transaction)
+                .await?;
+            }
+            let lacks_one: bool = sql(
+                "SELECT EXISTS (SELECT 1 FROM chunks WHERE document = $1 AND user_id = $2 AND model IS DISTINCT FROM $3)",
+            )
+            .bind(job.document)
+            .bind(user_id)
+            .bind(model)
+            .fetch_value(&mut transaction)
+            .await?;
+            if lacks_one {
+                // What has come this far has not failed.
+                Self::advance(&mut transaction, job, Some(Kind::Embed)).await?;
+            } else {
+                Self::advance(&mut transaction, job, None).await?;
+                make_ready(&mut transaction, job).await?;
+            }
+        }
+        transaction.commit().await
+    }
+
+    /// Counts a change of the user's chunks, in which some of them went away `removals` times.
+    pub(super) async fn next_revision(
+        transaction: &mut Transaction,
+        user_id: &str,
+        removals: i64,
+    ) -> kitbag_database::Result<i64> {
+        sql("INSERT INTO knowledge_revisions (user_id, revision, removals) VALUES ($1, 1, $2)
+             ON CONFLICT (user_id) DO UPDATE
+             SET revision = knowledge_revisions.revision + 1, removals = knowledge_revisions.removals + $2
+             RETURNING revision")
+        .bind(user_id)
+        .bind(removals)
+        .fetch_value(transaction)
+        .await
+    }
+}
+
+async fn count_removal(transaction: &mut Transaction, user_id: &str) -> kitbag_database::Result<()> {
+    sql("UPDATE knowledge_revisions SET removals = removals + 1 WHERE user_id = $1")
+        .bind(user_id)
+        .execute(transaction)
+        .await?;
+    Ok(())
+}
+
+/// Whether the document is still there as the job found it, and the job is still that of the process that took it.
+pub(super) async fn is_current(transaction: &mut Transaction, job: &Job) -> kitbag_database::Result<bool> {
+    sql("SELECT EXISTS (
+             SELECT 1 FROM documents d JOIN knowledge_jobs j ON j.document = d.sequence
+             WHERE d.sequence = $1 AND d.user_id = $2 AND d.revision = $3 AND j.taken_by = $4)")
+    .bind(job.document)
+    .bind(&job.user_id)
+    .bind(job.revision)
+    .bind(&job.taken_by)
+    .fetch_value(transaction)
+    .await
+}
+
+/// Removes a document's chunks; says whether there were any.
+async fn remove_chunks(transaction: &mut Transaction, job: &Job) -> kitbag_database::Result<bool> {
+    let removed = sql("DELETE FROM chunks WHERE document = $1 AND user_id = $2")
+        .bind(job.document)
+        .bind(&job.user_id)
+        .execute(transaction)
+        .await?;
+    Ok(removed > 0)
+}
+
+async fn insert_chunks(
+    transaction: &mut Transaction,
+    job: &Job,
+    chunks: &[NewChunk],
+    revision: i64,
+) -> kitbag_database::Result<()> {
+    for (rows, first) in chunks.chunks(ROWS).zip((0_usize..).step_by(ROWS)) {
+        let mut statement =
+            StatementBuilder::new("INSERT INTO chunks (user_id, document, position, revision, terms) ");
+        statement.push_values(rows.iter().zip(first..), |mut row, (chunk, position)| {
+            row.push_bind(&job.user_id)
+                .push_bind(job.document)
+                .push_bind(i64::try_from(position).expect("no document has so many"))
+                .push_bind(revision)
+                .push_bind(chunk.terms.as_slice());
+        });
+        statement.push(" RETURNING id, position");
+        let ids: Vec<(i64, i64)> = statement.build().uncached().fetch_all(&mut *transaction).await?;
+
+        let mut statement = StatementBuilder::new("INSERT INTO chunk_texts (chunk, text) ");
+        statement.push_values(ids, |mut row, (id, position)| {
+            let place = usize::try_from(position).expect("it was just counted from 0") - first;
+            row.push_bind(id).push_bind(&rows[place].text);
+        });
+        statement.build().uncached().execute(&mut *transaction).await?;
+    }
+    Ok(())
+}
+
+/// The document is done, unless its file could not be captured: that stays to be seen.
+async fn make_ready(transaction: &mut Transaction, job: &Job) -> kitbag_database::Result<()> {
+    sql(
+        "UPDATE documents SET state = 'ready', failed_job = NULL, reason = NULL
+         WHERE sequence = $1 AND user_id = $2 AND failed_job IS DISTINCT FROM 'capture' AND state <> 'ready'",
+    )
+    .bind(job.document)
+    .bind(&job.user_id)
+    .execute(transaction)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! Feeds: sub-groups of a source's documents.
+
+use std::collections::HashMap;
+
+use super::Store;
+use crate::document::{Feed, NewFeed, Origin};
+use kitbag_database::{FromRow, StatementBuilder, Transaction, list, sql};
+
+/// Feeds that are listed at most, whatever is asked for.
+const MAX_LISTED: u32 = 1000;
+/// Rows that one statement inserts.
+const ROWS: usize = 128;
+
+#[derive(FromRow)]
+struct FeedRow {
+    key: String,
+    name: String,
+    label: Option<String>,
+    source: String,
+}
+
+impl Store {
+    /// Some of the user's feeds, by source and name: `limit` of them after the first `offset`.
+    pub(crate) async fn feeds(
+        &self,
+        user_id: &str,
+        offset: u32,
+        limit: u32,
+    ) -> kitbag_database::Result<Vec<Feed>> {
+        let rows: Vec<FeedRow> = sql("SELECT key, name, label, source FROM feeds
+             WHERE user_id = $1 ORDER BY source, name, key LIMIT $2 OFFSET $3")
+        .bind(user_id)
+        .bind(limit.min(MAX_LISTED))
+        .bind(offset)
+        .fetch_all(self.0.readers())
+        .await?;
+        let feed = |FeedRow { key, name, label, source }: FeedRow| Feed { key, name, label, source };
+        Ok(rows.into_iter().map(feed).collect())
+    }
+
+    /// How many documents a feed of the user has. The index alone answers it.
+    pub(crate) async fn feed_size(
+        &self,
+        user_id: &str,
+        source: &str,
+        key: &str,
+    ) -> kitbag_database::Result<u64> {
+        let size: i64 = sql("SELECT COUNT(*) FROM documents
+             WHERE feed_id = (SELECT id FROM feeds WHERE user_id = $1 AND source = $2 AND key = $3)")
+        .bind(user_id)
+        .bind(source)
+        .bind(key)
+        .fetch_value(self.0.readers())
+        .await?;
+        Ok(size.try_into().unwrap_or_default())
+    }
+
+    /// Makes or renames feeds of one source, and returns the id of each by its key. One that says no
+    /// label keeps the one it has. Of feeds with the same key the last one counts.
+    pub(super) async fn put_feeds<'f>(
+        transaction: &mut Transaction,
+        origin: &Origin,
+        feeds: impl Iterator<Item = &'f NewFeed>,
+    ) -> kitbag_database::Result<HashMap<String, i64>> {
+        let mut by_key: HashMap<&str, NewFeed> = HashMap::new();
+        for feed in feeds {
+            let label = by_key.remove(feed.key.as_str()).and_then(|before| before.label);
+            by_key.insert(&feed.key, NewFeed { label: feed.label.clone().or(label), ..feed.clone() });
+        }
+        if by_key.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let feeds: Vec<_> = by_key.into_values().collect();
+        for some in feeds.chunks(ROWS) {
+            let mut statement =
+                StatementBuilder::new("INSERT INTO feeds (user_id, source, key, name, label) ");
+            statement.push_values(some, |mut row, feed| {
+                row.push_bind(&origin.user_id)
+                    .push_bind(&origin.source)
+                    .push_bind(&feed.key)
+                    .push_bind(&feed.name)
+                    .push_bind(&feed.label);
+            });
+            statement.push(
+                " ON CONFLICT (user_id, source, key) DO UPDATE
+                  SET name = excluded.name, label = COALESCE(excluded.label, feeds.label)
+                  WHERE feeds.name <> excluded.name
+                     OR COALESCE(excluded.label, feeds.label) IS DISTINCT FROM feeds.label",
+            );
+            statement.build().uncached().execute(&mut *transaction).await?;
+        }
+        let keys: Vec<_> = feeds.iter().map(|feed| &feed.key).collect();
+        let ids: Vec<(String, i64)> = sql("SELECT key, id FROM feeds
+             WHERE user_id = $1 AND source = $2 AND key IN (SELECT value FROM json_each($3))")
+        .bind(&origin.user_id)
+        .bind(&origin.source)
+        .bind(list(&keys))
+        .fetch_all(transaction)
+        .await?;
+        Ok(ids.into_iter().collect())
+    }
+
+    /// Removes a feed that has no document.
+    pub(super) async fn remove_empty_feed(
+        transaction: &mut Transaction,
+        user_id: &str,
+        feed: i64,
+    ) -> kitbag_database::Result<()> {
+        sql("DELETE FROM feeds WHERE id = $1 AND user_id = $2
+             AND NOT EXISTS (SELECT 1 FROM documents WHERE feed_id = $1)")
+        .bind(feed)
+        .bind(user_id)
+        .execute(transaction)
+        .await?;
+        Ok(())
+    }
+}

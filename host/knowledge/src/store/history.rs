@@ -1,0 +1,95 @@
+//! What tells whether the database still has the history that files beside it were made of.
+
+use std::collections::HashMap;
+
+use super::{Revision, Store};
+use kitbag_database::{Executor, Scope, list, sql};
+
+/// What names a history of the database. Two that differ may have given the same revision to different changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct History {
+    /// Random, of the process that has started last; nothing before the first one.
+    pub(crate) last_start: Option<String>,
+    /// Another one after each failover and each physical restore of a server; empty where only one process can use the
+    /// database.
+    pub(crate) timeline: String,
+}
+
+impl History {
+    /// As one line; nothing before the first start.
+    pub(crate) fn line(&self) -> Option<String> {
+        let last_start = self.last_start.as_ref()?;
+        Some(format!("{last_start} {}", self.timeline))
+    }
+}
+
+/// What the start of a process found and began.
+#[derive(Clone, Debug)]
+pub(crate) struct Start {
+    /// The history until then.
+    pub(crate) before: History,
+    /// The history from now on.
+    pub(crate) now: History,
+    /// The revisions of the users who were asked about, and have any.
+    pub(crate) revisions: HashMap<String, Revision>,
+}
+
+impl Store {
+    /// The history of the database now.
+    pub(crate) async fn history(&self) -> kitbag_database::Result<History> {
+        let last_start = last_start(self.0.readers()).await?;
+        Ok(History { last_start, timeline: self.timeline(self.0.readers()).await? })
+    }
+
+    /// Notes the start of this process, and reads revisions as they are before any process that starts later can change
+    /// them.
+    pub(crate) async fn note_start(&self, users: &[String]) -> kitbag_database::Result<Start> {
+        let mut transaction = self.0.begin(Scope::Processes).await?;
+        let before = last_start(&mut transaction).await?;
+        let timeline = self.timeline(&mut transaction).await?;
+        let revisions = revisions(&mut transaction, users).await?;
+        let this = new_id();
+        sql("UPDATE service SET last_start = $1").bind(&this).execute(&mut transaction).await?;
+        transaction.commit().await?;
+        let history = |last_start| History { last_start, timeline: timeline.clone() };
+        Ok(Start { before: history(before), now: history(Some(this)), revisions })
+    }
+
+    /// The revisions of those of these users who have any.
+    pub(crate) async fn revisions(
+        &self,
+        users: &[String],
+    ) -> kitbag_database::Result<HashMap<String, Revision>> {
+        revisions(self.0.readers(), users).await
+    }
+
+    async fn timeline(&self, executor: impl Into<Executor<'_>>) -> kitbag_database::Result<String> {
+        if self.0.is_exclusive() {
+            return Ok(String::new());
+        }
+        sql("SELECT timeline()").fetch_value(executor).await
+    }
+}
+
+async fn last_start(executor: impl Into<Executor<'_>>) -> kitbag_database::Result<Option<String>> {
+    sql("SELECT last_start FROM service").fetch_value(executor).await
+}
+
+async fn revisions(
+    executor: impl Into<Executor<'_>>,
+    users: &[String],
+) -> kitbag_database::Result<HashMap<String, Revision>> {
+    let rows: Vec<(String, i64, i64)> = sql("SELECT user_id, revision, removals FROM knowledge_revisions
+         WHERE user_id IN (SELECT value FROM json_each($1))")
+    .bind(list(users))
+    .fetch_all(executor)
+    .await?;
+    let revision = |(user, revision, removals)| (user, Revision { revision, removals });
+    Ok(rows.into_iter().map(revision).collect())
+}
+
+fn new_id() -> String {
+    let mut bytes = [0; 16];
+    aws_lc_rs::rand::fill(&mut bytes).expect("the system has random numbers");
+    hex::encode(bytes)
+}

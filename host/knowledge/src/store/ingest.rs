@@ -1,0 +1,322 @@
+//! A batch on its way into the tables: one transaction, few statements, however many documents.
+
+use std::collections::HashMap;
+
+use super::jobs::Kind;
+use super::usage::usage;
+use super::{Store, as_i64, now};
+use crate::KnowledgeError;
+use crate::document::{Change, Ingested, Origin, TitleOrigin};
+use crate::ingest::{Batch, ValidDocument};
+use kitbag_database::{FromRow, Scope, StatementBuilder, Transaction, list, sql};
+use kitbag_files::objects::{Held, change_references};
+use kitbag_files::stored_files::FileKind;
+
+/// Rows that one statement inserts.
+const ROWS: usize = 128;
+
+/// What became of a batch.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    /// One for each document that came.
+    pub(crate) ingested: Vec<Ingested>,
+    /// The kinds of jobs that there are now.
+    pub(crate) jobs: Vec<Kind>,
+    /// Digests of captured files that documents had and have no more.
+    pub(crate) let_go: Vec<String>,
+}
+
+/// A document that is there already.
+#[derive(FromRow)]
+struct Existing {
+    sequence: i64,
+    id: String,
+    feed_id: Option<i64>,
+    identity: String,
+    digest: Vec<u8>,
+    url: Option<String>,
+    author: Option<String>,
+    file_url: Option<String>,
+    claimed_type: Option<String>,
+    capture_only: bool,
+    failed_job: Option<String>,
+    #[sqlx(rename = "lacking")]
+    missing_dependency: Option<String>,
+    artifact: Option<String>,
+    has_captured: bool,
+}
+
+/// What an existing document becomes.
+struct Update<'d> {
+    existing: &'d Existing,
+    document: &'d ValidDocument,
+    /// What is to be done for it again.
+    job: Option<Kind>,
+    /// Whether what was captured is of another file, or the file is to be fetched again.
+    forgets_file: bool,
+    /// Whether it is the same in everything, and what failed is tried again.
+    is_retry: bool,
+}
+
+impl Store {
+    /// Stores a batch, whole, and what is to be done for it; nothing of it where it leads beyond the quota, and `None` if
+    /// `file`, which came with it, was dropped meanwhile.
+    pub(crate) async fn ingest(
+        &self,
+        origin: &Origin,
+        batch: &Batch,
+        file: Option<&Held>,
+    ) -> Result<Option<Stored>, KnowledgeError> {
+        let now = now();
+        let mut transaction = self.0.begin(Scope::Users(&[&origin.user_id])).await?;
+        let before = usage(&mut transaction, &origin.user_id).await?;
+        let feeds = batch.documents.iter().filter_map(|document| document.feed.as_ref());
+        let feeds = Self::put_feeds(&mut transaction, origin, feeds).await?;
+        let feed_of = |document: &ValidDocument| {
+            document.feed.as_ref().map(|feed| *feeds.get(&feed.key).expect("it was just put there"))
+        };
+        let existing =
+            find(&mut transaction, origin, batch.documents.iter().map(|it| (feed_of(it), it))).await?;
+
+        let mut done = Vec::with_capacity(batch.documents.len());
+        let (mut new, mut updates) = (Vec::new(), Vec::new());
+        for document in &batch.documents {
+            let feed_id = feed_of(document);
+            // Two lookups, and no text that is copied for them.
+            let known = existing.get(&feed_id.unwrap_or_default()).and_then(|of| of.get(&document.identity));
+            done.push(match known {
+                None => {
+                    let id = new_id();
+                    new.push((id.clone(), feed_id, document));
+                    Ingested { id, change: Change::Created }
+                }
+                Some(existing) => match Update::of(existing, document) {
+                    None => Ingested { id: existing.id.clone(), change: Change::Unchanged },
+                    Some(update) => {
+                        let change = if update.is_retry { Change::Unchanged } else { Change::Updated };
+                        updates.push(update);
+                        Ingested { id: existing.id.clone(), change }
+                    }
+                },
+            });
+        }
+        insert(&mut transaction, origin, &new, now).await?;
+        let mut let_go = Vec::new();
+        for update in &updates {
+            update.write(&mut transaction, origin, now).await?;
+            let_go.extend(update.drops_artifact().map(str::to_owned));
+        }
+        self.check_quota(&mut transaction, &origin.user_id, before).await??;
+        // A document has the file that came with it now, or had it before.
+        if !change_references(&mut transaction, FileKind::Artifact, file, &let_go).await? {
+            return Ok(None);
+        }
+        transaction.commit().await?;
+
+        let jobs = new.iter().map(|(_, _, document)| Kind::first(document));
+        let mut jobs: Vec<_> = jobs.chain(updates.iter().filter_map(|update| update.job)).collect();
+        jobs.sort_unstable();
+        jobs.dedup();
+        let ingested = batch.places.iter().map(|place| done[*place].clone()).collect();
+        Ok(Some(Stored { ingested, jobs, let_go }))
+    }
+}
+
+/// 128 random bits: an id tells nothing, and cannot be guessed.
+fn new_id() -> String {
+    let mut bytes = [0; 16];
+    aws_lc_rs::rand::fill(&mut bytes).expect("the system has random numbers");
+    hex::encode(bytes)
+}
+
+/// Those of the documents that are there already, by feed (0: none) and identity.
+async fn find<'d>(
+    transaction: &mut Transaction,
+    origin: &Origin,
+    documents: impl Iterator<Item = (Option<i64>, &'d ValidDocument)>,
+) -> kitbag_database::Result<HashMap<i64, HashMap<String, Existing>>> {
+    let wanted: Vec<_> =
+        documents.map(|(feed, document)| (feed.unwrap_or_default(), &document.identity)).collect();
+    let mut found: HashMap<i64, HashMap<String, Existing>> = HashMap::new();
+    for some in wanted.chunks(ROWS) {
+        // The wanted ones on the left: each is looked up in the index, and no other document is touched.
+        let mut statement = StatementBuilder::new("WITH wanted (feed, identity) AS (");
+        statement.push_values(some, |mut row, (feed, identity)| {
+            row.push_bind(*feed).push_bind(*identity);
+        });
+        statement
+            .push(
+                ") SELECT d.sequence, d.id, d.feed_id, d.identity, d.digest, d.url, d.author, d.file_url,
+                     d.claimed_type, d.capture_only, d.failed_job, d.lacking, d.artifact,
+                     d.captured IS NOT NULL AS has_captured
+                 FROM wanted CROSS JOIN documents d
+                 WHERE COALESCE(d.feed_id, 0) = wanted.feed AND d.identity = wanted.identity AND d.user_id = ",
+            )
+            .push_bind(&origin.user_id)
+            .push(" AND d.source = ")
+            .push_bind(&origin.source);
+        let rows: Vec<Existing> = statement.build().uncached().fetch_all(&mut *transaction).await?;
+        for row in rows {
+            found.entry(row.feed_id.unwrap_or_default()).or_default().insert(row.identity.clone(), row);
+        }
+    }
+    Ok(found)
+}
+
+/// Inserts documents, each with its first job.
+async fn insert(
+    transaction: &mut Transaction,
+    origin: &Origin,
+    new: &[(String, Option<i64>, &ValidDocument)],
+    now: i64,
+) -> kitbag_database::Result<()> {
+    if new.is_empty() {
+        return Ok(());
+    }
+    let last: i64 = sql("SELECT COALESCE(MAX(number), 0) FROM documents WHERE user_id = $1")
+        .bind(&origin.user_id)
+        .fetch_value(&mut *transaction)
+        .await?;
+    for (rows, first) in new.chunks(ROWS).zip((last + 1..).step_by(ROWS)) {
+        let mut statement = StatementBuilder::new(
+            "INSERT INTO documents (id, user_id, number, source, feed_id, identity, digest, title, title_origin, url, author,
+                 author_folded, file_url, claimed_type, capture_only, artifact, artifact_size, artifact_type,
+                 state, revision, created_at, updated_at, text) ",
+        );
+        statement.push_values(rows.iter().zip(first..), |mut row, ((id, feed_id, it), number)| {
+            row.push_bind(id)
+                .push_bind(&origin.user_id)
+                .push_bind(number)
+                .push_bind(&origin.source)
+                .push_bind(*feed_id)
+                .push_bind(&it.identity)
+                .push_bind(it.digest.as_slice())
+                .push_bind(&it.title)
+                .push_bind(origin_of_title(it).as_str())
+                .push_bind(&it.url)
+                .push_bind(&it.author)
+                .push_bind(folded(it.author.as_deref()))
+                .push_bind(&it.file_url)
+                .push_bind(&it.claimed_type)
+                .push_bind(it.capture_only)
+                .push_bind(it.upload.as_ref().map(|file| file.digest.as_str()))
+                .push_bind(it.upload.as_ref().map(|file| as_i64(file.size)))
+                .push_bind(it.upload.as_ref().map(|file| file.media_type.as_str()))
+                .push_bind("pending")
+                .push_bind(1_i64)
+                .push_bind(now)
+                .push_bind(now)
+                .push_bind(&it.text);
+        });
+        statement.build().uncached().execute(&mut *transaction).await?;
+    }
+    let ids: Vec<_> = new.iter().map(|(id, ..)| id).collect();
+    // Each is looked up in the index: PostgreSQL would read all documents of the user for a join with the list.
+    sql("INSERT INTO knowledge_jobs (document, user_id, kind, tries, run_at)
+         SELECT (SELECT d.sequence FROM documents d WHERE d.user_id = $1 AND d.id = new.value), $1,
+                (SELECT CASE WHEN d.file_url IS NULL AND d.artifact IS NULL THEN 'index' ELSE 'capture' END
+                 FROM documents d WHERE d.user_id = $1 AND d.id = new.value), 0, $3
+         FROM json_each($2) new")
+    .bind(&origin.user_id)
+    .bind(list(&ids))
+    .bind(now)
+    .execute(transaction)
+    .await?;
+    Ok(())
+}
+
+fn origin_of_title(document: &ValidDocument) -> TitleOrigin {
+    if document.title_is_name { TitleOrigin::FileName } else { TitleOrigin::Given }
+}
+
+/// As filters compare it.
+fn folded(author: Option<&str>) -> Option<String> {
+    author.map(str::to_lowercase)
+}
+
+impl<'d> Update<'d> {
+    /// What changes, or nothing where the document is there just so.
+    fn of(existing: &'d Existing, document: &'d ValidDocument) -> Option<Self> {
+        let content = existing.digest != document.digest;
+        let had_file = existing.file_url.is_some() || existing.artifact.is_some();
+        let upload = document.upload.as_ref().map(|file| file.digest.as_str());
+        let file = existing.file_url != document.file_url
+            || existing.capture_only != document.capture_only
+            || had_file != document.has_file()
+            || upload.is_some_and(|digest| existing.artifact.as_deref() != Some(digest));
+        let failed = existing.failed_job.as_deref().and_then(Kind::parse);
+        let metadata = existing.url != document.url
+            || existing.author != document.author
+            || existing.claimed_type != document.claimed_type;
+        // What has no other text is found by what is known of it.
+        let is_record = document.text.is_empty() && !existing.has_captured;
+        let waits = existing.missing_dependency.is_some();
+        let job = match failed {
+            _ if document.has_file() && file => Some(Kind::Capture),
+            // Another try would lack the same.
+            Some(Kind::Capture) if waits && !file && !content && !metadata => None,
+            Some(Kind::Capture) if document.has_file() => Some(Kind::Capture),
+            Some(_) => Some(Kind::Index),
+            None if file || content || (metadata && is_record) => Some(Kind::Index),
+            None => None,
+        };
+        // What lacks nothing failed by the file itself, which may have become another.
+        let forgets_file = file || (job == Some(Kind::Capture) && !waits);
+        let is_retry = !(metadata || content || file);
+        (metadata || job.is_some()).then_some(Self { existing, document, job, forgets_file, is_retry })
+    }
+
+    fn is_new_content(&self) -> bool {
+        self.existing.digest != self.document.digest
+    }
+
+    /// The digest of the file that the document had and has no more.
+    fn drops_artifact(&self) -> Option<&str> {
+        let upload = self.document.upload.as_ref().map(|file| file.digest.as_str());
+        self.existing.artifact.as_deref().filter(|digest| self.forgets_file && upload != Some(digest))
+    }
+
+    async fn write(
+        &self,
+        transaction: &mut Transaction,
+        origin: &Origin,
+        now: i64,
+    ) -> kitbag_database::Result<()> {
+        let Self { existing, document, job, .. } = self;
+        let mut statement = StatementBuilder::new("UPDATE documents SET url = ");
+        statement.push_bind(&document.url);
+        statement.push(", author = ").push_bind(&document.author);
+        statement.push(", author_folded = ").push_bind(folded(document.author.as_deref()));
+        statement.push(", file_url = ").push_bind(&document.file_url);
+        statement.push(", claimed_type = ").push_bind(&document.claimed_type);
+        statement.push(", capture_only = ").push_bind(document.capture_only);
+        statement.push(", updated_at = ").push_bind(now);
+        if job.is_some() {
+            statement.push(
+                ", revision = revision + 1, state = 'pending', failed_job = NULL, reason = NULL, lacking = NULL",
+            );
+        }
+        // Otherwise the title stays, which may be the one that was found in the file.
+        if self.is_new_content() || self.forgets_file {
+            statement.push(", title = ").push_bind(&document.title);
+            statement.push(", title_origin = ").push_bind(origin_of_title(document).as_str());
+            statement.push(", digest = ").push_bind(document.digest.as_slice());
+            statement.push(", text = ").push_bind(&document.text);
+        }
+        if self.forgets_file {
+            let file = document.upload.as_ref();
+            statement
+                .push(", captured = NULL, encoding = NULL, artifact = ")
+                .push_bind(file.map(|file| file.digest.as_str()));
+            statement.push(", artifact_size = ").push_bind(file.map(|file| as_i64(file.size)));
+            statement.push(", artifact_type = ").push_bind(file.map(|file| file.media_type.as_str()));
+        }
+        statement.push(" WHERE sequence = ").push_bind(existing.sequence);
+        statement.push(" AND user_id = ").push_bind(&origin.user_id);
+        statement.build().execute(&mut *transaction).await?;
+        if let Some(kind) = job {
+            Store::put_job(transaction, &origin.user_id, existing.sequence, *kind, now).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,435 @@
+//! What is still to be done for documents: at most one job each, first `capture`, then `index`, then
+//! `embed`.
+//!
+//! Invariants:
+//! - a process does only jobs that it has taken, and no two have taken the same;
+//! - whatever a job has done is written together with what becomes of the job, only to the revision of the document
+//!   that it began with, and only while the process that took it still has it.
+
+use super::chunks::is_current;
+use super::{Store, as_i64, now};
+use crate::capture::Kept;
+use crate::ingest::ValidDocument;
+use kitbag_database::{AssertSqlSafe, Executor, FromRow, Scope, Transaction, list, sql};
+
+/// What is to be done, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Kind {
+    /// Fetch the file, keep it, read its text.
+    Capture,
+    /// Split the body into chunks.
+    Index,
+    /// Give the chunks their vectors.
+    Embed,
+}
+
+impl Kind {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Capture => "capture",
+            Self::Index => "index",
+            Self::Embed => "embed",
+        }
+    }
+
+    pub(super) fn parse(name: &str) -> Option<Self> {
+        [Self::Capture, Self::Index, Self::Embed].into_iter().find(|kind| kind.as_str() == name)
+    }
+
+    /// The first job of a document.
+    pub(super) fn first(document: &ValidDocument) -> Self {
+        if document.has_file() { Self::Capture } else { Self::Index }
+    }
+}
+
+/// A job that is due.
+#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
+pub(crate) struct Job {
+    /// The document's sequence.
+    pub(crate) document: i64,
+    pub(crate) user_id: String,
+    pub(crate) tries: i64,
+    /// The document's, when the job was taken.
+    pub(crate) revision: i64,
+    /// The process that does it; nothing is written for a job that nobody has taken.
+    pub(crate) taken_by: Option<String>,
+}
+
+/// How a document failed permanently.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Failed<'f> {
+    /// For a person.
+    pub(crate) reason: &'f str,
+    /// What the server lacked, where that was it.
+    pub(crate) missing_dependency: Option<&'static str>,
+    /// The file, where it could be kept.
+    pub(crate) file: Option<&'f Kept>,
+}
+
+/// The users with free jobs of a kind, one step in the index each, however many jobs they have.
+const USERS: &str = "users (user_id) AS (
+    SELECT MIN(user_id) FROM knowledge_jobs WHERE kind = $1 AND taken_by IS NULL
+    UNION ALL
+    SELECT (SELECT MIN(j.user_id) FROM knowledge_jobs j
+            WHERE j.kind = $1 AND j.taken_by IS NULL AND j.user_id > users.user_id)
+    FROM users WHERE users.user_id IS NOT NULL)";
+
+/// A job that was just taken, with its place among those of its user.
+#[derive(FromRow)]
+struct Taken {
+    run_at: i64,
+    #[sqlx(flatten)]
+    job: Job,
+}
+
+impl Store {
+    /// Free jobs of a kind that are due, at most `limit`: of as many users as there are, from the one that
+    /// comes after `last_user` on, the same number of each. First comes the first job of each user, then
+    /// the second of each, and so on: whoever takes only some has been fair as well.
+    pub(crate) async fn due(
+        &self,
+        kind: Kind,
+        last_user: &str,
+        limit: usize,
+    ) -> kitbag_database::Result<Vec<Job>> {
+        let now = now();
+        let users = users(self.0.readers(), kind, last_user, now, limit).await?;
+        let share = limit.checked_div(users.len()).unwrap_or_default();
+        let mut ranked = Vec::with_capacity(limit);
+        for user in users {
+            let of_user: Vec<Job> = sql("SELECT j.document, j.user_id, j.tries, j.taken_by, d.revision
+                 FROM knowledge_jobs j JOIN documents d ON d.sequence = j.document AND d.user_id = j.user_id
+                 WHERE j.kind = $1 AND j.user_id = $2 AND j.run_at <= $3 AND j.taken_by IS NULL
+                 ORDER BY j.run_at, j.document LIMIT $4")
+            .bind(kind.as_str())
+            .bind(user)
+            .bind(now)
+            .bind(as_i64(share))
+            .fetch_all(self.0.readers())
+            .await?;
+            ranked.extend(of_user.into_iter().enumerate());
+        }
+        Ok(in_turn(ranked))
+    }
+
+    /// Takes jobs of a kind for the process `me`: those that [`due`](Self::due) would find. What it has taken of that
+    /// kind before, and not finished, is free first: a process takes jobs of these kinds one batch after the other.
+    pub(crate) async fn take(
+        &self,
+        kind: Kind,
+        me: &str,
+        last_user: &str,
+        limit: usize,
+    ) -> kitbag_database::Result<Vec<Job>> {
+        let now = now();
+        let mut transaction = self.0.begin(Scope::Jobs).await?;
+        self.free(&mut transaction, kind, me, &[], 0).await?;
+        let users = users(&mut transaction, kind, last_user, now, limit).await?;
+        let share = limit.checked_div(users.len()).unwrap_or_default();
+        let mut ranked = Vec::with_capacity(limit);
+        for user in users {
+            let statement = format!(
+                "WITH next AS (
+                     SELECT document FROM knowledge_jobs
+                     WHERE kind = $1 AND user_id = $2 AND run_at <= $3 AND taken_by IS NULL
+                     ORDER BY run_at, document LIMIT $4 {})
+                 UPDATE knowledge_jobs SET taken_by = $5 FROM next
+                 WHERE knowledge_jobs.document = next.document
+                 RETURNING knowledge_jobs.document AS document, knowledge_jobs.user_id AS user_id,
+                     knowledge_jobs.tries AS tries, knowledge_jobs.taken_by AS taken_by,
+                     knowledge_jobs.run_at AS run_at,
+                     (SELECT d.revision FROM documents d WHERE d.sequence = knowledge_jobs.document) AS revision",
+                self.0.skipping_locked()
+            );
+            let mut of_user: Vec<Taken> = sql(AssertSqlSafe(statement))
+                .bind(kind.as_str())
+                .bind(user)
+                .bind(now)
+                .bind(as_i64(share))
+                .bind(me)
+                .fetch_all(&mut transaction)
+                .await?;
+            of_user.sort_by_key(|taken| (taken.run_at, taken.job.document));
+            ranked.extend(of_user.into_iter().map(|taken| taken.job).enumerate());
+        }
+        transaction.commit().await?;
+        Ok(in_turn(ranked))
+    }
+
+    /// Gives back the jobs of a kind that the process `me` has taken, except those of the documents that are under way.
+    /// They are due at `run_at`, or later if they were due later.
+    pub(crate) async fn give_back(
+        &self,
+        kind: Kind,
+        me: &str,
+        under_way: &[i64],
+        run_at: i64,
+    ) -> kitbag_database::Result<()> {
+        let mut transaction = self.0.begin(Scope::Jobs).await?;
+        self.free(&mut transaction, kind, me, under_way, run_at).await?;
+        transaction.commit().await
+    }
+
+    async fn free(
+        &self,
+        transaction: &mut Transaction,
+        kind: Kind,
+        me: &str,
+        under_way: &[i64],
+        run_at: i64,
+    ) -> kitbag_database::Result<()> {
+        let statement = format!(
+            "WITH mine AS (
+                 SELECT document FROM knowledge_jobs WHERE taken_by = $1 AND kind = $2
+                     AND document NOT IN (SELECT CAST(value AS BIGINT) FROM json_each($3)) {})
+             UPDATE knowledge_jobs SET taken_by = NULL, run_at = CASE WHEN run_at < $4 THEN $4 ELSE run_at END
+             FROM mine WHERE knowledge_jobs.document = mine.document",
+            self.0.skipping_locked()
+        );
+        sql(AssertSqlSafe(statement))
+            .bind(me)
+            .bind(kind.as_str())
+            .bind(list(under_way))
+            .bind(run_at)
+            .execute(transaction)
+            .await?;
+        Ok(())
+    }
+
+    /// When the next free job of a kind is due, later than `after`; nothing where there is none.
+    pub(crate) async fn next_due(&self, kind: Kind, after: i64) -> kitbag_database::Result<Option<i64>> {
+        let statement = format!(
+            "WITH RECURSIVE {USERS}
+             SELECT MIN((SELECT MIN(j.run_at) FROM knowledge_jobs j
+                         WHERE j.kind = $1 AND j.user_id = users.user_id AND j.run_at > $2
+                             AND j.taken_by IS NULL)) FROM users"
+        );
+        sql(AssertSqlSafe(statement)).bind(kind.as_str()).bind(after).fetch_value(self.0.readers()).await
+    }
+
+    /// Has everything done now that was put off.
+    pub(crate) async fn take_up(&self) -> kitbag_database::Result<()> {
+        let mut transaction = self.0.begin(Scope::AllUsers).await?;
+        sql("UPDATE knowledge_jobs SET run_at = $1 WHERE run_at > $1")
+            .bind(now())
+            .execute(&mut transaction)
+            .await?;
+        transaction.commit().await
+    }
+
+    /// Puts jobs off until `run_at`, each with the number of its tries so far.
+    pub(crate) async fn put_off(
+        &self,
+        kind: Kind,
+        jobs: &[(Job, i64)],
+        run_at: i64,
+    ) -> kitbag_database::Result<()> {
+        let users: Vec<_> = jobs.iter().map(|(job, _)| job.user_id.as_str()).collect();
+        let mut transaction = self.0.begin(Scope::Users(&users)).await?;
+        for (job, tries) in jobs {
+            put_off(&mut transaction, kind, job, *tries, run_at).await?;
+        }
+        transaction.commit().await
+    }
+
+    /// Gives a document up. What failed to be captured is indexed all the same, by what is known of it.
+    /// Returns whether it was still wanted, and the document has the file.
+    pub(crate) async fn give_up(
+        &self,
+        kind: Kind,
+        job: &Job,
+        failed: Failed<'_>,
+    ) -> kitbag_database::Result<bool> {
+        let Failed { reason, missing_dependency, file } = failed;
+        let mut transaction = self.0.begin(Scope::Users(&[&job.user_id])).await?;
+        if !is_current(&mut transaction, job).await? {
+            return Ok(false);
+        }
+        // That a file was not captured says more than that what is known of it was not indexed, and has
+        // it captured later. What is ready stays so when another model does not take it.
+        sql(
+            "UPDATE documents SET state = 'failed', failed_job = $1, reason = $2, lacking = $3
+             WHERE sequence = $4 AND user_id = $5 AND ($1 = 'capture' OR failed_job IS DISTINCT FROM 'capture')
+               AND NOT ($1 = 'embed' AND state = 'ready')",
+        )
+        .bind(kind.as_str())
+        .bind(reason)
+        .bind(missing_dependency)
+        .bind(job.document)
+        .bind(&job.user_id)
+        .execute(&mut transaction)
+        .await?;
+        let keeps_file = match file {
+            Some(file) => self.refer_to(&mut transaction, job, file).await?,
+            None => true,
+        };
+        let next = (kind == Kind::Capture).then_some(Kind::Index);
+        Self::advance(&mut transaction, job, next).await?;
+        transaction.commit().await?;
+        Ok(keeps_file)
+    }
+
+    /// Has documents embedded that come after the document `after` and have chunks that the model `old` has embedded, or
+    /// none: `limit` of them. They stay in the state that they are in. Returns the last of them; nothing where there are
+    /// no more.
+    pub(crate) async fn embed_again(
+        &self,
+        old: Option<&str>,
+        after: i64,
+        limit: usize,
+    ) -> kitbag_database::Result<Option<i64>> {
+        let mut transaction = self.0.begin(Scope::AllUsers).await?;
+        // Both seek; one text for both would read the whole index.
+        let is_old = if old.is_some() { "model = $1" } else { "model IS NULL AND CAST($1 AS TEXT) IS NULL" };
+        let statement = format!(
+            "SELECT DISTINCT document FROM chunks WHERE {is_old} AND document > $2 ORDER BY document LIMIT $3"
+        );
+        let documents: Vec<i64> = sql(AssertSqlSafe(statement))
+            .bind(old)
+            .bind(after)
+            .bind(as_i64(limit))
+            .fetch_values(&mut transaction)
+            .await?;
+        sql("INSERT INTO knowledge_jobs (document, user_id, kind, tries, run_at)
+             SELECT d.sequence, d.user_id, 'embed', 0, $2
+             FROM json_each($1) old CROSS JOIN documents d WHERE d.sequence = CAST(old.value AS BIGINT)
+             ON CONFLICT (document) DO NOTHING")
+        .bind(list(&documents))
+        .bind(now())
+        .execute(&mut transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(documents.last().copied())
+    }
+
+    /// Whether more than `count` jobs of a kind are free, those among them that were put off.
+    pub(crate) async fn has_free(&self, kind: Kind, count: usize) -> kitbag_database::Result<bool> {
+        sql("SELECT EXISTS (
+                 SELECT 1 FROM knowledge_jobs WHERE kind = $1 AND taken_by IS NULL LIMIT 1 OFFSET $2)")
+        .bind(kind.as_str())
+        .bind(as_i64(count))
+        .fetch_value(self.0.readers())
+        .await
+    }
+
+    /// Ends jobs that wait for a model where there is none: such a document is found by its words.
+    pub(crate) async fn do_without_model(&self) -> kitbag_database::Result<()> {
+        let mut transaction = self.0.begin(Scope::AllUsers).await?;
+        sql("UPDATE documents SET state = 'ready' WHERE state = 'pending'
+             AND sequence IN (SELECT document FROM knowledge_jobs WHERE kind = 'embed')")
+        .execute(&mut transaction)
+        .await?;
+        sql("DELETE FROM knowledge_jobs WHERE kind = 'embed'").execute(&mut transaction).await?;
+        transaction.commit().await
+    }
+
+    /// How many jobs of each kind there are, over all users.
+    pub(crate) async fn waiting_jobs(&self) -> kitbag_database::Result<Vec<(&'static str, u64)>> {
+        let counts: Vec<(String, i64)> = sql("SELECT kind, COUNT(*) FROM knowledge_jobs GROUP BY kind")
+            .fetch_all(self.0.readers())
+            .await?;
+        let waiting = |kind: Kind| {
+            let found = counts.iter().find(|(name, _)| name == kind.as_str());
+            found.map_or(0, |(_, count)| u64::try_from(*count).unwrap_or_default())
+        };
+        Ok([Kind::Capture, Kind::Index, Kind::Embed].map(|kind| (kind.as_str(), waiting(kind))).into())
+    }
+
+    /// Has something done for a document. A file that is still to be captured comes first. Whoever does something for
+    /// it already does so in vain.
+    pub(super) async fn put_job(
+        transaction: &mut Transaction,
+        user_id: &str,
+        document: i64,
+        kind: Kind,
+        now: i64,
+    ) -> kitbag_database::Result<()> {
+        sql("INSERT INTO knowledge_jobs (document, user_id, kind, tries, run_at) VALUES ($1, $2, $3, 0, $4)
+             ON CONFLICT (document) DO UPDATE SET tries = 0, run_at = excluded.run_at, taken_by = NULL,
+                 kind = CASE WHEN knowledge_jobs.kind = 'capture' AND EXISTS (
+                     SELECT 1 FROM documents
+                     WHERE sequence = $1 AND user_id = $2 AND (file_url IS NOT NULL OR artifact IS NOT NULL))
+                 THEN 'capture' ELSE excluded.kind END")
+        .bind(document)
+        .bind(user_id)
+        .bind(kind.as_str())
+        .bind(now)
+        .execute(transaction)
+        .await?;
+        Ok(())
+    }
+
+    /// Goes on with the next kind of job, or with none.
+    pub(super) async fn advance(
+        transaction: &mut Transaction,
+        job: &Job,
+        next: Option<Kind>,
+    ) -> kitbag_database::Result<()> {
+        let statement = match next {
+            Some(kind) => sql("UPDATE knowledge_jobs SET kind = $3, tries = 0, run_at = $4, taken_by = NULL
+                 WHERE document = $1 AND user_id = $2")
+            .bind(job.document)
+            .bind(&job.user_id)
+            .bind(kind.as_str())
+            .bind(now()),
+            None => sql("DELETE FROM knowledge_jobs WHERE document = $1 AND user_id = $2")
+                .bind(job.document)
+                .bind(&job.user_id),
+        };
+        statement.execute(transaction).await?;
+        Ok(())
+    }
+}
+
+/// Puts a job off, and gives it back. Returns whether it was still the one that was taken.
+pub(super) async fn put_off(
+    transaction: &mut Transaction,
+    kind: Kind,
+    job: &Job,
+    tries: i64,
+    run_at: i64,
+) -> kitbag_database::Result<bool> {
+    let put_off = sql("UPDATE knowledge_jobs SET tries = $5, run_at = $6, taken_by = NULL
+         WHERE document = $1 AND user_id = $2 AND kind = $3 AND taken_by = $7
+         AND EXISTS (SELECT 1 FROM documents WHERE sequence = $1 AND user_id = $2 AND revision = $4)")
+    .bind(job.document)
+    .bind(&job.user_id)
+    .bind(kind.as_str())
+    .bind(job.revision)
+    .bind(tries)
+    .bind(run_at)
+    .bind(&job.taken_by)
+    .execute(transaction)
+    .await?;
+    Ok(put_off > 0)
+}
+
+/// The users with free jobs of a kind that are due, at most `limit`, from the one after `last_user` on.
+async fn users(
+    executor: impl Into<Executor<'_>>,
+    kind: Kind,
+    last_user: &str,
+    now: i64,
+    limit: usize,
+) -> kitbag_database::Result<Vec<String>> {
+    let statement = format!(
+        "WITH RECURSIVE {USERS}
+         SELECT user_id FROM users WHERE user_id IS NOT NULL AND EXISTS (
+             SELECT 1 FROM knowledge_jobs j
+             WHERE j.kind = $1 AND j.user_id = users.user_id AND j.run_at <= $2 AND j.taken_by IS NULL)
+         ORDER BY user_id <= $3, user_id LIMIT $4"
+    );
+    sql(AssertSqlSafe(statement))
+        .bind(kind.as_str())
+        .bind(now)
+        .bind(last_user)
+        .bind(as_i64(limit))
+        .fetch_values(executor)
+        .await
+}
+
+/// Jobs in the order of their places among those of their users.
+fn in_turn(mut ranked: Vec<(usize, Job)>) -> Vec<Job> {
+    ranked.sort_by_key(|(rank, _)| *rank);
+    ranked.into_iter().map(|(_, job)| job).collect()
+}

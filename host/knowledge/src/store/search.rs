@@ -1,0 +1,57 @@
+//! What a search reads besides the user's index.
+
+use std::collections::{HashMap, HashSet};
+
+use super::Store;
+use crate::document::Query;
+use kitbag_database::{list, sql};
+
+/// Sources that documents may have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sources {
+    /// One of these; any where there is none.
+    pub(crate) any_of: Vec<String>,
+    pub(crate) none_of: Vec<String>,
+}
+
+impl Store {
+    /// The user's documents of a source, or with a byline, or both, that are of `sources`.
+    pub(crate) async fn matching(
+        &self,
+        user_id: &str,
+        query: &Query,
+        Sources { any_of, none_of }: &Sources,
+    ) -> kitbag_database::Result<HashSet<i64>> {
+        let any_of = (!any_of.is_empty()).then(|| list(any_of));
+        let documents: Vec<i64> = sql("SELECT sequence FROM documents
+             WHERE user_id = $1 AND ($2 IS NULL OR source = $2) AND ($3 IS NULL OR author_folded = $3)
+                 AND ($4 IS NULL OR source IN (SELECT value FROM json_each($4)))
+                 AND source NOT IN (SELECT value FROM json_each($5))")
+        .bind(user_id)
+        .bind(&query.source)
+        .bind(query.author.as_ref().map(|author| author.to_lowercase()))
+        .bind(any_of)
+        .bind(list(none_of))
+        .fetch_values(self.0.readers())
+        .await?;
+        Ok(documents.into_iter().collect())
+    }
+
+    /// The texts of some of the user's chunks.
+    pub(crate) async fn chunk_texts(
+        &self,
+        user_id: &str,
+        chunks: &[i64],
+    ) -> kitbag_database::Result<HashMap<i64, String>> {
+        let texts: Vec<(i64, String)> =
+            // `CROSS JOIN` keeps the order of the tables: SQLite would go through all chunks of the user otherwise.
+            sql("SELECT t.chunk, t.text
+             FROM json_each($2) wanted CROSS JOIN chunks c CROSS JOIN chunk_texts t
+             WHERE c.id = CAST(wanted.value AS BIGINT) AND c.user_id = $1 AND t.chunk = c.id")
+            .bind(user_id)
+            .bind(list(chunks))
+            .fetch_all(self.0.readers())
+            .await?;
+        Ok(texts.into_iter().collect())
+    }
+}

@@ -1,0 +1,68 @@
+//! Documents as jobs read them.
+
+use super::Store;
+use super::documents::body;
+use super::jobs::Job;
+use super::rows::artifact;
+use crate::document::{Artifact, TitleOrigin};
+use kitbag_database::{FromRow, sql};
+
+/// A document as jobs see it.
+#[derive(Clone, Debug)]
+pub(crate) struct Subject {
+    pub(crate) revision: i64,
+    pub(crate) title: String,
+    pub(crate) title_origin: TitleOrigin,
+    pub(crate) url: Option<String>,
+    pub(crate) author: Option<String>,
+    pub(crate) file_url: Option<String>,
+    pub(crate) claimed_type: Option<String>,
+    pub(crate) capture_only: bool,
+    /// The file, where it is here already.
+    pub(crate) artifact: Option<Artifact>,
+    /// What was given, and then what was read from the file.
+    pub(crate) body: String,
+}
+
+#[derive(FromRow)]
+struct SubjectRow {
+    revision: i64,
+    title: String,
+    title_origin: String,
+    url: Option<String>,
+    author: Option<String>,
+    file_url: Option<String>,
+    claimed_type: Option<String>,
+    capture_only: bool,
+    artifact: Option<String>,
+    artifact_size: Option<i64>,
+    artifact_type: Option<String>,
+    text: String,
+    captured: Option<String>,
+}
+
+impl Store {
+    /// The document of a job, unless it is gone.
+    pub(crate) async fn subject(&self, job: &Job) -> kitbag_database::Result<Option<Subject>> {
+        let row: Option<SubjectRow> =
+            sql("SELECT revision, title, title_origin, url, author, file_url, claimed_type, capture_only, artifact,
+                    artifact_size, artifact_type, text, captured
+             FROM documents WHERE sequence = $1 AND user_id = $2")
+            .bind(job.document)
+            .bind(&job.user_id)
+            .fetch_optional(self.0.readers())
+            .await?;
+        Ok(row.map(|row| Subject {
+            revision: row.revision,
+            title: row.title,
+            title_origin: TitleOrigin::parse(&row.title_origin),
+            url: row.url,
+            author: row.author,
+            file_url: row.file_url,
+            claimed_type: row.claimed_type,
+            capture_only: row.capture_only,
+            artifact: artifact(row.artifact, row.artifact_size, row.artifact_type),
+            body: body(row.text, row.captured),
+        }))
+    }
+}

@@ -1,0 +1,210 @@
+//! Copies the files of a data directory to the files of all backups, and freezes the database to which they belong.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io;
+
+use jiff::Timestamp;
+use tracing::warn;
+
+use super::create::Job;
+use super::files::{Copied, Files};
+use super::keys::{self, Key};
+use super::repository::Repository;
+use super::{BackupError, Progress, Step, require_room};
+use kitbag_base::folder::Folder;
+use kitbag_base::sha256::Digest;
+use kitbag_database::{Database, FrozenState, Scope, Transaction};
+use kitbag_files::stored_files::{Named, Names, count, digest_of};
+
+/// Files that may be missing when the database is frozen: so many are open at once.
+const MAX_OPEN: usize = 256;
+/// How often all files are copied before that, if more than so many are missing each time.
+const MAX_ROUNDS: usize = 20;
+
+/// Copies the files of a data directory.
+pub(super) struct Copier<'a> {
+    /// The data directory.
+    data: Folder,
+    /// The folder with components and captured files; `None` while there is none.
+    source: Option<Folder>,
+    files: Files,
+    unfinished: &'a Folder,
+    /// Files that the repository has.
+    known: HashSet<Digest>,
+    /// Paths of files that should be there and are not.
+    unobtainable: HashSet<String>,
+    new_files: u64,
+    new_bytes: u64,
+}
+
+/// The state of a data directory at one moment.
+pub(super) struct Frozen {
+    pub(super) state: FrozenState,
+    pub(super) keys: Vec<Key>,
+    pub(super) at: Timestamp,
+}
+
+/// What was copied.
+pub(super) struct CopiedFiles {
+    /// Paths of the files that the data directory should have and has not, in their order.
+    pub(super) missing: Vec<String>,
+    pub(super) new_files: u64,
+    pub(super) new_bytes: u64,
+}
+
+impl<'a> Copier<'a> {
+    /// Copies from the data directory of `job` to the files of all backups. A file that is incomplete is in the folder
+    /// `unfinished`.
+    pub(super) fn new(
+        job: &Job,
+        repository: &Repository,
+        unfinished: &'a Folder,
+    ) -> Result<Self, BackupError> {
+        Ok(Self {
+            data: Folder::open(&job.data).map_err(BackupError::file(&job.data))?,
+            source: match Folder::open(&job.files) {
+                Ok(folder) => Some(folder),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                Err(error) => return Err(BackupError::file(&job.files)(error)),
+            },
+            files: Files::make(&repository.folder)?,
+            unfinished,
+            known: HashSet::new(),
+            unobtainable: HashSet::new(),
+            new_files: 0,
+            new_bytes: 0,
+        })
+    }
+
+    /// Copies all files to which rows refer, and returns the state of the database to which they belong.
+    pub(super) async fn copy_and_freeze(
+        &mut self,
+        job: &Job,
+        live: &Database,
+        progress: &mut Progress<'_>,
+    ) -> Result<Frozen, BackupError> {
+        for _ in 0..MAX_ROUNDS {
+            self.copy_named(live, progress).await?;
+            // Nobody writes while this transaction lasts: no row goes away, and no file that a row names.
+            let mut lock = live.begin(Scope::AllUsers).await?;
+            let missing = self.missing(&mut lock).await?;
+            if missing.len() > MAX_OPEN {
+                lock.roll_back().await?;
+                continue;
+            }
+            let at = Timestamp::now();
+            let state = FrozenState::of(&job.data).map_err(BackupError::Copy)?;
+            let opened: Vec<_> = missing.into_iter().map(|file| (self.open(&file), file)).collect();
+            // A rotation of the master key needs the lock too: these keys open the secrets of this state.
+            let keys = keys::read(job, &self.data)?;
+            lock.roll_back().await?;
+
+            require_room(self.unfinished, state.size().map_err(BackupError::Copy)?)?;
+            for (opened, file) in opened {
+                match opened {
+                    Ok(source) => self.copy(source, &file)?,
+                    Err(error) => self.leave_out(&file, &error.to_string()),
+                }
+            }
+            return Ok(Frozen { state, keys, at });
+        }
+        Err(BackupError::TooBusy)
+    }
+
+    /// Fails if a row of the copied database refers to a file that is neither copied nor listed as missing. Makes the copies
+    /// durable.
+    pub(super) async fn finish(self, copy: &Database) -> Result<CopiedFiles, BackupError> {
+        let (mut missing, mut pages) = (Vec::new(), Names::default());
+        while let Some(named) = pages.next_page_of(copy).await? {
+            for file in named {
+                if self.is_unobtainable(&file) {
+                    missing.push(file.path());
+                } else if !self.is_known(&file) {
+                    return Err(BackupError::Incomplete(file.digest));
+                }
+            }
+        }
+        missing.sort_unstable();
+        self.files.sync()?;
+        Ok(CopiedFiles { missing, new_files: self.new_files, new_bytes: self.new_bytes })
+    }
+
+    /// Copies the files that rows name now.
+    async fn copy_named(&mut self, live: &Database, progress: &mut Progress<'_>) -> Result<(), BackupError> {
+        let (mut done, total) = (0, count(live).await?);
+        let mut pages = Names::default();
+        while let Some(named) = pages.next_page_of(live).await? {
+            for file in named {
+                done += 1;
+                progress(Step::CopyFiles, done, total.max(done));
+                if self.is_settled(&file) {
+                    continue;
+                }
+                match self.open(&file) {
+                    Ok(source) => self.copy(source, &file)?,
+                    // Removed since its name was read, or missing: `copy_and_freeze` finds out.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    Err(error) => self.leave_out(&file, &error.to_string()),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The files that rows name, and that were not copied.
+    async fn missing(&self, transaction: &mut Transaction) -> Result<Vec<Named>, BackupError> {
+        let (mut missing, mut pages) = (Vec::new(), Names::default());
+        while let Some(named) = pages.next_page(transaction).await? {
+            let files = named.into_iter();
+            missing.extend(files.filter(|file| !self.is_known(file) && !self.is_unobtainable(file)));
+        }
+        Ok(missing)
+    }
+
+    fn open(&self, file: &Named) -> io::Result<File> {
+        match &self.source {
+            Some(folder) => file.open(folder),
+            None => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    /// Whether nothing is left to do for a file. One that an earlier backup has becomes known.
+    fn is_settled(&mut self, file: &Named) -> bool {
+        let Some(digest) = digest_of(&file.digest) else { return self.is_unobtainable(file) };
+        if self.is_unobtainable(file) || self.known.contains(&digest) {
+            return true;
+        }
+        let has = self.files.has(&file.digest);
+        if has {
+            self.known.insert(digest);
+        }
+        has
+    }
+
+    fn is_known(&self, file: &Named) -> bool {
+        digest_of(&file.digest).is_some_and(|digest| self.known.contains(&digest))
+    }
+
+    fn is_unobtainable(&self, file: &Named) -> bool {
+        self.unobtainable.contains(&file.path())
+    }
+
+    fn copy(&mut self, source: File, file: &Named) -> Result<(), BackupError> {
+        match self.files.add(source, &file.digest, self.unfinished)? {
+            Copied::Whole { bytes } => {
+                self.known.extend(digest_of(&file.digest));
+                self.new_files += 1;
+                self.new_bytes += bytes;
+            }
+            Copied::DamagedSource(reason) => self.leave_out(file, &reason),
+        }
+        Ok(())
+    }
+
+    fn leave_out(&mut self, file: &Named, reason: &str) {
+        let path = file.path();
+        warn!(path, reason, "a file cannot be backed up");
+        self.unobtainable.insert(path);
+    }
+}

@@ -1,0 +1,133 @@
+//! Makes a backup, beside a running server or without one.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+
+use super::copier::{Copier, Frozen};
+use super::keys::{self, KeyCopies};
+use super::manifest::StoredFile;
+use super::repository::Repository;
+use super::{BackupError, DATABASE, Manifest, Progress, Step, store};
+use kitbag_base::folder::Folder;
+use kitbag_base::ownership;
+use kitbag_database::{Database, FrozenState};
+use kitbag_files::stored_files::digest;
+use kitbag_knowledge::model;
+use kitbag_vault::SecretsCheck;
+
+/// What to back up, and where to.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The data directory.
+    pub data: PathBuf,
+    /// The folder with components and captured files.
+    pub files: PathBuf,
+    /// The folder with all backups.
+    pub folder: PathBuf,
+    /// The master key's file, if keys are to be part of the backup and it is in a file.
+    pub master_key: Option<PathBuf>,
+    /// Where the master key is, for people.
+    pub master_key_source: String,
+    /// Whether the keys of local sign-in are to be part of it.
+    pub keys: KeyCopies,
+    /// How many complete backups to keep, this one included; `None` for all.
+    pub keep: Option<NonZeroUsize>,
+}
+
+/// A backup that was made.
+#[derive(Debug)]
+pub struct Created {
+    /// Its name.
+    pub name: String,
+    /// Its folder.
+    pub folder: PathBuf,
+    /// What it contains.
+    pub manifest: Manifest,
+    /// Files that no earlier backup had.
+    pub new_files: u64,
+    /// Their size in bytes.
+    pub new_bytes: u64,
+    /// What the copied keys open, if keys are part of it.
+    pub secrets: Option<SecretsCheck>,
+    /// Backups that were removed because there were more than `keep`, or why they could not be removed.
+    pub removed: Result<Vec<String>, BackupError>,
+}
+
+/// Makes a backup. Blocks, except while it waits for the database.
+pub async fn create(job: &Job, progress: &mut Progress<'_>) -> Result<Created, BackupError> {
+    ownership::check_private(&job.data)?;
+    let live = open(&job.data).await?;
+    let repository = Repository::claim(&job.folder)?;
+    let unfinished = repository.begin(Timestamp::now())?;
+    let mut copier = Copier::new(job, &repository, &unfinished.folder)?;
+
+    let Frozen { state, keys, at } = copier.copy_and_freeze(job, &live, progress).await?;
+    live.close().await;
+    let database = copy_database(state, &unfinished.folder, progress)?;
+    let copy = Database::open_copy(&unfinished.folder.path().join(DATABASE)).await?;
+    let problems = copy.problems().await?;
+    if !problems.is_empty() {
+        return Err(BackupError::Damaged(problems));
+    }
+    let foreign = copy.foreign_parts(Database::program_schema()).await?;
+    if !foreign.is_empty() {
+        return Err(BackupError::ForeignParts(foreign));
+    }
+    let outcome = copier.finish(&copy).await?;
+    let counts = store::counts(&copy).await?;
+    let keys = keys::keep(&keys, &unfinished.folder)?;
+    let master_keys = kitbag_vault::master_key_names(&copy).await?;
+    let secrets = keys::check(&copy, &keys, &unfinished.folder).await?;
+    copy.close().await;
+
+    let manifest = Manifest {
+        format: Manifest::FORMAT,
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        created_at: at.to_string(),
+        schema: Database::program_schema(),
+        database,
+        keys,
+        master_keys,
+        master_key_source: job.master_key_source.clone(),
+        had_model: model::fetched(&job.data).next().is_some(),
+        counts,
+        missing_files: outcome.missing,
+    };
+    let name = unfinished.finish(&manifest)?;
+    let removed = match job.keep {
+        Some(keep) => repository.prune(keep).await,
+        None => Ok(Vec::new()),
+    };
+    let folder = job.folder.join(&name);
+    let (new_files, new_bytes) = (outcome.new_files, outcome.new_bytes);
+    Ok(Created { name, folder, manifest, new_files, new_bytes, secrets, removed })
+}
+
+/// Opens the database of a data directory, which must have this program's schema.
+async fn open(data: &Path) -> Result<Database, BackupError> {
+    if !data.join(DATABASE).exists() {
+        return Err(BackupError::NoDatabase(data.to_owned()));
+    }
+    let database = Database::open_existing(data).await?;
+    let (found, program) = (database.schema().await?, Database::program_schema());
+    if found == program { Ok(database) } else { Err(BackupError::Schema { found, program }) }
+}
+
+/// Copies the database into the folder of a backup, durably.
+fn copy_database(
+    state: FrozenState,
+    folder: &Folder,
+    progress: &mut Progress<'_>,
+) -> Result<StoredFile, BackupError> {
+    let path = folder.path().join(DATABASE);
+    let failed = || BackupError::file(&path);
+    drop(folder.create_file(DATABASE).map_err(failed())?);
+    let copied = state.copy_to(&path, |done, total| progress(Step::CopyDatabase, done, total));
+    copied.map_err(BackupError::copy(&path))?;
+    let mut file = folder.open_file(DATABASE).map_err(failed())?;
+    let (sha256, size) = digest(&mut file).map_err(failed())?;
+    file.sync_all().map_err(failed())?;
+    Ok(StoredFile { name: DATABASE.to_owned(), size, sha256: hex::encode(sha256) })
+}

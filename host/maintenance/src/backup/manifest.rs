@@ -1,0 +1,122 @@
+//! The manifest: what a backup contains. A folder without a readable one is no backup.
+
+use std::io::{Read as _, Write as _};
+
+use serde::{Deserialize, Serialize};
+
+use super::{BackupError, DATABASE, MASTER_KEY, OTHER_KEYS};
+use kitbag_base::folder::Folder;
+
+/// The file in a backup.
+pub(super) const FILE: &str = "manifest.json";
+/// A manifest with many missing files has some megabytes.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// What a backup contains.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Manifest {
+    /// Version of the layout.
+    pub format: u32,
+    /// Version of the program that has made it.
+    pub program: String,
+    /// The moment whose state it is, at most seconds before: RFC 3339, UTC.
+    pub created_at: String,
+    /// The database's schema: the number of its last migration.
+    pub schema: i64,
+    /// The copy of the database.
+    pub database: StoredFile,
+    /// The keys that are part of it.
+    pub keys: Vec<StoredFile>,
+    /// Names of the master keys that are needed to open the secrets.
+    pub master_keys: Vec<String>,
+    /// Where the server had its master key.
+    pub master_key_source: String,
+    /// Whether the data directory had models for search, which are not part of it.
+    pub had_model: bool,
+    /// How much of what is in the database.
+    pub counts: Counts,
+    /// Files to which rows refer, and that were missing or damaged in the data directory, by their paths there.
+    pub missing_files: Vec<String>,
+}
+
+/// A file of one backup.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredFile {
+    /// Its name.
+    pub name: String,
+    /// In bytes.
+    pub size: u64,
+    /// SHA-256, hexadecimal.
+    pub sha256: String,
+}
+
+/// How much there is of what users and operators have stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Counts {
+    /// Documents of all users.
+    pub documents: u64,
+    /// Secrets of all users.
+    pub secrets: u64,
+    /// Deployed versions of toolkits.
+    pub toolkit_versions: u64,
+    /// Records of calls.
+    pub records: u64,
+    /// Files to which rows refer.
+    pub files: u64,
+}
+
+/// Only what decides whether the rest can be read.
+#[derive(Deserialize)]
+struct Format {
+    format: u32,
+}
+
+impl Manifest {
+    /// The layout that this program writes, and the newest that it reads.
+    pub(super) const FORMAT: u32 = 1;
+
+    /// Writes the manifest into the folder of its backup, durably.
+    pub(super) fn write(&self, folder: &Folder) -> Result<(), BackupError> {
+        let path = folder.path().join(FILE);
+        let text = serde_json::to_vec_pretty(self).expect("strings and numbers can be written as JSON");
+        let write = || {
+            let mut file = folder.create_file(FILE)?;
+            file.write_all(&text)?;
+            file.sync_all()?;
+            folder.sync()
+        };
+        write().map_err(BackupError::file(&path))
+    }
+
+    /// Reads the manifest of the backup `name`.
+    pub(super) fn read(folder: &Folder, name: &str) -> Result<Self, BackupError> {
+        let unusable = |reason: String| BackupError::Unusable { name: name.to_owned(), reason };
+        let mut text = String::new();
+        let read = folder.open_file(FILE).and_then(|file| file.take(MAX_BYTES).read_to_string(&mut text));
+        read.map_err(|error| unusable(format!("its {FILE} cannot be read: {error}")))?;
+        Self::parse(&text, name)
+    }
+
+    /// Parses the text of the manifest of the backup `name`.
+    pub(super) fn parse(text: &str, name: &str) -> Result<Self, BackupError> {
+        let unusable = |reason: String| BackupError::Unusable { name: name.to_owned(), reason };
+        let unreadable = |error: serde_json::Error| unusable(format!("its {FILE} is damaged: {error}"));
+        let Format { format } = serde_json::from_str(text).map_err(unreadable)?;
+        if format > Self::FORMAT {
+            return Err(unusable(format!(
+                "it has format {format}, and this program reads formats up to {}",
+                Self::FORMAT
+            )));
+        }
+        let manifest: Self = serde_json::from_str(text).map_err(unreadable)?;
+        // Names become paths.
+        let is_key = |key: &StoredFile| key.name == MASTER_KEY || OTHER_KEYS.contains(&key.name.as_str());
+        if manifest.database.name == DATABASE && manifest.keys.iter().all(is_key) {
+            Ok(manifest)
+        } else {
+            Err(unusable(format!("its {FILE} names files that are no part of a backup")))
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Checks a data directory, with or without a server running on it, and says what to do about what is wrong.
+//!
+//! Invariants:
+//! - nothing is changed; beside a database on which no server runs, its engine may leave two empty files;
+//! - memory does not grow with the number of files or rows: names are read in pages, and of each kind of finding only
+//!   some examples are kept;
+//! - no finding contains a secret or a key.
+
+mod audit;
+mod certificate;
+mod database;
+mod files;
+mod keys;
+mod model;
+mod permissions;
+mod seals;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use thiserror::Error;
+
+pub use certificate::Presented;
+use kitbag_base::disk::Disk;
+use kitbag_base::folder::Folder;
+use kitbag_base::ownership::{self, Distrust};
+use kitbag_database::{Database, DatabaseError};
+use kitbag_files::stored_files::has_unfinished_restore;
+use kitbag_knowledge::model::Located;
+use kitbag_vault::KeySource;
+
+/// What to check.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// The data directory.
+    pub data: PathBuf,
+    /// The folder with components and captured files.
+    pub files: PathBuf,
+    /// Where the master keys are.
+    pub key_source: KeySource,
+    /// The model that search uses; `None` if it uses none, or a service.
+    pub model: Option<Located>,
+    /// Whether the server starts without that model, if it is not there.
+    pub model_is_optional: bool,
+    /// The free space below which the server stores nothing more, in bytes; `None` for the default.
+    pub free_disk_space: Option<u64>,
+    /// The certificate; `None` if the server speaks plain HTTP.
+    pub certificate: Option<Presented>,
+    /// How much is read.
+    pub depth: Depth,
+}
+
+/// How much is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// Names, permissions, keys and rows.
+    Quick,
+    /// Also every byte of the database and of all files.
+    Full,
+}
+
+/// Something that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What is wrong.
+    pub what: String,
+    /// What to do.
+    pub remedy: String,
+    /// Some of the files or rows.
+    pub examples: Vec<String>,
+    /// How many there are besides these examples.
+    pub more: u64,
+}
+
+/// The result of all checks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// What is wrong.
+    pub findings: Vec<Finding>,
+    /// What was checked and found in order, or could not be checked because of a finding.
+    pub notes: Vec<String>,
+}
+
+/// Why nothing could be checked: the data directory does not exist, or cannot be read.
+#[derive(Debug, Error)]
+#[error("cannot read the data directory {}: {cause}", path.display())]
+pub struct CannotLook {
+    path: PathBuf,
+    cause: std::io::Error,
+}
+
+/// Work of which a command reports how much is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Files to which rows refer are looked at.
+    Files,
+    /// Files are looked for to which no row refers.
+    Strays,
+}
+
+/// Is told the step, and how much of how much is done; 0 if it is not known how much there is.
+pub type Progress<'a> = dyn FnMut(Step, u64, u64) + 'a;
+
+/// Examples of one finding.
+#[derive(Debug, Default)]
+struct Examples {
+    shown: Vec<String>,
+    more: u64,
+}
+
+/// Checks a data directory. Blocks, except while it waits for the database.
+pub async fn examine(subject: &Subject, progress: &mut Progress<'_>) -> Result<Report, CannotLook> {
+    let data = &subject.data;
+    let unreadable = |cause| CannotLook { path: data.clone(), cause };
+    let folder = Folder::open(data).map_err(unreadable)?;
+    folder.names().and_then(|mut names| names.next().transpose()).map_err(unreadable)?;
+
+    let mut report = Report::default();
+    if let Err(distrust) = ownership::check_private(data) {
+        report.findings.push(unsafe_directory(data, &distrust));
+    }
+    if has_unfinished_restore(data) {
+        report.findings.push(Finding::new(
+            "a restore into this directory was interrupted",
+            "run the same `kitbag restore` again; it goes on in this directory",
+        ));
+    }
+    permissions::check(data, &mut report).map_err(unreadable)?;
+    check_space(subject, &mut report).map_err(unreadable)?;
+    if let Some(database) = database::check(data, subject.depth, &mut report).await {
+        if let Err(error) = check_rows(subject, &database, &mut report, progress).await {
+            report.findings.push(database::unreadable(&error));
+        }
+        database.close().await;
+    }
+    keys::check_files(data, &folder, &mut report);
+    certificate::check(subject.certificate.as_ref(), &mut report);
+    if subject.depth == Depth::Full {
+        seals::check(data, &mut report);
+        model::check(subject, &mut report).await;
+    }
+    Ok(report)
+}
+
+/// Checks what rows refer to.
+async fn check_rows(
+    subject: &Subject,
+    database: &Database,
+    report: &mut Report,
+    progress: &mut Progress<'_>,
+) -> Result<(), DatabaseError> {
+    match Folder::open(&subject.files) {
+        Ok(folder) => files::check(&folder, database, subject.depth, report, progress).await?,
+        Err(error) => report.findings.push(Finding::new(
+            format!("the folder with components and captured files cannot be opened: {error}"),
+            "give this command the server's setting (objects); if the folder is lost, restore the last backup",
+        )),
+    }
+    audit::check(database, report).await?;
+    keys::check_secrets(&subject.key_source, database, report).await
+}
+
+fn unsafe_directory(data: &Path, distrust: &Distrust) -> Finding {
+    let remedy = match distrust.remedy() {
+        Some(_) => format!("run: chmod 700 {}", ownership::shell_quoted(data)),
+        None => "run the server, and this command, as the user to whom it belongs".to_owned(),
+    };
+    Finding::new(format!("{distrust}: the server does not start"), remedy)
+}
+
+fn check_space(subject: &Subject, report: &mut Report) -> std::io::Result<()> {
+    let (free, reserve) = Disk::new(&subject.data, subject.free_disk_space)?.free_and_reserve();
+    let [shown_free, shown_reserve] = [free, reserve].map(bytesize::ByteSize::b);
+    if free < reserve {
+        report.findings.push(Finding::new(
+            format!("the disk has {shown_free} free, less than the reserve of {shown_reserve}: nothing more is stored"),
+            "make room on the disk, or lower the setting free-disk-space",
+        ));
+    } else {
+        report.notes.push(format!("{shown_free} are free; {shown_reserve} are kept as a reserve"));
+    }
+    Ok(())
+}
+
+impl Finding {
+    fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { what: what.into(), remedy: remedy.into(), examples: Vec::new(), more: 0 }
+    }
+}
+
+impl Report {
+    /// Adds a finding about these files or rows, if there are any. Their number follows `what`.
+    fn add(&mut self, examples: Examples, what: &str, remedy: impl Into<String>) {
+        let count = examples.count();
+        if count > 0 {
+            let Examples { shown, more } = examples;
+            let finding = Finding::new(format!("{what}: {count}"), remedy);
+            self.findings.push(Finding { examples: shown, more, ..finding });
+        }
+    }
+}
+
+impl Examples {
+    const MAX_SHOWN: usize = 10;
+
+    fn push(&mut self, example: impl Into<String>) {
+        if self.shown.len() < Self::MAX_SHOWN {
+            self.shown.push(example.into());
+        } else {
+            self.more += 1;
+        }
+    }
+
+    fn count(&self) -> u64 {
+        self.shown.len() as u64 + self.more
+    }
+}

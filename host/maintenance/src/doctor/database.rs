@@ -1,0 +1,73 @@
+//! The database: whether it opens, is whole, and has this program's schema.
+
+use std::path::Path;
+
+use super::{Depth, Examples, Finding, Report};
+use kitbag_database::{Database, DatabaseError};
+
+/// What to do about a damaged database.
+const RESTORE: &str = "stop the server, keep a copy of the data directory, and restore the last backup into a new one \
+                       with `kitbag restore`";
+
+/// What to do about parts of the schema that somebody else has made.
+const FOREIGN: &str = "they run with the server, and it can neither be backed up nor copied with them: if you have made \
+                       them, drop them; if not, somebody else has written to the database: restore a backup that you trust";
+
+/// Checks the database. Returns it if the other checks can read it.
+pub(super) async fn check(data: &Path, depth: Depth, report: &mut Report) -> Option<Database> {
+    if !data.join(Database::FILE).exists() {
+        report.findings.push(Finding::new(
+            format!("there is no database ({})", Database::FILE),
+            "if this is the right directory and a server has run on it, restore the last backup with `kitbag restore`; \
+             else name the right one with --data",
+        ));
+        return None;
+    }
+    match readable(data, depth, report).await {
+        Ok(database) => database,
+        Err(error) => {
+            report.findings.push(unreadable(&error));
+            None
+        }
+    }
+}
+
+/// The finding for a database that cannot be read.
+pub(super) fn unreadable(error: &DatabaseError) -> Finding {
+    Finding::new(format!("the database cannot be read: {error}"), RESTORE)
+}
+
+async fn readable(data: &Path, depth: Depth, report: &mut Report) -> Result<Option<Database>, DatabaseError> {
+    let database = Database::open_read_only(data).await?;
+    if depth == Depth::Full {
+        let mut problems = Examples::default();
+        database.problems().await?.into_iter().for_each(|problem| problems.push(problem));
+        if problems.count() == 0 {
+            report.notes.push("the database is whole".to_owned());
+        }
+        report.add(problems, "parts of the database are damaged", RESTORE);
+    }
+    let (found, program) = (database.schema().await?, Database::program_schema());
+    if found == program {
+        let mut foreign = Examples::default();
+        database.foreign_parts(found).await?.into_iter().for_each(|part| foreign.push(part));
+        if foreign.count() > 0 {
+            report.add(foreign, "parts of the database are not this program's", FOREIGN);
+            report.notes.push("rows, files and secrets were not checked, because of these parts".to_owned());
+            database.close().await;
+            return Ok(None);
+        }
+        report.notes.push(format!("the database has schema {found}, as this program"));
+        return Ok(Some(database));
+    }
+    let remedy = if found > program {
+        "a newer version of this program has run on it: install that version or a newer one"
+    } else {
+        "back it up with the version of this program that has run on it; the next start of this version converts it"
+    };
+    let what = format!("the database has schema {found}, and this program has schema {program}");
+    report.findings.push(Finding::new(what, remedy));
+    report.notes.push("rows, files and secrets were not checked, because of the schema".to_owned());
+    database.close().await;
+    Ok(None)
+}

@@ -1,0 +1,185 @@
+//! Rows without files, files without rows, and files with other bytes than their names say.
+
+use std::io;
+use std::time::{Duration, SystemTime};
+
+use tokio::time::sleep;
+
+use super::{Depth, Examples, Progress, Report, Step};
+use kitbag_base::folder::Folder;
+use kitbag_database::Database;
+use kitbag_files::stored_files::{
+    FileKind, Named, Names, count, digest, digest_of, is_known, is_named, were_never_named,
+};
+
+/// A younger file may be one to which a row is about to refer.
+const MIN_AGE: Duration = Duration::from_hours(1);
+/// How long a server may take to remove a file after the row that referred to it.
+const REMOVAL_TIME: Duration = Duration::from_secs(1);
+/// Files that are looked at again together.
+const BATCH: usize = 1000;
+
+pub(super) async fn check(
+    data: &Folder,
+    database: &Database,
+    depth: Depth,
+    report: &mut Report,
+    progress: &mut Progress<'_>,
+) -> kitbag_database::Result<()> {
+    check_named(data, database, depth, report, progress).await?;
+    check_strays(data, database, report, progress).await
+}
+
+/// Looks for the file of each row.
+async fn check_named(
+    data: &Folder,
+    database: &Database,
+    depth: Depth,
+    report: &mut Report,
+    progress: &mut Progress<'_>,
+) -> kitbag_database::Result<()> {
+    let (mut missing, mut unreadable, mut damaged) =
+        (Examples::default(), Examples::default(), Examples::default());
+    let (mut done, total, mut pages) = (0, count(database).await?, Names::default());
+    while let Some(named) = pages.next_page_of(database).await? {
+        for named in named {
+            done += 1;
+            progress(Step::Files, done, total.max(done));
+            let path = named.path();
+            match named.open(data) {
+                Ok(_) if depth == Depth::Quick => {}
+                Ok(mut file) => match digest(&mut file) {
+                    Ok((found, _)) if Some(found) == digest_of(&named.digest) => {}
+                    Ok(_) => damaged.push(path),
+                    Err(error) => unreadable.push(format!("{path}: {error}")),
+                },
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    // The server may have removed row and file since the page was read.
+                    if is_still_named(database, &named).await? && named.open(data).is_err() {
+                        missing.push(path);
+                    }
+                }
+                Err(error) => unreadable.push(format!("{path}: {error}")),
+            }
+        }
+    }
+    let bad = missing.count() + unreadable.count() + damaged.count();
+    if bad == 0 {
+        let checked = if depth == Depth::Full { "have the bytes that their names say" } else { "are there" };
+        report.notes.push(format!("the files of all rows {checked} ({total})"));
+    }
+    let restore = "take them from a backup: in its folder `files` each is under the SHA-256 with which its name begins; \
+                   or deploy the toolkit or ingest the document again";
+    report.add(missing, "files to which rows refer are missing", restore);
+    report.add(unreadable, "files to which rows refer cannot be read", restore);
+    report.add(damaged, "files have other bytes than those that were stored", restore);
+    Ok(())
+}
+
+/// Looks for files to which no row refers.
+async fn check_strays(
+    data: &Folder,
+    database: &Database,
+    report: &mut Report,
+    progress: &mut Progress<'_>,
+) -> kitbag_database::Result<()> {
+    let mut seen = 0;
+    for kind in FileKind::ALL {
+        let mut strays = Strays { data, database, kind, suspects: Vec::new(), found: Examples::default() };
+        // A folder that does not exist yet has no files.
+        let Ok(folder) = data.subfolder(kind.folder()) else { continue };
+        let Ok(names) = folder.names() else { continue };
+        for name in names.filter_map(Result::ok) {
+            if kind == FileKind::Component {
+                seen += 1;
+                progress(Step::Strays, seen, 0);
+                strays.look_at(&folder, &name).await?;
+                continue;
+            }
+            let Ok(inner) = folder.subfolder(&name) else { continue };
+            let Ok(names) = inner.names() else { continue };
+            for name in names.filter_map(Result::ok) {
+                seen += 1;
+                progress(Step::Strays, seen, 0);
+                strays.look_at(&inner, &name).await?;
+            }
+        }
+        strays.look_again().await?;
+        let mut transaction = database.snapshot().await?;
+        let remedy = if were_never_named(&mut transaction, kind).await? {
+            "the database has no row that ever referred to such files, and so may have replaced a lost one: find out \
+             before you delete anything; `kitbag restore` brings back the last backup"
+        } else {
+            "no server needs them: make a backup, and delete them"
+        };
+        transaction.roll_back().await?;
+        let what = match kind {
+            FileKind::Component => "components belong to no version of a toolkit",
+            FileKind::Artifact => "captured files belong to no document",
+        };
+        report.add(strays.found, what, remedy);
+    }
+    Ok(())
+}
+
+/// Files of a kind that seem to belong to no row.
+struct Strays<'a> {
+    data: &'a Folder,
+    database: &'a Database,
+    kind: FileKind,
+    /// To be looked at again.
+    suspects: Vec<String>,
+    found: Examples,
+}
+
+impl Strays<'_> {
+    async fn look_at(&mut self, folder: &Folder, file: &str) -> kitbag_database::Result<()> {
+        let object = match self.kind {
+            FileKind::Component => format!("{}/{file}", self.kind.folder()),
+            FileKind::Artifact => {
+                format!("{}/{}/{file}", self.kind.folder(), file.get(..2).unwrap_or_default())
+            }
+        };
+        if self.kind.digest_in(&object).is_none() || self.is_known(&object).await? || !is_old(folder, file) {
+            return Ok(());
+        }
+        self.suspects.push(object);
+        if self.suspects.len() >= BATCH {
+            self.look_again().await?;
+        }
+        Ok(())
+    }
+
+    async fn look_again(&mut self) -> kitbag_database::Result<()> {
+        if self.suspects.is_empty() {
+            return Ok(());
+        }
+        sleep(REMOVAL_TIME).await;
+        for object in std::mem::take(&mut self.suspects) {
+            if self.kind.open(self.data, &object).is_ok() && !self.is_known(&object).await? {
+                self.found.push(object);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a server knows of the object.
+    async fn is_known(&self, object: &str) -> kitbag_database::Result<bool> {
+        let mut transaction = self.database.snapshot().await?;
+        let known = is_known(&mut transaction, object).await?;
+        transaction.roll_back().await?;
+        Ok(known)
+    }
+}
+
+async fn is_still_named(database: &Database, file: &Named) -> kitbag_database::Result<bool> {
+    let mut transaction = database.snapshot().await?;
+    let named = is_named(&mut transaction, file.kind, &file.digest).await?;
+    transaction.roll_back().await?;
+    Ok(named)
+}
+
+fn is_old(folder: &Folder, file: &str) -> bool {
+    let age = |modified| SystemTime::now().duration_since(modified).unwrap_or_default();
+    folder.status(file).is_ok_and(|status| age(status.modified) >= MIN_AGE)
+}

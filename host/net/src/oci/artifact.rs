@@ -1,0 +1,170 @@
+//! Manifests of components, as `wkg` writes them (<https://tag-runtime.cncf.io/wgs/wasm/deliverables/wasm-oci-artifact/>) and as
+//! `wasm-to-oci` did.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use wasmparser::{Parser, Payload};
+
+use super::reference::ContentDigest;
+use super::{Reference, RegistryError};
+use kitbag_base::sha256::Sha256;
+use kitbag_base::signatures::Signature;
+
+/// Types of manifests.
+pub(super) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+const DOCKER_MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
+const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+const DOCKER_INDEX: &str = "application/vnd.docker.distribution.manifest.list.v2+json";
+/// What a request for a manifest accepts. Indexes too, so that the error can say what is there.
+pub(super) const ACCEPTED: [&str; 4] = [MANIFEST, DOCKER_MANIFEST, INDEX, DOCKER_INDEX];
+
+/// The type of a component's configuration.
+const CONFIG: &str = "application/vnd.wasm.config.v0+json";
+/// The type of the layer with the component.
+const LAYER: &str = "application/wasm";
+/// The same as `wasm-to-oci` writes it.
+const OLD_LAYER: &str = "application/vnd.wasm.content.layer.v1+wasm";
+/// The annotation of a layer with the signature of its bytes, in base64: `cosign` gives it to the layers that it makes itself.
+const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
+/// When each configuration says that it was made, so that the same component always has the same digest.
+const CREATED: &str = "1970-01-01T00:00:00Z";
+
+/// The part of a manifest that is read.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Manifest {
+    media_type: Option<String>,
+    #[serde(default)]
+    layers: Vec<Descriptor>,
+    /// Of an index.
+    manifests: Option<Vec<serde::de::IgnoredAny>>,
+}
+
+/// A blob, as a manifest names it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Descriptor {
+    pub(super) media_type: String,
+    pub(super) digest: String,
+    pub(super) size: u64,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    annotations: BTreeMap<String, String>,
+}
+
+/// What a registry has as the signature of a component. It is read where it is wanted: whoever does without need not care what it
+/// is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignatureText(String);
+
+/// A component that is to be pushed: its blobs, and the manifest that names them.
+pub struct Artifact {
+    pub(super) config: Vec<u8>,
+    pub(super) component: Vec<u8>,
+    pub(super) manifest: Vec<u8>,
+}
+
+impl Descriptor {
+    fn of(media_type: &str, content: &[u8]) -> Self {
+        let digest = ContentDigest::of_sha256(Sha256::digest(content)).to_string();
+        let (media_type, size) = (media_type.to_owned(), content.len() as u64);
+        Self { media_type, digest, size, annotations: BTreeMap::new() }
+    }
+
+    /// The digest, if it is one that can be checked.
+    pub(super) fn content_digest(&self) -> Result<ContentDigest, RegistryError> {
+        let digest = self.digest.parse();
+        digest
+            .map_err(|why: &str| RegistryError::Unreadable(format!("{:?} of its layer: {why}", self.digest)))
+    }
+
+    /// What the layer has as the signature of its bytes, if it has something.
+    pub(super) fn signature(&self) -> Option<SignatureText> {
+        self.annotations.get(SIGNATURE).cloned().map(SignatureText)
+    }
+}
+
+impl SignatureText {
+    /// The signature. It is not verified.
+    pub fn read(&self) -> Result<Signature, RegistryError> {
+        self.0.parse().map_err(|error| {
+            RegistryError::Unreadable(format!("the annotation {SIGNATURE} of its layer is {error}"))
+        })
+    }
+}
+
+/// The layer with the component, by a manifest of the type `content_type`.
+pub(super) fn layer(
+    reference: &Reference,
+    manifest: &[u8],
+    content_type: &str,
+) -> Result<Descriptor, RegistryError> {
+    let manifest: Manifest = serde_json::from_slice(manifest)
+        .map_err(|error| RegistryError::Unreadable(format!("its manifest is none: {error}")))?;
+    let reference = reference.to_string();
+    let kind = manifest.media_type.as_deref().unwrap_or(content_type);
+    if let Some(manifests) =
+        manifest.manifests.as_ref().or([INDEX, DOCKER_INDEX].contains(&kind).then_some(&Vec::new()))
+    {
+        return Err(RegistryError::Index { reference, count: manifests.len() });
+    }
+    if ![MANIFEST, DOCKER_MANIFEST].contains(&kind) {
+        return Err(RegistryError::NotComponent { reference, found: format!("it is of the type {kind:?}") });
+    }
+    match manifest.layers.as_slice() {
+        [layer] if [LAYER, OLD_LAYER].contains(&layer.media_type.as_str()) => Ok(layer.clone()),
+        [layer] => {
+            let found = format!("its layer is of the type {:?}", layer.media_type);
+            Err(RegistryError::NotComponent { reference, found })
+        }
+        layers => {
+            let found = format!("it has {} layers", layers.len());
+            Err(RegistryError::NotComponent { reference, found })
+        }
+    }
+}
+
+impl Artifact {
+    /// A component with what its declaration says of it. The same component with the same signature always has the same
+    /// manifest.
+    pub fn new(component: Vec<u8>, title: &str, version: &str, signature: Option<&Signature>) -> Self {
+        let mut layer = Descriptor::of(LAYER, &component);
+        if let Some(signature) = signature {
+            layer.annotations.insert(SIGNATURE.to_owned(), signature.to_string());
+        }
+        let (imports, exports) = names(&component);
+        let config = json!({
+            "created": CREATED, "author": null, "architecture": "wasm", "os": "wasip2", "layerDigests": [layer.digest],
+            "component": { "exports": exports, "imports": imports, "target": null },
+        })
+        .to_string()
+        .into_bytes();
+        let manifest = json!({
+            "schemaVersion": 2, "mediaType": MANIFEST, "config": Descriptor::of(CONFIG, &config), "layers": [layer],
+            "annotations": {
+                "org.opencontainers.image.title": title, "org.opencontainers.image.version": version,
+            },
+        });
+        Self { config, component, manifest: manifest.to_string().into_bytes() }
+    }
+}
+
+/// The names of a component's imports and exports.
+fn names(component: &[u8]) -> (Vec<String>, Vec<String>) {
+    let (mut imports, mut exports, mut depth) = (Vec::new(), Vec::new(), 0_usize);
+    for payload in Parser::new(0).parse_all(component).map_while(Result::ok) {
+        match payload {
+            Payload::Version { .. } => depth += 1,
+            Payload::End(_) => depth = depth.saturating_sub(1),
+            Payload::ComponentImportSection(section) if depth == 1 => {
+                imports.extend(section.into_iter().flatten().map(|import| import.name.name.to_owned()));
+            }
+            Payload::ComponentExportSection(section) if depth == 1 => {
+                exports.extend(section.into_iter().flatten().map(|export| export.name.name.to_owned()));
+            }
+            _ => {}
+        }
+    }
+    (imports, exports)
+}

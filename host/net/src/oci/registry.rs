@@ -1,0 +1,266 @@
+//! A registry: sends requests to it, and pulls components.
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Response, StatusCode, header};
+
+use super::answer::{self, Pace};
+use super::artifact::{self, ACCEPTED, SignatureText};
+use super::authorization::{Action, authorization};
+use super::reference::ContentDigest;
+use super::sending::{Sent, send_to};
+use super::{PinnedReference, Reference, RegistryError};
+use crate::egress::{Egress, EgressError, ResponseBody, Timeouts};
+use kitbag_base::sha256::Sha256;
+
+/// Largest manifest, as the specification asks registries to take them, in bytes.
+const MAX_MANIFEST_BYTES: u64 = 4 << 20;
+/// How much is read of an error.
+const MAX_ERROR_BYTES: u64 = 16 << 10;
+/// How much is shown of an error, in characters.
+const MAX_ERROR_CHARS: usize = 200;
+
+/// A registry, for one name in it.
+pub struct Registry<'e> {
+    egress: &'e Egress,
+    reference: Reference,
+    /// URL of its API that answers, of those that it may have.
+    base: Option<String>,
+    authorization: Option<HeaderValue>,
+    pace: Pace,
+    credentials: Credentials,
+}
+
+/// As whom registries are asked that want a sign-in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Credentials {
+    /// As the person whose Docker configuration there is.
+    Docker,
+    /// As nobody.
+    Nobody,
+}
+
+/// A component that was pulled. Its bytes have the digest that the manifest names.
+#[derive(Debug)]
+pub struct Pulled {
+    /// The component.
+    pub component: Bytes,
+    /// Where it was, with the digest of the manifest.
+    pub reference: PinnedReference,
+    /// What the registry has as the signature of its bytes, if it has something.
+    pub signature: Option<SignatureText>,
+}
+
+/// A request that may be sent again: after a sign-in, or to another place.
+pub(super) struct Wanted {
+    pub(super) method: Method,
+    /// Below the API, or a URL.
+    pub(super) place: String,
+    pub(super) headers: Vec<(header::HeaderName, String)>,
+    pub(super) body: Bytes,
+}
+
+/// A manifest that was read.
+pub(super) struct Found {
+    pub(super) manifest: Bytes,
+    pub(super) content_type: String,
+    pub(super) digest: ContentDigest,
+}
+
+impl Wanted {
+    pub(super) fn get(place: String) -> Self {
+        Self { method: Method::GET, place, headers: Vec::new(), body: Bytes::new() }
+    }
+}
+
+impl<'e> Registry<'e> {
+    /// The registry of a reference. Nothing is sent yet.
+    pub fn of(egress: &'e Egress, reference: Reference) -> Self {
+        let (pace, credentials) = (Pace::default(), Credentials::Docker);
+        Self { egress, reference, base: None, authorization: None, pace, credentials }
+    }
+
+    /// Has no credentials, and gets what is there for everybody.
+    #[must_use]
+    pub fn anonymous(self) -> Self {
+        Self { credentials: Credentials::Nobody, ..self }
+    }
+
+    /// Waits only for so long.
+    #[cfg(test)]
+    pub(super) fn with_pace(self, pace: Pace) -> Self {
+        Self { pace, ..self }
+    }
+
+    pub(super) fn host(&self) -> &str {
+        self.reference.registry()
+    }
+
+    pub(super) fn reference(&self) -> &Reference {
+        &self.reference
+    }
+
+    pub(super) fn credentials(&self) -> Credentials {
+        self.credentials
+    }
+
+    pub(super) fn egress(&self) -> &Egress {
+        self.egress
+    }
+
+    pub(super) fn pace(&self) -> Pace {
+        self.pace
+    }
+
+    pub(super) fn timeouts(&self) -> Timeouts {
+        Timeouts { connect: None, first_byte: Some(self.pace.patience) }
+    }
+
+    /// It asks for a sign-in, and there is nothing to sign in with.
+    pub(super) fn without_credentials(&self) -> RegistryError {
+        let registry = self.host().to_owned();
+        match self.credentials {
+            Credentials::Docker => RegistryError::NoCredentials { registry },
+            Credentials::Nobody => RegistryError::NotPublic { registry },
+        }
+    }
+
+    /// Whether the registry is reached without a network.
+    pub(super) fn is_on_this_machine(&self) -> bool {
+        self.reference.hosts().len() > 1
+    }
+
+    /// Pulls the component that the reference names, of at most `limit` bytes.
+    pub async fn pull(mut self, limit: u64) -> Result<Pulled, RegistryError> {
+        let name = self.reference.manifest_name().to_owned();
+        let Found { manifest, content_type, digest } = self.manifest(&name).await?;
+        expect_digest("the manifest", &digest, self.reference.digest())?;
+
+        let layer = artifact::layer(&self.reference, &manifest, &content_type)?;
+        let (expected, signature, size) = (layer.content_digest()?, layer.signature(), layer.size);
+        if size > limit {
+            return Err(RegistryError::TooLarge { size, limit });
+        }
+        let component = self.blob(&expected, size).await?;
+        Ok(Pulled { component, reference: self.reference.pinned(digest), signature })
+    }
+
+    /// Reads the manifest of this tag or digest.
+    pub(super) async fn manifest(&mut self, name: &str) -> Result<Found, RegistryError> {
+        let what = "the manifest";
+        let accepted = (header::ACCEPT, ACCEPTED.join(", "));
+        let wanted = Wanted { headers: vec![accepted], ..Wanted::get(format!("manifests/{name}")) };
+        let response = self.ask(&wanted, Action::Pull).await?;
+        let response = self.expect(response, StatusCode::OK, what).await?;
+        let content_type = response.headers().get(header::CONTENT_TYPE);
+        let content_type = content_type.and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
+        let manifest =
+            answer::read(response, (self.host(), what), MAX_MANIFEST_BYTES, self.pace.patience).await?;
+        let digest = ContentDigest::of_sha256(Sha256::digest(&manifest));
+        Ok(Found { manifest, content_type, digest })
+    }
+
+    /// Reads a blob of this size.
+    async fn blob(&mut self, digest: &ContentDigest, size: u64) -> Result<Bytes, RegistryError> {
+        let what = "the component";
+        let wanted = Wanted::get(format!("blobs/{digest}"));
+        let response = self.ask(&wanted, Action::Pull).await?;
+        let response = self.expect(response, StatusCode::OK, what).await?;
+        let content = answer::read(response, (self.host(), what), size, self.pace.time_for(size)).await?;
+        let received = content.len() as u64;
+        if received < size {
+            return Err(RegistryError::Truncated { received, size });
+        }
+        expect_digest(what, &ContentDigest::of_sha256(Sha256::digest(&content)), Some(digest))?;
+        Ok(content)
+    }
+
+    /// Sends a request, and once more after a sign-in if the registry asks for one.
+    pub(super) async fn ask(
+        &mut self,
+        wanted: &Wanted,
+        action: Action,
+    ) -> Result<Response<ResponseBody>, RegistryError> {
+        let Sent { response, is_own } = self.send(wanted).await?;
+        if response.status() != StatusCode::UNAUTHORIZED {
+            return Ok(response);
+        }
+        // Where it keeps blobs says nothing about where its credentials go.
+        if !is_own {
+            return Err(RegistryError::Unreadable(
+                "the place that it leads to asks for a sign-in".to_owned(),
+            ));
+        }
+        self.authorization = Some(authorization(self, response.headers(), action).await?);
+        let Sent { response, .. } = self.send(wanted).await?;
+        match response.status() {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+                Err(RegistryError::Refused { registry: self.host().to_owned() })
+            }
+            _ => Ok(response),
+        }
+    }
+
+    /// Sends a request to the API, at the first of its URLs that answers.
+    async fn send(&mut self, wanted: &Wanted) -> Result<Sent, RegistryError> {
+        if let Some(base) = &self.base {
+            return Ok(self.send_to(base, wanted).await?);
+        }
+        let mut last_error = None;
+        for base in self.reference.hosts() {
+            match self.send_to(&base, wanted).await {
+                Ok(sent) => {
+                    self.base = Some(base);
+                    return Ok(sent);
+                }
+                // It speaks TLS: nothing is sent to it in the clear.
+                Err(error) if error.is_distrust() => return Err(error.into()),
+                Err(error) => last_error = Some(error),
+            }
+        }
+        Err(last_error.expect("a registry has a URL").into())
+    }
+
+    async fn send_to(&self, base: &str, wanted: &Wanted) -> Result<Sent, EgressError> {
+        let place = &wanted.place;
+        let is_url = place.starts_with("http://") || place.starts_with("https://");
+        let url = if is_url { place.clone() } else { format!("{base}/v2/{}/{place}", self.reference.name()) };
+        send_to(self.egress, (base, url), wanted, self.authorization.as_ref(), self.timeouts()).await
+    }
+
+    /// Passes an answer with this status on; any other is an error.
+    pub(super) async fn expect(
+        &self,
+        response: Response<ResponseBody>,
+        expected: StatusCode,
+        what: &'static str,
+    ) -> Result<Response<ResponseBody>, RegistryError> {
+        let status = response.status();
+        match status {
+            status if status == expected => Ok(response),
+            StatusCode::NOT_FOUND => Err(RegistryError::NotFound(self.reference.to_string())),
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+                Err(RegistryError::Refused { registry: self.host().to_owned() })
+            }
+            _ => {
+                let body =
+                    answer::read(response, (self.host(), what), MAX_ERROR_BYTES, self.pace.patience).await;
+                let text = body.map(|body| String::from_utf8_lossy(&body).into_owned()).unwrap_or_default();
+                let detail = text.trim().chars().take(MAX_ERROR_CHARS).collect();
+                Err(RegistryError::Status { what, status, detail })
+            }
+        }
+    }
+}
+
+fn expect_digest(
+    what: &'static str,
+    found: &ContentDigest,
+    expected: Option<&ContentDigest>,
+) -> Result<(), RegistryError> {
+    match expected {
+        Some(expected) if expected != found => {
+            Err(RegistryError::WrongDigest { what, found: found.to_string(), expected: expected.to_string() })
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,355 @@
+//! One call: a fresh instance, the limits, and how it ended.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kitbag_manifest::asking;
+use kitbag_manifest::question::Question;
+use wasmtime::component::{Component, Linker, ResourceTableError};
+use wasmtime::{CallHook, Engine, Store, Trap};
+
+use super::Sandbox;
+use super::background::Background;
+use super::instance::{Instance, Slots};
+use super::limits::{Limits, Meter, TABLE_ELEMENT_BYTES};
+use super::state::State;
+use crate::capabilities::ask::Answers;
+use crate::capabilities::fetch::inner_calls::InnerCalls;
+use crate::capabilities::progress::ProgressListener;
+use crate::capabilities::{CallContext, Capabilities, Grants, Services};
+use crate::contract::{CallError, GuestCall, LinkedToolkit, Target, ToolResult};
+use crate::observations::{Observations, QuestionId, Transcript, Unanswered, UsageSnapshot};
+use kitbag_base::memory::{Claim, Lease, MemoryBudget, Shortage};
+use kitbag_vault::UserSecrets;
+
+/// The parameters of a call: what is called, its arguments, the user and their data.
+#[derive(Clone)]
+pub struct Invocation {
+    /// What is called.
+    pub target: Target,
+    /// JSON object.
+    pub arguments: String,
+    /// The calling user.
+    pub user_id: String,
+    /// The toolkit's owner; empty for what runs code of models, which belongs to nobody.
+    pub owner: String,
+    /// JSON object of the user's settings.
+    pub config: String,
+    /// The user's secrets, for all toolkits.
+    pub secrets: Arc<UserSecrets>,
+    /// Receives progress reports, if the client wants them.
+    pub progress: Option<ProgressListener>,
+    /// What the user has answered; `None` if whoever calls cannot be asked.
+    pub answers: Option<Arc<Answers>>,
+    /// What answers its requests, if that is not the network.
+    pub inner_calls: Option<Arc<dyn InnerCalls>>,
+}
+
+/// The outcome of a call, with its log and measurements.
+#[derive(Debug)]
+pub struct Report {
+    /// How it ended.
+    pub ended: Ended,
+    /// The guest's log.
+    pub log: Transcript,
+    /// Its outbound traffic.
+    pub usage: UsageSnapshot,
+    /// From the start, waiting for memory included, to the end.
+    pub duration: Duration,
+    /// The durations of its parts, if the guest returned.
+    pub stages: Option<Stages>,
+    /// Counts the result as memory of the user's calls until it is dropped.
+    pub held: Option<Claim>,
+    /// The guest's instance, if it was not dropped yet.
+    pub instance: Option<Instance>,
+}
+
+/// How long the parts of a call took. The rest of its duration is set-up and tear-down.
+#[derive(Clone, Copy, Debug)]
+pub struct Stages {
+    /// Instantiation.
+    pub instantiation: Duration,
+    /// The guest's own work, and the host functions that it called.
+    pub work: Duration,
+}
+
+/// How a call ended.
+#[derive(Debug)]
+pub enum Ended {
+    /// The handler returned.
+    Returned(ToolResult),
+    /// The handler returned an error.
+    Refused(CallError),
+    /// The host ended the run at a question to the user.
+    Asked(QuestionId, Question),
+    /// The guest was stopped, or stopped itself.
+    Faulted(Fault),
+}
+
+/// Why a guest was stopped. The texts are for the log only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// It exceeded its deadline.
+    Deadline(Duration),
+    /// It reached the named limit and stopped.
+    Limit(&'static str),
+    /// It needed more memory than was left in the budget for calls.
+    OutOfMemory(Shortage),
+    /// The budget for calls had no memory for it to start, and none was released in time.
+    NoRoom(Shortage),
+    /// Its result, or the data of one host call, is too large.
+    ResultTooLarge,
+    /// It trapped, or violated the contract.
+    Trap(String),
+}
+
+/// How long a call waits for the memory, and for the slot, that it needs to start.
+const ADMISSION_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A linked component, which can be instantiated repeatedly.
+pub(super) struct Runner {
+    toolkit: LinkedToolkit<State>,
+    background: Background,
+    limits: Arc<Limits>,
+    services: Services,
+    grants: Grants,
+    memory: MemoryBudget,
+    slots: Slots,
+    /// Upper bound of the initial size of an instance's memories and tables, in bytes.
+    initial_memory: usize,
+}
+
+impl Runner {
+    pub(super) fn new(
+        sandbox: &Sandbox,
+        linker: &Linker<State>,
+        component: &Component,
+        grants: Grants,
+    ) -> wasmtime::Result<Self> {
+        let toolkit = LinkedToolkit::new(linker.instantiate_pre(component)?)?;
+        let Sandbox { background, limits, services, memory, slots, .. } = sandbox.clone();
+        // The store's limiter refuses an instance that starts with more than the limit.
+        let initial_memory = initial_memory(component).min(limits.memory);
+        Ok(Self { toolkit, background, limits, services, grants, memory, slots, initial_memory })
+    }
+
+    pub(super) fn new_observations(&self) -> Observations {
+        Observations::new(self.limits.log)
+    }
+
+    pub(super) async fn run(self: Arc<Self>, invocation: Invocation, observations: &Observations) -> Report {
+        let started = Instant::now();
+        let Observations { log, usage, .. } = observations;
+        let (lease, mut instance) = match self.admit(&invocation, observations).await {
+            Ok(admitted) => admitted,
+            Err(shortage) => {
+                let ended = Ended::Faulted(Fault::NoRoom(shortage));
+                let (log, usage, duration) = (log.take(), usage.snapshot(), started.elapsed());
+                return Report { ended, log, usage, duration, stages: None, held: None, instance: None };
+            }
+        };
+
+        let deadline = self.limits.call_time;
+        let runner = self.clone();
+        let guest = async move {
+            let outcome = runner.drive(&mut instance.store, invocation).await;
+            // The instance is returned with the outcome, so that it is dropped on a server thread: freeing its
+            // memory takes locks that calls share, and a background thread may be descheduled while it holds
+            // one.
+            (outcome, instance)
+        };
+        let (ended, stages, held, instance) = match self.background.run(deadline, guest).await {
+            Ok((Ok((ended, stages)), instance)) => {
+                // Counted before the guest's memory is released: the result is a copy of a part of it.
+                let held = lease.count_existing(2 * size(&ended));
+                (ended, Some(stages), Some(held), Some(instance))
+            }
+            Ok((Err(error), instance)) => {
+                (Ended::Faulted(fault(&error, instance.store.data())), None, None, Some(instance))
+            }
+            Err(_elapsed) => (Ended::Faulted(Fault::Deadline(deadline)), None, None, None),
+        };
+        let ended = match (ended, lease.shortage()) {
+            (Ended::Faulted(Fault::Trap(trap)), None) => match observations.asked.take() {
+                None => Ended::Faulted(Fault::Trap(trap)),
+                Some(Unanswered::Asked { id, question }) => Ended::Asked(id, question),
+                Some(Unanswered::Unfit { key, violations }) => {
+                    let problem = asking::unfit(&key, &violations.join("; "));
+                    Ended::Refused(CallError::InvalidParams(problem))
+                }
+            },
+            // The handler returned an error because a request failed; the cause is the missing memory.
+            (Ended::Refused(_), Some(shortage)) => Ended::Faulted(Fault::OutOfMemory(shortage)),
+            (ended, _) => ended,
+        };
+
+        let instance = instance.map(Instance::close);
+        // Read after the instance was closed: its last output without a line end is logged only then.
+        let (log, usage, duration) = (log.take(), usage.snapshot(), started.elapsed());
+        Report { ended, log, usage, duration, stages, held, instance }
+    }
+
+    /// Waits for the memory and the slot that a call needs to start.
+    async fn admit(
+        &self,
+        invocation: &Invocation,
+        observations: &Observations,
+    ) -> Result<(Arc<Lease>, Instance), Shortage> {
+        let timeout = ADMISSION_TIMEOUT.min(self.limits.call_time);
+        let needed = self
+            .initial_memory
+            .saturating_add(self.limits.host_memory())
+            .saturating_add(invocation.arguments.len())
+            .saturating_add(invocation.config.len());
+        let lease = Arc::new(self.memory.admit(&invocation.user_id, needed, timeout).await?);
+        let slot = self.slots.take(timeout).await.ok_or(Shortage::Server)?;
+        let store = self.store(invocation, observations, &lease);
+        Ok((lease, Instance::new(store, slot)))
+    }
+
+    async fn drive(
+        &self,
+        store: &mut Store<State>,
+        invocation: Invocation,
+    ) -> wasmtime::Result<(Ended, Stages)> {
+        let started = Instant::now();
+        let toolkit = self.toolkit.instantiate(store).await?;
+        let instantiation = started.elapsed();
+        let Invocation { target, arguments, user_id, config, .. } = invocation;
+        let returned = toolkit.call(store, GuestCall { target, arguments, user_id, config }).await?;
+        let stages = Stages { instantiation, work: started.elapsed().saturating_sub(instantiation) };
+        let ended = match returned {
+            Ok(result) if result.size() > self.limits.result => Ended::Faulted(Fault::ResultTooLarge),
+            Ok(result) => Ended::Returned(result),
+            Err(error) => Ended::Refused(error),
+        };
+        Ok((ended, stages))
+    }
+
+    fn store(
+        &self,
+        invocation: &Invocation,
+        observations: &Observations,
+        lease: &Arc<Lease>,
+    ) -> Store<State> {
+        let capabilities = Capabilities::of(&CallContext {
+            services: &self.services,
+            grants: &self.grants,
+            owner: &invocation.owner,
+            user_id: &invocation.user_id.as_str().into(),
+            secrets: &invocation.secrets,
+            progress: invocation.progress.as_ref(),
+            answers: invocation.answers.as_ref(),
+            observations,
+            lease,
+            fetch: &self.limits.fetch,
+            inner_calls: invocation.inner_calls.as_ref(),
+        });
+        let mut state = State::new(&self.limits, capabilities);
+        state.meter = Meter::new(&self.limits).leasing(lease.clone(), self.initial_memory);
+        new_store(self.toolkit.engine(), &self.limits, state)
+    }
+}
+
+/// Upper bound of the initial size of an instance's memories and tables, in bytes: each is counted as large
+/// as the largest one.
+fn initial_memory(component: &Component) -> usize {
+    let Some(needed) = component.resources_required() else { return 0 };
+    let bytes = |count: u32, largest: Option<u64>, size: usize| {
+        let largest = usize::try_from(largest.unwrap_or_default()).unwrap_or(usize::MAX);
+        (count as usize).saturating_mul(largest).saturating_mul(size)
+    };
+    bytes(needed.num_memories, needed.max_initial_memory_size, 1).saturating_add(bytes(
+        needed.num_tables,
+        needed.max_initial_table_size,
+        TABLE_ELEMENT_BYTES,
+    ))
+}
+
+/// Size of the result that the host has copied from a guest, in bytes.
+fn size(ended: &Ended) -> usize {
+    match ended {
+        Ended::Returned(result) => result.size(),
+        Ended::Refused(error) => error.size(),
+        Ended::Asked(..) | Ended::Faulted(_) => 0,
+    }
+}
+
+/// Creates a store whose guest is interrupted at every epoch tick, and can pass the host at most
+/// the size of a result in one call.
+pub(super) fn new_store(engine: &Engine, limits: &Limits, state: State) -> Store<State> {
+    /// Allowance for data around a result of the maximum size: the record, a short error.
+    const RESULT_OVERHEAD_BYTES: usize = 64 * 1024;
+
+    let mut store = Store::new(engine, state);
+    store.limiter(|state| &mut state.meter);
+    store.set_hostcall_fuel(limits.result.saturating_add(RESULT_OVERHEAD_BYTES));
+    // A handle takes memory besides its resource, also one to a resource that the component itself defines.
+    store.set_max_component_handles(limits.resources.saturating_mul(2));
+    store.call_hook(|mut store, hook| match hook {
+        CallHook::ReturningFromHost => store.data_mut().after_host_call(),
+        CallHook::CallingHost | CallHook::CallingWasm | CallHook::ReturningFromWasm => Ok(()),
+    });
+    // Yielding at every tick lets `timeout` end a guest that never waits, and prevents a busy guest from
+    // blocking a thread that others need.
+    store.epoch_deadline_async_yield_and_update(1);
+    store.set_epoch_deadline(1);
+    store
+}
+
+/// Determines why a guest stopped.
+pub(super) fn fault(error: &wasmtime::Error, state: &State) -> Fault {
+    if let Some(shortage) = state.meter.shortage() {
+        return Fault::OutOfMemory(shortage);
+    }
+    if let Some(limit) = state.meter.refused() {
+        return Fault::Limit(limit);
+    }
+    match error.downcast_ref::<Trap>() {
+        Some(Trap::StackOverflow) => Fault::Limit(STACK_LIMIT),
+        Some(Trap::MemoryOutOfBounds) if is_below_memory(error) => Fault::Limit(STACK_LIMIT),
+        Some(Trap::MemoryOutOfBounds) => Fault::Trap(format!("{}\n\n{STACK_HINT}", error_chain(error))),
+        _ if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) || is_out_of_handles(error) => {
+            Fault::Limit("limit of streams, requests and timers")
+        }
+        _ if is_too_much_at_once(error) => Fault::ResultTooLarge,
+        _ => Fault::Trap(error_chain(error)),
+    }
+}
+
+const STACK_LIMIT: &str = "stack limit";
+/// Added to a memory access out of bounds whose address is not known.
+const STACK_HINT: &str = "A toolkit that runs out of stack may end like this too: Cargo.toml can ask for more \
+                          ([package.metadata.kitbag], stack-kib).";
+
+/// Whether the guest accessed memory below address 0. Toolchains place a guest's own stack at the start of its memory,
+/// so a guest that runs out of stack does this; one with a bad pointer rarely does. The address is only in the text of the error.
+fn is_below_memory(error: &wasmtime::Error) -> bool {
+    const FAULT: &str = "memory fault at wasm address 0x";
+    const ADDRESS_SPACE: u64 = 1 << 32;
+    const MAX_FRAME_BYTES: u64 = 16 << 20;
+
+    let address = error.chain().find_map(|cause| {
+        let text = cause.to_string();
+        let address = text.strip_prefix(FAULT)?.split(' ').next()?;
+        u64::from_str_radix(address, 16).ok()
+    });
+    address.is_some_and(|it| (ADDRESS_SPACE - MAX_FRAME_BYTES..ADDRESS_SPACE + MAX_FRAME_BYTES).contains(&it))
+}
+
+/// The error and its causes, with the guest's stack frames. `Debug` would add the host's frames and source
+/// paths when `RUST_BACKTRACE` is set.
+fn error_chain(error: &wasmtime::Error) -> String {
+    error.chain().map(ToString::to_string).collect::<Vec<_>>().join("\n\nCaused by: ")
+}
+
+/// Whether the guest holds more handles than `set_max_component_handles` allows. The error has no type of its own.
+fn is_out_of_handles(error: &wasmtime::Error) -> bool {
+    error.root_cause().to_string().contains("store handle limit exceeded")
+}
+
+/// Whether the guest passed the host more than `set_hostcall_fuel` allows. That error has no type of its own,
+/// so its text is compared; the specification test of a large result fails if the text changes.
+fn is_too_much_at_once(error: &wasmtime::Error) -> bool {
+    error.root_cause().to_string().contains("fuel allocated for hostcalls")
+}

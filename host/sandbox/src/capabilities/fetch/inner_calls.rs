@@ -1,0 +1,101 @@
+//! Calls of tools by the component that runs code of models: requests to a host that there is not, which this process answers.
+//! Nothing of such a component goes to a network.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http::{Request, Response};
+use http_body_util::{BodyExt as _, Full, Limited};
+use wasmtime_wasi_http::{Error, WasiBody};
+
+use super::{claim_from, footprint};
+use kitbag_base::memory::Lease;
+use kitbag_net::egress::Egress;
+
+/// The host of such requests. No name ends so (RFC 6761, section 6.4).
+pub const HOST: &str = "tools.kitbag.invalid";
+
+/// Bytes of the arguments of one call.
+const MAX_ARGUMENTS: usize = 256 << 10;
+/// Memory that a byte of JSON may take as a value: a list of digits has one for every two bytes.
+const PARSED_PER_BYTE: usize = 16;
+
+/// Answers calls of tools.
+pub trait InnerCalls: Send + Sync {
+    /// Makes the call that a request means, of this path, with arguments as JSON that are read once there is a place for it.
+    /// Dropping the future ends the call.
+    fn call(self: Arc<Self>, path: String, arguments: Arguments) -> BoxFuture<'static, Answer>;
+}
+
+/// The arguments of a call, before they are read.
+pub struct Arguments {
+    body: WasiBody,
+    lease: Option<Arc<Lease>>,
+}
+
+/// Arguments that were read: JSON, and the memory that it takes, parsed too.
+pub(crate) type Held = (Bytes, Option<kitbag_base::memory::Claim>);
+
+/// The answer to a call: JSON, and the place of the call, which is held until there is memory for the answer.
+pub struct Answer {
+    pub json: Bytes,
+    pub place: Option<tokio::sync::OwnedSemaphorePermit>,
+}
+
+impl Arguments {
+    /// Reads them, at most 256 KiB. `None` if they are longer, or if there is no memory for them.
+    pub async fn read(self) -> Option<Held> {
+        let json = Limited::new(self.body, MAX_ARGUMENTS).collect().await.ok()?.to_bytes();
+        let held = match &self.lease {
+            Some(lease) => Some(claim_from(lease, PARSED_PER_BYTE * json.len()).await.ok()?),
+            None => None,
+        };
+        Some((json, held))
+    }
+
+    /// Reads them and keeps nothing: the guest waits until they are read.
+    pub async fn discard(mut self) {
+        while let Some(Ok(_)) = self.body.frame().await {}
+    }
+}
+
+/// What the requests of one component go to.
+#[derive(Clone)]
+pub(super) struct Inner {
+    pub(super) calls: Arc<dyn InnerCalls>,
+    pub(super) egress: Egress,
+}
+
+impl Inner {
+    /// Answers a request. Its answer is held in `lease` until the guest has finished with it.
+    pub(super) async fn respond(
+        self,
+        request: Request<WasiBody>,
+        lease: Option<Arc<Lease>>,
+    ) -> Result<Response<WasiBody>, Error> {
+        if request.uri().host() != Some(HOST) {
+            return Err(Error::HttpRequestDenied);
+        }
+        // Until now this memory was counted as that of a resource.
+        let _request_memory = lease.as_ref().map(|lease| lease.count_existing(footprint::waiting(&request)));
+        let path = request.uri().path().to_owned();
+        let arguments = Arguments { body: request.into_body(), lease: lease.clone() };
+        // Never on the guest's own thread: calls take locks that others wait for.
+        let answer = self.egress.run_on_runtime(self.calls.call(path, arguments)).await;
+        let Answer { json, place } = answer.map_err(|_interrupted| Error::HttpProtocolError)?;
+        let held = match lease {
+            Some(lease) => Some(claim_from(&lease, json.len()).await?),
+            None => None,
+        };
+        drop(place);
+        let body = Full::new(json).map_err(|never| match never {});
+        Ok(Response::new(
+            body.map_frame(move |frame| {
+                let _held = &held;
+                frame
+            })
+            .boxed_unsync(),
+        ))
+    }
+}

@@ -1,0 +1,47 @@
+//! What the host records about one call while it runs.
+//!
+//! Capabilities write it, and the code that runs the call reads it, even if the call was aborted and its
+//! store dropped.
+
+mod asked_question;
+mod json_text;
+mod log;
+mod missing_secrets;
+mod sign_in_failure;
+mod usage;
+
+pub use asked_question::{AskedQuestion, QuestionId, Unanswered};
+pub use json_text::{json_or_string, json_string};
+use kitbag_net::traces::Trace;
+use kitbag_vault::outbound_auth::AttachedTokens;
+pub use log::{Entry, Log, Source, Transcript};
+pub use missing_secrets::MissingSecrets;
+pub use sign_in_failure::{Reason, SignInFailure};
+pub use usage::{Usage, UsageSnapshot};
+
+/// The log, traffic, attached tokens, missing secrets, sign-in failure, question and trace of one call. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct Observations {
+    /// The guest's output, and the host's messages to its author.
+    pub log: Log,
+    /// The network traffic.
+    pub usage: Usage,
+    /// Tokens that the host has attached. An API may echo what it received, so all output of the sandbox is
+    /// searched for them.
+    pub tokens: AttachedTokens,
+    /// Requested secrets without a value.
+    pub missing: MissingSecrets,
+    /// Why the host could not sign in for the call, if a retry does not help.
+    pub sign_in: SignInFailure,
+    /// The question at which it ended.
+    pub asked: AskedQuestion,
+    /// Where the spans of its requests belong.
+    pub trace: Trace,
+}
+
+impl Observations {
+    /// Observations of a call whose log keeps at most this many bytes.
+    pub fn new(max_log_bytes: usize) -> Self {
+        Self { log: Log::new(max_log_bytes), ..Self::default() }
+    }
+}

@@ -1,0 +1,446 @@
+//! The audience of a toolkit: for whom it is, beyond its owner, and how often they may call its tools.
+//!
+//! It is kept apart from the declaration: an author does not decide who uses a toolkit, and an update changes nothing of it.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::num::NonZeroU32;
+use std::ops::Not;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{ToolkitError, Toolkits};
+use kitbag_base::tasks::to_its_end;
+use kitbag_database::audit::Actor;
+use kitbag_identity::Groups;
+
+/// Grants of one toolkit.
+pub(super) const MAX_GRANTS: usize = 200;
+/// Length of the id of a user, or of the name of a group.
+const MAX_NAME_BYTES: usize = 256;
+
+/// For whom a grant is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Subject {
+    /// The user with this id.
+    User(String),
+    /// The members of the group with this name.
+    Group(String),
+    /// All who sign in.
+    Everyone,
+}
+
+/// Calls that are allowed; `None` for any number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CallLimits {
+    /// In each minute.
+    pub per_minute: Option<NonZeroU32>,
+    /// In each day, UTC.
+    pub per_day: Option<NonZeroU32>,
+    /// Whether each member of a group may make as many, and not all of them together. Of grants to users and to everyone the
+    /// limits are always those of each user.
+    pub each: bool,
+}
+
+/// A permission to call all tools of a toolkit, or one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "GrantRecord", try_from = "GrantRecord")]
+pub struct Grant {
+    /// For whom it is.
+    pub subject: Subject,
+    /// The tool; `None` for all.
+    pub tool: Option<String>,
+    /// How often.
+    pub limits: CallLimits,
+}
+
+/// A grant as JSON: with `user`, `group` or `everyone`.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct GrantRecord {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group: Option<String>,
+    #[serde(skip_serializing_if = "Not::not")]
+    everyone: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    per_minute: Option<NonZeroU32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    per_day: Option<NonZeroU32>,
+    #[serde(skip_serializing_if = "Not::not")]
+    each: bool,
+}
+
+/// What is wrong with a grant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidGrant {
+    /// It is for several, or for nobody.
+    #[error("a grant is for one user, for one group, or for everyone")]
+    Subject,
+    /// The name cannot be that of a user or group.
+    #[error("the name of a user or a group has from 1 to 256 bytes, and no NUL")]
+    Name,
+    /// Only groups have members.
+    #[error("`each` is for groups: limits of a user, and of everyone, are those of each user")]
+    Each,
+}
+
+/// The grants of a toolkit, sorted. Without any, a shared toolkit is for everyone, and a private one for its owner.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Audience(Vec<Grant>);
+
+/// A part of a toolkit's tools.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// None.
+    Nothing,
+    /// These; some may not be there any more.
+    Tools(BTreeSet<String>),
+    /// All.
+    Whole,
+}
+
+/// Something that is counted: the calls of a user, or of a group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limited {
+    /// Its subject, tool and limits.
+    pub grant: Grant,
+    /// The user whose calls are counted; `None` for a group together.
+    pub user: Option<String>,
+}
+
+impl Subject {
+    /// The subject that is named: exactly one.
+    pub fn named(user: Option<String>, group: Option<String>, everyone: bool) -> Result<Self, InvalidGrant> {
+        let subject = match (user, group, everyone) {
+            (Some(user), None, false) => Self::User(user),
+            (None, Some(group), false) => Self::Group(group),
+            (None, None, true) => Self::Everyone,
+            _ => return Err(InvalidGrant::Subject),
+        };
+        match &subject {
+            Self::User(name) | Self::Group(name)
+                if name.is_empty() || name.len() > MAX_NAME_BYTES || name.contains('\0') =>
+            {
+                Err(InvalidGrant::Name)
+            }
+            _ => Ok(subject),
+        }
+    }
+
+    /// Whether a user of this id, in these groups, is meant.
+    pub fn includes(&self, user: &str, groups: &Groups) -> bool {
+        match self {
+            Self::User(id) => id == user,
+            Self::Group(name) => groups.contains(name),
+            Self::Everyone => true,
+        }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::User(id) => write!(out, "user:{id}"),
+            Self::Group(name) => write!(out, "group:{name}"),
+            Self::Everyone => out.write_str("everyone"),
+        }
+    }
+}
+
+impl CallLimits {
+    /// Whether any number of calls is allowed.
+    pub fn is_unlimited(self) -> bool {
+        self.per_minute.is_none() && self.per_day.is_none()
+    }
+}
+
+impl fmt::Display for CallLimits {
+    /// Such as `60/m, 1000/d for each member`; empty without limits.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rates = [(self.per_minute, 'm'), (self.per_day, 'd')];
+        let rates = rates.iter().filter_map(|(limit, unit)| limit.map(|limit| format!("{limit}/{unit}")));
+        let rates = rates.collect::<Vec<_>>().join(", ");
+        out.write_str(&rates)?;
+        if self.each && !rates.is_empty() { out.write_str(" for each member") } else { Ok(()) }
+    }
+}
+
+impl Grant {
+    /// As the audit log names it, such as `group:sales forecast 60/m`.
+    pub(super) fn in_words(&self) -> String {
+        let (tool, limits) = (self.tool.clone().unwrap_or_default(), self.limits.to_string());
+        let parts = [self.subject.to_string(), tool, limits];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+    }
+
+    fn covers(&self, tool: &str) -> bool {
+        self.tool.as_deref().is_none_or(|only| only == tool)
+    }
+}
+
+impl From<Grant> for GrantRecord {
+    fn from(Grant { subject, tool, limits }: Grant) -> Self {
+        let CallLimits { per_minute, per_day, each } = limits;
+        let rest = Self { tool, per_minute, per_day, each, ..Self::default() };
+        match subject {
+            Subject::User(id) => Self { user: Some(id), ..rest },
+            Subject::Group(name) => Self { group: Some(name), ..rest },
+            Subject::Everyone => Self { everyone: true, ..rest },
+        }
+    }
+}
+
+impl TryFrom<GrantRecord> for Grant {
+    type Error = InvalidGrant;
+
+    fn try_from(record: GrantRecord) -> Result<Self, InvalidGrant> {
+        let GrantRecord { user, group, everyone, tool, per_minute, per_day, each } = record;
+        let subject = Subject::named(user, group, everyone)?;
+        if each && !matches!(subject, Subject::Group(_)) {
+            return Err(InvalidGrant::Each);
+        }
+        Ok(Self { subject, tool, limits: CallLimits { per_minute, per_day, each } })
+    }
+}
+
+impl Audience {
+    pub(super) fn of(grants: impl IntoIterator<Item = Grant>) -> Self {
+        let mut grants: Vec<_> = grants.into_iter().collect();
+        grants.sort();
+        Self(grants)
+    }
+
+    /// The grants, those of users first, then those of groups.
+    pub fn grants(&self) -> &[Grant] {
+        &self.0
+    }
+
+    /// Whether there is no grant.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The tools that grants let a user of this id, in these groups, call.
+    pub fn part_of(&self, user: &str, groups: &Groups) -> Part {
+        let mut tools = BTreeSet::new();
+        for grant in self.0.iter().filter(|grant| grant.subject.includes(user, groups)) {
+            match &grant.tool {
+                None => return Part::Whole,
+                Some(tool) => drop(tools.insert(tool.clone())),
+            }
+        }
+        if tools.is_empty() { Part::Nothing } else { Part::Tools(tools) }
+    }
+
+    /// Whether a user of this id may call some tool, in whichever groups they are.
+    pub fn may_include(&self, user: &str) -> bool {
+        let includes = |grant: &Grant| match &grant.subject {
+            Subject::User(id) => id == user,
+            Subject::Group(_) | Subject::Everyone => true,
+        };
+        self.0.iter().any(includes)
+    }
+
+    /// The limits of calls of a tool by a user of this id, in these groups: alternatives, each a list of what is counted
+    /// together. Empty where there is no limit.
+    ///
+    /// The closest grants count: those to the user, else those to their groups, else those to everyone. Of several groups one
+    /// that has room is enough; of the grants to one of them, for all tools and for this one, each must have room.
+    pub fn limits(&self, user: &str, groups: &Groups, tool: &str) -> Vec<Vec<Limited>> {
+        let grants: Vec<_> =
+            self.0.iter().filter(|it| it.covers(tool) && it.subject.includes(user, groups)).collect();
+        let closeness = |grant: &Grant| match grant.subject {
+            Subject::User(_) => 0,
+            Subject::Group(_) => 1,
+            Subject::Everyone => 2,
+        };
+        let Some(closest) = grants.iter().map(|grant| closeness(grant)).min() else { return Vec::new() };
+        let mut closest: Vec<_> = grants.into_iter().filter(|grant| closeness(grant) == closest).collect();
+        closest.sort_by_key(|grant| &grant.subject);
+        let alternatives = closest.chunk_by(|one, other| one.subject == other.subject);
+        let alternatives: Vec<Vec<_>> = alternatives
+            .map(|grants| {
+                let limited = grants.iter().filter(|grant| !grant.limits.is_unlimited());
+                limited.map(|grant| Limited::of(grant, user)).collect()
+            })
+            .collect();
+        if alternatives.iter().any(Vec::is_empty) { Vec::new() } else { alternatives }
+    }
+}
+
+impl Limited {
+    fn of(grant: &Grant, user: &str) -> Self {
+        let is_together = matches!(grant.subject, Subject::Group(_)) && !grant.limits.each;
+        Self { grant: grant.clone(), user: (!is_together).then(|| user.to_owned()) }
+    }
+}
+
+impl Toolkits {
+    /// Grants tools of a toolkit; replaces the limits of grants that are there.
+    pub async fn share(
+        self: &Arc<Self>,
+        id: &str,
+        grants: Vec<Grant>,
+        by: &Actor,
+    ) -> Result<(), ToolkitError> {
+        let (toolkits, id, by) = (self.clone(), id.to_owned(), by.clone());
+        let change = async move {
+            let _changing = toolkits.changing.lock().await;
+            if toolkits.store.share(&id, &grants, &by).await? { toolkits.publish().await } else { Ok(()) }
+        };
+        to_its_end(change).await?
+    }
+
+    /// Takes grants back: that to a subject for one tool, or without a tool all to that subject. Fails if there is none.
+    pub async fn unshare(
+        self: &Arc<Self>,
+        id: &str,
+        subject: Subject,
+        tool: Option<String>,
+        by: &Actor,
+    ) -> Result<(), ToolkitError> {
+        let (toolkits, id, by) = (self.clone(), id.to_owned(), by.clone());
+        let change = async move {
+            let _changing = toolkits.changing.lock().await;
+            toolkits.store.unshare(&id, &subject, tool.as_deref(), &by).await?;
+            toolkits.publish().await
+        };
+        to_its_end(change).await?
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grant(subject: Subject, tool: Option<&str>, limits: (u32, u32)) -> Grant {
+        let limits = CallLimits {
+            per_minute: NonZeroU32::new(limits.0),
+            per_day: NonZeroU32::new(limits.1),
+            each: false,
+        };
+        Grant { subject, tool: tool.map(str::to_owned), limits }
+    }
+
+    fn group(name: &str) -> Subject {
+        Subject::Group(name.to_owned())
+    }
+
+    fn user(id: &str) -> Subject {
+        Subject::User(id.to_owned())
+    }
+
+    fn groups(names: &[&str]) -> Groups {
+        names.iter().map(|&name| name.to_owned()).collect()
+    }
+
+    #[test]
+    fn grants_add_up_and_those_of_tools_narrow() {
+        let audience = Audience::of([
+            grant(group("sales"), None, (0, 0)),
+            grant(group("support"), Some("list"), (0, 0)),
+            grant(group("legal"), Some("find"), (0, 0)),
+            grant(user("eve"), Some("find"), (0, 0)),
+        ]);
+        let part = |id: &str, names: &[&str]| audience.part_of(id, &groups(names));
+        let tools = |names: &[&str]| Part::Tools(names.iter().map(|&name| name.to_owned()).collect());
+
+        assert_eq!(part("ana", &[]), Part::Nothing);
+        assert_eq!(part("ana", &["sales"]), Part::Whole);
+        assert_eq!(part("ana", &["support"]), tools(&["list"]));
+        assert_eq!(part("ana", &["support", "legal"]), tools(&["find", "list"]));
+        assert_eq!(part("ana", &["support", "sales"]), Part::Whole);
+        assert_eq!(part("eve", &[]), tools(&["find"]));
+        // Names of users and groups have nothing to do with each other.
+        assert_eq!(part("sales", &[]), Part::Nothing);
+        assert_eq!(part("ana", &["eve"]), Part::Nothing);
+        assert_eq!(part("ana", &["Sales", "sales ", "group:sales"]), Part::Nothing);
+    }
+
+    #[test]
+    fn a_link_is_for_whom_the_toolkit_may_be() {
+        let of = |subject| Audience::of([grant(subject, None, (0, 0))]);
+        assert!(of(user("ana")).may_include("ana") && !of(user("ana")).may_include("ben"));
+        assert!(of(group("sales")).may_include("ben") && of(Subject::Everyone).may_include("ben"));
+        assert!(!Audience::default().may_include("ana"));
+    }
+
+    #[test]
+    fn the_closest_grants_limit() {
+        let audience = Audience::of([
+            grant(Subject::Everyone, None, (60, 0)),
+            grant(group("sales"), None, (0, 1000)),
+            grant(group("sales"), Some("find"), (5, 0)),
+            grant(group("support"), None, (10, 0)),
+            grant(user("ana"), Some("find"), (1, 0)),
+            grant(group("free"), None, (0, 0)),
+        ]);
+        let limits = |id: &str, names: &[&str], tool: &str| -> Vec<Vec<String>> {
+            let alternatives = audience.limits(id, &groups(names), tool);
+            let shown = |Limited { grant, user }: &Limited| {
+                let [user, tool] = [(user, "all"), (&grant.tool, "any")]
+                    .map(|(name, default)| name.as_deref().unwrap_or(default).to_owned());
+                format!("{} {user} {tool} {}", grant.subject, grant.limits)
+            };
+            alternatives.iter().map(|counted| counted.iter().map(shown).collect()).collect()
+        };
+
+        assert_eq!(limits("ben", &[], "find"), [["everyone ben any 60/m"]]);
+        assert_eq!(limits("ben", &["sales"], "list"), [["group:sales all any 1000/d"]]);
+        assert_eq!(
+            limits("ben", &["sales"], "find"),
+            [["group:sales all any 1000/d", "group:sales all find 5/m"]]
+        );
+        assert_eq!(
+            limits("ben", &["sales", "support"], "list"),
+            [["group:sales all any 1000/d"], ["group:support all any 10/m"]]
+        );
+        assert_eq!(limits("ben", &["sales", "free"], "list"), [[""; 0]; 0], "one group is not limited");
+        assert_eq!(limits("ana", &["sales"], "find"), [["user:ana ana find 1/m"]]);
+        assert_eq!(limits("ana", &["sales"], "list"), [["group:sales all any 1000/d"]]);
+    }
+
+    #[test]
+    fn members_of_a_group_are_counted_each_if_the_grant_says_so() {
+        let mut of_sales = grant(group("sales"), None, (3, 0));
+        of_sales.limits.each = true;
+        let counted = Audience::of([of_sales]).limits("ana", &groups(&["sales"]), "find");
+        assert_eq!(counted[0][0].user.as_deref(), Some("ana"));
+        assert_eq!(counted[0][0].grant.limits.to_string(), "3/m for each member");
+    }
+
+    #[test]
+    fn grants_are_json_for_other_systems() {
+        let grant = grant(group("sales"), Some("find"), (5, 0));
+        let json = serde_json::json!({ "group": "sales", "tool": "find", "perMinute": 5 });
+        assert_eq!(serde_json::to_value(&grant).expect("JSON"), json);
+        assert_eq!(serde_json::from_value::<Grant>(json).expect("a grant"), grant);
+        assert_eq!(grant.in_words(), "group:sales find 5/m");
+
+        let everyone = serde_json::json!({ "everyone": true, "perDay": 9 });
+        let read: Grant = serde_json::from_value(everyone.clone()).expect("a grant");
+        assert_eq!(serde_json::to_value(&read).expect("JSON"), everyone);
+
+        for (refused, reason) in [
+            (serde_json::json!({}), "for one user"),
+            (serde_json::json!({ "group": "a", "user": "b" }), "for one user"),
+            (serde_json::json!({ "group": "a", "everyone": true }), "for one user"),
+            (serde_json::json!({ "group": "" }), "1 to 256"),
+            (serde_json::json!({ "user": "x".repeat(257) }), "1 to 256"),
+            (serde_json::json!({ "user": "a\0" }), "1 to 256"),
+            (serde_json::json!({ "user": "ana", "each": true }), "`each` is for groups"),
+            (serde_json::json!({ "group": "a", "perMinute": 0 }), "nonzero"),
+            (serde_json::json!({ "group": "a", "perMinute": -1 }), "nonzero"),
+            (serde_json::json!({ "group": "a", "rate": 1 }), "unknown field"),
+        ] {
+            let error =
+                serde_json::from_value::<Grant>(refused.clone()).expect_err("it is refused").to_string();
+            assert!(error.contains(reason), "{refused}: {error}");
+        }
+    }
+}

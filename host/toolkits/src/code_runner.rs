@@ -1,0 +1,176 @@
+//! The component that runs code which models have written, and its tool `run_code`. It is a toolkit of the server's own, in a
+//! sandbox like any other, and reaches nothing but the tools that its calls answer for
+//! (`capabilities/fetch/inner_calls`).
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kitbag_manifest::{ToolAnnotations, ToolDefinition, ToolkitDefinition};
+use serde_json::{Value, json};
+use thiserror::Error;
+use tokio::sync::OnceCell;
+use tracing::warn;
+
+use crate::Schemas;
+use crate::knowledge_tools;
+use kitbag_base::tasks::to_its_end;
+use kitbag_sandbox::capabilities::Grants;
+use kitbag_sandbox::capabilities::fetch::inner_calls::{HOST, InnerCalls};
+use kitbag_sandbox::compiler::Compiler;
+use kitbag_sandbox::installed::{InstalledComponents, NotLoaded, Role};
+use kitbag_sandbox::{Loaded, Sandbox};
+
+/// The tool's name.
+pub const RUN_CODE: &str = "run_code";
+/// Calls of tools that one run may make.
+pub const MAX_CALLS: u32 = 50;
+/// Those that it may make at once; further ones wait.
+pub const MAX_CALLS_AT_ONCE: usize = 8;
+
+/// Bytes of what a run answers, after which it is cut: more than the component gives, in characters of four bytes.
+pub const MAX_ANSWER: usize = 4 * 70_000;
+
+/// The component's file in the folder of the setting `extractors`.
+const FILE: &str = "code.wasm";
+/// The folder for its machine code in the data directory.
+const CODE_FOLDER: &str = "code-runner";
+/// Characters of the code.
+const MAX_CODE: usize = 100_000;
+
+/// Runs code.
+pub struct CodeRunner {
+    component: Arc<Component>,
+    definition: ToolkitDefinition,
+    schemas: Schemas,
+}
+
+/// The component, once it is needed.
+struct Component {
+    sandbox: Sandbox,
+    installed: InstalledComponents,
+    loaded: OnceCell<Loaded>,
+}
+
+/// One run.
+#[derive(Clone)]
+pub struct CodeRun {
+    /// What runs it.
+    pub runner: Arc<CodeRunner>,
+    /// Answers its calls of tools.
+    pub calls: Arc<dyn InnerCalls>,
+    /// Names it in its record, and in those of its calls.
+    pub id: Arc<str>,
+}
+
+/// Code cannot be run. The cause is in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum NoCodeRunner {
+    /// The component is not there.
+    #[error("the folder of the setting extractors has no code.wasm")]
+    NotInstalled,
+    /// It cannot be used.
+    #[error("the component that runs code cannot be used")]
+    Unusable,
+}
+
+impl CodeRunner {
+    /// Opens the folder of machine code in the data directory. `folder` has the component.
+    pub async fn open(
+        data: &Path,
+        folder: PathBuf,
+        sandbox: Sandbox,
+        compiler: Compiler,
+    ) -> io::Result<Self> {
+        let role = (Role::Toolkit, sandbox.code_version());
+        let installed = InstalledComponents::open(data, CODE_FOLDER, folder, role, compiler).await?;
+        let definition = definition();
+        let schemas = Schemas::compile(&definition.tools).map_err(io::Error::other)?;
+        let component = Arc::new(Component { sandbox, installed, loaded: OnceCell::new() });
+        Ok(Self { component, definition, schemas })
+    }
+
+    /// The declaration of the tool, among the server's own.
+    pub fn definition(&self) -> &ToolkitDefinition {
+        &self.definition
+    }
+
+    /// The compiled schemas of the tool.
+    pub fn schemas(&self) -> &Schemas {
+        &self.schemas
+    }
+
+    /// The loaded component; the first time it may have to be compiled, which takes seconds. Dropping the future does not stop
+    /// that.
+    pub async fn ready(&self) -> Result<Loaded, NoCodeRunner> {
+        if let Some(loaded) = self.component.loaded.get() {
+            return Ok(loaded.clone());
+        }
+        let component = self.component.clone();
+        let load = async move { component.loaded.get_or_try_init(|| component.load()).await.cloned() };
+        to_its_end(load).await.unwrap_or(Err(NoCodeRunner::Unusable))
+    }
+}
+
+impl Component {
+    async fn load(&self) -> Result<Loaded, NoCodeRunner> {
+        let sandbox = self.sandbox.clone();
+        let reach = ToolkitDefinition { egress: vec![HOST.to_owned()], ..ToolkitDefinition::default() };
+        let grants = Grants::of(&reach);
+        let loaded = self.installed.load(FILE, move |code| sandbox.load(code, &grants)).await;
+        loaded.map_err(|error| {
+            let NotLoaded::Unusable(error) = error else { return NoCodeRunner::NotInstalled };
+            warn!(%error, component = FILE, "code cannot be run");
+            NoCodeRunner::Unusable
+        })
+    }
+}
+
+/// The arguments of `run_code` as the component takes them, JSON.
+pub fn arguments(arguments: &Value) -> String {
+    json!({ "code": arguments["code"], "calls": MAX_CALLS }).to_string()
+}
+
+/// The declaration of `run_code`.
+pub fn tool() -> ToolDefinition {
+    ToolDefinition {
+        name: RUN_CODE.to_owned(),
+        title: Some("Run code".to_owned()),
+        description: format!(
+            "Runs JavaScript, the body of an async function, and answers with what it returns. It calls tools: \
+             `const {{ temperature }} = await tools.weather.forecast({{ city: \"Oslo\" }})` calls weather__forecast. Names are those \
+             that find_tools finds; a dash in the name of a toolkit becomes an underscore. describe_tools has their types. A call \
+             that fails throws an Error with message, code and retryable. At most {MAX_CALLS} calls, {MAX_CALLS_AT_ONCE} at once. A \
+             tool that changes something is refused unless the user allows it in code: call it with call_tool then. console.log is \
+             shown. There are no files and no network. Filter and count here, and return only what is needed."
+        ),
+        input_schema: json!({
+            "type": "object",
+            "properties": {
+                "code": {
+                    "type": "string", "minLength": 1, "maxLength": MAX_CODE,
+                    "description": "The body of an async function, such as: return (await tools.notes.list({})).length",
+                },
+            },
+            "required": ["code"],
+            "additionalProperties": false,
+        }),
+        annotations: ToolAnnotations {
+            read_only_hint: Some(false),
+            destructive_hint: Some(false),
+            idempotent_hint: Some(false),
+            open_world_hint: Some(true),
+        },
+        always_on: true,
+        ..ToolDefinition::default()
+    }
+}
+
+fn definition() -> ToolkitDefinition {
+    ToolkitDefinition {
+        id: knowledge_tools::ID.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        tools: vec![tool()],
+        ..ToolkitDefinition::default()
+    }
+}

@@ -1,0 +1,259 @@
+//! What users have agreed to that toolkits reach: stored when they first give a toolkit something, and compared before each
+//! call.
+//!
+//! Invariants:
+//! - what is cached lets a call go on, and is of one live version; what refuses a call was read for it;
+//! - what is stored is what its user has agreed to, and never more: nothing is added to it when a version reaches less, or
+//!   somebody vouches for one.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+use tracing::{info, warn};
+
+use super::reach::{Reach, ReachItem};
+use super::store::{AgreedReach, NewConsent, StoredConsent};
+use super::{Live, ToolkitError, Toolkits};
+use kitbag_base::tasks::to_its_end;
+use kitbag_database::audit::Actor;
+
+/// Who consents to a further reach.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ConsentBy {
+    /// Each user, for what they have given.
+    #[default]
+    Users,
+    /// The operators, by making a version live.
+    Operators,
+}
+
+/// What a user has agreed to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Consent {
+    /// The reach.
+    pub reach: Reach,
+    /// The version that was live then.
+    pub version: String,
+    /// When: RFC 3339, UTC.
+    pub agreed_at: String,
+    /// Whether the user has given it anything. Who has not has agreed to nothing, and what they called reached this.
+    pub has_given: bool,
+}
+
+impl Consent {
+    /// What of a live version the user has to agree to: all that is beyond this; of who has given nothing only if the version
+    /// takes documents with the next call.
+    pub fn beyond(&self, live: &Live) -> Vec<ReachItem> {
+        beyond(live, &self.reach, self.has_given)
+    }
+}
+
+/// The act by which a user first agrees to what a toolkit reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstAct {
+    /// A call of a version that takes nothing with it: no consent, but it is noted what was called.
+    Call,
+    /// A call of a version that takes documents.
+    CallWithDocuments,
+    /// Giving it something: a secret, a setting, an account.
+    Gift,
+}
+
+fn beyond(live: &Live, agreed: &Reach, has_given: bool) -> Vec<ReachItem> {
+    if has_given || live.reach.has_scopes() { live.reach.beyond(agreed) } else { Vec::new() }
+}
+
+/// Users whose calls of one live version may go on, as long as one activation lasts.
+pub(super) struct Agreed(Mutex<OfActivation>);
+
+struct OfActivation {
+    activation: i64,
+    users: HashSet<String>,
+}
+
+/// Users that are cached for each version: with more, all are read again.
+const MAX_CACHED: usize = 10_000;
+
+impl Agreed {
+    pub(super) fn of(activation: i64) -> Self {
+        Self(Mutex::new(OfActivation { activation, users: HashSet::new() }))
+    }
+
+    /// Starts anew, when the same version has become live again: its users may have agreed to something else in between.
+    pub(super) fn renew(&self, activation: i64) {
+        *self.lock() = OfActivation { activation, users: HashSet::new() };
+    }
+
+    /// The activation, of which what is read from here on is.
+    fn activation(&self) -> i64 {
+        self.lock().activation
+    }
+
+    fn has(&self, user: &str) -> bool {
+        self.lock().users.contains(user)
+    }
+
+    /// Adds a user who was read during this activation.
+    fn add(&self, user: &str, activation: i64) {
+        let mut agreed = self.lock();
+        if agreed.activation != activation {
+            return;
+        }
+        if agreed.users.len() >= MAX_CACHED {
+            agreed.users.clear();
+        }
+        agreed.users.insert(user.to_owned());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, OfActivation> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Toolkits {
+    /// Has these agree to a further reach.
+    #[must_use]
+    pub fn with_consent_by(self, consent_by: ConsentBy) -> Self {
+        Self { consent_by, ..self }
+    }
+
+    /// What of a live version its user has to agree to before a call gets anything of theirs; nothing where the call may go
+    /// on. The first call of a toolkit ever is the user's consent to what it takes with a call, which are documents.
+    pub async fn awaits_consent(
+        self: &Arc<Self>,
+        user: &str,
+        live: &Live,
+    ) -> Result<Vec<ReachItem>, ToolkitError> {
+        let is_noted = live.reach.has_scopes() || self.consent_by == ConsentBy::Users;
+        if live.agreed.has(user) || !(is_noted || live.takes_anything()) {
+            return Ok(Vec::new());
+        }
+        let activation = live.agreed.activation();
+        let mut consent = self.consent(user, live).await?;
+        if consent.is_none() && is_noted {
+            let act = if live.reach.has_scopes() { FirstAct::CallWithDocuments } else { FirstAct::Call };
+            if !self.agree_first(user, live, &live.reach, act).await? {
+                return Err(ToolkitError::LiveChanged { id: live.definition.id.clone(), live: None });
+            }
+            // Of two first calls, one of another version may have come before.
+            consent = self.consent(user, live).await?;
+        }
+        let beyond = consent.map(|consent| consent.beyond(live)).unwrap_or_default();
+        if beyond.is_empty() || !self.asks_for(live) {
+            live.agreed.add(user, activation);
+            return Ok(Vec::new());
+        }
+        Ok(beyond)
+    }
+
+    /// Whether calls of a live version wait for users who have agreed to less.
+    pub fn asks_for(&self, live: &Live) -> bool {
+        self.consent_by == ConsentBy::Users && live.vouch.is_none() && live.takes_anything()
+    }
+
+    /// What a user has agreed to of a toolkit, if they have ever given it something.
+    pub async fn consent(&self, user: &str, live: &Live) -> Result<Option<Consent>, ToolkitError> {
+        let stored = self.store.consent(user, &live.definition.id).await?;
+        Ok(stored.map(|StoredConsent { owner, reach, version, agreed_at, given }| Consent {
+            reach: stored_reach(owner, &reach, live),
+            version,
+            agreed_at: Timestamp::from_millisecond(agreed_at).unwrap_or_default().to_string(),
+            has_given: given != 0,
+        }))
+    }
+
+    /// Stores that a user agrees by an act to `reach`, as it was shown, unless they have agreed to something before. Stored before
+    /// what is given, and only while that is what the toolkit reaches: a version that becomes live later asks. Returns whether
+    /// anything is stored; of a gift, that a gift is.
+    pub async fn agree_first(
+        self: &Arc<Self>,
+        user: &str,
+        live: &Live,
+        reach: &Reach,
+        act: FirstAct,
+    ) -> Result<bool, ToolkitError> {
+        let activation = live.agreed.activation();
+        if *reach != live.reach {
+            let consent = self.consent(user, live).await?;
+            return Ok(consent.is_some_and(|consent| consent.has_given || act != FirstAct::Gift));
+        }
+        let (toolkits, text, owner) = (self.clone(), reach.text(), reach.owner().to_owned());
+        let [user, toolkit, version] =
+            [user, &live.definition.id, &live.definition.version].map(str::to_owned);
+        to_its_end(async move {
+            let consent = NewConsent {
+                user: &user,
+                toolkit: &toolkit,
+                owner: &owner,
+                reach: &text,
+                version: &version,
+                activation,
+                act,
+            };
+            Ok(toolkits.store.agree_first(consent).await?)
+        })
+        .await?
+    }
+
+    /// Stores that a user agrees to all that a live version reaches.
+    pub async fn agree(self: &Arc<Self>, by: &Actor, live: &Arc<Live>) -> Result<(), ToolkitError> {
+        let (toolkits, by, live) = (self.clone(), by.clone(), live.clone());
+        to_its_end(async move {
+            let definition = &live.definition;
+            let consent = NewConsent {
+                user: by.user(),
+                toolkit: &definition.id,
+                owner: live.reach.owner(),
+                reach: &live.reach.text(),
+                version: &definition.version,
+                activation: live.agreed.activation(),
+                act: FirstAct::Gift,
+            };
+            toolkits.store.agree(consent, &by).await?;
+            info!(user = %by.user(), toolkit.id = %definition.id, toolkit.version = %definition.version, "agreed to a toolkit's reach");
+            Ok(())
+        })
+        .await?
+    }
+
+    /// Number of users whose calls of a live version wait for their consent.
+    pub async fn waiting_consents(&self, live: &Live) -> Result<u64, ToolkitError> {
+        if !self.asks_for(live) {
+            return Ok(0);
+        }
+        let agreed = self.store.agreed_reaches(Some(&live.definition.id)).await?;
+        Ok(agreed.iter().map(|agreed| waiting(agreed, live)).sum())
+    }
+
+    /// The same of all toolkits, by their ids; without those of which nobody waits.
+    pub async fn waiting_by_toolkit(&self) -> Result<HashMap<String, u64>, ToolkitError> {
+        let (registry, mut all) = (self.registry(), HashMap::new());
+        for agreed in self.store.agreed_reaches(None).await? {
+            let live = registry.get(&agreed.toolkit_id).filter(|live| self.asks_for(live));
+            let users = live.map_or(0, |live| waiting(&agreed, live));
+            if users > 0 {
+                *all.entry(agreed.toolkit_id).or_default() += users;
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// How many of the users who have agreed to this have to agree again.
+fn waiting(agreed: &AgreedReach, live: &Live) -> u64 {
+    let reach = stored_reach(agreed.owner.clone(), &agreed.reach, live);
+    if beyond(live, &reach, agreed.given != 0).is_empty() {
+        0
+    } else {
+        u64::try_from(agreed.users).unwrap_or_default()
+    }
+}
+
+/// A reach as it was stored. One that cannot be read covers nothing: its user is asked.
+fn stored_reach(owner: String, text: &str, live: &Live) -> Reach {
+    Reach::stored(owner, text).unwrap_or_else(|error| {
+        warn!(toolkit.id = %live.definition.id, %error, "a stored reach cannot be read; its users are asked");
+        Reach::default()
+    })
+}

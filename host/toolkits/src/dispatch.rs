@@ -1,0 +1,346 @@
+//! Dispatches calls of tools, prompts, resources and completions: (caller, callee, arguments) → reply. Arguments are validated; results are redacted
+//! and validated.
+//!
+//! Invariant: internal details of a failure never reach the reply. They go to the record of the call, which
+//! is written here exactly once, even if the call is cancelled.
+
+mod admission;
+mod callee;
+mod checks;
+mod invocation_log;
+mod redact;
+mod reply;
+
+use std::fmt::Display;
+use std::io;
+use std::mem::take;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kitbag_manifest::{ToolkitDefinition, config};
+use serde_json::{Map, Value};
+use thiserror::Error;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tracing::{Instrument, error};
+
+use crate::audience::Limited;
+use crate::code_runner::{self, NoCodeRunner, RUN_CODE};
+use crate::invocations::{Conclusion, Invocations, Outcome};
+use crate::user_config::UserConfig;
+use crate::{Offer, Tool, Toolkits};
+use admission::Admission;
+pub use admission::AdmissionLimits;
+pub use callee::Callee;
+use callee::{NotPrepared, Prepared};
+use checks::{Checked, Checks};
+use invocation_log::{Recording, conclude, result_size};
+use kitbag_base::metrics::Metrics;
+use kitbag_identity::Caller;
+use kitbag_net::traces::{Arrival, CallStep, Trace, Traces};
+pub use kitbag_sandbox::capabilities::ask::{Answers, Response};
+pub use kitbag_sandbox::capabilities::progress::{ProgressListener, ProgressReport};
+use kitbag_sandbox::contract::Target;
+pub use kitbag_sandbox::observations::QuestionId;
+use kitbag_sandbox::observations::{Observations, Reason};
+use kitbag_sandbox::{Ended, Fault, Invocation, Loaded, Report};
+use kitbag_vault::{UserSecrets, Vault};
+pub use reply::{ErrorCode, Failure, Reply, Success};
+
+/// How long a call waits for its toolkit, which may have to be compiled again. Compiling continues after
+/// that.
+const READY_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Calls tools.
+pub struct Dispatch {
+    toolkits: Arc<Toolkits>,
+    vault: Arc<Vault>,
+    user_config: Arc<UserConfig>,
+    invocations: Arc<Invocations>,
+    admission: Admission,
+    checks: Checks,
+    metrics: Metrics,
+    traces: Traces,
+}
+
+/// A call whose permission was checked.
+pub struct Call<'a> {
+    /// For whom.
+    pub caller: &'a Caller,
+    /// When its request came, if calls are traced.
+    pub arrival: Option<Arrival>,
+    /// What is called.
+    pub tool: &'a Callee,
+    /// What limits it: alternatives, as [`Audience::limits`](crate::audience::Audience::limits) has them.
+    pub limits: Vec<Vec<Limited>>,
+    /// The run of code that makes it, if one does.
+    pub run: Option<Arc<str>>,
+    /// What the caller has answered to questions of the tool; `None` if they cannot be asked.
+    pub answers: Option<Arc<Answers>>,
+}
+
+/// The tool could not be called because of a server error; the cause is in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the toolkit cannot run at the moment")]
+pub struct Unavailable;
+
+impl Dispatch {
+    /// Creates a dispatcher. Calls get the caller's secrets and settings, once the caller has agreed to what their toolkit
+    /// reaches, and are recorded in `invocations`, counted in `metrics` and traced by `traces`. Fails if threads cannot be
+    /// started.
+    pub fn new(
+        toolkits: Arc<Toolkits>,
+        (vault, user_config): (Arc<Vault>, Arc<UserConfig>),
+        invocations: Arc<Invocations>,
+        limits: AdmissionLimits,
+        metrics: Metrics,
+        traces: Traces,
+    ) -> io::Result<Self> {
+        let (admission, checks) = (Admission::new(limits), Checks::start()?);
+        Ok(Self { toolkits, vault, user_config, invocations, admission, checks, metrics, traces })
+    }
+
+    /// Number of calls in flight.
+    pub fn calls_in_flight(&self) -> usize {
+        self.admission.in_flight()
+    }
+
+    /// Makes a call. `listener` receives progress reports. Dropping the future ends the call.
+    pub async fn call(
+        &self,
+        call: Call<'_>,
+        arguments: Map<String, Value>,
+        listener: Option<ProgressListener>,
+    ) -> Result<Reply, Unavailable> {
+        let Call { caller, arrival, tool, .. } = call;
+        let span = self.traces.begin(arrival, tool.toolkit(), (tool.method(), &tool.record_name()));
+        let (in_log, trace) = (span.in_log(), span.below());
+        let run = call.run.clone();
+        let mut recording = Recording::start(&self.invocations, &self.metrics, (tool, caller), run, span);
+        let recorded = async move {
+            match self.run(call, arguments, listener, &trace, &mut recording).await {
+                Ok((reply, conclusion)) => {
+                    recording.end(conclusion);
+                    Ok(reply)
+                }
+                Err(unavailable) => {
+                    recording.end(Outcome::Unavailable.into());
+                    Err(unavailable)
+                }
+            }
+        };
+        recorded.instrument(in_log).await
+    }
+
+    /// Texts of a user as they are told to models: without the user's secrets.
+    pub async fn redacted(&self, user_id: &str, mut texts: Vec<String>) -> Result<Vec<String>, Unavailable> {
+        let secrets = self.vault.of_user(user_id).await.map_err(|cause| {
+            error!(%cause, "texts cannot be redacted");
+            Unavailable
+        })?;
+        for text in &mut texts {
+            *text = redact::text(take(text), &secrets).await;
+        }
+        Ok(texts)
+    }
+
+    async fn run(
+        &self,
+        Call { caller, tool, limits, run, answers, .. }: Call<'_>,
+        arguments: Map<String, Value>,
+        listener: Option<ProgressListener>,
+        trace: &Trace,
+        recording: &mut Recording<'_>,
+    ) -> Result<(Reply, Conclusion), Unavailable> {
+        let step = trace.begin(CallStep::Admit);
+        let (user, id) = (&caller.user_id, &tool.toolkit().id);
+        let admitted = match (tool, run) {
+            (Callee::Code(_), _) => self.admission.enter_run(user),
+            (_, Some(_)) => Some(self.admission.wait_to_enter(user, id).await),
+            (_, None) => self.admission.enter(user, id),
+        };
+        let Some(_admitted) = admitted else {
+            return Ok((Reply::Failure(Failure::busy()), Outcome::Busy.into()));
+        };
+        // Before anything of the user is read for the call.
+        if let Some(refusal) = self.awaiting_consent(tool, caller).await? {
+            return Ok((Reply::Failure(refusal), Outcome::NeedsConsent.into()));
+        }
+        let prepared = timeout(READY_TIMEOUT, tool.prepare());
+        let (prepared, secrets) =
+            tokio::join!(prepared, self.vault.for_call(&caller.user_id, &tool.toolkit().id));
+        let Ok(prepared) = prepared else {
+            return Ok((Reply::Failure(Failure::not_ready()), Outcome::Busy.into()));
+        };
+        let prepared = match prepared {
+            Err(NotPrepared::Code(NoCodeRunner::NotInstalled)) => {
+                return Ok((Reply::Failure(Failure::no_code()), Outcome::ToolError.into()));
+            }
+            prepared => prepared.map_err(|cause| unavailable(tool.toolkit(), &cause))?,
+        };
+        // Secrets that cannot be read cannot be redacted either, so the call must not start.
+        let secrets = secrets.map_err(|cause| unavailable(tool.toolkit(), &cause))?;
+        drop(step);
+
+        let step = trace.begin(CallStep::CheckArguments);
+        let arguments = Value::Object(arguments);
+        let arguments = match self.checks.check(&caller.user_id, prepared.input(), arguments).await {
+            Checked::Valid(arguments) => arguments,
+            Checked::Violations(violations) => {
+                let mut failure = Failure::invalid_params(&violations);
+                failure.error = redact::text(take(&mut failure.error), &secrets).await;
+                return Ok((Reply::Failure(failure), Outcome::InvalidParams.into()));
+            }
+            Checked::TimedOut => {
+                return Ok((Reply::Failure(Failure::unchecked_arguments()), Outcome::Busy.into()));
+            }
+        };
+        drop(step);
+        let counted = self.toolkits.limited_calls().count(&tool.toolkit().id, &limits).await;
+        if let Err(over) = counted.map_err(|cause| unavailable(tool.toolkit(), &cause))? {
+            return Ok((
+                Reply::Failure(Failure::over_limit(&tool.toolkit().id, &over)),
+                Outcome::OverLimit.into(),
+            ));
+        }
+        let config = self.config(tool.toolkit(), caller).await?;
+        let invocation = |(target, arguments)| Invocation {
+            target,
+            arguments,
+            user_id: caller.user_id.clone(),
+            owner: tool.owner().to_owned(),
+            config,
+            secrets: secrets.clone(),
+            progress: None,
+            answers: answers.clone(),
+            inner_calls: None,
+        };
+        let (report, observations) = match prepared {
+            Prepared::Toolkit(tool, ready) => {
+                let call = (Target::Tool(tool.definition().name.clone()), arguments.to_string());
+                call_toolkit(&ready.code, invocation(call), listener, trace, recording).await
+            }
+            Prepared::Offer(offer, ready) => {
+                let call = callee::target(offer, arguments);
+                call_toolkit(&ready.code, invocation(call), listener, trace, recording).await
+            }
+            Prepared::Code(run, ref code) => {
+                let call = (Target::Tool(RUN_CODE.to_owned()), code_runner::arguments(&arguments));
+                let invocation = Invocation { inner_calls: Some(run.calls.clone()), ..invocation(call) };
+                call_toolkit(code, invocation, listener, trace, recording).await
+            }
+            Prepared::Own(tool) => {
+                let observations = Observations::default();
+                recording.watch(&observations, &secrets);
+                (callee::call_own(tool, &caller.user_id, &secrets, arguments).await, observations)
+            }
+        };
+        let _step = trace.begin(CallStep::CheckResult);
+        // Before redaction: afterwards the size would reveal whether it contained a secret.
+        let result_size = result_size(&report.ended);
+        let missing = reply::missing_secrets(&report.ended, &observations.missing);
+        let sign_in_failure = reply::sign_in_failure(&report.ended, &observations.sign_in);
+        let report = redact::report(report, &secrets, &observations.tokens).await;
+        let structured = self.checks.structured(&caller.user_id, &report.ended, prepared.output()).await;
+        let (mut reply, conclusion) = conclude(report, result_size, structured);
+        reply.complete_links(tool.toolkit());
+        if let Callee::Code(_) = tool {
+            // What the component bounds, code can change.
+            reply.cut_to(code_runner::MAX_ANSWER);
+        }
+        if let Reply::Failure(failure) = &mut reply {
+            failure.missing_secrets = missing;
+            explain(failure, sign_in_failure, &secrets).await;
+        }
+        Ok((reply, conclusion))
+    }
+
+    /// The refusal of a call whose toolkit reaches further than its caller has agreed to.
+    async fn awaiting_consent(&self, tool: &Callee, caller: &Caller) -> Result<Option<Failure>, Unavailable> {
+        let (Callee::Toolkit(Tool { toolkit, .. }) | Callee::Offer(Offer { toolkit, .. })) = tool else {
+            return Ok(None);
+        };
+        let beyond = self.toolkits.awaits_consent(&caller.user_id, toolkit).await;
+        let beyond = beyond.map_err(|cause| unavailable(&toolkit.definition, &cause))?;
+        Ok((!beyond.is_empty()).then(|| Failure::needs_consent(&toolkit.definition, &beyond)))
+    }
+
+    /// The caller's settings as JSON text. Not read for a toolkit that declares none.
+    async fn config(&self, toolkit: &ToolkitDefinition, caller: &Caller) -> Result<String, Unavailable> {
+        let ToolkitDefinition { id, config: fields, .. } = toolkit;
+        if fields.is_empty() {
+            return Ok("{}".to_owned());
+        }
+        let values = self.user_config.values(&caller.user_id, id).await;
+        let values = values.map_err(|cause| unavailable(toolkit, &cause))?;
+        Ok(Value::Object(config::effective(fields, &values)).to_string())
+    }
+}
+
+/// Replaces the handler's error where the host could not sign in.
+async fn explain(failure: &mut Failure, sign_in: Option<Reason>, secrets: &Arc<UserSecrets>) {
+    let Some(reason) = sign_in else { return };
+    **failure = reason.failure;
+    failure.needs_account = reason.is_about_account;
+    failure.error = redact::text(take(&mut failure.error), secrets).await;
+}
+
+/// Runs a call in the sandbox.
+async fn call_toolkit(
+    code: &Loaded,
+    invocation: Invocation,
+    listener: Option<ProgressListener>,
+    trace: &Trace,
+    recording: &mut Recording<'_>,
+) -> (Report, Observations) {
+    let step = trace.begin(CallStep::Sandbox);
+    let observations = Observations { trace: step.below(), ..code.new_observations() };
+    recording.watch(&observations, &invocation.secrets);
+    let mut report = match listener {
+        None => code.call(invocation, &observations).await,
+        Some(listener) => call_with_progress(code, invocation, &observations, listener).await,
+    };
+    drop(step);
+    if !matches!(report.ended, Ended::Faulted(Fault::NoRoom(_))) {
+        recording.ran_for(report.duration);
+    }
+    if let Some(instance) = report.instance.take() {
+        instance.drop_later();
+    }
+    (report, observations)
+}
+
+/// Runs a call, and forwards its progress reports.
+async fn call_with_progress(
+    code: &Loaded,
+    mut invocation: Invocation,
+    observations: &Observations,
+    listener: ProgressListener,
+) -> Report {
+    let (sender, mut reports) = mpsc::channel(listener.max_capacity());
+    let secrets = invocation.secrets.clone();
+    invocation.progress = Some(sender);
+    // Reports are dropped if the client reads slowly, so that the guest never waits.
+    let forward = |report| {
+        redact::progress(report, &secrets, &observations.tokens).map(|report| listener.try_send(report))
+    };
+    let mut call = pin!(code.call(invocation, observations));
+    loop {
+        tokio::select! {
+            biased;
+            Some(report) = reports.recv() => drop(forward(report)),
+            report = &mut call => {
+                while let Ok(last) = reports.try_recv() {
+                    drop(forward(last));
+                }
+                return report;
+            }
+        }
+    }
+}
+
+fn unavailable(toolkit: &ToolkitDefinition, cause: &dyn Display) -> Unavailable {
+    error!(toolkit.id = %toolkit.id, %cause, "toolkit cannot run");
+    Unavailable
+}

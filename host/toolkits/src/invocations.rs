@@ -1,0 +1,225 @@
+//! The log of calls: records are written in the background, kept for a limited time, read and followed.
+//!
+//! Invariants:
+//! - a call never waits for its record: records that cannot be queued are dropped, and their number is
+//!   logged;
+//! - the queue is bounded, for each user of a toolkit, for each toolkit and in total;
+//! - the records of the users with the most records are removed first, so that no user can displace the
+//!   records of others;
+//! - counts of calls are written with their records, and outlive them;
+//! - only the caller can read the content of a call, or an exact number that the toolkit could choose.
+
+mod counts;
+mod filter;
+mod latency;
+mod logged;
+mod operator_view;
+mod others;
+mod reading;
+mod record;
+mod retention;
+mod store;
+#[cfg(test)]
+mod tests;
+mod usage;
+mod writer;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures::future::OptionFuture;
+use jiff::Timestamp;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::{Mutex, Notify, oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tracing::error;
+
+pub use counts::{CallCounts, Counts, Period, ToolkitCounts};
+pub use filter::{Filter, OutcomeFilter, UnknownOutcome};
+use kitbag_base::shares::{Share, Shares};
+use kitbag_base::tasks::Interrupted;
+use kitbag_database::Database;
+use kitbag_database::peers::Hints;
+pub use latency::{Latency, RANGES};
+pub use logged::{Amount, Content, Facts, Logged, OwnRecord};
+pub use operator_view::{AtMost, OperatorView};
+pub use reading::{Query, Reading, Scope};
+pub use record::{Conclusion, Outcome, Record};
+pub use retention::RetentionLimits;
+pub use usage::{Failing, Hour, Usage};
+
+use counts::begin_of;
+use retention::Retention;
+use store::Store;
+use writer::{Committed, Message, Writer};
+
+/// Bytes of records that may wait to be written, in total.
+const MAX_QUEUED_BYTES: usize = 64 << 20;
+/// The same for one toolkit.
+const MAX_QUEUED_BYTES_PER_TOOLKIT: usize = 16 << 20;
+/// The same for one user of one toolkit.
+const MAX_QUEUED_BYTES_PER_USER: usize = 4 << 20;
+/// Concurrent readers, in total. As many again may follow a log.
+const MAX_READERS: usize = 256;
+/// The same for one user.
+const MAX_READERS_PER_USER: usize = 16;
+
+/// The records of all calls.
+pub struct Invocations {
+    store: Store,
+    queue: UnboundedSender<Message>,
+    /// Signals a message that does not wait for more records.
+    urgent: Arc<Notify>,
+    room: Shares,
+    room_of_users: Shares,
+    lost: Arc<AtomicU64>,
+    committed: watch::Receiver<i64>,
+    readers: Shares,
+    followers: Shares,
+    writer: Mutex<Option<JoinHandle<()>>>,
+    /// How long records are kept.
+    age: Duration,
+}
+
+impl Invocations {
+    /// Starts to write records to `database`, and to remove those beyond `limits`. `hints` tell other processes of them.
+    pub async fn open(
+        database: Database,
+        hints: Hints,
+        limits: RetentionLimits,
+    ) -> kitbag_database::Result<Self> {
+        let store = Store::new(database);
+        let (queue, inbox) = unbounded_channel();
+        let (committed, known) = watch::channel(store.newest().await?);
+        let (lost, urgent) = (Arc::new(AtomicU64::new(0)), Arc::new(Notify::new()));
+        let (retention, age) = (Retention::new(limits), limits.age);
+        let inbox = (inbox, urgent.clone());
+        let others = CancellationToken::new();
+        if store.has_other_writers() {
+            let (watching, ended) =
+                (others::watch(store.clone(), committed.clone(), hints.listen()), others.clone());
+            tokio::spawn(async move { ended.run_until_cancelled(watching).await });
+        }
+        let committed = Committed { newest: committed, hints, _others: others.drop_guard() };
+        let writer = Writer::new(store.clone(), inbox, committed, lost.clone(), retention);
+        Ok(Self {
+            store,
+            queue,
+            urgent,
+            room: Shares::new(MAX_QUEUED_BYTES, MAX_QUEUED_BYTES_PER_TOOLKIT),
+            room_of_users: Shares::new(MAX_QUEUED_BYTES, MAX_QUEUED_BYTES_PER_USER),
+            lost,
+            committed: known,
+            readers: Shares::new(MAX_READERS, MAX_READERS_PER_USER),
+            followers: Shares::new(MAX_READERS, MAX_READERS_PER_USER),
+            writer: Mutex::new(Some(tokio::spawn(writer.run()))),
+            age,
+        })
+    }
+
+    /// Queues a record. If the queue is full, its content is left out; if that is not enough, the record is
+    /// dropped.
+    pub fn record(&self, record: Record) {
+        let queued = self.with_room(Box::new(record));
+        let queued = queued.or_else(|record| self.with_room(Box::new(record.without_content())));
+        let is_kept = queued.is_ok_and(|message| self.queue.send(message).is_ok());
+        if !is_kept {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn with_room(&self, record: Box<Record>) -> Result<Message, Box<Record>> {
+        let (size, Record { toolkit, user, .. }) = (record.size(), &*record);
+        let of_user = self.room_of_users.take(&format!("{toolkit} {user}"), size);
+        match of_user.and_then(|of_user| Some((of_user, self.room.take(toolkit, size)?))) {
+            Some(room) => Ok(Message::Record(record, room)),
+            None => Err(record),
+        }
+    }
+
+    /// Starts to read. All calls that this process answered before are included, and those of others that have committed
+    /// their records.
+    pub async fn read(&self, query: Query, scope: Scope) -> kitbag_database::Result<Reading> {
+        self.flush().await;
+        Reading::start(self.store.clone(), self.committed.clone(), query, scope).await
+    }
+
+    /// Whether `user` has called the toolkit.
+    pub async fn has_records_of(&self, toolkit: &str, user: &str) -> kitbag_database::Result<bool> {
+        self.flush().await;
+        self.store.has_records_of(toolkit, user).await
+    }
+
+    /// Counts the calls of the last day that `viewer` may see, as [`read`](Self::read) does.
+    pub async fn usage(&self, toolkit: &str, viewer: &str, scope: Scope) -> kitbag_database::Result<Usage> {
+        self.flush().await;
+        let first = usage::first_hour(Timestamp::now());
+        let counts = self.store.usage(toolkit, viewer, scope, first).await?;
+        Ok(Usage::new(scope, first, &counts))
+    }
+
+    /// The toolkits of which calls failed in the last day, those with the most failures first.
+    pub async fn failing(&self) -> kitbag_database::Result<Vec<Failing>> {
+        self.flush().await;
+        let counts = self.store.failing(usage::first_hour(Timestamp::now())).await?;
+        Ok(counts.into_iter().map(Failing::from).collect())
+    }
+
+    /// Counts the calls of all toolkits, and their users. All calls that this process answered before are included.
+    pub async fn counts(&self, period: Period) -> kitbag_database::Result<Counts> {
+        self.flush().await;
+        let now = Timestamp::now();
+        let first = period.first_hour(now);
+        let (_, users_kept_from) = store::kept_from(now, self.age);
+        let users_from = first.max(users_kept_from);
+        let counted = self.store.counts(period, first, users_from).await?;
+        Ok(Counts {
+            period,
+            from: begin_of(first),
+            users: counted.users,
+            users_from: begin_of(users_from),
+            toolkits: counted.toolkits,
+        })
+    }
+
+    /// The toolkits that were called in the last day, those with the most calls first.
+    pub async fn used_toolkits(&self) -> kitbag_database::Result<Vec<String>> {
+        self.store.used(usage::first_hour(Timestamp::now())).await
+    }
+
+    /// Returns a permit to read; `None` if there are too many readers. Dropping it releases it.
+    pub fn reader_permit(&self, user: &str) -> Option<Share> {
+        self.readers.take(user, 1)
+    }
+
+    /// Returns a permit to follow the log; `None` if there are too many followers. Dropping it releases it.
+    pub fn follower_permit(&self, user: &str) -> Option<Share> {
+        self.followers.take(user, 1)
+    }
+
+    /// Writes the queued records, and stops the writer.
+    pub async fn close(&self) {
+        self.send_urgently(Message::Stop);
+        let writer = self.writer.lock().await.take();
+        if let Some(Err(error)) = OptionFuture::from(writer).await {
+            let cause = Interrupted::from(error);
+            error!(%cause, "the writer of records did not end by itself");
+        }
+    }
+
+    /// Waits until all records queued so far are committed.
+    async fn flush(&self) {
+        let (done, flushed) = oneshot::channel();
+        self.send_urgently(Message::Flush(done));
+        // Fails if the writer has ended, and then there is nothing left to write.
+        let _ = flushed.await;
+    }
+
+    fn send_urgently(&self, message: Message) {
+        // Fails if the writer has ended.
+        let _ = self.queue.send(message);
+        self.urgent.notify_one();
+    }
+}

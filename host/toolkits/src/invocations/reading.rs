@@ -1,0 +1,97 @@
+//! Reading records in the order in which they were committed, and waiting for more.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use tokio::sync::watch;
+
+use super::filter::Filter;
+use super::logged::Logged;
+use super::store::Store;
+
+/// Which records of a toolkit to read.
+#[derive(Clone, Debug)]
+pub struct Query {
+    /// Id of the toolkit.
+    pub toolkit: String,
+    /// Who reads.
+    pub viewer: String,
+    /// Only calls that ended at this time or later; for other users' calls, that started then or later.
+    pub since: Timestamp,
+    /// Only records with a greater id.
+    pub after: i64,
+    /// Only records with a smaller id.
+    pub before: Option<i64>,
+    /// Of the committed records, only this many of the newest.
+    pub last: Option<u32>,
+    /// Only these records.
+    pub filter: Filter,
+}
+
+/// Whose records a reader sees. Neither includes the content of other users' calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// Those of the reader's own calls.
+    Own,
+    /// Those of all users.
+    All,
+}
+
+/// A reader's cursor in the records.
+///
+/// Invariant: no record is missed and none is read twice. Ids ascend in the order of commits, because all processes
+/// write one batch after the other; and the cursor only moves past records that a query could see.
+pub struct Reading {
+    store: Store,
+    committed: watch::Receiver<i64>,
+    query: Query,
+    cursor: i64,
+    /// The newest id that this reader knows of.
+    newest: i64,
+    has_left_out: bool,
+}
+
+impl Reading {
+    pub(super) async fn start(
+        store: Store,
+        committed: watch::Receiver<i64>,
+        query: Query,
+        scope: Scope,
+    ) -> kitbag_database::Result<Self> {
+        // Other processes may have written it.
+        let newest = store.newest().await?;
+        let (cursor, has_left_out) = match query.last {
+            Some(count) => store.before_last(&query, scope, count).await?,
+            None => (Some(query.after), false),
+        };
+        Ok(Self { store, committed, cursor: cursor.unwrap_or(newest), newest, has_left_out, query })
+    }
+
+    /// Whether there are older records, beyond the number that was asked for.
+    pub fn has_left_out(&self) -> bool {
+        self.has_left_out
+    }
+
+    /// The id of the newest record when reading began, or of a newer one: where reading ends without following.
+    pub fn newest(&self) -> i64 {
+        self.newest
+    }
+
+    /// Returns the next records up to the id `until`, oldest first; empty if there are no more for now.
+    pub async fn next_page(&mut self, scope: Scope, until: i64) -> kitbag_database::Result<Vec<Logged>> {
+        self.newest = self.newest.max(*self.committed.borrow_and_update());
+        let until = until.min(self.query.before.map_or(i64::MAX, |before| before.saturating_sub(1)));
+        let page = self.store.page(&self.query, scope, self.cursor, until).await?;
+        self.cursor = match page.last() {
+            Some(last) => last.id,
+            // The query saw everything committed before it started.
+            None => self.cursor.max(self.newest.min(until)),
+        };
+        Ok(page.into_iter().map(|row| Logged::seen_by(&self.query.viewer, row)).collect())
+    }
+
+    /// Waits for records committed since the last page. Fails once the writer has ended.
+    pub async fn more(&mut self) -> Result<(), watch::error::RecvError> {
+        self.committed.changed().await
+    }
+}

@@ -1,0 +1,97 @@
+//! Removes records that are too old, or too many for their toolkit.
+//!
+//! The limits are per toolkit, so that a toolkit with many calls displaces only its own records. Within a
+//! toolkit, the records of the users with the most records are removed first.
+//!
+//! Of several processes one sweeps at a time, each the toolkits whose calls it has recorded. Two at once would remove the
+//! same records, and both rank all of them.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::record::Record;
+use super::store::{Store, kept_from};
+
+/// Limits for the stored records.
+#[derive(Clone, Copy, Debug)]
+pub struct RetentionLimits {
+    /// How long a record is kept.
+    pub age: Duration,
+    /// Number of records per toolkit.
+    pub records: u32,
+    /// Approximate size of the records per toolkit, in bytes.
+    pub bytes: usize,
+}
+
+/// Records of refused calls that are kept, for each user of a toolkit: a faulty client causes thousands.
+const MAX_REFUSED_RECORDS: u32 = 100;
+/// Number of written records after which a sweep is due. A sweep ranks all records of a toolkit, so that a few more than
+/// its limit are cheaper than more sweeps.
+const SWEEP_AFTER_RECORDS: usize = 5000;
+/// Number of written bytes after which a sweep is due.
+const SWEEP_AFTER_BYTES: usize = 16 << 20;
+
+/// Tracks the new records since the last sweep.
+pub(super) struct Retention {
+    limits: RetentionLimits,
+    /// The toolkits with new records; `None` for all, because at the start they are not known.
+    touched: Option<HashSet<String>>,
+    records: usize,
+    bytes: usize,
+}
+
+impl Retention {
+    pub(super) fn new(limits: RetentionLimits) -> Self {
+        Self { limits, touched: None, records: 0, bytes: 0 }
+    }
+
+    /// Counts written records.
+    pub(super) fn count(&mut self, records: &[Record]) {
+        self.records += records.len();
+        self.bytes += records.iter().map(Record::size).sum::<usize>();
+        if let Some(touched) = &mut self.touched {
+            for record in records {
+                if !touched.contains(&record.toolkit) {
+                    touched.insert(record.toolkit.clone());
+                }
+            }
+        }
+    }
+
+    /// Whether enough was written for a sweep before the regular time.
+    pub(super) fn is_due(&self) -> bool {
+        self.records >= SWEEP_AFTER_RECORDS || self.bytes >= SWEEP_AFTER_BYTES
+    }
+
+    /// Removes the records beyond the limits, unless another process is at it. Returns whether it did.
+    pub(super) async fn sweep(&mut self, store: &Store) -> kitbag_database::Result<bool> {
+        // Even if nothing comes of it: the next sweep is due when as much was written again, or after its interval.
+        (self.records, self.bytes) = (0, 0);
+        // What was written here is looked at by the next sweep then.
+        let Some(lock) = store.lock_for_retention().await? else { return Ok(false) };
+        let swept = self.sweep_alone(store).await;
+        lock.release().await?;
+        swept.map(|()| true)
+    }
+
+    async fn sweep_alone(&mut self, store: &Store) -> kitbag_database::Result<()> {
+        let toolkits = match &self.touched {
+            Some(touched) => touched.iter().cloned().collect(),
+            None => store.toolkits().await?,
+        };
+        let age = i64::try_from(self.limits.age.as_millis()).unwrap_or(i64::MAX);
+        let now = Timestamp::now();
+        store.remove_before(now.as_millisecond().saturating_sub(age)).await?;
+        let (calls, users) = kept_from(now, self.limits.age);
+        store.remove_counts_before(calls, users).await?;
+        for toolkit in toolkits {
+            store.remove_refused_beyond(&toolkit, MAX_REFUSED_RECORDS).await?;
+            store.remove_beyond(&toolkit, self.limits.records, self.limits.bytes).await?;
+        }
+        // Only now: after a failure the next sweep looks at them again.
+        self.touched = Some(HashSet::new());
+        Ok(())
+    }
+}

@@ -1,0 +1,370 @@
+//! All SQL about records of calls.
+
+mod counts;
+mod retention;
+
+use std::collections::HashSet;
+
+use jiff::Timestamp;
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::value::RawValue;
+
+use super::filter::OutcomeFilter;
+use super::reading::{Query, Scope};
+use super::record::Record;
+use super::usage::{HOUR_MS, HOURS};
+use kitbag_database::{
+    AssertSqlSafe, Database, DatabaseError, Executor, FromRow, StatementBuilder, Transaction, list, sql,
+};
+
+/// Maximum number of records in a page.
+const MAX_PAGE_RECORDS: usize = 16;
+/// Approximate size of a page in bytes, which a reader holds in memory. A page has at least one record.
+const MAX_PAGE_BYTES: usize = 512 << 10;
+/// Maximum number of rows per `INSERT` statement. Statements have a power of two of them, so that few have to be
+/// prepared and all stay in the cache of prepared statements.
+const MAX_ROWS_PER_INSERT: usize = 128;
+/// Toolkits in the list of those that fail.
+const MAX_FAILING: u32 = 20;
+
+pub(super) use counts::kept_from;
+
+#[derive(Clone)]
+pub(super) struct Store(Database);
+
+/// A row of the table.
+#[derive(FromRow)]
+pub(super) struct Row {
+    /// Ascends in the order of commits.
+    pub(super) id: i64,
+    pub(super) toolkit_id: String,
+    pub(super) version: String,
+    pub(super) tool: String,
+    pub(super) user_id: String,
+    pub(super) started_at: i64,
+    pub(super) duration: i64,
+    pub(super) outcome: String,
+    pub(super) limit_hit: Option<String>,
+    pub(super) requests: i64,
+    pub(super) bytes_out: i64,
+    pub(super) bytes_in: i64,
+    pub(super) result_size: i64,
+    pub(super) dropped: i64,
+    pub(super) detail: Option<String>,
+    pub(super) data: Option<String>,
+    /// `None` if the content is another user's.
+    pub(super) entries: Option<String>,
+    pub(super) run: Option<String>,
+}
+
+/// The calls of an hour as the store counts them.
+#[derive(FromRow)]
+pub(super) struct Count {
+    /// The first hour is 0.
+    pub(super) hour: i64,
+    pub(super) calls: i64,
+    pub(super) failures: i64,
+}
+
+/// The calls of a toolkit as the store counts them.
+#[derive(FromRow)]
+pub(super) struct FailingCount {
+    pub(super) toolkit_id: String,
+    pub(super) calls: i64,
+    pub(super) failures: i64,
+}
+
+impl Store {
+    pub(super) fn new(database: Database) -> Self {
+        Self(database)
+    }
+
+    /// The newest id; 0 if there is no record.
+    pub(super) async fn newest(&self) -> kitbag_database::Result<i64> {
+        newest(self.0.readers()).await
+    }
+
+    /// Whether other processes may write records too.
+    pub(super) fn has_other_writers(&self) -> bool {
+        self.0.server().is_some()
+    }
+
+    /// Inserts records in one transaction, counts them, and returns the newest id. Their ids become visible in their order, those of
+    /// other processes included: no other transaction of the scope runs between the choice of an id and its commit.
+    /// Records of a toolkit that has been removed meanwhile are dropped: they could not be read.
+    pub(super) async fn insert(&self, records: &[Record]) -> kitbag_database::Result<i64> {
+        let mut transaction = self.0.begin(kitbag_database::Scope::Records).await?;
+        let there = existing_toolkits(&mut transaction, records).await?;
+        let records: Vec<_> = records.iter().filter(|record| there.contains(&record.toolkit)).collect();
+        for rows in counts::statements(&records) {
+            insert(&mut transaction, rows).await?;
+        }
+        counts::count(&mut transaction, &records).await?;
+        let newest = newest(&mut transaction).await?;
+        transaction.commit().await?;
+        Ok(newest)
+    }
+
+    /// Whether `user` has called the toolkit.
+    pub(super) async fn has_records_of(&self, toolkit: &str, user: &str) -> kitbag_database::Result<bool> {
+        sql("SELECT EXISTS (SELECT 1 FROM invocations WHERE toolkit_id = $1 AND user_id = $2)")
+            .bind(toolkit)
+            .bind(user)
+            .fetch_value(self.0.readers())
+            .await
+    }
+
+    /// The id before the first of the last `count` records, or `None` if there are none; and whether there are
+    /// older ones.
+    pub(super) async fn before_last(
+        &self,
+        query: &Query,
+        scope: Scope,
+        count: u32,
+    ) -> kitbag_database::Result<(Option<i64>, bool)> {
+        // One more than wanted is looked for: it is there if others were left out.
+        let statement = format!(
+            "SELECT MIN(id) - CASE WHEN COUNT(*) <= $8 THEN 1 ELSE 0 END, COUNT(*) > $8 FROM (
+                 SELECT id FROM invocations
+                 WHERE toolkit_id = $1 AND id > $2 AND {} AND {SINCE_CONDITION} AND id < $5
+                   AND {FILTER_CONDITION}
+                 ORDER BY id DESC LIMIT $8 + 1) AS last",
+            scope_condition(scope)
+        );
+        sql(AssertSqlSafe(statement))
+            .bind(&query.toolkit)
+            .bind(query.after)
+            .bind(query.since.as_millisecond())
+            .bind(&query.viewer)
+            .bind(query.before.unwrap_or(i64::MAX))
+            .bind(&query.filter.tool)
+            .bind(query.filter.outcome.map(names))
+            .bind(count)
+            .fetch_one(self.0.readers())
+            .await
+    }
+
+    /// The first records after `cursor` and up to `until`, oldest first: at most [`MAX_PAGE_RECORDS`], and
+    /// about [`MAX_PAGE_BYTES`] in size. Empty only if there are no more.
+    pub(super) async fn page(
+        &self,
+        query: &Query,
+        scope: Scope,
+        cursor: i64,
+        until: i64,
+    ) -> kitbag_database::Result<Vec<Row>> {
+        // The content of other users' calls is not even read.
+        let statement = format!(
+            "WITH next AS (
+                 SELECT id, size FROM invocations
+                 WHERE toolkit_id = $1 AND id > $2 AND {SINCE_CONDITION} AND id <= $5 AND {}
+                   AND {FILTER_CONDITION}
+                 ORDER BY id LIMIT {MAX_PAGE_RECORDS}),
+             page AS (SELECT id, SUM(size) OVER (ORDER BY id) - size AS before FROM next)
+             SELECT id, toolkit_id, version, tool, user_id, started_at, duration, outcome, limit_hit,
+                    requests, bytes_out, bytes_in, result_size, dropped,
+                    CASE WHEN user_id = $4 THEN detail END AS detail,
+                    CASE WHEN user_id = $4 THEN data END AS data,
+                    CASE WHEN user_id = $4 THEN entries END AS entries,
+                    CASE WHEN user_id = $4 THEN run END AS run
+             FROM invocations
+             WHERE id IN (SELECT id FROM page WHERE before < {MAX_PAGE_BYTES})
+             ORDER BY id",
+            scope_condition(scope)
+        );
+        sql(AssertSqlSafe(statement))
+            .bind(&query.toolkit)
+            .bind(cursor)
+            .bind(query.since.as_millisecond())
+            .bind(&query.viewer)
+            .bind(until)
+            .bind(&query.filter.tool)
+            .bind(query.filter.outcome.map(names))
+            .fetch_all(self.0.readers())
+            .await
+    }
+
+    /// Calls that began in each of the [`HOURS`] hours from `first` on, if there were any.
+    pub(super) async fn usage(
+        &self,
+        toolkit: &str,
+        viewer: &str,
+        scope: Scope,
+        first: Timestamp,
+    ) -> kitbag_database::Result<Vec<Count>> {
+        // The time is that of the start: when a call ended tells how long it took.
+        let statement = format!(
+            "SELECT (started_at - $3) / {HOUR_MS} AS hour, COUNT(*) AS calls,
+                    COUNT(*) FILTER (WHERE outcome IN (SELECT value FROM json_each($2))) AS failures
+             FROM invocations
+             WHERE toolkit_id = $1 AND {} AND started_at >= $3 AND started_at < $3 + {HOURS} * {HOUR_MS}
+             GROUP BY hour",
+            scope_condition(scope)
+        );
+        sql(AssertSqlSafe(statement))
+            .bind(toolkit)
+            .bind(names(OutcomeFilter::AnyFailure))
+            .bind(first.as_millisecond())
+            .bind(viewer)
+            .fetch_all(self.0.readers())
+            .await
+    }
+
+    /// The toolkits with failed calls that began at `first` or later: those with the most failures, at most
+    /// [`MAX_FAILING`].
+    pub(super) async fn failing(&self, first: Timestamp) -> kitbag_database::Result<Vec<FailingCount>> {
+        // Both counts come from indexes alone. The first has failures only: the expression keeps SQLite from choosing an
+        // index of all records for its order.
+        let statement = format!(
+            "SELECT toolkit_id, failures,
+                    (SELECT COUNT(*) FROM invocations i
+                     WHERE i.toolkit_id = failing.toolkit_id AND i.started_at >= $1) AS calls
+             FROM (
+                 SELECT toolkit_id, COUNT(*) AS failures
+                 FROM (SELECT toolkit_id || '' AS toolkit_id FROM invocations
+                       WHERE started_at >= $1 AND outcome <> 'succeeded'
+                         AND outcome IN (SELECT value FROM json_each($2))) AS failed
+                 GROUP BY toolkit_id ORDER BY failures DESC, toolkit_id LIMIT {MAX_FAILING}) AS failing
+             ORDER BY failures DESC, toolkit_id"
+        );
+        sql(AssertSqlSafe(statement))
+            .bind(first.as_millisecond())
+            .bind(names(OutcomeFilter::AnyFailure))
+            .fetch_all(self.0.readers())
+            .await
+    }
+
+    /// Ids of the toolkits with calls that began at `first` or later, those with the most calls first.
+    pub(super) async fn used(&self, first: Timestamp) -> kitbag_database::Result<Vec<String>> {
+        sql("SELECT toolkit_id FROM invocations WHERE started_at >= $1
+             GROUP BY toolkit_id ORDER BY COUNT(*) DESC, toolkit_id")
+        .bind(first.as_millisecond())
+        .fetch_values(self.0.readers())
+        .await
+    }
+}
+
+/// The SQL condition for records of calls that ended at the time in the third parameter or later. For other
+/// users' calls the start, to the second, is compared: else the exact end could be found by repeated
+/// queries.
+const SINCE_CONDITION: &str =
+    "CASE WHEN user_id = $4 THEN ended_at ELSE started_at - started_at % 1000 END >= $3";
+
+/// The SQL condition for the tool and the list of outcomes in the sixth and the seventh parameter. Without a value
+/// all records fit.
+const FILTER_CONDITION: &str = "($6 IS NULL OR tool = $6)
+     AND ($7 IS NULL OR outcome IN (SELECT value FROM json_each($7)))";
+
+/// The names of the selected outcomes.
+fn names(filter: OutcomeFilter) -> String {
+    list(&filter.outcomes())
+}
+
+/// The SQL condition for the records in scope. The fourth parameter is the reading user.
+fn scope_condition(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Own => "user_id = $4",
+        // Uses the parameter too, so that both statements have the same parameters.
+        Scope::All => "$4 IS NOT NULL",
+    }
+}
+
+/// The newest id; 0 if there is no record.
+async fn newest(executor: impl Into<Executor<'_>>) -> kitbag_database::Result<i64> {
+    sql("SELECT COALESCE(MAX(id), 0) FROM invocations").fetch_value(executor).await
+}
+
+/// Those of the records' toolkits that have not been removed. What the server's own tools are called by is among them.
+async fn existing_toolkits(
+    transaction: &mut Transaction,
+    records: &[Record],
+) -> kitbag_database::Result<HashSet<String>> {
+    let mut toolkits: Vec<_> = records.iter().map(|record| record.toolkit.as_str()).collect();
+    toolkits.sort_unstable();
+    toolkits.dedup();
+    let there: Vec<String> = sql("SELECT id FROM toolkits WHERE id IN (SELECT value FROM json_each($1))")
+        .bind(list(&toolkits))
+        .fetch_values(transaction)
+        .await?;
+    Ok(there.into_iter().chain([kitbag_knowledge::TOOLS.to_owned()]).collect())
+}
+
+/// Inserts rows with one statement, because each statement goes to another thread and back. Their ids ascend in the
+/// order of the records.
+async fn insert(transaction: &mut Transaction, records: &[&Record]) -> kitbag_database::Result<()> {
+    let entries = records.iter().map(|record| serde_json::to_string(&record.conclusion.transcript.entries));
+    let entries: Vec<_> = entries.collect::<Result<_, _>>().map_err(DatabaseError::unwritable)?;
+    let mut statement = StatementBuilder::new(
+        "INSERT INTO invocations
+             (toolkit_id, version, tool, user_id, started_at, ended_at, duration, outcome, limit_hit, requests,
+              bytes_out, bytes_in, result_size, dropped, detail, data, entries, size, run) ",
+    );
+    statement.push_values(records.iter().zip(entries), |mut row, (record, entries)| {
+        let end = &record.conclusion;
+        let duration = as_i64(record.duration.as_micros());
+        let started_at = record.started_at.as_millisecond();
+        row.push_bind(&record.toolkit)
+            .push_bind(&record.version)
+            .push_bind(&record.tool)
+            .push_bind(&record.user)
+            .push_bind(started_at)
+            .push_bind(started_at + duration / 1000)
+            .push_bind(duration)
+            .push_bind(end.outcome.as_str())
+            .push_bind(&end.limit)
+            .push_bind(as_i64(end.usage.requests))
+            .push_bind(as_i64(end.usage.bytes_out))
+            .push_bind(as_i64(end.usage.bytes_in))
+            .push_bind(as_i64(end.result_size))
+            .push_bind(as_i64(end.transcript.dropped))
+            .push_bind(&end.detail)
+            .push_bind(end.data.as_ref().map(|data| data.get()))
+            .push_bind(entries)
+            .push_bind(as_i64(record.size()))
+            .push_bind(record.run.as_deref());
+    });
+    statement.build().execute(transaction).await?;
+    Ok(())
+}
+
+fn as_i64(count: impl TryInto<i64>) -> i64 {
+    count.try_into().unwrap_or(i64::MAX)
+}
+
+impl Serialize for Row {
+    /// One JSON object with all fields, for the caller only. Fields without a value are omitted.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("id", &self.id)?;
+        map.serialize_entry("toolkit", &self.toolkit_id)?;
+        map.serialize_entry("version", &self.version)?;
+        map.serialize_entry("tool", &self.tool)?;
+        map.serialize_entry("user", &self.user_id)?;
+        let started_at = Timestamp::from_millisecond(self.started_at).unwrap_or_default();
+        map.serialize_entry("startedAt", &started_at.to_string())?;
+        #[expect(clippy::cast_precision_loss, reason = "no call lasts for centuries")]
+        map.serialize_entry("durationMs", &(self.duration as f64 / 1e3))?;
+        map.serialize_entry("outcome", &self.outcome)?;
+        if let Some(limit) = &self.limit_hit {
+            map.serialize_entry("limit", limit)?;
+        }
+        map.serialize_entry("requests", &self.requests)?;
+        map.serialize_entry("bytesOut", &self.bytes_out)?;
+        map.serialize_entry("bytesIn", &self.bytes_in)?;
+        map.serialize_entry("resultSize", &self.result_size)?;
+        if let Some(detail) = &self.detail {
+            map.serialize_entry("detail", detail)?;
+        }
+        if let Some(run) = &self.run {
+            map.serialize_entry("run", run)?;
+        }
+        for (key, json) in [("data", &self.data), ("entries", &self.entries)] {
+            if let Some(json) = json {
+                let raw: &RawValue = serde_json::from_str(json).map_err(serde::ser::Error::custom)?;
+                map.serialize_entry(key, raw)?;
+            }
+        }
+        map.serialize_entry("dropped", &self.dropped)?;
+        map.end()
+    }
+}

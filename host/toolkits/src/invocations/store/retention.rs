@@ -1,0 +1,125 @@
+//! Removing records.
+
+use super::{Store, as_i64};
+use crate::invocations::record::Outcome;
+use kitbag_database::{AssertSqlSafe, Lock, list, sql};
+
+/// Rows per `DELETE` transaction, so that others can write in between.
+const ROWS_PER_DELETE: usize = 500;
+
+impl Store {
+    /// Takes the lock of the process that removes records; `None` if another one has it.
+    pub(in crate::invocations) async fn lock_for_retention(&self) -> kitbag_database::Result<Option<Lock>> {
+        self.0.try_lock("retention of records").await
+    }
+
+    /// Ids of all toolkits, and what the server's own tools are called by.
+    pub(in crate::invocations) async fn toolkits(&self) -> kitbag_database::Result<Vec<String>> {
+        let mut toolkits: Vec<_> = sql("SELECT id FROM toolkits").fetch_values(self.0.readers()).await?;
+        toolkits.push(kitbag_knowledge::TOOLS.to_owned());
+        Ok(toolkits)
+    }
+
+    /// Removes records of calls that ended before `ended_at`, in milliseconds since 1970.
+    pub(in crate::invocations) async fn remove_before(&self, ended_at: i64) -> kitbag_database::Result<()> {
+        loop {
+            let mut transaction = self.0.begin(kitbag_database::Scope::Records).await?;
+            let removed = sql("DELETE FROM invocations WHERE id IN (
+                     SELECT id FROM invocations WHERE ended_at < $1 ORDER BY ended_at LIMIT $2)")
+            .bind(ended_at)
+            .bind(as_i64(ROWS_PER_DELETE))
+            .execute(&mut transaction)
+            .await?;
+            transaction.commit().await?;
+            if removed == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Removes a toolkit's records beyond `count` records, and then those beyond `bytes` bytes: first the oldest of the
+    /// users with the most records.
+    pub(in crate::invocations) async fn remove_beyond(
+        &self,
+        toolkit: &str,
+        count: u32,
+        bytes: usize,
+    ) -> kitbag_database::Result<()> {
+        let (records, size, users): (i64, i64, i64) =
+            sql("SELECT CAST(COALESCE(SUM(records), 0) AS BIGINT), CAST(COALESCE(SUM(size), 0) AS BIGINT), COUNT(*)
+             FROM (SELECT COUNT(*) AS records, SUM(size) AS size FROM invocations WHERE toolkit_id = $1
+                   GROUP BY user_id) AS of_users")
+            .bind(toolkit)
+            .fetch_one(self.0.readers())
+            .await?;
+        for (held, limit, weight) in [(records, i64::from(count), "1"), (size, as_i64(bytes), "size")] {
+            if held > limit {
+                self.remove_beyond_limit(toolkit, weight, limit, users).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the records beyond `limit`, as the SQL expression `weight` counts them, of a toolkit with records of so many
+    /// `users`.
+    async fn remove_beyond_limit(
+        &self,
+        toolkit: &str,
+        weight: &'static str,
+        limit: i64,
+        users: i64,
+    ) -> kitbag_database::Result<()> {
+        // Records are kept in the order of what their own user's newer records take, themselves included: the newest of every
+        // user come first, then the second newest of every user, and so on. Those within an equal share of the limit all fit, so
+        // that only the others have to be ranked across users. If users have come since they were counted, a few records more
+        // than the limit stay until the next sweep.
+        let statement = format!(
+            "WITH of_users AS MATERIALIZED (
+                 SELECT id, {weight} AS weight, SUM({weight}) OVER (PARTITION BY user_id ORDER BY id DESC) AS taken
+                 FROM invocations WHERE toolkit_id = $1)
+             SELECT string_agg(CAST(id AS TEXT), ',' ORDER BY id) FROM (
+                 SELECT id, SUM(weight) OVER (ORDER BY taken, id DESC) AS total FROM of_users WHERE taken > $2) AS rest
+             WHERE total > $3 - (SELECT COALESCE(SUM(weight), 0) FROM of_users WHERE taken <= $2)"
+        );
+        let too_many: Option<String> = sql(AssertSqlSafe(statement))
+            .bind(toolkit)
+            .bind(limit / users.max(1))
+            .bind(limit)
+            .fetch_value(self.0.readers())
+            .await?;
+        self.remove(too_many.as_deref().unwrap_or_default()).await
+    }
+
+    /// Removes the oldest records of refused calls beyond `count` for each user.
+    pub(in crate::invocations) async fn remove_refused_beyond(
+        &self,
+        toolkit: &str,
+        count: u32,
+    ) -> kitbag_database::Result<()> {
+        let too_many: Option<String> = sql("SELECT string_agg(CAST(id AS TEXT), ',' ORDER BY id) FROM (
+                 SELECT id, ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY id DESC) AS nth
+                 FROM invocations WHERE toolkit_id = $1 AND outcome IN (SELECT value FROM json_each($2))) AS ranked
+             WHERE nth > $3")
+        .bind(toolkit)
+        .bind(list(&Outcome::REFUSED.map(Outcome::as_str)))
+        .bind(count)
+        .fetch_value(self.0.readers())
+        .await?;
+        self.remove(too_many.as_deref().unwrap_or_default()).await
+    }
+
+    /// Removes records by their ids, separated by commas: as one value, because each row of a result is passed
+    /// between threads.
+    async fn remove(&self, ids: &str) -> kitbag_database::Result<()> {
+        let ids: Vec<_> = ids.split_terminator(',').collect();
+        for some in ids.chunks(ROWS_PER_DELETE) {
+            let mut transaction = self.0.begin(kitbag_database::Scope::Records).await?;
+            sql("DELETE FROM invocations WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each($1))")
+                .bind(list(some))
+                .execute(&mut transaction)
+                .await?;
+            transaction.commit().await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,183 @@
+//! The single task that writes records, in batches, so that a call never waits for the disk.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures::FutureExt;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::{Notify, oneshot, watch};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
+use tokio_util::sync::DropGuard;
+use tracing::{error, warn};
+
+use super::others::publish;
+use super::record::Record;
+use super::retention::Retention;
+use super::store::Store;
+use kitbag_base::shares::Share;
+use kitbag_database::peers::{Hint, Hints};
+
+/// Maximum time until a queued record is committed.
+const MAX_DELAY: Duration = Duration::from_millis(100);
+/// Maximum number of records in one commit.
+const MAX_BATCH_RECORDS: usize = 1000;
+/// How often old records are removed when nothing is written.
+const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
+
+/// Pause after a failed commit.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+/// Consecutive failures after which the oldest batch is dropped.
+const MAX_ATTEMPTS: u32 = 120;
+
+/// The parts of its user's and its toolkit's share of the queue that a record holds.
+pub(super) type Room = (Share, Share);
+
+/// A message to the writer. The queue is bounded by the [`Room`] that each record holds.
+pub(super) enum Message {
+    Record(Box<Record>, Room),
+    /// Commits the messages before this one, then replies.
+    Flush(oneshot::Sender<()>),
+    /// Commits all queued records, and ends.
+    Stop,
+}
+
+/// Whom the writer tells that records are committed.
+pub(super) struct Committed {
+    /// The newest id, as far as this process knows.
+    pub(super) newest: watch::Sender<i64>,
+    pub(super) hints: Hints,
+    /// Ends the task that looks for records of other processes.
+    pub(super) _others: DropGuard,
+}
+
+pub(super) struct Writer {
+    store: Store,
+    inbox: UnboundedReceiver<Message>,
+    /// Signals a message that does not wait for more records.
+    urgent: Arc<Notify>,
+    committed: Committed,
+    /// Records that were dropped since the last batch.
+    lost: Arc<AtomicU64>,
+    retention: Retention,
+    /// Records to write, oldest first, with their room, which is held until they are written.
+    records: Vec<Record>,
+    room: Vec<Room>,
+    /// Number of consecutive failures, and the time of the next attempt.
+    failures: u32,
+    next_attempt: Instant,
+}
+
+impl Writer {
+    pub(super) fn new(
+        store: Store,
+        (inbox, urgent): (UnboundedReceiver<Message>, Arc<Notify>),
+        committed: Committed,
+        lost: Arc<AtomicU64>,
+        retention: Retention,
+    ) -> Self {
+        let (records, room) = (Vec::new(), Vec::new());
+        let next_attempt = Instant::now();
+        Self { store, inbox, urgent, committed, lost, retention, records, room, failures: 0, next_attempt }
+    }
+
+    /// Runs until it is stopped, or all senders are dropped.
+    pub(super) async fn run(mut self) {
+        let mut sweep = interval(SWEEP_INTERVAL);
+        sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                message = self.inbox.recv() => {
+                    let Some(message) = message else { break };
+                    let flushes = self.gather(message).await;
+                    self.write().await;
+                    for done in flushes {
+                        // Fails if the receiver was dropped.
+                        let _ = done.send(());
+                    }
+                    if self.retention.is_due() {
+                        self.sweep().await;
+                    }
+                }
+                () = sleep_until(self.next_attempt), if !self.records.is_empty() => self.write().await,
+                _ = sweep.tick() => self.sweep().await,
+            }
+        }
+        self.next_attempt = Instant::now();
+        self.write().await;
+        self.drop_oldest(self.records.len());
+    }
+
+    /// Receives the records of the next [`MAX_DELAY`], or those that are queued once a message is urgent. Returns the
+    /// flushes that wait for their commit.
+    ///
+    /// Records that come while it waits do not wake this task: under load there are thousands in a second.
+    async fn gather(&mut self, first: Message) -> Vec<oneshot::Sender<()>> {
+        let mut messages = vec![first];
+        // A signal that came before its message was received ends a later wait early, which does no harm.
+        let _ = timeout(MAX_DELAY, self.urgent.notified()).await;
+        let _ = self.inbox.recv_many(&mut messages, usize::MAX).now_or_never();
+        let mut flushes = Vec::new();
+        for message in messages {
+            match message {
+                Message::Record(record, room) => {
+                    self.records.push(*record);
+                    self.room.push(room);
+                }
+                Message::Flush(done) => flushes.push(done),
+                Message::Stop => self.inbox.close(),
+            }
+        }
+        flushes
+    }
+
+    /// Commits the received records. If that fails, they are kept and retried after a pause; the room that
+    /// they hold limits their number.
+    async fn write(&mut self) {
+        let lost = self.lost.swap(0, Ordering::Relaxed);
+        if lost > 0 {
+            warn!(lost, "records of calls were dropped: more came than could be written");
+        }
+        while !self.records.is_empty() && self.next_attempt <= Instant::now() {
+            let batch = self.records.len().min(MAX_BATCH_RECORDS);
+            match self.store.insert(&self.records[..batch]).await {
+                Ok(newest) => {
+                    self.failures = 0;
+                    self.retention.count(&self.records[..batch]);
+                    self.remove_oldest(batch);
+                    publish(&self.committed.newest, newest);
+                    self.committed.hints.tell_others(Hint::Records);
+                }
+                Err(cause) => {
+                    self.failures += 1;
+                    self.next_attempt = Instant::now() + RETRY_DELAY;
+                    error!(%cause, waiting = self.records.len(), "records of calls were not stored yet");
+                    // A record that can never be stored must not block all others.
+                    if self.failures >= MAX_ATTEMPTS {
+                        self.failures = 0;
+                        self.drop_oldest(batch);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Drops records that were not written.
+    fn drop_oldest(&mut self, oldest: usize) {
+        if oldest > 0 {
+            error!(lost = oldest, "records of calls were not stored");
+            self.remove_oldest(oldest);
+        }
+    }
+
+    fn remove_oldest(&mut self, oldest: usize) {
+        self.records.drain(..oldest);
+        self.room.drain(..oldest);
+    }
+
+    async fn sweep(&mut self) {
+        if let Err(cause) = self.retention.sweep(&self.store).await {
+            error!(%cause, "old records of calls could not be removed");
+        }
+    }
+}

@@ -1,0 +1,376 @@
+//! The server's own tools, `search` and `fetch`: MCP clients read their user's documents with them, without a toolkit.
+//!
+//! Names and shapes are those that `ChatGPT` asks of a server for its connectors and deep research
+//! (<https://platform.openai.com/docs/mcp>): clients that know no other tools know these.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kitbag_manifest::{ToolAnnotations, ToolDefinition, ToolkitDefinition};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tracing::error;
+use url::Url;
+
+use crate::Schemas;
+use kitbag_base::base_url::below;
+use kitbag_base::redaction::Redactor;
+pub use kitbag_knowledge::TOOLS as ID;
+use kitbag_knowledge::{
+    DEFAULT_RESULTS, DocumentPart, Hit, Knowledge, KnowledgeError, Query, State, Summary,
+};
+use kitbag_sandbox::contract::{CallError, ToolError, ToolResult};
+
+/// Of a document's text in one answer, in characters and in bytes: some 15,000 tokens, or 20,000 of a text without Latin
+/// letters. Clients take 25,000.
+pub const MAX_CHARACTERS: u32 = 50_000;
+const MAX_BYTES: usize = 60_000;
+/// Characters that can be left out: databases count them in 32 bits, with a sign.
+const MAX_OFFSET: u32 = 1 << 30;
+
+/// The tool that finds documents.
+const SEARCH: &str = "search";
+/// The tool that reads one.
+pub const FETCH: &str = "fetch";
+
+/// The tools of a server.
+pub struct KnowledgeTools {
+    knowledge: Knowledge,
+    /// Where a document's page is, without its id.
+    pages: String,
+    definition: ToolkitDefinition,
+    schemas: Schemas,
+}
+
+/// One of them.
+#[derive(Clone)]
+pub struct KnowledgeTool {
+    /// All of them.
+    pub tools: Arc<KnowledgeTools>,
+    /// Its index among them.
+    pub index: usize,
+}
+
+#[derive(Deserialize)]
+struct SearchArguments {
+    query: String,
+    offset: Option<u32>,
+}
+
+#[derive(Deserialize)]
+struct FetchArguments {
+    id: String,
+    offset: Option<u32>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SearchResults {
+    results: Vec<SearchResult>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_offset: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct SearchResult {
+    id: String,
+    title: String,
+    url: String,
+    snippet: String,
+}
+
+#[derive(Serialize)]
+struct FetchedDocument {
+    id: String,
+    title: String,
+    text: String,
+    url: String,
+    metadata: Metadata,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    source: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    author: Option<String>,
+    /// RFC 3339, UTC.
+    updated_at: String,
+    /// Of the whole text.
+    characters: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_offset: Option<u64>,
+    /// What is missing, where the text may not be whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+impl KnowledgeTools {
+    /// Tools over `knowledge` of the server with this URL.
+    pub fn new(knowledge: Knowledge, base_url: &Url) -> Self {
+        let definition = definition();
+        let schemas = Schemas::compile(&definition.tools).expect("these schemas compile");
+        let pages = below(base_url, "/ui/documents/");
+        Self { knowledge, pages, definition, schemas }
+    }
+
+    /// What they declare.
+    pub fn definition(&self) -> &ToolkitDefinition {
+        &self.definition
+    }
+
+    /// Their compiled schemas.
+    pub fn schemas(&self) -> &Schemas {
+        &self.schemas
+    }
+
+    /// Finds one by its name.
+    pub fn find(self: &Arc<Self>, name: &str) -> Option<KnowledgeTool> {
+        let index = self.definition.tools.iter().position(|tool| tool.name == name)?;
+        Some(KnowledgeTool { tools: self.clone(), index })
+    }
+
+    async fn search(&self, user_id: &str, arguments: SearchArguments) -> Result<ToolResult, CallError> {
+        let SearchArguments { query: text, offset } = arguments;
+        let offset = offset.unwrap_or_default();
+        let limit = DEFAULT_RESULTS;
+        let query = Query { text, has_operators: true, limit, offset, source: None, author: None };
+        let found = self.knowledge.search(user_id, &query).await.map_err(refused)?;
+        let next_offset = found.has_more.then(|| offset.saturating_add(limit));
+        let result = |Hit { document, snippet, .. }: Hit| {
+            let url = self.url(&document);
+            SearchResult { id: document.id, title: document.title, url, snippet }
+        };
+        returned(&SearchResults { results: found.hits.into_iter().map(result).collect(), next_offset })
+    }
+
+    async fn fetch(
+        &self,
+        user_id: &str,
+        redactor: &Redactor,
+        arguments: FetchArguments,
+    ) -> Result<ToolResult, CallError> {
+        let FetchArguments { id, offset } = arguments;
+        let offset = offset.unwrap_or_default();
+        // A secret that the part cuts is found by what is around it.
+        let longest = u32::try_from(redactor.longest()).unwrap_or(u32::MAX);
+        let margin = longest.min(offset);
+        let count = MAX_CHARACTERS.saturating_add(longest.saturating_mul(2));
+        let part = self.knowledge.document_part(user_id, &id, offset - margin, count).await;
+        let DocumentPart { summary, text: around, characters } = part.map_err(refused)?;
+        let part = bytes_of_part(&around, margin);
+        let end = u64::from(offset) + around[part.clone()].chars().count() as u64;
+        let text = redactor.redact_part(&around, part);
+        returned(&FetchedDocument {
+            url: self.url(&summary),
+            id: summary.id,
+            title: summary.title,
+            text,
+            metadata: Metadata {
+                source: summary.source,
+                author: summary.author,
+                updated_at: Timestamp::from_millisecond(summary.updated_at).unwrap_or_default().to_string(),
+                characters,
+                next_offset: (end < characters).then_some(end),
+                note: note(&summary.state),
+            },
+        })
+    }
+
+    /// Where a person finds the document.
+    fn url(&self, document: &Summary) -> String {
+        document.url.clone().unwrap_or_else(|| format!("{}{}", self.pages, document.id))
+    }
+}
+
+impl KnowledgeTool {
+    /// What it declares.
+    pub fn definition(&self) -> &ToolDefinition {
+        &self.tools.definition.tools[self.index]
+    }
+
+    /// Runs a call of this user, whose arguments were checked. `redactor` is for the user's secrets: it finds those that a part
+    /// of a text cuts. Whole ones are left to the caller.
+    pub async fn call(
+        &self,
+        user_id: &str,
+        redactor: &Redactor,
+        arguments: Value,
+    ) -> Result<ToolResult, CallError> {
+        match self.definition().name.as_str() {
+            SEARCH => self.tools.search(user_id, read(arguments)?).await,
+            _ => self.tools.fetch(user_id, redactor, read(arguments)?).await,
+        }
+    }
+}
+
+/// Where the part of a text is that one answer has, after so many characters before it.
+fn bytes_of_part(text: &str, before: u32) -> Range<usize> {
+    let at = |characters: u32| {
+        let mut places = text.char_indices().map(|(place, _)| place);
+        usize::try_from(characters).ok().and_then(|characters| places.nth(characters)).unwrap_or(text.len())
+    };
+    let start = at(before);
+    let end = at(before.saturating_add(MAX_CHARACTERS));
+    start..text.floor_char_boundary(end.min(start + MAX_BYTES))
+}
+
+/// A whole number within 32 bits that schemas let through may be written as `1.0`, which serde does not take for one.
+fn read<T: for<'de> Deserialize<'de>>(arguments: Value) -> Result<T, CallError> {
+    serde_json::from_value(arguments).map_err(|error| CallError::InvalidParams(error.to_string()))
+}
+
+/// The result as clients want it: the same JSON as structure and as text.
+fn returned(result: &impl Serialize) -> Result<ToolResult, CallError> {
+    let json = serde_json::to_string(result).map_err(|error| CallError::Failure(error.to_string()))?;
+    Ok(ToolResult { text: json.clone(), structured: Some(json), ..ToolResult::default() })
+}
+
+fn refused(error: KnowledgeError) -> CallError {
+    let (message, retryable) = match error {
+        KnowledgeError::Invalid(problems) => return CallError::InvalidParams(problems.to_string()),
+        KnowledgeError::Unavailable(why) => (why.to_owned(), true),
+        KnowledgeError::Storage(cause) => {
+            error!(%cause, "the knowledge base failed");
+            ("the knowledge base cannot be reached now; try again later".to_owned(), true)
+        }
+        other => (other.to_string(), false),
+    };
+    CallError::Tool(ToolError { message, retryable, data: None })
+}
+
+fn note(state: &State) -> Option<String> {
+    match state {
+        State::Ready => None,
+        State::Pending => Some("its file was not read yet, or search does not find it yet".to_owned()),
+        State::Failed(why) => Some(format!("not all of it could be read: {why}")),
+    }
+}
+
+fn definition() -> ToolkitDefinition {
+    let offset =
+        |of: &str| json!({ "type": "integer", "minimum": 0, "maximum": MAX_OFFSET, "description": of });
+    let text = |of: &str| json!({ "type": "string", "description": of });
+    let metadata = json!({
+        "type": "object",
+        "properties": {
+            "source": text("Who added it: the id of a toolkit, or `user`."),
+            "author": text("Its byline."),
+            "updatedAt": text("When it was changed last, RFC 3339."),
+            "characters": { "type": "integer", "description": "Of the whole text." },
+            "nextOffset": { "type": "integer", "description": "The `offset` that continues the text." },
+            "note": text("What is missing of the text."),
+        },
+        "required": ["source", "updatedAt", "characters"],
+    });
+    let search = ToolDefinition {
+        name: SEARCH.to_owned(),
+        title: Some("Search documents".to_owned()),
+        description: "Searches the user's own documents, by words and by meaning. Answers with the best ones, each with the \
+                      passage that fits best; `fetch` reads one."
+            .to_owned(),
+        input_schema: json!({
+            "type": "object",
+            "properties": {
+                "query": {
+                    "type": "string",
+                    "minLength": 1,
+                    "description": "Words, or a question. \"a phrase\", -word, source:ID and author:NAME narrow it down.",
+                },
+                "offset": offset("`nextOffset` of the answer before, for more results."),
+            },
+            "required": ["query"],
+        }),
+        output_schema: Some(json!({
+            "type": "object",
+            "properties": {
+                "results": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "id": text("What `fetch` takes."),
+                            "title": text("Its title."),
+                            "url": text("Where a person finds it."),
+                            "snippet": text("The passage that fits best."),
+                        },
+                        "required": ["id", "title", "url", "snippet"],
+                    },
+                },
+                "nextOffset": { "type": "integer", "description": "The `offset` of more results, if there are any." },
+            },
+            "required": ["results"],
+        })),
+        ..reading()
+    };
+    let fetch = ToolDefinition {
+        name: FETCH.to_owned(),
+        title: Some("Read a document".to_owned()),
+        description: format!(
+            "Reads one of the user's own documents that `search` has found. Of a long text, the answer has up to \
+             {MAX_CHARACTERS} characters; `metadata.nextOffset` continues it."
+        ),
+        input_schema: json!({
+            "type": "object",
+            "properties": {
+                "id": text("The `id` of a result of `search`."),
+                "offset": offset("How many characters of the text to leave out."),
+            },
+            "required": ["id"],
+        }),
+        output_schema: Some(json!({
+            "type": "object",
+            "properties": {
+                "id": text("Its id."),
+                "title": text("Its title."),
+                "text": text("Its text, or a part of it."),
+                "url": text("Where a person finds it."),
+                "metadata": metadata,
+            },
+            "required": ["id", "title", "text", "url", "metadata"],
+        })),
+        ..reading()
+    };
+    ToolkitDefinition {
+        id: ID.to_owned(),
+        name: "Documents".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        tools: vec![search, fetch],
+        ..ToolkitDefinition::default()
+    }
+}
+
+/// What both tools are: they change nothing, and reach nothing else.
+fn reading() -> ToolDefinition {
+    let annotations = ToolAnnotations {
+        read_only_hint: Some(true),
+        destructive_hint: Some(false),
+        idempotent_hint: Some(true),
+        open_world_hint: Some(false),
+    };
+    ToolDefinition { annotations, always_on: true, ..ToolDefinition::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_declaration_breaks_no_rule_but_that_nobody_else_has_its_id() {
+        let other = ToolkitDefinition {
+            id: "other".to_owned(),
+            description: "x".to_owned(),
+            icon: "📚".to_owned(),
+            ..definition()
+        };
+
+        let problems = |definition| match kitbag_manifest::validate(definition) {
+            Ok(_) => Vec::new(),
+            Err(problems) => problems.0.into_iter().map(|problem| problem.path).collect::<Vec<_>>(),
+        };
+
+        assert_eq!(problems(other.clone()), Vec::<String>::new());
+        assert_eq!(problems(ToolkitDefinition { id: ID.to_owned(), ..other }), ["id"]);
+    }
+}

@@ -1,0 +1,72 @@
+//! Tools that may change something, and that code of a user may call all the same.
+
+use jiff::Timestamp;
+
+use super::Store;
+use kitbag_database::audit::{self, Act, Actor, Entry};
+use kitbag_database::{Scope, Transaction, sql};
+
+impl Store {
+    /// The tools of a toolkit that a user's code may call.
+    pub(crate) async fn code_tools(&self, user: &str, toolkit: &str) -> kitbag_database::Result<Vec<String>> {
+        sql("SELECT tool FROM code_tools WHERE user_id = $1 AND toolkit_id = $2 ORDER BY tool")
+            .bind(user)
+            .bind(toolkit)
+            .fetch_values(self.0.readers())
+            .await
+    }
+
+    /// Lets a user's code call a tool of a toolkit that is there.
+    pub(crate) async fn allow_in_code(
+        &self,
+        by: &Actor,
+        toolkit: &str,
+        tool: &str,
+    ) -> kitbag_database::Result<()> {
+        let mut transaction = self.0.begin(Scope::Vault).await?;
+        let added = sql("INSERT INTO code_tools (user_id, toolkit_id, tool, allowed_at)
+             SELECT $1, id, $3, $4 FROM toolkits WHERE id = $2 ON CONFLICT DO NOTHING")
+        .bind(by.user())
+        .bind(toolkit)
+        .bind(tool)
+        .bind(Timestamp::now().as_millisecond())
+        .execute(&mut transaction)
+        .await?;
+        conclude(transaction, added, Entry::new(Act::CodeAllowed, by).toolkit(toolkit).name(tool)).await
+    }
+
+    /// No longer lets a user's code call a tool.
+    pub(crate) async fn disallow_in_code(
+        &self,
+        by: &Actor,
+        toolkit: &str,
+        tool: &str,
+    ) -> kitbag_database::Result<()> {
+        let mut transaction = self.0.begin(Scope::Vault).await?;
+        let removed = sql("DELETE FROM code_tools WHERE user_id = $1 AND toolkit_id = $2 AND tool = $3")
+            .bind(by.user())
+            .bind(toolkit)
+            .bind(tool)
+            .execute(&mut transaction)
+            .await?;
+        conclude(transaction, removed, Entry::new(Act::CodeDisallowed, by).toolkit(toolkit).name(tool)).await
+    }
+}
+
+/// Commits, with an entry of the audit log if rows have changed.
+async fn conclude(
+    mut transaction: Transaction,
+    changed: u64,
+    entry: Entry<'_>,
+) -> kitbag_database::Result<()> {
+    if changed > 0 {
+        audit::append(&mut transaction, &entry).await?;
+    }
+    transaction.commit().await
+}
+
+/// Forgets what was allowed of a toolkit that is removed, or has another owner.
+pub(super) async fn forget(transaction: &mut Transaction, toolkit: &str) -> kitbag_database::Result<()> {
+    sql("DELETE FROM code_tools WHERE toolkit_id = $1").bind(toolkit).execute(transaction).await?;
+    Ok(())
+}

@@ -1,0 +1,151 @@
+//! All SQL about what users have agreed to. Times are milliseconds since 1970.
+
+use jiff::Timestamp;
+
+use super::Store;
+use crate::consents::FirstAct;
+use kitbag_base::sha256::Sha256;
+use kitbag_database::audit::{self, Act, Actor, Entry};
+use kitbag_database::{FromRow, Scope, Transaction, sql};
+
+/// What a user has agreed to.
+#[derive(Clone, Debug, FromRow)]
+pub(crate) struct StoredConsent {
+    pub(crate) owner: String,
+    /// JSON
+    pub(crate) reach: String,
+    pub(crate) version: String,
+    pub(crate) agreed_at: i64,
+    /// 0 for who has only called it.
+    pub(crate) given: i64,
+}
+
+/// What a user agrees to.
+#[derive(Clone, Copy)]
+pub(crate) struct NewConsent<'a> {
+    pub(crate) user: &'a str,
+    pub(crate) toolkit: &'a str,
+    pub(crate) owner: &'a str,
+    /// JSON
+    pub(crate) reach: &'a str,
+    pub(crate) version: &'a str,
+    /// The activation that has made the version live.
+    pub(crate) activation: i64,
+    /// By what the user agrees.
+    pub(crate) act: FirstAct,
+}
+
+/// What some users have agreed to of a toolkit.
+#[derive(FromRow)]
+pub(crate) struct AgreedReach {
+    pub(crate) toolkit_id: String,
+    /// Who owned it then.
+    pub(crate) owner: String,
+    /// JSON.
+    pub(crate) reach: String,
+    /// 0 for who has only called it.
+    pub(crate) given: i64,
+    /// Number of these users.
+    pub(crate) users: i64,
+}
+
+impl Store {
+    /// What a user has agreed to of a toolkit.
+    pub(crate) async fn consent(
+        &self,
+        user: &str,
+        toolkit: &str,
+    ) -> kitbag_database::Result<Option<StoredConsent>> {
+        sql("SELECT c.owner, r.reach, c.version, c.agreed_at, c.given
+             FROM consents c JOIN agreed_reaches r ON r.digest = c.digest
+             WHERE c.user_id = $1 AND c.toolkit_id = $2")
+        .bind(user)
+        .bind(toolkit)
+        .fetch_optional(self.0.readers())
+        .await
+    }
+
+    /// Stores what a user agrees to by giving a toolkit something, or what it reaches that they call without giving anything;
+    /// unless something is stored, of who has only called it nothing more. Returns whether anything is:
+    /// nothing is stored for a version that is no longer live.
+    pub(crate) async fn agree_first(&self, consent: NewConsent<'_>) -> kitbag_database::Result<bool> {
+        let is_gift = i64::from(consent.act == FirstAct::Gift);
+        let mut transaction = self.0.begin(Scope::Vault).await?;
+        let digest = keep_reach(&mut transaction, consent.reach).await?;
+        sql("INSERT INTO consents (user_id, toolkit_id, owner, digest, version, agreed_at, given)
+             SELECT $1, t.id, t.owner, $4, t.live_version, $5, CAST($7 AS BIGINT) FROM toolkits t
+             WHERE t.id = $2 AND t.owner = $3
+                 AND $6 = COALESCE((SELECT max(sequence) FROM toolkit_activations WHERE toolkit_id = t.id), 0)
+             ON CONFLICT (user_id, toolkit_id) DO UPDATE
+             SET owner = excluded.owner, digest = excluded.digest, version = excluded.version,
+                 agreed_at = excluded.agreed_at, given = 1
+             WHERE consents.given = 0 AND $8 = 1")
+        .bind(consent.user)
+        .bind(consent.toolkit)
+        .bind(consent.owner)
+        .bind(&digest)
+        .bind(Timestamp::now().as_millisecond())
+        .bind(consent.activation)
+        .bind(i64::from(consent.act != FirstAct::Call))
+        .bind(is_gift)
+        .execute(&mut transaction)
+        .await?;
+        let is_stored: bool = sql(
+            "SELECT EXISTS (SELECT 1 FROM consents WHERE user_id = $1 AND toolkit_id = $2 AND given >= $3)",
+        )
+        .bind(consent.user)
+        .bind(consent.toolkit)
+        .bind(is_gift)
+        .fetch_value(&mut transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(is_stored)
+    }
+
+    /// Replaces what a user has agreed to.
+    pub(crate) async fn agree(&self, consent: NewConsent<'_>, by: &Actor) -> kitbag_database::Result<()> {
+        let mut transaction = self.0.begin(Scope::Vault).await?;
+        let digest = keep_reach(&mut transaction, consent.reach).await?;
+        sql("INSERT INTO consents (user_id, toolkit_id, owner, digest, version, agreed_at, given)
+             VALUES ($1, $2, $3, $4, $5, $6, 1)
+             ON CONFLICT (user_id, toolkit_id) DO UPDATE
+             SET owner = excluded.owner, digest = excluded.digest, version = excluded.version,
+                 agreed_at = excluded.agreed_at, given = 1")
+        .bind(consent.user)
+        .bind(consent.toolkit)
+        .bind(consent.owner)
+        .bind(&digest)
+        .bind(consent.version)
+        .bind(Timestamp::now().as_millisecond())
+        .execute(&mut transaction)
+        .await?;
+        let given = Entry::new(Act::ConsentGiven, by).toolkit(consent.toolkit).version(consent.version);
+        audit::append(&mut transaction, &given.digest(&digest)).await?;
+        transaction.commit().await
+    }
+
+    /// What users have agreed to of a toolkit, or of all.
+    pub(crate) async fn agreed_reaches(
+        &self,
+        toolkit: Option<&str>,
+    ) -> kitbag_database::Result<Vec<AgreedReach>> {
+        sql("SELECT c.toolkit_id, c.owner, r.reach, c.given, c.users FROM (
+                 SELECT toolkit_id, owner, digest, given, count(*) AS users FROM consents
+                 WHERE CAST($1 AS TEXT) IS NULL OR toolkit_id = $1 GROUP BY toolkit_id, owner, digest, given
+             ) c JOIN agreed_reaches r ON r.digest = c.digest")
+        .bind(toolkit)
+        .fetch_all(self.0.readers())
+        .await
+    }
+}
+
+/// Stores a reach, once. Returns its digest.
+async fn keep_reach(transaction: &mut Transaction, reach: &str) -> kitbag_database::Result<String> {
+    let digest = hex::encode(Sha256::digest(reach));
+    sql("INSERT INTO agreed_reaches (digest, reach) VALUES ($1, $2) ON CONFLICT (digest) DO NOTHING")
+        .bind(&digest)
+        .bind(reach)
+        .execute(transaction)
+        .await?;
+    Ok(digest)
+}

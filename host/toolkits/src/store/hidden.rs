@@ -1,0 +1,89 @@
+//! What users hide.
+
+use super::{Store, revisions};
+use crate::ToolkitError;
+use crate::hidden::Hidden;
+use kitbag_database::{Scope, Transaction, sql};
+
+/// Tools and toolkits that one user may hide.
+const MAX_PER_USER: i64 = 1000;
+/// In the place of a tool: all of the toolkit.
+const WHOLE: &str = "";
+
+impl Store {
+    /// What a user hides.
+    pub(crate) async fn hidden(&self, user: &str) -> kitbag_database::Result<Hidden> {
+        let rows: Vec<(String, String)> = sql("SELECT toolkit_id, tool FROM hidden_tools WHERE user_id = $1")
+            .bind(user)
+            .fetch_all(self.0.readers())
+            .await?;
+        Ok(Hidden::of(
+            rows.into_iter().map(|(toolkit, tool)| (toolkit, Some(tool).filter(|tool| tool != WHOLE))),
+        ))
+    }
+
+    /// Hides a tool, or all of a toolkit. Returns whether anything has changed.
+    pub(crate) async fn hide(
+        &self,
+        user: &str,
+        toolkit: &str,
+        tool: Option<&str>,
+    ) -> Result<bool, ToolkitError> {
+        let mut transaction = self.0.begin(Scope::Toolkits).await?;
+        let covered = sql("DELETE FROM hidden_tools
+             WHERE user_id = $1 AND toolkit_id = $2 AND CAST($3 AS TEXT) IS NULL AND tool <> ''")
+        .bind(user)
+        .bind(toolkit)
+        .bind(tool)
+        .execute(&mut transaction)
+        .await?;
+        let added = sql(
+            "INSERT INTO hidden_tools (user_id, toolkit_id, tool) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+        )
+        .bind(user)
+        .bind(toolkit)
+        .bind(tool.unwrap_or(WHOLE))
+        .execute(&mut transaction)
+        .await?;
+        let count: i64 = sql("SELECT COUNT(*) FROM hidden_tools WHERE user_id = $1")
+            .bind(user)
+            .fetch_value(&mut transaction)
+            .await?;
+        if added > 0 && count > MAX_PER_USER {
+            return Err(ToolkitError::TooManyHidden);
+        }
+        if added + covered > 0 {
+            revisions::count_change(&mut transaction).await?;
+        }
+        transaction.commit().await?;
+        Ok(added + covered > 0)
+    }
+
+    /// Shows a tool again, or whatever is hidden of a toolkit. Returns whether anything has changed.
+    pub(crate) async fn show_again(
+        &self,
+        user: &str,
+        toolkit: &str,
+        tool: Option<&str>,
+    ) -> Result<bool, ToolkitError> {
+        let mut transaction = self.0.begin(Scope::Toolkits).await?;
+        let removed = sql("DELETE FROM hidden_tools
+             WHERE user_id = $1 AND toolkit_id = $2 AND (CAST($3 AS TEXT) IS NULL OR tool = $3)")
+        .bind(user)
+        .bind(toolkit)
+        .bind(tool)
+        .execute(&mut transaction)
+        .await?;
+        if removed > 0 {
+            revisions::count_change(&mut transaction).await?;
+        }
+        transaction.commit().await?;
+        Ok(removed > 0)
+    }
+}
+
+/// Forgets who hides a toolkit that is removed: the next one of this id is another.
+pub(super) async fn forget(transaction: &mut Transaction, toolkit: &str) -> kitbag_database::Result<()> {
+    sql("DELETE FROM hidden_tools WHERE toolkit_id = $1").bind(toolkit).execute(transaction).await?;
+    Ok(())
+}

@@ -1,0 +1,39 @@
+//! All SQL about pictures of versions.
+
+use super::Store;
+use crate::icons::Picture;
+use kitbag_database::{Transaction, sql};
+
+/// Keeps the picture of a version, in the place of an earlier one.
+pub(super) async fn keep(
+    transaction: &mut Transaction,
+    id: &str,
+    version: &str,
+    picture: &Picture,
+) -> kitbag_database::Result<()> {
+    sql("INSERT INTO toolkit_icons (toolkit_id, version, digest, media_type, content)
+         VALUES ($1, $2, $3, $4, $5)
+         ON CONFLICT (toolkit_id, version) DO UPDATE
+         SET digest = excluded.digest, media_type = excluded.media_type, content = excluded.content")
+    .bind(id)
+    .bind(version)
+    .bind(picture.digest())
+    .bind(&picture.media_type)
+    .bind(&*picture.content)
+    .execute(transaction)
+    .await?;
+    Ok(())
+}
+
+impl Store {
+    /// The picture of a version.
+    pub(crate) async fn picture(&self, id: &str, version: &str) -> kitbag_database::Result<Option<Picture>> {
+        let picture: Option<(String, Vec<u8>)> =
+            sql("SELECT media_type, content FROM toolkit_icons WHERE toolkit_id = $1 AND version = $2")
+                .bind(id)
+                .bind(version)
+                .fetch_optional(self.0.readers())
+                .await?;
+        Ok(picture.map(|(media_type, content)| Picture { media_type, content: content.into() }))
+    }
+}

@@ -1,0 +1,295 @@
+//! The owner of a toolkit, and what other operators may do with it.
+//!
+//! Invariants:
+//! - only its owner can change a private toolkit, or make a shared one private;
+//! - when the owner changes, users' secrets and settings for the toolkit are deleted, and the change is
+//!   recorded: users gave them to the former owner's code, and the new owner's must not get them unnoticed;
+//! - the owner keeps the id when the toolkit is removed, so removing and redeploying it does not bypass
+//!   these rules.
+
+#[cfg(test)]
+mod tests;
+
+use jiff::Timestamp;
+use kitbag_manifest::{ToolkitDefinition, Visibility};
+use serde::{Deserialize, Serialize};
+
+use super::{Store, code_tools, revisions};
+use crate::ToolkitError;
+use kitbag_database::audit::{self, Act, Actor, Entry};
+use kitbag_database::{FromRow, Scope, Transaction, sql};
+use kitbag_identity::revoke_keys_for;
+
+/// Whether a deploy may take over another operator's toolkit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// No: it is refused, unless the owner has released the toolkit.
+    OwnOnly,
+    /// Yes: the operator asked for it explicitly.
+    TakeOver,
+}
+
+/// The result of a take-over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TakenOver {
+    /// The former owner.
+    pub from: String,
+    /// Number of users' secrets that were deleted.
+    pub removed_secrets: u64,
+    /// Number of users' settings that were deleted.
+    pub removed_settings: u64,
+}
+
+/// One event in the history of a toolkit's ownership.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OwnershipRecord {
+    /// `released`, `kept`, `taken-over` or `removed`.
+    pub event: String,
+    /// The owner before the event.
+    pub owner_before: String,
+    /// The operator who caused it.
+    pub by: String,
+    /// RFC 3339, UTC.
+    pub at: String,
+}
+
+impl OwnershipRecord {
+    pub(super) fn is_release(&self) -> bool {
+        self.event == RELEASED
+    }
+}
+
+/// Number of events that are shown, newest first.
+const MAX_SHOWN_EVENTS: u32 = 50;
+
+const RELEASED: &str = "released";
+const KEPT: &str = "kept";
+const TAKEN_OVER: &str = "taken-over";
+const REMOVED: &str = "removed";
+
+/// The present ownership of a toolkit, or that at its removal.
+pub(super) struct CurrentOwnership {
+    id: String,
+    owner: String,
+    /// Of the live version; `Shared` for a removed toolkit.
+    visibility: Visibility,
+    is_released: bool,
+    is_removed: bool,
+}
+
+impl CurrentOwnership {
+    /// Reads the ownership of a toolkit; `None` if there is no such toolkit.
+    pub(super) async fn of(transaction: &mut Transaction, id: &str) -> Result<Option<Self>, ToolkitError> {
+        #[derive(FromRow)]
+        struct Row {
+            owner: String,
+            manifest: String,
+            last_event: Option<String>,
+        }
+        let row: Option<Row> = sql("SELECT t.owner, v.manifest,
+                    (SELECT event FROM toolkit_ownership WHERE toolkit_id = t.id
+                     ORDER BY sequence DESC LIMIT 1) AS last_event
+             FROM toolkits t
+             JOIN toolkit_versions v ON v.toolkit_id = t.id AND v.version = t.live_version WHERE t.id = $1")
+        .bind(id)
+        .fetch_optional(transaction)
+        .await?;
+        Ok(row.map(|row| Self {
+            id: id.to_owned(),
+            owner: row.owner,
+            visibility: visibility(&row.manifest),
+            is_released: row.last_event.as_deref() == Some(RELEASED),
+            is_removed: false,
+        }))
+    }
+
+    /// Reads the ownership of a removed toolkit; `None` if there never was one.
+    pub(super) async fn of_removed(
+        transaction: &mut Transaction,
+        id: &str,
+    ) -> Result<Option<Self>, ToolkitError> {
+        let owner: Option<String> =
+            sql("SELECT owner_before FROM toolkit_ownership WHERE toolkit_id = $1 AND event = $2
+             ORDER BY sequence DESC LIMIT 1")
+            .bind(id)
+            .bind(REMOVED)
+            .fetch_optional_value(transaction)
+            .await?;
+        Ok(owner.map(|owner| Self {
+            id: id.to_owned(),
+            owner,
+            visibility: Visibility::Shared,
+            is_released: false,
+            is_removed: true,
+        }))
+    }
+
+    pub(super) fn owner(&self) -> &str {
+        &self.owner
+    }
+
+    /// Whether the live version is for its owner and whoever is named.
+    pub(super) fn is_private(&self) -> bool {
+        self.visibility == Visibility::Private
+    }
+
+    pub(super) fn is_released(&self) -> bool {
+        self.is_released
+    }
+
+    /// Whether only the owner may make a version of this visibility live.
+    pub(super) fn needs_owner(&self, visibility: Visibility) -> bool {
+        self.visibility == Visibility::Private || visibility == Visibility::Private
+    }
+
+    /// Checks whether `by` may make a version of this visibility live. They become the owner if they take
+    /// the toolkit over, or if it is released and the version needs its owner.
+    pub(super) async fn admit_version(
+        &self,
+        transaction: &mut Transaction,
+        by: &Actor,
+        visibility: Visibility,
+        claim: Claim,
+    ) -> Result<Option<TakenOver>, ToolkitError> {
+        if self.owner == by.user() {
+            if self.is_released {
+                self.record(transaction, KEPT, by.user()).await?;
+            }
+            return Ok(None);
+        }
+        let needs_owner = self.needs_owner(visibility);
+        match claim {
+            Claim::TakeOver => self.transfer(transaction, by).await.map(Some),
+            Claim::OwnOnly if needs_owner && self.is_released => {
+                self.transfer(transaction, by).await.map(Some)
+            }
+            Claim::OwnOnly if needs_owner => Err(self.refusal()),
+            Claim::OwnOnly => Ok(None),
+        }
+    }
+
+    /// Checks whether `by` may remove the toolkit, and records the removal.
+    pub(super) async fn admit_removal(
+        &self,
+        transaction: &mut Transaction,
+        by: &str,
+    ) -> Result<(), ToolkitError> {
+        self.admit_management(by)?;
+        self.record(transaction, REMOVED, by).await
+    }
+
+    /// Checks whether `by` may decide for whom the toolkit is.
+    pub(super) fn admit_management(&self, by: &str) -> Result<(), ToolkitError> {
+        if self.owner != by && self.visibility == Visibility::Private { Err(self.refusal()) } else { Ok(()) }
+    }
+
+    fn refusal(&self) -> ToolkitError {
+        let (id, owner) = (self.id.clone(), self.owner.clone());
+        if self.is_removed {
+            ToolkitError::RemovedOfOther { id, owner }
+        } else {
+            ToolkitError::NotOwner { id, owner }
+        }
+    }
+
+    async fn transfer(&self, transaction: &mut Transaction, to: &Actor) -> Result<TakenOver, ToolkitError> {
+        sql("UPDATE toolkits SET owner = $1 WHERE id = $2")
+            .bind(to.user())
+            .bind(&self.id)
+            .execute(&mut *transaction)
+            .await?;
+        let removed_secrets = self.change(transaction, "DELETE FROM secrets WHERE toolkit_id = $1").await?;
+        let removed_settings =
+            self.change(transaction, "DELETE FROM user_config WHERE toolkit_id = $1").await?;
+        code_tools::forget(transaction, &self.id).await?;
+        self.change(transaction, "DELETE FROM cached_values WHERE toolkit_id = $1").await?;
+        // Whoever vouched did so for the former owner's toolkit.
+        self.change(transaction, "UPDATE toolkit_activations SET vouched = NULL WHERE toolkit_id = $1")
+            .await?;
+        revoke_keys_for(transaction, &self.id).await?;
+        self.record(transaction, TAKEN_OVER, to.user()).await?;
+        revisions::count_removal(transaction).await?;
+        let taken_over = Entry::new(Act::ToolkitTakenOver, to).toolkit(self.id.as_str()).affects(&self.owner);
+        audit::append(transaction, &taken_over).await?;
+        Ok(TakenOver { from: self.owner.clone(), removed_secrets, removed_settings })
+    }
+
+    /// Runs a statement about this toolkit. Returns the number of rows.
+    async fn change(
+        &self,
+        transaction: &mut Transaction,
+        statement: &'static str,
+    ) -> Result<u64, ToolkitError> {
+        Ok(sql(statement).bind(&self.id).execute(transaction).await?)
+    }
+
+    async fn record(&self, transaction: &mut Transaction, event: &str, by: &str) -> Result<(), ToolkitError> {
+        sql(
+            "INSERT INTO toolkit_ownership (toolkit_id, event, owner_before, by_user, at) VALUES ($1, $2, $3, $4, $5)",
+        )
+        .bind(&self.id)
+        .bind(event)
+        .bind(&self.owner)
+        .bind(by)
+        .bind(Timestamp::now().as_millisecond())
+        .execute(transaction)
+        .await?;
+        Ok(())
+    }
+}
+
+impl Store {
+    /// Releases a toolkit of `by`. See [`Toolkits::release`](crate::Toolkits::release).
+    pub(crate) async fn release(&self, id: &str, by: &Actor) -> Result<(), ToolkitError> {
+        let mut transaction = self.0.begin(Scope::Toolkits).await?;
+        let ownership = CurrentOwnership::of(&mut transaction, id).await?;
+        let ownership = ownership.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
+        if ownership.owner != by.user() {
+            return Err(ownership.refusal());
+        }
+        if !ownership.is_released {
+            ownership.record(&mut transaction, RELEASED, by.user()).await?;
+            audit::append(&mut transaction, &Entry::new(Act::ToolkitReleased, by).toolkit(id)).await?;
+            transaction.commit().await?;
+        }
+        Ok(())
+    }
+
+    /// Makes `by` the owner of another operator's toolkit.
+    pub(crate) async fn take_over(&self, id: &str, by: &Actor) -> Result<TakenOver, ToolkitError> {
+        let mut transaction = self.0.begin(Scope::Toolkits).await?;
+        let ownership = CurrentOwnership::of(&mut transaction, id).await?;
+        let ownership = ownership.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
+        if ownership.owner == by.user() {
+            return Err(ToolkitError::AlreadyOwner(id.to_owned()));
+        }
+        let taken_over = ownership.transfer(&mut transaction, by).await?;
+        revisions::count_change(&mut transaction).await?;
+        transaction.commit().await?;
+        Ok(taken_over)
+    }
+
+    /// The history of a toolkit's ownership, newest first.
+    pub(super) async fn ownership(&self, id: &str) -> kitbag_database::Result<Vec<OwnershipRecord>> {
+        let rows: Vec<(String, String, String, i64)> =
+            sql("SELECT event, owner_before, by_user, at FROM toolkit_ownership
+             WHERE toolkit_id = $1 ORDER BY sequence DESC LIMIT $2")
+            .bind(id)
+            .bind(MAX_SHOWN_EVENTS)
+            .fetch_all(self.0.readers())
+            .await?;
+        let records = rows.into_iter().map(|(event, owner_before, by, at)| {
+            let at = Timestamp::from_millisecond(at).unwrap_or_default().to_string();
+            OwnershipRecord { event, owner_before, by, at }
+        });
+        Ok(records.collect())
+    }
+}
+
+/// The visibility in a stored manifest; `Private` if the manifest cannot be read.
+pub(super) fn visibility(manifest: &str) -> Visibility {
+    let definition = serde_json::from_str::<ToolkitDefinition>(manifest);
+    definition.map_or(Visibility::Private, |definition| definition.visibility)
+}

@@ -1,0 +1,231 @@
+//! All SQL that reads versions.
+
+use jiff::Timestamp;
+use kitbag_manifest::ToolkitDefinition;
+use serde::Serialize;
+
+use super::publishers::ProvenanceRow;
+use super::{OwnershipRecord, Store, from_json};
+use crate::ToolkitError;
+use crate::difference::Changes;
+use crate::provenance::{Provenance, SignedBy};
+use crate::vouch::Vouch;
+use kitbag_base::sha256::Sha256;
+use kitbag_database::{FromRow, Transaction, sql};
+
+/// A toolkit with its versions.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolkitRecord {
+    /// Its id.
+    pub id: String,
+    /// Who deployed the first version under its id, or took it over last.
+    pub owner: String,
+    /// Whether its owner has released it for any operator.
+    pub released: bool,
+    /// The history of its ownership, newest first.
+    pub ownership: Vec<OwnershipRecord>,
+    /// The version that is live.
+    pub live_version: String,
+    /// The publisher who alone may sign further versions, if one was signed.
+    pub publisher: Option<SignedBy>,
+    /// The operator who vouches for it, if one does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vouched: Option<Vouch>,
+    /// For operators: number of users whose calls wait for their consent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting_consents: Option<u64>,
+    /// The manifest of the live version.
+    pub manifest: serde_json::Value,
+    /// Newest deploy first.
+    pub versions: Vec<VersionRecord>,
+}
+
+impl ToolkitRecord {
+    /// The record for a user who may see the tools of `definition` alone.
+    #[must_use]
+    pub fn narrowed_to(self, definition: &ToolkitDefinition) -> Self {
+        Self { manifest: serde_json::to_value(definition).unwrap_or_default(), ..self }
+    }
+}
+
+/// One deployed version.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VersionRecord {
+    /// Semantic version.
+    pub version: String,
+    /// SHA-256 of the component, hexadecimal.
+    pub digest: String,
+    /// In bytes.
+    pub size: i64,
+    /// The deploying user.
+    pub deployed_by: String,
+    /// RFC 3339, UTC.
+    pub deployed_at: String,
+    /// Since the version that was live before.
+    pub changes: Changes,
+    /// Where it comes from, and who signed it.
+    #[serde(flatten)]
+    pub provenance: Provenance,
+}
+
+/// A deployed version with its declaration.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Version {
+    /// When and by whom it was deployed.
+    #[serde(flatten)]
+    pub record: VersionRecord,
+    /// Its declaration.
+    pub manifest: ToolkitDefinition,
+    /// SHA-256 of the declaration, hexadecimal, which a rollback can name.
+    pub manifest_digest: String,
+    /// The interfaces that it imports, without their versions.
+    pub imports: Vec<String>,
+}
+
+#[derive(FromRow)]
+struct VersionRow {
+    version: String,
+    digest: String,
+    size: i64,
+    changes: String,
+    deployed_by: String,
+    deployed_at: i64,
+    #[sqlx(flatten)]
+    provenance: ProvenanceRow,
+}
+
+impl TryFrom<VersionRow> for VersionRecord {
+    type Error = ToolkitError;
+
+    fn try_from(row: VersionRow) -> Result<Self, ToolkitError> {
+        Ok(Self {
+            version: row.version,
+            digest: row.digest,
+            size: row.size,
+            deployed_by: row.deployed_by,
+            deployed_at: Timestamp::from_millisecond(row.deployed_at).unwrap_or_default().to_string(),
+            changes: from_json(&row.changes)?,
+            provenance: row.provenance.into(),
+        })
+    }
+}
+
+/// SHA-256 of a stored declaration, hexadecimal.
+pub(super) fn manifest_digest(manifest: &str) -> String {
+    hex::encode(Sha256::digest(manifest))
+}
+
+impl Store {
+    /// Bytes of the live version's component, by the id of its toolkit.
+    pub(crate) async fn component_sizes(&self) -> kitbag_database::Result<Vec<(String, i64)>> {
+        sql("SELECT t.id, v.size FROM toolkits t
+             JOIN toolkit_versions v ON v.toolkit_id = t.id AND v.version = t.live_version")
+        .fetch_all(self.0.readers())
+        .await
+    }
+
+    /// One toolkit with all its versions.
+    pub(crate) async fn toolkit(&self, id: &str) -> Result<ToolkitRecord, ToolkitError> {
+        #[derive(FromRow)]
+        struct Row {
+            owner: String,
+            /// Of the live version alone: others may be many.
+            manifest: Option<String>,
+            #[sqlx(flatten)]
+            version: VersionRow,
+        }
+        let rows: Vec<Row> =
+            sql("SELECT t.owner, CASE WHEN v.version = t.live_version THEN v.manifest END AS manifest,
+                    v.version, v.digest, v.size, v.changes, v.deployed_by, v.deployed_at,
+                    p.source, p.source_digest, p.source_pulled, p.publisher, p.publisher_key
+             FROM toolkits t JOIN toolkit_versions v ON v.toolkit_id = t.id
+             LEFT JOIN toolkit_provenance p ON p.toolkit_id = v.toolkit_id AND p.version = v.version
+             WHERE t.id = $1 ORDER BY v.deployed_at DESC, (
+                 SELECT min(a.sequence) FROM toolkit_activations a
+                 WHERE a.toolkit_id = v.toolkit_id AND a.version = v.version) DESC")
+            .bind(id)
+            .fetch_all(self.0.readers())
+            .await?;
+
+        let live = rows.iter().find_map(|row| Some((row, row.manifest.as_deref()?)));
+        let (live, manifest) = live.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
+        let (owner, live_version) = (live.owner.clone(), live.version.version.clone());
+        let manifest = from_json(manifest)?;
+        let versions = rows.into_iter().map(|row| row.version.try_into()).collect::<Result<_, _>>()?;
+        let ownership = self.ownership(id).await?;
+        let publisher = self.publisher_of(id).await?;
+        let released = ownership.first().is_some_and(OwnershipRecord::is_release);
+        Ok(ToolkitRecord {
+            id: id.to_owned(),
+            owner,
+            released,
+            ownership,
+            live_version,
+            publisher,
+            vouched: None,
+            waiting_consents: None,
+            manifest,
+            versions,
+        })
+    }
+
+    /// A version with its declaration.
+    pub(crate) async fn version(&self, id: &str, version: &str) -> Result<Version, ToolkitError> {
+        let found = read(&mut self.0.snapshot().await?, id, version).await?;
+        found.ok_or_else(|| ToolkitError::UnknownVersion { id: id.to_owned(), version: version.to_owned() })
+    }
+
+    /// The manifest of the version that was live at this time, in milliseconds since 1970.
+    pub(crate) async fn manifest_at(
+        &self,
+        id: &str,
+        time: i64,
+    ) -> Result<Option<ToolkitDefinition>, ToolkitError> {
+        let manifest: Option<String> = sql("SELECT v.manifest FROM toolkit_activations a
+             JOIN toolkit_versions v ON v.toolkit_id = a.toolkit_id AND v.version = a.version
+             WHERE a.toolkit_id = $1 AND a.activated_at <= $2 ORDER BY a.sequence DESC LIMIT 1")
+        .bind(id)
+        .bind(time)
+        .fetch_optional_value(self.0.readers())
+        .await?;
+        manifest.as_deref().map(from_json).transpose()
+    }
+}
+
+/// A version with its declaration, if there is one.
+pub(super) async fn read(
+    snapshot: &mut Transaction,
+    id: &str,
+    version: &str,
+) -> Result<Option<Version>, ToolkitError> {
+    #[derive(FromRow)]
+    struct Row {
+        manifest: String,
+        imports: String,
+        #[sqlx(flatten)]
+        version: VersionRow,
+    }
+    let row: Option<Row> = sql(
+        "SELECT v.manifest, v.imports, v.version, v.digest, v.size, v.changes, v.deployed_by, v.deployed_at,
+                p.source, p.source_digest, p.source_pulled, p.publisher, p.publisher_key
+         FROM toolkit_versions v
+         LEFT JOIN toolkit_provenance p ON p.toolkit_id = v.toolkit_id AND p.version = v.version
+         WHERE v.toolkit_id = $1 AND v.version = $2",
+    )
+    .bind(id)
+    .bind(version)
+    .fetch_optional(snapshot)
+    .await?;
+    let version = |row: Row| {
+        Ok(Version {
+            record: row.version.try_into()?,
+            manifest_digest: manifest_digest(&row.manifest),
+            manifest: from_json(&row.manifest)?,
+            imports: from_json(&row.imports)?,
+        })
+    };
+    row.map(version).transpose()
+}

@@ -1,0 +1,298 @@
+//! Accounts that users have connected: tokens of a user at the API of one toolkit.
+//!
+//! An account is a sealed row beside the user's secrets, under a name that no secret can have. So keys are rotated, services
+//! copied and toolkits taken over for both alike.
+//!
+//! Invariants:
+//! - a token is never given to a guest, and never leaves the vault but to be attached, renewed or revoked;
+//! - one process at a time renews the tokens of an account: providers end all of them when a refresh token is used twice
+//!   (RFC 9700, section 4.14.2);
+//! - new tokens are stored before they are used.
+
+use std::sync::Arc;
+
+use kitbag_manifest::OAuth2AuthorizationCode;
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, Serialize, Serializer};
+use tracing::info;
+
+use super::master_key::MasterKeys;
+use super::seal::SecretId;
+use super::store::{Row, Write};
+use super::{EveryoneOptions, MAX_ACCOUNTS_PER_USER, SecretSlot, Vault, VaultError, log_broken, seal};
+use kitbag_base::sha256::{Digest, Sha256};
+use kitbag_base::tasks::to_its_end;
+use kitbag_database::audit::{Act, Actor, Entry};
+
+/// The name of the rows of accounts.
+pub(super) const ACCOUNT: &str = "@account";
+
+/// The account of a user for one toolkit.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Account {
+    /// The toolkit's grants as it declared them when the user agreed: for others the account is no good.
+    pub grants: Vec<OAuth2AuthorizationCode>,
+    /// When it was connected, in seconds since 1970.
+    pub connected_at: i64,
+    /// Whether it can be used.
+    pub state: AccountState,
+}
+
+/// Whether an account can be used.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum AccountState {
+    /// With these tokens.
+    Connected(Tokens),
+    /// Until its user connects it again.
+    Ended {
+        /// Why, as a clause such as `the provider has ended it`.
+        reason: String,
+    },
+}
+
+/// What a provider has granted (RFC 6749, section 5.1).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Tokens {
+    /// Goes with requests to the API.
+    #[serde(serialize_with = "expose")]
+    pub access_token: SecretString,
+    /// Gets another one.
+    #[serde(serialize_with = "expose_some")]
+    pub refresh_token: Option<SecretString>,
+    /// In seconds since 1970; `None` if it is good until it is refused.
+    pub expires_at: Option<i64>,
+    /// From when on another one is asked for, in seconds since 1970: somewhat before it expires.
+    pub renew_at: Option<i64>,
+    /// What was granted, separated by spaces; `None` if the provider did not say, which means as asked for.
+    pub scope: Option<String>,
+}
+
+/// What was used up with an act, and can be used for no other one: the hash of a link or of a state.
+#[derive(Clone, Debug)]
+pub struct Once {
+    pub(super) digest: Digest,
+    /// In seconds since 1970. After it, the thing itself is no longer accepted.
+    pub(super) expires: i64,
+}
+
+impl Once {
+    /// Names a thing that is good until `expires`, in seconds since 1970.
+    pub fn new(thing: &str, expires: i64) -> Self {
+        Self { digest: Sha256::digest(thing), expires }
+    }
+}
+
+impl SecretSlot {
+    /// The place of a user's account for a toolkit of this owner.
+    pub fn account(user: &str, toolkit: &str, owner: &str) -> Self {
+        let [user, toolkit, owner, name] = [user, toolkit, owner, ACCOUNT].map(str::to_owned);
+        Self { user, toolkit, owner, name }
+    }
+}
+
+impl Account {
+    /// Whether both are of one connection and have the same tokens.
+    fn is(&self, other: &Self) -> bool {
+        let tokens = |account: &Self| match &account.state {
+            AccountState::Connected(tokens) => Some((
+                tokens.access_token.expose_secret().to_owned(),
+                tokens.refresh_token.as_ref().map(|token| token.expose_secret().to_owned()),
+            )),
+            AccountState::Ended { .. } => None,
+        };
+        self.connected_at == other.connected_at && tokens(self) == tokens(other)
+    }
+
+    fn sealed_text(&self) -> SecretString {
+        serde_json::to_string(self).expect("texts and numbers are valid in JSON").into()
+    }
+
+    /// Decrypts a row; `None` if it does not open.
+    pub(super) fn open(row: &Row, keys: &MasterKeys) -> Option<Self> {
+        let account = row.open(keys).ok().and_then(|text| serde_json::from_str(text.expose_secret()).ok());
+        if account.is_none() {
+            log_broken(row.id());
+        }
+        account
+    }
+
+    /// Approximate size in memory, in bytes.
+    pub(super) fn memory(&self) -> usize {
+        let text = |secret: &SecretString| secret.expose_secret().len();
+        size_of::<Self>()
+            + match &self.state {
+                AccountState::Connected(tokens) => {
+                    text(&tokens.access_token) + tokens.refresh_token.as_ref().map_or(0, text)
+                }
+                AccountState::Ended { reason } => reason.len(),
+            }
+    }
+}
+
+impl Vault {
+    /// The account of a user for a toolkit as it is in memory: as fresh as the request.
+    pub async fn account(&self, user: &str, toolkit: &str) -> Result<Option<Arc<Account>>, VaultError> {
+        Ok(self.of_user(user).await?.account(toolkit).cloned())
+    }
+
+    /// The same as it is in the database, which another process may just have changed.
+    pub async fn stored_account(&self, user: &str, toolkit: &str) -> Result<Option<Account>, VaultError> {
+        let row = self.store.row(SecretId { user, toolkit, name: ACCOUNT }).await?;
+        // Loaded after the row, so the key that wraps it is included.
+        Ok(row.and_then(|row| Account::open(&row, &self.keys.load())))
+    }
+
+    /// The accounts of all users for a toolkit, at most `limit` of them.
+    pub async fn accounts_of(&self, toolkit: &str, limit: u32) -> Result<Vec<(String, Account)>, VaultError> {
+        let rows = self.store.accounts_of(toolkit, limit).await?;
+        let keys = self.keys.load_full();
+        let open = |row: Row| Account::open(&row, &keys).map(|account| (row.user_id, account));
+        Ok(rows.into_iter().filter_map(open).collect())
+    }
+
+    /// Notes that a thing is used up. Returns whether it was good until now.
+    pub async fn spend(&self, once: &Once) -> Result<bool, VaultError> {
+        Ok(self.store.spend(once).await?)
+    }
+
+    /// Stores an account that was connected.
+    pub async fn put_account(
+        self: &Arc<Self>,
+        by: &Actor,
+        slot: SecretSlot,
+        account: &Account,
+    ) -> Result<(), VaultError> {
+        let (id, owner) = (slot.clone(), slot.owner.clone());
+        let act = Some((Act::AccountConnected, by.clone()));
+        self.write_account(slot, Some(owner), account, act, move |rows, _| {
+            check_count(rows, id.id()).map(|()| true)
+        })
+        .await
+    }
+
+    /// Stores what has become of an account. Fails with [`VaultError::ToolkitChanged`] if it was removed or connected anew since it was `before`.
+    pub async fn replace_account(
+        self: &Arc<Self>,
+        user: &str,
+        toolkit: &str,
+        before: &Account,
+        after: &Account,
+    ) -> Result<(), VaultError> {
+        let slot = SecretSlot::account(user, toolkit, "");
+        let (id, before, written) = (slot.clone(), before.clone(), after.clone());
+        let check = move |rows: &[Row], keys: &MasterKeys| {
+            let row = rows.iter().find(|row| row.id() == id.id());
+            let stored = row.and_then(|row| Account::open(row, keys)).ok_or(VaultError::ToolkitChanged)?;
+            // It is `written` where an earlier attempt succeeded, and its answer was lost: then it was recorded, too.
+            let is_written = stored.is(&written);
+            if is_written || stored.is(&before) { Ok(!is_written) } else { Err(VaultError::ToolkitChanged) }
+        };
+        // A toolkit that was taken over has no accounts: whoever owns it now, this one is theirs to use.
+        let has_ended = matches!(after.state, AccountState::Ended { .. });
+        let act = has_ended.then(|| (Act::AccountEndedByProvider, Actor::server()));
+        self.write_account(slot, None, after, act, check).await
+    }
+
+    async fn write_account(
+        self: &Arc<Self>,
+        slot: SecretSlot,
+        owner: Option<String>,
+        account: &Account,
+        act: Option<(Act, Actor)>,
+        check: impl FnOnce(&[Row], &MasterKeys) -> Result<bool, VaultError> + Send + 'static,
+    ) -> Result<(), VaultError> {
+        let (vault, text) = (self.clone(), account.sealed_text());
+        let is_connected = matches!(account.state, AccountState::Connected(_));
+        let write = async move {
+            let _sealing = vault.sealing.lock().await;
+            let keys = vault.keys.load_full();
+            let sealed = seal::seal(keys.current(), slot.id(), &text);
+            let owner = owner.as_deref();
+            let audit = act.as_ref().map(|(act, by)| {
+                let entry = Entry::new(*act, by).toolkit(slot.toolkit.as_str());
+                if *by == Actor::server() { entry.affects(&slot.user) } else { entry }
+            });
+            let write = Write {
+                owner,
+                master_key: keys.current().name(),
+                sealed,
+                once: None,
+                options: EveryoneOptions::default(),
+                audit,
+            };
+            if !vault.store.put(&slot, write, |rows| check(rows, &keys)).await? {
+                return Err(VaultError::ToolkitChanged);
+            }
+            vault.cache.forget(&slot.user).await;
+            info!(user = %slot.user, toolkit.id = %slot.toolkit, is_connected, "stored an account");
+            Ok(())
+        };
+        to_its_end(write).await?
+    }
+
+    /// Removes an account, and returns it, if there is one.
+    pub async fn remove_account(
+        self: &Arc<Self>,
+        by: &Actor,
+        user: &str,
+        toolkit: &str,
+    ) -> Result<Option<Account>, VaultError> {
+        let (vault, by) = (self.clone(), by.clone());
+        let (user, toolkit) = (user.to_owned(), toolkit.to_owned());
+        let removal = async move {
+            let id = SecretId { user: &user, toolkit: &toolkit, name: ACCOUNT };
+            let audit = Entry::new(Act::AccountEnded, &by).toolkit(toolkit.as_str());
+            let row = vault.store.take(id, &audit).await?;
+            vault.cache.forget(&user).await;
+            if row.is_some() {
+                info!(%user, toolkit.id = %toolkit, "removed an account");
+            }
+            Ok(row.and_then(|row| Account::open(&row, &vault.keys.load())))
+        };
+        to_its_end(removal).await?
+    }
+
+    /// Forgets the copy of a user's secrets: another process has changed them.
+    pub async fn forget(&self, user: &str) {
+        self.cache.forget(user).await;
+    }
+
+    /// Who renews the tokens of an account at the moment.
+    pub async fn refresh_holder(&self, user: &str, toolkit: &str) -> Result<Option<String>, VaultError> {
+        Ok(self.store.refresh_holder(user, toolkit).await?)
+    }
+
+    /// Takes the turn of renewing the tokens of an account, as `holder`; `false` if another one has it who is not the
+    /// `ended` one.
+    pub async fn begin_refresh(
+        &self,
+        user: &str,
+        toolkit: &str,
+        holder: &str,
+        ended: Option<&str>,
+    ) -> Result<bool, VaultError> {
+        Ok(self.store.take_refresh(user, toolkit, holder, ended).await?)
+    }
+
+    /// Gives the turn back.
+    pub async fn end_refresh(&self, user: &str, toolkit: &str, holder: &str) -> Result<(), VaultError> {
+        Ok(self.store.end_refresh(user, toolkit, holder).await?)
+    }
+}
+
+fn check_count(rows: &[Row], id: SecretId<'_>) -> Result<(), VaultError> {
+    let others = rows.iter().filter(|row| row.name == ACCOUNT && row.id() != id).count();
+    if others >= MAX_ACCOUNTS_PER_USER {
+        return Err(VaultError::Refused(format!("a user may connect {MAX_ACCOUNTS_PER_USER} accounts")));
+    }
+    Ok(())
+}
+
+fn expose<S: Serializer>(secret: &SecretString, serializer: S) -> Result<S::Ok, S::Error> {
+    secret.expose_secret().serialize(serializer)
+}
+
+#[expect(clippy::ref_option, reason = "serde passes a reference")]
+fn expose_some<S: Serializer>(secret: &Option<SecretString>, serializer: S) -> Result<S::Ok, S::Error> {
+    secret.as_ref().map(ExposeSecret::expose_secret).serialize(serializer)
+}

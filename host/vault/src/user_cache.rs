@@ -1,0 +1,164 @@
+//! What toolkits keep for their users between calls, sealed as secrets are.
+//!
+//! Invariants:
+//! - a value is found by the user, the toolkit, its owner and the key with which it was set, and a row that is moved to
+//!   others does not open;
+//! - nothing is in memory: all processes see what the database has;
+//! - no value that is there outlives a change of the secrets or the account with which its toolkit may have obtained it
+//!   (`vault/cached`). A call that runs at that moment may keep once more what it has.
+
+mod slot;
+mod store;
+mod sweep;
+#[cfg(test)]
+mod tests;
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kitbag_manifest::Problems;
+use kitbag_manifest::cache::{MAX_SECONDS, check_key, check_value};
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use tracing::{error, warn};
+
+use crate::Vault;
+use kitbag_base::disk::Disk;
+use kitbag_base::rate::RateLimit;
+use kitbag_database::Database;
+pub use slot::CacheSlot;
+use store::{NewValue, Store};
+
+/// Changes by one toolkit for one user, on average and at once: each is a transaction.
+const CHANGES_PER_MINUTE: NonZeroU32 = NonZeroU32::new(600).expect("not zero");
+const MAX_CHANGES_AT_ONCE: NonZeroU32 = NonZeroU32::new(200).expect("not zero");
+
+/// What a value is sealed for.
+const PURPOSE: &str = "cached value";
+
+/// The values that all toolkits keep.
+pub struct UserCache {
+    store: Store,
+    vault: Arc<Vault>,
+    disk: Disk,
+    changes: RateLimit,
+}
+
+/// How much a toolkit keeps for a user.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CacheUsage {
+    /// Number of values.
+    pub values: u64,
+    /// Bytes of keys and values.
+    pub bytes: u64,
+}
+
+/// Why the cache does not do what a toolkit asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum CacheError {
+    /// The request breaks these rules.
+    #[error("{0}")]
+    Invalid(String),
+    /// Nothing can be changed now; says why, in words a user may see.
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+impl UserCache {
+    /// Keeps values in `database`, sealed by `vault`, as long as there is room on `disk`.
+    pub fn new(database: Database, vault: Arc<Vault>, disk: Disk) -> Self {
+        let changes = RateLimit::with_burst(CHANGES_PER_MINUTE, MAX_CHANGES_AT_ONCE);
+        Self { store: Store::new(database), vault, disk, changes }
+    }
+
+    /// Removes values whose time is over, now and regularly, until the cache is dropped.
+    pub fn keep_sweeping(self: &Arc<Self>) {
+        sweep::start(Arc::downgrade(self));
+    }
+
+    /// Returns a value. One that cannot be read counts as gone.
+    pub async fn get(&self, slot: &CacheSlot, key: &str) -> Result<Option<SecretString>, CacheError> {
+        check_key(key)?;
+        let digest = slot.digest(key);
+        let found = self.store.get(slot, &digest, now()).await;
+        let found = found.unwrap_or_else(|cause| {
+            warn!(%cause, toolkit.id = %slot.toolkit, "a cached value cannot be read, and counts as gone");
+            None
+        });
+        Ok(found.and_then(|sealed| self.vault.open_value(PURPOSE, &hex::encode(digest), &sealed)))
+    }
+
+    /// Keeps a value for `seconds`, or as long as one may be kept. The oldest values make room for it.
+    pub async fn set(
+        &self,
+        slot: &CacheSlot,
+        key: &str,
+        value: SecretString,
+        seconds: Option<u32>,
+    ) -> Result<(), CacheError> {
+        check_value(key, value.expose_secret(), seconds)?;
+        self.admit(slot)?;
+        self.disk.has_reserve().map_err(|full| CacheError::Unavailable(full.to_string()))?;
+        let digest = slot.digest(key);
+        let size = key.len() + value.expose_secret().len();
+        let sealed = self.vault.seal_value(PURPOSE, &hex::encode(digest), &value);
+        let (written_at, age) = (now(), i64::from(seconds.unwrap_or(MAX_SECONDS)) * 1000);
+        let master_key = sealed.master_key.clone();
+        let new = NewValue { digest, size, sealed, written_at, expires_at: written_at.saturating_add(age) };
+        match self.store.set(slot, new).await {
+            // The toolkit was removed meanwhile, and with it all that it had kept.
+            Err(cause) if cause.is_missing_reference() => return Ok(()),
+            stored => stored.map_err(|cause| unavailable(slot, &cause))?,
+        }
+        // A rotation removes what is sealed with the former key: if it was over before this was stored, this is left.
+        if self.vault.master_keys().first() != Some(&master_key) {
+            self.store.delete(slot, &digest).await.map_err(|cause| unavailable(slot, &cause))?;
+        }
+        Ok(())
+    }
+
+    /// Removes a value, if there is one.
+    pub async fn delete(&self, slot: &CacheSlot, key: &str) -> Result<(), CacheError> {
+        check_key(key)?;
+        self.admit(slot)?;
+        self.store.delete(slot, &slot.digest(key)).await.map_err(|cause| unavailable(slot, &cause))
+    }
+
+    /// How much a toolkit keeps for a user.
+    pub async fn usage(&self, user: &str, toolkit: &str) -> kitbag_database::Result<CacheUsage> {
+        self.store.usage(user, toolkit).await
+    }
+
+    /// Removes all that a toolkit keeps for a user. Returns how much that was.
+    pub async fn clear(&self, user: &str, toolkit: &str) -> kitbag_database::Result<CacheUsage> {
+        self.store.clear(user, toolkit).await
+    }
+
+    fn admit(&self, slot: &CacheSlot) -> Result<(), CacheError> {
+        self.changes.admit(&slot.to_string()).map_err(|limit| {
+            CacheError::Unavailable(format!(
+                "it was changed too often; the next change is possible in {} s",
+                limit.seconds
+            ))
+        })
+    }
+}
+
+impl From<Problems> for CacheError {
+    fn from(problems: Problems) -> Self {
+        Self::Invalid(problems.to_string())
+    }
+}
+
+fn unavailable(slot: &CacheSlot, cause: &kitbag_database::DatabaseError) -> CacheError {
+    error!(%cause, toolkit.id = %slot.toolkit, "a cache cannot be changed");
+    CacheError::Unavailable("the server's database does not answer".to_owned())
+}
+
+/// Milliseconds since 1970.
+fn now() -> i64 {
+    Timestamp::now().as_millisecond()
+}

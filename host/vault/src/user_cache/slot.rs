@@ -1,0 +1,66 @@
+//! Whose values they are.
+
+use std::fmt;
+use std::sync::Arc;
+
+use kitbag_base::sha256::Sha256;
+
+/// What a toolkit keeps for one user. All of it comes from the host.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CacheSlot {
+    /// The user.
+    pub user: Arc<str>,
+    /// The toolkit's id.
+    pub toolkit: Arc<str>,
+    /// The toolkit's owner when the call began: a call that is running while the toolkit is taken over leaves nothing
+    /// for its new owner, and finds nothing of theirs.
+    pub owner: Arc<str>,
+}
+
+impl CacheSlot {
+    /// SHA-256 of the slot and a key. Each part is preceded by its length, so that it is unambiguous.
+    pub(super) fn digest(&self, key: &str) -> [u8; 32] {
+        let mut bytes = Vec::new();
+        for part in ["kitbag cache 1", &self.user, &self.toolkit, &self.owner, key] {
+            bytes.extend_from_slice(&(part.len() as u64).to_be_bytes());
+            bytes.extend_from_slice(part.as_bytes());
+        }
+        Sha256::digest(bytes)
+    }
+}
+
+/// The toolkit and the user; no toolkit's id has a space.
+impl fmt::Display for CacheSlot {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} {}", self.toolkit, self.user)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_other_slot_or_key_has_the_same_digest() {
+        let slot = |user: &str, toolkit: &str, owner: &str| CacheSlot {
+            user: user.into(),
+            toolkit: toolkit.into(),
+            owner: owner.into(),
+        };
+        let ours = slot("ana", "books", "op");
+
+        let digest = ours.digest("key");
+
+        assert_eq!(digest, slot("ana", "books", "op").digest("key"));
+        for other in [
+            slot("eve", "books", "op"),
+            slot("ana", "films", "op"),
+            slot("ana", "books", "eve"),
+            // The same letters, split differently.
+            slot("anab", "ooks", "op"),
+        ] {
+            assert_ne!(digest, other.digest("key"), "{other:?}");
+        }
+        assert_ne!(digest, ours.digest("key\0"));
+    }
+}

@@ -1,0 +1,100 @@
+//! The audit log as newline-delimited JSON, on request followed as new entries come. For operators.
+
+use std::io;
+
+use axum::body::Bytes;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use serde::Deserialize;
+use tracing::error;
+
+use super::Shared;
+use super::error::WebError;
+use super::logs::parameters::{DEFAULT_LIMIT, MAX_LIMIT, point_in_time};
+use super::logs::tail::{Lines, Tail, json_lines};
+use super::logs::{MAX_STREAM_TIME, bad_query};
+use crate::authenticate::By;
+use kitbag_access::values::audit::{AuditFilter, AuditQuery};
+use kitbag_access::{AccessError, AuditReader, Operator, ReadingMode};
+
+/// The query string.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Parameters {
+    /// A time (RFC 3339) or a duration before now.
+    since: Option<String>,
+    until: Option<String>,
+    /// An act, or the part of its name before the dot.
+    act: Option<String>,
+    /// Who acted, or whom the act concerned.
+    user: Option<String>,
+    toolkit: Option<String>,
+    /// An id; only entries before it.
+    before: Option<i64>,
+    /// Only so many of the newest that there are.
+    limit: Option<u32>,
+    #[serde(default)]
+    follow: bool,
+}
+
+/// Entries of the audit log.
+pub(super) struct AuditLines(AuditReader);
+
+/// `GET /audit?since=…&until=…&act=…&user=…&toolkit=…&before=…&limit=…&follow=true`: oldest first.
+pub(super) async fn read(
+    State(shared): State<Shared>,
+    By(operator): By<Operator>,
+    parameters: Result<Query<Parameters>, QueryRejection>,
+) -> Result<Tail<AuditLines>, WebError> {
+    let Query(parameters) = parameters.map_err(|rejection| bad_query(rejection.body_text()))?;
+    let query = parameters.query()?;
+    let mode = if query.follows { ReadingMode::Follow } else { ReadingMode::Once };
+    let lines = AuditLines(operator.audit(query).await?);
+    Ok(Tail { lines, mode, stopping: shared.stopping, max_time: MAX_STREAM_TIME })
+}
+
+impl Parameters {
+    /// Without `since` and `limit`: the last hundred.
+    fn query(self) -> Result<AuditQuery, WebError> {
+        if self.limit.is_some_and(|limit| limit > MAX_LIMIT) {
+            return Err(bad_query(format!("limit must be at most {MAX_LIMIT}.")));
+        }
+        if self.follow && (self.before.is_some() || self.until.is_some()) {
+            return Err(bad_query(
+                "before and until cannot be combined with follow: new entries come after.",
+            ));
+        }
+        let [since, until] = [("since", &self.since), ("until", &self.until)]
+            .map(|(name, text)| point_in_time(name, text.as_deref()));
+        let since = since?;
+        Ok(AuditQuery {
+            last: self.limit.or(since.is_none().then_some(DEFAULT_LIMIT)),
+            filter: AuditFilter {
+                since,
+                until: until?,
+                act: self.act,
+                user: self.user,
+                toolkit: self.toolkit,
+            },
+            before: self.before,
+            follows: self.follow,
+        })
+    }
+}
+
+impl Lines for AuditLines {
+    async fn next_lines(&mut self) -> io::Result<Bytes> {
+        let page = match self.0.next_page().await {
+            Ok(page) => json_lines(&page),
+            // Somebody has changed the operators meanwhile.
+            Err(refused @ AccessError::NotOperator(_)) => return Err(io::Error::other(refused)),
+            Err(cause) => Err(io::Error::other(cause)),
+        };
+        page.inspect_err(|cause| error!(%cause, "the audit log cannot be read"))
+    }
+
+    async fn more(&mut self) -> Option<()> {
+        self.0.more().await;
+        Some(())
+    }
+}

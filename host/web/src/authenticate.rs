@@ -1,0 +1,185 @@
+//! Who makes a request: without a valid token it goes no further.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::extract::{FromRequestParts, MatchedPath, Request, State};
+use axum::http::request::Parts;
+use axum::http::{Extensions, HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use tracing::{debug, error, info};
+use url::Url;
+
+use super::error::WebError;
+use super::share::{Purpose, RequestShare, RequestShares};
+use super::{ConnectionState, Shared, header_value};
+use kitbag_access::{Access, Operator, User};
+use kitbag_base::base_url::{below, path_of, well_known};
+use kitbag_base::metrics::Metrics;
+use kitbag_identity::{AuthError, Caller, Identity};
+use kitbag_net::traces::{Arrival, Traces};
+
+/// What verifies tokens, and what is said without one.
+pub(super) struct Authentication {
+    identity: Arc<Identity>,
+    access: Access,
+    metrics: Metrics,
+    traces: Traces,
+    shares: RequestShares,
+    challenge: Challenge,
+    refusals: Refusals,
+}
+
+/// The log of refused tokens: an operator who sets up a provider finds there what is wrong, and nobody fills it.
+#[derive(Default)]
+struct Refusals(Mutex<Option<Instant>>);
+
+impl Refusals {
+    /// Between two lines.
+    const INTERVAL: Duration = Duration::from_secs(5);
+
+    fn log(&self, cause: &AuthError) {
+        if matches!(cause, AuthError::Missing) {
+            debug!("request without a token");
+            return;
+        }
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.is_none_or(|last| last.elapsed() >= Self::INTERVAL) {
+            *last = Some(Instant::now());
+            info!(%cause, "refused a token");
+        } else {
+            debug!(%cause, "refused a token");
+        }
+    }
+}
+
+/// `WWW-Authenticate` of a 401: where the resource's metadata is (RFC 9728, section 5.1), and what to ask for.
+struct Challenge {
+    without_token: HeaderValue,
+    /// With what is wrong (RFC 6750, section 3.1).
+    wrong_token: HeaderValue,
+}
+
+impl Challenge {
+    fn new(base_url: &Url, scopes: Option<Vec<String>>) -> Self {
+        // Without a path, the document about the whole host is the one that all clients have always been told.
+        let metadata = match path_of(base_url) {
+            "" => below(base_url, "/.well-known/oauth-protected-resource"),
+            _ => well_known(base_url, "oauth-protected-resource", "/mcp").into(),
+        };
+        let scope = scopes.map(|scopes| format!(", scope=\"{}\"", scopes.join(" "))).unwrap_or_default();
+        let without_token = format!("Bearer resource_metadata=\"{metadata}\"{scope}");
+        Self {
+            wrong_token: header_value(&format!("{without_token}, error=\"invalid_token\"")),
+            without_token: header_value(&without_token),
+        }
+    }
+
+    fn about(&self, cause: &AuthError) -> HeaderValue {
+        let challenge =
+            if matches!(cause, AuthError::Missing) { &self.without_token } else { &self.wrong_token };
+        challenge.clone()
+    }
+}
+
+impl Authentication {
+    /// For a layer, which clones it for each request.
+    pub(super) fn of(shared: &Shared) -> Arc<Self> {
+        Arc::new(Self {
+            identity: shared.identity.clone(),
+            access: shared.access.clone(),
+            metrics: shared.metrics.clone(),
+            traces: shared.traces.clone(),
+            shares: shared.request_shares.clone(),
+            refusals: Refusals::default(),
+            challenge: Challenge::new(&shared.base_url, shared.identity.known_scopes()),
+        })
+    }
+}
+
+/// Turns the token into a [`Caller`] in the request's extensions, beside the request's share. From here on, the request
+/// gets what is in the database.
+pub(super) async fn require_caller(
+    State(authentication): State<Arc<Authentication>>,
+    mut request: Request,
+    next: Next,
+) -> Result<Response, WebError> {
+    let Authentication { identity, access, metrics, traces, shares, challenge, refusals } = &*authentication;
+    let arrival = traces.arrival(request.headers());
+    let outcome = identity.authenticate(request.headers()).await;
+    metrics.sign_in_check(outcome.as_ref().map_or_else(AuthError::kind, |_| "accepted"));
+    let caller = outcome.map_err(|cause| {
+        refusals.log(&cause);
+        WebError::unauthenticated(&cause, challenge.about(&cause))
+    })?;
+    if caller.toolkits.is_some() && !is_for_limited(request.extensions()) {
+        let why = "This key is for calls of some toolkits' tools alone: over MCP, or POST /toolkits/{id}/tools/{tool}.";
+        return Err(WebError::new(StatusCode::FORBIDDEN, why));
+    }
+    let share = shares.begin(Purpose::Api, &caller.user_id)?;
+    access.catch_up(&caller.user_id).await?;
+    // No handler sees a token.
+    request.headers_mut().remove(header::AUTHORIZATION);
+    request.headers_mut().remove(header::COOKIE);
+    if let Some(connection_state) = request.extensions().get::<ConnectionState>() {
+        connection_state.sign_in(&caller.user_id);
+    }
+    request.extensions_mut().insert(caller);
+    request.extensions_mut().insert(share.clone());
+    if let Some(arrival) = arrival {
+        request.extensions_mut().insert(arrival.signed_in());
+    }
+    Ok(share.answer(next.run(request).await))
+}
+
+/// Whether a caller who may use some toolkits alone may come by this route.
+fn is_for_limited(request: &Extensions) -> bool {
+    const ROUTES: [&str; 3] = ["/mcp", "/mcp/", "/toolkits/{id}/tools/{tool}"];
+
+    request.get::<MatchedPath>().is_some_and(|path| ROUTES.contains(&path.as_str()))
+}
+
+/// On whose behalf a handler acts, which says for whom its route is: `By<User>` is for everybody who has signed in,
+/// `By<Operator>` for operators.
+pub(super) struct By<T>(pub(super) T);
+
+/// State of routes that have such a parameter.
+pub(super) trait Authorizes: Sync {
+    /// Who may do what.
+    fn access(&self) -> &Access;
+}
+
+impl Authorizes for Shared {
+    fn access(&self) -> &Access {
+        &self.access
+    }
+}
+
+impl<S: Authorizes> FromRequestParts<S> for By<User> {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
+        RequestShare::from_request_parts(parts, state).await?;
+        let Some(caller) = parts.extensions.get::<Arc<Caller>>() else {
+            error!(path = parts.uri.path(), "this route needs a user, and is not behind require_caller");
+            let failure = WebError::new(StatusCode::INTERNAL_SERVER_ERROR, "The server failed.");
+            return Err(failure.into_response());
+        };
+        let arrival = parts.extensions.get::<Arrival>().copied();
+        Ok(Self(state.access().of(caller).arrived(arrival)))
+    }
+}
+
+/// Others than operators are refused before their request's body is read.
+impl<S: Authorizes> FromRequestParts<S> for By<Operator> {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
+        let By(user) = By::<User>::from_request_parts(parts, state).await?;
+        let route = parts.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str);
+        let what = format!("{} {route}", parts.method);
+        let operator = user.expect_operator(&what, None).await;
+        operator.map(Self).map_err(|error| WebError::from(error).into_response())
+    }
+}

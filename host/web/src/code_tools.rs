@@ -1,0 +1,32 @@
+//! The tools that may change something, and that code of the caller may call, over HTTP.
+
+use axum::Json;
+use axum::extract::Path;
+use axum::http::StatusCode;
+
+use super::error::WebError;
+use crate::authenticate::By;
+use kitbag_access::User;
+
+/// `GET /toolkits/{id}/code-tools`: their names.
+pub(super) async fn list(By(user): By<User>, Path(id): Path<String>) -> Result<Json<Vec<String>>, WebError> {
+    Ok(Json(user.toolkit(&id)?.code_tools().await?))
+}
+
+/// `POST /toolkits/{id}/code-tools/{tool}`
+pub(super) async fn allow(
+    By(user): By<User>,
+    Path((id, tool)): Path<(String, String)>,
+) -> Result<StatusCode, WebError> {
+    user.allow_in_code(&id, &tool).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// `DELETE /toolkits/{id}/code-tools/{tool}`
+pub(super) async fn disallow(
+    By(user): By<User>,
+    Path((id, tool)): Path<(String, String)>,
+) -> Result<StatusCode, WebError> {
+    user.disallow_in_code(&id, &tool).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

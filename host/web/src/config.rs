@@ -1,0 +1,64 @@
+//! Settings of the calling user for one toolkit.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::Path;
+use axum::http::StatusCode;
+use kitbag_manifest::ConfigField;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::body::read_small;
+use super::error::WebError;
+use crate::authenticate::By;
+use kitbag_access::{Setting, User, VisibleToolkit};
+
+/// Bytes of a change.
+pub(super) const MAX_CHANGE_BYTES: usize = 64 << 10;
+
+/// One declared field, and what it comes to for the caller.
+#[derive(Serialize)]
+pub(super) struct Field {
+    definition: ConfigField,
+    /// What the user set; `null` where that is nothing.
+    value: Option<Value>,
+    /// What a call gets; `null` where that is nothing.
+    effective: Option<Value>,
+    /// Whether the user must fill it in and has not.
+    missing: bool,
+}
+
+/// `GET /toolkits/{id}/config`: every declared field with the caller's value.
+pub(super) async fn show(
+    By(user): By<User>,
+    Path(id): Path<String>,
+) -> Result<Json<BTreeMap<String, Field>>, WebError> {
+    fields(&user.toolkit(&id)?).await
+}
+
+/// `PATCH /toolkits/{id}/config`: a JSON object of values by key; `null` unsets. Answers as `GET` does.
+pub(super) async fn change(
+    By(user): By<User>,
+    Path(id): Path<String>,
+    body: Body,
+) -> Result<Json<BTreeMap<String, Field>>, WebError> {
+    let toolkit = user.toolkit(&id)?;
+    let body =
+        read_small(body, MAX_CHANGE_BYTES).await.map_err(|why| WebError::unread(why, MAX_CHANGE_BYTES))?;
+    // The parser's own message could quote what was sent.
+    let changes: Map<String, Value> = serde_json::from_slice(&body).map_err(|_| {
+        WebError::new(StatusCode::BAD_REQUEST, "The body must be a JSON object of settings by key.")
+    })?;
+    toolkit.change_settings(&changes).await?;
+    fields(&toolkit).await
+}
+
+async fn fields(toolkit: &VisibleToolkit) -> Result<Json<BTreeMap<String, Field>>, WebError> {
+    let fields = toolkit.settings().await?.into_iter().map(|(key, setting)| {
+        let Setting { definition, value, effective, missing } = setting;
+        (key, Field { definition, value, effective, missing })
+    });
+    Ok(Json(fields.collect()))
+}

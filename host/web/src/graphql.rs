@@ -1,0 +1,300 @@
+//! `/graphql`: a schema over `access`, as the other routes are.
+//!
+//! A request is bounded before it is executed: the size of its body, as sent and as parsed, the form of its query
+//! (`bounds`), the cost of its fields (`schema`), its time, and how many its user has in progress. A request counts among
+//! those from when its body has arrived, so a body that does not arrive blocks nobody, until its answer has been sent.
+//!
+//! Invariant: the schema holds no user. The user is part of each request's [`RequestContext`].
+
+mod bounds;
+mod documents;
+mod error;
+pub(super) mod fuzzing;
+mod mutation;
+mod query;
+mod schema;
+mod toolkits;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_graphql::{Context, Json, Request, Response as Answer, Variables};
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use kitbag_manifest::schema::MAX_VALUES;
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
+use tokio::time::timeout;
+use url::Url;
+
+use super::Shared;
+use super::body::Unread;
+use super::error::WebError;
+use super::media_type::require_json;
+use super::pages::NOT_STORED;
+use super::share::RequestShare;
+use crate::authenticate::By;
+use kitbag_access::User;
+use kitbag_access::values::knowledge::{Counts, language_of};
+use kitbag_base::json_object::JsonObject;
+use kitbag_base::shares::{Share, Shares};
+use kitbag_base::tasks::off_thread;
+use kitbag_base::turns::Turns;
+use schema::KitbagSchema;
+
+/// Bytes of a request: a batch of documents fits.
+const MAX_REQUEST_BYTES: usize = 34 << 20;
+/// Bytes of the query in it. Values belong in its variables.
+const MAX_QUERY_BYTES: usize = 64 << 10;
+/// Bytes from which a request is large: it takes several times as much memory while it is executed.
+const LARGE_BYTES: usize = 1 << 20;
+/// Large requests that are executed at the same time; one of each user.
+const MAX_LARGE_REQUESTS: usize = 2;
+/// Requests of one user whose answers have not been sent.
+const MAX_REQUESTS_PER_USER: usize = 4;
+/// Requests of all users that are executed at the same time; further ones wait, and users alternate.
+const MAX_REQUESTS: usize = 16;
+/// How long a request may take once it has arrived.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// Bytes of document texts and of schemas, as JSON, after which a request gets no more of them.
+const MAX_CONTENT_BYTES: usize = 16 << 20;
+
+/// What all requests share.
+pub(super) struct Service {
+    schema: KitbagSchema,
+    in_progress: Shares,
+    executing: Turns,
+    large: Turns,
+}
+
+/// Who makes the request, and what it has used so far.
+struct RequestContext {
+    user: User,
+    share: RequestShare,
+    base_url: Url,
+    /// Texts and schemas in the answer so far.
+    content: Mutex<Content>,
+    /// How many documents the caller has: counted once, however often the request asks.
+    counts: OnceCell<Counts>,
+    /// Serialises reads of the request: it uses one database connection, and exceeds the bound by one text at most.
+    reading: Semaphore,
+}
+
+/// Texts and schemas in an answer.
+#[derive(Default)]
+struct Content {
+    /// Their size as JSON.
+    bytes: usize,
+    /// Of the user's share, until the answer is written.
+    held: Vec<Share>,
+}
+
+/// What a client sends (GraphQL over HTTP, section 5.4).
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct GraphqlRequest {
+    query: String,
+    operation_name: Option<String>,
+    variables: Option<HashMap<String, Value>>,
+}
+
+impl Service {
+    pub(super) fn new() -> Self {
+        Self {
+            schema: schema::build(),
+            in_progress: Shares::per_holder(MAX_REQUESTS_PER_USER),
+            executing: Turns::new(MAX_REQUESTS, MAX_REQUESTS_PER_USER),
+            large: Turns::new(MAX_LARGE_REQUESTS, 1),
+        }
+    }
+}
+
+/// `POST /graphql`
+pub(super) async fn answer(
+    State(shared): State<Shared>,
+    By(user): By<User>,
+    share: RequestShare,
+    Extension(service): Extension<Arc<Service>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, WebError> {
+    // A form of a foreign page cannot send this type without being asked for permission first.
+    require_json(&headers)?;
+    let unread = |why| match why {
+        Unread::TooLarge => {
+            let detail = format!(
+                "The request is longer than {MAX_REQUEST_BYTES} bytes. Send fewer documents at a time."
+            );
+            WebError::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+        }
+        other => WebError::unread(other, MAX_REQUEST_BYTES),
+    };
+    let body = share.read(body, MAX_REQUEST_BYTES).await.map_err(unread)?;
+    let place = service.in_progress.take(user.id(), 1).ok_or_else(|| {
+        let detail = "Too many requests at a time. Wait for the answers of those in progress, and read them.";
+        WebError::retryable(StatusCode::TOO_MANY_REQUESTS, detail)
+    })?;
+    share.hold(place);
+    let _parsed = share.parsing(&body.bytes, MAX_VALUES).map_err(unread)?;
+
+    let answered = timeout(REQUEST_TIMEOUT, async {
+        let _large = match body.bytes.len() {
+            LARGE_BYTES.. => Some(service.large.take(user.id()).await),
+            _ => None,
+        };
+        let _turn = service.executing.take(user.id()).await;
+        let request = off_thread(move || GraphqlRequest::read(&body.bytes)).await?;
+        let context = RequestContext::new(user, share, shared.base_url);
+        Ok::<_, WebError>(ask(&service.schema, request, context).await)
+    });
+    let answer = answered.await.unwrap_or_else(|_| Ok(error::took_too_long(REQUEST_TIMEOUT)))?;
+    Ok((NOT_STORED, axum::Json(answer)).into_response())
+}
+
+async fn ask(schema: &KitbagSchema, request: GraphqlRequest, context: RequestContext) -> Answer {
+    let GraphqlRequest { query, operation_name, variables } = request;
+    // Parsing and counting take milliseconds, not seconds: both are bounded by the query's length.
+    let document = match off_thread(move || bounds::parse(&query)).await {
+        Ok(document) => document,
+        Err(refusal) => return Answer::from_errors(vec![refusal]),
+    };
+    let mut request = Request::new("");
+    request.set_parsed_query(document);
+    if let Some(name) = operation_name {
+        request = request.operation_name(name);
+    }
+    let variables = variables.into_iter().flatten().collect();
+    let request = request.variables(Variables::from_json(Value::Object(variables))).data(context);
+    error::with_codes(schema.execute(request).await)
+}
+
+impl GraphqlRequest {
+    fn read(body: &[u8]) -> Result<Self, WebError> {
+        let refused = |detail: &str| WebError::new(StatusCode::BAD_REQUEST, detail);
+        let first = body.iter().find(|byte| !byte.is_ascii_whitespace());
+        if first == Some(&b'[') {
+            return Err(refused("Batches are not answered. Send one request at a time."));
+        }
+        // The parser's own message could quote what was sent, secrets included.
+        let JsonObject::<Self>(question) = serde_json::from_slice(body).map_err(|error| {
+            let place = format!("line {}, column {}", error.line(), error.column());
+            refused(&format!(
+                "The body must be a JSON object with `query` (a string), and where needed `variables` \
+                 (an object) and `operationName` (a string). See {place}."
+            ))
+        })?;
+        if question.query.len() > MAX_QUERY_BYTES {
+            let detail = format!(
+                "The query is longer than {MAX_QUERY_BYTES} bytes. Put what it talks about into variables."
+            );
+            return Err(WebError::new(StatusCode::PAYLOAD_TOO_LARGE, detail));
+        }
+        Ok(question)
+    }
+}
+
+impl RequestContext {
+    fn new(user: User, share: RequestShare, base_url: Url) -> Self {
+        Self {
+            user,
+            share,
+            base_url,
+            content: Mutex::default(),
+            counts: OnceCell::new(),
+            reading: Semaphore::new(1),
+        }
+    }
+
+    fn of<'a>(context: &Context<'a>) -> &'a Self {
+        context.data().expect("every request carries its context")
+    }
+
+    /// Waits until nothing else is read for the request; held while something is.
+    async fn turn(&self) -> SemaphorePermit<'_> {
+        self.reading.acquire().await.expect("the semaphore is never closed")
+    }
+
+    /// How many documents the user has.
+    async fn counts(&self) -> Result<Counts, WebError> {
+        let _turn = self.turn().await;
+        Ok(*self.counts.get_or_try_init(async || self.user.documents().counts().await).await?)
+    }
+
+    /// Reads the text of one of the user's documents, unless the request has had its share.
+    async fn text(&self, id: &str) -> Result<String, WebError> {
+        let _turn = self.turn().await;
+        self.check_content(0)?;
+        let document = self.user.documents().document(id).await?;
+        self.add_content(bytes_as_json(&document.text), document.text.len())?;
+        Ok(document.text)
+    }
+
+    /// Detects the language of one of the user's documents.
+    async fn language(&self, id: &str) -> Result<Option<&'static str>, WebError> {
+        let _turn = self.turn().await;
+        let document = self.user.documents().document(id).await?;
+        Ok(off_thread(move || language_of(&document.summary.title, &document.text)).await)
+    }
+
+    /// The schema of a tool, unless the request has had its share.
+    async fn schema(&self, schema: &Value) -> Result<Json<Value>, WebError> {
+        let _turn = self.turn().await;
+        let bytes = memory(schema);
+        self.add_content(bytes, bytes)?;
+        Ok(Json(schema.clone()))
+    }
+
+    /// Adds content to the answer, if it has room for it; the first is always added.
+    fn add_content(&self, bytes_as_json: usize, bytes_in_memory: usize) -> Result<(), WebError> {
+        self.check_content(bytes_as_json)?;
+        let held = self.share.bytes(bytes_in_memory).ok_or_else(|| WebError::unread(Unread::NoRoom, 0))?;
+        let mut content = self.content();
+        content.bytes += bytes_as_json;
+        content.held.push(held);
+        Ok(())
+    }
+
+    fn check_content(&self, more: usize) -> Result<(), WebError> {
+        let bytes = self.content().bytes;
+        if bytes == 0 || bytes.saturating_add(more) <= MAX_CONTENT_BYTES {
+            return Ok(());
+        }
+        let detail = format!(
+            "The texts and schemas of one request may have {MAX_CONTENT_BYTES} bytes together, as JSON. Ask for fewer \
+             documents or tools."
+        );
+        Err(WebError::new(StatusCode::PAYLOAD_TOO_LARGE, detail))
+    }
+
+    fn content(&self) -> MutexGuard<'_, Content> {
+        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Bytes of a text as JSON, without its quotes.
+fn bytes_as_json(text: &str) -> usize {
+    let of_byte = |byte: u8| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
+        ..=0x1f => 6,
+        _ => 1,
+    };
+    text.bytes().map(of_byte).sum()
+}
+
+/// About how many bytes a JSON value takes in memory: much more than as text where it has many small parts.
+fn memory(value: &Value) -> usize {
+    const BYTES_OF_A_VALUE: usize = 64;
+
+    let inner = match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::String(text) => text.len(),
+        Value::Array(all) => all.iter().map(memory).sum(),
+        Value::Object(all) => all.iter().map(|(key, value)| key.len() + memory(value)).sum(),
+    };
+    BYTES_OF_A_VALUE + inner
+}

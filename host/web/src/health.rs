@@ -1,0 +1,123 @@
+//! Whether the server is alive, and whether it can serve: for load balancers.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
+
+use super::Shared;
+use super::direct_host::is_direct;
+use super::error::WebError;
+use super::pages::NOT_STORED;
+use kitbag_access::{Health, PeersHealth};
+use kitbag_net::certificate::CertificateStatus;
+
+/// The answer of `/readyz`.
+#[derive(Serialize)]
+#[serde(tag = "status", rename_all = "lowercase")]
+enum Readiness {
+    Ready(Parts),
+    Failing(Parts),
+    /// It was asked to stop, and still serves those whom load balancers send.
+    Draining,
+    /// It was asked to stop, and waits for calls under way.
+    Stopping,
+}
+
+/// What serves users, each `ok` or `failing`; the log says why.
+#[derive(Serialize)]
+struct Parts {
+    database: &'static str,
+    vault: &'static str,
+    registry: &'static str,
+    /// Of a server that speaks TLS itself: `ok`, `not-renewed`, `expires-soon` or `not-valid`, which is only a warning:
+    /// without this process nobody would be served better.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    certificate: Option<&'static str>,
+    #[serde(flatten)]
+    peers: Option<Peers>,
+}
+
+/// How this process stands with others that serve the same users.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Peers {
+    processes: &'static str,
+    /// `ok`, or `preparing` while the code of toolkits that are in use is loaded.
+    toolkits: &'static str,
+    /// The names of settings in which other processes differ from this one, which is only a warning.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    differing_settings: Vec<String>,
+}
+
+/// `GET /healthz`: the process answers.
+pub(super) async fn live() -> &'static str {
+    "ok\n"
+}
+
+/// `GET /readyz`: 503 while a part of the server fails, or the server is being prepared or stops. A load balancer may ask
+/// under any name: under one that may be another page's, the status is all that it learns.
+pub(super) async fn ready(State(shared): State<Shared>, headers: HeaderMap) -> Response {
+    let readiness = if shared.stopping.is_cancelled() {
+        Readiness::Stopping
+    } else if shared.draining.is_cancelled() {
+        Readiness::Draining
+    } else {
+        let health = Box::pin(shared.access.health()).await;
+        let is_good = health.is_good();
+        let certificate = shared.certificate.as_ref().map(|certificate| shown(certificate.status()));
+        let parts = Parts { certificate, ..health.into() };
+        if is_good { Readiness::Ready(parts) } else { Readiness::Failing(parts) }
+    };
+    let status = match readiness {
+        Readiness::Ready(_) => StatusCode::OK,
+        Readiness::Failing(_) | Readiness::Draining | Readiness::Stopping => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    if is_direct(&headers, &shared.base_url) {
+        (status, NOT_STORED, Json(readiness)).into_response()
+    } else {
+        (status, NOT_STORED).into_response()
+    }
+}
+
+/// Refuses requests that come while the server stops; those under way are answered.
+pub(super) async fn refuse_while_stopping(
+    State(refusing): State<Arc<CancellationToken>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if !refusing.is_cancelled() {
+        return next.run(request).await;
+    }
+    let refusal = WebError::new(StatusCode::SERVICE_UNAVAILABLE, "The server is stopping. Try again soon.");
+    let mut response = refusal.into_response();
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+fn shown(status: CertificateStatus) -> &'static str {
+    match status {
+        CertificateStatus::Good => "ok",
+        CertificateStatus::NotRenewed => "not-renewed",
+        CertificateStatus::ExpiresSoon => "expires-soon",
+        CertificateStatus::NotValid => "not-valid",
+    }
+}
+
+impl From<Health> for Parts {
+    fn from(Health { database, vault, registry, peers }: Health) -> Self {
+        let shown = |answers| if answers { "ok" } else { "failing" };
+        let peers = peers.map(|PeersHealth { is_heard, is_prepared, differing_settings }| Peers {
+            processes: shown(is_heard),
+            toolkits: if is_prepared { "ok" } else { "preparing" },
+            differing_settings,
+        });
+        let [database, vault, registry] = [database, vault, registry].map(shown);
+        Self { database, vault, registry, certificate: None, peers }
+    }
+}

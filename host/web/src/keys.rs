@@ -1,0 +1,151 @@
+//! Keys of programs, over HTTP. A key makes and revokes none: it would outlive its own end.
+
+use std::collections::BTreeSet;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use jiff::{SignedDuration, Timestamp};
+use secrecy::ExposeSecret;
+use serde::{Deserialize, Serialize};
+
+use super::Shared;
+use super::body::read_small;
+use super::error::WebError;
+use super::pages::NOT_STORED;
+use crate::authenticate::By;
+use kitbag_access::User;
+use kitbag_base::json_object::JsonObject;
+use kitbag_identity::{NewKey, ProgramKey, ProgramKeys};
+
+/// Seconds: 90 days.
+const DEFAULT_LIFETIME: i64 = 90 * 24 * 60 * 60;
+/// Bytes of the body that asks for a key.
+const MAX_BODY_BYTES: usize = 64 << 10;
+
+/// A key that is asked for.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Wanted {
+    name: String,
+    toolkits: Option<BTreeSet<String>>,
+    #[serde(default)]
+    lifetime: Lifetime,
+}
+
+/// How long a key is good: seconds, or the word `never` for one that does not expire.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "lifetime is a number of seconds, or \"never\"")]
+enum Lifetime {
+    Seconds(i64),
+    Endless(Never),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Never {
+    Never,
+}
+
+impl Default for Lifetime {
+    fn default() -> Self {
+        Self::Seconds(DEFAULT_LIFETIME)
+    }
+}
+
+/// A key, without the key itself. Times are RFC 3339, UTC.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Listed {
+    id: String,
+    name: String,
+    made_by: Option<String>,
+    toolkits: Option<BTreeSet<String>>,
+    created_at: String,
+    expires_at: Option<String>,
+    used_at: Option<String>,
+}
+
+/// A key that was just made.
+#[derive(Serialize)]
+struct Made {
+    key: String,
+    #[serde(flatten)]
+    listed: Listed,
+}
+
+/// `GET /keys`: those of the caller.
+pub(super) async fn list(
+    By(user): By<User>,
+    State(shared): State<Shared>,
+) -> Result<Json<Vec<Listed>>, WebError> {
+    let keys = keys(&shared)?.of_user(user.id()).await.map_err(|cause| WebError::storage(&cause))?;
+    Ok(Json(keys.into_iter().map(Listed::from).collect()))
+}
+
+/// `POST /keys`: body `{"name": …, "toolkits": […], "lifetime": seconds | "never"}`. The answer has the key, this once.
+pub(super) async fn create(
+    By(user): By<User>,
+    State(shared): State<Shared>,
+    body: Body,
+) -> Result<Response, WebError> {
+    let keys = of_person(&user, &shared)?;
+    let body = read_small(body, MAX_BODY_BYTES).await;
+    let body = body.map_err(|why| WebError::unread(why, MAX_BODY_BYTES))?;
+    let wanted = serde_json::from_slice(&body);
+    let JsonObject::<Wanted>(Wanted { name, toolkits, lifetime }) =
+        wanted.map_err(|error| WebError::new(StatusCode::BAD_REQUEST, error.to_string()))?;
+    let end = match lifetime {
+        Lifetime::Seconds(seconds) => Some(Timestamp::now().checked_add(SignedDuration::from_secs(seconds))),
+        Lifetime::Endless(Never::Never) => None,
+    };
+    let expires_at = end.transpose().map_err(|_| {
+        WebError::new(StatusCode::UNPROCESSABLE_ENTITY, "A key that lasts so long is one that never expires.")
+    })?;
+    user.admit_own_act()?;
+    let made_by = user.client().map(str::to_owned);
+    let (key, made) = keys.create(user.id(), NewKey { name, made_by, toolkits, expires_at }).await?;
+    let made = Made { key: key.expose_secret().to_owned(), listed: made.into() };
+    Ok((StatusCode::CREATED, NOT_STORED, Json(made)).into_response())
+}
+
+/// `DELETE /keys/{id}`: one of the caller.
+pub(super) async fn revoke(
+    By(user): By<User>,
+    State(shared): State<Shared>,
+    Path(id): Path<String>,
+) -> Result<StatusCode, WebError> {
+    let was_there = of_person(&user, &shared)?.revoke(&user.actor(), &id).await;
+    if was_there.map_err(|cause| WebError::storage(&cause))? {
+        Ok(StatusCode::NO_CONTENT)
+    } else {
+        Err(WebError::new(StatusCode::NOT_FOUND, "You have no such key."))
+    }
+}
+
+fn keys(shared: &Shared) -> Result<&ProgramKeys, WebError> {
+    shared.program_keys.as_ref().ok_or_else(|| {
+        WebError::new(StatusCode::FORBIDDEN, "This server takes no keys of programs (setting `keys`).")
+    })
+}
+
+/// The keys, for a caller who is no program.
+fn of_person<'s>(user: &User, shared: &'s Shared) -> Result<&'s ProgramKeys, WebError> {
+    if user.is_program() {
+        return Err(WebError::new(
+            StatusCode::FORBIDDEN,
+            "A key makes and revokes no keys: sign in for that.",
+        ));
+    }
+    keys(shared)
+}
+
+impl From<ProgramKey> for Listed {
+    fn from(key: ProgramKey) -> Self {
+        let ProgramKey { id, name, made_by, toolkits, created_at, expires_at, used_at } = key;
+        let [expires_at, used_at] = [expires_at, used_at].map(|time| time.map(|time| time.to_string()));
+        Self { id, name, made_by, toolkits, created_at: created_at.to_string(), expires_at, used_at }
+    }
+}

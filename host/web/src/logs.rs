@@ -1,0 +1,59 @@
+//! Records of a toolkit's calls, as newline-delimited JSON, on request followed as new ones come; how many calls there
+//! were, and which toolkits fail.
+
+pub(super) mod parameters;
+pub(super) mod tail;
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+
+use super::Shared;
+use super::error::WebError;
+use crate::authenticate::By;
+use kitbag_access::values::invocations::{Failing, OutcomeFilter, Usage};
+use kitbag_access::{Operator, ReadingMode, User};
+use parameters::Parameters;
+use tail::{CallLines, Tail, json_lines};
+
+/// How long a stream lasts. Its client then reconnects, and its token is verified again.
+pub(super) const MAX_STREAM_TIME: Duration = Duration::from_hours(1);
+
+/// `GET /toolkits/{id}/logs?since=…&after=…&before=…&limit=…&tool=…&outcome=…&follow=true`: oldest first.
+pub(super) async fn read(
+    State(shared): State<Shared>,
+    By(user): By<User>,
+    Path(id): Path<String>,
+    parameters: Result<Query<Parameters>, QueryRejection>,
+) -> Result<Tail<CallLines>, WebError> {
+    let records = user.records(&id).await?;
+    let Query(parameters) = parameters.map_err(|rejection| bad_query(rejection.body_text()))?;
+    let mode = if parameters.follow { ReadingMode::Follow } else { ReadingMode::Once };
+    let reader = records.read(parameters.range()?, mode).await?;
+    let stopping = shared.stopping;
+    let lines = CallLines { reader, lines: |page| json_lines(page) };
+    Ok(Tail { lines, mode, stopping, max_time: MAX_STREAM_TIME })
+}
+
+/// `GET /toolkits/{id}/usage`: calls and failures of each hour of the last day.
+pub(super) async fn usage(By(user): By<User>, Path(id): Path<String>) -> Result<Json<Usage>, WebError> {
+    Ok(Json(user.records(&id).await?.usage().await?))
+}
+
+/// `GET /failures`, by operators: the toolkits with failed calls in the last day, at most twenty.
+pub(super) async fn failures(By(operator): By<Operator>) -> Result<Json<Vec<Failing>>, WebError> {
+    Ok(Json(operator.failing().await?))
+}
+
+/// 400 of a query that cannot be understood.
+pub(super) fn bad_query(detail: impl Into<String>) -> WebError {
+    WebError::new(StatusCode::BAD_REQUEST, detail)
+}
+
+/// The outcomes that a query asks for.
+pub(super) fn outcome(text: &str) -> Result<OutcomeFilter, WebError> {
+    text.parse().map_err(|unknown| bad_query(format!("{unknown}.")))
+}

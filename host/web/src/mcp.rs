@@ -1,0 +1,282 @@
+//! MCP at `/mcp`: rmcp implements the protocol; authentication, tools and the HTTP transport's checks are ours.
+//!
+//! `docs/mcp.md` documents how results and errors are encoded; keep the two together.
+//!
+//! Invariant: nothing is kept between requests but who is calling now, and how often of late.
+
+mod answer;
+mod asking;
+mod calls;
+mod catalogue;
+mod changes;
+pub(super) mod content;
+mod conversation;
+mod direct;
+mod elicitation;
+mod events;
+pub(super) mod fuzzing;
+mod handler;
+mod media;
+mod message;
+mod modes;
+mod offers;
+mod origin;
+mod progress;
+mod questions;
+mod resources;
+mod selection;
+mod tool_calls;
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{RawQuery, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use rmcp::model::{ErrorData, ProtocolVersion, RequestId};
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+use tower_http::cors::{AllowHeaders, CorsLayer};
+use tracing::error;
+
+use super::Shared;
+use super::body::Unread;
+use super::media_type;
+use super::share::RequestShare;
+use crate::authenticate::{Authorizes, By};
+use answer::TransportError;
+use calls::{Calls, ClientLabel};
+use catalogue::Catalogue;
+use changes::Changes;
+use direct::DirectRequest;
+use elicitation::Elicitation;
+use events::Patience;
+use handler::{ClientContext, Handler};
+use kitbag_access::{Access, User};
+use kitbag_base::rate::RateLimit;
+use kitbag_base::shares::Shares;
+use media::Accepts;
+use message::{Envelope, MAX_VALUES, Message};
+pub(super) use origin::{OriginCheck, refuse_other_origins};
+use questions::Questions;
+use selection::Selection;
+
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+
+/// The endpoint. Stateless: every request stands alone, so any process can answer it.
+pub(super) struct Endpoint {
+    access: Access,
+    catalogue: Arc<Catalogue>,
+    calls: Calls,
+    elicitation: Elicitation,
+    questions: Questions,
+    /// Calls that wait for the answer of their user, in a stream.
+    asked: Shares,
+    streams: Shares,
+    rate: Arc<RateLimit>,
+    /// Largest request, in bytes.
+    request_size: usize,
+    /// Ends the streams that wait for changes once the server stops.
+    stopping: CancellationToken,
+    transport: StreamableHttpServerConfig,
+    sessions: Arc<NeverSessionManager>,
+}
+
+impl Authorizes for Arc<Endpoint> {
+    fn access(&self) -> &Access {
+        &self.access
+    }
+}
+
+/// The endpoint of a server.
+pub(super) fn endpoint(shared: &Shared, rate: Arc<RateLimit>) -> Arc<Endpoint> {
+    Arc::new(Endpoint {
+        access: shared.access.clone(),
+        catalogue: Arc::new(Catalogue::new(shared.access.clone())),
+        calls: Calls::new(shared.access.hints().clone()),
+        elicitation: Elicitation::new(shared.base_url.clone()),
+        questions: Questions::new(),
+        asked: asking::waiting_calls(),
+        streams: changes::streams(),
+        rate,
+        request_size: shared.mcp_request_size,
+        stopping: shared.stopping.clone(),
+        transport: StreamableHttpServerConfig::default()
+            .with_legacy_session_mode(false)
+            .with_json_response(true)
+            .with_max_request_body_bytes(shared.mcp_request_size)
+            // `OriginCheck` checks both, more strictly.
+            .disable_allowed_hosts()
+            .disable_allowed_origins(),
+        sessions: Arc::new(NeverSessionManager::default()),
+    })
+}
+
+/// Lets scripts of the origins that the operator allows read the answers.
+pub(super) fn open_to_allowed_pages(shared: &Shared) -> CorsLayer {
+    CorsLayer::new()
+        .allow_origin(OriginCheck::of(shared).other_pages())
+        .allow_credentials(true)
+        .allow_methods([Method::GET, Method::POST])
+        .allow_headers(AllowHeaders::mirror_request())
+        .expose_headers([header::WWW_AUTHENTICATE, header::RETRY_AFTER, calls::LABEL, PROTOCOL_VERSION])
+}
+
+/// `POST /mcp`: one message of a client.
+pub(super) async fn receive(
+    State(endpoint): State<Arc<Endpoint>>,
+    By(user): By<User>,
+    share: RequestShare,
+    request: Request,
+) -> Result<Response, TransportError> {
+    let accepts = Accepts::of(request.headers());
+    let is_patient = Accepts::names_stream(request.headers());
+    let answer = endpoint.receive(user, share, request);
+    let response =
+        if is_patient { events::patiently(Patience::default(), answer).await? } else { answer.await? };
+    Ok(if accepts.json { events::unbuffered(response) } else { events::one_event(response) })
+}
+
+/// `GET /mcp`: clients of the older revisions wait here for changes of what they see.
+pub(super) async fn listen(
+    State(endpoint): State<Arc<Endpoint>>,
+    By(user): By<User>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, TransportError> {
+    endpoint.listen(user, query.as_deref(), &headers).await
+}
+
+pub(super) async fn no_such_method() -> TransportError {
+    method_not_allowed("GET, POST")
+}
+
+impl Endpoint {
+    async fn receive(
+        self: Arc<Self>,
+        user: User,
+        share: RequestShare,
+        request: Request,
+    ) -> Result<Response, TransportError> {
+        self.rate.admit(user.id())?;
+        let accepts = Accepts::of(request.headers());
+        accepts.check()?;
+        media::check_content_type(request.headers())?;
+        let (mut parts, body) = request.into_parts();
+        let held = share.read(body, self.request_size).await;
+        let held = held.map_err(|why| answer::unread(why, self.request_size))?;
+        // Held during the call, as its arguments are.
+        let parsed = share.parsing(&held.bytes, MAX_VALUES);
+        if let Err(why @ Unread::NoRoom) = parsed {
+            return Err(answer::unread(why, self.request_size));
+        }
+        let client = ClientLabel::of(&parts.headers);
+        let chosen = selection(&user, parts.uri.query()).await?;
+        let context = ClientContext { user, client, chosen, takes_stream: accepts.stream, changes: None };
+        let mut handler = Handler::new(self.clone(), context);
+        if parsed.is_ok()
+            && handler.may_converse(&parts.headers)
+            && let Some(call) = conversation::Call::read(&held.bytes)
+            && handler.asks(&call)
+        {
+            drop(held);
+            return Ok(events::unbuffered(handler.converse(call, parsed.ok())));
+        }
+        if parsed.is_ok()
+            && let Some(request) = DirectRequest::read(&parts.headers, &held.bytes)
+            && let Some(response) = handler.answer_directly(request).await
+        {
+            return Ok(response);
+        }
+        let Envelope { id, message } = Envelope::parse(&held.bytes)?;
+        match &message {
+            Message::Cancelled(request) => handler.cancel(request.clone()),
+            Message::Response(request) => {
+                if let Some(taken) = handler.respond(request, &held.bytes).await {
+                    return taken.map(|()| StatusCode::ACCEPTED.into_response());
+                }
+            }
+            Message::Listen => {
+                accepts.check_stream(id.clone())?;
+                handler.context.changes = Some(
+                    self.changes(handler.context.user.clone(), handler.context.chosen.clone(), id.clone())
+                        .await?,
+                );
+            }
+            Message::Initialize(_) | Message::Other => {}
+        }
+        media::normalise(&mut parts.headers);
+        let mut response =
+            self.serve(handler, Request::from_parts(parts, Body::from(held.bytes.clone()))).await;
+        if !is_presentable(&response) {
+            return Err(answer::from_plain_text(id, response).await);
+        }
+        if let Message::Initialize(client) = message
+            && response.status().is_success()
+        {
+            response.headers_mut().insert(calls::LABEL, ClientLabel::new(client).into());
+        }
+        Ok(response)
+    }
+
+    /// Lets rmcp answer. Each request gets a service of its own, made for its caller.
+    async fn serve(&self, handler: Handler, request: Request) -> Response {
+        let handler = move || Ok(handler.clone());
+        let service = StreamableHttpService::new(handler, self.sessions.clone(), self.transport.clone());
+        let response = service.oneshot(request).await.expect("the service cannot fail");
+        response.map(Body::new)
+    }
+
+    async fn listen(
+        &self,
+        user: User,
+        query: Option<&str>,
+        headers: &HeaderMap,
+    ) -> Result<Response, TransportError> {
+        self.rate.admit(user.id())?;
+        let version = headers.get(PROTOCOL_VERSION).and_then(|version| version.to_str().ok());
+        // Later revisions ask with a POST of `subscriptions/listen`.
+        let is_current = version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str());
+        if is_current || !Accepts::names_stream(headers) {
+            return Err(method_not_allowed("POST"));
+        }
+        let chosen = selection(&user, query).await?;
+        let changes = self.changes(user, chosen, None).await?;
+        Ok(events::unbuffered(changes::event_stream(changes, self.stopping.clone()).into_response()))
+    }
+
+    async fn changes(
+        &self,
+        user: User,
+        chosen: Selection,
+        id: Option<RequestId>,
+    ) -> Result<Changes, TransportError> {
+        let share = self.streams.take(user.id(), 1).ok_or_else(|| changes::too_many(id))?;
+        Ok(Changes::new(self.catalogue.clone(), user, chosen, share).await)
+    }
+}
+
+/// What the client of a user sees that sends requests to a URL with this query.
+async fn selection(user: &User, query: Option<&str>) -> Result<Selection, TransportError> {
+    let chosen = Selection::of(query)
+        .map_err(|error| TransportError::invalid(StatusCode::BAD_REQUEST, None, error.to_string()))?;
+    chosen.shown_to(user).await.map_err(|cause| {
+        error!(%cause, "what a user hides cannot be read");
+        let error = ErrorData::internal_error("the database cannot be reached now; try again", None);
+        TransportError::new(StatusCode::SERVICE_UNAVAILABLE, None, error)
+    })
+}
+
+fn method_not_allowed(allowed: &'static str) -> TransportError {
+    let why = "this endpoint takes JSON-RPC messages by POST";
+    TransportError::invalid(StatusCode::METHOD_NOT_ALLOWED, None, why)
+        .with_header(header::ALLOW, HeaderValue::from_static(allowed))
+}
+
+/// Whether a client can read the response of rmcp: JSON, an event stream, or an empty body.
+fn is_presentable(response: &Response) -> bool {
+    let is_of_type = |expected| media_type::is(response.headers(), expected);
+    response.status().is_success() || is_of_type(media_type::JSON) || is_of_type(media::STREAM)
+}

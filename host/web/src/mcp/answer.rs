@@ -1,0 +1,110 @@
+//! Errors of the transport, as JSON-RPC errors.
+
+use std::borrow::Cow;
+
+use axum::Json;
+use axum::body::to_bytes;
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use rmcp::model::{ErrorCode, ErrorData, JsonRpcError, JsonRpcResponse, JsonRpcVersion2_0, RequestId};
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use crate::body::Unread;
+use crate::media_type::JSON;
+use kitbag_base::rate::TooManyRequests;
+
+/// From -32000 to -32019 codes are a server's own; beyond are the protocol's (2026-07-28).
+const TOO_MANY_REQUESTS: ErrorCode = ErrorCode(-32010);
+
+/// The response to a request that does not reach its method.
+pub(crate) struct TransportError(Box<Response>);
+
+impl TransportError {
+    /// Responds with an error; `id` is that of the request, where it could be read.
+    pub(super) fn new(status: StatusCode, id: Option<RequestId>, error: ErrorData) -> Self {
+        Self(Box::new((status, Json(JsonRpcError::new(id, error))).into_response()))
+    }
+
+    /// Responds to a message that breaks the rules of JSON-RPC or of the transport.
+    pub(super) fn invalid(
+        status: StatusCode,
+        id: Option<RequestId>,
+        why: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self::new(status, id, ErrorData::invalid_request(why, None))
+    }
+
+    /// Adds a header.
+    pub(super) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.0.headers_mut().insert(name, value);
+        self
+    }
+}
+
+impl IntoResponse for TransportError {
+    fn into_response(self) -> Response {
+        *self.0
+    }
+}
+
+impl From<TooManyRequests> for TransportError {
+    fn from(refusal: TooManyRequests) -> Self {
+        let seconds = refusal.seconds;
+        let data = json!({ "retryAfterSeconds": seconds });
+        let error = ErrorData::new(TOO_MANY_REQUESTS, refusal.to_string(), Some(data));
+        Self::new(StatusCode::TOO_MANY_REQUESTS, None, error)
+            .with_header(header::RETRY_AFTER, HeaderValue::from(seconds))
+    }
+}
+
+/// Responds with a result that is encoded already.
+pub(super) fn with_encoded_result(id: RequestId, result: &RawValue) -> Response {
+    /// Of the members around the result.
+    const ENVELOPE_BYTES: usize = 128;
+
+    let mut body = Vec::with_capacity(ENVELOPE_BYTES + result.get().len());
+    let response = JsonRpcResponse { jsonrpc: JsonRpcVersion2_0, id, result };
+    serde_json::to_writer(&mut body, &response).expect("a string always takes more");
+    ([(header::CONTENT_TYPE, JSON)], body).into_response()
+}
+
+/// Responds to a body that was not read to its end; `limit` is in bytes.
+pub(super) fn unread(why: Unread, limit: usize) -> TransportError {
+    match why {
+        Unread::TooLarge => {
+            let message = format!("the request is larger than {limit} bytes, the limit of this server");
+            TransportError::invalid(StatusCode::PAYLOAD_TOO_LARGE, None, message)
+        }
+        Unread::TooManyValues(max) => {
+            let message = format!("the request has more than {max} JSON values");
+            TransportError::invalid(StatusCode::PAYLOAD_TOO_LARGE, None, message)
+        }
+        Unread::NoRoom => {
+            let message = "too many large requests and answers at the moment; try again later";
+            TransportError::invalid(StatusCode::TOO_MANY_REQUESTS, None, message)
+        }
+        Unread::BrokeOff => {
+            let error = ErrorData::parse_error("the request broke off", None);
+            TransportError::new(StatusCode::BAD_REQUEST, None, error)
+        }
+    }
+}
+
+/// Converts an error that rmcp reports as plain text to JSON-RPC.
+pub(super) async fn from_plain_text(id: Option<RequestId>, response: Response) -> TransportError {
+    const MAX_BYTES: usize = 16 << 10;
+
+    let status = response.status();
+    let text = to_bytes(response.into_body(), MAX_BYTES).await.unwrap_or_default();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    if status.is_server_error() {
+        tracing::error!(cause = %text, "MCP failed");
+        return TransportError::new(status, id, ErrorData::internal_error("the server failed", None));
+    }
+    // The body is valid JSON-RPC (`Envelope::parse`), but its parameters do not fit the method.
+    if status == StatusCode::UNSUPPORTED_MEDIA_TYPE {
+        return TransportError::invalid(StatusCode::BAD_REQUEST, id, "not a valid MCP message");
+    }
+    TransportError::invalid(status, id, text)
+}

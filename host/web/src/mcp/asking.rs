@@ -1,0 +1,196 @@
+//! Questions of tools in the middle of a call: elicitation in form mode.
+//!
+//! | revision | how the client says that it can | what it gets | how it goes on |
+//! |---|---|---|---|
+//! | 2026-07-28 | `elicitation.form`, or `elicitation` without members, among the capabilities of the request | a result `input_required` with `requestState` | the same call with `inputResponses` and the state |
+//! | 2025-11-25, 2025-06-18 | the same in `initialize` | a request `elicitation/create` in the stream of the call ([`conversation`](super::conversation)) | a response |
+//!
+//! Either way the handler runs again, from its beginning, with the answers so far.
+
+use kitbag_manifest::question::{MAX_ANSWER_BYTES, Question};
+use rmcp::model::{
+    ClientCapabilities, ElicitRequest, ElicitRequestParams, ElicitationSchema, ErrorData, InputRequest,
+    InputRequiredResult, InputResponses,
+};
+use serde_json::{Map, Value};
+use tracing::error;
+
+use kitbag_access::values::dispatch::{Callee, Response};
+use kitbag_access::{Asked, User};
+use kitbag_base::shares::Shares;
+use kitbag_base::visible;
+
+/// Calls of one user that wait for an answer in a stream.
+const MAX_WAITING_CALLS_PER_USER: usize = 16;
+/// The same of all users. Such a call is a stream, and little else.
+const MAX_WAITING_CALLS: usize = 4096;
+
+/// The places of calls that wait for an answer in a stream.
+pub(super) fn waiting_calls() -> Shares {
+    Shares::new(MAX_WAITING_CALLS, MAX_WAITING_CALLS_PER_USER)
+}
+
+/// Whether a client of the current revision shows forms.
+pub(super) fn shows_forms(capabilities: Option<&ClientCapabilities>) -> bool {
+    let elicitation = capabilities.and_then(|it| it.elicitation.as_ref());
+    elicitation.is_some_and(|it| it.form.is_some() || it.url.is_none())
+}
+
+/// What was asked before in a call of the current revision, with what its client has answered now.
+pub(super) fn asked_before(
+    user: &User,
+    callee: &Callee,
+    arguments: &Map<String, Value>,
+    (state, responses): (Option<&str>, Option<&mut InputResponses>),
+) -> Result<Asked, ErrorData> {
+    let Some(state) = state else { return Ok(Asked::default()) };
+    let mut asked = user.open_asked(callee, arguments, state).ok_or_else(|| {
+        ErrorData::invalid_params(
+            "requestState was not made by this server for this call, or is older than an hour; make the call again without it",
+            None,
+        )
+    })?;
+    let response = asked.waiting().and_then(|key| responses?.remove(key));
+    if let Some(response) = response {
+        asked.answer(read(&response)?);
+    }
+    Ok(asked)
+}
+
+/// Asks by a result; what was asked is part of it.
+pub(super) fn input_required(
+    request: ElicitRequestParams,
+    (key, state): (String, String),
+) -> InputRequiredResult {
+    let requests = [(key, InputRequest::Elicitation(ElicitRequest::new(request)))];
+    InputRequiredResult::new(Some(requests.into()), Some(state))
+}
+
+/// The request of a question. Its message says who asks, and no empty lines push that away; hidden characters are visible.
+pub(super) fn form(toolkit: &str, question: &Question) -> Result<ElicitRequestParams, ErrorData> {
+    let shown = visible::lines(&question.message);
+    let lines = shown.lines().map(str::trim_end).filter(|line| !line.is_empty());
+    let message = format!("The toolkit {toolkit} asks: {}", lines.collect::<Vec<_>>().join("\n"));
+    let mut schema = Value::Object(question.schema.clone());
+    show(&mut schema);
+    for field in schema["properties"].as_object_mut().into_iter().flat_map(Map::values_mut) {
+        show(field);
+    }
+    let mut requested_schema: ElicitationSchema = serde_json::from_value(schema).map_err(|cause| {
+        error!(toolkit.id = toolkit, %cause, "a question has no form");
+        ErrorData::internal_error("the tool asks what cannot be shown as a form", None)
+    })?;
+    requested_schema.property_order = Some(question.order.clone());
+    Ok(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
+}
+
+/// Makes hidden characters of the texts of a form or a field visible. What is answered as it is has none.
+fn show(schema: &mut Value) {
+    let Some(members) = schema.as_object_mut() else { return };
+    for (name, value) in members {
+        match (name.as_str(), value) {
+            ("title", Value::String(text)) => *text = visible::line(text).into_owned(),
+            ("description", Value::String(text)) => *text = visible::lines(text).into_owned(),
+            _ => {}
+        }
+    }
+}
+
+/// Reads how a client responded. One that says neither yes nor no has left.
+pub(super) fn read(response: &Value) -> Result<Response, ErrorData> {
+    match response["action"].as_str() {
+        Some("accept") => {
+            let content = response["content"].as_object().cloned().unwrap_or_default();
+            let size = serde_json::to_string(&content).map_or(usize::MAX, |text| text.len());
+            if size > MAX_ANSWER_BYTES {
+                return Err(too_large());
+            }
+            Ok(Response::Accepted(content))
+        }
+        Some("decline") => Ok(Response::Declined),
+        _ => Ok(Response::Cancelled),
+    }
+}
+
+/// Refuses an answer that is larger than any.
+pub(super) fn too_large() -> ErrorData {
+    ErrorData::invalid_params(format!("an answer may have up to {MAX_ANSWER_BYTES} bytes"), None)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_client_shows_forms_unless_it_says_that_it_opens_links_alone() {
+        for (capabilities, expected) in [
+            (json!({}), false),
+            (json!({ "elicitation": {} }), true),
+            (json!({ "elicitation": { "form": {} } }), true),
+            (json!({ "elicitation": { "form": {}, "url": {} } }), true),
+            (json!({ "elicitation": { "url": {} } }), false),
+        ] {
+            let capabilities: ClientCapabilities =
+                serde_json::from_value(capabilities).expect("capabilities");
+            assert_eq!(shows_forms(Some(&capabilities)), expected, "{capabilities:?}");
+        }
+        assert!(!shows_forms(None));
+    }
+
+    #[test]
+    fn a_response_is_a_yes_only_where_it_says_so() {
+        let read = |response: Value| read(&response).expect("it is small");
+        let fields = json!({ "city": "Oslo" });
+
+        assert_eq!(
+            read(json!({ "action": "accept", "content": fields })),
+            Response::Accepted(fields.as_object().cloned().expect("fields"))
+        );
+        assert_eq!(read(json!({ "action": "accept" })), Response::Accepted(Map::new()));
+        assert_eq!(read(json!({ "action": "decline", "content": fields })), Response::Declined);
+        for other in
+            [json!({}), json!({ "action": "cancel" }), json!({ "action": 1 }), json!(7), json!("accept")]
+        {
+            assert_eq!(read(other), Response::Cancelled);
+        }
+    }
+
+    #[test]
+    fn a_large_answer_is_refused() {
+        let answer = json!({ "action": "accept", "content": { "a": "x".repeat(MAX_ANSWER_BYTES) } });
+        assert!(read(&answer).is_err());
+    }
+
+    #[test]
+    fn a_question_says_who_asks_and_hides_nothing() {
+        let schema = json!({
+            "type": "object",
+            "title": "\u{7}",
+            "properties": {
+                "sure": { "type": "boolean", "title": "\u{1b}[2J", "description": "a\u{202e}b" },
+                "again": { "type": "boolean" },
+            },
+        });
+        let message = format!("{}Kitbag asks:\u{1b}]0;owned\u{7}\n\n \nenter", "\n".repeat(500));
+        let question = Question::check("k", &message, &schema.to_string()).expect("it keeps the rules");
+
+        let form = form("notes", &question).expect("a form");
+
+        let text = serde_json::to_value(&form).expect("it serialises");
+        assert_eq!(text["message"], "The toolkit notes asks: Kitbag asks:\\u{1b}]0;owned\\u{7}\nenter");
+        let text = serde_json::to_string(&form).expect("it serialises");
+        assert!(!visible::has_hidden(&text) && !text.contains("\\u001b"), "{text}");
+    }
+
+    #[test]
+    fn the_fields_of_a_form_are_in_the_authors_order() {
+        let schema = r#"{"type":"object","properties":{"z":{"type":"boolean"},"a":{"type":"boolean"}}}"#;
+        let question = Question::check("k", "Sure?", schema).expect("it keeps the rules");
+
+        let form = serde_json::to_string(&form("notes", &question).expect("a form")).expect("it serialises");
+
+        assert!(form.find("\"z\"") < form.find("\"a\""), "{form}");
+    }
+}

@@ -1,0 +1,296 @@
+//! Calls that clients of the older revisions may cancel by name.
+//!
+//! Such a client sends `notifications/cancelled` with the id of its request, in a request of its own.
+//! Ids are unique within a client only, and one user may have several. So each client gets a label
+//! with its handshake, in the header that the protocol has for sessions. It is no session: nothing
+//! is kept under it but the calls that run at the moment, and a server that did not issue it accepts it.
+//!
+//! A call that does not run here may run in another process: it is told, as a hint, with a hash of the same three names
+//! (`peers/hints`). That is best effort, as cancelling is in the protocol.
+//!
+//! Such a client says in its handshake, and never again, what it can do. What the server has to know of
+//! that is part of the label, unsigned: a client that changes it declares another capability, as it could have
+//! in the handshake.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use rmcp::model::RequestId;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use kitbag_access::values::peers::{Heard, Hint, Hints, Listening, Subject};
+
+/// The header that carries the label.
+pub(super) const LABEL: HeaderName = HeaderName::from_static("mcp-session-id");
+
+/// Tells the clients of one user apart.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct ClientLabel(String);
+
+/// Running calls, by who may cancel them.
+#[derive(Clone)]
+pub(super) struct Calls(Arc<Shared>);
+
+struct Shared {
+    /// Several where a client has given one id to several requests, which JSON-RPC forbids.
+    running: Mutex<HashMap<Subject, Vec<(u64, CancellationToken)>>>,
+    /// Numbers running calls.
+    next: AtomicU64,
+    hints: Hints,
+    /// Ends the task that hears of other processes.
+    _stopped: DropGuard,
+}
+
+/// A call as its client names it.
+#[derive(Clone, Debug)]
+pub(super) struct Key {
+    pub(super) user: String,
+    pub(super) client: ClientLabel,
+    pub(super) request: RequestId,
+}
+
+/// A running call; dropped, it can no longer be cancelled.
+pub(super) struct Running {
+    calls: Calls,
+    subject: Subject,
+    number: u64,
+    token: CancellationToken,
+}
+
+/// Capabilities that a client declares in its handshake.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Abilities {
+    /// It opens links for its person: elicitation in URL mode.
+    pub(super) opens_links: bool,
+    /// It shows forms: elicitation in form mode.
+    pub(super) shows_forms: bool,
+}
+
+/// Of a label, in bytes; in hexadecimal it is twice as long.
+const LABEL_BYTES: usize = 16;
+/// Ends the label of a client that can do something: by what it can do.
+const ABILITIES: [(&str, Abilities); 4] = [
+    (".uf", Abilities { opens_links: true, shows_forms: true }),
+    (".u", Abilities { opens_links: true, shows_forms: false }),
+    (".f", Abilities { opens_links: false, shows_forms: true }),
+    ("", Abilities { opens_links: false, shows_forms: false }),
+];
+
+impl ClientLabel {
+    /// Makes one that no other client has.
+    pub(super) fn new(client: Abilities) -> Self {
+        let mut bytes = [0; LABEL_BYTES];
+        aws_lc_rs::rand::fill(&mut bytes).expect("the system has random numbers");
+        let mut label = hex::encode(bytes);
+        let suffixes = ABILITIES.iter().filter(|(_, abilities)| *abilities == client);
+        label.extend(suffixes.map(|(suffix, _)| *suffix));
+        Self(label)
+    }
+
+    /// Reads the label of a client; `None` where it does not have the form of one.
+    pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
+        let label = headers.get(LABEL)?.to_str().ok()?;
+        let suffix = label.get(2 * LABEL_BYTES..)?;
+        ABILITIES.iter().any(|(known, _)| *known == suffix).then(|| Self(label.to_owned()))
+    }
+
+    /// The text of the header.
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// What the client can do.
+    pub(super) fn abilities(&self) -> Abilities {
+        let suffix = self.0.get(2 * LABEL_BYTES..).unwrap_or_default();
+        let known = ABILITIES.iter().find(|(known, _)| *known == suffix);
+        known.map_or_else(Abilities::default, |(_, abilities)| *abilities)
+    }
+}
+
+impl From<ClientLabel> for HeaderValue {
+    fn from(ClientLabel(label): ClientLabel) -> Self {
+        Self::try_from(label).expect("it is visible ASCII")
+    }
+}
+
+impl Key {
+    /// By which processes tell each other that the call is cancelled. The label is random, so nobody can guess it.
+    fn subject(&self) -> Subject {
+        let request = serde_json::to_string(&self.request).expect("a number and a text are valid in JSON");
+        Subject::of(&["call", &self.user, &self.client.0, &request])
+    }
+}
+
+impl Calls {
+    /// Calls that other processes can cancel by these hints.
+    pub(super) fn new(hints: Hints) -> Self {
+        let (listening, stopped) = (hints.listen(), CancellationToken::new());
+        let until = stopped.clone();
+        let (running, next) = (Mutex::default(), AtomicU64::new(0));
+        let shared = Shared { running, next, hints, _stopped: stopped.drop_guard() };
+        let calls = Self(Arc::new(shared));
+        let hearing = hear(Arc::downgrade(&calls.0), listening);
+        tokio::spawn(async move { until.run_until_cancelled(hearing).await });
+        calls
+    }
+
+    /// Makes a call cancellable until what is returned is dropped.
+    pub(super) fn begin(&self, key: &Key) -> Running {
+        let (subject, token) = (key.subject(), CancellationToken::new());
+        let number = self.0.next.fetch_add(1, Ordering::Relaxed);
+        self.0.lock().entry(subject).or_default().push((number, token.clone()));
+        Running { calls: self.clone(), subject, number, token }
+    }
+
+    /// Cancels a call, if it runs here or in another process.
+    pub(super) fn cancel(&self, key: &Key) {
+        let subject = key.subject();
+        if !self.0.cancel(subject) {
+            self.0.hints.tell_others(Hint::Cancel(subject));
+        }
+    }
+}
+
+impl Shared {
+    /// Cancels a call. Returns whether it runs here.
+    fn cancel(&self, subject: Subject) -> bool {
+        let running = self.lock();
+        let Some(same) = running.get(&subject) else { return false };
+        for (_, token) in same {
+            token.cancel();
+        }
+        true
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Subject, Vec<(u64, CancellationToken)>>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Cancels what other processes say, for ever.
+async fn hear(calls: Weak<Shared>, mut listening: Listening) {
+    loop {
+        let heard = listening.next().await;
+        let Some(calls) = calls.upgrade() else { return };
+        // What was missed cannot be found out: the call goes on to its end.
+        if let Heard::Hint(Hint::Cancel(subject)) = heard {
+            calls.cancel(subject);
+        }
+    }
+}
+
+impl Running {
+    /// Waits until the client cancels the call.
+    pub(super) async fn cancelled(&self) {
+        self.token.cancelled().await;
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let mut running = self.calls.0.lock();
+        if let Entry::Occupied(mut same) = running.entry(self.subject) {
+            same.get_mut().retain(|(number, _)| *number != self.number);
+            if same.get().is_empty() {
+                same.remove();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kitbag_database::Database;
+
+    fn key(user: &str, client: &ClientLabel, request: i64) -> Key {
+        Key { user: user.to_owned(), client: client.clone(), request: RequestId::Number(request) }
+    }
+
+    #[tokio::test]
+    async fn a_call_is_cancelled_by_its_own_client_alone() {
+        let calls = Calls::new(Hints::off());
+        let (one, other) = (ClientLabel::new(Abilities::default()), ClientLabel::new(Abilities::default()));
+        let running = calls.begin(&key("ana", &one, 1));
+
+        for stranger in [key("ana", &other, 1), key("ben", &one, 1), key("ana", &one, 2)] {
+            calls.cancel(&stranger);
+            assert!(!running.token.is_cancelled(), "{stranger:?}");
+        }
+
+        calls.cancel(&key("ana", &one, 1));
+        assert!(running.token.is_cancelled());
+    }
+
+    #[tokio::test]
+    async fn of_two_calls_with_one_id_the_one_that_goes_on_can_be_cancelled() {
+        let calls = Calls::new(Hints::off());
+        let key = key("ana", &ClientLabel::new(Abilities::default()), 1);
+        let (first, second) = (calls.begin(&key), calls.begin(&key));
+
+        drop(first);
+        calls.cancel(&key);
+
+        assert!(second.token.is_cancelled());
+        drop(second);
+        assert!(calls.0.lock().is_empty());
+    }
+
+    #[tokio::test]
+    #[ignore = "needs a database server"]
+    async fn a_cancel_reaches_a_call_of_another_process_and_another_users_does_not() {
+        let folder = tempfile::tempdir().expect("a scratch directory");
+        let database = Database::of_test_server(folder.path()).await;
+        let (one, other) = (Hints::start(&database), Hints::start(&database));
+        // Each is told once it has begun to hear.
+        let (mut first, mut second) = (one.listen(), other.listen());
+        tokio::join!(first.until(|_| false), second.until(|_| false));
+        let (calls, elsewhere) = (Calls::new(one), Calls::new(other.clone()));
+        let client = ClientLabel::new(Abilities::default());
+        let running = calls.begin(&key("ana", &client, 1));
+
+        let label = ClientLabel::new(Abilities::default());
+        for stranger in [key("ben", &client, 1), key("ana", &label, 1), key("ana", &client, 2)] {
+            elsewhere.cancel(&stranger);
+        }
+        // Hints come in the order in which they are sent.
+        let (last, mut heard) = (key("cy", &client, 1), calls.0.hints.listen());
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        elsewhere.cancel(&last);
+        heard.until(|hint| *hint == Hint::Cancel(last.subject())).await;
+        assert!(!running.token.is_cancelled());
+
+        elsewhere.cancel(&key("ana", &client, 1));
+        let cancelled = tokio::time::timeout(std::time::Duration::from_secs(20), running.cancelled());
+        cancelled.await.expect("it hears of it");
+    }
+
+    #[test]
+    fn a_label_says_what_its_client_can_do() {
+        let read = |label: &str| {
+            ClientLabel::of(&HeaderMap::from_iter([(LABEL, label.parse().expect("it is ASCII"))]))
+        };
+        let name = "0".repeat(2 * LABEL_BYTES);
+
+        assert_eq!(read(&name).map(|label| label.abilities()), Some(Abilities::default()));
+        for strange in [".u", "0.u", &format!("{name}.v"), &format!("{name}.u.u"), &format!("{name}.fu")] {
+            assert_eq!(read(strange), None, "{strange}");
+        }
+        for (suffix, abilities) in ABILITIES {
+            assert_eq!(read(&format!("{name}{suffix}")).map(|label| label.abilities()), Some(abilities));
+            assert_eq!(ClientLabel::new(abilities).abilities(), abilities);
+        }
+    }
+
+    #[tokio::test]
+    async fn nothing_is_kept_of_a_call_that_has_ended() {
+        let calls = Calls::new(Hints::off());
+
+        drop(calls.begin(&key("ana", &ClientLabel::new(Abilities::default()), 1)));
+
+        assert!(calls.0.lock().is_empty());
+    }
+}

@@ -1,0 +1,198 @@
+//! Encoded pages of `tools/list`: a list is encoded once for all who see the same.
+
+use std::sync::Arc;
+
+use moka::policy::EvictionPolicy;
+use moka::sync::Cache;
+use rmcp::model::{ListToolsResult, ServerResult};
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::{Cursor, Page, View, WholeList};
+
+/// Memory of all encoded lists, in bytes. The list that was not asked for longest goes first.
+const MAX_BYTES: u64 = 32 << 20;
+/// Memory of a page besides its text, in bytes.
+const PAGE_BYTES: usize = 256;
+
+/// The form of a result, which depends on the revision of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::mcp) enum Shape {
+    /// 2026-07-28 or later.
+    Current,
+    /// Before 2026-07-28.
+    Older,
+}
+
+/// Encoded lists, in bounded memory.
+pub(super) struct EncodedLists(Cache<(View, Shape), Arc<[EncodedPage]>>);
+
+struct EncodedPage {
+    from: Cursor,
+    result: Arc<RawValue>,
+}
+
+impl EncodedLists {
+    pub(super) fn new() -> Self {
+        let cache = Cache::builder()
+            .max_capacity(MAX_BYTES)
+            .weigher(|_, pages: &Arc<[EncodedPage]>| {
+                let bytes = pages.iter().map(|page| PAGE_BYTES + page.result.get().len()).sum::<usize>();
+                u32::try_from(bytes).unwrap_or(u32::MAX)
+            })
+            .eviction_policy(EvictionPolicy::lru());
+        Self(cache.build())
+    }
+
+    /// The page that begins at `from`, if there is one.
+    pub(super) fn page(&self, list: &WholeList, from: &Cursor, shape: Shape) -> Option<Arc<RawValue>> {
+        let pages = self.0.get_with((list.view(), shape), || encode(list, shape));
+        pages.iter().find(|page| page.from == *from).map(|page| page.result.clone())
+    }
+}
+
+/// All pages of a list.
+fn encode(list: &WholeList, shape: Shape) -> Arc<[EncodedPage]> {
+    let mut pages = Vec::new();
+    let mut start = Some(Cursor::default());
+    while let Some(from) = start {
+        let page = list.page(&from);
+        let next = page.next.clone();
+        pages.push(EncodedPage { from, result: result(page, shape) });
+        start = next;
+    }
+    pages.into()
+}
+
+/// The `result` of a response, completed as rmcp does it for each revision.
+fn result(page: Page, shape: Shape) -> Arc<RawValue> {
+    let mut result = ServerResult::ListToolsResult(page.into());
+    match shape {
+        Shape::Current => result.fill_missing_cache_hints(),
+        Shape::Older => result.strip_result_type_for_legacy_peer(),
+    }
+    to_raw_value(&result).expect("tools always serialise").into()
+}
+
+impl From<Page> for ListToolsResult {
+    fn from(Page { tools, next }: Page) -> Self {
+        let mut result = Self::with_all_items(tools);
+        result.next_cursor = next.map(|cursor| cursor.to_string());
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kitbag_manifest::{ToolDefinition, ToolkitDefinition};
+    use serde_json::{Value, json};
+
+    use super::super::{PAGE_BYTES, PAGE_SIZE, Section, ToolList};
+    use super::*;
+
+    fn toolkit(id: &str, tools: usize, description: &str) -> Arc<ToolList> {
+        let tool = |index| ToolDefinition {
+            name: format!("t{index}"),
+            description: description.to_owned(),
+            input_schema: json!({ "type": "object" }),
+            ..ToolDefinition::default()
+        };
+        let tools = (0..tools).map(tool).collect();
+        let definition = ToolkitDefinition { id: id.to_owned(), tools, ..ToolkitDefinition::default() };
+        Arc::new(ToolList::from(&definition))
+    }
+
+    fn list(toolkits: &[(&str, usize)]) -> WholeList {
+        WholeList(toolkits.iter().map(|(id, tools)| toolkit(id, *tools, "")).collect())
+    }
+
+    /// The names on all pages, and the number of pages.
+    fn names(encoded: &EncodedLists, list: &WholeList, shape: Shape) -> (Vec<String>, usize) {
+        let (mut names, mut pages, mut next) = (Vec::new(), 0, Some(Cursor::default()));
+        while let Some(from) = next {
+            let page = encoded.page(list, &from, shape).expect("a page begins there");
+            let page: Value = serde_json::from_str(page.get()).expect("it is JSON");
+            names.extend(
+                page["tools"].as_array().expect("a list").iter().map(|tool| tool["name"].to_string()),
+            );
+            pages += 1;
+            next = page["nextCursor"].as_str().map(|cursor| cursor.parse().expect("a cursor"));
+        }
+        (names, pages)
+    }
+
+    #[test]
+    fn a_page_is_encoded_once_and_the_pages_have_every_tool_once() {
+        let (encoded, list) =
+            (EncodedLists::new(), list(&[("a", PAGE_SIZE - 1), ("b", PAGE_SIZE + 1), ("c", 1)]));
+
+        for shape in [Shape::Current, Shape::Older] {
+            let (mut names, pages) = names(&encoded, &list, shape);
+            names.dedup();
+            assert_eq!((names.len(), pages), (2 * PAGE_SIZE + 1, 3), "{shape:?}");
+        }
+        let first = || encoded.page(&list, &Cursor::default(), Shape::Current).expect("there is one");
+        assert!(Arc::ptr_eq(&first(), &first()));
+        assert!(
+            encoded.page(&list, &Cursor::after(Section::Others, "a", 7), Shape::Current).is_none(),
+            "no page begins there"
+        );
+    }
+
+    #[test]
+    fn tools_that_are_always_on_come_first_whatever_toolkit_has_them() {
+        let with_last_always_on = |id: &str| {
+            let tool = |name: &str, always_on| ToolDefinition {
+                name: name.to_owned(),
+                always_on,
+                input_schema: json!({ "type": "object" }),
+                ..ToolDefinition::default()
+            };
+            let tools = vec![tool("other", false), tool("first", true)];
+            let definition = ToolkitDefinition { id: id.to_owned(), tools, ..ToolkitDefinition::default() };
+            Arc::new(ToolList::from(&definition))
+        };
+        let list = WholeList(vec![with_last_always_on("a"), with_last_always_on("b")]);
+
+        let (names, pages) = names(&EncodedLists::new(), &list, Shape::Current);
+
+        assert_eq!(names, [r#""a__first""#, r#""b__first""#, r#""a__other""#, r#""b__other""#]);
+        assert_eq!(pages, 1);
+    }
+
+    #[test]
+    fn a_page_ends_where_its_tools_become_too_large() {
+        let third = "x".repeat(PAGE_BYTES / 3);
+        let list = WholeList(vec![toolkit("a", 7, &third), toolkit("b", 1, &"x".repeat(2 * PAGE_BYTES))]);
+
+        let (names, pages) = names(&EncodedLists::new(), &list, Shape::Current);
+
+        assert_eq!((names.len(), pages), (8, 5));
+    }
+
+    #[test]
+    fn whoever_sees_something_else_gets_something_else() {
+        let encoded = EncodedLists::new();
+        let names_of = |toolkits: &[(&str, usize)]| names(&encoded, &list(toolkits), Shape::Current).0;
+
+        let all = names_of(&[("a", 1), ("b", 2)]);
+
+        assert_eq!(all, [r#""a__t0""#, r#""b__t0""#, r#""b__t1""#]);
+        assert_eq!(names_of(&[("b", 2)]), all[1..]);
+        assert_eq!(names_of(&[("a", 1), ("b", 1)]), all[..2]);
+        assert!(names_of(&[]).is_empty());
+        assert_eq!(names_of(&[("a", 1), ("b", 2)]), all);
+    }
+
+    #[test]
+    fn the_memory_of_encoded_lists_is_bounded() {
+        let (encoded, long) = (EncodedLists::new(), "x".repeat(1 << 20));
+
+        for index in 0..40 {
+            let list = WholeList(vec![toolkit(&index.to_string(), 1, &long)]);
+            assert!(encoded.page(&list, &Cursor::default(), Shape::Current).is_some());
+        }
+
+        encoded.0.run_pending_tasks();
+        assert!(encoded.0.weighted_size() <= MAX_BYTES && encoded.0.entry_count() > 1);
+    }
+}

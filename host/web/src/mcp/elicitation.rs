@@ -1,0 +1,260 @@
+//! Missing secrets, a missing account, or a missing consent that caused a call to fail: a client that supports URL mode elicitation gets a
+//! link for each, every other client the error.
+//!
+//! | revision | how the client says that it can | what it gets | how it goes on |
+//! |---|---|---|---|
+//! | 2026-07-28 | `elicitation.url` among the capabilities of the request | a result `input_required` | the same call with `inputResponses` |
+//! | 2025-11-25 | `elicitation.url` in `initialize` | error −32042 | the same call |
+//!
+//! `accept` in `inputResponses` means that the page was opened, not that the secret is set. So a call
+//! with it waits a while for the page, and asks again when that was not enough.
+
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolResponse, ClientCapabilities, ElicitRequest, ElicitRequestParams, ErrorCode, ErrorData,
+    InputRequest, InputRequiredResult, InputResponses,
+};
+use serde_json::json;
+use tokio::time::timeout;
+use tracing::error;
+use url::Url;
+
+use super::calls::ClientLabel;
+use crate::{consents, secret_page};
+use kitbag_access::values::vault::SecretSlot;
+use kitbag_access::{AccessError, OwnSecret, User};
+use kitbag_base::base_url::below;
+use kitbag_base::shares::Shares;
+use kitbag_identity::random_text;
+
+/// `URLElicitationRequiredError` of 2025-11-25.
+const URL_ELICITATION_REQUIRED: ErrorCode = ErrorCode(-32042);
+/// How long a call waits for the page: half of the usual timeout of clients.
+const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Responses that are read of one request; no request of the server asks for more.
+const MAX_RESPONSES: usize = 16;
+
+/// What the question about an account is called. No secret has such a name.
+const ACCOUNT: &str = "account";
+/// The same about a consent.
+const CONSENT: &str = "consent";
+
+/// Calls of one user that wait for pages.
+const MAX_WAITING_CALLS_PER_USER: usize = 16;
+/// The same of all users. Whoever does not find room does not wait.
+const MAX_WAITING_CALLS: usize = 256;
+
+/// Asks people for secrets.
+pub(super) struct Elicitation {
+    base_url: Url,
+    waiting: Shares,
+}
+
+/// What a call went without.
+pub(super) struct Missing {
+    /// Secrets of the toolkit that the user may set.
+    pub(super) secrets: Vec<OwnSecret>,
+    /// Whether the user may connect an account.
+    pub(super) account: bool,
+    /// Whether the user may agree to what the toolkit reaches.
+    pub(super) consent: bool,
+}
+
+impl Missing {
+    pub(super) fn is_empty(&self) -> bool {
+        self.secrets.is_empty() && !self.account && !self.consent
+    }
+}
+
+/// How a client is given links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ElicitationMode {
+    /// As a result that asks for input.
+    InputRequired,
+    /// As an error.
+    Error,
+}
+
+/// How a client responded to the links that it was given.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum ElicitationResponse {
+    /// It was given none.
+    Nothing,
+    /// Its person opens the pages of these questions.
+    Opened(Vec<String>),
+    /// Its person does not want to.
+    Declined,
+}
+
+impl ElicitationMode {
+    /// The mode of a client of the current revision, if it supports links.
+    pub(super) fn of_capabilities(capabilities: Option<&ClientCapabilities>) -> Option<Self> {
+        capabilities?.elicitation.as_ref()?.url.as_ref().map(|_| Self::InputRequired)
+    }
+
+    /// The mode of a client of an older revision, if it supports links.
+    pub(super) fn of_label(client: Option<&ClientLabel>) -> Option<Self> {
+        client?.abilities().opens_links.then_some(Self::Error)
+    }
+}
+
+impl ElicitationResponse {
+    /// Reads `inputResponses`, and ignores what the server did not ask for.
+    pub(super) fn of(responses: Option<&InputResponses>) -> Self {
+        let mut opened = Vec::new();
+        for (name, response) in responses.into_iter().flatten().take(MAX_RESPONSES) {
+            match response["action"].as_str() {
+                Some("accept") => opened.push(name.clone()),
+                Some("decline" | "cancel") => return Self::Declined,
+                _ => {}
+            }
+        }
+        if opened.is_empty() { Self::Nothing } else { Self::Opened(opened) }
+    }
+}
+
+impl Elicitation {
+    /// Gives links to pages of the server at `base_url`.
+    pub(super) fn new(base_url: Url) -> Self {
+        Self { base_url, waiting: Shares::new(MAX_WAITING_CALLS, MAX_WAITING_CALLS_PER_USER) }
+    }
+
+    /// Waits until these secrets are set, the account is connected and the consent is given, for a while.
+    pub(super) async fn wait(&self, user: &User, toolkit: &str, names: &[String]) {
+        // What a client names is not to be waited for without the user's toolkit.
+        if user.toolkit(toolkit).is_err() {
+            return;
+        }
+        let secrets: Vec<_> = names.iter().filter_map(|name| user.secret(toolkit, name).ok()).collect();
+        let Some(_place) = self.waiting.take(user.id(), 1) else { return };
+        let done = async {
+            user.until_set(&secrets).await?;
+            if names.iter().any(|name| name == ACCOUNT) {
+                user.until_connected(toolkit).await?;
+            }
+            if names.iter().any(|name| name == CONSENT) {
+                user.until_agreed(toolkit).await?;
+            }
+            Ok::<_, AccessError>(())
+        };
+        // Whatever comes of it, the tool is called, and reports again what is missing.
+        if let Ok(Err(cause)) = timeout(PAGE_TIMEOUT, done).await {
+            error!(%cause, "a call does not wait for what its user does on a page");
+        }
+    }
+
+    /// Asks for what a call of this toolkit went without, which is not nothing. The client brings the state back.
+    pub(super) async fn ask(
+        &self,
+        mode: ElicitationMode,
+        user: &User,
+        (toolkit, state): (&str, Option<String>),
+        missing: &Missing,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let mut questions = Vec::with_capacity(missing.secrets.len() + 1);
+        for secret in &missing.secrets {
+            questions.push((secret.slot().name.clone(), self.question(user, secret).await?));
+        }
+        if missing.account {
+            questions.push((ACCOUNT.to_owned(), self.question_about_account(toolkit)));
+        }
+        if missing.consent {
+            questions.push((CONSENT.to_owned(), self.question_about_consent(toolkit)));
+        }
+        match mode {
+            ElicitationMode::InputRequired => {
+                let requests = questions
+                    .into_iter()
+                    .map(|(name, it)| (name, InputRequest::Elicitation(ElicitRequest::new(it))));
+                Ok(InputRequiredResult::new(Some(requests.collect()), state).into())
+            }
+            ElicitationMode::Error => {
+                let (names, questions): (Vec<_>, Vec<_>) = questions.into_iter().unzip();
+                let message =
+                    format!("{toolkit} needs what its user has not given yet: {}", names.join(", "));
+                Err(ErrorData::new(
+                    URL_ELICITATION_REQUIRED,
+                    message,
+                    Some(json!({ "elicitations": questions })),
+                ))
+            }
+        }
+    }
+
+    /// The page of a toolkit, on which its user sets all secrets and connects an account, or the one on which they agree.
+    pub(super) fn page_of(&self, toolkit: &str, missing: &Missing) -> String {
+        if missing.consent {
+            return consents::page_of(&self.base_url, toolkit);
+        }
+        let section = if missing.account { "account" } else { "secrets" };
+        below(&self.base_url, &format!("/ui/toolkits/{toolkit}#{section}"))
+    }
+
+    fn question_about_account(&self, toolkit: &str) -> ElicitRequestParams {
+        let message = format!(
+            "The toolkit {toolkit} acts with an account of yours. Connect it on the page that this link opens; its tokens \
+             stay with the server at {} and do not go through this application.",
+            self.base_url.host_str().unwrap_or_default()
+        );
+        link_question(message, below(&self.base_url, &format!("/ui/toolkits/{toolkit}#account")))
+    }
+
+    fn question_about_consent(&self, toolkit: &str) -> ElicitRequestParams {
+        let message = format!(
+            "The toolkit {toolkit} reaches further than you have agreed to. The page that this link opens shows what is \
+             new, and has the button to agree; nothing of yours is given to the toolkit before."
+        );
+        link_question(message, consents::page_of(&self.base_url, toolkit))
+    }
+
+    async fn question(&self, user: &User, secret: &OwnSecret) -> Result<ElicitRequestParams, ErrorData> {
+        let SecretSlot { toolkit, name, .. } = secret.slot();
+        let message = format!(
+            "The toolkit {toolkit} needs your credential {name}. Set it on the page that this link opens; \
+             it goes to the server at {} and not through this application.",
+            self.base_url.host_str().unwrap_or_default()
+        );
+        let link = user.link_to(secret).await.map_err(|cause| {
+            error!(%cause, "no link can be given: the vault failed");
+            ErrorData::internal_error("the vault cannot be used at the moment", None)
+        })?;
+        Ok(link_question(message, secret_page::url(&self.base_url, secret, &link)))
+    }
+}
+
+/// A question that opens a link.
+fn link_question(message: String, url: String) -> ElicitRequestParams {
+    ElicitRequestParams::UrlElicitationParams {
+        meta: None,
+        message,
+        url,
+        // Names the question and not the link: clients may write it where they would not write that.
+        // Revisions after 2025-11-25 have no such member; their clients pass over it.
+        elicitation_id: random_text::<16>(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_a_yes_only_when_nothing_in_it_is_a_no() {
+        for (responses, expected) in [
+            (json!({}), ElicitationResponse::Nothing),
+            (json!({ "A": {}, "B": 7, "C": { "action": "else" } }), ElicitationResponse::Nothing),
+            (json!({ "A": { "action": "accept" } }), ElicitationResponse::Opened(vec!["A".to_owned()])),
+            (
+                json!({ "A": { "action": "accept" }, "B": { "action": "decline" } }),
+                ElicitationResponse::Declined,
+            ),
+            (json!({ "A": { "action": "cancel" } }), ElicitationResponse::Declined),
+        ] {
+            let responses = serde_json::from_value(responses).expect("responses");
+
+            assert_eq!(ElicitationResponse::of(Some(&responses)), expected, "{responses:?}");
+        }
+        assert_eq!(ElicitationResponse::of(None), ElicitationResponse::Nothing);
+    }
+}

@@ -1,0 +1,104 @@
+//! `Content-Type` and `Accept` of MCP requests.
+
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use kitbag_manifest::media_type::essence;
+use rmcp::model::RequestId;
+
+use super::answer::TransportError;
+use crate::media_type::{self, JSON};
+
+pub(super) const STREAM: &str = "text/event-stream";
+
+/// Which responses a client accepts; without `Accept`, any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Accepts {
+    pub(super) json: bool,
+    /// A stream of events.
+    pub(super) stream: bool,
+}
+
+impl Accepts {
+    /// Reads `Accept` (RFC 9110, section 12.5.1).
+    pub(super) fn of(headers: &HeaderMap) -> Self {
+        if !headers.contains_key(header::ACCEPT) {
+            return Self { json: true, stream: true };
+        }
+        let any = |wanted: &[&str]| {
+            ranges(headers).any(|range| wanted.iter().any(|wanted| range.eq_ignore_ascii_case(wanted)))
+        };
+        Self { json: any(&[JSON, "application/*", "*/*"]), stream: any(&[STREAM, "text/*", "*/*"]) }
+    }
+
+    /// Whether the client names a stream of events, and does not merely take it among others.
+    pub(super) fn names_stream(headers: &HeaderMap) -> bool {
+        ranges(headers).any(|range| range.eq_ignore_ascii_case(STREAM))
+    }
+
+    /// Refuses a client that could not read any answer.
+    pub(super) fn check(self) -> Result<(), TransportError> {
+        if self.json || self.stream { Ok(()) } else { Err(not_acceptable(None, JSON)) }
+    }
+
+    /// Refuses a client that could not read a stream.
+    pub(super) fn check_stream(self, id: Option<RequestId>) -> Result<(), TransportError> {
+        if self.stream { Ok(()) } else { Err(not_acceptable(id, STREAM)) }
+    }
+}
+
+/// Refuses a body that does not say that it is JSON.
+pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), TransportError> {
+    if media_type::is(headers, JSON) {
+        return Ok(());
+    }
+    let why = format!("the Content-Type of a message is {JSON}");
+    Err(TransportError::invalid(StatusCode::UNSUPPORTED_MEDIA_TYPE, None, why))
+}
+
+/// Spells `Accept` as rmcp insists on it.
+pub(super) fn normalise(headers: &mut HeaderMap) {
+    headers.insert(header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+}
+
+/// The media ranges of `Accept`, without parameters, that are not excluded by a weight of zero.
+fn ranges(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    let lines = headers.get_all(header::ACCEPT).iter().filter_map(|line| line.to_str().ok());
+    lines.flat_map(|line| line.split(',')).filter_map(|range| {
+        let excluded = range.split(';').skip(1).any(|parameter| {
+            let weight = parameter.trim().strip_prefix("q=");
+            weight.and_then(|weight| weight.parse::<f32>().ok()).is_some_and(|weight| weight <= 0.0)
+        });
+        (!excluded).then(|| essence(range))
+    })
+}
+
+fn not_acceptable(id: Option<RequestId>, kind: &str) -> TransportError {
+    let why = format!("the answer is {kind}, which Accept leaves out");
+    TransportError::invalid(StatusCode::NOT_ACCEPTABLE, id, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn accepts(accept: &'static str) -> (bool, bool) {
+        let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static(accept))]);
+        let Accepts { json, stream } = Accepts::of(&headers);
+        (json, stream)
+    }
+
+    #[test]
+    fn a_client_takes_what_it_says_and_everything_when_it_says_nothing() {
+        assert_eq!(Accepts::of(&HeaderMap::new()), Accepts { json: true, stream: true });
+        for (accept, expected) in [
+            ("application/json, text/event-stream", (true, true)),
+            ("*/*", (true, true)),
+            ("application/*", (true, false)),
+            ("Application/JSON; charset=utf-8", (true, false)),
+            ("text/event-stream", (false, true)),
+            ("application/json, text/event-stream;q=0", (true, false)),
+            ("text/html", (false, false)),
+        ] {
+            assert_eq!(accepts(accept), expected, "{accept}");
+        }
+    }
+}

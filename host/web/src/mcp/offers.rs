@@ -1,0 +1,205 @@
+//! Prompts and resources of toolkits, and completion.
+//!
+//! ```text
+//! kitbag://<toolkit>/<path>      a resource of a toolkit; the path is as its declaration says
+//! ```
+//!
+//! Invariant: what a client does not see, and what there is not, gets the same error.
+
+use std::fmt::Write as _;
+
+use kitbag_manifest::content::{Content, MessageContent, PromptMessage};
+use kitbag_manifest::offers::split_uri;
+use rmcp::model::{
+    ArgumentInfo, CompleteRequestParams, CompleteResult, CompletionInfo, ErrorData, GetPromptRequestParams,
+    GetPromptResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult,
+    Reference,
+};
+use serde_json::{Map, Value, json};
+
+use super::catalogue::InvalidCursor;
+use super::handler::Handler;
+use super::{content, resources};
+use kitbag_access::values::dispatch::{ErrorCode, Failure, Reply, Success};
+use kitbag_access::values::toolkits::{listed_name, names_of};
+use kitbag_access::{CallError, Completed};
+
+impl Handler {
+    pub(super) fn list_offered_prompts(&self, cursor: Option<&str>) -> Result<ListPromptsResult, ErrorData> {
+        let (prompts, next) = self.offers().prompts(cursor).map_err(|error| invalid_cursor(&error))?;
+        let mut result = ListPromptsResult::with_all_items(prompts);
+        result.next_cursor = next;
+        Ok(result)
+    }
+
+    /// The user's documents, then the resources of toolkits that have no variables.
+    pub(super) async fn list_all_resources(
+        &self,
+        cursor: Option<&str>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let offers = self.offers();
+        // Cursors of documents are numbers, and no others are.
+        let is_of_documents = cursor.is_none_or(|cursor| cursor.parse::<i64>().is_ok());
+        let (mut result, cursor) = if self.sees_documents() && is_of_documents {
+            let documents = resources::list(&self.context.user, cursor).await?;
+            if documents.next_cursor.is_some() {
+                return Ok(documents);
+            }
+            (documents, None)
+        } else {
+            (ListResourcesResult::default(), cursor)
+        };
+        let (offered, next) = offers.resources(cursor).map_err(|error| invalid_cursor(&error))?;
+        result.resources.extend(offered);
+        result.next_cursor = next;
+        Ok(result)
+    }
+
+    pub(super) fn list_all_templates(
+        &self,
+        cursor: Option<&str>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let (offered, next) = self.offers().templates(cursor).map_err(|error| invalid_cursor(&error))?;
+        let own = (self.sees_documents() && cursor.is_none()).then(resources::template);
+        let mut result =
+            ListResourceTemplatesResult::with_all_items(own.into_iter().chain(offered).collect());
+        result.next_cursor = next;
+        Ok(result)
+    }
+
+    pub(super) async fn get_offered_prompt(
+        &self,
+        request: GetPromptRequestParams,
+    ) -> Result<GetPromptResult, ErrorData> {
+        let user = &self.context.user;
+        let names = names_of(&request.name).filter(|(toolkit, _)| self.context.chosen.has_offers_of(toolkit));
+        let prompt = names.and_then(|(toolkit, name)| Some((toolkit, user.prompt(toolkit, name)?)));
+        let Some((toolkit, prompt)) = prompt else { return Err(unknown_prompt(&request.name)) };
+        let reply = user.get_prompt(&prompt, request.arguments.unwrap_or_default()).await;
+        let success = self.succeeded(toolkit, reply)?;
+        // The APIs of models refuse an empty text, and with it the rest of the conversation.
+        let is_said = |message: &PromptMessage| !matches!(&message.content, MessageContent::Text(text) if text.is_empty());
+        let messages = success.messages.into_iter().filter(is_said).map(content::message);
+        Ok(GetPromptResult::new(messages.collect()))
+    }
+
+    pub(super) async fn read_any_resource(&self, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+        let user = &self.context.user;
+        if resources::is_document(uri) && self.sees_documents() {
+            return resources::read(user, uri).await;
+        }
+        let parts = split_uri(uri).filter(|(toolkit, _)| self.context.chosen.has_offers_of(toolkit));
+        let resource = parts.and_then(|(toolkit, path)| Some((toolkit, user.resource(toolkit, path)?)));
+        let Some((toolkit, resource)) = resource else {
+            return Err(resources::unknown(uri, "unknown resource"));
+        };
+        let reply = user.read_resource(&resource).await;
+        let success = self.succeeded(toolkit, reply)?;
+        let contents = success.content.into_iter().filter_map(|block| match block.content {
+            Content::Resource(mut read) => {
+                read.media_type = read.media_type.or_else(|| resource.media_type());
+                // As the client wrote it: redaction may have changed what the toolkit was given.
+                uri.clone_into(&mut read.uri);
+                Some(content::embedded(read))
+            }
+            Content::Image(_) | Content::Audio(_) | Content::Link(_) => None,
+        });
+        Ok(ReadResourceResult::new(contents.collect()))
+    }
+
+    pub(super) async fn complete_argument(
+        &self,
+        request: CompleteRequestParams,
+    ) -> Result<CompleteResult, ErrorData> {
+        let (unknown, found) = match &request.r#ref {
+            Reference::Prompt(prompt) => {
+                let found = names_of(&prompt.name);
+                (unknown_prompt(&prompt.name), found.map(|(it, name)| (it, Completed::Prompt(name))))
+            }
+            Reference::Resource(resource) if resource.uri == resources::template().uri_template => {
+                return Ok(CompleteResult::default());
+            }
+            Reference::Resource(resource) => {
+                let found = split_uri(&resource.uri);
+                let unknown = resources::unknown(&resource.uri, "unknown resource");
+                (unknown, found.map(|(it, path)| (it, Completed::Resource(path))))
+            }
+            _ => return Err(ErrorData::invalid_params("ref is of a prompt or a resource", None)),
+        };
+        let found = found.filter(|(toolkit, _)| self.context.chosen.has_offers_of(toolkit));
+        let Some((toolkit, completed)) = found else { return Err(unknown) };
+        let others = request.context.and_then(|context| context.arguments).unwrap_or_default();
+        let others: Map<_, _> = others.into_iter().map(|(name, value)| (name, value.into())).collect();
+        let ArgumentInfo { name, value, .. } = &request.argument;
+        let user = &self.context.user;
+        let reply = user.complete(toolkit, completed, (name, value), &others).await;
+        let success = self.succeeded(toolkit, reply.ok_or(unknown)?)?;
+        completion(success.structured.as_ref())
+    }
+
+    fn offers(&self) -> super::catalogue::Offers {
+        self.endpoint.catalogue.offers(&self.context.user, &self.context.chosen)
+    }
+
+    /// The result of a call. A failure says on which page the user mends it, if they can.
+    fn succeeded(&self, toolkit: &str, reply: Result<Reply, CallError>) -> Result<Success, ErrorData> {
+        match reply {
+            Ok(Reply::Success(success)) => Ok(success),
+            Ok(Reply::Failure(failure)) => Err(self.refused(toolkit, failure)),
+            Err(error) => Err(ErrorData::internal_error(error.to_string(), None)),
+        }
+    }
+
+    fn refused(&self, toolkit: &str, mut failure: Failure) -> ErrorData {
+        let missing = self.missing(&listed_name(toolkit, ""), &failure);
+        if !missing.is_empty() {
+            let page = self.endpoint.elicitation.page_of(toolkit, &missing);
+            // Writing to a string cannot fail.
+            let _ = write!(failure.error, "\nOr on this page: {page}");
+        }
+        let message = failure.error.clone();
+        match failure.code {
+            ErrorCode::InvalidParams => ErrorData::invalid_params(message, None),
+            ErrorCode::ToolError => {
+                ErrorData::internal_error(message, Some(json!({ "retryable": failure.retryable })))
+            }
+        }
+    }
+}
+
+/// The first values, as many as the protocol allows.
+fn completion(structured: Option<&Value>) -> Result<CompleteResult, ErrorData> {
+    let all = structured.and_then(|it| it["values"].as_array());
+    let all: Vec<_> = all.into_iter().flatten().filter_map(Value::as_str).collect();
+    let values = all.iter().take(CompletionInfo::MAX_VALUES).map(|&value| value.to_owned()).collect();
+    let total = u32::try_from(all.len()).ok();
+    let info = CompletionInfo::with_pagination(values, total, all.len() > CompletionInfo::MAX_VALUES);
+    info.map(CompleteResult::new).map_err(|error| ErrorData::internal_error(error, None))
+}
+
+fn unknown_prompt(name: &str) -> ErrorData {
+    ErrorData::invalid_params(format!("unknown prompt: {name}"), None)
+}
+
+fn invalid_cursor(error: &InvalidCursor) -> ErrorData {
+    ErrorData::invalid_params(error.to_string(), None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_gets_a_hundred_values_and_the_number_of_all() {
+        let values: Vec<_> = (0..10_000).map(|number| number.to_string()).collect();
+
+        let completed = completion(Some(&json!({ "values": values }))).expect("it is cut").completion;
+
+        assert_eq!(
+            (completed.values.len(), completed.total, completed.has_more),
+            (100, Some(10_000), Some(true))
+        );
+        let nothing = completion(None).expect("nothing is proposed").completion;
+        assert_eq!((nothing.values.len(), nothing.total, nothing.has_more), (0, Some(0), Some(false)));
+    }
+}

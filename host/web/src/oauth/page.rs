@@ -1,0 +1,78 @@
+//! The pages of the sign-in.
+
+use askama::Template;
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use crate::pages::{self, Notice};
+use kitbag_base::local_mode;
+use kitbag_identity::{CodePrompt, Consent, Destination, paths};
+
+const TITLE: &str = "Sign in to Kitbag";
+
+/// Asks a person whether the client may act for them.
+#[derive(Template)]
+#[template(path = "oauth/consent.html")]
+struct ConsentPage<'a> {
+    title: &'static str,
+    client: &'a str,
+    destination: String,
+    address: &'a str,
+    /// Where the client is described, if it did not register.
+    document: Option<&'a str>,
+    /// How long the client may act.
+    duration: String,
+    /// Where the form goes.
+    action: &'static str,
+    request_id: &'a str,
+    user: &'static str,
+    asks_for_code: bool,
+    /// What was wrong with the code that came.
+    problem: Option<&'static str>,
+}
+
+/// The page for a question.
+pub(super) fn consent(question: &Consent) -> Response {
+    let duration = if question.scopes.last_beyond_access_token() {
+        "and renew its access by itself".to_owned()
+    } else {
+        format!("for {}", humantime::format_duration(question.lifetime))
+    };
+    let (status, problem) = code_problem(question.code);
+    let page = ConsentPage {
+        title: TITLE,
+        client: question.client_name.as_deref().unwrap_or("an application without a name"),
+        document: question.client_document.as_deref(),
+        destination: describe(&question.redirect_uri.destination()),
+        address: question.redirect_uri.as_str(),
+        duration,
+        action: paths::AUTHORIZE,
+        request_id: &question.request_id,
+        user: local_mode::USER,
+        asks_for_code: !matches!(question.code, CodePrompt::Unneeded),
+        problem,
+    };
+    pages::page(status, &page)
+}
+
+/// What to tell a person about the sign-in code, and the status of that answer.
+pub(crate) fn code_problem(prompt: CodePrompt) -> (StatusCode, Option<&'static str>) {
+    match prompt {
+        CodePrompt::Unneeded | CodePrompt::Asked => (StatusCode::OK, None),
+        CodePrompt::Missing => (StatusCode::UNPROCESSABLE_ENTITY, Some("Type the sign-in code.")),
+        CodePrompt::Wrong => (StatusCode::FORBIDDEN, Some("This is not the sign-in code of this server.")),
+    }
+}
+
+/// Says why the browser stays here.
+pub(crate) fn failure(status: StatusCode, message: &str) -> Response {
+    pages::page(status, &Notice { title: TITLE, heading: "Sign-in stopped", message })
+}
+
+fn describe(destination: &Destination) -> String {
+    match destination {
+        Destination::Site(host) => format!("the web site {host}"),
+        Destination::Loopback(host) => format!("a program on this computer ({host})"),
+        Destination::Application(scheme) => format!("the application for {scheme}: links"),
+    }
+}

@@ -1,0 +1,110 @@
+//! Checks that a browser requests a page of this server on its own behalf: `Host`, `Origin`, `Sec-Fetch-*`.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use url::Url;
+
+use crate::error::WebError;
+
+/// Under which name this server is reached.
+#[derive(Clone)]
+pub(crate) struct OwnOrigin {
+    /// Host, and port unless it is the scheme's.
+    authority: Arc<str>,
+    origin: Arc<str>,
+}
+
+/// Whether a form comes from a page of this server, as its browser says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sender {
+    /// A page of this server; or a program other than a browser, which sends none of these headers.
+    Own,
+    /// `Origin: null`, from a browser without `Sec-Fetch-Site`.
+    Unnamed,
+    /// A page of somebody else.
+    Other,
+}
+
+impl OwnOrigin {
+    pub(crate) fn of(base_url: &Url) -> Self {
+        Self {
+            authority: base_url.authority().into(),
+            origin: base_url.origin().ascii_serialization().into(),
+        }
+    }
+
+    /// Whose page has sent a form.
+    pub(crate) fn sender(&self, headers: &HeaderMap) -> Sender {
+        match (text(headers, "sec-fetch-site"), text(headers, "origin")) {
+            (Some("same-origin"), _) | (None, None) => Sender::Own,
+            (None, Some(origin)) if origin == &*self.origin => Sender::Own,
+            (None, Some("null")) => Sender::Unnamed,
+            _ => Sender::Other,
+        }
+    }
+}
+
+/// Whether the request opens a page in a window of its own: not in a frame, and not from a script.
+pub(crate) fn opens_window(request: &Request) -> bool {
+    *request.method() != Method::POST
+        && text(request.headers(), "sec-fetch-dest").is_none_or(|destination| destination == "document")
+}
+
+/// Whether a page of this server has sent the request, or its user has typed the address.
+pub(crate) fn comes_from_own_page(headers: &HeaderMap) -> bool {
+    text(headers, "sec-fetch-site").is_none_or(|site| matches!(site, "same-origin" | "none"))
+}
+
+/// Lets requests pass whose `Host` is the server's own.
+pub(crate) async fn refuse_other_hosts(
+    State(own): State<OwnOrigin>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    let named =
+        hosts.next().is_some_and(|host| host.as_bytes().eq_ignore_ascii_case(own.authority.as_bytes()));
+    if named && hosts.next().is_none() {
+        return next.run(request).await;
+    }
+    let detail = format!("This is at {} only.", own.authority);
+    WebError::new(StatusCode::MISDIRECTED_REQUEST, detail).into_response()
+}
+
+/// The header's value; empty where it is not ASCII, which no browser sends.
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).map(|value| value.to_str().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_browser_says_whose_page_has_sent_a_form() {
+        let own = OwnOrigin::of(&"https://kb.example".parse().expect("a URL"));
+        let sender = |sent: &[(&'static str, &'static str)]| {
+            let headers = sent
+                .iter()
+                .map(|(name, value)| (name.parse().expect("a name"), value.parse().expect("a value")));
+            own.sender(&headers.collect())
+        };
+
+        for (sent, expected) in [
+            (&[][..], Sender::Own),
+            (&[("origin", "https://kb.example")], Sender::Own),
+            (&[("origin", "null"), ("sec-fetch-site", "same-origin")], Sender::Own),
+            (&[("origin", "null")], Sender::Unnamed),
+            (&[("origin", "https://evil.example")], Sender::Other),
+            (&[("origin", "https://kb.example"), ("sec-fetch-site", "same-site")], Sender::Other),
+            (&[("sec-fetch-site", "cross-site")], Sender::Other),
+            (&[("sec-fetch-site", "none")], Sender::Other),
+        ] {
+            assert_eq!(sender(sent), expected, "{sent:?}");
+        }
+    }
+}

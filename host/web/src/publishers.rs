@@ -1,0 +1,55 @@
+//! Publishers, whose signatures the server verifies, over HTTP. For operators.
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::Path;
+use axum::http::StatusCode;
+use serde::Deserialize;
+
+use super::body::read_small;
+use super::error::WebError;
+use crate::authenticate::By;
+use kitbag_access::Operator;
+use kitbag_access::values::toolkits::Publisher;
+use kitbag_base::json_object::JsonObject;
+use kitbag_base::signatures::PublicKey;
+
+/// Bytes of the body that adds one.
+const MAX_BODY_BYTES: usize = 16 << 10;
+
+/// A publisher that is to be added.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    name: String,
+    key: String,
+}
+
+/// `GET /publishers`: by name, each with the fingerprint of its key.
+pub(super) async fn list(By(operator): By<Operator>) -> Result<Json<Vec<Publisher>>, WebError> {
+    Ok(Json(operator.publishers().await?))
+}
+
+/// `POST /publishers`: body `{"name": …, "key": …}`, where the key is a public one of ECDSA with P-256 in PEM.
+pub(super) async fn add(
+    By(operator): By<Operator>,
+    body: Body,
+) -> Result<(StatusCode, Json<Publisher>), WebError> {
+    let body = read_small(body, MAX_BODY_BYTES).await;
+    let body = body.map_err(|why| WebError::unread(why, MAX_BODY_BYTES))?;
+    let JsonObject::<Wanted>(Wanted { name, key }) = serde_json::from_slice(&body)
+        .map_err(|error| WebError::new(StatusCode::BAD_REQUEST, error.to_string()))?;
+    let key = PublicKey::from_pem(&key).map_err(|error| {
+        WebError::new(StatusCode::UNPROCESSABLE_ENTITY, format!("The key cannot be used: {error}."))
+    })?;
+    Ok((StatusCode::CREATED, Json(operator.add_publisher(&name, &key).await?)))
+}
+
+/// `DELETE /publishers/{name}`
+pub(super) async fn remove(
+    By(operator): By<Operator>,
+    Path(name): Path<String>,
+) -> Result<StatusCode, WebError> {
+    operator.remove_publisher(&name).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

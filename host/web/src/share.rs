@@ -1,0 +1,299 @@
+//! What one user's requests may hold at the same time: places for requests in progress, and bytes of bodies, as sent and
+//! as parsed, and of answers until they are written.
+//!
+//! Invariant: no handler of a user runs without a share ([`RequestShare`]): what makes a `User` of a request takes it from
+//! the request's extensions, and the share is given back once the answer has been handed to the connection.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::FromRequestParts;
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use kitbag_manifest::json::measure;
+use thiserror::Error;
+use tracing::error;
+
+use super::body::{UNCOUNTED_BYTES, Unread, read};
+use super::error::WebError;
+use kitbag_base::shares::{Share, Shares};
+
+/// Requests of one user in progress, besides calls of tools.
+const MAX_REQUESTS_PER_USER: usize = 64;
+/// Requests of one user for pages in progress. Half of them may follow a log; browsers open at most six connections to a
+/// server.
+const MAX_PAGES_PER_USER: usize = 32;
+/// Bytes that the requests of one user hold, at least.
+const MIN_BYTES_PER_USER: usize = 96 << 20;
+/// Users who may hold that much at the same time, where the memory allows it.
+const USERS_AT_A_TIME: usize = 8;
+/// Bytes of memory of a JSON value, besides its text: with copies of it that exist while it is converted.
+const BYTES_PER_VALUE: usize = 256;
+
+/// What requests are for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Purpose {
+    /// A program's request.
+    Api,
+    /// A page for a person.
+    Page,
+}
+
+/// The shares of all users. A clone shares them.
+#[derive(Clone, Debug)]
+pub struct RequestShares {
+    requests: Shares,
+    pages: Shares,
+    bytes: Shares,
+}
+
+/// The share of one request, in its extensions; a clone is the same share.
+#[derive(Clone, Debug)]
+pub(super) struct RequestShare(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    user: Arc<str>,
+    bytes: Shares,
+    /// Given back with the request's place.
+    held: Mutex<Vec<Share>>,
+}
+
+/// The share of a request that is being answered; in the extensions of the response, until its body has been sent.
+#[derive(Clone, Debug)]
+pub struct AnswerShare {
+    request: RequestShare,
+    /// The frame that is being sent.
+    frame: Option<Arc<Share>>,
+    /// Whether the whole body is counted already.
+    is_counted: bool,
+}
+
+/// A body in memory; dropped, it makes room.
+#[derive(Debug)]
+pub(super) struct ReadBody {
+    pub(super) bytes: Bytes,
+    _room: Option<Share>,
+}
+
+/// The answers of the user that are not read yet take too much memory.
+#[derive(Clone, Copy, Debug, Error)]
+#[error("too many bytes of answers are being sent to this user")]
+pub struct TooMuchUnread;
+
+impl RequestShares {
+    /// Shares of `memory` bytes, of which a user may have what the largest request of `largest` bytes takes. A user may
+    /// have `calls` calls of tools in progress.
+    pub fn new(memory: usize, largest: usize, calls: usize) -> Self {
+        let per_user = MIN_BYTES_PER_USER.max(largest.saturating_mul(3));
+        let total = per_user.saturating_mul(USERS_AT_A_TIME).min(memory).max(per_user);
+        Self {
+            requests: Shares::per_holder(MAX_REQUESTS_PER_USER.saturating_add(calls)),
+            pages: Shares::per_holder(MAX_PAGES_PER_USER),
+            bytes: Shares::new(total, per_user),
+        }
+    }
+
+    /// Bytes that the requests of all users hold at most.
+    pub fn memory(&self) -> usize {
+        self.bytes.capacity()
+    }
+
+    /// Begins a request of `user`.
+    pub(super) fn begin(&self, purpose: Purpose, user: &str) -> Result<RequestShare, WebError> {
+        let places = match purpose {
+            Purpose::Api => &self.requests,
+            Purpose::Page => &self.pages,
+        };
+        let place = places.take(user, 1).ok_or_else(|| {
+            let detail = "Too many requests at a time. Wait for the answers of those in progress.";
+            WebError::retryable(StatusCode::TOO_MANY_REQUESTS, detail)
+        })?;
+        let held = Mutex::new(vec![place]);
+        Ok(RequestShare(Arc::new(Inner { user: user.into(), bytes: self.bytes.clone(), held })))
+    }
+}
+
+impl RequestShare {
+    /// Reads a body of `limit` bytes at most. Only what has arrived takes room.
+    pub(super) async fn read(&self, body: Body, limit: usize) -> Result<ReadBody, Unread> {
+        let mut room: Option<Share> = None;
+        let charge = |more| {
+            if let Some(room) = &mut room {
+                return room.grow(more);
+            }
+            room = self.bytes(more);
+            room.is_some()
+        };
+        let bytes = read(body, limit, charge).await?;
+        Ok(ReadBody { bytes, _room: room })
+    }
+
+    /// Makes room for what a JSON text of at most `max_values` values takes once it is parsed.
+    pub(super) fn parsing(&self, json: &[u8], max_values: usize) -> Result<Option<Share>, Unread> {
+        let values = measure(json, max_values).values;
+        if values > max_values {
+            return Err(Unread::TooManyValues(max_values));
+        }
+        let bytes = json.len().saturating_add(values.saturating_mul(BYTES_PER_VALUE));
+        if bytes <= UNCOUNTED_BYTES {
+            return Ok(None);
+        }
+        self.bytes(bytes).map(Some).ok_or(Unread::NoRoom)
+    }
+
+    /// Takes bytes of the user's share.
+    pub(super) fn bytes(&self, bytes: usize) -> Option<Share> {
+        self.0.bytes.take(&self.0.user, bytes)
+    }
+
+    /// Holds a share of something else until the answer has been sent.
+    pub(super) fn hold(&self, share: Share) {
+        self.0.held.lock().unwrap_or_else(PoisonError::into_inner).push(share);
+    }
+
+    /// Holds the share until the response has been sent; counts its bytes where their number is known. Refuses a response
+    /// for which there is no room: what the request has changed stays changed.
+    pub(super) fn answer(self, mut response: Response) -> Response {
+        let bytes = response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
+        if let Some(bytes) = bytes.filter(|bytes| *bytes > UNCOUNTED_BYTES) {
+            match self.bytes(bytes) {
+                Some(share) => self.hold(share),
+                None => response = unread_answers().into_response(),
+            }
+        }
+        let share = AnswerShare { request: self, frame: None, is_counted: bytes.is_some() };
+        response.extensions_mut().insert(share);
+        response
+    }
+}
+
+impl AnswerShare {
+    /// Counts the frame of a stream, in place of the frame before. Fails where the user's share has no room for it.
+    pub fn count_frame(&mut self, bytes: usize) -> Result<(), TooMuchUnread> {
+        self.frame = None;
+        if !self.is_counted {
+            self.frame = Some(Arc::new(self.request.bytes(bytes).ok_or(TooMuchUnread)?));
+        }
+        Ok(())
+    }
+}
+
+fn unread_answers() -> WebError {
+    let detail = "The request was carried out, but its answer is too large for what is left of your share: earlier \
+                  answers are not read yet. Read them, or close their connections, and ask again.";
+    WebError::retryable(StatusCode::TOO_MANY_REQUESTS, detail)
+}
+
+impl<S: Sync> FromRequestParts<S> for RequestShare {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Response> {
+        parts.extensions.get::<Self>().cloned().ok_or_else(|| {
+            error!(path = parts.uri.path(), "this route is for users, and its requests have no share");
+            WebError::new(StatusCode::INTERNAL_SERVER_ERROR, "The server failed.").into_response()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use futures::stream;
+
+    use super::*;
+
+    fn shares(total: usize, per_user: usize) -> RequestShares {
+        RequestShares {
+            requests: Shares::per_holder(8),
+            pages: Shares::per_holder(1),
+            bytes: Shares::new(total, per_user),
+        }
+    }
+
+    fn begin(shares: &RequestShares, user: &str) -> RequestShare {
+        shares.begin(Purpose::Api, user).expect("there is a place")
+    }
+
+    fn body(pieces: &[usize]) -> Body {
+        let pieces: Vec<_> =
+            pieces.iter().map(|length| Ok::<_, io::Error>(Bytes::from(vec![7; *length]))).collect();
+        Body::from_stream(stream::iter(pieces))
+    }
+
+    #[tokio::test]
+    async fn a_user_has_a_share_of_the_memory_and_small_bodies_need_none() {
+        let shares = shares(4 * UNCOUNTED_BYTES, 2 * UNCOUNTED_BYTES);
+        let read = async |user: &str, length: usize| {
+            let body = body(&[UNCOUNTED_BYTES, length - UNCOUNTED_BYTES]);
+            begin(&shares, user).read(body, usize::MAX).await
+        };
+
+        let first = read("ana", 2 * UNCOUNTED_BYTES).await.expect("there is room");
+        assert!(matches!(read("ana", 3 * UNCOUNTED_BYTES).await, Err(Unread::NoRoom)), "ana has her share");
+        let second = read("ben", 3 * UNCOUNTED_BYTES).await.expect("there is room");
+        assert!(matches!(read("eve", 3 * UNCOUNTED_BYTES).await, Err(Unread::NoRoom)), "nothing is left");
+        assert!(read("eve", UNCOUNTED_BYTES).await.is_ok(), "a small body is in nobody's way");
+
+        drop((first, second));
+        assert!(read("eve", 3 * UNCOUNTED_BYTES).await.is_ok(), "what is over makes room");
+    }
+
+    #[tokio::test]
+    async fn memory_that_is_reserved_for_more_of_a_body_counts_as_well() {
+        let shares = shares(UNCOUNTED_BYTES / 2, UNCOUNTED_BYTES / 2);
+        let read = async |limit: usize| {
+            begin(&shares, "ana").read(body(&[UNCOUNTED_BYTES, 1]), limit).await.map(drop)
+        };
+
+        // One byte more makes room for as many again, unless the body cannot become as long.
+        assert_eq!(read(2 * UNCOUNTED_BYTES).await, Err(Unread::NoRoom));
+        assert_eq!(read(UNCOUNTED_BYTES + 1).await, Ok(()));
+    }
+
+    #[test]
+    fn a_text_of_many_values_takes_many_times_its_bytes() {
+        let shares = shares(usize::MAX, 200_000);
+        let share = begin(&shares, "ana");
+        let zeros = format!("[{}0]", "0,".repeat(599));
+
+        let first = share.parsing(zeros.as_bytes(), 1000).expect("there is room");
+        assert!(first.is_some() && matches!(share.parsing(zeros.as_bytes(), 1000), Err(Unread::NoRoom)));
+        assert!(matches!(share.parsing(zeros.as_bytes(), 500), Err(Unread::TooManyValues(500))));
+        drop(first);
+        assert!(share.parsing(zeros.as_bytes(), 1000).is_ok());
+        assert!(matches!(share.parsing(b"[0, 0]", 1000), Ok(None)), "a small text needs no room");
+    }
+
+    #[test]
+    fn places_and_bytes_are_given_back_once_the_answer_has_been_sent() {
+        let large = UNCOUNTED_BYTES + 1;
+        let shares = shares(usize::MAX, large);
+        let answered = |shares: &RequestShares| {
+            let share = shares.begin(Purpose::Page, "ana").expect("there is a place");
+            share.answer(vec![0; large].into_response())
+        };
+
+        let first = answered(&shares);
+        assert!(shares.begin(Purpose::Page, "ana").is_err() && shares.begin(Purpose::Page, "ben").is_ok());
+        let refused = begin(&shares, "ana").answer(vec![0; large].into_response());
+        assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(begin(&shares, "ana").answer(vec![0; 9].into_response()).status(), StatusCode::OK);
+
+        drop(first);
+        assert_eq!(answered(&shares).status(), StatusCode::OK);
+    }
+
+    #[test]
+    fn frames_of_a_stream_are_counted_one_at_a_time() {
+        let shares = shares(usize::MAX, 10);
+        let response = begin(&shares, "ana").answer(body(&[1]).into_response());
+        let mut share = response.extensions().get::<AnswerShare>().expect("it has one").clone();
+
+        assert!(share.count_frame(9).is_ok() && share.count_frame(10).is_ok());
+        assert!(begin(&shares, "ana").bytes(1).is_none());
+        assert!(share.count_frame(11).is_err());
+    }
+}

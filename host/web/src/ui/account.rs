@@ -1,0 +1,230 @@
+//! The account: browsers that are signed in, and, in local mode, programs that may sign in by themselves.
+
+mod browser;
+
+use askama::Template;
+use axum::Extension;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Redirect, Response};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::frame::{self, Frame, Section};
+use super::session::{Sessions, SignInMode};
+use super::sign_in::signed_out;
+use super::text;
+use crate::authenticate::By;
+use crate::error::WebError;
+use kitbag_access::User;
+use kitbag_identity::{BrowserSession, GrantedClient, ProgramKey};
+
+/// What a form of the page has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Done {
+    SessionEnded,
+    ClientRevoked,
+    KeyRevoked,
+}
+
+/// The query of the page.
+#[derive(Deserialize)]
+pub(super) struct After {
+    done: Option<Done>,
+}
+
+#[derive(Template)]
+#[template(path = "ui/templates/account.html")]
+struct AccountPage {
+    frame: Option<Frame>,
+    user: String,
+    is_operator: bool,
+    /// The external provider, if people sign in with one.
+    issuer: Option<String>,
+    /// Absent where the provider keeps them.
+    sessions: Option<Vec<Session>>,
+    /// Programs with a grant, in local mode.
+    clients: Option<Vec<Program>>,
+    /// Absent where the operator forbids them.
+    keys: Option<Vec<Key>>,
+    done: Option<Done>,
+}
+
+/// A session of the user.
+struct Session {
+    id: String,
+    /// Its name.
+    browser: String,
+    is_current: bool,
+    signed_in: String,
+    last_used: String,
+}
+
+/// A key of a program that acts for the user.
+struct Key {
+    id: String,
+    name: String,
+    /// The client that it was made with, if by one.
+    made_by: Option<String>,
+    /// What it may do.
+    scope: String,
+    ends: String,
+    last_used: String,
+}
+
+/// A program that may act for the user.
+struct Program {
+    id: String,
+    name: Option<String>,
+    sign_ins: String,
+    ends: String,
+}
+
+impl Done {
+    fn message(self) -> &'static str {
+        match self {
+            Self::SessionEnded => "The session has ended.",
+            Self::ClientRevoked => {
+                "The program gets no further tokens. An access token that it has may stay valid for up to an hour."
+            }
+            Self::KeyRevoked => "The key is good no longer.",
+        }
+    }
+
+    fn page(self) -> Redirect {
+        let done = serde_json::to_value(self).expect("a name");
+        Redirect::to(&format!("/ui/account?done={}", done.as_str().unwrap_or_default()))
+    }
+}
+
+/// `GET /ui/account`
+pub(super) async fn show(
+    By(user): By<User>,
+    frame: Frame,
+    State(sessions): State<Sessions>,
+    current: Option<Extension<BrowserSession>>,
+    Query(After { done }): Query<After>,
+) -> Result<Response, WebError> {
+    let (issuer, clients) = match &sessions.mode {
+        SignInMode::Local(server) => {
+            let clients = server.granted_clients(user.id()).await;
+            let clients = clients.map_err(|cause| WebError::storage(&cause))?;
+            (None, Some(clients.into_iter().map(Program::from).collect()))
+        }
+        SignInMode::Provider(provider) => (Some(provider.issuer().to_owned()), None),
+        SignInMode::ProviderCookie { identity, .. } => (Some(identity.issuer().to_owned()), None),
+    };
+    let listed = match current {
+        Some(Extension(current)) => {
+            let all = sessions.stored.of_user(user.id()).await.map_err(|cause| WebError::storage(&cause))?;
+            Some(all.into_iter().map(|session| Session::of(session, &current)).collect())
+        }
+        None => None,
+    };
+    let keys = match &sessions.keys {
+        Some(keys) => {
+            let keys = keys.of_user(user.id()).await.map_err(|cause| WebError::storage(&cause))?;
+            Some(keys.into_iter().map(Key::from).collect())
+        }
+        None => None,
+    };
+    let page = AccountPage {
+        user: user.id().to_owned(),
+        is_operator: user.is_operator(),
+        issuer,
+        sessions: listed,
+        clients,
+        keys,
+        done,
+        frame: Some(frame.at(Section::Account)),
+    };
+    Ok(frame::page(StatusCode::OK, &page))
+}
+
+impl Session {
+    fn of(session: BrowserSession, current: &BrowserSession) -> Self {
+        Self {
+            is_current: session.id == current.id,
+            signed_in: text::minute(&session.created_at.to_string()),
+            last_used: text::minute(&session.used_at.to_string()),
+            id: session.id,
+            browser: browser::name(&session.agent),
+        }
+    }
+}
+
+impl From<ProgramKey> for Key {
+    fn from(key: ProgramKey) -> Self {
+        let minute = |time: Timestamp| text::minute(&time.to_string());
+        Self {
+            scope: match key.toolkits {
+                Some(toolkits) => format!("calls {}", toolkits.into_iter().collect::<Vec<_>>().join(", ")),
+                None => "does what you may".to_owned(),
+            },
+            ends: key.expires_at.map_or_else(|| "never".to_owned(), minute),
+            last_used: key.used_at.map_or_else(|| "never".to_owned(), minute),
+            id: key.id,
+            name: key.name,
+            made_by: key.made_by,
+        }
+    }
+}
+
+impl From<GrantedClient> for Program {
+    fn from(client: GrantedClient) -> Self {
+        Self {
+            sign_ins: text::count(client.grants, "sign-in"),
+            ends: text::minute(&client.expires_at.to_string()),
+            id: client.id,
+            name: client.name,
+        }
+    }
+}
+
+/// `POST /ui/account/sessions/{id}/end`: a session of the user's.
+pub(super) async fn end(
+    By(user): By<User>,
+    State(sessions): State<Sessions>,
+    Extension(current): Extension<BrowserSession>,
+    Path(id): Path<String>,
+) -> Result<Response, WebError> {
+    let own = sessions.stored.of_user(user.id()).await.map_err(|cause| WebError::storage(&cause))?;
+    // One that has ended by itself, or is another user's, is not there.
+    if let Some(session) = own.iter().find(|session| session.id == id) {
+        sessions.end(session).await?;
+    }
+    if id == current.id { Ok(signed_out(&sessions)) } else { Ok(Done::SessionEnded.page().into_response()) }
+}
+
+/// `POST /ui/account/sessions/end`: all sessions of the user.
+pub(super) async fn end_all(
+    By(user): By<User>,
+    State(sessions): State<Sessions>,
+    Extension(_own): Extension<BrowserSession>,
+) -> Result<Response, WebError> {
+    sessions.end_all(user.id()).await?;
+    Ok(signed_out(&sessions))
+}
+
+/// `POST /ui/account/clients/{id}/revoke`: the grants of the user to a program, in local mode.
+pub(super) async fn revoke(
+    By(user): By<User>,
+    State(sessions): State<Sessions>,
+    Path(id): Path<String>,
+) -> Result<Response, WebError> {
+    let SignInMode::Local(server) = &sessions.mode else { return Err(WebError::nothing_here()) };
+    server.revoke_client(user.id(), &id).await.map_err(|cause| WebError::storage(&cause))?;
+    Ok(Done::ClientRevoked.page().into_response())
+}
+
+/// `POST /ui/account/keys/{id}/revoke`: a key of the user's.
+pub(super) async fn revoke_key(
+    By(user): By<User>,
+    State(sessions): State<Sessions>,
+    Path(id): Path<String>,
+) -> Result<Redirect, WebError> {
+    let Some(keys) = &sessions.keys else { return Err(WebError::nothing_here()) };
+    keys.revoke(&user.actor(), &id).await.map_err(|cause| WebError::storage(&cause))?;
+    Ok(Done::KeyRevoked.page())
+}

@@ -1,0 +1,128 @@
+//! How to connect an MCP client.
+
+use askama::Template;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::json;
+use shlex::try_join;
+use url::Url;
+
+use super::assets;
+use super::cost;
+use super::frame::{self, Frame, Section};
+use super::text;
+use crate::Shared;
+use crate::authenticate::By;
+use crate::error::WebError;
+use kitbag_access::{User, VisibleToolkit};
+use kitbag_base::base_url::below;
+use kitbag_base::mcp_clients::{CLIENTS, DEFAULT_NAME, McpClient};
+
+#[derive(Template)]
+#[template(path = "ui/templates/connect.html")]
+struct ConnectPage {
+    frame: Option<Frame>,
+    url: String,
+    clients: Vec<Client>,
+    /// That the user's clients list.
+    tools: usize,
+    /// What a listing costs a model.
+    cost: String,
+    /// Whether the user hides the server's own tools; `None` where it offers none.
+    hides_own: Option<bool>,
+}
+
+/// One client, and how it is told of this server.
+struct Client {
+    title: &'static str,
+    /// What the client itself opens.
+    link: Option<String>,
+    command: Option<String>,
+    /// The places of its file, by system or by project.
+    files: Vec<(&'static str, &'static str)>,
+    configuration: String,
+    sign_in: &'static str,
+}
+
+/// `GET /ui/connect`
+pub(super) async fn show(
+    By(user): By<User>,
+    frame: Frame,
+    State(shared): State<Shared>,
+) -> Result<Response, WebError> {
+    let url = below(&shared.base_url, "/mcp");
+    let address: Url = url.parse().expect("a path below a URL is a URL");
+    let (toolkits, hidden) = (user.toolkits(), user.hidden().await?);
+    let definitions = toolkits.iter().map(VisibleToolkit::definition).chain(user.own_tools());
+    let tools = definitions.flat_map(|it| it.tools.iter().filter(|tool| !hidden.has(&it.id, &tool.name)));
+    let tools: Vec<_> = tools.collect();
+    let page = ConnectPage {
+        clients: CLIENTS.iter().map(|client| Client::of(client, &address)).collect(),
+        url,
+        tools: tools.len(),
+        cost: cost::of(tools),
+        hides_own: user.own_tools().map(|own| own.tools.iter().all(|tool| hidden.has(&own.id, &tool.name))),
+        frame: Some(frame.at(Section::Connect)),
+    };
+    Ok(frame::page(StatusCode::OK, &page))
+}
+
+impl Client {
+    fn of(client: &McpClient, url: &Url) -> Self {
+        let user = client.user_file.map(|file| {
+            let unix = if file.linux == file.macos {
+                vec![("Linux, macOS", file.linux)]
+            } else {
+                vec![("Linux", file.linux), ("macOS", file.macos)]
+            };
+            [unix, vec![("Windows", file.windows)]].concat()
+        });
+        let project = client.project_file.map(|file| ("A project", file));
+        let command = client.command(DEFAULT_NAME, url);
+        Self {
+            title: client.title,
+            link: match client.id {
+                "cursor" => Some(cursor_link(url.as_str())),
+                "vscode" => Some(visual_studio_code_link(url.as_str())),
+                _ => None,
+            },
+            command: command.and_then(|words| try_join(words.iter().map(String::as_str)).ok()),
+            files: user.into_iter().flatten().chain(project).collect(),
+            configuration: client.configuration(DEFAULT_NAME, url),
+            sign_in: client.sign_in,
+        }
+    }
+}
+
+/// A link that Cursor opens. Of Cursor's own scheme: its page on the web would learn the server's address.
+fn cursor_link(url: &str) -> String {
+    let config = STANDARD.encode(json!({ "url": url }).to_string());
+    let config = utf8_percent_encode(&config, NON_ALPHANUMERIC);
+    format!("cursor://anysphere.cursor-deeplink/mcp/install?name=kitbag&config={config}")
+}
+
+/// A link that Visual Studio Code opens.
+fn visual_studio_code_link(url: &str) -> String {
+    let config = json!({ "name": "kitbag", "type": "http", "url": url }).to_string();
+    format!("vscode:mcp/install?{}", utf8_percent_encode(&config, NON_ALPHANUMERIC))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_hold_the_address_in_the_form_of_each_client() {
+        let url = "https://kb.example/mcp";
+
+        assert_eq!(
+            cursor_link(url),
+            "cursor://anysphere.cursor-deeplink/mcp/install?name=kitbag&config=eyJ1cmwiOiJodHRwczovL2tiLmV4YW1wbGUvbWNwIn0%3D"
+        );
+        assert!(visual_studio_code_link(url).starts_with("vscode:mcp/install?%7B%22name%22%3A%22kitbag%22"));
+    }
+}

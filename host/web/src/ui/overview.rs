@@ -1,0 +1,215 @@
+//! The overview for operators: calls, failures and times of all toolkits over a day or thirty days, as charts.
+//!
+//! What else is to be seen at a glance is a [`Tile`].
+
+mod chart;
+
+use askama::Template;
+use axum::extract::Query;
+use axum::extract::rejection::QueryRejection;
+use axum::http::StatusCode;
+use axum::response::Response;
+use jiff::Timestamp;
+use serde::Deserialize;
+
+use super::frame::{self, Frame, Section};
+use super::text;
+use crate::authenticate::By;
+use crate::error::WebError;
+use crate::logs::bad_query;
+use crate::overview::period;
+use chart::{CallChart, LatencyChart, Sparkline};
+use kitbag_access::values::invocations::Latency;
+use kitbag_access::{Figures, IntervalFigures, Operator, Overview, ToolkitFigures};
+
+/// Toolkits of a page.
+const PAGE_TOOLKITS: usize = 20;
+
+/// The query of the page.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(default)]
+pub(super) struct Parameters {
+    days: u32,
+    /// Of toolkits; the first is 1.
+    page: usize,
+}
+
+impl Default for Parameters {
+    fn default() -> Self {
+        Self { days: 1, page: 1 }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "ui/templates/overview.html")]
+struct OverviewPage {
+    frame: Option<Frame>,
+    days: u32,
+    /// `since 27 Nov 2026, 04:00 UTC`
+    from: String,
+    has_calls: bool,
+    tiles: Vec<Tile>,
+    calls: CallChart,
+    latency: LatencyChart,
+    intervals: Vec<Row>,
+    toolkits: Vec<ToolkitRow>,
+    /// Toolkits of all pages.
+    count: String,
+    previous: Option<usize>,
+    next: Option<usize>,
+}
+
+/// A figure that is to be seen at a glance.
+struct Tile {
+    label: &'static str,
+    value: String,
+    /// What the value is of, or a second one.
+    note: String,
+    is_bad: bool,
+}
+
+/// Figures as a row of a table.
+struct Row {
+    label: String,
+    calls: String,
+    failures: String,
+    has_failures: bool,
+    /// Part of the calls that failed.
+    rate: String,
+    refused: String,
+    p50: String,
+    p95: String,
+}
+
+/// A toolkit as a row of a table.
+struct ToolkitRow {
+    id: String,
+    name: String,
+    sparkline: Sparkline,
+    figures: Row,
+    users: String,
+    /// `None` if there is none.
+    waiting_consents: Option<String>,
+    size: String,
+}
+
+/// `GET /ui/operate/overview?days=…&page=…`
+pub(super) async fn show(
+    By(operator): By<Operator>,
+    frame: Frame,
+    parameters: Result<Query<Parameters>, QueryRejection>,
+) -> Result<Response, WebError> {
+    let Query(parameters) = parameters.map_err(|rejection| bad_query(rejection.body_text()))?;
+    let overview = operator.overview(period(parameters.days)?).await?;
+    let page = OverviewPage::of(&overview, parameters.page, frame.at(Section::Operate));
+    Ok(frame::page(StatusCode::OK, &page))
+}
+
+impl OverviewPage {
+    fn of(overview: &Overview, page: usize, frame: Frame) -> Self {
+        let pages = overview.toolkits.len().div_ceil(PAGE_TOOLKITS).max(1);
+        let page = page.clamp(1, pages);
+        let toolkits = overview.toolkits.iter().skip((page - 1) * PAGE_TOOLKITS).take(PAGE_TOOLKITS);
+        let labels: Vec<_> = overview.intervals.iter().map(|it| label(overview, it)).collect();
+        let figures: Vec<_> = overview.intervals.iter().map(|it| it.figures).collect();
+        Self {
+            frame: Some(frame),
+            days: overview.days,
+            from: text::minute(&overview.from),
+            has_calls: overview.figures.calls > 0,
+            tiles: tiles(overview),
+            calls: CallChart::of(&figures, &labels),
+            latency: LatencyChart::of(&figures, &labels),
+            // The newest first: it is looked for more often.
+            intervals: labels.iter().zip(&figures).rev().map(|(it, figures)| Row::of(it, figures)).collect(),
+            toolkits: toolkits.map(ToolkitRow::from).collect(),
+            count: text::count(overview.toolkits.len(), "toolkit"),
+            previous: (page > 1).then(|| page - 1),
+            next: (page < pages).then_some(page + 1),
+        }
+    }
+}
+
+/// The figures at the top of the page.
+fn tiles(overview: &Overview) -> Vec<Tile> {
+    let Figures { calls, failures, refused, p50, p95 } = overview.figures;
+    let tile = |label, value, note| Tile { label, value, note, is_bad: false };
+    let users = text::number(overview.users);
+    let (users, whose) = if overview.users_from == overview.from {
+        (users, "who called a tool".to_owned())
+    } else {
+        (format!("{users}+"), format!("at least; since {}", text::day(&overview.users_from)))
+    };
+    let waiting = match overview.waiting_consents {
+        0 => String::new(),
+        waiting => format!("; {} waiting", text::count(waiting, "consent")),
+    };
+    vec![
+        tile("Calls", text::number(calls), "of all users".to_owned()),
+        Tile {
+            is_bad: failures > 0,
+            ..tile("Failed", text::number(failures), format!("{} of the calls", percentage(failures, calls)))
+        },
+        tile("Refused", text::number(refused), "did not run".to_owned()),
+        tile("Duration, p50", latency(p50), format!("p95 {}", latency(p95))),
+        tile("Users", users, format!("{whose}{waiting}")),
+        tile("Documents", text::number(overview.documents), text::size(overview.document_bytes)),
+    ]
+}
+
+impl Row {
+    fn of(label: &str, figures: &Figures) -> Self {
+        let Figures { calls, failures, refused, p50, p95 } = *figures;
+        Self {
+            label: label.to_owned(),
+            calls: text::number(calls),
+            failures: text::number(failures),
+            has_failures: failures > 0,
+            rate: percentage(failures, calls),
+            refused: text::number(refused),
+            p50: latency(p50),
+            p95: latency(p95),
+        }
+    }
+}
+
+impl From<&ToolkitFigures> for ToolkitRow {
+    fn from(toolkit: &ToolkitFigures) -> Self {
+        Self {
+            id: toolkit.toolkit.clone(),
+            name: toolkit.name.clone(),
+            sparkline: Sparkline::of(&toolkit.calls_by_interval, &toolkit.failures_by_interval),
+            figures: Row::of("", &toolkit.figures),
+            users: text::number(toolkit.users),
+            waiting_consents: (toolkit.waiting_consents > 0)
+                .then(|| text::count(toolkit.waiting_consents, "consent")),
+            size: toolkit.component_bytes.map_or_else(|| NONE.to_owned(), text::size),
+        }
+    }
+}
+
+/// What stands for a figure that there is not.
+const NONE: &str = "\u{2013}";
+
+fn latency(latency: Option<Latency>) -> String {
+    latency.map_or_else(|| NONE.to_owned(), |latency| latency.to_string())
+}
+
+/// An interval for people: `14:00`, `27 Nov`.
+fn label(overview: &Overview, interval: &IntervalFigures) -> String {
+    let format = if overview.days == 1 { "%H:%M" } else { "%-d %b" };
+    let begin = interval.from.parse::<Timestamp>();
+    begin.map_or_else(|_| interval.from.clone(), |begin| begin.strftime(format).to_string())
+}
+
+/// `2.5 %`
+fn percentage(part: u64, whole: u64) -> String {
+    let thousandths = u128::from(part) * 1000 / u128::from(whole.max(1));
+    match thousandths {
+        0 if part > 0 => "under 0.1 %".to_owned(),
+        _ => format!("{}.{} %", thousandths / 10, thousandths % 10),
+    }
+}
+
+#[cfg(test)]
+mod tests;

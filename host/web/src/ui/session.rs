@@ -1,0 +1,339 @@
+//! Whose browser it is: the cookie of its session.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Redirect, Response};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use secrecy::{ExposeSecret, SecretString};
+use tokio::time::timeout;
+
+use super::form::Form;
+use super::frame::{self, Frame};
+use crate::authenticate::Authorizes;
+use crate::documents::declared_length;
+use crate::error::WebError;
+use crate::share::{Purpose, RequestShares};
+use crate::{ConnectionState, Shared, media_type};
+use kitbag_access::Access;
+use kitbag_access::values::audit::Actor;
+use kitbag_base::base_url::path_of;
+use kitbag_identity::{
+    AuthError, AuthorizationServer, BrowserSession, BrowserSessions, Caller, Identity, ProgramKeys,
+    ProviderError, ProviderSignIn, SessionState, TokenProfile,
+};
+
+/// Maximum size of a form that is kept on the page which asks for a sign-in, in bytes.
+const MAX_KEPT_FORM_BYTES: u64 = 16 << 10;
+/// The end of the path below a toolkit's page to which providers send browsers back.
+pub(super) const CALLBACK: &str = "/auth/callback";
+/// How long the server waits for it. Browsers send so short a form with its head.
+const KEPT_FORM_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The sessions of browsers, and the cookies that name one.
+#[derive(Clone)]
+pub(crate) struct Sessions {
+    pub(super) stored: Arc<BrowserSessions>,
+    /// Keys of programs, unless the operator forbids them. No page is for whoever brings one.
+    pub(super) keys: Option<ProgramKeys>,
+    pub(super) cookie: SessionCookie,
+    /// Binds a sign-in with the provider to the browser that has begun it.
+    pub(super) pending_cookie: SessionCookie,
+    pub(super) mode: SignInMode,
+    access: Access,
+    shares: RequestShares,
+}
+
+/// How people sign in on the pages: in one way for each deployment.
+#[derive(Clone)]
+pub(crate) enum SignInMode {
+    /// With the sign-in code, in local mode.
+    Local(Arc<AuthorizationServer>),
+    /// With the external provider, which this server is a client of.
+    Provider(Arc<ProviderSignIn>),
+    /// Elsewhere: pages of the operator's other applications set the provider's session cookie.
+    ProviderCookie {
+        identity: Arc<Identity>,
+        /// Origins of these applications.
+        applications: Arc<[String]>,
+    },
+}
+
+/// Who sends a request.
+pub(super) struct SignedIn {
+    pub(super) caller: Arc<Caller>,
+    /// Absent where the provider keeps the session.
+    pub(super) session: Option<BrowserSession>,
+}
+
+/// The name and attributes of the cookie.
+#[derive(Clone)]
+pub(super) struct SessionCookie {
+    name: String,
+    /// Whether the browser sends it over TLS only.
+    is_secure: bool,
+    /// Below which the browser sends it.
+    path: String,
+}
+
+impl Sessions {
+    pub(crate) fn of(shared: &Shared) -> Self {
+        Self {
+            stored: shared.browser_sessions.clone(),
+            keys: shared.program_keys.clone(),
+            cookie: SessionCookie::of(shared, ""),
+            pending_cookie: SessionCookie::of(shared, "-signin"),
+            mode: SignInMode::of(shared),
+            access: shared.access.clone(),
+            shares: shared.request_shares.clone(),
+        }
+    }
+
+    /// Who sends a request with this method and these headers, if they have signed in.
+    pub(super) async fn recognise(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+    ) -> Result<Option<SignedIn>, WebError> {
+        if let SignInMode::ProviderCookie { identity, .. } = &self.mode {
+            let caller = if matches!(*method, Method::GET | Method::HEAD) {
+                identity.recognise_visitor(headers).await
+            } else {
+                identity.authenticate(headers).await
+            };
+            return match caller {
+                Ok(caller) if caller.profile == TokenProfile::Key => Ok(None),
+                Ok(caller) => Ok(Some(SignedIn { caller, session: None })),
+                Err(AuthError::Unavailable) => Err(ProviderError::Unavailable.into()),
+                Err(AuthError::Missing | AuthError::Invalid(_) | AuthError::Unexpected { .. }) => Ok(None),
+            };
+        }
+        let session = self.find(headers).await?;
+        Ok(session.map(|session| SignedIn { caller: Arc::new(session.caller()), session: Some(session) }))
+    }
+
+    /// Who sends a request, if they have signed in.
+    pub(crate) async fn caller(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+    ) -> Result<Option<Arc<Caller>>, WebError> {
+        Ok(self.recognise(method, headers).await?.map(|signed_in| signed_in.caller))
+    }
+
+    /// How people sign in.
+    pub(crate) fn mode(&self) -> &SignInMode {
+        &self.mode
+    }
+
+    /// The session of the browser that sends these headers, if it has one that the provider still grants.
+    pub(super) async fn find(&self, headers: &HeaderMap) -> Result<Option<BrowserSession>, WebError> {
+        let Some(session) = self.find_stored(headers).await? else { return Ok(None) };
+        let state = match &self.mode {
+            SignInMode::Local(_) => SessionState::Valid(session.groups.clone()),
+            SignInMode::Provider(provider) => provider.confirm(&session).await?,
+            SignInMode::ProviderCookie { .. } => SessionState::Ended,
+        };
+        Ok(match state {
+            SessionState::Valid(groups) => Some(BrowserSession { groups, ..session }),
+            SessionState::Ended => None,
+        })
+    }
+
+    /// The session of the browser that sends these headers, whether the provider still grants it or not.
+    pub(super) async fn find_stored(&self, headers: &HeaderMap) -> Result<Option<BrowserSession>, WebError> {
+        let Some(token) = self.cookie.read(headers) else { return Ok(None) };
+        self.stored.find(token).await.map_err(|cause| WebError::storage(&cause))
+    }
+
+    /// Ends a session, here and at the provider.
+    pub(super) async fn end(&self, session: &BrowserSession) -> Result<(), WebError> {
+        match &self.mode {
+            SignInMode::Provider(provider) => Ok(provider.end(session).await?),
+            SignInMode::Local(_) | SignInMode::ProviderCookie { .. } => {
+                let ended =
+                    self.stored.end(&Actor::user_only(&session.user), &session.user, &session.id).await;
+                ended.map_err(|cause| WebError::storage(&cause))
+            }
+        }
+    }
+
+    /// Ends all sessions of a user, here and at the provider.
+    pub(super) async fn end_all(&self, user: &str) -> Result<(), WebError> {
+        match &self.mode {
+            SignInMode::Provider(provider) => Ok(provider.end_all(user).await?),
+            SignInMode::Local(_) | SignInMode::ProviderCookie { .. } => {
+                self.stored.end_all(user).await.map_err(|cause| WebError::storage(&cause))
+            }
+        }
+    }
+}
+
+impl SignInMode {
+    fn of(shared: &Shared) -> Self {
+        match (&shared.authorization_server, &shared.provider_sign_in) {
+            (Some(local), _) => Self::Local(local.clone()),
+            (None, Some(provider)) => Self::Provider(provider.clone()),
+            (None, None) => Self::ProviderCookie {
+                identity: shared.identity.clone(),
+                applications: shared.allowed_origins.clone(),
+            },
+        }
+    }
+}
+
+impl Authorizes for Sessions {
+    fn access(&self) -> &Access {
+        &self.access
+    }
+}
+
+impl SessionCookie {
+    /// Over TLS, and without a path, the prefix `__Host-` keeps other hosts of the domain from setting the cookie (RFC 6265bis, section
+    /// 4.1.3.2). Without, the port is part of its name: the ports of a host share cookies, and two servers must not sign
+    /// out each other's browsers.
+    fn of(shared: &Shared, purpose: &str) -> Self {
+        let is_secure = shared.base_url.scheme() == "https";
+        let path = format!("{}/", path_of(&shared.base_url));
+        let name = if is_secure && path == "/" {
+            format!("__Host-kitbag{purpose}")
+        } else if is_secure {
+            // Other applications of the host are not to get it, and that prefix allows no path.
+            format!("__Secure-kitbag{purpose}")
+        } else {
+            format!("kitbag-{}{purpose}", shared.base_url.port_or_known_default().unwrap_or_default())
+        };
+        Self { name, is_secure, path }
+    }
+
+    /// The `Set-Cookie` that begins a session. `Lax`, because who follows a link from another site is to arrive signed in.
+    pub(super) fn set(&self, token: &SecretString, lifetime: Duration) -> HeaderValue {
+        self.header(token.expose_secret(), lifetime.as_secs())
+    }
+
+    /// The `Set-Cookie` that removes the cookie.
+    pub(super) fn clear(&self) -> HeaderValue {
+        self.header("", 0)
+    }
+
+    fn header(&self, value: &str, seconds: u64) -> HeaderValue {
+        let secure = if self.is_secure { "; Secure" } else { "" };
+        let Self { name, path, .. } = self;
+        let text = format!("{name}={value}; Path={path}; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}");
+        let mut header = HeaderValue::from_str(&text).expect("base64url is ASCII");
+        header.set_sensitive(true);
+        header
+    }
+
+    /// The cookie's value. Of several, one of which somebody else has set, none counts.
+    pub(super) fn read<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
+        let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
+        let mut values = lines
+            .flat_map(|line| line.split(';'))
+            .filter_map(|pair| pair.trim().strip_prefix(&self.name)?.strip_prefix('='));
+        let value = values.next()?;
+        if values.next().is_some() { None } else { Some(value) }
+    }
+}
+
+/// Puts the session, its caller and the request's share into the request's extensions. A browser without a session is sent
+/// to sign in; what was typed into a short form is kept on the page that says so.
+pub(super) async fn require_session(
+    State(sessions): State<Sessions>,
+    mut request: Request,
+    next: Next,
+) -> Result<Response, WebError> {
+    let method = request.method().clone();
+    let Some(SignedIn { caller, session }) = sessions.recognise(&method, request.headers()).await? else {
+        return sign_in_first(request).await;
+    };
+    let share = sessions.shares.begin(Purpose::Page, &caller.user_id)?;
+    sessions.access.catch_up(&caller.user_id).await?;
+    // No handler sees a cookie or a token.
+    request.headers_mut().remove(header::COOKIE);
+    request.headers_mut().remove(header::AUTHORIZATION);
+    if let Some(connection) = request.extensions().get::<ConnectionState>() {
+        connection.sign_in(&caller.user_id);
+    }
+    let frame = Frame { can_sign_out: session.is_some(), ..Frame::of(&sessions.access.of(&caller)) };
+    let extensions = request.extensions_mut();
+    extensions.insert(caller);
+    extensions.insert(share.clone());
+    if let Some(session) = session {
+        extensions.insert(session);
+    }
+    extensions.insert(frame.clone());
+    let mut response = share.answer(next.run(request).await);
+    response.extensions_mut().insert(frame);
+    Ok(response)
+}
+
+async fn sign_in_first(request: Request) -> Result<Response, WebError> {
+    let (parts, body) = request.into_parts();
+    let path = parts.uri.path_and_query().map_or("/ui/", |it| it.as_str());
+    if parts.method == Method::POST {
+        if media_type::is(&parts.headers, "multipart/form-data") {
+            let detail =
+                "Your session has ended, and nothing was uploaded. Sign in, and send the file again.";
+            return Err(WebError::new(StatusCode::UNAUTHORIZED, detail));
+        }
+        // A stranger's form takes no more than this of the server.
+        if declared_length(&parts.headers).is_some_and(|length| length <= MAX_KEPT_FORM_BYTES)
+            && let Ok(Ok(form)) = timeout(KEPT_FORM_TIMEOUT, Form::read(body)).await
+        {
+            return Ok(frame::send_again(path, &form.without_secrets()));
+        }
+        let detail = "Your session has ended, and nothing was changed. Sign in in another tab, go back in this one, and \
+                      send the form again.";
+        return Err(WebError::new(StatusCode::UNAUTHORIZED, detail));
+    }
+    // A provider's answer is in no address but that of the page it was sent to: who has no session begins again there.
+    let to = path.split_once(CALLBACK).map_or(path, |(toolkit, _answer)| toolkit);
+    Ok(Redirect::to(&sign_in_path(to)).into_response())
+}
+
+/// The path of the sign-in page that leads back to `to`.
+pub(crate) fn sign_in_path(to: &str) -> String {
+    format!("/ui/signin?to={}", utf8_percent_encode(to, NON_ALPHANUMERIC))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cookie(is_secure: bool) -> SessionCookie {
+        let name = if is_secure { "__Host-kitbag" } else { "kitbag-8787" };
+        SessionCookie { name: name.to_owned(), is_secure, path: "/".to_owned() }
+    }
+
+    #[test]
+    fn the_cookie_is_read_where_it_is_alone() {
+        let read = |lines: &[&str]| {
+            let headers = lines.iter().map(|line| (header::COOKIE, line.parse().expect("a value")));
+            cookie(false).read(&headers.collect()).map(str::to_owned)
+        };
+
+        assert_eq!(read(&["kitbag-8787=abc"]).as_deref(), Some("abc"));
+        assert_eq!(read(&["a=b; kitbag-8787=abc ;c=d"]).as_deref(), Some("abc"));
+        for others in [&["kitbag-87=abc"][..], &["xkitbag-8787=abc"], &["kitbag-87878=abc"], &[]] {
+            assert_eq!(read(others), None, "{others:?}");
+        }
+        assert_eq!(read(&["kitbag-8787=abc; kitbag-8787=def"]), None);
+        assert_eq!(read(&["kitbag-8787=abc", "kitbag-8787=def"]), None);
+    }
+
+    #[test]
+    fn the_cookie_is_for_this_server_alone() {
+        let token = SecretString::from("abc");
+        let set = |is_secure| {
+            let header = cookie(is_secure).set(&token, Duration::from_mins(1));
+            header.to_str().expect("ASCII").to_owned()
+        };
+
+        assert_eq!(set(false), "kitbag-8787=abc; Path=/; Max-Age=60; HttpOnly; SameSite=Lax");
+        assert_eq!(set(true), "__Host-kitbag=abc; Path=/; Max-Age=60; HttpOnly; SameSite=Lax; Secure");
+    }
+}

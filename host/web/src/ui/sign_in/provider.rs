@@ -1,0 +1,71 @@
+//! Signing in with the external provider: to its page, and back.
+
+use askama::Template;
+use axum::Extension;
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{AppendHeaders, IntoResponse, Redirect, Response};
+
+use super::local::agent;
+use crate::ConnectionState;
+use crate::error::WebError;
+use crate::ui::frame::{self, Frame};
+use crate::ui::session::{Sessions, SignInMode};
+use crate::ui::text;
+use kitbag_identity::{Arrival, Departure, ProviderError, ProviderSignIn};
+
+/// Says why a sign-in did not succeed, and leads to another one.
+#[derive(Template)]
+#[template(path = "ui/templates/sign_in_failed.html")]
+struct SignInFailed<'a> {
+    frame: Option<Frame>,
+    problem: &'a str,
+}
+
+/// Sends a browser to the provider. All of it are GET requests: a `form-action` would apply to the redirect.
+pub(super) async fn depart(
+    sessions: &Sessions,
+    provider: &ProviderSignIn,
+    to: &str,
+) -> Result<Response, WebError> {
+    let Departure { page, cookie } = provider.begin(to).await?;
+    let cookie = sessions.pending_cookie.set(&cookie, ProviderSignIn::PENDING_LIFETIME);
+    Ok((AppendHeaders([(header::SET_COOKIE, cookie)]), Redirect::to(page.as_str())).into_response())
+}
+
+/// `GET /ui/signin/callback`: the provider's response. Begins a session of its own, whatever cookie there was before.
+pub(in crate::ui) async fn arrive(
+    State(sessions): State<Sessions>,
+    RawQuery(query): RawQuery,
+    connection: Option<Extension<ConnectionState>>,
+    headers: HeaderMap,
+) -> Result<Response, WebError> {
+    let SignInMode::Provider(provider) = &sessions.mode else { return Err(WebError::nothing_here()) };
+    let pending = sessions.pending_cookie.read(&headers);
+    let address = connection.and_then(|Extension(connection)| connection.address());
+    let outcome = provider.finish(pending, &query.unwrap_or_default(), agent(&headers), address).await;
+    match outcome {
+        Ok(Arrival { token, to }) => {
+            if let Some(before) = sessions.find_stored(&headers).await? {
+                sessions.end(&before).await?;
+            }
+            let cookie = sessions.cookie.set(&token, sessions.stored.lifetime());
+            let cookies = [cookie, sessions.pending_cookie.clear()].map(|it| (header::SET_COOKIE, it));
+            Ok((AppendHeaders(cookies), Redirect::to(&to)).into_response())
+        }
+        // Another tab may have been faster.
+        Err(ProviderError::NotPending) if sessions.find(&headers).await?.is_some() => {
+            Ok(Redirect::to("/ui/").into_response())
+        }
+        Err(ProviderError::NotPending) => {
+            let problem = "This browser has not asked for this sign-in, or too long ago.";
+            Ok(frame::page(StatusCode::BAD_REQUEST, &SignInFailed { frame: None, problem }))
+        }
+        Err(ProviderError::Refused(problem)) => {
+            let cookie = AppendHeaders([(header::SET_COOKIE, sessions.pending_cookie.clear())]);
+            let page = SignInFailed { frame: None, problem: &problem };
+            Ok((cookie, frame::page(StatusCode::FORBIDDEN, &page)).into_response())
+        }
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,120 @@
+//! The account that a user connects to a toolkit: to the provider, back, and its end.
+
+use askama::Template;
+use axum::body::Body;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Redirect, Response};
+use url::Url;
+
+use super::{Done, Refused, Seen, back_to, page};
+use crate::Shared;
+use crate::authenticate::By;
+use crate::error::WebError;
+use crate::ui::form::Form;
+use crate::ui::frame::{self, Frame, Section};
+use crate::ui::session::CALLBACK;
+use crate::ui::text;
+use kitbag_access::values::outbound_auth::{ConnectError, Response as ProviderResponse};
+use kitbag_access::{AccessError, AccountStatus, User};
+use kitbag_base::base_url::below;
+
+/// What the page of a toolkit shows of the user's account.
+pub(super) struct Account {
+    pub(super) status: AccountStatus,
+    /// Where the provider sends browsers, for whoever registers this server there.
+    pub(super) redirect_uri: String,
+}
+
+/// Leads to the provider. A page and not a redirect: the policy of these pages would apply to one that answers a form.
+#[derive(Template)]
+#[template(path = "ui/templates/to_provider.html")]
+struct ToProvider<'a> {
+    frame: Option<Frame>,
+    toolkit: &'a str,
+    host: &'a str,
+    url: &'a str,
+}
+
+/// Where the provider of a toolkit's accounts sends browsers.
+pub(in crate::ui) fn redirect_uri(base_url: &Url, toolkit: &str) -> String {
+    below(base_url, &format!("/ui/toolkits/{toolkit}{CALLBACK}"))
+}
+
+/// `POST /ui/toolkits/{id}/account/connect`
+pub(in crate::ui) async fn connect(
+    State(shared): State<Shared>,
+    By(user): By<User>,
+    frame: Frame,
+    Path(id): Path<String>,
+    body: Body,
+) -> Result<Response, WebError> {
+    let toolkit = user.toolkit(&id)?;
+    if !Seen::of(&toolkit).is_in(&Form::read(body).await?) {
+        return page(&shared.base_url, &user, frame, &toolkit, None, Some(Refused::Changed)).await;
+    }
+    match toolkit.begin_connecting(&redirect_uri(&shared.base_url, &id)).await {
+        Ok(url) => {
+            let frame = Some(frame.at(Section::Directory));
+            let (toolkit, host) = (&*toolkit.definition().name, url.host_str().unwrap_or_default());
+            Ok(frame::page(StatusCode::OK, &ToProvider { frame, toolkit, host, url: url.as_str() }))
+        }
+        Err(AccessError::Account(why)) => {
+            page(&shared.base_url, &user, frame, &toolkit, None, Some(Refused::Account(why))).await
+        }
+        Err(AccessError::ConsentWaits(_)) => Ok(to_consent(&id)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Leads to the page on which the user agrees to what a toolkit reaches.
+fn to_consent(id: &str) -> Response {
+    Redirect::to(&format!("/ui/toolkits/{id}/consent")).into_response()
+}
+
+/// `GET /ui/toolkits/{id}/auth/callback`: the provider's response. The browser has the session of the user who has begun.
+pub(in crate::ui) async fn arrive(
+    State(shared): State<Shared>,
+    By(user): By<User>,
+    frame: Frame,
+    Path(id): Path<String>,
+    query: Result<Query<ProviderResponse>, QueryRejection>,
+) -> Result<Response, WebError> {
+    let toolkit = user.toolkit(&id)?;
+    let response = query.map(|Query(response)| response).unwrap_or_default();
+    match toolkit.clone().connect(redirect_uri(&shared.base_url, &id), response).await {
+        Ok(()) => Ok(back_to(&id, Done::AccountConnected).into_response()),
+        // The text of an error of the database is for the log.
+        Err(AccessError::Account(ConnectError::Storage(cause))) => Err(cause.into()),
+        Err(AccessError::Account(why)) => {
+            page(&shared.base_url, &user, frame, &toolkit, None, Some(Refused::Account(why))).await
+        }
+        Err(AccessError::ConsentWaits(_)) => Ok(to_consent(&id)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// `POST /ui/toolkits/{id}/account/end`
+pub(in crate::ui) async fn end(By(user): By<User>, Path(id): Path<String>) -> Result<Response, WebError> {
+    user.end_account(&id).await?;
+    // The user may have connected it to a toolkit that is no longer visible.
+    let is_visible = user.toolkit(&id).is_ok();
+    let back = if is_visible { back_to(&id, Done::AccountEnded) } else { Redirect::to("/ui/") };
+    Ok(back.into_response())
+}
+
+/// Why no account was connected, and what to do.
+pub(super) fn in_words(why: &ConnectError) -> String {
+    let advice = match why {
+        ConnectError::NoState | ConnectError::Changed => "Begin again below.",
+        ConnectError::OtherUser => {
+            "If somebody sent you a link to it, do not use it: your account would act for them, or theirs for you."
+        }
+        ConnectError::OtherIssuer | ConnectError::Declined { .. } | ConnectError::Failed(_) => {
+            "If you did not refuse it yourself, tell the operators of this server."
+        }
+        ConnectError::Storage(_) => "Try again in a moment.",
+    };
+    format!("No account was connected: {}. {advice}", text::shown(&why.to_string()))
+}

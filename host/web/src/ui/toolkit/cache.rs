@@ -1,0 +1,15 @@
+//! The button that removes what a toolkit keeps for the user.
+
+use axum::extract::Path;
+use axum::response::Redirect;
+
+use super::{Done, back_to};
+use crate::authenticate::By;
+use crate::error::WebError;
+use kitbag_access::User;
+
+/// `POST /ui/toolkits/{id}/cache/clear`
+pub(in crate::ui) async fn clear(By(user): By<User>, Path(id): Path<String>) -> Result<Redirect, WebError> {
+    user.clear_cache(&id).await?;
+    Ok(if user.toolkit(&id).is_ok() { back_to(&id, Done::CacheCleared) } else { Redirect::to("/ui/") })
+}

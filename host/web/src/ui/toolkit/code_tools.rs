@@ -1,0 +1,26 @@
+//! The buttons that let the user's code call tools which may change something.
+
+use axum::body::Body;
+use axum::extract::Path;
+use axum::response::Redirect;
+
+use super::{Done, back_to};
+use crate::authenticate::By;
+use crate::error::WebError;
+use crate::ui::form::Form;
+use kitbag_access::User;
+
+/// `POST /ui/toolkits/{id}/code-tools`: the tool in the field `allow` or `disallow`.
+pub(in crate::ui) async fn set(
+    By(user): By<User>,
+    Path(id): Path<String>,
+    body: Body,
+) -> Result<Redirect, WebError> {
+    let form = Form::read(body).await?;
+    if let Some(tool) = form.find("allow") {
+        user.allow_in_code(&id, tool).await?;
+        return Ok(back_to(&id, Done::AllowedInCode));
+    }
+    user.disallow_in_code(&id, form.get("disallow")).await?;
+    Ok(back_to(&id, Done::NotInCode))
+}

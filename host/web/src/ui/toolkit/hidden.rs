@@ -1,0 +1,49 @@
+//! The buttons that hide tools from the user's models.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::Path;
+use axum::response::Redirect;
+
+use super::{Done, back_to};
+use crate::authenticate::By;
+use crate::error::WebError;
+use crate::tools::CallLimits;
+use crate::ui::form::Form;
+use kitbag_access::User;
+use kitbag_access::values::knowledge_tools;
+
+/// `POST /ui/toolkits/{id}/hide`: the field `tool`, or all of the toolkit.
+pub(in crate::ui) async fn hide(
+    By(user): By<User>,
+    Extension(limits): Extension<Arc<CallLimits>>,
+    Path(id): Path<String>,
+    body: Body,
+) -> Result<Redirect, WebError> {
+    limits.admit(&user)?;
+    user.hide(&id, Form::read(body).await?.find("tool")).await?;
+    Ok(back(&user, &id, Done::Hidden))
+}
+
+/// `POST /ui/toolkits/{id}/show-again`: the field `tool`, or whatever is hidden of the toolkit.
+pub(in crate::ui) async fn show_again(
+    By(user): By<User>,
+    Extension(limits): Extension<Arc<CallLimits>>,
+    Path(id): Path<String>,
+    body: Body,
+) -> Result<Redirect, WebError> {
+    limits.admit(&user)?;
+    user.show_again(&id, Form::read(body).await?.find("tool")).await?;
+    Ok(back(&user, &id, Done::Shown))
+}
+
+/// The page that has the button.
+fn back(user: &User, id: &str, done: Done) -> Redirect {
+    if id == knowledge_tools::ID {
+        return Redirect::to("/ui/connect");
+    }
+    // The user may hide what is no longer visible.
+    if user.toolkit(id).is_ok() { back_to(id, done) } else { Redirect::to("/ui/") }
+}

@@ -1,0 +1,298 @@
+//! The page of a tool: its arguments as a form or as JSON, and the reply to a call.
+
+mod answer;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use askama::Template;
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::{Path, Query};
+use axum::http::StatusCode;
+use axum::response::Response;
+use kitbag_manifest::{ToolDefinition, ToolkitDefinition};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::directory::missing;
+use super::form::{Form, MAX_FORM_BYTES};
+use super::frame::{self, Frame, Section};
+use super::guard::InlineImages;
+use super::schema_form::{Mistakes, Row, SchemaForm, Widget};
+use super::text;
+use crate::authenticate::By;
+use crate::error::WebError;
+use crate::tools::{self, CallLimits};
+use answer::{Answer, Block, Shown};
+use kitbag_access::values::toolkits::listed_name;
+use kitbag_access::{CallError, User, VisibleToolkit};
+use kitbag_base::bounded_json;
+
+/// Bytes of arguments that are shown in a command.
+const MAX_COMMAND_BYTES: usize = 1000;
+/// Bytes of indented arguments that a form can hold: each takes up to three of them in it.
+const MAX_INDENTED_BYTES: usize = MAX_FORM_BYTES / 4;
+
+/// How the arguments are typed.
+enum Entry {
+    /// In a field for each.
+    Fields { typed: Form, mistakes: Mistakes },
+    /// All of them as JSON.
+    Json { text: String, mistake: Option<String> },
+}
+
+/// What has become of a form.
+enum Outcome {
+    /// The arguments were not sent, because some cannot be: 422.
+    Mistaken,
+    /// There was no call, for this reason.
+    Refused(StatusCode, String),
+    Replied(Answer),
+}
+
+/// A secret or a setting that the user has not set.
+struct Missing {
+    name: String,
+    /// Its field on the page of the toolkit.
+    anchor: String,
+}
+
+/// How the page begins: `as=json` shows the arguments as JSON.
+#[derive(Deserialize)]
+pub(super) struct Start {
+    #[serde(rename = "as")]
+    entry: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "ui/templates/try_tool.html")]
+struct ToolPage<'a> {
+    frame: Option<Frame>,
+    toolkit: &'a ToolkitDefinition,
+    tool: &'a ToolDefinition,
+    listed_name: String,
+    is_read_only: bool,
+    /// Whether the user hides it from models.
+    is_hidden: bool,
+    missing: Vec<Missing>,
+    entry: Shape,
+    outcome: Option<Outcome>,
+    command: String,
+}
+
+/// The form, as the template shows it.
+enum Shape {
+    Fields { rows: Vec<Row>, has_more: bool },
+    Json { text: String, mistake: Option<String>, schema: Shown },
+}
+
+/// A tool that the user sees.
+struct Page<'a> {
+    user: &'a User,
+    frame: Frame,
+    toolkit: &'a VisibleToolkit,
+    tool: &'a ToolDefinition,
+    form: SchemaForm,
+}
+
+/// `GET /ui/toolkits/{id}/tools/{tool}?as=json`
+pub(super) async fn show(
+    By(user): By<User>,
+    frame: Frame,
+    Path((id, name)): Path<(String, String)>,
+    Query(Start { entry }): Query<Start>,
+) -> Result<Response, WebError> {
+    let toolkit = user.toolkit(&id)?;
+    let page = Page::of(&user, frame, &toolkit, &name)?;
+    let typed = page.form.defaults();
+    let entry = if entry.as_deref() == Some("json") {
+        let arguments = page.form.arguments(&typed).unwrap_or_default();
+        Entry::Json { text: pretty(&arguments), mistake: None }
+    } else {
+        Entry::Fields { typed, mistakes: Mistakes::new() }
+    };
+    page.show(entry, None, None).await
+}
+
+/// `POST /ui/toolkits/{id}/tools/{tool}`: a field for each argument, or `json` with all of them. Calls the tool, or, with
+/// `then=json`, shows the arguments as JSON. Closing the connection ends the call.
+pub(super) async fn call(
+    By(user): By<User>,
+    frame: Frame,
+    Extension(limits): Extension<Arc<CallLimits>>,
+    Path((id, name)): Path<(String, String)>,
+    body: Body,
+) -> Result<Response, WebError> {
+    let toolkit = user.toolkit(&id)?;
+    let page = Page::of(&user, frame, &toolkit, &name)?;
+    let typed = Form::read(body).await?;
+    let (mut entry, arguments) = page.read(typed);
+    let Some(arguments) = arguments else { return page.show(entry, Some(Outcome::Mistaken), None).await };
+    if let Entry::Fields { typed, .. } = &entry
+        && typed.get("then") == "json"
+    {
+        return page.show(Entry::Json { text: pretty(&arguments), mistake: None }, None, None).await;
+    }
+    let outcome = page.call(&limits, arguments.clone()).await?;
+    if let (Entry::Fields { mistakes, .. }, Outcome::Replied(answer)) = (&mut entry, &outcome) {
+        *mistakes = answer.mistakes();
+    }
+    page.show(entry, Some(outcome), Some(&arguments)).await
+}
+
+impl<'a> Page<'a> {
+    fn of(user: &'a User, frame: Frame, toolkit: &'a VisibleToolkit, name: &str) -> Result<Self, WebError> {
+        let tool = toolkit.tool(name)?;
+        Ok(Self { user, frame, toolkit, tool, form: SchemaForm::of(&tool.input_schema) })
+    }
+
+    /// The arguments, or what is wrong with them.
+    fn read(&self, typed: Form) -> (Entry, Option<Map<String, Value>>) {
+        if let Some(json) = typed.find("json") {
+            let text = json.to_owned();
+            return match tools::arguments(text.as_bytes()) {
+                Ok(arguments) => (Entry::Json { text, mistake: None }, Some(arguments)),
+                Err(error) => (Entry::Json { text, mistake: Some(error.into_parts().1) }, None),
+            };
+        }
+        match self.form.arguments(&typed) {
+            Ok(arguments) => (Entry::Fields { typed, mistakes: Mistakes::new() }, Some(arguments)),
+            Err(mistakes) => (Entry::Fields { typed, mistakes }, None),
+        }
+    }
+
+    async fn call(&self, limits: &CallLimits, arguments: Map<String, Value>) -> Result<Outcome, WebError> {
+        if let Err(refusal) = limits.rate.admit(self.user.id()) {
+            return Ok(Outcome::Refused(StatusCode::TOO_MANY_REQUESTS, refusal.to_string()));
+        }
+        let started = Instant::now();
+        match Box::pin(self.user.call(&self.listed_name(), arguments, None)).await {
+            Ok(reply) => Ok(Outcome::Replied(Answer::of(reply, started.elapsed()))),
+            Err(error @ CallError::Unavailable(_)) => {
+                let (status, detail, _) = WebError::from(error).into_parts();
+                Ok(Outcome::Refused(status, detail))
+            }
+            Err(unknown) => Err(unknown.into()),
+        }
+    }
+
+    async fn show(
+        self,
+        entry: Entry,
+        outcome: Option<Outcome>,
+        sent: Option<&Map<String, Value>>,
+    ) -> Result<Response, WebError> {
+        let toolkit = self.toolkit.definition();
+        let missing = missing(self.user, self.toolkit).await?;
+        let status = outcome.as_ref().map_or(StatusCode::OK, Outcome::status);
+        let entry = match entry {
+            Entry::Fields { typed, mistakes } => {
+                Shape::Fields { rows: self.form.rows(&typed, &mistakes), has_more: self.form.has_more }
+            }
+            Entry::Json { text, mistake } => {
+                Shape::Json { text, mistake, schema: Shown::json(&self.tool.input_schema) }
+            }
+        };
+        let hidden = self.user.hidden().await?;
+        let page = ToolPage {
+            toolkit,
+            tool: self.tool,
+            listed_name: self.listed_name(),
+            is_read_only: self.tool.annotations.read_only_hint == Some(true),
+            is_hidden: hidden.has(&toolkit.id, &self.tool.name),
+            missing: missing.into_iter().map(|name| Missing::of(toolkit, name)).collect(),
+            entry,
+            outcome,
+            command: command(&toolkit.id, &self.tool.name, sent),
+            frame: Some(self.frame.at(Section::Directory)),
+        };
+        let mut response = frame::page(status, &page);
+        response.extensions_mut().insert(InlineImages);
+        Ok(response)
+    }
+
+    fn listed_name(&self) -> String {
+        listed_name(&self.toolkit.definition().id, &self.tool.name)
+    }
+}
+
+impl Shape {
+    fn has_fields(&self) -> bool {
+        matches!(self, Self::Fields { .. })
+    }
+
+    /// How much can be sent, if any JSON is typed.
+    fn json_limit(&self) -> Option<String> {
+        let takes_json = match self {
+            Self::Fields { rows, .. } => rows.iter().any(Row::is_json),
+            Self::Json { .. } => true,
+        };
+        takes_json.then(|| text::size(MAX_FORM_BYTES as u64))
+    }
+}
+
+impl Outcome {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::Mistaken => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::Refused(status, _) => *status,
+            Self::Replied(_) => StatusCode::OK,
+        }
+    }
+}
+
+impl Missing {
+    fn of(toolkit: &ToolkitDefinition, name: String) -> Self {
+        let is_setting = toolkit.config.contains_key(&name);
+        let anchor = if is_setting { format!("setting-{name}") } else { "secrets".to_owned() };
+        Self { name, anchor }
+    }
+}
+
+/// The arguments as they are edited.
+fn pretty(arguments: &Map<String, Value>) -> String {
+    bounded_json::indented(arguments, MAX_INDENTED_BYTES)
+}
+
+/// The command that calls the tool with the same arguments, where they are not too long.
+fn command(toolkit: &str, tool: &str, sent: Option<&Map<String, Value>>) -> String {
+    let arguments = sent.and_then(|sent| {
+        let json = serde_json::to_string(sent).ok().filter(|json| json.len() <= MAX_COMMAND_BYTES)?;
+        let quoted = shlex::try_quote(&text::shown_json(&json)).map(std::borrow::Cow::into_owned);
+        quoted.ok()
+    });
+    let arguments = arguments.as_deref().unwrap_or(if sent.is_some() { "@FILE" } else { "JSON" });
+    format!("kitbag tool call {toolkit} {tool} {arguments}")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn arguments_to_edit_do_not_grow_by_their_indentation() {
+        let nested = (0..100).fold(json!(vec![1; 40_000]), |inner, _| json!([inner]));
+        let arguments = |value: &Value| Map::from_iter([("a".to_owned(), value.clone())]);
+
+        let edited = pretty(&arguments(&nested));
+        assert!(edited.len() < 2 * 40_000 + 300, "{}", edited.len());
+        assert_eq!(serde_json::from_str::<Value>(&edited).expect("it is JSON")["a"], nested);
+        assert_eq!(pretty(&arguments(&json!(1))), "{\n  \"a\": 1\n}");
+    }
+
+    #[test]
+    fn the_command_has_the_arguments_quoted() {
+        let of = |arguments: Value| command("weather", "current", arguments.as_object());
+
+        assert_eq!(of(Value::Null), "kitbag tool call weather current JSON");
+        let words = shlex::split(&of(json!({ "place": "$(id) \u{202e}" }))).expect("a command");
+        assert_eq!(words[3..], ["weather", "current", r#"{"place":"$(id) \u202e"}"#]);
+        assert_eq!(
+            of(json!({ "a": "x".repeat(MAX_COMMAND_BYTES) })),
+            "kitbag tool call weather current @FILE"
+        );
+    }
+}

@@ -1,0 +1,79 @@
+//! Uploads that wait for an operator to deploy or discard them, over HTTP.
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, StatusCode};
+
+use super::Shared;
+use super::body::read_small;
+use super::documents::declared_length;
+use super::error::WebError;
+use super::toolkits::{DeployTerms, UploadOptions, expect_component};
+use crate::authenticate::By;
+use kitbag_access::Operator;
+use kitbag_access::values::toolkits::{Deployed, Review, Reviewed, Tracked, UploadRecord};
+use kitbag_base::json_object::JsonObject;
+
+/// Bytes of the body of a deploy.
+const MAX_DEPLOY_BYTES: usize = 4 << 10;
+
+/// `POST /uploads`: the component as the body, with `?source=` and `&signature=` as for a deploy. It is inspected as by a
+/// deploy, and waits.
+pub(super) async fn receive(
+    State(shared): State<Shared>,
+    By(operator): By<Operator>,
+    Query(options): Query<UploadOptions>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<(StatusCode, Json<Review>), WebError> {
+    expect_component(&headers)?;
+    let (length, limit) = (declared_length(&headers), shared.component_size);
+    let review = operator.upload(body.into_data_stream(), length, limit, options.into_origin()).await?;
+    Ok((StatusCode::CREATED, Json(review)))
+}
+
+/// `GET /uploads`: newest first.
+pub(super) async fn list(By(operator): By<Operator>) -> Result<Json<Vec<UploadRecord>>, WebError> {
+    Ok(Json(operator.uploads().await?))
+}
+
+/// `GET /uploads/{digest}`: what it would change, and the live version with which it is compared.
+pub(super) async fn show(
+    By(operator): By<Operator>,
+    Path(digest): Path<String>,
+) -> Result<Json<Review>, WebError> {
+    Ok(Json(operator.review(&digest).await?))
+}
+
+/// `POST /uploads/{digest}/deploy`: body `{"live": {"version": "1.0.0", "digest": …}, "manifestDigest": …}` as in the
+/// review, with `"live": null` for a toolkit that is not deployed; 409 if something else is live, or the upload was
+/// replaced by one with another manifest. `?takeOver=true` where it may be another operator's, and
+/// `vouch` with the reason of an operator who vouches for the version.
+pub(super) async fn deploy(
+    By(operator): By<Operator>,
+    Path(digest): Path<String>,
+    Query(options): Query<DeployTerms>,
+    body: Body,
+) -> Result<(StatusCode, Json<Deployed>), WebError> {
+    let body = read_small(body, MAX_DEPLOY_BYTES).await;
+    let body = body.map_err(|why| WebError::unread(why, MAX_DEPLOY_BYTES))?;
+    let JsonObject::<Reviewed>(reviewed) = serde_json::from_slice(&body)
+        .map_err(|error| WebError::new(StatusCode::BAD_REQUEST, error.to_string()))?;
+    let deployed = operator.deploy_upload(&digest, options.into_terms(), reviewed).await?;
+    Ok((StatusCode::CREATED, Json(deployed)))
+}
+
+/// `GET /updates`: the toolkits that came from registries by a tag, with what is newer there as far as the server has asked.
+pub(super) async fn updates(By(operator): By<Operator>) -> Result<Json<Vec<Tracked>>, WebError> {
+    Ok(Json(operator.tracked().await?))
+}
+
+/// `DELETE /uploads/{digest}`
+pub(super) async fn discard(
+    By(operator): By<Operator>,
+    Path(digest): Path<String>,
+) -> Result<StatusCode, WebError> {
+    operator.discard_upload(&digest).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

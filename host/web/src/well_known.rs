@@ -1,0 +1,40 @@
+//! Discovery: where to sign in, and for what.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
+use serde_json::{Value, json};
+
+use super::Shared;
+use super::error::WebError;
+use kitbag_base::base_url::below;
+
+/// Protected resource metadata (RFC 9728, section 2).
+pub(super) async fn protected_resource(State(shared): State<Shared>) -> Json<Value> {
+    let mut metadata = json!({
+        "resource": below(&shared.base_url, "/mcp"),
+        "authorization_servers": [shared.identity.issuer()],
+        "bearer_methods_supported": ["header"],
+    });
+    if let Some(scopes) = shared.identity.scopes().await {
+        metadata["scopes_supported"] = scopes.into();
+    }
+    Json(metadata)
+}
+
+/// The metadata of who signs people in, an identity provider or this server itself (RFC 8414).
+pub(super) async fn authorization_server(
+    State(shared): State<Shared>,
+) -> Result<impl IntoResponse, WebError> {
+    let metadata = match &shared.authorization_server {
+        Some(server) => server.metadata().to_string().into(),
+        None => shared.identity.authorization_server_metadata().await.map_err(|_unreachable| {
+            WebError::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "The identity provider cannot be reached at the moment.",
+            )
+        })?,
+    };
+    Ok(([(header::CONTENT_TYPE, "application/json")], metadata))
+}
