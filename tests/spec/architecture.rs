@@ -25,7 +25,8 @@ const BEHIND_ACCESS: [&str; 6] = ["database", "files", "knowledge", "sandbox", "
 /// Each crate below `host`, with what it depends on. Kitbag's own crates are named as their folders.
 fn crates() -> BTreeMap<String, BTreeSet<String>> {
     let arguments = ["metadata", "--no-deps", "--format-version", "1", "--offline"];
-    let output = Command::new(env!("CARGO")).args(arguments).current_dir(root()).output().expect("cargo runs");
+    let output =
+        Command::new(env!("CARGO")).args(arguments).current_dir(root()).output().expect("cargo runs");
     let metadata: Value = serde_json::from_slice(&output.stdout).expect("metadata is JSON");
     let short = |name: &Value| {
         let name = name.as_str().expect("a name");
@@ -35,7 +36,10 @@ fn crates() -> BTreeMap<String, BTreeSet<String>> {
     let ours = ours.filter(|it| it["manifest_path"].as_str().is_some_and(|path| path.contains("/host/")));
     ours.map(|package| {
         let all = package["dependencies"].as_array().expect("dependencies").iter();
-        (short(&package["name"]), all.filter(|it| it["kind"].is_null()).map(|it| short(&it["name"])).collect())
+        (
+            short(&package["name"]),
+            all.filter(|it| it["kind"].is_null()).map(|it| short(&it["name"])).collect(),
+        )
     })
     .collect()
 }
@@ -45,7 +49,9 @@ fn no_crate_leaves_its_fence() {
     let crates = crates();
     assert_eq!(crates["web"].iter().filter(|it| BEHIND_ACCESS.contains(&it.as_str())).count(), 0);
     for (name, used) in &crates {
-        for (library, allowed) in FENCES.iter().filter(|(library, _)| used.iter().any(|it| it.starts_with(library))) {
+        for (library, allowed) in
+            FENCES.iter().filter(|(library, _)| used.iter().any(|it| it.starts_with(library)))
+        {
             assert!(allowed.contains(&name.as_str()), "{name} uses {library}, which is for {allowed:?}");
         }
     }

@@ -247,8 +247,7 @@ async fn the_record_of_a_trap_has_the_toolkits_frames_and_none_of_the_host() {
 
         let detail = operator.logged(&tool).await["detail"].to_string();
         assert!(detail.contains(cause), "{detail}");
-        for of_the_host in ["stack backtrace", "Stack backtrace", "wasmtime::", "tokio", "host/", ".cargo"]
-        {
+        for of_the_host in ["stack backtrace", "Stack backtrace", "wasmtime::", "tokio", "host/", ".cargo"] {
             assert!(!detail.contains(of_the_host), "{of_the_host:?} in {detail}");
         }
     }

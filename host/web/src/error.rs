@@ -13,7 +13,6 @@ use serde::Serialize;
 use tracing::error;
 
 use super::body::Unread;
-pub(crate) use oauth::{AuthorizeFailure, EndpointFailure};
 use super::media_type;
 use kitbag_access::values::knowledge::{KnowledgeError, TooManyUploads};
 use kitbag_access::values::outbound_auth::{ConnectError, SignInError};
@@ -25,6 +24,7 @@ use kitbag_access::{AccessError, CallError};
 use kitbag_base::disk::DiskFull;
 use kitbag_base::rate::TooManyRequests;
 use kitbag_identity::{AuthError, KeyError, ProviderError};
+pub(crate) use oauth::{AuthorizeFailure, EndpointFailure};
 
 /// When to try again what a part of the server could not do, such as the store of files.
 const RETRY_AFTER_SECONDS: u64 = 30;

@@ -73,6 +73,7 @@ mod overview;
 mod pace;
 mod pages;
 mod publishers;
+mod routing;
 mod secret_page;
 mod secrets;
 mod share;
@@ -90,7 +91,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::Response;
-use axum::routing::{MethodRouter, delete, get, post, put};
+use axum::routing::MethodRouter;
 use axum::{Extension, Router};
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -111,6 +112,7 @@ use kitbag_net::traces::Traces;
 use mcp::OriginCheck;
 pub use pace::{Allowance, Pace};
 use pages::origin::{OwnOrigin, refuse_other_hosts};
+use routing::{delete, get, patch, post, put};
 use secret_page::SecretPage;
 pub use share::{AnswerShare, RequestShares};
 use tools::CallLimits;
@@ -189,35 +191,41 @@ async fn answer(State((pace, metrics)): State<(Pace, Metrics)>, request: Request
 /// For whoever brings a token.
 fn for_users(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared> {
     Router::new()
-        .route("/toolkits", get(toolkits::list).post(toolkits::deploy))
-        .route("/toolkits/{id}", get(toolkits::show).delete(toolkits::remove))
+        .route("/toolkits", get(toolkits::list).merge(post(toolkits::deploy)))
+        .route("/toolkits/{id}", get(toolkits::show).merge(delete(toolkits::remove)))
         .route("/toolkits/{id}/rollback", post(toolkits::roll_back))
         .route("/toolkits/{id}/hide", post(hidden::hide))
         .route("/toolkits/{id}/show-again", post(hidden::show_again))
         .route("/hidden-tools", get(hidden::list))
         .route("/toolkits/{id}/release", post(toolkits::release))
         .route("/toolkits/{id}/take-over", post(toolkits::take_over))
-        .route("/toolkits/{id}/audience", get(audience::show).post(audience::share).delete(audience::unshare))
+        .route(
+            "/toolkits/{id}/audience",
+            get(audience::show).merge(post(audience::share)).merge(delete(audience::unshare)),
+        )
         .route("/toolkits/{id}/publisher", delete(toolkits::reset_publisher))
-        .route("/publishers", get(publishers::list).post(publishers::add))
+        .route("/publishers", get(publishers::list).merge(post(publishers::add)))
         .route("/publishers/{name}", delete(publishers::remove))
         .route("/toolkits/{id}/versions/{version}", get(toolkits::version))
         .route("/updates", get(uploads::updates))
-        .route("/uploads", get(uploads::list).post(uploads::receive))
-        .route("/uploads/{digest}", get(uploads::show).delete(uploads::discard))
+        .route("/uploads", get(uploads::list).merge(post(uploads::receive)))
+        .route("/uploads/{digest}", get(uploads::show).merge(delete(uploads::discard)))
         .route("/uploads/{digest}/deploy", post(uploads::deploy))
-        .route("/toolkits/{id}/config", get(config::show).patch(config::change))
-        .route("/toolkits/{id}/account", get(accounts::show).delete(accounts::end))
+        .route("/toolkits/{id}/config", get(config::show).merge(patch(config::change)))
+        .route("/toolkits/{id}/account", get(accounts::show).merge(delete(accounts::end)))
         .route("/toolkits/{id}/cache", delete(cache::clear))
         .route("/toolkits/{id}/code-tools", get(code_tools::list))
-        .route("/toolkits/{id}/code-tools/{tool}", post(code_tools::allow).delete(code_tools::disallow))
-        .route("/toolkits/{id}/consent", get(consents::show).post(consents::agree))
+        .route(
+            "/toolkits/{id}/code-tools/{tool}",
+            post(code_tools::allow).merge(delete(code_tools::disallow)),
+        )
+        .route("/toolkits/{id}/consent", get(consents::show).merge(post(consents::agree)))
         .route("/toolkits/{id}/secrets", get(secrets::list))
-        .route("/toolkits/{id}/secrets/{name}", put(secrets::set).delete(secrets::unset))
+        .route("/toolkits/{id}/secrets/{name}", put(secrets::set).merge(delete(secrets::unset)))
         .route("/toolkits/{id}/logs", get(logs::read))
         .route("/toolkits/{id}/tools/{tool}", post(tools::call))
         .route("/toolkits/{id}/usage", get(logs::usage))
-        .route("/keys", get(keys::list).post(keys::create))
+        .route("/keys", get(keys::list).merge(post(keys::create)))
         .route("/keys/{id}", delete(keys::revoke))
         .route("/failures", get(logs::failures))
         .route("/audit", get(audit::read))
@@ -250,14 +258,14 @@ fn for_mcp_clients(shared: &Shared, rate: Arc<RateLimit>) -> Router<Shared> {
 }
 
 fn mcp_methods() -> MethodRouter<Arc<mcp::Endpoint>> {
-    post(mcp::receive).get(mcp::listen).fallback(mcp::no_such_method)
+    post(mcp::receive).merge(get(mcp::listen)).fallback(mcp::no_such_method)
 }
 
 /// For whoever has a link, in a browser: sets one secret.
 fn for_people(shared: &Shared) -> Router<Shared> {
     let own = OwnOrigin::of(&shared.base_url);
     Router::new()
-        .route("/toolkits/{id}/secrets/{name}/page", get(secret_page::show).post(secret_page::set))
+        .route("/toolkits/{id}/secrets/{name}/page", get(secret_page::show).merge(post(secret_page::set)))
         .with_state(SecretPage::new(shared))
         .layer(from_fn_with_state(own.clone(), secret_page::refuse_other_pages))
         .layer(from_fn_with_state(own, refuse_other_hosts))
@@ -276,7 +284,7 @@ fn discovery() -> Router<Shared> {
 fn local_sign_in(shared: &Shared, server: Arc<AuthorizationServer>) -> Router<Shared> {
     let own = OwnOrigin::of(&shared.base_url);
     let for_people = Router::new()
-        .route(paths::AUTHORIZE, get(oauth::authorize).post(oauth::decide))
+        .route(paths::AUTHORIZE, get(oauth::authorize).merge(post(oauth::decide)))
         .layer(from_fn_with_state(own.clone(), oauth::refuse_other_pages));
     let for_clients = Router::new()
         .route(paths::REGISTER, post(oauth::register))

@@ -38,13 +38,13 @@ use std::sync::Arc;
 
 use axum::middleware::{from_fn, from_fn_with_state, map_response};
 use axum::response::Redirect;
-use axum::routing::{get, post};
 use axum::{Extension, Router};
 
 use super::error::WebError;
 use super::pages::origin::{OwnOrigin, refuse_other_hosts};
 use super::tools::CallLimits;
 use super::{Shared, unread};
+use crate::routing::{get, post};
 use session::require_session;
 pub(super) use session::{Sessions, SignInMode, sign_in_path};
 
@@ -67,19 +67,19 @@ pub(super) fn router(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared>
         .route("/ui/toolkits/{id}/secrets/{name}/unset", post(toolkit::secrets::unset))
         .route("/ui/toolkits/{id}/cache/clear", post(toolkit::cache::clear))
         .route("/ui/toolkits/{id}/code-tools", post(toolkit::code_tools::set))
-        .route("/ui/toolkits/{id}/consent", get(toolkit::consent::show).post(toolkit::consent::agree))
+        .route("/ui/toolkits/{id}/consent", get(toolkit::consent::show).merge(post(toolkit::consent::agree)))
         .route("/ui/toolkits/{id}/account/connect", post(toolkit::account::connect))
         .route("/ui/toolkits/{id}/account/end", post(toolkit::account::end))
         .route("/ui/toolkits/{id}/auth/callback", get(toolkit::account::arrive))
         .route("/ui/toolkits/{id}/hide", post(toolkit::hidden::hide))
         .route("/ui/toolkits/{id}/show-again", post(toolkit::hidden::show_again))
-        .route("/ui/toolkits/{id}/tools/{tool}", get(try_tool::show).post(try_tool::call))
+        .route("/ui/toolkits/{id}/tools/{tool}", get(try_tool::show).merge(post(try_tool::call)))
         .route("/ui/toolkits/{id}/versions", get(versions::show))
         .route("/ui/toolkits/{id}/versions/rollback", post(versions::change::roll_back))
         .route("/ui/toolkits/{id}/versions/remove", post(versions::change::remove))
         .route("/ui/toolkits/{id}/versions/release", post(versions::change::release))
         .route("/ui/toolkits/{id}/versions/take-over", post(versions::change::take_over))
-        .route("/ui/toolkits/{id}/audience", get(audience::show).post(audience::share))
+        .route("/ui/toolkits/{id}/audience", get(audience::show).merge(post(audience::share)))
         .route("/ui/toolkits/{id}/audience/unshare", post(audience::unshare))
         .route("/ui/operate", get(operate::show))
         .route("/ui/operate/overview", get(overview::show))
@@ -93,7 +93,7 @@ pub(super) fn router(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared>
         .route("/ui/toolkits/{id}/log/live", get(log::live))
         .route("/ui/search", get(search::show))
         .route("/ui/documents", get(documents::list))
-        .route("/ui/documents/new", get(documents::new::show).post(documents::new::add))
+        .route("/ui/documents/new", get(documents::new::show).merge(post(documents::new::add)))
         .route("/ui/documents/file", post(documents::new::add_file))
         .route("/ui/documents/{id}", get(documents::show))
         .route("/ui/documents/{id}/file", get(super::documents::artifact))
@@ -106,7 +106,7 @@ pub(super) fn router(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared>
         .layer(from_fn_with_state(sessions.clone(), require_session));
     let for_anybody = Router::new()
         .route("/ui", get(async || Redirect::to("/ui/")))
-        .route("/ui/signin", get(sign_in::show).post(sign_in::local::sign_in))
+        .route("/ui/signin", get(sign_in::show).merge(post(sign_in::local::sign_in)))
         .route("/ui/signin/callback", get(sign_in::provider::arrive))
         .route("/ui/signout", post(sign_in::sign_out))
         .route("/ui/signedout", get(sign_in::after))
