@@ -15,12 +15,12 @@ default:
 demo: install-guest-compiler build
     {{ output }}/kitbag demo
 
-# Run every test; those of the TypeScript SDK first, and those of the stores also with PostgreSQL and a bucket.
+# Run every test; those of the TypeScript SDK first, and unit tests also with PostgreSQL and a bucket.
 test: install install-agents install-browser install-prometheus install-registry build-guests build-extractors test-typescript test-packages && test-postgres (test-postgres "--test spec -- cluster:: database_copy:: freshness::")
     cargo test --workspace --no-fail-fast
 
-# Run tests with a PostgreSQL server and an S3 server, also those that need one: those of the stores, or others: `just test-postgres "--test spec -- FILTER…"`.
-test-postgres *arguments="--lib -- access:: database:: dispatch:: identity:: invocations:: knowledge:: objects:: peers:: toolkits:: transfer:: vault:: web::mcp::calls::": install
+# Run tests with a PostgreSQL server and an S3 server, also those that need one: the unit tests, or others: `just test-postgres "--test spec -- FILTER…"`.
+test-postgres *arguments="--lib": install
     scripts/with-postgres scripts/with-s3 cargo test --workspace {{ arguments }} {{ if arguments =~ '(^| )-- ' { "" } else { "--" } }} --include-ignored
 
 # Run the tests of the TypeScript SDK, of its engine, and of the toolkits written with it; the replies of the sandbox too.

@@ -13,6 +13,7 @@ use kitbag_sandbox::capabilities::Services;
 use kitbag_sandbox::{Background, Loaded, Sandbox};
 use kitbag_vault::outbound_auth::Accounts;
 use kitbag_vault::{Account, AccountState, KeySource, SecretSlot, Tokens, UserSecrets, Vault};
+
 use serde_json::json;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Executor};

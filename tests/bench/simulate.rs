@@ -35,8 +35,9 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Parser;
 use kitbag_toolchain::BuildOptions;
+
+use clap::Parser;
 use tokio::runtime::Builder;
 
 use service::Engine;

@@ -1,6 +1,7 @@
 //! Recordings are transcribed by the operator's transcriber, and kept until one is configured.
 
 use kitbag::settings::Settings;
+
 use serde_json::json;
 
 use crate::capture::captures_allowed;

@@ -2,8 +2,9 @@
 
 use std::net::TcpListener;
 
-use http::{HeaderMap, Method};
 use kitbag::settings::BaseUrl;
+
+use http::{HeaderMap, Method};
 use serde_json::json;
 
 use crate::harness::{Kitbag, Visitor, guests, routes};

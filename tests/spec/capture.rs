@@ -1,6 +1,7 @@
 //! Captured files: fetched, stored, and turned into text.
 
 use kitbag::settings::Settings;
+
 use serde_json::json;
 
 use crate::fetch::probe;

@@ -4,8 +4,9 @@ mod cost;
 
 use std::time::Duration;
 
-use http::Method;
 use kitbag::settings::Settings;
+
+use http::Method;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 

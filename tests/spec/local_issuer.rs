@@ -3,8 +3,9 @@
 pub(crate) mod client;
 mod code;
 
-use http::{HeaderMap, Method};
 use kitbag::settings::Issuer;
+
+use http::{HeaderMap, Method};
 use serde_json::json;
 
 use self::client::{

@@ -2,6 +2,7 @@
 //! tried again.
 
 use kitbag::settings::Settings;
+
 use serde_json::json;
 use tokio::task::JoinHandle;
 

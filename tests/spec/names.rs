@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use http::Method;
 use kitbag::settings::Settings;
+
+use http::Method;
 use serde_json::json;
 
 use crate::capture::captures_allowed;

@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use kitbag::settings::Settings;
+
 use serde_json::json;
 use wasmparser::{Parser, Payload};
 

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use http::Method;
 use kitbag_base::signatures::SigningKey;
+
+use http::Method;
 use serde_json::{Value, json};
 
 use crate::harness::certificates::pem;

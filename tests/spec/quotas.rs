@@ -1,7 +1,8 @@
 //! Quotas of users: every interface refuses documents beyond them, and other users are not affected.
 
-use http::{Method, StatusCode};
 use kitbag::settings::Settings;
+
+use http::{Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;

@@ -5,6 +5,7 @@ mod failing;
 mod parents;
 
 use kitbag::settings::Settings;
+
 use serde_json::{Value, json};
 
 use crate::fetch::loopback_allowed;

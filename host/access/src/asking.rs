@@ -5,14 +5,15 @@
 
 use std::sync::Arc;
 
+use kitbag_base::sha256::Sha256;
+use kitbag_database::peers::{Mailbox, Subject};
 use kitbag_manifest::SCOPE_ASK;
+use kitbag_toolkits::dispatch::{Answers, Callee, QuestionId, Response};
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{Stores, User};
-use kitbag_base::sha256::Sha256;
-use kitbag_database::peers::{Mailbox, Subject};
-use kitbag_toolkits::dispatch::{Answers, Callee, QuestionId, Response};
 
 /// How long a user may take for an answer that their client brings back, in seconds.
 const STATE_SECONDS: i64 = 3600;

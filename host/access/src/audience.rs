@@ -1,12 +1,12 @@
 //! For whom a toolkit is, and the limits of calls.
 
-use kitbag_manifest::ToolDefinition;
-
-use super::{AccessError, Operator, User, VisibleToolkit};
 use kitbag_database::audit::Act;
+use kitbag_manifest::ToolDefinition;
 use kitbag_toolkits::audience::{Audience, Grant, Limited, Subject};
 use kitbag_toolkits::dispatch::Callee;
 use kitbag_toolkits::{LimitUsage, Offer, Tool, ToolkitError};
+
+use super::{AccessError, Operator, User, VisibleToolkit};
 
 impl User {
     /// What limits such calls by this user.

@@ -1,9 +1,10 @@
 //! The audit log, for operators alone.
 
-use super::{AccessError, Operator};
 use kitbag_base::shares::Share;
 use kitbag_database::audit::{Act, AuditQuery, AuditReading, AuditRecord};
 use kitbag_toolkits::ToolkitError;
+
+use super::{AccessError, Operator};
 
 /// Reads the audit log. Holds a permit to read, which is released on drop.
 pub struct AuditReader {

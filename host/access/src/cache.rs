@@ -1,7 +1,8 @@
 //! What a toolkit keeps for the user between calls.
 
-use super::{AccessError, User, VisibleToolkit};
 use kitbag_vault::user_cache::CacheUsage;
+
+use super::{AccessError, User, VisibleToolkit};
 
 impl VisibleToolkit {
     /// How much it keeps for the user.

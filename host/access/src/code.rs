@@ -5,21 +5,22 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use kitbag_base::rate::RateLimit;
+use kitbag_manifest::reply;
+use kitbag_sandbox::capabilities::fetch::inner_calls::{Answer, Arguments, InnerCalls};
+use kitbag_toolkits::code_runner::{CodeRun, MAX_CALLS, MAX_CALLS_AT_ONCE};
+use kitbag_toolkits::dispatch::{Callee, Reply, Success, Unavailable};
+use kitbag_toolkits::knowledge_tools;
+use kitbag_toolkits::listed_name;
+
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use kitbag_manifest::reply;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::error;
 
 use super::{CallError, User};
-use kitbag_base::rate::RateLimit;
-use kitbag_sandbox::capabilities::fetch::inner_calls::{Answer, Arguments, InnerCalls};
-use kitbag_toolkits::code_runner::{CodeRun, MAX_CALLS, MAX_CALLS_AT_ONCE};
-use kitbag_toolkits::dispatch::{Callee, Reply, Success, Unavailable};
-use kitbag_toolkits::knowledge_tools;
-use kitbag_toolkits::listed_name;
 
 /// Whether a client sees the tool of a listed name.
 type Sees = dyn Fn(&str) -> bool + Send + Sync;

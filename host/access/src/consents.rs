@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use kitbag_toolkits::{Consent, FirstAct, Reach, ReachItem, Vouch};
+
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
 use super::{AccessError, User, VisibleToolkit};
-use kitbag_toolkits::{Consent, FirstAct, Reach, ReachItem, Vouch};
 
 /// How often a call that waits for a consent looks whether it is given.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);

@@ -2,14 +2,15 @@
 
 use std::io;
 
-use bytes::Bytes;
-use futures::stream::BoxStream;
-
-use super::User;
 use kitbag_knowledge::{
     Artifact, Counts, Document, DocumentsState, Feed, Found, Ingested, Knowledge, KnowledgeError, Listing,
     NewDocument, Origin, Page, Query, Quota, Summary, USER_SOURCE, Usage,
 };
+
+use bytes::Bytes;
+use futures::stream::BoxStream;
+
+use super::User;
 
 /// The documents of one user, of all sources.
 pub struct OwnDocuments(User);

@@ -1,7 +1,5 @@
 //! Errors of access.
 
-use thiserror::Error;
-
 use kitbag_base::disk::DiskFull;
 use kitbag_base::rate::TooManyRequests;
 use kitbag_database::DatabaseError;
@@ -10,6 +8,8 @@ use kitbag_toolkits::dispatch::Unavailable;
 use kitbag_toolkits::user_config::UserConfigError;
 use kitbag_vault::VaultError;
 use kitbag_vault::outbound_auth::ConnectError;
+
+use thiserror::Error;
 
 /// Why access was refused or failed.
 #[derive(Debug, Error)]

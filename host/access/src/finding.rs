@@ -1,7 +1,8 @@
 //! The model that documents are searched with, for finding tools.
 
-use super::{Access, User};
 use kitbag_knowledge::EmbedError;
+
+use super::{Access, User};
 
 impl User {
     /// The vector of what the user looks for; `None` without a model, or where it fails.

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
-
-use super::{Access, Stores};
 use kitbag_database::peers::{self, NoAnswer};
 use kitbag_knowledge::Knowledge;
 use kitbag_toolkits::Toolkits;
 use kitbag_vault::Vault;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+
+use super::{Access, Stores};
 
 /// Everything that is kept of the database.
 pub(super) struct Copies {

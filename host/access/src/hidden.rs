@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{AccessError, User};
 use kitbag_toolkits::Hidden;
+
+use super::{AccessError, User};
 
 impl User {
     /// What the user hides.

@@ -3,11 +3,12 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use kitbag_database::peers::{Hint, Hints, Listening};
+
 use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::{Access, Inner};
-use kitbag_database::peers::{Hint, Hints, Listening};
 
 /// How often the registry is compared without a hint, as long as somebody wants to hear of changes.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);

@@ -113,18 +113,6 @@ pub mod values;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
-use tokio::sync::watch;
-use tokio_util::sync::{CancellationToken, DropGuard};
-
-pub use accounts::AccountStatus;
-pub use asking::Asked;
-pub use audit::AuditReader;
-pub use consents::ConsentStatus;
-pub use documents::OwnDocuments;
-pub use error::{AccessError, CallError};
-use health::LastHealth;
-pub use health::{Health, PeersHealth};
 use kitbag_base::disk::Disk;
 use kitbag_base::rate::RateLimit;
 use kitbag_database::Database;
@@ -143,6 +131,19 @@ use kitbag_toolkits::{Live, Toolkits};
 use kitbag_vault::Vault;
 use kitbag_vault::outbound_auth::Accounts;
 use kitbag_vault::user_cache::UserCache;
+
+use arc_swap::ArcSwap;
+use tokio::sync::watch;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+pub use accounts::AccountStatus;
+pub use asking::Asked;
+pub use audit::AuditReader;
+pub use consents::ConsentStatus;
+pub use documents::OwnDocuments;
+pub use error::{AccessError, CallError};
+use health::LastHealth;
+pub use health::{Health, PeersHealth};
 pub use links::LinkedSecret;
 pub use offers::Completed;
 pub use operator::Operator;

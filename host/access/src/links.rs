@@ -3,15 +3,16 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use kitbag_database::peers::Hint;
+use kitbag_toolkits::Reach;
+use kitbag_vault::Link;
+
 use secrecy::SecretString;
 use tokio::time::timeout;
 use tracing::warn;
 
 use super::secrets::SetBy;
 use super::{Access, AccessError, OwnSecret, StoredSecret, User};
-use kitbag_database::peers::Hint;
-use kitbag_toolkits::Reach;
-use kitbag_vault::Link;
 
 /// How often a call that waits for secrets looks whether they are set, unless a process says that one is.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);

@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use kitbag_manifest::offers::{self, Proposals};
-use serde_json::{Map, Value, json};
-
-use super::{CallError, User};
 use kitbag_toolkits::audience::Part;
 use kitbag_toolkits::dispatch::{Callee, Reply};
 use kitbag_toolkits::{Live, Offer, OfferKind};
+
+use serde_json::{Map, Value, json};
+
+use super::{CallError, User};
 
 /// What an argument of a prompt belongs to, or a variable of a resource.
 #[derive(Clone, Copy, Debug)]

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
+use kitbag_knowledge::Usage;
+use kitbag_toolkits::invocations::{CallCounts, Counts, Latency, Period, ToolkitCounts};
+
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::{AccessError, Operator};
-use kitbag_knowledge::Usage;
-use kitbag_toolkits::invocations::{CallCounts, Counts, Latency, Period, ToolkitCounts};
 
 /// Figures of all toolkits over a period. Times are RFC 3339, UTC.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

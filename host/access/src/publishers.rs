@@ -1,10 +1,11 @@
 //! Publishers, whose signatures the server verifies: for operators alone. Whom to trust, people decide: a key of a program
 //! deploys what their publishers have signed, and whoever has stolen it can do no more.
 
-use super::{AccessError, Operator};
 use kitbag_base::signatures::PublicKey;
 use kitbag_database::audit::Act;
 use kitbag_toolkits::{Publisher, SignedBy};
+
+use super::{AccessError, Operator};
 
 impl Operator {
     /// The publishers, by name.

@@ -1,10 +1,11 @@
 //! Numbers for the operator's monitoring: how much there is, of whomever it is.
 
+use kitbag_base::metrics::Reading;
+use kitbag_database::PoolReading;
+
 use tracing::warn;
 
 use super::Access;
-use kitbag_base::metrics::Reading;
-use kitbag_database::PoolReading;
 
 impl Access {
     /// The numbers now; one that cannot be read is missing. Needs no user, and tells nothing of any.

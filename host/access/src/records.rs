@@ -1,12 +1,13 @@
 //! The records of a toolkit's calls that a user may see.
 
-use jiff::Timestamp;
-
-use super::{AccessError, User, rules};
 use kitbag_base::shares::Share;
 use kitbag_toolkits::ToolkitError;
 use kitbag_toolkits::invocations::{Filter, Logged, Query, Reading, Scope, Usage};
 use kitbag_toolkits::knowledge_tools;
+
+use jiff::Timestamp;
+
+use super::{AccessError, User, rules};
 
 /// Permission to read the records of one toolkit. It is checked again for each page.
 pub struct Records {

@@ -1,12 +1,12 @@
 //! The access rules, as functions of a toolkit and a user.
 
-use kitbag_manifest::Visibility;
-
-use super::User;
 use kitbag_identity::Groups;
+use kitbag_manifest::Visibility;
 use kitbag_toolkits::Live;
 use kitbag_toolkits::audience::Part;
 use kitbag_toolkits::invocations::Scope;
+
+use super::User;
 
 /// Which tools of a toolkit a user in these groups sees and may call. For others they do not exist, and neither does a toolkit
 /// of which a user sees no tool.

@@ -2,10 +2,6 @@
 
 use std::sync::Arc;
 
-use secrecy::{ExposeSecret, SecretString};
-use tracing::info;
-
-use super::{Access, AccessError, Operator, User, VisibleToolkit, rules};
 use kitbag_base::redaction;
 use kitbag_database::EVERYONE;
 use kitbag_database::audit::Actor;
@@ -13,6 +9,11 @@ use kitbag_database::peers::{Hint, Subject};
 use kitbag_identity::Caller;
 use kitbag_toolkits::{FirstAct, Live, Reach, ToolkitError};
 use kitbag_vault::{EveryoneOptions, Link, SecretSlot, SecretStatus, VaultError};
+
+use secrecy::{ExposeSecret, SecretString};
+use tracing::info;
+
+use super::{Access, AccessError, Operator, User, VisibleToolkit, rules};
 
 /// Permission to set one secret of one user, for a toolkit that the user could see and that declared it. It
 /// is kept while the user types the value, and becomes invalid when the toolkit's owner changes.

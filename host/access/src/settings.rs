@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use kitbag_manifest::{ConfigField, config};
+use kitbag_toolkits::user_config::UserConfigError;
+
 use serde_json::{Map, Value};
 
 use super::{AccessError, VisibleToolkit};
-use kitbag_toolkits::user_config::UserConfigError;
 
 /// A declared setting with the user's value.
 #[derive(Clone, Debug)]

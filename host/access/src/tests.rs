@@ -8,11 +8,6 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use futures::stream;
-use serde_json::{Map, Value, json};
-use tempfile::TempDir;
-
-use super::*;
 use kitbag_base::metrics::Metrics;
 use kitbag_base::sha256::Sha256;
 use kitbag_base::signatures::PublicKey;
@@ -31,6 +26,12 @@ use kitbag_toolkits::user_config::UserConfigError;
 use kitbag_toolkits::{Claim, LimitedCalls, Origin, Rollback, ToolkitError};
 use kitbag_vault::user_cache::UserCache;
 use kitbag_vault::{KeySource, VaultError};
+
+use futures::stream;
+use serde_json::{Map, Value, json};
+use tempfile::TempDir;
+
+use super::*;
 
 /// The outcome of each operation of each user on a toolkit: `yes`; `no`, with a reason; or `hidden`, as if it
 /// did not exist. For records of calls, and their number, `own` or `all`.

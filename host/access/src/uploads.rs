@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use bytes::Bytes;
-use futures::Stream;
-use kitbag_manifest::{ToolkitDefinition, Visibility};
-
-use super::{AccessError, Operator};
 use kitbag_base::tasks::{off_thread, to_its_end};
 use kitbag_database::audit::Act;
+use kitbag_manifest::{ToolkitDefinition, Visibility};
 use kitbag_toolkits::{
     Claim, Deployed, Difference, Origin, Review, Reviewed, Side, ToolkitError, Tracked, UploadRecord,
     Version, VouchReason,
 };
+
+use bytes::Bytes;
+use futures::Stream;
+
+use super::{AccessError, Operator};
 
 /// Two deployed versions, compared.
 #[derive(Debug)]

@@ -28,11 +28,12 @@ mod verification;
 
 use std::time::Duration;
 
+use kitbag_base::shares::{Share, Shares};
+
 use crate::Database;
 pub use act::Act;
 pub use entry::Entry;
 pub use entry::{Actor, AuditRecord, Outcome};
-use kitbag_base::shares::{Share, Shares};
 pub use reading::{AuditFilter, AuditQuery, AuditReading};
 use refusals::Refusals;
 use store::Store;

@@ -15,11 +15,12 @@ use std::io::{self, Read as _, Seek as _};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
+use kitbag_base::sha256::Sha256;
+
 use tempfile::NamedTempFile;
 
 pub use self::check::check_seals;
 use self::seal::Seal;
-use kitbag_base::sha256::Sha256;
 
 /// The file extension of machine code.
 const EXTENSION: &str = "cwasm";

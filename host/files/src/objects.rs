@@ -30,6 +30,10 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use kitbag_base::tasks::to_its_end;
+use kitbag_database::{Database, Transaction};
+use kitbag_net::egress::Egress;
+
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use tokio::time::timeout;
@@ -39,9 +43,6 @@ use crate::stored_files::FileKind;
 use bucket::Bucket;
 pub use bucket::Location;
 pub use error::ObjectsError;
-use kitbag_base::tasks::to_its_end;
-use kitbag_database::{Database, Transaction};
-use kitbag_net::egress::Egress;
 pub use s3::BucketLocation;
 pub use sending::Sent;
 use store::{Lease, Rows};

@@ -13,6 +13,7 @@ use std::path::Path;
 use kitbag_base::folder::Folder;
 use kitbag_base::sha256::{Digest, Sha256};
 use kitbag_database::{Database, Transaction};
+
 pub use place::{FileKind, digest_of};
 
 /// A file in a data directory while a restore into it is incomplete.

@@ -8,6 +8,10 @@ mod store;
 
 use std::time::Duration;
 
+use kitbag_base::sha256::Sha256;
+use kitbag_database::Database;
+use kitbag_database::audit::Actor;
+
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 
@@ -15,9 +19,6 @@ pub(super) use self::grants::Grant;
 pub(super) use self::store::end_all_sessions;
 use self::store::{Ends, GrantRow, SessionRow, Store};
 use super::{Caller, Groups, TokenProfile, random_text};
-use kitbag_base::sha256::Sha256;
-use kitbag_database::Database;
-use kitbag_database::audit::Actor;
 
 /// Maximum length of a browser's name for itself that is kept, in characters.
 const MAX_AGENT_CHARS: usize = 200;

@@ -13,6 +13,9 @@ mod tokens;
 
 use std::time::Duration;
 
+use kitbag_base::loopback::is_loopback;
+use kitbag_net::egress::{Egress, EgressSettings, Policy};
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -23,9 +26,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 use url::Url;
-
-use kitbag_base::loopback::is_loopback;
-use kitbag_net::egress::{Egress, EgressSettings, Policy};
 
 pub use self::authorization::{AuthorizationRequest, ExpectedResponse, challenge};
 pub use self::discovery::{AuthorizationServer, DEFAULT_SCOPE, Registration, discover};

@@ -8,10 +8,11 @@
 
 mod store;
 
+use kitbag_database::{Database, DatabaseError, Transaction};
+
 use thiserror::Error;
 use tracing::{info, warn};
 
-use kitbag_database::{Database, DatabaseError, Transaction};
 use store::Record;
 
 /// Why a server does not start on a data directory.

@@ -9,6 +9,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kitbag_net::egress::{Egress, EgressError, Policy};
+
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use serde::Deserialize;
@@ -20,7 +22,6 @@ use url::Url;
 use super::keys::KeySet;
 use super::well_known::metadata_urls;
 use super::{AuthError, InvalidSettings};
-use kitbag_net::egress::{Egress, EgressError, Policy};
 
 const MAX_DOCUMENT_BYTES: usize = 512 * 1024;
 const FETCH_TIMEOUT: Duration = Duration::from_secs(5);

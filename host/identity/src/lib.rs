@@ -47,13 +47,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use kitbag_base::sha256::{Digest, Sha256};
+use kitbag_net::egress::Egress;
+
 use bytes::Bytes;
 use http::HeaderMap;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
-
-use kitbag_base::sha256::{Digest, Sha256};
-use kitbag_net::egress::Egress;
 
 pub use self::algorithms::Algorithms;
 pub use self::browser_sessions::{BrowserSession, BrowserSessions, SessionLifetime};

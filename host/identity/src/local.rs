@@ -32,6 +32,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{fmt, io};
 
+use kitbag_database::DatabaseError;
+
 use jsonwebtoken::jwk::{Jwk, PublicKeyUse, ThumbprintHash};
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use secrecy::SecretString;
@@ -52,7 +54,6 @@ pub use self::token::Tokens;
 
 use super::keys::KeySet;
 use super::now;
-use kitbag_database::DatabaseError;
 
 /// Where the endpoints of the local issuer's metadata are, below the base URL.
 pub mod paths {

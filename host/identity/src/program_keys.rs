@@ -15,6 +15,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kitbag_base::sha256::Sha256;
+use kitbag_database::audit::Actor;
+use kitbag_database::{Database, DatabaseError};
+
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
@@ -28,9 +32,6 @@ use self::store::{KeyRow, Store};
 pub(super) use self::store::{revoke_all_keys, revoke_keys_made_by};
 use super::error::invalid;
 use super::{AuthError, Caller, Groups, TokenProfile};
-use kitbag_base::sha256::Sha256;
-use kitbag_database::audit::Actor;
-use kitbag_database::{Database, DatabaseError};
 
 /// What every key begins with, so that people and scanners for secrets know one.
 const PREFIX: &str = "kbk_";

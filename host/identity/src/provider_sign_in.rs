@@ -20,6 +20,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kitbag_database::{Database, DatabaseError};
+use kitbag_net::egress::Egress;
+use kitbag_vault::Vault;
+
 use jiff::Timestamp;
 use secrecy::SecretString;
 use thiserror::Error;
@@ -36,9 +40,6 @@ use super::client::{
     Http, redeem,
 };
 use super::{AuthError, BrowserSessions, Groups, Identity, random_text};
-use kitbag_database::{Database, DatabaseError};
-use kitbag_net::egress::Egress;
-use kitbag_vault::Vault;
 
 /// How long the provider may take to answer.
 const PROVIDER_TIMEOUT: Duration = Duration::from_secs(10);

@@ -10,12 +10,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use kitbag_base::sha256::Digest;
+
 use moka::Expiry;
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 
 use super::claims::Verified;
-use kitbag_base::sha256::Digest;
 
 /// What all entries may take in memory, in bytes: some ten thousand tokens.
 const MAX_BYTES: u64 = 8 << 20;
@@ -102,9 +103,10 @@ impl Expiry<Digest, Entry> for UntilTheTokenExpires {
 
 #[cfg(test)]
 mod tests {
+    use kitbag_base::sha256::Sha256;
+
     use super::*;
     use crate::{Caller, Groups, TokenProfile};
-    use kitbag_base::sha256::Sha256;
 
     fn verified(user: &str, expires: f64) -> Arc<Verified> {
         let caller = Caller {

@@ -15,13 +15,6 @@ use std::future::{Future, pending};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use tokio::time::timeout;
-use tracing::{info, warn};
-use url::Url;
-
-use crate::settings::{Issuer, Listen, Settings};
-use connections::{Service, Tls};
 use kitbag_access::{Access, Stores};
 use kitbag_base::metrics::Metrics;
 use kitbag_database::Database;
@@ -39,6 +32,14 @@ use kitbag_vault::Vault;
 use kitbag_vault::outbound_auth::Accounts;
 use kitbag_vault::user_cache::UserCache;
 use kitbag_web::Shared;
+
+use axum::Router;
+use tokio::time::timeout;
+use tracing::{info, warn};
+use url::Url;
+
+use crate::settings::{Issuer, Listen, Settings};
+use connections::{Service, Tls};
 use listeners::Listeners;
 use metrics::{Exposition, Sources};
 use parts::{

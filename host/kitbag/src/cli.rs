@@ -42,14 +42,15 @@ use std::fmt;
 use std::process::ExitCode;
 
 #[doc(hidden)]
+use kitbag_identity::client::ClientError;
+use kitbag_manifest::Problem;
+
 pub use ingest::fuzzing as ingest_fuzzing;
 
 use clap::{Parser, Subcommand};
-use kitbag_manifest::Problem;
 
 use self::output::{Choice, Exit};
 use self::terminal::print_error;
-use kitbag_identity::client::ClientError;
 
 /// A knowledge base whose toolkits are sandboxed WebAssembly components.
 #[derive(Debug, Parser)]

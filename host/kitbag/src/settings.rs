@@ -19,13 +19,12 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, FromArgMatches as _};
 use ipnet::Ipv6Net;
+use kitbag_base::loopback::is_loopback;
+use kitbag_base::ownership::{self, DEFAULT_DATA, Protection};
 use kitbag_manifest::limits;
 use secrecy::SecretString;
 use serde::Deserialize;
 use url::Url;
-
-use kitbag_base::loopback::is_loopback;
-use kitbag_base::ownership::{self, DEFAULT_DATA, Protection};
 
 pub use error::SettingsError;
 pub use groups::LocalGroups;

@@ -19,6 +19,7 @@ use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::panic::PanicHookInfo;
 
+use kitbag_base::visible;
 use tracing::{Level, Metadata, error};
 use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::layer::SubscriberExt;
@@ -26,7 +27,6 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, fmt, registry};
 
 use json::WithSpanFields;
-use kitbag_base::visible;
 
 /// Default filter of a server: Kitbag's own events, and warnings of libraries.
 pub const SERVING: &str = "warn,kitbag=info";

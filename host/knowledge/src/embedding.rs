@@ -18,6 +18,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kitbag_base::tasks::{off_thread, take_a_share};
+use kitbag_net::egress::Egress;
 use thiserror::Error;
 use tokenizers::Tokenizer;
 use tokio::sync::{Semaphore, oneshot};
@@ -27,8 +29,6 @@ pub(super) use self::folder::{CONFIG, MODULES, SENTENCE_TRANSFORMERS, TOKENIZER,
 use self::queries::Queries;
 pub use self::remote::Endpoint;
 use self::remote::Remote;
-use kitbag_base::tasks::{off_thread, take_a_share};
-use kitbag_net::egress::Egress;
 
 /// Makes vectors of texts; a clone shares everything.
 #[derive(Clone)]

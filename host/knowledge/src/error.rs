@@ -1,12 +1,12 @@
 //! What the knowledge base refuses, and why.
 
+use kitbag_base::disk::DiskFull;
+use kitbag_base::tasks::Interrupted;
+use kitbag_database::DatabaseError;
 use kitbag_manifest::Problems;
 use thiserror::Error;
 
 use super::quota::{QuotaExceeded, TooManyUploads};
-use kitbag_base::disk::DiskFull;
-use kitbag_base::tasks::Interrupted;
-use kitbag_database::DatabaseError;
 
 /// Why the knowledge base did not do what it was asked for.
 #[derive(Debug, Error)]

@@ -20,6 +20,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{BoxFuture, join_all};
+use kitbag_base::disk::Disk;
+use kitbag_base::tasks::Interrupted;
+use kitbag_database::DatabaseError;
+use kitbag_database::peers::{Heard, Hint, Hints, Process, Turn};
+use kitbag_files::objects::Files;
 use tokio::sync::{Mutex, Notify};
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{sleep, timeout};
@@ -30,11 +35,6 @@ use super::capture::Capture;
 use super::embedding::Embedder;
 use super::passages::Splitter;
 use super::store::{Job, Kind, Store, now};
-use kitbag_base::disk::Disk;
-use kitbag_base::tasks::Interrupted;
-use kitbag_database::DatabaseError;
-use kitbag_database::peers::{Heard, Hint, Hints, Process, Turn};
-use kitbag_files::objects::Files;
 pub use retry::JobLimits;
 
 /// How long jobs rest after the database failed.

@@ -58,6 +58,11 @@ use tokio::runtime::Handle;
 use tracing::error;
 
 #[doc(hidden)]
+use kitbag_base::disk::{Disk, DiskFull};
+use kitbag_base::tasks::{off_thread, run_on, to_its_end};
+use kitbag_database::Database;
+use kitbag_database::peers::{Hints, Process};
+
 pub use capture::fuzzing as capture_fuzzing;
 pub use capture::{
     Capture, CaptureFailure, CaptureSettings, Extract, ExtractError, Extracted, FailureKind, FileKind, Kept,
@@ -75,10 +80,6 @@ pub use index::keeper::SearchFiles;
 use ingest::{Batch, validate, validate_upload};
 pub use jobs::JobLimits;
 use jobs::Jobs;
-use kitbag_base::disk::{Disk, DiskFull};
-use kitbag_base::tasks::{off_thread, run_on, to_its_end};
-use kitbag_database::Database;
-use kitbag_database::peers::{Hints, Process};
 use quota::Uploads;
 pub use quota::{Quota, QuotaExceeded, TooManyUploads, Usage};
 use search::{Search, find_previous, models};

@@ -6,9 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use bytesize::ByteSize;
 use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota as Rate};
-use thiserror::Error;
-
 use kitbag_base::shares::{Share, Shares};
+use thiserror::Error;
 
 /// Files of one user that may be on their way in at the same time.
 const MAX_UPLOADS_AT_ONCE: usize = 4;

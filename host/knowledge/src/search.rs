@@ -13,6 +13,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
+use kitbag_base::tasks::off_thread;
+use kitbag_base::turns::Turns;
 use kitbag_manifest::knowledge::check_search;
 use tracing::warn;
 
@@ -31,8 +33,6 @@ use super::index::keeper::Keeper;
 use super::snippet::snippet;
 use super::store::{Models, Sources, Store};
 use super::words::{self, QueryWord};
-use kitbag_base::tasks::off_thread;
-use kitbag_base::turns::Turns;
 
 /// Searches the documents of all users, each their own.
 pub(super) struct Search {

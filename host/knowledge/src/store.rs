@@ -20,6 +20,7 @@ pub(super) mod tests;
 mod usage;
 
 use jiff::Timestamp;
+use kitbag_database::Database;
 
 use super::document::StateName;
 use super::quota::Quota;
@@ -28,7 +29,6 @@ pub(super) use chunks::{NewChunk, Unembedded};
 pub(super) use index::{BEGINNING, ChunkRow, End, Models, Revision};
 pub(super) use ingest::Stored;
 pub(super) use jobs::{Failed, Job, Kind};
-use kitbag_database::Database;
 pub(super) use search::Sources;
 pub(super) use subjects::Subject;
 

@@ -43,10 +43,9 @@ pub use manifest::{Counts, Manifest};
 pub use repository::{Found, list};
 pub use restore::{Damaged, Purpose, RestoreJob, Restored, restore};
 
-use rustix::fs::statvfs;
-
 use kitbag_base::folder::Folder;
 use kitbag_database::Database;
+use rustix::fs::statvfs;
 
 /// Work of which a command reports how much is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

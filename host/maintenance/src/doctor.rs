@@ -19,10 +19,6 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
-use thiserror::Error;
-
-pub use certificate::Presented;
 use kitbag_base::disk::Disk;
 use kitbag_base::folder::Folder;
 use kitbag_base::ownership::{self, Distrust};
@@ -30,6 +26,10 @@ use kitbag_database::{Database, DatabaseError};
 use kitbag_files::stored_files::has_unfinished_restore;
 use kitbag_knowledge::model::Located;
 use kitbag_vault::KeySource;
+use serde::Serialize;
+use thiserror::Error;
+
+pub use certificate::Presented;
 
 /// What to check.
 #[derive(Clone, Debug)]

@@ -22,13 +22,14 @@ mod store;
 mod tests;
 mod users;
 
-pub use error::TransferError;
-pub use files::FilesCopied;
 use kitbag_database::peers::is_process_alive;
 use kitbag_database::{Database, Scope, TABLES, Transaction};
 use kitbag_files::objects::Objects;
 use kitbag_identity::record_issuer;
 use kitbag_vault::KeySource;
+
+pub use error::TransferError;
+pub use files::FilesCopied;
 use plan::Plan;
 pub use store::Counts;
 pub use users::{UserIds, UserIdsError};

@@ -70,6 +70,8 @@ pub use self::repeatable::{Repeatable, Unrepeatable};
 pub use self::resolver::LookupError;
 pub use self::settings::EgressSettings;
 pub use self::transport::Timeouts;
+use kitbag_base::metrics::Metrics;
+use kitbag_base::tasks::stay_or_run_on;
 
 use self::connection::MAX_HEAD_BYTES;
 use self::connector::{Connector, GuardedTcp, tls_config};
@@ -79,8 +81,6 @@ use self::pool::{Key, Limits, Pool};
 use self::resolver::{Resolver, Source};
 use self::target::Target;
 use self::transport::{Client, prepare};
-use kitbag_base::metrics::Metrics;
-use kitbag_base::tasks::stay_or_run_on;
 
 /// The error of a request body.
 pub type BoxError = Box<dyn StdError + Send + Sync>;

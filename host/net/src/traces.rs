@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use http::{HeaderMap, Uri};
+use kitbag_base::metrics::Metrics;
 use kitbag_manifest::ToolkitDefinition;
 use opentelemetry::trace::TracerProvider as _;
 use opentelemetry_sdk::Resource;
@@ -27,7 +28,6 @@ use tracing::{info, warn};
 use crate::egress::Egress;
 pub use arrival::Arrival;
 use exporter::Exporter;
-use kitbag_base::metrics::Metrics;
 use queue::{Processor, Queue};
 pub use span::{CallStep, Span, Trace};
 

@@ -16,13 +16,12 @@ use std::task::{Context, Poll};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
+use kitbag_base::tasks::{give_way, processor_time};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinHandle;
 use tokio::time::error::Elapsed;
 use tokio::time::{Instant, timeout, timeout_at};
 use tracing::instrument::WithSubscriber;
-
-use kitbag_base::tasks::{give_way, processor_time};
 
 /// CPU time a call may use before it moves to the background runtime. Waiting does not count.
 const FOREGROUND_CPU_TIME: Duration = Duration::from_millis(10);

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use kitbag_base::memory::{Claim, Lease, MemoryBudget, Shortage};
 use kitbag_manifest::asking;
 use kitbag_manifest::question::Question;
+use kitbag_vault::UserSecrets;
 use wasmtime::component::{Component, Linker, ResourceTableError};
 use wasmtime::{CallHook, Engine, Store, Trap};
 
@@ -19,8 +21,6 @@ use crate::capabilities::progress::ProgressListener;
 use crate::capabilities::{CallContext, Capabilities, Grants, Services};
 use crate::contract::{CallError, GuestCall, LinkedToolkit, Target, ToolResult};
 use crate::observations::{Observations, QuestionId, Transcript, Unanswered, UsageSnapshot};
-use kitbag_base::memory::{Claim, Lease, MemoryBudget, Shortage};
-use kitbag_vault::UserSecrets;
 
 /// The parameters of a call: what is called, its arguments, the user and their data.
 #[derive(Clone)]

@@ -57,11 +57,12 @@ impl Compiled {
 mod tests {
     use std::time::Duration;
 
+    use kitbag_net::egress::{Egress, EgressSettings};
+
     use super::*;
     use crate::capabilities::Services;
     use crate::capabilities::fetch::FetchLimits;
     use crate::{Background, ExtractionLimits, ExtractorSandbox, Limits, Sandbox};
-    use kitbag_net::egress::{Egress, EgressSettings};
 
     #[tokio::test]
     async fn the_compiler_makes_machine_code_for_the_engines_that_run_it() {

@@ -23,14 +23,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kitbag_base::disk::{Disk, DiskFull};
+use kitbag_base::shares::Shares;
+use kitbag_base::turns::{Lane, Turn, Turns};
 use kitbag_manifest::{Problem, ToolkitDefinition};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
 use crate::{DescribeLimits, Imports};
-use kitbag_base::disk::{Disk, DiskFull};
-use kitbag_base::shares::Shares;
-use kitbag_base::turns::{Lane, Turn, Turns};
 
 pub use child::{ARGUMENT, run as run_child};
 

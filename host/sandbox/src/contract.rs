@@ -18,9 +18,11 @@ pub(crate) use v0_2::{
 /// The interface that makes a component a toolkit.
 pub(crate) const TOOLS: &str = "kitbag:toolkit/tools";
 
-/// The interfaces that a toolkit exports only if its declaration needs them.
+/// What a toolkit exports if its declaration has prompts.
 pub const PROMPTS: &str = "kitbag:toolkit/prompts";
+/// What a toolkit exports if its declaration has resources.
 pub const RESOURCES: &str = "kitbag:toolkit/resources";
+/// What a toolkit exports if its declaration has arguments that are completed.
 pub const COMPLETION: &str = "kitbag:toolkit/completion";
 
 /// One call by one user, as passed to the guest.

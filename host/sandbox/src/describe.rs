@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use kitbag_base::tasks::processor_time;
 use kitbag_manifest::{Problems, ToolkitDefinition};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -16,7 +17,6 @@ use super::state::State;
 use crate::capabilities::Capabilities;
 use crate::capabilities::fetch::FetchLimits;
 use crate::contract::{self, LinkedToolkit};
-use kitbag_base::tasks::processor_time;
 
 /// Why a component has no usable declaration. Shown to the operator who deploys it.
 #[derive(Debug, Error)]

@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use kitbag_knowledge::{Extract, ExtractError, Extracted, FailureKind, FileKind};
 use tokio::sync::{OnceCell, Semaphore};
 use tracing::warn;
 
 use crate::compiler::Compiler;
 use crate::installed::{InstalledComponents, NotLoaded, Role};
 use crate::{ExtractionError, Extractor, ExtractorSandbox};
-use kitbag_knowledge::{Extract, ExtractError, Extracted, FailureKind, FileKind};
 
 /// The folder for their machine code in the data directory.
 const CODE_FOLDER: &str = "extractor-code";

@@ -6,13 +6,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kitbag_base::tasks::off_thread;
+use kitbag_files::machine_code::{MachineCode, digest};
 use kitbag_manifest::Problems;
 use thiserror::Error;
 use tracing::info;
 
 use crate::compiler::{CompileError, Compiler, Job};
-use kitbag_base::tasks::off_thread;
-use kitbag_files::machine_code::{MachineCode, digest};
 
 /// Compiles installed components, and keeps their machine code. Clones share it.
 #[derive(Clone)]

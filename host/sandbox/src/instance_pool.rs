@@ -1,10 +1,10 @@
 //! How full the pool of instances is, for the operator's monitoring.
 
+use kitbag_base::metrics::Reading;
 use wasmtime::Engine;
 
 use super::Sandbox;
 use super::engine;
-use kitbag_base::metrics::Reading;
 
 /// The pool of the instances of calls.
 #[derive(Clone)]

@@ -47,6 +47,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use kitbag_base::memory::MemoryBudget;
 use thiserror::Error;
 use wasmtime::Engine;
 use wasmtime::component::{Component, Linker};
@@ -62,7 +63,6 @@ pub use extract::{ExtractionError, ExtractionLimits, Extractor, ExtractorSandbox
 pub use imports::{ImportError, Imports, Interfaces};
 pub use instance::Instance;
 pub use instance_pool::InstancePool;
-use kitbag_base::memory::MemoryBudget;
 pub use limits::Limits;
 pub use refused::is_always_refused;
 

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kitbag_base::memory::{Lease, Shortage};
 use thiserror::Error;
 use wasmtime::ResourceLimiter;
 
 use super::engine;
 use crate::capabilities::fetch::FetchLimits;
-use kitbag_base::memory::{Lease, Shortage};
 
 /// Limits of the sandbox. Sizes are in bytes.
 #[derive(Clone, Debug)]
@@ -196,8 +196,9 @@ impl ResourceLimiter for Meter {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use kitbag_base::memory::MemoryBudget;
+
+    use super::*;
 
     #[test]
     fn all_memories_of_a_call_share_one_bound() {

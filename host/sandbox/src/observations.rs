@@ -10,10 +10,11 @@ mod missing_secrets;
 mod sign_in_failure;
 mod usage;
 
-pub use asked_question::{AskedQuestion, QuestionId, Unanswered};
-pub use json_text::{json_or_string, json_string};
 use kitbag_net::traces::Trace;
 use kitbag_vault::outbound_auth::AttachedTokens;
+
+pub use asked_question::{AskedQuestion, QuestionId, Unanswered};
+pub use json_text::{json_or_string, json_string};
 pub use log::{Entry, Log, Source, Transcript};
 pub use missing_secrets::MissingSecrets;
 pub use sign_in_failure::{Reason, SignInFailure};

@@ -19,15 +19,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
+use kitbag_base::sha256::Sha256;
+use kitbag_files::machine_code::{MachineCode, SealedCode};
+use kitbag_files::objects::{Files, Held, ObjectsError};
 use tempfile::{NamedTempFile, TempPath};
 use tokio::io::{AsyncSeekExt, AsyncWriteExt};
 use tokio::time::timeout;
 use tracing::warn;
 
 use super::ToolkitError;
-use kitbag_base::sha256::Sha256;
-use kitbag_files::machine_code::{MachineCode, SealedCode};
-use kitbag_files::objects::{Files, Held, ObjectsError};
 
 /// Maximum pause between two chunks of an upload.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);

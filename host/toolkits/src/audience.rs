@@ -8,12 +8,12 @@ use std::num::NonZeroU32;
 use std::ops::Not;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
-use super::{ToolkitError, Toolkits};
 use kitbag_base::tasks::to_its_end;
 use kitbag_database::audit::Actor;
 use kitbag_identity::Groups;
+use serde::{Deserialize, Serialize};
+
+use super::{ToolkitError, Toolkits};
 
 /// Grants of one toolkit.
 pub(super) const MAX_GRANTS: usize = 200;

@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
+use kitbag_base::tasks::{off_thread, to_its_end};
 use kitbag_manifest::ToolkitDefinition;
+use kitbag_sandbox::capabilities::Grants;
+use kitbag_sandbox::compiler::{Compiler, Job};
+use kitbag_sandbox::{LoadError, Loaded, Sandbox};
 use tracing::warn;
 
 use super::artifacts::Artifacts;
 use super::schemas::Schemas;
-use kitbag_base::tasks::{off_thread, to_its_end};
-use kitbag_sandbox::capabilities::Grants;
-use kitbag_sandbox::compiler::{Compiler, Job};
-use kitbag_sandbox::{LoadError, Loaded, Sandbox};
 
 /// A component with its declaration, and what is made of both at the first call.
 pub(super) struct Code {

@@ -6,7 +6,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kitbag_base::tasks::to_its_end;
 use kitbag_manifest::{ToolAnnotations, ToolDefinition, ToolkitDefinition};
+use kitbag_sandbox::capabilities::Grants;
+use kitbag_sandbox::capabilities::fetch::inner_calls::{HOST, InnerCalls};
+use kitbag_sandbox::compiler::Compiler;
+use kitbag_sandbox::installed::{InstalledComponents, NotLoaded, Role};
+use kitbag_sandbox::{Loaded, Sandbox};
 use serde_json::{Value, json};
 use thiserror::Error;
 use tokio::sync::OnceCell;
@@ -14,12 +20,6 @@ use tracing::warn;
 
 use crate::Schemas;
 use crate::knowledge_tools;
-use kitbag_base::tasks::to_its_end;
-use kitbag_sandbox::capabilities::Grants;
-use kitbag_sandbox::capabilities::fetch::inner_calls::{HOST, InnerCalls};
-use kitbag_sandbox::compiler::Compiler;
-use kitbag_sandbox::installed::{InstalledComponents, NotLoaded, Role};
-use kitbag_sandbox::{Loaded, Sandbox};
 
 /// The tool's name.
 pub const RUN_CODE: &str = "run_code";

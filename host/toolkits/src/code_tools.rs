@@ -1,7 +1,8 @@
 //! Tools that may change something, and that code of a user may call all the same.
 
-use super::{ToolkitError, Toolkits};
 use kitbag_database::audit::Actor;
+
+use super::{ToolkitError, Toolkits};
 
 impl Toolkits {
     /// The names of those of a toolkit.

@@ -10,13 +10,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
+use kitbag_base::tasks::to_its_end;
+use kitbag_database::audit::Actor;
 use tracing::{info, warn};
 
 use super::reach::{Reach, ReachItem};
 use super::store::{AgreedReach, NewConsent, StoredConsent};
 use super::{Live, ToolkitError, Toolkits};
-use kitbag_base::tasks::to_its_end;
-use kitbag_database::audit::Actor;
 
 /// Who consents to a further reach.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,6 +2,9 @@
 
 use bytes::Bytes;
 use futures::Stream;
+use kitbag_base::tasks::off_thread;
+use kitbag_database::audit::Actor;
+use kitbag_files::objects::Held;
 use kitbag_manifest::{Problem, portability};
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
@@ -15,9 +18,6 @@ use super::{
     Claim, Expected, Inspected, Origin, Provenance, TakenOver, ToolkitError, Toolkits, icons, inspect,
     listed_name,
 };
-use kitbag_base::tasks::off_thread;
-use kitbag_database::audit::Actor;
-use kitbag_files::objects::Held;
 
 /// The result of a deploy.
 #[derive(Clone, Debug, Serialize, Deserialize)]

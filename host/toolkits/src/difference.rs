@@ -10,12 +10,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use kitbag_manifest::{
     Auth, PromptDefinition, ResourceDefinition, ToolDefinition, ToolkitDefinition, Visibility,
 };
+use kitbag_sandbox::is_always_refused;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use url::Url;
 
 use super::Version;
-use kitbag_sandbox::is_always_refused;
 use text::{Budget, json_text};
 pub use text::{Line, LineKind, TextChange};
 

@@ -18,7 +18,14 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kitbag_base::metrics::Metrics;
+use kitbag_identity::Caller;
 use kitbag_manifest::{ToolkitDefinition, config};
+use kitbag_net::traces::{Arrival, CallStep, Trace, Traces};
+use kitbag_sandbox::contract::Target;
+use kitbag_sandbox::observations::{Observations, Reason};
+use kitbag_sandbox::{Ended, Fault, Invocation, Loaded, Report};
+use kitbag_vault::{UserSecrets, Vault};
 use serde_json::{Map, Value};
 use thiserror::Error;
 use tokio::sync::mpsc;
@@ -36,16 +43,9 @@ pub use callee::Callee;
 use callee::{NotPrepared, Prepared};
 use checks::{Checked, Checks};
 use invocation_log::{Recording, conclude, result_size};
-use kitbag_base::metrics::Metrics;
-use kitbag_identity::Caller;
-use kitbag_net::traces::{Arrival, CallStep, Trace, Traces};
 pub use kitbag_sandbox::capabilities::ask::{Answers, Response};
 pub use kitbag_sandbox::capabilities::progress::{ProgressListener, ProgressReport};
-use kitbag_sandbox::contract::Target;
 pub use kitbag_sandbox::observations::QuestionId;
-use kitbag_sandbox::observations::{Observations, Reason};
-use kitbag_sandbox::{Ended, Fault, Invocation, Loaded, Report};
-use kitbag_vault::{UserSecrets, Vault};
 pub use reply::{ErrorCode, Failure, Reply, Success};
 
 /// How long a call waits for its toolkit, which may have to be compiled again. Compiling continues after

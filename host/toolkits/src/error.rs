@@ -1,14 +1,13 @@
 //! Errors of toolkits.
 
-use kitbag_manifest::{Problem, Problems};
-use thiserror::Error;
-use tracing::warn;
-
 use kitbag_base::disk::DiskFull;
 use kitbag_base::tasks::Interrupted;
 use kitbag_database::DatabaseError;
 use kitbag_files::objects::ObjectsError;
+use kitbag_manifest::{Problem, Problems};
 use kitbag_sandbox::compiler::CompileError;
+use thiserror::Error;
+use tracing::warn;
 
 /// Why an upload was not deployed, or a version not activated.
 #[derive(Debug, Error)]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use kitbag_base::tasks::to_its_end;
 use kitbag_manifest::ToolkitDefinition;
 use tracing::{info, warn};
 
@@ -11,7 +12,6 @@ use super::registry::Registry;
 use super::store::{LiveRow, LiveState};
 use super::vouch::Vouch;
 use super::{ToolkitError, Toolkits};
-use kitbag_base::tasks::to_its_end;
 
 impl Toolkits {
     /// Reads the registry again, unless it is the one of this generation. What other processes have deployed is

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{ToolkitError, Toolkits};
 use kitbag_base::tasks::to_its_end;
+
+use super::{ToolkitError, Toolkits};
 
 /// What one user hides.
 #[derive(Debug, Default, PartialEq, Eq)]

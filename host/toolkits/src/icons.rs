@@ -13,13 +13,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
 use imagesize::ImageType;
+use kitbag_base::sha256::Sha256;
+use kitbag_net::egress::{Egress, Policy};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use tracing::{info, warn};
 use url::Url;
-
-use kitbag_base::sha256::Sha256;
-use kitbag_net::egress::{Egress, Policy};
 
 const MAX_BYTES: usize = 64 << 10;
 /// First bytes of a PNG file (PNG specification, section 5.2): the crate that reads sizes looks at four of them.
@@ -95,10 +94,10 @@ async fn download(egress: &Egress, url: &Url, policy: &Policy) -> Result<Picture
 mod tests {
     use http::{Response, header};
     use http_body_util::Full;
-
-    use super::*;
     use kitbag_net::egress::EgressSettings;
     use kitbag_net::egress::test_server::TestServer;
+
+    use super::*;
 
     /// The header of a PNG file of this size.
     fn png(width: u32, height: u32) -> Vec<u8> {

@@ -3,15 +3,15 @@
 use std::fs::File;
 use std::path::Path;
 
-use kitbag_manifest::{Problem, Problems, ValidDefinition, validate};
-use tempfile::NamedTempFile;
-
-use super::ToolkitError;
 use kitbag_base::tasks::Interrupted;
+use kitbag_manifest::{Problem, Problems, ValidDefinition, validate};
 use kitbag_sandbox::capabilities::Grants;
 use kitbag_sandbox::compiler::{Compiler, Described, Job};
 use kitbag_sandbox::contract;
 use kitbag_sandbox::{Imports, Sandbox};
+use tempfile::NamedTempFile;
+
+use super::ToolkitError;
 
 /// A component that has passed all checks.
 pub struct Inspected {

@@ -30,6 +30,10 @@ use std::time::Duration;
 
 use futures::future::OptionFuture;
 use jiff::Timestamp;
+use kitbag_base::shares::{Share, Shares};
+use kitbag_base::tasks::Interrupted;
+use kitbag_database::Database;
+use kitbag_database::peers::Hints;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::{Mutex, Notify, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -38,10 +42,6 @@ use tracing::error;
 
 pub use counts::{CallCounts, Counts, Period, ToolkitCounts};
 pub use filter::{Filter, OutcomeFilter, UnknownOutcome};
-use kitbag_base::shares::{Share, Shares};
-use kitbag_base::tasks::Interrupted;
-use kitbag_database::Database;
-use kitbag_database::peers::Hints;
 pub use latency::{Latency, RANGES};
 pub use logged::{Amount, Content, Facts, Logged, OwnRecord};
 pub use operator_view::{AtMost, OperatorView};

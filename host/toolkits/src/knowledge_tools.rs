@@ -7,20 +7,20 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use kitbag_base::base_url::below;
+use kitbag_base::redaction::Redactor;
+use kitbag_knowledge::{
+    DEFAULT_RESULTS, DocumentPart, Hit, Knowledge, KnowledgeError, Query, State, Summary,
+};
 use kitbag_manifest::{ToolAnnotations, ToolDefinition, ToolkitDefinition};
+use kitbag_sandbox::contract::{CallError, ToolError, ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tracing::error;
 use url::Url;
 
 use crate::Schemas;
-use kitbag_base::base_url::below;
-use kitbag_base::redaction::Redactor;
 pub use kitbag_knowledge::TOOLS as ID;
-use kitbag_knowledge::{
-    DEFAULT_RESULTS, DocumentPart, Hit, Knowledge, KnowledgeError, Query, State, Summary,
-};
-use kitbag_sandbox::contract::{CallError, ToolError, ToolResult};
 
 /// Of a document's text in one answer, in characters and in bytes: some 15,000 tokens, or 20,000 of a text without Latin
 /// letters. Clients take 25,000.

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use kitbag_database::Database;
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
 use super::audience::{Grant, Limited, Subject};
 use super::store::{CountStore, keys};
-use kitbag_database::Database;
 
 /// How often counts are removed whose period is long over.
 const SWEEP_INTERVAL: i64 = 60 * 60 * 1000;

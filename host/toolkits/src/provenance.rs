@@ -9,12 +9,12 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
-use super::{ToolkitError, Toolkits};
 use kitbag_base::signatures::{PublicKey, Signature};
 use kitbag_database::audit::Actor;
 use kitbag_net::oci::PinnedReference;
+use serde::{Deserialize, Serialize};
+
+use super::{ToolkitError, Toolkits};
 
 /// What is said about a component by its sender, or by the server that has pulled it. Nothing is said of a plain file.
 #[derive(Clone, Debug, Default)]

@@ -5,12 +5,11 @@
 #[cfg(test)]
 mod tests;
 
+use kitbag_base::sha256::Sha256;
 use kitbag_manifest::{Auth, SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition};
+use kitbag_net::egress::{Allowlist, canonical_host};
 use serde::{Deserialize, Serialize};
 use url::Url;
-
-use kitbag_base::sha256::Sha256;
-use kitbag_net::egress::{Allowlist, canonical_host};
 
 /// The reach of one version of a toolkit, each list sorted and without repetition.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

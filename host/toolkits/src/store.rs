@@ -18,6 +18,11 @@ mod versions;
 use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
+use kitbag_database::audit::{self, Act, Actor, Entry};
+use kitbag_database::{Database, FromRow, Scope, Transaction, list, sql};
+use kitbag_files::objects::{Held, change_references};
+use kitbag_files::stored_files::FileKind;
+use kitbag_identity::revoke_keys_for;
 use kitbag_manifest::{ToolkitDefinition, ValidDefinition};
 use serde::{Deserialize, Serialize};
 
@@ -30,11 +35,6 @@ use super::vouch::VouchReason;
 pub use conditions::{Expected, LiveVersion};
 use conditions::{expect_live, refuse_taken_version};
 pub(super) use consents::{AgreedReach, NewConsent, StoredConsent};
-use kitbag_database::audit::{self, Act, Actor, Entry};
-use kitbag_database::{Database, FromRow, Scope, Transaction, list, sql};
-use kitbag_files::objects::{Held, change_references};
-use kitbag_files::stored_files::FileKind;
-use kitbag_identity::revoke_keys_for;
 pub(super) use limited_calls::{CountStore, keys};
 use ownership::CurrentOwnership;
 pub use ownership::{Claim, OwnershipRecord, TakenOver};

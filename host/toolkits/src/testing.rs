@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
-
 use kitbag_base::disk::Disk;
 use kitbag_net::egress::{Egress, EgressSettings};
 use kitbag_sandbox::capabilities::Services;
 use kitbag_sandbox::capabilities::fetch::FetchLimits;
 use kitbag_sandbox::compiler::{CompileLimits, Compiler, Program};
 use kitbag_sandbox::{Background, Limits, Sandbox};
+use tokio_util::sync::CancellationToken;
 
 /// A compiler without a program, so nothing can be compiled.
 pub fn compiler() -> Compiler {

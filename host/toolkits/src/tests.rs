@@ -1,14 +1,14 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use serde_json::json;
-
-use super::*;
-use crate::testing::{compiler, sandbox};
 use kitbag_base::testing::abandon_after;
 use kitbag_database::audit::Actor;
 use kitbag_files::objects::Objects;
 use kitbag_net::egress::EgressSettings;
+use serde_json::json;
+
+use super::*;
+use crate::testing::{compiler, sandbox};
 
 /// Opens toolkits with `books`: version 2.0.0 is live, and 1.0.0 was before. The components do not exist.
 /// Counts removals.

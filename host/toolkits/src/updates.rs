@@ -19,6 +19,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{StreamExt, stream};
+use kitbag_base::sha256::Sha256;
+use kitbag_database::audit::Actor;
+use kitbag_net::oci::{PinnedReference, Pulled, Reference, Registry, RegistryError};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -26,9 +29,6 @@ use tracing::{info, warn};
 use super::store::{FoundNewer, TrackedRow};
 use super::successor::Successor;
 use super::{Origin, ToolkitError, Toolkits};
-use kitbag_base::sha256::Sha256;
-use kitbag_database::audit::Actor;
-use kitbag_net::oci::{PinnedReference, Pulled, Reference, Registry, RegistryError};
 pub use tracked::{NewerState, NewerVersion, Tracked};
 
 /// How often it is looked whether a registry is to be asked.

@@ -13,6 +13,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::Stream;
 use jiff::Timestamp;
+use kitbag_base::tasks::{off_thread, to_its_end};
+use kitbag_database::audit::Actor;
 use kitbag_manifest::{ToolkitDefinition, ValidDefinition, validate};
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
@@ -26,8 +28,6 @@ use super::{
     Claim, Deployed, Difference, Expected, LiveVersion, Origin, Provenance, Side, ToolkitError, Toolkits,
     icons,
 };
-use kitbag_base::tasks::{off_thread, to_its_end};
-use kitbag_database::audit::Actor;
 
 /// How often expired uploads are removed. Nobody sees them meanwhile.
 const SWEEP_INTERVAL: Duration = Duration::from_mins(10);

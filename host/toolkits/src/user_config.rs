@@ -8,11 +8,11 @@ mod store;
 
 use std::collections::BTreeMap;
 
+use kitbag_database::{Database, DatabaseError};
 use kitbag_manifest::{ConfigField, Problems, config};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use kitbag_database::{Database, DatabaseError};
 use looks_secret::looks_secret;
 use store::Store;
 

@@ -11,6 +11,9 @@
 
 use std::sync::Arc;
 
+use kitbag_base::sha256::{Digest, Sha256};
+use kitbag_base::tasks::to_its_end;
+use kitbag_database::audit::{Act, Actor, Entry};
 use kitbag_manifest::OAuth2AuthorizationCode;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize, Serializer};
@@ -20,9 +23,6 @@ use super::master_key::MasterKeys;
 use super::seal::SecretId;
 use super::store::{Row, Write};
 use super::{EveryoneOptions, MAX_ACCOUNTS_PER_USER, SecretSlot, Vault, VaultError, log_broken, seal};
-use kitbag_base::sha256::{Digest, Sha256};
-use kitbag_base::tasks::to_its_end;
-use kitbag_database::audit::{Act, Actor, Entry};
 
 /// The name of the rows of accounts.
 pub(super) const ACCOUNT: &str = "@account";

@@ -5,11 +5,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kitbag_base::tasks::Interrupted;
+use kitbag_database::EVERYONE;
 use moka::sync::Cache;
 
 use super::{UserSecrets, Vault, VaultError};
-use kitbag_base::tasks::Interrupted;
-use kitbag_database::EVERYONE;
 
 /// Memory of what is kept, in bytes.
 const MAX_BYTES: u64 = 64 << 20;

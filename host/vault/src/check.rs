@@ -1,11 +1,12 @@
 //! Checks whether sealed secrets open, for commands that look at a database without a server.
 
+use kitbag_database::{Database, EVERYONE};
+
 use super::OpenError;
 use super::account::ACCOUNT;
 use super::master_key::{Creation, KeySource, MasterKeys};
 use super::seal::SecretId;
 use super::store::{Row, Store};
-use kitbag_database::{Database, EVERYONE};
 
 /// Records that are read at once.
 const BATCH_ROWS: u32 = 500;
@@ -76,8 +77,9 @@ fn in_words(SecretId { user, toolkit, name }: SecretId<'_>) -> String {
 mod tests {
     use std::path::Path;
 
-    use super::*;
     use kitbag_database::audit::Actor;
+
+    use super::*;
 
     const TOOLKIT: &str =
         "INSERT INTO toolkit_versions VALUES ('books', '1.0.0', 'd', 1, '{}', '{}', '[]', 'op', 0);

@@ -17,14 +17,14 @@ use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use jiff::Timestamp;
+use kitbag_base::sha256::{Digest, Sha256};
+use kitbag_database::audit::Actor;
 use secrecy::SecretString;
 use secrecy::zeroize::Zeroizing;
 
 use super::account::Once;
 use super::master_key::MasterKey;
 use super::{EveryoneOptions, SecretSlot, Vault, VaultError};
-use kitbag_base::sha256::{Digest, Sha256};
-use kitbag_database::audit::Actor;
 
 /// For so many seconds everybody who asks gets the same link. It is good until the end of the next such period: for more
 /// than five minutes, and at most ten.

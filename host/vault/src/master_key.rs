@@ -9,15 +9,15 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use kitbag_base::ownership::shell_quoted;
+use kitbag_base::private_file;
+use kitbag_base::sha256::Sha256;
 use secrecy::{ExposeSecret, SecretString};
 use thiserror::Error;
 use tokio::process::Command;
 use tokio::time::timeout;
 
 use super::seal::{Key, random_key};
-use kitbag_base::ownership::shell_quoted;
-use kitbag_base::private_file;
-use kitbag_base::sha256::Sha256;
 
 /// How long the command that prints the keys may take.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);

@@ -32,13 +32,13 @@ pub use self::accounts::{Accounts, ConnectError, Departure, Response, Revocation
 pub use self::attached::AttachedTokens;
 pub use self::attachment::Attachment;
 pub use self::error::SignInError;
+use kitbag_net::egress::{ApiHost, Egress, Policy};
 
 use self::accounts::AccountSignIn;
 use self::attachment::Place;
 use self::cache::Cache;
 use self::client_credentials::ClientCredentials;
 use crate::UserSecrets;
-use kitbag_net::egress::{ApiHost, Egress, Policy};
 
 /// What is needed to sign in for the calls of all users. Clones share the tokens.
 #[derive(Clone)]

@@ -6,6 +6,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use kitbag_base::tasks::to_its_end;
+use kitbag_database::audit::{Act, Actor, Entry};
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
@@ -13,8 +15,6 @@ use super::master_key::{KeySource, MasterKeyError, MasterKeys};
 use super::seal::SecretId;
 use super::store::Row;
 use super::{OpenError, Vault, VaultError, log_broken, seal};
-use kitbag_base::tasks::to_its_end;
-use kitbag_database::audit::{Act, Actor, Entry};
 
 /// Records that are rewrapped in one transaction.
 const BATCH_ROWS: u32 = 500;

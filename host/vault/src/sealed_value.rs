@@ -61,11 +61,11 @@ fn identity<'a>(purpose: &'a str, id: &'a str) -> SecretId<'a> {
 
 #[cfg(test)]
 mod tests {
+    use kitbag_database::Database;
     use secrecy::ExposeSecret;
 
     use super::*;
     use crate::KeySource;
-    use kitbag_database::Database;
 
     #[tokio::test]
     async fn a_value_opens_for_its_purpose_and_id_alone() {

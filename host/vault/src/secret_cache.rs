@@ -10,6 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use kitbag_base::redaction::Redactor;
+use kitbag_database::EVERYONE;
 use moka::future::Cache;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::time::sleep;
@@ -20,8 +22,6 @@ use super::call_secrets::CallSecrets;
 use super::master_key::MasterKeys;
 use super::store::Row;
 use super::{VaultError, broken_record, log_broken, seal};
-use kitbag_base::redaction::Redactor;
-use kitbag_database::EVERYONE;
 
 /// Memory of the decrypted secrets of all users, in bytes.
 const MAX_BYTES: u64 = 256 << 20;

@@ -1,6 +1,8 @@
 //! All SQL about secrets.
 
 use jiff::Timestamp;
+use kitbag_database::audit::{self, Entry};
+use kitbag_database::{Database, EVERYONE, Executor, FromRow, Scope, Transaction, sql};
 use secrecy::SecretString;
 
 use super::account::{ACCOUNT, Once};
@@ -9,8 +11,6 @@ use super::link::forgotten_before;
 use super::master_key::MasterKeys;
 use super::seal::{self, Broken, Sealed, SecretId};
 use super::{SecretSlot, VaultError};
-use kitbag_database::audit::{self, Entry};
-use kitbag_database::{Database, EVERYONE, Executor, FromRow, Scope, Transaction, sql};
 
 /// The table of sealed values.
 #[derive(Clone, Debug)]

@@ -3,12 +3,12 @@ mod links;
 use std::fs;
 use std::path::Path;
 
-use secrecy::ExposeSecret;
-
-use super::*;
 use kitbag_base::testing::abandon_after;
 use kitbag_database::audit::Actor;
 use kitbag_database::sql;
+use secrecy::ExposeSecret;
+
+use super::*;
 
 async fn database(folder: &Path) -> Database {
     let database = Database::of_test(folder).await;

@@ -17,6 +17,9 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use kitbag_base::disk::Disk;
+use kitbag_base::rate::RateLimit;
+use kitbag_database::Database;
 use kitbag_manifest::Problems;
 use kitbag_manifest::cache::{MAX_SECONDS, check_key, check_value};
 use secrecy::{ExposeSecret, SecretString};
@@ -25,9 +28,6 @@ use thiserror::Error;
 use tracing::{error, warn};
 
 use crate::Vault;
-use kitbag_base::disk::Disk;
-use kitbag_base::rate::RateLimit;
-use kitbag_database::Database;
 pub use slot::CacheSlot;
 use store::{NewValue, Store};
 

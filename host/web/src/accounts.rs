@@ -3,10 +3,10 @@
 use axum::Json;
 use axum::extract::Path;
 use axum::http::StatusCode;
+use kitbag_access::{AccessError, AccountStatus, User};
 
 use super::error::WebError;
 use crate::authenticate::By;
-use kitbag_access::{AccessError, AccountStatus, User};
 
 /// `GET /toolkits/{id}/account`
 pub(super) async fn show(

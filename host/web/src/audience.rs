@@ -4,14 +4,14 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, Query};
 use axum::http::StatusCode;
+use kitbag_access::Operator;
+use kitbag_access::values::toolkits::audience::{Grant, Subject};
+use kitbag_base::json_object::JsonObject;
 use serde::{Deserialize, Serialize};
 
 use super::body::read_small;
 use super::error::WebError;
 use crate::authenticate::By;
-use kitbag_access::Operator;
-use kitbag_access::values::toolkits::audience::{Grant, Subject};
-use kitbag_base::json_object::JsonObject;
 
 /// Bytes of a list of grants: as many as there may be, of the longest names.
 const MAX_GRANTS_BYTES: usize = 256 << 10;

@@ -5,6 +5,8 @@ use std::io;
 use axum::body::Bytes;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
+use kitbag_access::values::audit::{AuditFilter, AuditQuery};
+use kitbag_access::{AccessError, AuditReader, Operator, ReadingMode};
 use serde::Deserialize;
 use tracing::error;
 
@@ -14,8 +16,6 @@ use super::logs::parameters::{DEFAULT_LIMIT, MAX_LIMIT, point_in_time};
 use super::logs::tail::{Lines, Tail, json_lines};
 use super::logs::{MAX_STREAM_TIME, bad_query};
 use crate::authenticate::By;
-use kitbag_access::values::audit::{AuditFilter, AuditQuery};
-use kitbag_access::{AccessError, AuditReader, Operator, ReadingMode};
 
 /// The query string.
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -8,17 +8,17 @@ use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use kitbag_access::{Access, Operator, User};
+use kitbag_base::base_url::{below, path_of, well_known};
+use kitbag_base::metrics::Metrics;
+use kitbag_identity::{AuthError, Caller, Identity};
+use kitbag_net::traces::{Arrival, Traces};
 use tracing::{debug, error, info};
 use url::Url;
 
 use super::error::WebError;
 use super::share::{Purpose, RequestShare, RequestShares};
 use super::{ConnectionState, Shared, header_value};
-use kitbag_access::{Access, Operator, User};
-use kitbag_base::base_url::{below, path_of, well_known};
-use kitbag_base::metrics::Metrics;
-use kitbag_identity::{AuthError, Caller, Identity};
-use kitbag_net::traces::{Arrival, Traces};
 
 /// What verifies tokens, and what is said without one.
 pub(super) struct Authentication {

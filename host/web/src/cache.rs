@@ -2,11 +2,11 @@
 
 use axum::Json;
 use axum::extract::Path;
+use kitbag_access::User;
+use kitbag_access::values::user_cache::CacheUsage;
 
 use super::error::WebError;
 use crate::authenticate::By;
-use kitbag_access::User;
-use kitbag_access::values::user_cache::CacheUsage;
 
 /// `DELETE /toolkits/{id}/cache`: removes it. Returns how much it was.
 pub(super) async fn clear(By(user): By<User>, Path(id): Path<String>) -> Result<Json<CacheUsage>, WebError> {

@@ -3,10 +3,10 @@
 use axum::Json;
 use axum::extract::Path;
 use axum::http::StatusCode;
+use kitbag_access::User;
 
 use super::error::WebError;
 use crate::authenticate::By;
-use kitbag_access::User;
 
 /// `GET /toolkits/{id}/code-tools`: their names.
 pub(super) async fn list(By(user): By<User>, Path(id): Path<String>) -> Result<Json<Vec<String>>, WebError> {

@@ -6,6 +6,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::Path;
 use axum::http::StatusCode;
+use kitbag_access::{Setting, User, VisibleToolkit};
 use kitbag_manifest::ConfigField;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -13,7 +14,6 @@ use serde_json::{Map, Value};
 use super::body::read_small;
 use super::error::WebError;
 use crate::authenticate::By;
-use kitbag_access::{Setting, User, VisibleToolkit};
 
 /// Bytes of a change.
 pub(super) const MAX_CHANGE_BYTES: usize = 64 << 10;

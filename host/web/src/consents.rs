@@ -6,16 +6,16 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::Path;
 use axum::http::StatusCode;
+use kitbag_access::values::dispatch::Reply;
+use kitbag_access::{ConsentStatus, User};
+use kitbag_base::base_url::below;
+use kitbag_base::json_object::JsonObject;
 use serde::Deserialize;
 use url::Url;
 
 use super::body::read_small;
 use super::error::WebError;
 use crate::authenticate::By;
-use kitbag_access::values::dispatch::Reply;
-use kitbag_access::{ConsentStatus, User};
-use kitbag_base::base_url::below;
-use kitbag_base::json_object::JsonObject;
 
 /// Bytes of the body of a consent.
 const MAX_CONSENT_BYTES: usize = 4 << 10;

@@ -10,15 +10,15 @@ use axum::extract::{Path, Query};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::{StreamExt, TryStreamExt};
+use kitbag_access::User;
+use kitbag_access::values::knowledge::{Change, NewDocument, NewFeed};
+use kitbag_base::visible;
 use kitbag_manifest::media_type::without_parameters;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 
 use super::error::WebError;
 use crate::authenticate::By;
-use kitbag_access::User;
-use kitbag_access::values::knowledge::{Change, NewDocument, NewFeed};
-use kitbag_base::visible;
 
 /// What is known about a file, in the query string.
 #[derive(Deserialize)]

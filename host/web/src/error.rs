@@ -8,12 +8,6 @@ use axum::Json;
 use axum::body::to_bytes;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use kitbag_manifest::{Problem, Problems};
-use serde::Serialize;
-use tracing::error;
-
-use super::body::Unread;
-use super::media_type;
 use kitbag_access::values::knowledge::{KnowledgeError, TooManyUploads};
 use kitbag_access::values::outbound_auth::{ConnectError, SignInError};
 use kitbag_access::values::peers::NoAnswer;
@@ -24,6 +18,12 @@ use kitbag_access::{AccessError, CallError};
 use kitbag_base::disk::DiskFull;
 use kitbag_base::rate::TooManyRequests;
 use kitbag_identity::{AuthError, KeyError, ProviderError};
+use kitbag_manifest::{Problem, Problems};
+use serde::Serialize;
+use tracing::error;
+
+use super::body::Unread;
+use super::media_type;
 pub(crate) use oauth::{AuthorizeFailure, EndpointFailure};
 
 /// When to try again what a part of the server could not do, such as the store of files.

@@ -25,6 +25,12 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use kitbag_access::User;
+use kitbag_access::values::knowledge::{Counts, language_of};
+use kitbag_base::json_object::JsonObject;
+use kitbag_base::shares::{Share, Shares};
+use kitbag_base::tasks::off_thread;
+use kitbag_base::turns::Turns;
 use kitbag_manifest::schema::MAX_VALUES;
 use serde::Deserialize;
 use serde_json::Value;
@@ -39,12 +45,6 @@ use super::media_type::require_json;
 use super::pages::NOT_STORED;
 use super::share::RequestShare;
 use crate::authenticate::By;
-use kitbag_access::User;
-use kitbag_access::values::knowledge::{Counts, language_of};
-use kitbag_base::json_object::JsonObject;
-use kitbag_base::shares::{Share, Shares};
-use kitbag_base::tasks::off_thread;
-use kitbag_base::turns::Turns;
 use schema::KitbagSchema;
 
 /// Bytes of a request: a batch of documents fits.

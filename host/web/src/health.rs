@@ -7,6 +7,8 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use kitbag_access::{Health, PeersHealth};
+use kitbag_net::certificate::CertificateStatus;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
@@ -14,8 +16,6 @@ use super::Shared;
 use super::direct_host::is_direct;
 use super::error::WebError;
 use super::pages::NOT_STORED;
-use kitbag_access::{Health, PeersHealth};
-use kitbag_net::certificate::CertificateStatus;
 
 /// The answer of `/readyz`.
 #[derive(Serialize)]

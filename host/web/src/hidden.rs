@@ -6,12 +6,12 @@ use axum::Extension;
 use axum::Json;
 use axum::extract::{Path, Query};
 use axum::http::StatusCode;
+use kitbag_access::User;
 use serde::{Deserialize, Serialize};
 
 use super::error::WebError;
 use super::tools::CallLimits;
 use crate::authenticate::By;
-use kitbag_access::User;
 
 /// What is hidden of one toolkit.
 #[derive(Serialize)]

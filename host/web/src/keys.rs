@@ -8,6 +8,9 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use jiff::{SignedDuration, Timestamp};
+use kitbag_access::User;
+use kitbag_base::json_object::JsonObject;
+use kitbag_identity::{NewKey, ProgramKey, ProgramKeys};
 use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
 
@@ -16,9 +19,6 @@ use super::body::read_small;
 use super::error::WebError;
 use super::pages::NOT_STORED;
 use crate::authenticate::By;
-use kitbag_access::User;
-use kitbag_base::json_object::JsonObject;
-use kitbag_identity::{NewKey, ProgramKey, ProgramKeys};
 
 /// Seconds: 90 days.
 const DEFAULT_LIFETIME: i64 = 90 * 24 * 60 * 60;

@@ -10,12 +10,12 @@ use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
+use kitbag_access::values::invocations::{Failing, OutcomeFilter, Usage};
+use kitbag_access::{Operator, ReadingMode, User};
 
 use super::Shared;
 use super::error::WebError;
 use crate::authenticate::By;
-use kitbag_access::values::invocations::{Failing, OutcomeFilter, Usage};
-use kitbag_access::{Operator, ReadingMode, User};
 use parameters::Parameters;
 use tail::{CallLines, Tail, json_lines};
 

@@ -22,6 +22,7 @@ use axum::extract::{RawQuery, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use kitbag_identity::{AuthorizationServer, AuthorizeError, ErrorCode, OAuthError, Step};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
@@ -30,7 +31,6 @@ use super::media_type;
 use super::pages::NOT_STORED;
 use super::pages::origin::{self, OwnOrigin, Sender};
 use crate::error::{AuthorizeFailure, EndpointFailure};
-use kitbag_identity::{AuthorizationServer, AuthorizeError, ErrorCode, OAuthError, Step};
 pub(super) use page::{code_problem, failure};
 
 /// In bytes; of a body or a query.

@@ -3,13 +3,13 @@
 use axum::Json;
 use axum::extract::Query;
 use axum::extract::rejection::QueryRejection;
+use kitbag_access::values::invocations::Period;
+use kitbag_access::{Operator, Overview};
 use serde::Deserialize;
 
 use super::error::WebError;
 use super::logs::bad_query;
 use crate::authenticate::By;
-use kitbag_access::values::invocations::Period;
-use kitbag_access::{Operator, Overview};
 
 /// The query string.
 #[derive(Clone, Copy, Debug, Deserialize)]

@@ -10,7 +10,6 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-
 use kitbag_base::sha256::Sha256;
 
 pub(super) const STYLE: &str = include_str!("pages/page.css");

@@ -4,15 +4,15 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::Path;
 use axum::http::StatusCode;
+use kitbag_access::Operator;
+use kitbag_access::values::toolkits::Publisher;
+use kitbag_base::json_object::JsonObject;
+use kitbag_base::signatures::PublicKey;
 use serde::Deserialize;
 
 use super::body::read_small;
 use super::error::WebError;
 use crate::authenticate::By;
-use kitbag_access::Operator;
-use kitbag_access::values::toolkits::Publisher;
-use kitbag_base::json_object::JsonObject;
-use kitbag_base::signatures::PublicKey;
 
 /// Bytes of the body that adds one.
 const MAX_BODY_BYTES: usize = 16 << 10;

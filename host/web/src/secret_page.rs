@@ -22,6 +22,11 @@ use axum::extract::{Path, Query, Request, State};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
+use kitbag_access::values::peers::NoAnswer;
+use kitbag_access::values::toolkits::Live;
+use kitbag_access::values::vault::{MAX_VALUE_BYTES, SecretSlot, VaultError};
+use kitbag_access::{Access, AccessError, LinkedSecret, OwnSecret, StoredSecret};
+use kitbag_base::base_url::below;
 use percent_encoding::percent_decode_str;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
@@ -33,11 +38,6 @@ use super::body::read_small;
 use super::pages::origin::{self, OwnOrigin, Sender};
 use super::share::{Purpose, RequestShare, RequestShares};
 use super::ui::{Sessions, SignInMode};
-use kitbag_access::values::peers::NoAnswer;
-use kitbag_access::values::toolkits::Live;
-use kitbag_access::values::vault::{MAX_VALUE_BYTES, SecretSlot, VaultError};
-use kitbag_access::{Access, AccessError, LinkedSecret, OwnSecret, StoredSecret};
-use kitbag_base::base_url::below;
 use view::PageError;
 
 /// Largest form, in bytes: every byte of the longest value may take three.

@@ -4,15 +4,15 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, Query};
 use axum::http::StatusCode;
+use kitbag_access::values::audit::Act;
+use kitbag_access::values::vault::{EveryoneOptions, MAX_VALUE_BYTES, Rotated, SecretStatus};
+use kitbag_access::{Operator, StoredSecret, User};
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
 use super::body::{Unread, read_small};
 use super::error::WebError;
 use crate::authenticate::By;
-use kitbag_access::values::audit::Act;
-use kitbag_access::values::vault::{EveryoneOptions, MAX_VALUE_BYTES, Rotated, SecretStatus};
-use kitbag_access::{Operator, StoredSecret, User};
 
 /// What became of a value.
 #[derive(Serialize)]

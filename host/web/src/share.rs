@@ -11,13 +11,13 @@ use axum::extract::FromRequestParts;
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
+use kitbag_base::shares::{Share, Shares};
 use kitbag_manifest::json::measure;
 use thiserror::Error;
 use tracing::error;
 
 use super::body::{UNCOUNTED_BYTES, Unread, read};
 use super::error::WebError;
-use kitbag_base::shares::{Share, Shares};
 
 /// Requests of one user in progress, besides calls of tools.
 const MAX_REQUESTS_PER_USER: usize = 64;

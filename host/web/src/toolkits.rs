@@ -4,15 +4,6 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
-use kitbag_manifest::{ToolkitDefinition, Visibility};
-use serde::{Deserialize, Serialize};
-
-use super::Shared;
-use super::body::read_small;
-use super::documents::declared_length;
-use super::error::WebError;
-use super::media_type;
-use crate::authenticate::By;
 use kitbag_access::values::toolkits::audience::Grant;
 use kitbag_access::values::toolkits::{
     Claim, Deployed, FormerOwner, LimitUsage, Origin, Rollback, RolledBack, SignedBy, TakenOver,
@@ -21,7 +12,16 @@ use kitbag_access::values::toolkits::{
 use kitbag_access::{ListedToolkit, Operator, User};
 use kitbag_base::json_object::JsonObject;
 use kitbag_base::signatures::{InvalidSignature, Signature};
+use kitbag_manifest::{ToolkitDefinition, Visibility};
 use kitbag_net::oci::PinnedReference;
+use serde::{Deserialize, Serialize};
+
+use super::Shared;
+use super::body::read_small;
+use super::documents::declared_length;
+use super::error::WebError;
+use super::media_type;
+use crate::authenticate::By;
 
 /// Bytes of the body of a rollback.
 const MAX_ROLLBACK_BYTES: usize = 4 << 10;

@@ -7,6 +7,9 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use kitbag_access::User;
+use kitbag_access::values::dispatch::{Failure, Reply, Success};
+use kitbag_base::rate::RateLimit;
 use kitbag_manifest::schema::MAX_VALUES;
 use rmcp::model::ContentBlock;
 use serde::Serialize;
@@ -19,9 +22,6 @@ use super::pages::NOT_STORED;
 use super::share::RequestShare;
 use super::{Shared, consents};
 use crate::authenticate::By;
-use kitbag_access::User;
-use kitbag_access::values::dispatch::{Failure, Reply, Success};
-use kitbag_base::rate::RateLimit;
 
 /// What a user's calls may take.
 pub(super) struct CallLimits {

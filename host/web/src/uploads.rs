@@ -4,6 +4,9 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
+use kitbag_access::Operator;
+use kitbag_access::values::toolkits::{Deployed, Review, Reviewed, Tracked, UploadRecord};
+use kitbag_base::json_object::JsonObject;
 
 use super::Shared;
 use super::body::read_small;
@@ -11,9 +14,6 @@ use super::documents::declared_length;
 use super::error::WebError;
 use super::toolkits::{DeployTerms, UploadOptions, expect_component};
 use crate::authenticate::By;
-use kitbag_access::Operator;
-use kitbag_access::values::toolkits::{Deployed, Review, Reviewed, Tracked, UploadRecord};
-use kitbag_base::json_object::JsonObject;
 
 /// Bytes of the body of a deploy.
 const MAX_DEPLOY_BYTES: usize = 4 << 10;

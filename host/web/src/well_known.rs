@@ -4,11 +4,11 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
+use kitbag_base::base_url::below;
 use serde_json::{Value, json};
 
 use super::Shared;
 use super::error::WebError;
-use kitbag_base::base_url::below;
 
 /// Protected resource metadata (RFC 9728, section 2).
 pub(super) async fn protected_resource(State(shared): State<Shared>) -> Json<Value> {

@@ -1,9 +1,9 @@
 //! For whom toolkits and tools are, by each function that says so.
 
 use kitbag_manifest::ToolDefinition;
+use kitbag_toolkits::audience::Grant;
 
 use super::*;
-use kitbag_toolkits::audience::Grant;
 
 /// What each user sees of a toolkit of `ana` with the tools `find` and `list`, by its visibility and its grants: `both`, one of
 /// the tools, or `-` where there is nothing.

@@ -1,7 +1,8 @@
 //! Consents: what a user has agreed to, and which calls wait for more.
 
-use super::*;
 use kitbag_toolkits::dispatch::{Failure, Reply};
+
+use super::*;
 
 /// `books` of ana, with 1.0.0 live: each version sends to a host of its own.
 async fn books() -> Fixture {

@@ -1,10 +1,11 @@
 //! Two processes over one database.
 
+use kitbag_database::audit::Actor;
+use kitbag_vault::{Account, AccountState, EveryoneOptions, SecretSlot};
+
 use secrecy::ExposeSecret;
 
 use super::*;
-use kitbag_database::audit::Actor;
-use kitbag_vault::{Account, AccountState, EveryoneOptions, SecretSlot};
 
 const ROUNDS: usize = 50;
 

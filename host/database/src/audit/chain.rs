@@ -1,8 +1,8 @@
 //! The hash of an entry, over its content and the hash of the entry before it.
 
-use serde::Serialize;
-
 use kitbag_base::sha256::{Digest, Sha256};
+
+use serde::Serialize;
 
 /// Stands before the first entry of a chain.
 pub(super) const GENESIS: Digest = [0; 32];

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::Actor;
 use kitbag_base::sha256::{Digest, Sha256};
+
+use super::Actor;
 
 /// Time in which the same refusal is recorded once.
 const INTERVAL: Duration = Duration::from_mins(1);

@@ -13,6 +13,8 @@ use std::mem::take;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use kitbag_base::tasks::to_its_end;
+
 use futures::future::BoxFuture;
 use thiserror::Error;
 use tokio::sync::{Notify, oneshot};
@@ -22,7 +24,6 @@ use tracing::{info, warn};
 
 use super::store::{self, Revisions};
 use crate::{Database, DatabaseError, EVERYONE, Server, Session};
-use kitbag_base::tasks::to_its_end;
 
 /// How long a request waits.
 const TIMEOUT: Duration = Duration::from_secs(2);

@@ -20,6 +20,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use kitbag_base::sha256::Sha256;
+
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{Notify, broadcast};
 use tokio::time::{sleep, timeout};
@@ -28,7 +30,6 @@ use tracing::{info, warn};
 
 use super::store;
 use crate::{Database, Server, Session};
-use kitbag_base::sha256::Sha256;
 
 /// Between two statements: at most twenty in a second.
 const SEND_INTERVAL: Duration = Duration::from_millis(50);

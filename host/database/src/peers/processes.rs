@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use kitbag_base::private_file;
+
 use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
@@ -23,7 +25,6 @@ use tracing::{error, warn};
 use super::profile::{JoinError, Profile};
 use super::store::{Heartbeat, Processes, Turn};
 use crate::{Database, Server, Session};
-use kitbag_base::private_file;
 
 /// How often a process is heard of, and how long that may take.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);

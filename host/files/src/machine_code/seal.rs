@@ -13,13 +13,13 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use kitbag_base::private_file;
+
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::hmac::{Context, HMAC_SHA256, Key, Tag};
 use aws_lc_rs::rand;
 use rustix::process::geteuid;
 use secrecy::zeroize::Zeroizing;
-
-use kitbag_base::private_file;
 
 /// The key's file in the data directory, mode 0600. Without it all machine code is compiled again.
 const KEY_FILE: &str = "code.key";

@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use kitbag_base::sha256::Sha256;
+use kitbag_net::egress::Egress;
+
 use bytes::Bytes;
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
@@ -21,8 +24,6 @@ use tokio::time::timeout;
 
 use super::s3::{self, BucketLocation};
 use super::{ObjectsError, Opened};
-use kitbag_base::sha256::Sha256;
-use kitbag_net::egress::Egress;
 
 /// How much of a file is read and written at once. Buckets want 5 MiB at least.
 const PART_BYTES: usize = 5 << 20;

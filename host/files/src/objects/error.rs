@@ -3,10 +3,10 @@
 use std::error::Error as _;
 use std::io;
 
-use thiserror::Error;
-
 use kitbag_base::disk::DiskFull;
 use kitbag_database::DatabaseError;
+
+use thiserror::Error;
 
 /// Characters of a store's answer that are quoted.
 const MAX_QUOTED: usize = 500;

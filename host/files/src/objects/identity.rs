@@ -37,9 +37,10 @@ fn new_id() -> String {
 
 #[cfg(test)]
 mod tests {
+    use kitbag_database::Database;
+
     use crate::objects::tests::Bench;
     use crate::objects::{Objects, ObjectsError};
-    use kitbag_database::Database;
 
     #[tokio::test]
     async fn a_process_with_another_folder_is_refused_once_there_are_files() {

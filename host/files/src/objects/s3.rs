@@ -3,6 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use kitbag_net::egress::{Egress, EgressError, Policy};
+
 use async_trait::async_trait;
 use http_body_util::{BodyExt, Limited};
 use object_store::aws::{AmazonS3, AmazonS3Builder};
@@ -16,7 +18,6 @@ use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
 use super::ObjectsError;
-use kitbag_net::egress::{Egress, EgressError, Policy};
 
 /// How often a request is tried again, and for how long.
 const MAX_RETRIES: usize = 4;

@@ -1,12 +1,13 @@
 //! Files on their way to another store, where they have the same names.
 
+use kitbag_base::sha256::Sha256;
+
 use futures::StreamExt;
 use tempfile::NamedTempFile;
 use tokio::fs::File;
 use tokio::io::AsyncWriteExt;
 
 use super::{Objects, ObjectsError};
-use kitbag_base::sha256::Sha256;
 
 /// What became of a file.
 #[derive(Debug, PartialEq, Eq)]

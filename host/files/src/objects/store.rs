@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
-use crate::stored_files::{FileKind, is_named};
 use kitbag_database::{Database, FromRow, Scope, Transaction, sql};
+
+use crate::stored_files::{FileKind, is_named};
 
 /// How long the deletion of an object may take before it is tried again.
 const RETRY_INTERVAL: Duration = Duration::from_mins(10);

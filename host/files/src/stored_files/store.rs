@@ -2,8 +2,9 @@
 //!
 //! Backups are restored before their database is migrated: these statements have to work for every schema.
 
-use super::{FileKind, Named};
 use kitbag_database::{Database, Transaction, sql};
+
+use super::{FileKind, Named};
 
 /// Rows of a page.
 const PAGE_ROWS: i64 = 1000;

@@ -1,12 +1,13 @@
 //! What an external provider has granted for a session: until when, and how to renew it.
 
+use kitbag_vault::SealedValue;
+
 use jiff::Timestamp;
 use secrecy::SecretString;
 
 use super::store::GrantRow;
 use super::{BrowserSession, BrowserSessions, new_session};
 use crate::Groups;
-use kitbag_vault::SealedValue;
 
 /// The grant of one session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,11 +83,12 @@ impl From<GrantRow> for Grant {
 
 #[cfg(test)]
 mod tests {
+    use kitbag_database::Database;
+
     use secrecy::ExposeSecret;
 
     use super::*;
     use crate::SessionLifetime;
-    use kitbag_database::Database;
 
     #[tokio::test]
     async fn a_grant_belongs_to_its_session_and_ends_with_it() {

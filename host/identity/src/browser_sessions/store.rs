@@ -2,10 +2,10 @@
 
 mod grants;
 
-pub(super) use self::grants::GrantRow;
-
 use kitbag_database::audit::{self, Act, Actor, Entry};
 use kitbag_database::{Database, FromRow, Scope, Transaction, sql};
+
+pub(super) use self::grants::GrantRow;
 
 /// Sessions of one user.
 pub(super) const MAX_SESSIONS_OF_USER: i64 = 20;

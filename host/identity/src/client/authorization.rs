@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
+use kitbag_base::sha256::Sha256;
+
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use url::{Url, form_urlencoded};
 
 use super::{AuthorizationServer, ClientError};
-use kitbag_base::sha256::Sha256;
 
 /// A request for a code, with PKCE (RFC 7636) and for one resource (RFC 8707).
 pub struct AuthorizationRequest<'a> {

@@ -1,5 +1,7 @@
 //! From the URL of a server to whoever signs people in for it (RFC 9728, RFC 8414, RFC 7591).
 
+use kitbag_base::base_url::{below, path_of, well_known};
+
 use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::json;
@@ -7,7 +9,6 @@ use url::Url;
 
 use super::{Client, ClientAuthentication, ClientError, Http, expect_protected, is_protected};
 use crate::metadata_urls;
-use kitbag_base::base_url::{below, path_of, well_known};
 
 /// What the server's scopes are called where it lists none.
 pub const DEFAULT_SCOPE: &str = "profile email offline_access";

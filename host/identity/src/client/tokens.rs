@@ -29,6 +29,7 @@ pub struct Code<'a> {
     pub redirect_uri: &'a str,
     /// The PKCE code verifier of that request.
     pub verifier: &'a str,
+    /// The code.
     pub value: &'a str,
 }
 

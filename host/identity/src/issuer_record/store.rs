@@ -1,8 +1,8 @@
 //! The table of issuers: all SQL about it.
 
-use jiff::Timestamp;
-
 use kitbag_database::{Database, Scope, Transaction, sql};
+
+use jiff::Timestamp;
 
 /// The record, while nobody else writes to it.
 pub(super) struct Record(Transaction);

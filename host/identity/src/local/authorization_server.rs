@@ -8,6 +8,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use kitbag_database::Database;
+use kitbag_net::egress::Egress;
+
 use serde_json::Value;
 
 use super::authorize::{AuthorizeError, Pending};
@@ -19,8 +22,6 @@ use super::sign_in_code::SignInCode;
 use super::store::{ClientRow, Store};
 use super::token::Code;
 use super::{ErrorCode, LocalIssuer, OAuthError};
-use kitbag_database::Database;
-use kitbag_net::egress::Egress;
 
 /// Registers clients, asks people, and issues tokens.
 pub struct AuthorizationServer {

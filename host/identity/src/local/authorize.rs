@@ -8,6 +8,9 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use kitbag_base::sha256::Digest;
+use kitbag_database::DatabaseError;
+
 use tracing::{info, warn};
 
 use super::authorization_server::Client;
@@ -20,8 +23,6 @@ use super::scopes::Scopes;
 use super::sign_in_code::TicketRequest;
 use super::token::Code;
 use super::{AuthorizationServer, ErrorCode, OAuthError};
-use kitbag_base::sha256::Digest;
-use kitbag_database::DatabaseError;
 
 /// What happens to a browser that came with an authorization request, or with a person's answer.
 #[derive(Debug)]

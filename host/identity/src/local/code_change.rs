@@ -7,11 +7,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::{fs, io};
 
+use kitbag_base::private_file;
+use kitbag_database::Database;
+
 use super::sign_in_code::SignInCode;
 use super::store::Store;
 use super::{LocalIssuerError, key_file};
-use kitbag_base::private_file;
-use kitbag_database::Database;
 
 /// The file with the SHA-256 of the code under which grants, sessions and the signing key were made.
 const FILE: &str = "sign-in-code.sha256";

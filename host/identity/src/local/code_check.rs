@@ -5,8 +5,9 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use super::sign_in_code::{SignInCode, TICKET_LIFETIME, TicketRequest};
 use kitbag_base::sha256::{Digest, Sha256};
+
+use super::sign_in_code::{SignInCode, TICKET_LIFETIME, TicketRequest};
 
 /// What the page says about the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,10 +5,11 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use kitbag_base::private_file;
+
 use super::LocalIssuerError;
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
-use kitbag_base::private_file;
 
 pub(super) const NAME: &str = "local-issuer.p8";
 

@@ -11,6 +11,9 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use kitbag_base::json_object::JsonObject;
+use kitbag_net::egress::{Egress, EgressError, Policy};
+
 use bytes::Bytes;
 use http::header::{ACCEPT, CACHE_CONTROL};
 use http::{HeaderMap, HeaderValue, Request};
@@ -25,8 +28,6 @@ use url::Url;
 
 use super::authorization_server::Client;
 use super::register::Metadata;
-use kitbag_base::json_object::JsonObject;
-use kitbag_net::egress::{Egress, EgressError, Policy};
 
 /// Of a URL.
 const MAX_URL_BYTES: usize = 1024;
@@ -216,12 +217,13 @@ fn age(headers: &HeaderMap) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use kitbag_net::egress::EgressSettings;
+    use kitbag_net::egress::test_server::TestServer;
+
     use http::Response;
     use http_body_util::Full;
 
     use super::*;
-    use kitbag_net::egress::EgressSettings;
-    use kitbag_net::egress::test_server::TestServer;
 
     const CALLBACK: &str = "http://127.0.0.1:33418/";
 

@@ -1,10 +1,11 @@
 //! Signs a person in to Kitbag's own pages, without an OAuth client.
 
+use kitbag_base::visible::has_hidden;
+
 use tracing::{info, warn};
 
 use super::authorize::lock;
 use super::{AuthorizationServer, CodePrompt};
-use kitbag_base::visible::has_hidden;
 
 /// Maximum length of a user's name.
 const MAX_USER_NAME_CHARS: usize = 64;

@@ -4,11 +4,12 @@
 //! checked here is what the browser follows: there is no second reading of backslashes, tabs,
 //! user names, encoded hosts or odd spellings of addresses.
 
+use kitbag_base::loopback::is_loopback;
+
 use url::Url;
 use url::form_urlencoded::Serializer;
 
 use super::{ErrorCode, OAuthError};
-use kitbag_base::loopback::is_loopback;
 
 /// An address that answers to authorization requests may be sent to.
 #[derive(Clone, Debug, PartialEq, Eq)]

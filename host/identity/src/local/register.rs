@@ -1,5 +1,8 @@
 //! Dynamic client registration (RFC 7591).
 
+use kitbag_base::json_object::JsonObject;
+use kitbag_base::visible::has_hidden;
+
 use serde::{Deserialize, Serialize};
 
 use super::authorization_server::Client;
@@ -7,8 +10,6 @@ use super::redirect_uri::RedirectUri;
 use super::scopes::Scopes;
 use super::secret::random_text;
 use super::{AuthorizationServer, EndpointError, ErrorCode, OAuthError};
-use kitbag_base::json_object::JsonObject;
-use kitbag_base::visible::has_hidden;
 
 /// A registered client, as it is told (section 3.2.1).
 ///

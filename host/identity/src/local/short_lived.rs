@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use super::secret::random_text;
 use kitbag_base::sha256::{Digest, Sha256};
+
+use super::secret::random_text;
 
 /// Values that can be found only with the secret that was given out for each.
 ///

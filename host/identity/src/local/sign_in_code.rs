@@ -10,6 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{fmt, fs, io};
 
+use kitbag_base::private_file;
+use kitbag_base::sha256::Sha256;
+
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::hmac;
 use base64::Engine;
@@ -18,8 +21,6 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::LocalIssuerError;
 use crate::now;
-use kitbag_base::private_file;
-use kitbag_base::sha256::Sha256;
 
 /// The code's file in the data directory.
 const FILE: &str = "sign-in-code";

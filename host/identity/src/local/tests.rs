@@ -6,6 +6,10 @@ mod granted_clients;
 mod registration;
 mod tokens;
 
+use kitbag_base::sha256::Sha256;
+use kitbag_database::Database;
+use kitbag_net::egress::{Egress, EgressSettings};
+
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use secrecy::ExposeSecret;
@@ -15,9 +19,6 @@ use url::Url;
 use url::form_urlencoded::Serializer;
 
 use super::*;
-use kitbag_base::sha256::Sha256;
-use kitbag_database::Database;
-use kitbag_net::egress::{Egress, EgressSettings};
 
 const BASE_URL: &str = "http://127.0.0.1:8787";
 const RESOURCE: &str = "http://127.0.0.1:8787/mcp";

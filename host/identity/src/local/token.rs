@@ -3,6 +3,8 @@
 use std::mem;
 use std::time::Duration;
 
+use kitbag_base::sha256::Sha256;
+
 use aws_lc_rs::hmac;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -16,7 +18,6 @@ use super::scopes::Scopes;
 use super::secret::random_text;
 use super::store::{GrantRow, RevokedBy};
 use super::{AccessGrant, AuthorizationServer, EndpointError, ErrorCode, OAuthError};
-use kitbag_base::sha256::Sha256;
 
 /// What a client gets.
 #[derive(Debug)]

@@ -1,8 +1,9 @@
 //! All SQL about keys of programs. Times are milliseconds since 1970.
 
-use super::{KeyError, MAX_KEYS_OF_USER, id};
 use kitbag_database::audit::{self, Act, Actor, Entry};
 use kitbag_database::{Database, FromRow, Scope, Transaction, sql};
+
+use super::{KeyError, MAX_KEYS_OF_USER, id};
 
 /// The keys of one issuer's users.
 #[derive(Clone, Debug)]

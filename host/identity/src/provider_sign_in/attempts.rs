@@ -6,11 +6,12 @@ use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::{Mutex, PoisonError};
 
+use kitbag_base::turns::{Turn, Turns};
+
 use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota};
 
 use super::ProviderError;
-use kitbag_base::turns::{Turn, Turns};
 
 /// Sign-ins that are being completed with the provider at the same time; further ones wait, and addresses alternate.
 const MAX_REDEMPTIONS: usize = 32;

@@ -4,13 +4,14 @@ mod store;
 
 use std::time::{Duration, Instant};
 
+use kitbag_database::Database;
+
 use tokio::sync::Mutex;
 use tracing::info;
 
 use self::store::Store;
 use super::ProviderError;
 use crate::client::{AuthorizationServer, Http, Registration};
-use kitbag_database::Database;
 
 /// How soon the provider is asked again after it has refused. Anybody can begin a sign-in.
 const RETRY_INTERVAL: Duration = Duration::from_secs(30);

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kitbag_database::audit::Actor;
+
 use futures::future::join_all;
 use secrecy::SecretString;
 use tokio::time::timeout;
@@ -12,7 +14,6 @@ use url::Url;
 use super::{ProviderError, ProviderSignIn};
 use crate::BrowserSession;
 use crate::client::revoke;
-use kitbag_database::audit::Actor;
 
 /// How long a person waits for the provider's revocation, which goes on afterwards.
 const REVOCATION_WAIT: Duration = Duration::from_secs(3);

@@ -3,12 +3,13 @@
 //! Anybody can begin a sign-in, and nobody fills the server's memory with it, or pushes out those of others. It goes on
 //! after a restart, and on any process.
 
+use kitbag_vault::{SealedValue, Vault};
+
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 
 use super::ProviderSignIn;
-use kitbag_vault::{SealedValue, Vault};
 
 /// Longest path that a browser comes back to, in bytes: cookies may have 4096 in total.
 const MAX_PATH_BYTES: usize = 1200;
@@ -53,9 +54,10 @@ impl Pending {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use kitbag_database::Database;
     use kitbag_vault::KeySource;
+
+    use super::*;
 
     fn pending() -> Pending {
         Pending::new("state".to_owned(), "verifier".to_owned(), "/ui/account")

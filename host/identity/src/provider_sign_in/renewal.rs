@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use kitbag_database::audit::Actor;
+
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use jiff::Timestamp;
@@ -11,7 +13,6 @@ use tracing::{info, warn};
 use super::{ProviderError, ProviderSignIn, SessionState, time};
 use crate::client::{Tokens, refresh};
 use crate::{AuthError, BrowserSession, Groups};
-use kitbag_database::audit::Actor;
 
 type Outcome = Result<SessionState, ProviderError>;
 type UnderWay = HashMap<String, Shared<BoxFuture<'static, Outcome>>>;

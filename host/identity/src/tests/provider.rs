@@ -2,6 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
+use kitbag_net::egress::EgressSettings;
+use kitbag_net::egress::test_server::TestServer;
+
 use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::rsa::KeySize;
@@ -15,8 +18,6 @@ use http_body_util::Full;
 
 use super::*;
 use crate::jwks::Schedule;
-use kitbag_net::egress::EgressSettings;
-use kitbag_net::egress::test_server::TestServer;
 
 type Sign = Box<dyn Fn(&[u8]) -> Vec<u8> + Send + Sync>;
 

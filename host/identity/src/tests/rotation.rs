@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use kitbag_net::egress::EgressSettings;
+
 use futures::future::join_all;
 
 use super::provider::{JWKS, OAUTH, OPENID};
 use super::*;
 use crate::jwks::Schedule;
-use kitbag_net::egress::EgressSettings;
 
 /// Every request finds the documents too old.
 const ALWAYS_STALE: Schedule = Schedule {

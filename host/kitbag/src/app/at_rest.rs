@@ -3,6 +3,11 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use kitbag_base::ownership::{self, Distrust};
+use kitbag_database::Database;
+use kitbag_files::objects::{Location, Objects, ObjectsError};
+use kitbag_net::egress::Egress;
+
 use secrecy::ExposeSecret;
 use thiserror::Error;
 
@@ -10,10 +15,6 @@ use super::StartError;
 use super::configuration::{egress_settings, objects_location};
 use super::parts::claim;
 use crate::settings::{DatabaseLocation, ObjectsLocation, Settings};
-use kitbag_base::ownership::{self, Distrust};
-use kitbag_database::Database;
-use kitbag_files::objects::{Location, Objects, ObjectsError};
-use kitbag_net::egress::Egress;
 
 /// Connections to a database: a transaction that keeps servers away, one that reads or writes everything, and a few
 /// statements besides.

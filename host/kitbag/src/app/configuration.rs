@@ -4,16 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::time::Duration;
 
-use secrecy::ExposeSecret;
-use tracing::{info, warn};
-use url::Url;
-
-use super::connections::{ConnectionLimits, MAX_BUFFERED_BYTES};
-use super::listeners::Listeners;
-use crate::settings::{
-    self, ConsentSetting, DatabaseLocation, Issuer, MasterKey, Maybe, ObjectsLocation, Operator, Settings,
-    SettingsError, Size,
-};
 use kitbag_access::Roles;
 use kitbag_base::local_mode;
 use kitbag_base::memory::{MemoryBudget, machine_memory};
@@ -36,6 +26,17 @@ use kitbag_toolkits::invocations::RetentionLimits;
 use kitbag_toolkits::{ConsentBy, SignatureRule};
 use kitbag_vault::KeySource;
 use kitbag_web::{Pace, RequestShares};
+
+use secrecy::ExposeSecret;
+use tracing::{info, warn};
+use url::Url;
+
+use super::connections::{ConnectionLimits, MAX_BUFFERED_BYTES};
+use super::listeners::Listeners;
+use crate::settings::{
+    self, ConsentSetting, DatabaseLocation, Issuer, MasterKey, Maybe, ObjectsLocation, Operator, Settings,
+    SettingsError, Size,
+};
 
 /// How long a process that others serve beside goes on after it was asked to stop.
 const DRAIN: Duration = Duration::from_secs(5);

@@ -16,6 +16,8 @@ use std::io;
 use std::pin::pin;
 use std::time::Duration;
 
+use kitbag_web::{AnswerShare, ConnectionState, Pace};
+
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderValue, Request, Response, header};
@@ -32,7 +34,6 @@ use tracing::{debug, warn};
 
 use super::listeners::{Listeners, Stream};
 use end::{End, Ends};
-use kitbag_web::{AnswerShare, ConnectionState, Pace};
 use paced::Paced;
 use sending::Sending;
 pub(super) use slots::ConnectionLimits;

@@ -3,10 +3,6 @@
 use std::io;
 use std::path::PathBuf;
 
-use thiserror::Error;
-
-use super::ListenError;
-use crate::settings::SettingsError;
 use kitbag_base::ownership::DirectoryError;
 use kitbag_database::DatabaseError;
 use kitbag_database::peers::JoinError;
@@ -17,6 +13,11 @@ use kitbag_net::certificate::CertificateError;
 use kitbag_sandbox::EngineError;
 use kitbag_toolkits::ToolkitError;
 use kitbag_vault::OpenError;
+
+use thiserror::Error;
+
+use super::ListenError;
+use crate::settings::SettingsError;
 
 /// Why a server did not start.
 #[derive(Debug, Error)]

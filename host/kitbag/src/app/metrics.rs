@@ -4,6 +4,13 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use kitbag_access::Access;
+use kitbag_base::memory::MemoryBudget;
+use kitbag_base::metrics::{CONTENT_TYPE, Metrics, Reading};
+use kitbag_net::certificate::LiveCertificate;
+use kitbag_sandbox::InstancePool;
+use kitbag_web::{Pace, is_direct};
+
 use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -17,12 +24,6 @@ use url::Url;
 use super::connections::{self, ConnectionLimits, Service};
 use super::listeners::{ListenError, Listeners};
 use crate::settings::Settings;
-use kitbag_access::Access;
-use kitbag_base::memory::MemoryBudget;
-use kitbag_base::metrics::{CONTENT_TYPE, Metrics, Reading};
-use kitbag_net::certificate::LiveCertificate;
-use kitbag_sandbox::InstancePool;
-use kitbag_web::{Pace, is_direct};
 
 /// Connections at the same time.
 const CONNECTIONS: usize = 16;

@@ -6,17 +6,6 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use secrecy::ExposeSecret;
-use tokio::task::spawn_blocking;
-use tracing::info;
-use url::Url;
-
-use super::StartError;
-use super::configuration::{
-    admission, certificate_files, egress_settings, identity_settings, objects_location, session_lifetime,
-    shared_settings, traces,
-};
-use crate::settings::{DatabaseLocation, Issuer, Model, ObjectsLocation, Secret, Settings};
 use kitbag_base::disk::Disk;
 use kitbag_base::local_mode;
 use kitbag_base::metrics::Metrics;
@@ -47,6 +36,18 @@ use kitbag_toolkits::invocations::Invocations;
 use kitbag_toolkits::knowledge_tools::KnowledgeTools;
 use kitbag_toolkits::user_config::UserConfig;
 use kitbag_vault::Vault;
+
+use secrecy::ExposeSecret;
+use tokio::task::spawn_blocking;
+use tracing::info;
+use url::Url;
+
+use super::StartError;
+use super::configuration::{
+    admission, certificate_files, egress_settings, identity_settings, objects_location, session_lifetime,
+    shared_settings, traces,
+};
+use crate::settings::{DatabaseLocation, Issuer, Model, ObjectsLocation, Secret, Settings};
 
 /// Opens the audit log, and removes its old entries.
 pub(super) fn audit_log(settings: &Settings, database: &Database) -> Arc<Audit> {

@@ -5,13 +5,14 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use kitbag_access::Access;
+use kitbag_net::certificate::LiveCertificate;
+
 use tokio::task::spawn_blocking;
 use tracing::{info, warn};
 
 use super::configuration::{certificate_files, roles};
 use crate::settings::Settings;
-use kitbag_access::Access;
-use kitbag_net::certificate::LiveCertificate;
 
 /// The settings that can change, as keys of the file.
 const APPLIED: [&str; 2] = ["local-groups", "operators"];

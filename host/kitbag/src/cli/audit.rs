@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::io;
 use std::time::Duration;
 
+use kitbag_database::audit::AuditRecord;
+
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -15,7 +17,6 @@ use super::CliError;
 use super::client::{Connection, Failed, Lines};
 use super::output::{Exit, Format, report};
 use super::terminal::{Text, note, text, try_print};
-use kitbag_database::audit::AuditRecord;
 
 /// The longest pause between two attempts to reconnect.
 const MAX_PAUSE: Duration = Duration::from_secs(10);

@@ -3,6 +3,9 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use kitbag_base::ownership;
+use kitbag_maintenance::backup::{self, BackupError, Counts, Created, Job, KeyCopies, Manifest, Step};
+
 use bytesize::ByteSize;
 use clap::Args;
 use serde::Serialize;
@@ -14,8 +17,6 @@ use super::server_data::{self, ServerData};
 use super::terminal::{counted, say};
 use crate::settings::MasterKey;
 use crate::telemetry;
-use kitbag_base::ownership;
-use kitbag_maintenance::backup::{self, BackupError, Counts, Created, Job, KeyCopies, Manifest, Step};
 
 /// Files that are named of those that a backup lacks.
 const MAX_NAMED_FILES: usize = 10;

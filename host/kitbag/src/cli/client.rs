@@ -6,11 +6,16 @@ mod lines;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use kitbag_base::base_url::below;
+use kitbag_base::local_mode::{self, Unusable};
+use kitbag_identity::client::expect_protected;
+use kitbag_manifest::Problem;
+use kitbag_net::egress::{Egress, EgressError, EgressSettings, Policy, ResponseBody};
+
 use bytes::Bytes;
 use clap::Args;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full};
-use kitbag_manifest::Problem;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -23,10 +28,6 @@ use super::session::{SessionFile, SignedIn, sign_in_again};
 use super::terminal::note;
 use super::token::mint;
 pub(super) use graphql::{GraphqlError, GraphqlFailure};
-use kitbag_base::base_url::below;
-use kitbag_base::local_mode::{self, Unusable};
-use kitbag_identity::client::expect_protected;
-use kitbag_net::egress::{Egress, EgressError, EgressSettings, Policy, ResponseBody};
 pub(super) use lines::Lines;
 
 /// How long to wait, and how often to try, where the server limits the rate.

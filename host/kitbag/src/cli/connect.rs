@@ -6,6 +6,10 @@ mod file;
 use std::env;
 use std::path::{Path, PathBuf};
 
+use kitbag_base::base_url::below;
+use kitbag_base::mcp_clients::{CLIENTS, DEFAULT_NAME, McpClient};
+use kitbag_identity::client::expect_protected;
+
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use shlex::try_join;
@@ -19,9 +23,6 @@ use super::CliError;
 use super::client::which_server;
 use super::output::{Exit, report};
 use super::terminal::{Text, note, say};
-use kitbag_base::base_url::below;
-use kitbag_base::mcp_clients::{CLIENTS, DEFAULT_NAME, McpClient};
-use kitbag_identity::client::expect_protected;
 
 /// Show, or write, the configuration of MCP clients for a server.
 #[derive(Args, Debug)]

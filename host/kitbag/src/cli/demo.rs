@@ -7,6 +7,11 @@ mod scripts;
 
 use std::path::{Path, PathBuf};
 
+use kitbag_base::local_mode;
+use kitbag_base::ownership;
+use kitbag_base::tasks::Interrupted;
+use kitbag_toolchain::BuildOptions;
+
 use clap::Args;
 use secrecy::ExposeSecret;
 use serde_json::json;
@@ -23,10 +28,6 @@ use super::toolkit::{print_deployed, read, upload};
 use crate::app::App;
 use crate::settings::{Settings, Sources};
 use crate::telemetry;
-use kitbag_base::local_mode;
-use kitbag_base::ownership;
-use kitbag_base::tasks::Interrupted;
-use kitbag_toolchain::BuildOptions;
 
 /// The toolkit whose tool is called, and those that follow once the first call is through.
 const FIRST: &str = "toolkit-text";

@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use kitbag_knowledge::model::{self, DEFAULT_NAME, Located};
+use kitbag_maintenance::doctor::{self, Depth, Finding, Presented, Report, Step, Subject};
+
 use clap::Args;
 
 use super::CliError;
@@ -12,8 +15,6 @@ use super::terminal::{Text, counted, say};
 use crate::app::certificate_files;
 use crate::settings::{Listen, Model, Settings};
 use crate::telemetry;
-use kitbag_knowledge::model::{self, DEFAULT_NAME, Located};
-use kitbag_maintenance::doctor::{self, Depth, Finding, Presented, Report, Step, Subject};
 
 /// Spaces before the lines after the first of a finding.
 const INDENT: usize = 4;

@@ -4,6 +4,13 @@ mod callback;
 
 use std::path::{Path, PathBuf};
 
+use kitbag_base::local_mode;
+use kitbag_identity::client::{
+    self as oauth, AuthorizationRequest, AuthorizationServer, Client, Code, ExpectedResponse, Http,
+    Registration, challenge,
+};
+use kitbag_identity::{SignInCode, TicketRequest, random_text};
+
 use clap::Args;
 use serde_json::json;
 use url::Url;
@@ -14,12 +21,6 @@ use super::client::which_server;
 use super::output::{Format, report};
 use super::session::{Session, SessionFile};
 use super::terminal::{Text, note, print, print_note, say, text};
-use kitbag_base::local_mode;
-use kitbag_identity::client::{
-    self as oauth, AuthorizationRequest, AuthorizationServer, Client, Code, ExpectedResponse, Http,
-    Registration, challenge,
-};
-use kitbag_identity::{SignInCode, TicketRequest, random_text};
 
 /// Sign in at a server, in a browser.
 #[derive(Args, Debug)]

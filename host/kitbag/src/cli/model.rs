@@ -4,6 +4,9 @@ mod fetch;
 
 use std::path::{Path, PathBuf};
 
+use kitbag_knowledge::Embedder;
+use kitbag_knowledge::model::{self, CATALOG, CatalogModel, DEFAULT_NAME, FetchError};
+
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -14,8 +17,6 @@ use super::CliError;
 use super::output::report;
 use super::terminal::{note, say};
 use crate::telemetry;
-use kitbag_knowledge::Embedder;
-use kitbag_knowledge::model::{self, CATALOG, CatalogModel, DEFAULT_NAME, FetchError};
 
 /// List, get, show and remove models that search can use.
 #[derive(Debug, Subcommand)]

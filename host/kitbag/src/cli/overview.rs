@@ -1,5 +1,8 @@
 //! `kitbag overview`
 
+use kitbag_access::{Figures, Overview, ToolkitFigures};
+use kitbag_toolkits::invocations::Latency;
+
 use bytesize::ByteSize;
 use clap::Args;
 use http::Method;
@@ -8,8 +11,6 @@ use super::CliError;
 use super::client::Connection;
 use super::output::report;
 use super::terminal::{Screen, Text, counted, say, text};
-use kitbag_access::{Figures, Overview, ToolkitFigures};
-use kitbag_toolkits::invocations::Latency;
 
 /// Heights of the columns that show calls over time.
 const COLUMNS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use kitbag_base::signatures::PublicKey;
+use kitbag_toolkits::Publisher as Known;
+
 use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::json;
@@ -12,8 +15,6 @@ use super::documents::path_segment;
 use super::output::report;
 use super::terminal::say;
 use super::toolkit::small_text;
-use kitbag_base::signatures::PublicKey;
-use kitbag_toolkits::Publisher as Known;
 
 /// Add, list and remove publishers, whose signatures of toolkits the server verifies. For operators.
 #[derive(Debug, Subcommand)]

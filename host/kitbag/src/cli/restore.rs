@@ -2,6 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use kitbag_base::ownership;
+use kitbag_maintenance::backup::{
+    self, BackupError, Damaged, Found, Manifest, Purpose, RestoreJob, Restored,
+};
+
 use clap::Args;
 use serde::Serialize;
 
@@ -11,10 +16,6 @@ use super::output::report;
 use super::progress::StepProgress;
 use super::terminal::{counted, note, say};
 use crate::telemetry;
-use kitbag_base::ownership;
-use kitbag_maintenance::backup::{
-    self, BackupError, Damaged, Found, Manifest, Purpose, RestoreJob, Restored,
-};
 
 /// Put a backup into an empty data directory.
 #[derive(Args, Debug)]

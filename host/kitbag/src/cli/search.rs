@@ -4,6 +4,8 @@ mod highlight;
 
 use std::ops::Range;
 
+use kitbag_knowledge::{DEFAULT_RESULTS, MAX_RESULTS};
+
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -13,7 +15,6 @@ use super::client::Connection;
 use super::output::report;
 use super::terminal::{Screen, Text, note, say, text};
 use highlight::mark;
-use kitbag_knowledge::{DEFAULT_RESULTS, MAX_RESULTS};
 
 const QUERY: &str = "query ($q: String!, $limit: Int, $after: String, $source: String, $author: String) {
   search(query: $q, operators: true, limit: $limit, after: $after, source: $source, author: $author) {

@@ -2,6 +2,9 @@
 
 use std::io::{IsTerminal, Read};
 
+use kitbag_base::redaction;
+use kitbag_vault::{MAX_VALUE_BYTES, SecretStatus};
+
 use clap::{Args, Subcommand};
 use http::Method;
 use secrecy::zeroize::Zeroizing;
@@ -13,8 +16,6 @@ use super::CliError;
 use super::client::{Client, Connection};
 use super::output::report;
 use super::terminal::{note, say};
-use kitbag_base::redaction;
-use kitbag_vault::{MAX_VALUE_BYTES, SecretStatus};
 
 /// Set, remove and list your secrets for a toolkit.
 #[derive(Debug, Subcommand)]

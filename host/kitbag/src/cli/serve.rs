@@ -3,6 +3,8 @@
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
+use kitbag_base::ownership;
+
 use clap::Args;
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -14,7 +16,6 @@ use super::{CliError, sign_in_code};
 use crate::app::{App, Reload};
 use crate::settings::{Issuer, Settings, SettingsError, Sources};
 use crate::telemetry;
-use kitbag_base::ownership;
 
 /// Run a server.
 #[derive(Args, Debug)]

@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
+use kitbag_files::objects::Location;
+use kitbag_vault::KeySource;
+
 use clap::Args;
 
 use super::CliError;
 use crate::app::{key_source, objects_location};
 use crate::settings::{DatabaseLocation, MasterKey, Settings, Sources};
-use kitbag_files::objects::Location;
-use kitbag_vault::KeySource;
 
 /// Which data directory, and the settings of its server that matter here.
 #[derive(Args, Debug)]

@@ -10,6 +10,8 @@ mod file;
 
 use std::fmt;
 
+use kitbag_identity::client::{self as oauth, AuthorizationServer, Client, Http, Tokens};
+
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize, Serializer};
@@ -17,7 +19,6 @@ use url::Url;
 
 use super::CliError;
 use super::output::Exit;
-use kitbag_identity::client::{self as oauth, AuthorizationServer, Client, Http, Tokens};
 
 pub(super) use self::file::SessionFile;
 

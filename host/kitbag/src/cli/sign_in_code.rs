@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use kitbag_identity::SignInCode as Code;
+
 use clap::Args;
 use secrecy::ExposeSecret;
 use serde_json::json;
@@ -9,7 +11,6 @@ use serde_json::json;
 use super::CliError;
 use super::output::report;
 use super::terminal::say;
-use kitbag_identity::SignInCode as Code;
 
 /// Print the code that the sign-in page of a server in local mode asks for.
 #[derive(Args, Debug)]

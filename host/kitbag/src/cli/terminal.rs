@@ -10,11 +10,11 @@ use std::fmt::Write as _;
 use std::fmt::{self, Display, Formatter};
 use std::io::{self, IsTerminal, Write};
 
+use kitbag_base::visible;
 use serde_json::json;
 
 use super::CliError;
 use super::output::Format;
-use kitbag_base::visible;
 
 /// Characters of one line of an error, and of what a listing shows of a description.
 const MAX_LINE_CHARS: usize = 2_000;

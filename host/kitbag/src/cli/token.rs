@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use kitbag_base::local_mode;
+use kitbag_identity::{AccessGrant, LocalIssuer};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 
@@ -11,8 +13,6 @@ use super::CliError;
 use super::client::unusable;
 use super::output::report;
 use super::terminal::say;
-use kitbag_base::local_mode;
-use kitbag_identity::{AccessGrant, LocalIssuer};
 
 /// How long a token for a person's own use is valid.
 pub(super) const DEFAULT_LIFETIME: Duration = Duration::from_hours(12);

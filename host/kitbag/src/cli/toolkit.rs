@@ -30,19 +30,19 @@ use std::fs::File;
 use std::path::Path;
 
 use clap::Subcommand;
+use kitbag_base::disk::Disk;
 use kitbag_manifest::Problem;
+use kitbag_net::egress::{Egress, EgressSettings};
+use kitbag_sandbox::capabilities::Services;
+use kitbag_sandbox::compiler::{Compiler, Program};
+use kitbag_sandbox::{Background, Sandbox};
+use kitbag_toolkits::{Inspected, ToolkitError, inspect};
 use tokio_util::sync::CancellationToken;
 
 use super::CliError;
 use super::terminal::note;
 use crate::app;
 use crate::settings::{Settings, Sources};
-use kitbag_base::disk::Disk;
-use kitbag_net::egress::{Egress, EgressSettings};
-use kitbag_sandbox::capabilities::Services;
-use kitbag_sandbox::compiler::{Compiler, Program};
-use kitbag_sandbox::{Background, Sandbox};
-use kitbag_toolkits::{Inspected, ToolkitError, inspect};
 
 pub(super) use component::small_text;
 pub(super) use deploy::{print as print_deployed, upload};

@@ -2,12 +2,12 @@
 
 use clap::{Args, Subcommand};
 use http::Method;
+use kitbag_vault::Rotated;
 
 use super::CliError;
 use super::client::Connection;
 use super::output::report;
 use super::terminal::{note, say};
-use kitbag_vault::Rotated;
 
 /// Look after the vault that holds the users' secrets.
 #[derive(Debug, Subcommand)]

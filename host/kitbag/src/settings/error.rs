@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use ipnet::Ipv6Net;
+use kitbag_base::ownership::Distrust;
 use thiserror::Error;
 use url::Url;
 
 use super::DEFAULT_FILE;
-use kitbag_base::ownership::Distrust;
 
 /// Settings that cannot be used.
 #[derive(Debug, Error)]

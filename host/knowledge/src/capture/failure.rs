@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use super::Kept;
 use kitbag_net::egress::EgressError;
+
+use super::Kept;
 
 /// A file that was not captured, or not read.
 #[derive(Debug)]

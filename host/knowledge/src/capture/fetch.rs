@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName};
 use http_body_util::BodyExt;
+use kitbag_net::egress::{Egress, Policy};
 use percent_encoding::percent_decode_str;
 use tokio::time::timeout;
 use url::Url;
@@ -15,7 +16,6 @@ use url::Url;
 use super::CaptureSettings;
 use super::failure::{self, CaptureFailure};
 use super::incoming::{self, Incoming};
-use kitbag_net::egress::{Egress, Policy};
 
 /// A file as it was fetched.
 pub(super) struct Fetched {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
+use kitbag_base::sha256::Sha256;
 use tempfile::{NamedTempFile, TempPath};
 use tokio::fs::File;
 use tokio::io::{AsyncWriteExt, BufWriter};
@@ -16,7 +17,6 @@ use tokio::time::timeout;
 use tracing::warn;
 
 use super::failure::{self, CaptureFailure};
-use kitbag_base::sha256::Sha256;
 
 /// How long a file may stand still on its way.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);

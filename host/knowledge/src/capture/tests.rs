@@ -8,13 +8,13 @@ use futures::future::join_all;
 use futures::{FutureExt, StreamExt, stream};
 use http::{Response, StatusCode};
 use http_body_util::Full;
-use tempfile::TempDir;
-
-use super::*;
 use kitbag_database::Database;
 use kitbag_files::objects::Objects;
 use kitbag_net::egress::EgressSettings;
 use kitbag_net::egress::test_server::TestServer;
+use tempfile::TempDir;
+
+use super::*;
 
 /// What captures, and its data directory.
 pub(super) struct Bench {

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http::Request;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use http_body_util::Full;
+use kitbag_net::egress::{Egress, EgressError, Policy};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use tracing::warn;
@@ -16,7 +17,6 @@ use url::Url;
 
 use super::failure::{self, CaptureFailure};
 use super::{Extracted, MAX_TEXT_BYTES};
-use kitbag_net::egress::{Egress, EgressError, Policy};
 
 /// How long a transcription may take: minutes where an hour of speech meets a small machine.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(10);

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use kitbag_base::sha256::Sha256;
 use kitbag_embedding::bert::{Config, Encoder, Pooling, Precision};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -13,7 +14,6 @@ use tokenizers::Tokenizer;
 use super::ModelError;
 use super::bert::{Parts, Prompts};
 use crate::passages::WINDOW;
-use kitbag_base::sha256::Sha256;
 
 /// What every model has.
 pub(crate) const CONFIG: &str = "config.json";

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use kitbag_base::shares::{Share, Shares};
+use kitbag_base::turns::{Turn, Turns};
 use tokio::time::timeout;
 
 use super::EmbedError;
-use kitbag_base::shares::{Share, Shares};
-use kitbag_base::turns::{Turn, Turns};
 
 /// Lets so many queries run at the same time. Users take turns, and each may have only so many that run or wait.
 pub(super) struct Queries {

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Request};
 use http_body_util::Full;
+use kitbag_net::egress::{Egress, EgressError, Policy};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
@@ -14,7 +15,6 @@ use url::Url;
 
 use super::EmbedError;
 use super::queries::Queries;
-use kitbag_net::egress::{Egress, EgressError, Policy};
 
 /// Where the service is, and what it is asked for.
 #[derive(Clone, Debug)]

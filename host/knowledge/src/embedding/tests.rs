@@ -4,14 +4,14 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use http_body_util::Full;
+use kitbag_base::sha256::Sha256;
+use kitbag_net::egress::test_server::TestServer;
+use kitbag_net::egress::{Egress, EgressSettings};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::*;
-use kitbag_base::sha256::Sha256;
-use kitbag_net::egress::test_server::TestServer;
-use kitbag_net::egress::{Egress, EgressSettings};
 
 fn folder() -> TempDir {
     let folder = TempDir::new().expect("a scratch folder");

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
+use kitbag_base::tasks::{off_thread, to_its_end};
+use kitbag_base::turns::Turns;
 use moka::future::Cache;
 use moka::policy::EvictionPolicy;
 use tokio::sync::Mutex;
@@ -15,8 +17,6 @@ use super::UserIndex;
 use super::keeper::{Filed, Keeper};
 use crate::KnowledgeError;
 use crate::store::{BEGINNING, ChunkRow, End, Models, Revision, Store};
-use kitbag_base::tasks::{off_thread, to_its_end};
-use kitbag_base::turns::Turns;
 
 /// The indexes; a clone shares them.
 #[derive(Clone)]

@@ -15,10 +15,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-use super::file::{Header, read_header};
 use kitbag_base::folder::Folder;
 use kitbag_base::private_file;
 use kitbag_base::sha256::{Digest, Sha256};
+
+use super::file::{Header, read_header};
 
 /// The folder. Somebody may delete it, or anything in it, at any time.
 #[derive(Clone, Debug)]

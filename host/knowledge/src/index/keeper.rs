@@ -13,6 +13,9 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use kitbag_base::disk::Disk;
+use kitbag_base::tasks::{off_thread, take_a_share};
+use kitbag_database::DatabaseError;
 use thiserror::Error;
 use tokio::sync::{Mutex, MutexGuard, Semaphore, SemaphorePermit, oneshot};
 use tokio::time::{sleep, timeout};
@@ -24,9 +27,6 @@ use super::cache::Entry;
 use super::file::{self, Header};
 use super::files::Files;
 use crate::store::{Models, Revision, Store};
-use kitbag_base::disk::Disk;
-use kitbag_base::tasks::{off_thread, take_a_share};
-use kitbag_database::DatabaseError;
 
 /// Files of indexes, in the data directory: the first search of a user reads one instead of the whole index from the
 /// database. They may be deleted at any time.

@@ -1,8 +1,7 @@
 //! What makes a document the same one when it comes again, and what makes its content another.
 
-use kitbag_manifest::documents::Identity;
-
 use kitbag_base::sha256::Sha256;
+use kitbag_manifest::documents::Identity;
 
 /// Within a feed: the canonical URL, else the file's URL, else the digest of the text.
 pub(super) fn identity(it: Identity<'_>) -> String {

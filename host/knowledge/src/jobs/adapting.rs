@@ -5,12 +5,12 @@
 
 use std::time::Duration;
 
+use kitbag_database::peers::Turn;
 use tokio::time::sleep;
 use tracing::info;
 
 use super::{Context, POLL_INTERVAL, Tools, capturing};
 use crate::store::Kind;
-use kitbag_database::peers::Turn;
 
 /// Documents of another model that are queued at once, when no more than [`FEW_QUEUED`] are left: new ones, which come
 /// after them, do not wait long.

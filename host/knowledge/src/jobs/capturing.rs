@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::time::Duration;
 
+use kitbag_base::disk::DiskFull;
+use kitbag_base::tasks::Interrupted;
 use tokio::task::{Id, JoinError, JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 use tracing::{error, info, warn};
@@ -15,8 +17,6 @@ use crate::capture::{CaptureFailure, CaptureJob, Captured, FailureKind};
 use crate::document::TitleOrigin;
 use crate::quota::{QuotaExceeded, Usage};
 use crate::store::{Failed, Job, Kind, Read, Subject, Unkept, now};
-use kitbag_base::disk::DiskFull;
-use kitbag_base::tasks::Interrupted;
 
 /// Files that are captured at the same time.
 const MAX_CONCURRENT: usize = 8;

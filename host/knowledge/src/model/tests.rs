@@ -11,16 +11,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 use http::{Response, StatusCode, header};
 use http_body_util::Full;
+use kitbag_base::sha256::Sha256;
 use kitbag_embedding::bert::Pooling;
+use kitbag_net::egress::test_server::TestServer;
+use kitbag_net::egress::{Egress, EgressSettings};
 use tempfile::TempDir;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
 use super::catalog::{Pinned, Wheel};
 use super::*;
-use kitbag_base::sha256::Sha256;
-use kitbag_net::egress::test_server::TestServer;
-use kitbag_net::egress::{Egress, EgressSettings};
 
 const CONFIG: &[u8] = b"{}";
 const WEIGHTS: &[u8] = b"0123456789";

@@ -39,11 +39,11 @@ mod tests {
     use bytes::Bytes;
     use http::Response;
     use http_body_util::Full;
+    use kitbag_net::egress::test_server::TestServer;
+    use kitbag_net::egress::{Egress, EgressSettings};
 
     use super::*;
     use crate::embedding::Endpoint;
-    use kitbag_net::egress::test_server::TestServer;
-    use kitbag_net::egress::{Egress, EgressSettings};
 
     #[tokio::test]
     async fn a_query_is_embedded_once_for_each_user() {

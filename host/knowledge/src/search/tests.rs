@@ -6,11 +6,12 @@ mod operators;
 mod previous;
 mod starved;
 
+use kitbag_database::sql;
+use kitbag_net::egress::{Egress, EgressSettings};
+
 use super::super::embedding::Endpoint;
 use super::*;
 use crate::{NewDocument, State};
-use kitbag_database::sql;
-use kitbag_net::egress::{Egress, EgressSettings};
 use library::{Library, MEMORY, note, query, tiny_embedder, titles};
 
 #[tokio::test]

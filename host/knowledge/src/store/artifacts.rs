@@ -1,9 +1,10 @@
 //! Which captured files documents have.
 
+use kitbag_database::sql;
+
 use super::Store;
 use super::rows::artifact;
 use crate::document::Artifact;
-use kitbag_database::sql;
 
 impl Store {
     /// The captured file of one document of the user.

@@ -1,15 +1,16 @@
 //! Captures: how often each was begun, and the file and the text that came of it. A file counts for its
 //! user's quota.
 
+use kitbag_database::{Scope, Transaction, sql};
+use kitbag_files::objects::change_references;
+use kitbag_files::stored_files::FileKind;
+
 use super::jobs::{Job, Kind, put_off};
 use super::usage::usage;
 use super::{Store, as_i64, now};
 use crate::capture::Kept;
 use crate::document::Artifact;
 use crate::quota::QuotaExceeded;
-use kitbag_database::{Scope, Transaction, sql};
-use kitbag_files::objects::change_references;
-use kitbag_files::stored_files::FileKind;
 
 /// Why a captured file does not belong to its document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

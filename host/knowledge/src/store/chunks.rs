@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use kitbag_database::{FromRow, Scope, StatementBuilder, Transaction, sql};
+
 use super::Store;
 use super::jobs::{Job, Kind};
-use kitbag_database::{FromRow, Scope, StatementBuilder, Transaction, sql};
 
 /// Rows that one statement inserts.
 const ROWS: usize = 128;

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
-use super::Store;
-use super::rows::{FROM, SUMMARY, SummaryRow};
-use crate::document::{Counts, Document, DocumentPart, Listing, Page, StateName, Summary};
 use kitbag_database::{AssertSqlSafe, FromRow, Scope, StatementBuilder, list, sql};
 use kitbag_files::objects::change_references;
 use kitbag_files::stored_files::FileKind;
+
+use super::Store;
+use super::rows::{FROM, SUMMARY, SummaryRow};
+use crate::document::{Counts, Document, DocumentPart, Listing, Page, StateName, Summary};
 
 /// Documents of one page at most, whatever is asked for.
 const MAX_PAGE: u32 = 200;

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use kitbag_database::{FromRow, StatementBuilder, Transaction, list, sql};
+
 use super::Store;
 use crate::document::{Feed, NewFeed, Origin};
-use kitbag_database::{FromRow, StatementBuilder, Transaction, list, sql};
 
 /// Feeds that are listed at most, whatever is asked for.
 const MAX_LISTED: u32 = 1000;

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::{Revision, Store};
 use kitbag_database::{Executor, Scope, list, sql};
+
+use super::{Revision, Store};
 
 /// What names a history of the database. Two that differ may have given the same revision to different changes.
 #[derive(Clone, Debug, PartialEq, Eq)]

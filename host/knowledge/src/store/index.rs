@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
+use kitbag_database::sql;
 use serde::{Deserialize, Serialize};
 
 use super::{Store, as_i64};
-use kitbag_database::sql;
 
 /// Rows of a page: some megabytes.
 const MAX_ROWS: usize = 1024;

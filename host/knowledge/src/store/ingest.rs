@@ -2,15 +2,16 @@
 
 use std::collections::HashMap;
 
+use kitbag_database::{FromRow, Scope, StatementBuilder, Transaction, list, sql};
+use kitbag_files::objects::{Held, change_references};
+use kitbag_files::stored_files::FileKind;
+
 use super::jobs::Kind;
 use super::usage::usage;
 use super::{Store, as_i64, now};
 use crate::KnowledgeError;
 use crate::document::{Change, Ingested, Origin, TitleOrigin};
 use crate::ingest::{Batch, ValidDocument};
-use kitbag_database::{FromRow, Scope, StatementBuilder, Transaction, list, sql};
-use kitbag_files::objects::{Held, change_references};
-use kitbag_files::stored_files::FileKind;
 
 /// Rows that one statement inserts.
 const ROWS: usize = 128;

@@ -6,11 +6,12 @@
 //! - whatever a job has done is written together with what becomes of the job, only to the revision of the document
 //!   that it began with, and only while the process that took it still has it.
 
+use kitbag_database::{AssertSqlSafe, Executor, FromRow, Scope, Transaction, list, sql};
+
 use super::chunks::is_current;
 use super::{Store, as_i64, now};
 use crate::capture::Kept;
 use crate::ingest::ValidDocument;
-use kitbag_database::{AssertSqlSafe, Executor, FromRow, Scope, Transaction, list, sql};
 
 /// What is to be done, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,7 +1,8 @@
 //! Rows of documents as they are read.
 
-use crate::document::{Artifact, Feed, State, Summary, TitleOrigin};
 use kitbag_database::FromRow;
+
+use crate::document::{Artifact, Feed, State, Summary, TitleOrigin};
 
 /// What [`SummaryRow`] takes of `documents` as `d` and `feeds` as `f`.
 pub(super) const SUMMARY: &str = "d.id, d.number, d.title, d.title_origin, d.encoding, d.url, d.author, d.source, d.artifact, \

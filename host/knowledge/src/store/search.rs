@@ -2,9 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use kitbag_database::{list, sql};
+
 use super::Store;
 use crate::document::Query;
-use kitbag_database::{list, sql};
 
 /// Sources that documents may have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

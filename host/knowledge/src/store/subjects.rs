@@ -1,11 +1,12 @@
 //! Documents as jobs read them.
 
+use kitbag_database::{FromRow, sql};
+
 use super::Store;
 use super::documents::body;
 use super::jobs::Job;
 use super::rows::artifact;
 use crate::document::{Artifact, TitleOrigin};
-use kitbag_database::{FromRow, sql};
 
 /// A document as jobs see it.
 #[derive(Clone, Debug)]

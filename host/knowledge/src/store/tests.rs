@@ -5,6 +5,7 @@ mod reading;
 
 use std::time::Instant;
 
+use kitbag_database::sql;
 use tempfile::TempDir;
 
 use super::*;
@@ -12,7 +13,6 @@ use crate::document::{
     Artifact, Change, Counts, Ingested, Listing, NewDocument, NewFeed, Origin, Page, State,
 };
 use crate::ingest::{Batch, validate, validate_upload};
-use kitbag_database::sql;
 
 pub(crate) async fn store() -> (Store, TempDir) {
     let data = tempfile::tempdir().expect("a scratch directory");

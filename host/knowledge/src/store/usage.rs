@@ -4,9 +4,10 @@
 //! Invariant: no change exceeds its user's quota, nor do several at once: counts are compared in the transaction of the
 //! change. One that makes less of what is too much is let through.
 
+use kitbag_database::{Executor, Transaction, sql};
+
 use super::Store;
 use crate::quota::{Quota, QuotaExceeded, Usage};
-use kitbag_database::{Executor, Transaction, sql};
 
 impl Store {
     /// The same store under a quota for each user.

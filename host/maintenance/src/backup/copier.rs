@@ -5,6 +5,10 @@ use std::fs::File;
 use std::io;
 
 use jiff::Timestamp;
+use kitbag_base::folder::Folder;
+use kitbag_base::sha256::Digest;
+use kitbag_database::{Database, FrozenState, Scope, Transaction};
+use kitbag_files::stored_files::{Named, Names, count, digest_of};
 use tracing::warn;
 
 use super::create::Job;
@@ -12,10 +16,6 @@ use super::files::{Copied, Files};
 use super::keys::{self, Key};
 use super::repository::Repository;
 use super::{BackupError, Progress, Step, require_room};
-use kitbag_base::folder::Folder;
-use kitbag_base::sha256::Digest;
-use kitbag_database::{Database, FrozenState, Scope, Transaction};
-use kitbag_files::stored_files::{Named, Names, count, digest_of};
 
 /// Files that may be missing when the database is frozen: so many are open at once.
 const MAX_OPEN: usize = 256;

@@ -4,18 +4,18 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-
-use super::copier::{Copier, Frozen};
-use super::keys::{self, KeyCopies};
-use super::manifest::StoredFile;
-use super::repository::Repository;
-use super::{BackupError, DATABASE, Manifest, Progress, Step, store};
 use kitbag_base::folder::Folder;
 use kitbag_base::ownership;
 use kitbag_database::{Database, FrozenState};
 use kitbag_files::stored_files::digest;
 use kitbag_knowledge::model;
 use kitbag_vault::SecretsCheck;
+
+use super::copier::{Copier, Frozen};
+use super::keys::{self, KeyCopies};
+use super::manifest::StoredFile;
+use super::repository::Repository;
+use super::{BackupError, DATABASE, Manifest, Progress, Step, store};
 
 /// What to back up, and where to.
 #[derive(Clone, Debug)]

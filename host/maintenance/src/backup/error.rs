@@ -3,11 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use thiserror::Error;
-
 use kitbag_base::disk::DiskFull;
 use kitbag_base::ownership::{DirectoryError, Distrust};
 use kitbag_database::{CopyError, DatabaseError};
+use thiserror::Error;
 
 /// Why a backup was not made or not restored. What was complete before is unchanged.
 #[derive(Debug, Error)]

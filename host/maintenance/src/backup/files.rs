@@ -5,10 +5,11 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::PathBuf;
 
-use super::BackupError;
 use kitbag_base::folder::Folder;
 use kitbag_base::sha256::{Digest, Sha256};
 use kitbag_files::stored_files::{digest, digest_of};
+
+use super::BackupError;
 
 /// The folder's name.
 const FOLDER: &str = "files";

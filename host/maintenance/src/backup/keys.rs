@@ -4,15 +4,15 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::PathBuf;
 
+use kitbag_base::folder::Folder;
+use kitbag_base::sha256::Sha256;
+use kitbag_database::Database;
+use kitbag_vault::{KeySource, SecretsCheck};
 use secrecy::zeroize::Zeroizing;
 
 use super::create::Job;
 use super::manifest::StoredFile;
 use super::{BackupError, KEYS, MASTER_KEY, OTHER_KEYS};
-use kitbag_base::folder::Folder;
-use kitbag_base::sha256::Sha256;
-use kitbag_database::Database;
-use kitbag_vault::{KeySource, SecretsCheck};
 
 /// Longest key file, in bytes. Its buffer never grows: that would leave copies of the key in memory.
 const KEY_CAPACITY: usize = 64 << 10;

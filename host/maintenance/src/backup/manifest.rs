@@ -2,10 +2,10 @@
 
 use std::io::{Read as _, Write as _};
 
+use kitbag_base::folder::Folder;
 use serde::{Deserialize, Serialize};
 
 use super::{BackupError, DATABASE, MASTER_KEY, OTHER_KEYS};
-use kitbag_base::folder::Folder;
 
 /// The file in a backup.
 pub(super) const FILE: &str = "manifest.json";

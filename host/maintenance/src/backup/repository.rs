@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use tracing::warn;
-
-use super::files::Files;
-use super::{BackupError, DATABASE, Manifest};
 use kitbag_base::folder::Folder;
 use kitbag_base::ownership;
 use kitbag_base::sha256::Digest;
 use kitbag_database::Database;
 use kitbag_files::stored_files::{Names, digest_of};
+use tracing::warn;
+
+use super::files::Files;
+use super::{BackupError, DATABASE, Manifest};
 
 /// Locked by a backup, exclusively, and by a restore.
 const LOCK: &str = "lock";

@@ -3,14 +3,15 @@
 use std::io;
 use std::path::PathBuf;
 
+use kitbag_base::folder::Folder;
+use kitbag_database::Database;
+use kitbag_files::stored_files::{self, Named, Names, count};
+
 use super::files::{Copied, Files, copy};
 use super::manifest::StoredFile;
 use super::repository::Repository;
 use super::target::Target;
 use super::{BackupError, DATABASE, KEYS, Manifest, Progress, Step, require_room, store};
-use kitbag_base::folder::Folder;
-use kitbag_database::Database;
-use kitbag_files::stored_files::{self, Named, Names, count};
 
 /// The database until it gets its final name.
 const INCOMING: &str = "restore-incoming";

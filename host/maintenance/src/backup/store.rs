@@ -1,8 +1,9 @@
 //! All SQL about how much a database contains.
 
-use super::Counts;
 use kitbag_database::{Database, sql};
 use kitbag_files::stored_files;
+
+use super::Counts;
 
 /// Counts what is in a database.
 pub(super) async fn counts(database: &Database) -> kitbag_database::Result<Counts> {

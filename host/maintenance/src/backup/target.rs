@@ -4,12 +4,13 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::path::Path;
 
-use super::BackupError;
-use super::files::{Copied, copy};
-use super::manifest::StoredFile;
 use kitbag_base::folder::Folder;
 use kitbag_base::ownership;
 use kitbag_files::stored_files::UNFINISHED_RESTORE;
+
+use super::BackupError;
+use super::files::{Copied, copy};
+use super::manifest::StoredFile;
 
 /// What a running server locks.
 const LOCK: &str = "lock";

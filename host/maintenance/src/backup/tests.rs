@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use std::path::{Path, PathBuf};
 
-use super::manifest::StoredFile;
-use super::*;
 use kitbag_base::folder::Folder;
 use kitbag_base::sha256::Sha256;
 use kitbag_database::Scope;
 use kitbag_files::stored_files::{FileKind, has_unfinished_restore};
+
+use super::manifest::StoredFile;
+use super::*;
 
 /// A data directory with a database and files, and a folder for its backups.
 struct Scratch {

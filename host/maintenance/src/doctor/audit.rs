@@ -1,8 +1,9 @@
 //! The audit log: whether entries were changed or removed.
 
-use super::{Examples, Report};
 use kitbag_database::Database;
 use kitbag_database::audit;
+
+use super::{Examples, Report};
 
 /// Verifies all chains of the audit log.
 pub(super) async fn check(database: &Database, report: &mut Report) -> kitbag_database::Result<()> {

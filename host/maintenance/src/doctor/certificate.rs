@@ -1,9 +1,9 @@
 //! The certificate of a server that speaks TLS itself.
 
+use kitbag_net::certificate::{Certificate, CertificateError, CertificateFiles};
 use url::Url;
 
 use super::{Finding, Report};
-use kitbag_net::certificate::{Certificate, CertificateError, CertificateFiles};
 
 /// How clients reach a server that speaks TLS itself.
 #[derive(Clone, Debug)]

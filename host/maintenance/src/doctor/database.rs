@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use super::{Depth, Examples, Finding, Report};
 use kitbag_database::{Database, DatabaseError};
+
+use super::{Depth, Examples, Finding, Report};
 
 /// What to do about a damaged database.
 const RESTORE: &str = "stop the server, keep a copy of the data directory, and restore the last backup into a new one \

@@ -3,14 +3,14 @@
 use std::io;
 use std::time::{Duration, SystemTime};
 
-use tokio::time::sleep;
-
-use super::{Depth, Examples, Progress, Report, Step};
 use kitbag_base::folder::Folder;
 use kitbag_database::Database;
 use kitbag_files::stored_files::{
     FileKind, Named, Names, count, digest, digest_of, is_known, is_named, were_never_named,
 };
+use tokio::time::sleep;
+
+use super::{Depth, Examples, Progress, Report, Step};
 
 /// A younger file may be one to which a row is about to refer.
 const MIN_AGE: Duration = Duration::from_hours(1);

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use super::{Examples, Finding, Report};
 use kitbag_base::folder::Folder;
 use kitbag_base::local_mode;
 use kitbag_base::ownership::{KEY_FILES, shell_quoted};
 use kitbag_database::Database;
 use kitbag_vault::{KeySource, MasterKeyError, OpenError, SecretsCheck};
+
+use super::{Examples, Finding, Report};
 
 /// All permissions for group and others.
 const OPEN_TO_OTHERS: u32 = 0o077;

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use super::{Finding, Report, Subject};
 use kitbag_knowledge::Embedder;
+
+use super::{Finding, Report, Subject};
 
 pub(super) async fn check(subject: &Subject, report: &mut Report) {
     let Some(model) = &subject.model else {

@@ -5,8 +5,9 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use super::{Examples, Report};
 use kitbag_base::ownership::{KEY_FILES, shell_quoted};
+
+use super::{Examples, Report};
 
 /// All permissions for group and others.
 const OPEN_TO_OTHERS: u32 = 0o077;

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use super::{Examples, Finding, Report};
 use kitbag_files::machine_code;
+
+use super::{Examples, Finding, Report};
 
 /// The folders with machine code.
 const FOLDERS: [&str; 3] = ["code", "extractor-code", "code-runner"];

@@ -5,12 +5,13 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::*;
 use kitbag_base::sha256::Sha256;
 use kitbag_knowledge::model::{DEFAULT_NAME, located};
 use kitbag_net::certificate::CertificateFiles;
 use kitbag_net::certificate::testing::Authority;
 use kitbag_vault::{SecretSlot, Vault};
+
+use super::*;
 
 const TOOLKIT: &str =
     "INSERT INTO toolkit_versions VALUES ('books', '1.0.0', '{digest}', 1, '{}', '{}', '[]', 'op', 0);

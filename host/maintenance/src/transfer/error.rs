@@ -1,11 +1,11 @@
 //! Why a service was not copied.
 
-use thiserror::Error;
-
-use super::UserIdsError;
 use kitbag_database::DatabaseError;
 use kitbag_files::objects::ObjectsError;
 use kitbag_vault::{MasterKeyError, OpenError};
+use thiserror::Error;
+
+use super::UserIdsError;
 
 /// Why a service was not copied. Nothing of it was changed, and the target has no rows.
 #[derive(Debug, Error)]

@@ -1,11 +1,11 @@
 //! Copies the files to which rows refer.
 
 use futures::{StreamExt, stream};
-
-use super::{Progress, Source, Step, Target, TransferError};
 use kitbag_database::Transaction;
 use kitbag_files::objects::{ObjectsError, Sent};
 use kitbag_files::stored_files::{self, Named, Names};
+
+use super::{Progress, Source, Step, Target, TransferError};
 
 /// Files that are copied at the same time: a bucket answers slowly.
 const MAX_AT_ONCE: usize = 8;

@@ -1,11 +1,12 @@
 //! What changes on the way: ids of users, and what is sealed for them. Decided before anything is written.
 
-use super::store::all_users;
-use super::users::{UserIds, UserIdsError};
-use super::{Source, Target, TransferError};
 use kitbag_database::{Column, KEYS, Row, SECRETS, SESSION_GRANTS, SESSIONS, Table, Transaction, Value};
 use kitbag_identity::recorded_issuer;
 use kitbag_vault::{Resealing, SealedValue, SecretsCheck, check_secrets, master_key_names};
+
+use super::store::all_users;
+use super::users::{UserIds, UserIdsError};
+use super::{Source, Target, TransferError};
 
 /// What changes on the way.
 pub(super) struct Plan<'j> {

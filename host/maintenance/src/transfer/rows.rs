@@ -1,8 +1,9 @@
 //! Copies the rows of all tables, within one transaction of the target.
 
+use kitbag_database::{TABLES, Table, Transaction};
+
 use super::plan::Plan;
 use super::{Progress, Step, TransferError};
-use kitbag_database::{TABLES, Table, Transaction};
 
 /// Copies all rows. Returns how many.
 pub(super) async fn copy(

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
-
 use kitbag_database::{EVERYONE, TABLES, Transaction, sql};
+use serde::Serialize;
 
 /// How much there is of what users and operators have stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

@@ -7,13 +7,13 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tempfile::TempDir;
-
-use super::*;
 use kitbag_base::sha256::Sha256;
 use kitbag_database::{Column, Row, Value, sql};
 use kitbag_files::stored_files::FileKind;
 use kitbag_vault::{SecretSlot, Vault, check_secrets};
+use tempfile::TempDir;
+
+use super::*;
 
 const ISSUER: &str = "https://one.example";
 

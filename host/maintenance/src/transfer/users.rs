@@ -3,12 +3,11 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::{self, Formatter};
 
+use kitbag_database::EVERYONE;
+use kitbag_identity::MAX_SUBJECT_BYTES;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use thiserror::Error;
-
-use kitbag_database::EVERYONE;
-use kitbag_identity::MAX_SUBJECT_BYTES;
 
 /// Users that are named.
 const MAX_EXAMPLES: usize = 20;

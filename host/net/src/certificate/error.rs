@@ -4,10 +4,10 @@ use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use kitbag_base::ownership::shell_quoted;
 use thiserror::Error;
 
 use super::CertificateFiles;
-use kitbag_base::ownership::shell_quoted;
 
 /// Why a certificate with its key cannot be used. No message contains anything of a key.
 #[derive(Debug, Error)]

@@ -7,6 +7,7 @@ use http::header::{ACCEPT, ACCEPT_ENCODING, HeaderName, HeaderValue};
 use http::{Request, Response, Uri};
 use http_body::Body;
 use http_body_util::{BodyExt, Empty, LengthLimitError, Limited};
+use kitbag_base::redaction::Redactor;
 use tokio::time::timeout;
 use url::Url;
 
@@ -15,7 +16,6 @@ use super::redirects::{Redirects, Step};
 use super::repeatable::Repeatable;
 use super::target::Target;
 use super::{BoxError, Egress, EgressError, Policy};
-use kitbag_base::redaction::Redactor;
 
 /// Request headers for files: any type, uncompressed. Nothing here decompresses.
 const FILE_HEADERS: [(HeaderName, HeaderValue); 2] =

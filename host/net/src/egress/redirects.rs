@@ -14,13 +14,13 @@ use http::header::{
     AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue, LOCATION, PROXY_AUTHORIZATION,
 };
 use http::{Method, Response, StatusCode, Uri};
+use kitbag_base::redaction::Redactor;
 use kitbag_manifest::limits::MAX_REDIRECTS;
 use url::Url;
 
 use super::EgressError;
 use super::repeatable::Repeatable;
 use super::target::Target;
-use kitbag_base::redaction::Redactor;
 
 /// Redirects followed to a file. A URL that needs more is probably a loop.
 const MAX_REDIRECTS_TO_FILE: usize = 10;

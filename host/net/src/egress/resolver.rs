@@ -17,11 +17,11 @@ use std::io;
 use std::net::{IpAddr, Ipv6Addr, ToSocketAddrs};
 use std::sync::Arc;
 
+use kitbag_base::tasks::off_thread;
 use tokio::sync::Semaphore;
 
 pub(super) use self::config::Source;
 use self::dns::Dns;
-use kitbag_base::tasks::off_thread;
 
 /// Concurrent look-ups by the operating system. Each blocks a thread until the system gives up: an
 /// unreachable name server must not take all the threads that files are written on.

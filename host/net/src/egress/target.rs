@@ -2,10 +2,10 @@
 
 use http::uri::{PathAndQuery, Scheme};
 use http::{Uri, uri};
+use kitbag_base::loopback::is_loopback_host;
 use url::{Host, Url};
 
 use super::EgressError;
-use kitbag_base::loopback::is_loopback_host;
 
 /// Scheme, host and port of an outbound request, normalised.
 ///

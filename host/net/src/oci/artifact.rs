@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use kitbag_base::sha256::Sha256;
+use kitbag_base::signatures::Signature;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use wasmparser::{Parser, Payload};
 
 use super::reference::ContentDigest;
 use super::{Reference, RegistryError};
-use kitbag_base::sha256::Sha256;
-use kitbag_base::signatures::Signature;
 
 /// Types of manifests.
 pub(super) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";

@@ -5,6 +5,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http::{HeaderMap, HeaderValue, Method, Request, header};
 use http_body_util::Full;
+use kitbag_base::loopback::is_loopback;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use url::Url;
@@ -14,7 +15,6 @@ use super::credential::{Credential, credential};
 use super::registry::{Credentials, Registry};
 use super::{RegistryError, answer};
 use crate::egress::Policy;
-use kitbag_base::loopback::is_loopback;
 
 /// Bytes of an answer with a token.
 const MAX_TOKEN_BYTES: u64 = 64 << 10;

@@ -2,6 +2,8 @@
 
 use bytes::Bytes;
 use http::{Method, StatusCode, header};
+use kitbag_base::loopback::is_loopback;
+use kitbag_base::sha256::Sha256;
 use url::Url;
 
 use super::artifact::{Artifact, MANIFEST};
@@ -10,8 +12,6 @@ use super::reference::ContentDigest;
 use super::registry::{Registry, Wanted};
 use super::sending::AnsweredBy;
 use super::{PinnedReference, RegistryError};
-use kitbag_base::loopback::is_loopback;
-use kitbag_base::sha256::Sha256;
 
 /// A component that was pushed.
 #[derive(Debug)]

@@ -4,10 +4,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use kitbag_base::loopback::is_loopback_host;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-
-use kitbag_base::loopback::is_loopback_host;
 
 /// How references are told from paths.
 pub const SCHEME: &str = "oci://";

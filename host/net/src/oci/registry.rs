@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Response, StatusCode, header};
+use kitbag_base::sha256::Sha256;
 
 use super::answer::{self, Pace};
 use super::artifact::{self, ACCEPTED, SignatureText};
@@ -10,7 +11,6 @@ use super::reference::ContentDigest;
 use super::sending::{Sent, send_to};
 use super::{PinnedReference, Reference, RegistryError};
 use crate::egress::{Egress, EgressError, ResponseBody, Timeouts};
-use kitbag_base::sha256::Sha256;
 
 /// Largest manifest, as the specification asks registries to take them, in bytes.
 const MAX_MANIFEST_BYTES: u64 = 4 << 20;

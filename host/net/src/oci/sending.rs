@@ -6,12 +6,12 @@
 
 use http::{HeaderValue, Request, Response, header};
 use http_body_util::Full;
+use kitbag_base::loopback::is_loopback;
+use kitbag_base::redaction::Redactor;
 use url::Url;
 
 use super::registry::Wanted;
 use crate::egress::{Egress, EgressError, Policy, Redirects, Repeatable, ResponseBody, Step, Timeouts};
-use kitbag_base::loopback::is_loopback;
-use kitbag_base::redaction::Redactor;
 
 /// An answer, and who it is from.
 pub(super) struct Sent {

@@ -6,6 +6,7 @@ mod tags;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use kitbag_base::sha256::Sha256;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -16,7 +17,6 @@ use super::answer::Pace;
 use super::reference::ContentDigest;
 use super::*;
 use crate::egress::{Egress, EgressSettings};
-use kitbag_base::sha256::Sha256;
 
 const COMPONENT: &[u8] = b"not compiled by these tests";
 const LIMIT: u64 = 1 << 20;

@@ -7,6 +7,8 @@ use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
 use http_body_util::Full;
+use kitbag_base::metrics::{Metrics, SpanResult};
+use kitbag_base::tasks::off_thread;
 use opentelemetry::KeyValue;
 use opentelemetry_proto::tonic::collector::trace::v1::{
     ExportTraceServiceRequest, ExportTraceServiceResponse,
@@ -23,8 +25,6 @@ use tracing::{info, warn};
 
 use super::queue::{BATCH, Queue};
 use crate::egress::{Egress, EgressError, Policy};
-use kitbag_base::metrics::{Metrics, SpanResult};
-use kitbag_base::tasks::off_thread;
 
 /// How long a span waits for a batch to be full.
 const INTERVAL: Duration = Duration::from_secs(1);

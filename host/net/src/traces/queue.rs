@@ -4,12 +4,11 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use kitbag_base::metrics::{Metrics, SpanResult};
 use opentelemetry::Context;
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{Span, SpanData, SpanProcessor};
 use tokio::sync::Notify;
-
-use kitbag_base::metrics::{Metrics, SpanResult};
 
 /// Spans that are sent at once.
 pub(super) const BATCH: usize = 512;

@@ -4,13 +4,13 @@
 
 use std::sync::Arc;
 
+use kitbag_base::memory::{Claim, Lease};
+use kitbag_vault::user_cache::{CacheSlot, UserCache};
 use secrecy::ExposeSecret;
 use wasmtime::component::{HasData, Linker};
 
 use super::{CallContext, in_call};
 use crate::contract::interfaces::cache::{self, CacheError};
-use kitbag_base::memory::{Claim, Lease};
-use kitbag_vault::user_cache::{CacheSlot, UserCache};
 
 /// Access to what one toolkit keeps for one user.
 #[derive(Default)]

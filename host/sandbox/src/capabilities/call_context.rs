@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use super::Grants;
-use super::ask::Answers;
-use super::fetch::FetchLimits;
-use super::fetch::inner_calls::InnerCalls;
-use super::progress::ProgressListener;
-use crate::observations::Observations;
 use kitbag_base::memory::Lease;
 use kitbag_knowledge::Knowledge;
 use kitbag_net::egress::Egress;
 use kitbag_vault::UserSecrets;
 use kitbag_vault::outbound_auth::{Accounts, OutboundAuth};
 use kitbag_vault::user_cache::UserCache;
+
+use super::Grants;
+use super::ask::Answers;
+use super::fetch::FetchLimits;
+use super::fetch::inner_calls::InnerCalls;
+use super::progress::ProgressListener;
+use crate::observations::Observations;
 
 /// The host's services for calls. Clones share them.
 #[derive(Clone)]

@@ -26,6 +26,8 @@ use std::time::Duration;
 
 use http::{Method, Request, Response, header};
 use http_body_util::BodyExt as _;
+use kitbag_base::memory::{Claim, Lease};
+use kitbag_net::egress::{Allowlist, Policy, Repeatable, Timeouts};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use wasmtime::component::{Linker, ResourceTable};
@@ -39,8 +41,6 @@ use self::exchange::{Exchange, Failure};
 use self::inner_calls::Inner;
 use super::{CallContext, Services};
 use crate::observations::Observations;
-use kitbag_base::memory::{Claim, Lease};
-use kitbag_net::egress::{Allowlist, Policy, Repeatable, Timeouts};
 
 /// Maximum size of the headers of one request, as wasmtime counts it. What all of them take in memory is measured
 /// ([`footprint`]).

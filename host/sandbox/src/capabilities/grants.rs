@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use kitbag_manifest::ToolkitDefinition;
-
 use kitbag_net::egress::Allowlist;
 
 /// The grants of a declaration. Clones share it. The default grants nothing.

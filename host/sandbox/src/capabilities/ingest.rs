@@ -8,15 +8,15 @@ mod clean;
 
 use std::sync::Arc;
 
+use kitbag_base::memory::Lease;
+use kitbag_knowledge::{Knowledge, Origin};
+use kitbag_vault::UserSecrets;
+use kitbag_vault::outbound_auth::AttachedTokens;
 use wasmtime::component::{HasData, Linker};
 
 use super::{CallContext, Grants, in_call};
 use crate::contract::interfaces::ingest::{self, Document};
 use crate::contract::interfaces::knowledge::{self, KnowledgeError};
-use kitbag_base::memory::Lease;
-use kitbag_knowledge::{Knowledge, Origin};
-use kitbag_vault::UserSecrets;
-use kitbag_vault::outbound_auth::AttachedTokens;
 
 /// Write access to one user's knowledge base. All of this state comes from the host, never from the guest.
 #[derive(Clone, Default)]

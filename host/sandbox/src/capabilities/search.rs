@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use kitbag_base::memory::{Claim, Lease};
+use kitbag_knowledge::{DEFAULT_RESULTS, Knowledge, Query};
 use wasmtime::component::{HasData, Linker};
 
 use super::{CallContext, in_call};
 use crate::contract::interfaces::knowledge::{self, KnowledgeError};
 use crate::contract::interfaces::search::{self, Document, SearchOptions, SearchResult};
-use kitbag_base::memory::{Claim, Lease};
-use kitbag_knowledge::{DEFAULT_RESULTS, Knowledge, Query};
 
 /// Read access to one user's knowledge base: to all of the user's documents, of any source.
 #[derive(Default)]

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
+use kitbag_vault::UserSecrets;
 use secrecy::ExposeSecret;
 use wasmtime::component::{HasData, Linker};
 
 use super::{CallContext, Grants};
 use crate::contract::interfaces::secrets::{self, SecretError};
 use crate::observations::MissingSecrets;
-use kitbag_vault::UserSecrets;
 
 /// The declared names of secrets, and the user's values. The default has none.
 #[derive(Clone, Default)]

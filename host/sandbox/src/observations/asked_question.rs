@@ -2,10 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use kitbag_base::sha256::Sha256;
 use kitbag_manifest::question::Question;
 use serde::{Deserialize, Serialize};
-
-use kitbag_base::sha256::Sha256;
 
 /// Names a question by a hash of its key and of what its user is shown.
 #[derive(Clone, Debug, Eq, Serialize, Deserialize)]

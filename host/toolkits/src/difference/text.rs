@@ -2,11 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use kitbag_base::bounded_json;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
-
-use kitbag_base::bounded_json;
 
 /// Time for all texts of one difference. Beyond it, changes are found less exactly, and none is missed.
 const MAX_TIME: Duration = Duration::from_millis(200);

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use tokio::time::sleep;
-
 use kitbag_base::shares::{Share, Shares};
+use tokio::time::sleep;
 
 /// Limits for concurrent calls. Beyond them a call fails with a retryable error; there is no queue.
 #[derive(Clone, Copy, Debug)]

@@ -6,6 +6,10 @@ use std::time::{Duration, Instant};
 
 use kitbag_manifest::schema::Schema;
 use kitbag_manifest::{ToolDefinition, ToolkitDefinition};
+use kitbag_sandbox::contract::{CompletionSubject, Target};
+use kitbag_sandbox::observations::{Transcript, UsageSnapshot};
+use kitbag_sandbox::{Ended, Fault, Loaded, Report};
+use kitbag_vault::UserSecrets;
 use serde_json::{Value, json};
 use thiserror::Error;
 use tokio::time::timeout;
@@ -13,10 +17,6 @@ use tokio::time::timeout;
 use crate::code_runner::{CodeRun, NoCodeRunner};
 use crate::knowledge_tools::KnowledgeTool;
 use crate::{NotReady, Offer, OfferKind, Ready, Tool};
-use kitbag_sandbox::contract::{CompletionSubject, Target};
-use kitbag_sandbox::observations::{Transcript, UsageSnapshot};
-use kitbag_sandbox::{Ended, Fault, Loaded, Report};
-use kitbag_vault::UserSecrets;
 
 /// How long a tool of the server's own may take.
 const MAX_TIME: Duration = Duration::from_secs(30);

@@ -13,15 +13,15 @@ use std::sync::{Arc, OnceLock};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
+use kitbag_base::tasks::{give_way, processor_time};
+use kitbag_base::turns::Turns;
 use kitbag_manifest::schema::{self, Budget, Exceeded, Schema};
+use kitbag_sandbox::Ended;
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
 use super::reply::{Failure, Structured};
-use kitbag_base::tasks::{give_way, processor_time};
-use kitbag_base::turns::Turns;
-use kitbag_sandbox::Ended;
 
 /// Steps that an inline check may take: some milliseconds.
 const PROMPT_STEPS: u64 = 100_000;
@@ -158,11 +158,11 @@ impl Drop for StopOnDrop {
 mod tests {
     use std::time::Instant;
 
+    use kitbag_sandbox::contract::ToolResult;
     use serde_json::json;
 
     use super::*;
     use crate::dispatch::reply::{self, Reply};
-    use kitbag_sandbox::contract::ToolResult;
 
     fn schema(schema: &Value) -> Arc<Schema> {
         Arc::new(Schema::compile(schema).expect("the schema is valid"))

@@ -5,13 +5,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use tokio::runtime::Handle;
-use tracing::{debug, info};
-
-use super::callee::Callee;
-use super::redact;
-use super::reply::{self, Reply, Structured};
-use crate::invocations::{AtMost, Conclusion, Invocations, Outcome, Record};
 use kitbag_base::memory::Shortage;
 use kitbag_base::metrics::Metrics;
 use kitbag_identity::Caller;
@@ -20,6 +13,13 @@ use kitbag_sandbox::contract::{CallError, ToolError};
 use kitbag_sandbox::observations::{Observations, json_or_string, json_string};
 use kitbag_sandbox::{Ended, Fault, Report};
 use kitbag_vault::UserSecrets;
+use tokio::runtime::Handle;
+use tracing::{debug, info};
+
+use super::callee::Callee;
+use super::redact;
+use super::reply::{self, Reply, Structured};
+use crate::invocations::{AtMost, Conclusion, Invocations, Outcome, Record};
 
 /// The tracing target of the log line about a call.
 const TARGET: &str = "kitbag::toolkit";
@@ -240,11 +240,12 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::time::Duration;
 
+    use kitbag_database::peers::Hints;
+    use kitbag_identity::TokenProfile;
+
     use super::*;
     use crate::invocations::RetentionLimits;
     use crate::tests::books;
-    use kitbag_database::peers::Hints;
-    use kitbag_identity::TokenProfile;
 
     #[tokio::test]
     async fn a_call_that_panics_has_failed_and_one_that_is_dropped_was_cancelled() {

@@ -6,15 +6,13 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use kitbag_base::redaction::Redactor;
+use kitbag_base::tasks::off_thread;
 use kitbag_manifest::content::{
     Content, ContentAnnotations, ContentBlock, EmbeddedResource, Media, MessageContent, ResourceBody,
     ResourceLink,
 };
-
 use kitbag_manifest::question::Question;
-
-use kitbag_base::redaction::Redactor;
-use kitbag_base::tasks::off_thread;
 use kitbag_sandbox::capabilities::progress::ProgressReport;
 use kitbag_sandbox::contract::{CallError, ToolError, ToolResult};
 use kitbag_sandbox::observations::{Transcript, json_or_string};
@@ -210,10 +208,10 @@ mod tests {
     use std::time::Duration;
 
     use kitbag_manifest::content::PromptMessage;
+    use kitbag_sandbox::observations::{Entry, Source, UsageSnapshot, json_string};
     use secrecy::SecretString;
 
     use super::*;
-    use kitbag_sandbox::observations::{Entry, Source, UsageSnapshot, json_string};
 
     const SECRET: &str = "s3cr3t-value";
 

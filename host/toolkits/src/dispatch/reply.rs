@@ -3,18 +3,18 @@
 use std::mem::take;
 use std::ops::{Deref, DerefMut};
 
+use kitbag_base::memory::Shortage;
 use kitbag_manifest::content::{self, ContentBlock, PromptMessage};
 use kitbag_manifest::question::Question;
 pub use kitbag_manifest::reply::ErrorCode;
 use kitbag_manifest::{ToolkitDefinition, offers, reply};
+use kitbag_sandbox::contract::{CallError, ToolError, ToolResult};
+use kitbag_sandbox::observations::{MissingSecrets, QuestionId, Reason, SignInFailure};
+use kitbag_sandbox::{Ended, Fault};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::{OverLimit, ReachItem};
-use kitbag_base::memory::Shortage;
-use kitbag_sandbox::contract::{CallError, ToolError, ToolResult};
-use kitbag_sandbox::observations::{MissingSecrets, QuestionId, Reason, SignInFailure};
-use kitbag_sandbox::{Ended, Fault};
 
 /// Parts of a reach that an error names.
 const MAX_NAMED: usize = 5;

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use kitbag_sandbox::observations::Entry;
 use serde::Serialize;
 
 use super::operator_view::{AtMost, OperatorView};
 use super::store::Row;
-use kitbag_sandbox::observations::Entry;
 
 /// A record as a given reader may see it.
 #[derive(Serialize)]

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use kitbag_database::peers::{Hint, Listening};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tracing::warn;
 
 use super::store::Store;
-use kitbag_database::peers::{Hint, Listening};
 
 /// How often the table is asked for the newest record, as long as somebody reads and no process says that there is one.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);

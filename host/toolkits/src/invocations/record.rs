@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::value::RawValue;
-
 use kitbag_sandbox::observations::{Entry, Transcript, UsageSnapshot};
+use serde_json::value::RawValue;
 
 /// One call of a tool.
 #[derive(Clone, Debug)]

@@ -6,6 +6,9 @@ mod retention;
 use std::collections::HashSet;
 
 use jiff::Timestamp;
+use kitbag_database::{
+    AssertSqlSafe, Database, DatabaseError, Executor, FromRow, StatementBuilder, Transaction, list, sql,
+};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
@@ -13,9 +16,6 @@ use super::filter::OutcomeFilter;
 use super::reading::{Query, Scope};
 use super::record::Record;
 use super::usage::{HOUR_MS, HOURS};
-use kitbag_database::{
-    AssertSqlSafe, Database, DatabaseError, Executor, FromRow, StatementBuilder, Transaction, list, sql,
-};
 
 /// Maximum number of records in a page.
 const MAX_PAGE_RECORDS: usize = 16;

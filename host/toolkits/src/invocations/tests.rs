@@ -7,11 +7,11 @@ mod processes;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use kitbag_sandbox::observations::{Entry, Source, Transcript, json_string};
 use serde_json::Value;
 use tempfile::TempDir;
 
 use super::*;
-use kitbag_sandbox::observations::{Entry, Source, Transcript, json_string};
 
 const KEEP_ALL: RetentionLimits =
     RetentionLimits { age: Duration::from_hours(24), records: u32::MAX, bytes: usize::MAX };

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::FutureExt;
+use kitbag_base::shares::Share;
+use kitbag_database::peers::{Hint, Hints};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
@@ -15,8 +17,6 @@ use super::others::publish;
 use super::record::Record;
 use super::retention::Retention;
 use super::store::Store;
-use kitbag_base::shares::Share;
-use kitbag_database::peers::{Hint, Hints};
 
 /// Maximum time until a queued record is committed.
 const MAX_DELAY: Duration = Duration::from_millis(100);

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::num::NonZeroU32;
 
 use jiff::Timestamp;
+use kitbag_database::audit::{self, Act, Actor, Entry};
+use kitbag_database::{FromRow, Scope, Transaction, sql};
 
 use super::ownership::CurrentOwnership;
 use super::{Store, revisions};
 use crate::ToolkitError;
 use crate::audience::{Audience, CallLimits, Grant, MAX_GRANTS, Subject};
-use kitbag_database::audit::{self, Act, Actor, Entry};
-use kitbag_database::{FromRow, Scope, Transaction, sql};
 
 #[derive(FromRow)]
 struct Row {

@@ -1,10 +1,10 @@
 //! Tools that may change something, and that code of a user may call all the same.
 
 use jiff::Timestamp;
-
-use super::Store;
 use kitbag_database::audit::{self, Act, Actor, Entry};
 use kitbag_database::{Scope, Transaction, sql};
+
+use super::Store;
 
 impl Store {
     /// The tools of a toolkit that a user's code may call.

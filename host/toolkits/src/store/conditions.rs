@@ -1,11 +1,11 @@
 //! What must hold for a version to become live, checked in the transaction that makes it live.
 
+use kitbag_database::{FromRow, Transaction, sql};
 use kitbag_manifest::ToolkitDefinition;
 use serde::{Deserialize, Serialize};
 
 use super::versions::Version;
 use crate::ToolkitError;
-use kitbag_database::{FromRow, Transaction, sql};
 
 /// A live version, as an operator saw it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, FromRow)]

@@ -1,12 +1,12 @@
 //! All SQL about what users have agreed to. Times are milliseconds since 1970.
 
 use jiff::Timestamp;
-
-use super::Store;
-use crate::consents::FirstAct;
 use kitbag_base::sha256::Sha256;
 use kitbag_database::audit::{self, Act, Actor, Entry};
 use kitbag_database::{FromRow, Scope, Transaction, sql};
+
+use super::Store;
+use crate::consents::FirstAct;
 
 /// What a user has agreed to.
 #[derive(Clone, Debug, FromRow)]

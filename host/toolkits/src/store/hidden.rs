@@ -1,9 +1,10 @@
 //! What users hide.
 
+use kitbag_database::{Scope, Transaction, sql};
+
 use super::{Store, revisions};
 use crate::ToolkitError;
 use crate::hidden::Hidden;
-use kitbag_database::{Scope, Transaction, sql};
 
 /// Tools and toolkits that one user may hide.
 const MAX_PER_USER: i64 = 1000;

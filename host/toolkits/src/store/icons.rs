@@ -1,8 +1,9 @@
 //! All SQL about pictures of versions.
 
+use kitbag_database::{Transaction, sql};
+
 use super::Store;
 use crate::icons::Picture;
-use kitbag_database::{Transaction, sql};
 
 /// Keeps the picture of a version, in the place of an earlier one.
 pub(super) async fn keep(

@@ -1,9 +1,10 @@
 //! All SQL about calls that count towards limits.
 
+use kitbag_database::{Database, Scope, Transaction, sql};
+
 use super::audience::columns;
 use crate::audience::Limited;
 use crate::limited_calls::{Counter, Period};
-use kitbag_database::{Database, Scope, Transaction, sql};
 
 /// The table of counts.
 #[derive(Clone, Debug)]

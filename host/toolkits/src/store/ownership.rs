@@ -11,14 +11,14 @@
 mod tests;
 
 use jiff::Timestamp;
+use kitbag_database::audit::{self, Act, Actor, Entry};
+use kitbag_database::{FromRow, Scope, Transaction, sql};
+use kitbag_identity::revoke_keys_for;
 use kitbag_manifest::{ToolkitDefinition, Visibility};
 use serde::{Deserialize, Serialize};
 
 use super::{Store, code_tools, revisions};
 use crate::ToolkitError;
-use kitbag_database::audit::{self, Act, Actor, Entry};
-use kitbag_database::{FromRow, Scope, Transaction, sql};
-use kitbag_identity::revoke_keys_for;
 
 /// Whether a deploy may take over another operator's toolkit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,14 +3,14 @@
 use std::collections::HashSet;
 
 use jiff::Timestamp;
+use kitbag_base::signatures::PublicKey;
+use kitbag_database::audit::{self, Act, Actor, Entry};
+use kitbag_database::{FromRow, Scope, Transaction, sql};
 
 use super::Store;
 use super::ownership::CurrentOwnership;
 use crate::ToolkitError;
 use crate::provenance::{Provenance, Publisher, SignatureRule, SignedBy, Source, admit, looks_like};
-use kitbag_base::signatures::PublicKey;
-use kitbag_database::audit::{self, Act, Actor, Entry};
-use kitbag_database::{FromRow, Scope, Transaction, sql};
 
 /// Publishers at most: a signature is compared with the key of each.
 const MAX_PUBLISHERS: usize = 100;

@@ -1,5 +1,7 @@
 //! All SQL that makes an earlier version live again.
 
+use kitbag_database::audit::{self, Act, Actor, Entry};
+use kitbag_database::{FromRow, Scope, Transaction, sql};
 use serde::{Deserialize, Serialize};
 
 use super::conditions::{Expected, LiveVersion, expect_live, live_version};
@@ -9,8 +11,6 @@ use super::{Store, publishers, record_activation, record_vouch, revisions};
 use crate::ToolkitError;
 use crate::provenance::SignatureRule;
 use crate::vouch::VouchReason;
-use kitbag_database::audit::{self, Act, Actor, Entry};
-use kitbag_database::{FromRow, Scope, Transaction, sql};
 
 /// Which version to make live again. Whatever is named has to match.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use kitbag_database::audit::{self, Act, Actor, Entry};
+use kitbag_database::{FromRow, Scope, sql};
+use kitbag_net::oci::PinnedReference;
 
 use super::Store;
 use super::uploads::{before, oldest};
 use crate::ToolkitError;
-use kitbag_database::audit::{self, Act, Actor, Entry};
-use kitbag_database::{FromRow, Scope, sql};
-use kitbag_net::oci::PinnedReference;
 
 /// How long a registry is not asked again for the same reference of the same toolkit.
 const QUESTION_INTERVAL: Duration = Duration::from_hours(1);

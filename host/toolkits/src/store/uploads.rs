@@ -3,6 +3,10 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use kitbag_database::audit::{self, Act, Actor, Entry};
+use kitbag_database::{FromRow, Scope, Transaction, sql};
+use kitbag_files::objects::{Held, change_references};
+use kitbag_files::stored_files::FileKind;
 use kitbag_manifest::{Problem, ToolkitDefinition, ValidDefinition};
 
 use super::conditions::{live_version, refuse_taken_version};
@@ -12,10 +16,6 @@ use super::versions::{self, Version, manifest_digest};
 use super::{Store, from_json, to_json};
 use crate::ToolkitError;
 use crate::provenance::{Provenance, SignatureRule};
-use kitbag_database::audit::{self, Act, Actor, Entry};
-use kitbag_database::{FromRow, Scope, Transaction, sql};
-use kitbag_files::objects::{Held, change_references};
-use kitbag_files::stored_files::FileKind;
 
 /// How long an upload waits.
 pub(crate) const LIFETIME: Duration = Duration::from_hours(24);

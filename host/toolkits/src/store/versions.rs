@@ -1,6 +1,8 @@
 //! All SQL that reads versions.
 
 use jiff::Timestamp;
+use kitbag_base::sha256::Sha256;
+use kitbag_database::{FromRow, Transaction, sql};
 use kitbag_manifest::ToolkitDefinition;
 use serde::Serialize;
 
@@ -10,8 +12,6 @@ use crate::ToolkitError;
 use crate::difference::Changes;
 use crate::provenance::{Provenance, SignedBy};
 use crate::vouch::Vouch;
-use kitbag_base::sha256::Sha256;
-use kitbag_database::{FromRow, Transaction, sql};
 
 /// A toolkit with its versions.
 #[derive(Clone, Debug, Serialize)]

@@ -5,18 +5,18 @@ use std::path::Path;
 use http::{Response, StatusCode};
 use http_body_util::Full;
 use jiff::Timestamp;
-use serde_json::json;
-use tokio::net::TcpListener;
-
-use super::*;
-use crate::testing::{compiler, sandbox};
-use crate::tests::books;
 use kitbag_base::disk::Disk;
 use kitbag_base::sha256::Sha256;
 use kitbag_database::Database;
 use kitbag_files::objects::Objects;
 use kitbag_net::egress::test_server::TestServer;
 use kitbag_net::egress::{Egress, EgressSettings};
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use super::*;
+use crate::testing::{compiler, sandbox};
+use crate::tests::books;
 
 const LIMIT: u64 = 1 << 20;
 const HOUR: i64 = 3_600_000;

@@ -1,9 +1,9 @@
 //! All SQL about users' settings.
 
+use kitbag_database::{Database, Scope, sql};
 use serde_json::{Map, Value};
 
 use super::UserConfigError;
-use kitbag_database::{Database, Scope, sql};
 
 /// The settings of all users.
 pub(super) struct Store(Database);

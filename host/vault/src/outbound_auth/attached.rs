@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use kitbag_base::redaction::Redactor;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::UserSecrets;
-use kitbag_base::redaction::Redactor;
 
 /// The values that were sent with a call's requests. Clones share the list.
 ///

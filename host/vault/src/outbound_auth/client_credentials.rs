@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use http::StatusCode;
+use kitbag_base::sha256::Sha256;
 use kitbag_manifest::reply::{Failure, TokenProblem};
 use kitbag_manifest::{ClientAuth, OAuth2ClientCredentials};
+use kitbag_net::egress::{Egress, Policy};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::cache::{Cache, Key, Slot};
 use super::request::{Client, host_of};
 use super::token::Token;
 use super::{Principal, SignInError, answer, missing};
-use kitbag_base::sha256::Sha256;
-use kitbag_net::egress::{Egress, Policy};
 
 /// One call's grant. No token is requested before the first use.
 #[derive(Debug)]

@@ -1,7 +1,6 @@
 //! Why nothing is attached to a request.
 
 use http::StatusCode;
-
 use kitbag_net::egress::EgressError;
 
 /// Why nothing is attached. The text is for the toolkit's log: it contains hosts, names of credentials

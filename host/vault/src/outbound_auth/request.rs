@@ -9,12 +9,12 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, Response, Uri};
 use http_body_util::Full;
 use kitbag_manifest::ClientAuth;
+use kitbag_net::egress::{Egress, EgressError, Policy};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
 use super::{SignInError, answer};
-use kitbag_net::egress::{Egress, EgressError, Policy};
 
 /// Total time of a request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);

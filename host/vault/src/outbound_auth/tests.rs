@@ -10,11 +10,11 @@ use futures::future::join_all;
 use http::Response;
 use http_body_util::Full;
 use kitbag_manifest::OAuth2ClientCredentials;
+use kitbag_net::egress::test_server::TestServer;
+use kitbag_net::egress::{Allowlist, EgressSettings};
 use secrecy::ExposeSecret as _;
 
 use super::*;
-use kitbag_net::egress::test_server::TestServer;
-use kitbag_net::egress::{Allowlist, EgressSettings};
 
 /// Returns `token-1`, `token-2`, … with the additional fields `with`.
 async fn token_server(with: &'static str) -> TestServer {

@@ -1,8 +1,9 @@
 //! Links from the side of whoever would like to have one.
 
+use kitbag_database::audit::Actor;
+
 use super::*;
 use crate::link::{CLOCK_MARGIN, PERIOD, now, seal};
-use kitbag_database::audit::Actor;
 
 const NAME: &str = "API_KEY";
 

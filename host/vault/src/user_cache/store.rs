@@ -1,11 +1,11 @@
 //! All SQL about cached values, except for what removes them with other things: `toolkits/store` with their toolkit and at
 //! a take-over, `vault/cached` with secrets and master keys.
 
+use kitbag_database::{Database, Executor, Scope, Transaction, sql};
 use kitbag_manifest::cache::{MAX_TOTAL_BYTES, MAX_VALUES};
 
 use super::{CacheSlot, CacheUsage};
 use crate::SealedValue;
-use kitbag_database::{Database, Executor, Scope, Transaction, sql};
 
 /// The table of cached values.
 #[derive(Clone, Debug)]

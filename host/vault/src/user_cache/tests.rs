@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::Path;
 
+use kitbag_database::audit::Actor;
+use kitbag_database::{Scope, sql};
 use kitbag_manifest::cache::{MAX_TOTAL_BYTES, MAX_VALUE_BYTES, MAX_VALUES};
 
 use super::sweep::sweep;
 use super::*;
 use crate::{Account, AccountState, EveryoneOptions, KeySource, SecretSlot, Tokens};
-use kitbag_database::audit::Actor;
-use kitbag_database::{Scope, sql};
 
 const TOOLKITS: &str = "
     INSERT INTO toolkits VALUES ('books', 'op', '1.0.0'), ('films', 'op', '1.0.0') ON CONFLICT DO NOTHING;

@@ -3,11 +3,11 @@
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use kitbag_identity::{AuthorizeError, EndpointError, ErrorCode, OAuthError};
 use serde_json::json;
 use tracing::{debug, error};
 
 use crate::{oauth, pages};
-use kitbag_identity::{AuthorizeError, EndpointError, ErrorCode, OAuthError};
 
 /// Why an endpoint that clients call refuses: JSON (RFC 6749, section 5.2; RFC 7591, section 3.2.2).
 pub(crate) struct EndpointFailure(EndpointError);

@@ -4,12 +4,12 @@ use async_graphql::{Context, Enum, ID, Object, SimpleObject};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
+use kitbag_access::values::knowledge::{self, Counts, Found, Hit, Mode, Page, State, StateName, Summary};
+use kitbag_base::base_url::below;
 
 use super::RequestContext;
 use super::schema::{READ_COST, TEXT_COST};
 use crate::error::WebError;
-use kitbag_access::values::knowledge::{self, Counts, Found, Hit, Mode, Page, State, StateName, Summary};
-use kitbag_base::base_url::below;
 
 pub(super) struct Document(pub(super) Summary);
 

@@ -1,6 +1,7 @@
 //! What can be changed.
 
 use async_graphql::{Context, Enum, ID, InputObject, Json, Object, SimpleObject};
+use kitbag_access::values::knowledge::{self, NewDocument, NewFeed};
 use secrecy::SecretString;
 use serde_json::{Map, Value};
 
@@ -9,7 +10,6 @@ use super::schema::CHANGE_COST;
 use super::toolkits::{ConfigField, fields};
 use crate::config::MAX_CHANGE_BYTES;
 use crate::error::WebError;
-use kitbag_access::values::knowledge::{self, NewDocument, NewFeed};
 
 pub(super) struct Mutation;
 

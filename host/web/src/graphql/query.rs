@@ -1,6 +1,7 @@
 //! What can be asked.
 
 use async_graphql::{Context, ID, Object};
+use kitbag_access::values::knowledge::{self, DEFAULT_RESULTS, KnowledgeError, MAX_RESULTS};
 
 use super::RequestContext;
 use super::documents::{
@@ -9,7 +10,6 @@ use super::documents::{
 use super::schema::{DEFAULT_LENGTH, LIST_COST, READ_COST, SEARCH_COST};
 use super::toolkits::Toolkit;
 use crate::error::WebError;
-use kitbag_access::values::knowledge::{self, DEFAULT_RESULTS, KnowledgeError, MAX_RESULTS};
 
 /// Documents of a page where the query does not say.
 const DEFAULT_DOCUMENTS: i32 = 20;

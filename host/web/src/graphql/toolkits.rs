@@ -1,6 +1,9 @@
 //! Toolkits, as their users see them.
 
 use async_graphql::{Context, Enum, ID, Json, Object, SimpleObject};
+use kitbag_access::VisibleToolkit;
+use kitbag_access::values::toolkits::{FormerOwner, VersionRecord, listed_name};
+use kitbag_access::values::vault::SecretStatus;
 use kitbag_manifest::offers::resource_uri;
 use kitbag_manifest::{ConfigKind, PromptDefinition, ResourceDefinition, ToolDefinition, Visibility};
 use serde_json::Value;
@@ -10,9 +13,6 @@ use super::documents::bytes;
 use super::query::within;
 use super::schema::{DEFAULT_LENGTH, READ_COST, SCHEMA_COST};
 use crate::error::WebError;
-use kitbag_access::VisibleToolkit;
-use kitbag_access::values::toolkits::{FormerOwner, VersionRecord, listed_name};
-use kitbag_access::values::vault::SecretStatus;
 
 /// Versions where the query does not say.
 const DEFAULT_VERSIONS: i32 = 20;

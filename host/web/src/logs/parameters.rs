@@ -1,12 +1,12 @@
 //! Which records a request asks for.
 
 use jiff::{SignedDuration, Timestamp};
+use kitbag_access::Range;
+use kitbag_access::values::invocations::Filter;
 use serde::Deserialize;
 
 use super::{bad_query, outcome};
 use crate::error::WebError;
-use kitbag_access::Range;
-use kitbag_access::values::invocations::Filter;
 
 /// Records that are answered when the request does not say.
 pub(crate) const DEFAULT_LIMIT: u32 = 100;

@@ -7,12 +7,11 @@ use axum::body::{Body, Bytes};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures::stream;
+use kitbag_access::values::invocations::Logged;
+use kitbag_access::{AccessError, Reader, ReadingMode};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::error;
-
-use kitbag_access::values::invocations::Logged;
-use kitbag_access::{AccessError, Reader, ReadingMode};
 
 /// How long a stream is silent before an empty line is sent.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);

@@ -6,13 +6,13 @@ use axum::Json;
 use axum::body::to_bytes;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use kitbag_base::rate::TooManyRequests;
 use rmcp::model::{ErrorCode, ErrorData, JsonRpcError, JsonRpcResponse, JsonRpcVersion2_0, RequestId};
 use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::body::Unread;
 use crate::media_type::JSON;
-use kitbag_base::rate::TooManyRequests;
 
 /// From -32000 to -32019 codes are a server's own; beyond are the protocol's (2026-07-28).
 const TOO_MANY_REQUESTS: ErrorCode = ErrorCode(-32010);

@@ -7,6 +7,10 @@
 //!
 //! Either way the handler runs again, from its beginning, with the answers so far.
 
+use kitbag_access::values::dispatch::{Callee, Response};
+use kitbag_access::{Asked, User};
+use kitbag_base::shares::Shares;
+use kitbag_base::visible;
 use kitbag_manifest::question::{MAX_ANSWER_BYTES, Question};
 use rmcp::model::{
     ClientCapabilities, ElicitRequest, ElicitRequestParams, ElicitationSchema, ErrorData, InputRequest,
@@ -14,11 +18,6 @@ use rmcp::model::{
 };
 use serde_json::{Map, Value};
 use tracing::error;
-
-use kitbag_access::values::dispatch::{Callee, Response};
-use kitbag_access::{Asked, User};
-use kitbag_base::shares::Shares;
-use kitbag_base::visible;
 
 /// Calls of one user that wait for an answer in a stream.
 const MAX_WAITING_CALLS_PER_USER: usize = 16;

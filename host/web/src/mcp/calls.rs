@@ -18,10 +18,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use kitbag_access::values::peers::{Heard, Hint, Hints, Listening, Subject};
 use rmcp::model::RequestId;
 use tokio_util::sync::{CancellationToken, DropGuard};
-
-use kitbag_access::values::peers::{Heard, Hint, Hints, Listening, Subject};
 
 /// The header that carries the label.
 pub(super) const LABEL: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -203,8 +202,9 @@ impl Drop for Running {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use kitbag_database::Database;
+
+    use super::*;
 
     fn key(user: &str, client: &ClientLabel, request: i64) -> Key {
         Key { user: user.to_owned(), client: client.clone(), request: RequestId::Number(request) }

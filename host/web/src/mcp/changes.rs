@@ -11,6 +11,10 @@ use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures::StreamExt;
+use kitbag_access::User;
+use kitbag_access::values::knowledge::DocumentsState;
+use kitbag_access::values::knowledge_tools::FETCH;
+use kitbag_base::shares::{Share, Shares};
 use rmcp::model::{ErrorCode, ErrorData, RequestId};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
@@ -20,10 +24,6 @@ use super::answer::TransportError;
 use super::catalogue::{Catalogue, OffersView, View};
 use super::events::KEEP_ALIVE_INTERVAL;
 use super::selection::Selection;
-use kitbag_access::User;
-use kitbag_access::values::knowledge::DocumentsState;
-use kitbag_access::values::knowledge_tools::FETCH;
-use kitbag_base::shares::{Share, Shares};
 
 /// Streams that one user may have open: some clients on some machines.
 const MAX_STREAMS_PER_USER: usize = 16;

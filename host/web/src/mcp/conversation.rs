@@ -8,6 +8,9 @@ use std::time::Duration;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt as _;
+use kitbag_access::User;
+use kitbag_access::values::dispatch;
+use kitbag_base::json_object::JsonObject;
 use kitbag_manifest::question::MAX_ANSWER_BYTES;
 use rmcp::model::{
     CallToolRequestParams, CancelledNotification, CancelledNotificationParam, ElicitRequest,
@@ -23,9 +26,6 @@ use super::asking;
 use super::calls::ClientLabel;
 use super::events::KEEP_ALIVE_INTERVAL;
 use super::questions::Questions;
-use kitbag_access::User;
-use kitbag_access::values::dispatch;
-use kitbag_base::json_object::JsonObject;
 
 /// Messages that are queued for a slow client.
 const MAX_WAITING_MESSAGES: usize = 16;

@@ -10,13 +10,13 @@
 use std::borrow::Cow;
 
 use axum::http::{HeaderMap, HeaderName};
+use kitbag_base::json_object::JsonObject;
 use rmcp::model::{CallToolRequestParams, ClientCapabilities, ProtocolVersion, RequestId};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use super::PROTOCOL_VERSION;
-use kitbag_base::json_object::JsonObject;
 
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");

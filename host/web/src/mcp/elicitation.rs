@@ -11,6 +11,11 @@
 
 use std::time::Duration;
 
+use kitbag_access::values::vault::SecretSlot;
+use kitbag_access::{AccessError, OwnSecret, User};
+use kitbag_base::base_url::below;
+use kitbag_base::shares::Shares;
+use kitbag_identity::random_text;
 use rmcp::model::{
     CallToolResponse, ClientCapabilities, ElicitRequest, ElicitRequestParams, ErrorCode, ErrorData,
     InputRequest, InputRequiredResult, InputResponses,
@@ -22,11 +27,6 @@ use url::Url;
 
 use super::calls::ClientLabel;
 use crate::{consents, secret_page};
-use kitbag_access::values::vault::SecretSlot;
-use kitbag_access::{AccessError, OwnSecret, User};
-use kitbag_base::base_url::below;
-use kitbag_base::shares::Shares;
-use kitbag_identity::random_text;
 
 /// `URLElicitationRequiredError` of 2025-11-25.
 const URL_ELICITATION_REQUIRED: ErrorCode = ErrorCode(-32042);

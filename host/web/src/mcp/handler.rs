@@ -3,6 +3,9 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
+use kitbag_access::User;
+use kitbag_access::values::dispatch::Callee;
+use kitbag_access::values::knowledge_tools::FETCH;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
     CustomResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation,
@@ -21,9 +24,6 @@ use super::progress::{ProgressRequest, ProgressSink};
 use super::selection::Selection;
 use super::tool_calls::RequestClient;
 use super::{Endpoint, catalogue, conversation};
-use kitbag_access::User;
-use kitbag_access::values::dispatch::Callee;
-use kitbag_access::values::knowledge_tools::FETCH;
 
 /// Methods that rmcp reports as unknown when their parameters are invalid.
 const KNOWN_METHODS: [&str; 8] = [

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use axum::http::StatusCode;
+use kitbag_base::json_object::JsonObject;
 use kitbag_manifest::{json, schema};
 use rmcp::model::{ErrorData, RequestId};
 use serde::de::IgnoredAny;
@@ -11,7 +12,6 @@ use serde_json::error::Category;
 
 use super::answer::TransportError;
 use super::calls::Abilities;
-use kitbag_base::json_object::JsonObject;
 
 /// Values at any depth of a message: those that a call's arguments may have, and the rest of the message.
 pub(super) const MAX_VALUES: usize = schema::MAX_VALUES + 1000;

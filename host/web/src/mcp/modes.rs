@@ -13,15 +13,14 @@ mod typescript;
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
+use kitbag_access::values::code_runner::{self, RUN_CODE};
+use kitbag_access::values::dispatch::Failure;
+use kitbag_access::values::toolkits::Schemas;
 use kitbag_manifest::schema::Budget;
 use kitbag_manifest::{ToolAnnotations, ToolDefinition, ToolkitDefinition, reply};
 use rmcp::model::CallToolRequestParams;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-
-use kitbag_access::values::code_runner::{self, RUN_CODE};
-use kitbag_access::values::dispatch::Failure;
-use kitbag_access::values::toolkits::Schemas;
 
 /// The tool that finds tools. No toolkit's tool has such a name: theirs begin with an id and `__`.
 pub(super) const FIND_TOOLS: &str = "find_tools";
@@ -277,8 +276,9 @@ fn hints(reads_only: bool) -> ToolAnnotations {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use kitbag_access::values::toolkits::names_of;
+
+    use super::*;
 
     fn request(name: &'static str, arguments: &Value) -> CallToolRequestParams {
         let mut request = CallToolRequestParams::new(name);

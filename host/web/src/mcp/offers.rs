@@ -8,6 +8,9 @@
 
 use std::fmt::Write as _;
 
+use kitbag_access::values::dispatch::{ErrorCode, Failure, Reply, Success};
+use kitbag_access::values::toolkits::{listed_name, names_of};
+use kitbag_access::{CallError, Completed};
 use kitbag_manifest::content::{Content, MessageContent, PromptMessage};
 use kitbag_manifest::offers::split_uri;
 use rmcp::model::{
@@ -20,9 +23,6 @@ use serde_json::{Map, Value, json};
 use super::catalogue::InvalidCursor;
 use super::handler::Handler;
 use super::{content, resources};
-use kitbag_access::values::dispatch::{ErrorCode, Failure, Reply, Success};
-use kitbag_access::values::toolkits::{listed_name, names_of};
-use kitbag_access::{CallError, Completed};
 
 impl Handler {
     pub(super) fn list_offered_prompts(&self, cursor: Option<&str>) -> Result<ListPromptsResult, ErrorData> {

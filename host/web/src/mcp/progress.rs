@@ -2,13 +2,13 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use kitbag_access::values::dispatch::ProgressReport;
 use rmcp::RoleServer;
 use rmcp::model::{ProgressNotification, ProgressNotificationParam, ProgressToken, ServerJsonRpcMessage};
 use rmcp::service::Peer;
 use tokio::sync::mpsc;
 
 use super::conversation::Conversation;
-use kitbag_access::values::dispatch::ProgressReport;
 
 /// Progress reports that are queued for a slow client; further ones are dropped.
 pub(super) const MAX_WAITING_REPORTS: usize = 16;

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use kitbag_access::User;
+use kitbag_access::values::database::DatabaseError;
 use tokio::sync::oneshot;
 
 use super::calls::ClientLabel;
-use kitbag_access::User;
-use kitbag_access::values::database::DatabaseError;
 
 /// The requests of this process that wait, by their ids, each with its user and client. Clones share them.
 #[derive(Clone)]

@@ -10,6 +10,10 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
+use kitbag_access::User;
+use kitbag_access::values::dispatch::{ErrorCode, Reply};
+use kitbag_access::values::knowledge::{KnowledgeError, Listing, StateName};
+use kitbag_access::values::knowledge_tools::FETCH;
 use rmcp::model::{
     Annotations, ErrorData, ListResourcesResult, ReadResourceResult, Resource, ResourceContents,
     ResourceTemplate,
@@ -19,10 +23,6 @@ use tracing::error;
 use url::Url;
 
 use super::catalogue::InvalidCursor;
-use kitbag_access::User;
-use kitbag_access::values::dispatch::{ErrorCode, Reply};
-use kitbag_access::values::knowledge::{KnowledgeError, Listing, StateName};
-use kitbag_access::values::knowledge_tools::FETCH;
 
 /// What the URI of each document begins with.
 const PREFIX: &str = "kitbag://documents/";

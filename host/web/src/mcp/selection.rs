@@ -5,13 +5,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use kitbag_access::values::knowledge_tools;
+use kitbag_access::values::toolkits::{Hidden, names_of};
+use kitbag_access::{AccessError, User};
 use thiserror::Error;
 use url::form_urlencoded;
 
 use super::modes::Mode;
-use kitbag_access::values::knowledge_tools;
-use kitbag_access::values::toolkits::{Hidden, names_of};
-use kitbag_access::{AccessError, User};
 
 /// What a client sees; by default all of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

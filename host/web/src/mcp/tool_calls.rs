@@ -6,6 +6,10 @@ use std::sync::Arc;
 use axum::Json;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
+use kitbag_access::values::dispatch::{Answers, Failure, Reply, Success};
+use kitbag_access::values::toolkits::toolkit_of;
+use kitbag_access::{Asked, CallError, User};
+use kitbag_base::tasks::off_thread;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ContentBlock, ErrorData,
     JsonObject, RequestId, ServerJsonRpcMessage, ServerResult,
@@ -20,10 +24,6 @@ use super::handler::{ClientContext, Handler, abandoned};
 use super::modes::{self, ModeCall, Wanted};
 use super::progress::{MAX_WAITING_REPORTS, ProgressRequest, ProgressSink};
 use super::{Endpoint, answer, asking, content};
-use kitbag_access::values::dispatch::{Answers, Failure, Reply, Success};
-use kitbag_access::values::toolkits::toolkit_of;
-use kitbag_access::{Asked, CallError, User};
-use kitbag_base::tasks::off_thread;
 
 /// Arguments of a call that waits for its user, in bytes.
 const MAX_WAITING_ARGUMENTS: usize = 64 << 10;

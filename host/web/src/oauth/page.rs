@@ -3,10 +3,10 @@
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
-
-use crate::pages::{self, Notice};
 use kitbag_base::local_mode;
 use kitbag_identity::{CodePrompt, Consent, Destination, paths};
+
+use crate::pages::{self, Notice};
 
 const TITLE: &str = "Sign in to Kitbag";
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use askama::Template;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
-
-use crate::pages::{self, NOT_STORED, Notice};
-use crate::ui::sign_in_path;
 use kitbag_access::OwnSecret;
 use kitbag_access::values::toolkits::{Live, Reach, ReachItem};
 use kitbag_access::values::vault::{MAX_VALUE_BYTES, SecretSlot};
+
+use crate::pages::{self, NOT_STORED, Notice};
+use crate::ui::sign_in_path;
 
 const TITLE: &str = "Set a credential in Kitbag";
 

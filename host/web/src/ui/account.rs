@@ -8,6 +8,8 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use jiff::Timestamp;
+use kitbag_access::User;
+use kitbag_identity::{BrowserSession, GrantedClient, ProgramKey};
 use serde::{Deserialize, Serialize};
 
 use super::frame::{self, Frame, Section};
@@ -16,8 +18,6 @@ use super::sign_in::signed_out;
 use super::text;
 use crate::authenticate::By;
 use crate::error::WebError;
-use kitbag_access::User;
-use kitbag_identity::{BrowserSession, GrantedClient, ProgramKey};
 
 /// What a form of the page has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 use axum::extract::Path;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
+use kitbag_base::sha256::Sha256;
 
 use crate::error::WebError;
-use kitbag_base::sha256::Sha256;
 
 /// A file of this program.
 pub(super) struct Asset {

@@ -7,6 +7,9 @@ use axum::body::Body;
 use axum::extract::{Path, Query};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
+use kitbag_access::values::toolkits::ToolkitError;
+use kitbag_access::values::toolkits::audience::{CallLimits, Grant, Subject};
+use kitbag_access::{AccessError, ListedToolkit, Operator, User};
 use kitbag_manifest::Visibility;
 use serde::Deserialize;
 
@@ -15,9 +18,6 @@ use super::frame::{self, Frame, Section};
 use super::text;
 use crate::authenticate::By;
 use crate::error::WebError;
-use kitbag_access::values::toolkits::ToolkitError;
-use kitbag_access::values::toolkits::audience::{CallLimits, Grant, Subject};
-use kitbag_access::{AccessError, ListedToolkit, Operator, User};
 
 /// The query of the page.
 #[derive(Deserialize)]

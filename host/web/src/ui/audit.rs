@@ -5,6 +5,8 @@ use axum::extract::Query;
 use axum::extract::rejection::QueryRejection;
 use axum::http::StatusCode;
 use axum::response::Response;
+use kitbag_access::Operator;
+use kitbag_access::values::audit::{Act, AuditFilter, AuditQuery, AuditRecord};
 use serde::Deserialize;
 use url::form_urlencoded::Serializer;
 
@@ -13,8 +15,6 @@ use super::text;
 use crate::authenticate::By;
 use crate::error::WebError;
 use crate::logs::bad_query;
-use kitbag_access::Operator;
-use kitbag_access::values::audit::{Act, AuditFilter, AuditQuery, AuditRecord};
 
 /// Entries of a page.
 const PAGE_ENTRIES: u32 = 40;

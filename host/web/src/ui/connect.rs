@@ -6,6 +6,9 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use kitbag_access::{User, VisibleToolkit};
+use kitbag_base::base_url::below;
+use kitbag_base::mcp_clients::{CLIENTS, DEFAULT_NAME, McpClient};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::json;
 use shlex::try_join;
@@ -18,9 +21,6 @@ use super::text;
 use crate::Shared;
 use crate::authenticate::By;
 use crate::error::WebError;
-use kitbag_access::{User, VisibleToolkit};
-use kitbag_base::base_url::below;
-use kitbag_base::mcp_clients::{CLIENTS, DEFAULT_NAME, McpClient};
 
 #[derive(Template)]
 #[template(path = "ui/templates/connect.html")]

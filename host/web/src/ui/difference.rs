@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::text;
 use kitbag_access::values::toolkits::Difference;
 use kitbag_access::values::toolkits::difference::{Change, ImportChange, ItemChange, LineKind, TextChange};
+
+use super::text;
 
 /// A difference, ready to be shown.
 pub(super) struct ShownDifference {
@@ -135,8 +136,9 @@ pub(super) fn lines(change: &TextChange) -> impl Iterator<Item = (&'static str, 
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use kitbag_access::values::toolkits::difference::GrantChange;
+
+    use super::*;
 
     #[test]
     fn a_secret_says_how_many_users_it_concerns() {

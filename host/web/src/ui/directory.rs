@@ -6,6 +6,7 @@ use askama::Template;
 use axum::extract::Query;
 use axum::http::StatusCode;
 use axum::response::Response;
+use kitbag_access::{AccessError, ListedToolkit, User, VisibleToolkit};
 use kitbag_manifest::Visibility;
 use serde::Deserialize;
 
@@ -14,7 +15,6 @@ use super::icon::Icon;
 use super::{reach, text};
 use crate::authenticate::By;
 use crate::error::WebError;
-use kitbag_access::{AccessError, ListedToolkit, User, VisibleToolkit};
 
 /// Which toolkits to show.
 #[derive(Deserialize)]

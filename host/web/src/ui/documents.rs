@@ -6,6 +6,8 @@ use askama::Template;
 use axum::extract::{Path, Query};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
+use kitbag_access::User;
+use kitbag_access::values::knowledge::{Counts, Feed, Listing, State, StateName, Summary};
 use serde::Deserialize;
 use url::form_urlencoded::Serializer;
 
@@ -13,8 +15,6 @@ use super::frame::{self, Frame, Section};
 use super::text;
 use crate::authenticate::By;
 use crate::error::WebError;
-use kitbag_access::User;
-use kitbag_access::values::knowledge::{Counts, Feed, Listing, State, StateName, Summary};
 
 /// Documents of a page.
 const PAGE: u32 = 50;

@@ -5,13 +5,13 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use kitbag_access::User;
 use kitbag_manifest::Problem;
 
 use super::session::sign_in_path;
 use super::text;
 use crate::error::{WebError, as_problem};
 use crate::pages::html;
-use kitbag_access::User;
 
 /// Who looks at the page, and where in the site it is.
 #[derive(Clone)]

@@ -3,11 +3,11 @@
 use axum::extract::Path;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
+use kitbag_access::User;
+use kitbag_access::values::toolkits::Live;
 
 use crate::authenticate::By;
 use crate::error::WebError;
-use kitbag_access::User;
-use kitbag_access::values::toolkits::Live;
 
 /// What stands for a toolkit.
 pub(super) enum Icon {

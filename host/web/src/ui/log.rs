@@ -11,6 +11,9 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use kitbag_access::values::invocations::{Filter, Logged, OutcomeFilter};
+use kitbag_access::values::toolkits::record_names;
+use kitbag_access::{Range, ReadingMode, User};
 use serde::Deserialize;
 use url::form_urlencoded::Serializer;
 
@@ -23,9 +26,6 @@ use crate::logs::tail::{CallLines, Tail, json_lines};
 use crate::logs::{bad_query, outcome};
 use crate::pages::origin::comes_from_own_page;
 use entry::Entry;
-use kitbag_access::values::invocations::{Filter, Logged, OutcomeFilter};
-use kitbag_access::values::toolkits::record_names;
-use kitbag_access::{Range, ReadingMode, User};
 
 /// Calls of a page.
 const PAGE_CALLS: u32 = 50;

@@ -7,6 +7,10 @@ use axum::body::Body;
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
+use kitbag_access::values::invocations::Failing;
+use kitbag_access::values::toolkits::{NewerState, Origin, ToolkitError, Tracked, UploadRecord};
+use kitbag_access::{AccessError, Operator};
+use kitbag_base::signatures::InvalidSignature;
 use kitbag_manifest::Problem;
 use serde::Deserialize;
 
@@ -16,10 +20,6 @@ use crate::Shared;
 use crate::authenticate::By;
 use crate::documents::declared_length;
 use crate::error::WebError;
-use kitbag_access::values::invocations::Failing;
-use kitbag_access::values::toolkits::{NewerState, Origin, ToolkitError, Tracked, UploadRecord};
-use kitbag_access::{AccessError, Operator};
-use kitbag_base::signatures::InvalidSignature;
 
 /// What a form has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

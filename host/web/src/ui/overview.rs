@@ -10,6 +10,8 @@ use axum::extract::rejection::QueryRejection;
 use axum::http::StatusCode;
 use axum::response::Response;
 use jiff::Timestamp;
+use kitbag_access::values::invocations::Latency;
+use kitbag_access::{Figures, IntervalFigures, Operator, Overview, ToolkitFigures};
 use serde::Deserialize;
 
 use super::frame::{self, Frame, Section};
@@ -19,8 +21,6 @@ use crate::error::WebError;
 use crate::logs::bad_query;
 use crate::overview::period;
 use chart::{CallChart, LatencyChart, Sparkline};
-use kitbag_access::values::invocations::Latency;
-use kitbag_access::{Figures, IntervalFigures, Operator, Overview, ToolkitFigures};
 
 /// Toolkits of a page.
 const PAGE_TOOLKITS: usize = 20;

@@ -6,6 +6,8 @@ use askama::Template;
 use axum::extract::Query;
 use axum::http::StatusCode;
 use axum::response::Response;
+use kitbag_access::User;
+use kitbag_access::values::knowledge::{self, Hit, Mode, Summary};
 use serde::Deserialize;
 use url::form_urlencoded::Serializer;
 
@@ -13,8 +15,6 @@ use super::frame::{self, Frame, Section};
 use super::text;
 use crate::authenticate::By;
 use crate::error::WebError;
-use kitbag_access::User;
-use kitbag_access::values::knowledge::{self, Hit, Mode, Summary};
 
 /// Results of a page.
 const PAGE: u32 = 10;

@@ -7,6 +7,13 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
+use kitbag_access::Access;
+use kitbag_access::values::audit::Actor;
+use kitbag_base::base_url::path_of;
+use kitbag_identity::{
+    AuthError, AuthorizationServer, BrowserSession, BrowserSessions, Caller, Identity, ProgramKeys,
+    ProviderError, ProviderSignIn, SessionState, TokenProfile,
+};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::time::timeout;
@@ -18,13 +25,6 @@ use crate::documents::declared_length;
 use crate::error::WebError;
 use crate::share::{Purpose, RequestShares};
 use crate::{ConnectionState, Shared, media_type};
-use kitbag_access::Access;
-use kitbag_access::values::audit::Actor;
-use kitbag_base::base_url::path_of;
-use kitbag_identity::{
-    AuthError, AuthorizationServer, BrowserSession, BrowserSessions, Caller, Identity, ProgramKeys,
-    ProviderError, ProviderSignIn, SessionState, TokenProfile,
-};
 
 /// Maximum size of a form that is kept on the page which asks for a sign-in, in bytes.
 const MAX_KEPT_FORM_BYTES: u64 = 16 << 10;

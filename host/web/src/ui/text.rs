@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use jiff::Timestamp;
-
 use kitbag_access::values::toolkits::Provenance;
 use kitbag_base::visible;
 

@@ -13,6 +13,10 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{Redirect, Response};
 use jiff::Timestamp;
+use kitbag_access::values::outbound_auth::ConnectError;
+use kitbag_access::values::toolkits::{Hidden, LimitUsage, VersionRecord};
+use kitbag_access::values::vault::SecretStatus;
+use kitbag_access::{ConsentStatus, User, VisibleToolkit};
 use kitbag_manifest::{ToolDefinition, ToolkitDefinition, Visibility};
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -28,10 +32,6 @@ use crate::Shared;
 use crate::authenticate::By;
 use crate::error::{WebError, status_of};
 use account::Account;
-use kitbag_access::values::outbound_auth::ConnectError;
-use kitbag_access::values::toolkits::{Hidden, LimitUsage, VersionRecord};
-use kitbag_access::values::vault::SecretStatus;
-use kitbag_access::{ConsentStatus, User, VisibleToolkit};
 use settings::{Field, Input};
 
 /// What a form of the page has come to.

@@ -11,6 +11,9 @@ use axum::body::Body;
 use axum::extract::{Path, Query};
 use axum::http::StatusCode;
 use axum::response::Response;
+use kitbag_access::values::toolkits::listed_name;
+use kitbag_access::{CallError, User, VisibleToolkit};
+use kitbag_base::bounded_json;
 use kitbag_manifest::{ToolDefinition, ToolkitDefinition};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -25,9 +28,6 @@ use crate::authenticate::By;
 use crate::error::WebError;
 use crate::tools::{self, CallLimits};
 use answer::{Answer, Block, Shown};
-use kitbag_access::values::toolkits::listed_name;
-use kitbag_access::{CallError, User, VisibleToolkit};
-use kitbag_base::bounded_json;
 
 /// Bytes of arguments that are shown in a command.
 const MAX_COMMAND_BYTES: usize = 1000;

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::text;
 use kitbag_access::values::invocations::{Hour, Scope, Usage};
+
+use super::text;
 
 /// Width of an hour, and height of the curve, in pixels.
 const HOUR_WIDTH: usize = 10;

@@ -6,6 +6,8 @@ use askama::Template;
 use axum::extract::{Path, Query};
 use axum::http::StatusCode;
 use axum::response::{Redirect, Response};
+use kitbag_access::values::toolkits::{ToolkitRecord, VersionRecord, VouchReason};
+use kitbag_access::{Operator, User};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 
@@ -15,8 +17,6 @@ use super::frame::{self, Frame, Section};
 use super::text;
 use crate::authenticate::By;
 use crate::error::WebError;
-use kitbag_access::values::toolkits::{ToolkitRecord, VersionRecord, VouchReason};
-use kitbag_access::{Operator, User};
 
 /// What a form has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,6 +6,7 @@ mod asking;
 use std::time::Duration;
 
 use kitbag_toolkit::prelude::*;
+
 use wstd::task::sleep;
 
 kitbag_toolkit::export!(toolkit);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use kitbag_toolkit::prelude::*;
+
 use serde_json::value::RawValue;
 
 use super::toolkit;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use kitbag_net::egress::test_server::TestServer;
+
 use http::{Response, StatusCode, header};
 use http_body_util::Full;
 use url::Url;
@@ -9,7 +11,6 @@ use url::Url;
 use super::races::capture_and_remove;
 use super::*;
 use crate::objects::BucketLocation;
-use kitbag_net::egress::test_server::TestServer;
 
 const ROUNDS: usize = 60;
 const SECRET: &str = "the-secret-of-the-key";

@@ -1,7 +1,8 @@
 //! All SQL about what a provider has granted for sessions.
 
-use super::Store;
 use kitbag_database::{FromRow, Scope, Transaction, sql};
+
+use super::Store;
 
 #[derive(Clone, Debug, FromRow)]
 pub(in crate::browser_sessions) struct GrantRow {

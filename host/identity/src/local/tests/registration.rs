@@ -1,12 +1,13 @@
 //! Who may register, and what is remembered.
 
+use kitbag_net::egress::test_server::TestServer;
+
 use http::Response;
 use http_body_util::Full;
 
 use super::*;
 use crate::local::metadata_document::MetadataDocuments;
 use crate::local::store::MAX_CLIENTS;
-use kitbag_net::egress::test_server::TestServer;
 
 #[tokio::test]
 async fn a_client_is_told_what_it_was_registered_as() {

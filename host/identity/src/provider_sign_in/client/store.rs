@@ -1,8 +1,8 @@
 //! The table of registered clients: all SQL about it.
 
-use jiff::Timestamp;
-
 use kitbag_database::{Database, Scope, sql};
+
+use jiff::Timestamp;
 
 pub(super) struct Store(Database);
 

@@ -3,12 +3,12 @@
 use std::future::pending;
 use std::time::Duration;
 
+use kitbag_web::{ConnectionState, Priority};
+
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
-
-use kitbag_web::{ConnectionState, Priority};
 
 /// How long requests in progress may take to end once the server stops.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);

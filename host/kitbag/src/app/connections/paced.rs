@@ -4,9 +4,9 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-
 use kitbag_web::{Allowance, Pace};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// A stream whose writes fail once its peer's allowance of waiting time is used up.
 #[derive(Debug)]

@@ -4,11 +4,12 @@
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use kitbag_web::{AnswerShare, UnderWay};
+
 use axum::body::{Body, Bytes, HttpBody};
 use http_body::{Frame, SizeHint};
 
 use super::MAX_BUFFERED_BYTES;
-use kitbag_web::{AnswerShare, UnderWay};
 
 /// A body in pieces that are no larger than what a connection buffers: otherwise it would take the whole body at once,
 /// and nothing would count it until it is sent.

@@ -7,10 +7,10 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use kitbag_web::{ConnectionState, Priority};
+
 use ipnet::IpNet;
 use tokio_util::sync::CancellationToken;
-
-use kitbag_web::{ConnectionState, Priority};
 
 /// How many connections may be open at the same time.
 #[derive(Clone, Debug)]
@@ -204,8 +204,9 @@ fn client(peer: IpAddr, proxies: &[IpNet]) -> Option<IpAddr> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use kitbag_web::UnderWay;
+
+    use super::*;
 
     const ANYWHERE: usize = usize::MAX;
 

@@ -4,6 +4,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kitbag_base::metrics::Metrics;
+use kitbag_net::certificate::LiveCertificate;
+use kitbag_web::Pace;
+
 use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy, sink};
@@ -16,9 +20,6 @@ use tracing::debug;
 
 use super::Plain;
 use super::paced::Paced;
-use kitbag_base::metrics::Metrics;
-use kitbag_net::certificate::LiveCertificate;
-use kitbag_web::Pace;
 
 /// How long a handshake may take in total, from the connection on; less if the head of a request may take less.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);

@@ -1,13 +1,13 @@
 //! Adds a server to the text of a client's configuration. Everything else in it stays as it is, comments too.
 
+use kitbag_base::mcp_clients::{McpClient, Syntax};
+
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstRootNode};
 use serde_json::{Map, Value};
 use thiserror::Error;
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike};
 use url::Url;
-
-use kitbag_base::mcp_clients::{McpClient, Syntax};
 
 /// What becomes of an entry that has the same name and is different.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,8 +157,9 @@ fn input(value: &Value) -> CstInputValue {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use kitbag_base::mcp_clients::CLIENTS;
+
+    use super::*;
 
     fn client(id: &str) -> &'static McpClient {
         CLIENTS.iter().find(|client| client.id == id).expect("it is there")

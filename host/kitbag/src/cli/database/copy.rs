@@ -4,6 +4,12 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use kitbag_base::ownership;
+use kitbag_knowledge::model;
+use kitbag_maintenance::transfer::{
+    self, Copied, Counts, Job, Missing, Source, Step, Target, TransferError, UserIds,
+};
+
 use bytesize::ByteSize;
 use clap::Args;
 use serde::Serialize;
@@ -16,11 +22,6 @@ use crate::cli::server_data::{self, ServerData};
 use crate::cli::terminal::{counted, note, say};
 use crate::settings::{Settings, Sources};
 use crate::telemetry;
-use kitbag_base::ownership;
-use kitbag_knowledge::model;
-use kitbag_maintenance::transfer::{
-    self, Copied, Counts, Job, Missing, Source, Step, Target, TransferError, UserIds,
-};
 
 /// Longest file with new ids of users: a million of them.
 const MAX_USERS_BYTES: u64 = 128 << 20;

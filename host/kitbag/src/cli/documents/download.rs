@@ -3,6 +3,9 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use kitbag_base::visible;
+use kitbag_net::egress::ResponseBody;
+
 use clap::Args;
 use http::header;
 use http_body_util::BodyExt;
@@ -12,8 +15,6 @@ use crate::cli::CliError;
 use crate::cli::client::Connection;
 use crate::cli::output::{expect_text, report};
 use crate::cli::terminal::{raw_stdout, say};
-use kitbag_base::visible;
-use kitbag_net::egress::ResponseBody;
 
 /// Save the file that was captured for a document.
 #[derive(Args, Debug)]

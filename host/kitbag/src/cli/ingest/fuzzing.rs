@@ -2,11 +2,12 @@
 
 use std::io::Cursor;
 
+use kitbag_knowledge::Markup;
+
 use serde_json::Value;
 
 use super::lines::Lines;
 use super::text;
-use kitbag_knowledge::Markup;
 
 /// Reads the lines of a file of documents: the number of each, and the document as it is sent or what is
 /// wrong with it.

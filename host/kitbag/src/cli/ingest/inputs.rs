@@ -8,6 +8,8 @@ use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use kitbag_knowledge::Markup;
+
 use url::Url;
 
 use super::kinds::{Kind, extension};
@@ -16,7 +18,6 @@ use super::mailbox::Mailbox;
 use super::text::{Parsed, parse, title_of};
 use super::{Content, Document, File, Ingest};
 use crate::cli::CliError;
-use kitbag_knowledge::Markup;
 
 /// Bytes of a text at most, as the server has it.
 const MAX_TEXT_BYTES: u64 = 4 << 20;

@@ -2,8 +2,9 @@
 
 use std::io::{BufRead, Read};
 
-use super::Document;
 use kitbag_base::json_object::JsonObject;
+
+use super::Document;
 
 /// Bytes of a line at most: a text of full length, escaped.
 const MAX_LINE_BYTES: u64 = 32 << 20;

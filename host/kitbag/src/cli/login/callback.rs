@@ -4,6 +4,8 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use kitbag_identity::client::ExpectedResponse;
+
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
@@ -16,7 +18,6 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::cli::CliError;
-use kitbag_identity::client::ExpectedResponse;
 
 /// How long a person may take to sign in.
 const SIGN_IN_TIMEOUT: Duration = Duration::from_mins(10);

@@ -2,6 +2,10 @@
 
 use std::path::Path;
 
+use kitbag_base::ownership;
+use kitbag_knowledge::model::{self, CatalogModel, DEFAULT_NAME, Fetched, Origin};
+use kitbag_net::egress::{Egress, EgressSettings, Proxy};
+
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
@@ -11,9 +15,6 @@ use super::{Data, Name, explained, megabytes};
 use crate::cli::CliError;
 use crate::cli::output::report;
 use crate::cli::terminal::{note, say, stderr_is_terminal};
-use kitbag_base::ownership;
-use kitbag_knowledge::model::{self, CatalogModel, DEFAULT_NAME, Fetched, Origin};
-use kitbag_net::egress::{Egress, EgressSettings, Proxy};
 
 /// Fetch a model by its name.
 #[derive(Args, Debug)]

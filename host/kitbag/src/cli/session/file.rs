@@ -6,15 +6,16 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use kitbag_base::base_url::path_of;
+use kitbag_base::ownership::{self, Protection, shell_quoted};
+use kitbag_base::private_file;
+
 use etcetera::{BaseStrategy, choose_base_strategy};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::Session;
 use crate::cli::CliError;
-use kitbag_base::base_url::path_of;
-use kitbag_base::ownership::{self, Protection, shell_quoted};
-use kitbag_base::private_file;
 
 /// `$XDG_STATE_HOME/kitbag/sessions.json`.
 #[derive(Clone)]

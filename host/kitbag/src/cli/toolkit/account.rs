@@ -2,6 +2,8 @@
 
 use clap::Args;
 use http::Method;
+use kitbag_access::AccountStatus;
+use kitbag_base::base_url::below;
 use serde_json::json;
 
 use crate::cli::CliError;
@@ -9,8 +11,6 @@ use crate::cli::client::Connection;
 use crate::cli::documents::path_segment;
 use crate::cli::output::report;
 use crate::cli::terminal::{note, say};
-use kitbag_access::AccountStatus;
-use kitbag_base::base_url::below;
 
 /// Connect an account of yours to a toolkit that acts with one, in a browser.
 #[derive(Args, Debug)]

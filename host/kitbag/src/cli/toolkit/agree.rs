@@ -2,6 +2,8 @@
 
 use clap::Args;
 use http::Method;
+use kitbag_access::ConsentStatus;
+use kitbag_toolkits::ReachItem;
 use serde_json::json;
 
 use super::ownership::Confirmation;
@@ -10,8 +12,6 @@ use crate::cli::client::Connection;
 use crate::cli::documents::path_segment;
 use crate::cli::output::{Format, report};
 use crate::cli::terminal::say;
-use kitbag_access::ConsentStatus;
-use kitbag_toolkits::ReachItem;
 
 /// See what a toolkit reaches beyond what you have agreed to, and agree.
 #[derive(Args, Debug)]

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use kitbag_manifest::portability;
+use kitbag_toolchain::{BuildOptions, ToolchainError};
 use serde_json::json;
 
 use super::{inspect_locally, print_warnings, read};
 use crate::cli::CliError;
 use crate::cli::output::report;
 use crate::cli::terminal::{note, say};
-use kitbag_toolchain::{BuildOptions, ToolchainError};
 
 /// Turn a crate or an extension.ts into a component, and write manifest.json beside it.
 #[derive(Args, Debug)]

@@ -3,6 +3,7 @@
 use bytesize::ByteSize;
 use clap::Args;
 use http::Method;
+use kitbag_vault::user_cache::CacheUsage;
 use serde_json::json;
 
 use crate::cli::CliError;
@@ -10,7 +11,6 @@ use crate::cli::client::Connection;
 use crate::cli::documents::path_segment;
 use crate::cli::output::report;
 use crate::cli::terminal::{counted, say};
-use kitbag_vault::user_cache::CacheUsage;
 
 /// Remove what a toolkit keeps for you between calls.
 #[derive(Args, Debug)]

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use clap::Args;
 use kitbag_manifest::offers::resource_uri;
 use kitbag_manifest::portability;
+use kitbag_sandbox::is_always_refused;
+use kitbag_toolkits::{Inspected, capabilities, listed_name};
 
 use super::{inspect_locally, print_warnings, read};
 use crate::cli::CliError;
 use crate::cli::output::report;
 use crate::cli::terminal::{Text, say};
-use kitbag_sandbox::is_always_refused;
-use kitbag_toolkits::{Inspected, capabilities, listed_name};
 
 /// Characters that are shown of a description, so that it pushes nothing off the screen.
 const MAX_DESCRIPTION_CHARS: usize = 300;

@@ -5,6 +5,10 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use bytesize::ByteSize;
+use kitbag_base::signatures::Signature;
+use kitbag_net::egress::{Egress, EgressSettings};
+use kitbag_net::oci::{self, Pulled, Reference, Registry, RegistryError};
+use kitbag_toolkits::Origin;
 
 use super::{build, read};
 use crate::cli::CliError;
@@ -12,10 +16,6 @@ use crate::cli::documents::path_segment;
 use crate::cli::output::Exit;
 use crate::cli::terminal::note;
 use crate::settings::{Settings, Size, Sources};
-use kitbag_base::signatures::Signature;
-use kitbag_net::egress::{Egress, EgressSettings};
-use kitbag_net::oci::{self, Pulled, Reference, Registry, RegistryError};
-use kitbag_toolkits::Origin;
 
 /// Longest file with a signature or a key, in bytes.
 const MAX_FILE_BYTES: u64 = 64 << 10;

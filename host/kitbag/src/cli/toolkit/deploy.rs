@@ -7,6 +7,8 @@ use bytes::Bytes;
 use clap::Args;
 use http::Method;
 use indicatif::{ProgressBar, ProgressStyle};
+use kitbag_base::sha256::Sha256;
+use kitbag_toolkits::{Claim, Deployed, Origin, Review, ToolkitError, VouchReason};
 use serde::Deserialize;
 use tokio::time::{Instant, interval_at};
 
@@ -20,8 +22,6 @@ use crate::cli::documents::path_segment;
 use crate::cli::output::report;
 use crate::cli::terminal::{note, say, stderr_is_terminal};
 use crate::settings::Size;
-use kitbag_base::sha256::Sha256;
-use kitbag_toolkits::{Claim, Deployed, Origin, Review, ToolkitError, VouchReason};
 
 /// How often a line reports progress where standard error is not a terminal.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);

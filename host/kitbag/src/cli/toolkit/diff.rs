@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use clap::Args;
 use http::Method;
 use kitbag_manifest::ToolkitDefinition;
+use kitbag_toolkits::{Difference, Side};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 
@@ -13,7 +14,6 @@ use crate::cli::CliError;
 use crate::cli::client::{Client, Connection};
 use crate::cli::output::report;
 use crate::cli::terminal::say;
-use kitbag_toolkits::{Difference, Side};
 
 /// Compare two versions of a toolkit.
 #[derive(Args, Debug)]

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::cli::terminal::{counted, say, text};
 use kitbag_toolkits::Difference;
 use kitbag_toolkits::difference::{Change, ItemChange, LineKind, TextChange};
+
+use crate::cli::terminal::{counted, say, text};
 
 /// Prints what a version changes. `secret_users` has the number of users who have set a secret.
 pub(super) fn print(difference: &Difference, secret_users: &BTreeMap<String, u64>) {

@@ -2,12 +2,12 @@
 
 use clap::Args;
 use http::Method;
+use kitbag_toolkits::invocations::Failing;
 
 use crate::cli::CliError;
 use crate::cli::client::Connection;
 use crate::cli::output::report;
 use crate::cli::terminal::{counted, say};
-use kitbag_toolkits::invocations::Failing;
 
 /// List the toolkits with failed calls in the last day, for operators.
 #[derive(Args, Debug)]

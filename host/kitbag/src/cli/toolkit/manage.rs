@@ -3,6 +3,8 @@
 use clap::Args;
 use http::Method;
 use kitbag_manifest::offers::resource_uri;
+use kitbag_toolkits::audience::Grant;
+use kitbag_toolkits::{LimitUsage, Provenance, RolledBack, SignedBy, VouchReason, listed_name};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -12,8 +14,6 @@ use crate::cli::CliError;
 use crate::cli::client::Connection;
 use crate::cli::output::{Format, report};
 use crate::cli::terminal::{Text, say, text};
-use kitbag_toolkits::audience::Grant;
-use kitbag_toolkits::{LimitUsage, Provenance, RolledBack, SignedBy, VouchReason, listed_name};
 
 /// What is shown of a description, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 100;

@@ -4,14 +4,14 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use kitbag_toolchain::ToolchainError;
+use kitbag_toolchain::openapi::{self, OpenApiSource};
+use kitbag_toolchain::scaffold::{self, CrateSource, Language, PackageSource};
 use serde_json::json;
 
 use crate::cli::CliError;
 use crate::cli::output::report;
 use crate::cli::terminal::say;
-use kitbag_toolchain::ToolchainError;
-use kitbag_toolchain::openapi::{self, OpenApiSource};
-use kitbag_toolchain::scaffold::{self, CrateSource, Language, PackageSource};
 
 /// Start a new toolkit, in Rust or in TypeScript.
 #[derive(Args, Debug)]

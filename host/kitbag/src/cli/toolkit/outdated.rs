@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 use clap::Args;
 use futures::{StreamExt, stream};
 use http::Method;
+use kitbag_net::egress::Egress;
+use kitbag_net::oci::{InvalidReference, PinnedReference, Reference, Registry};
+use kitbag_toolkits::{NewerState, NewerVersion, Tracked};
 use serde_json::Value;
 
 use super::component::{failed, registry_egress};
@@ -13,9 +16,6 @@ use crate::cli::client::{Client, Connection};
 use crate::cli::documents::path_segment;
 use crate::cli::output::{Exit, report};
 use crate::cli::terminal::{counted, note, say};
-use kitbag_net::egress::Egress;
-use kitbag_net::oci::{InvalidReference, PinnedReference, Reference, Registry};
-use kitbag_toolkits::{NewerState, NewerVersion, Tracked};
 
 /// References that registries are asked for at the same time.
 const AT_A_TIME: usize = 8;

@@ -4,13 +4,13 @@ use std::io::IsTerminal as _;
 
 use clap::Args;
 use http::Method;
+use kitbag_toolkits::TakenOver as Taken;
 use serde_json::{Value, json};
 
 use crate::cli::CliError;
 use crate::cli::client::{Client, Connection};
 use crate::cli::output::report;
 use crate::cli::terminal::{note, say};
-use kitbag_toolkits::TakenOver as Taken;
 
 /// Let any operator have a toolkit of yours.
 #[derive(Args, Debug)]

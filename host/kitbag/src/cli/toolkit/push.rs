@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use kitbag_base::sha256::Sha256;
+use kitbag_net::oci::{Artifact, Pushed, Reference, Registry};
 use serde_json::json;
 
 use super::component::{self, Component, Place, failed, registry_egress, size};
@@ -11,8 +13,6 @@ use super::sign::signing_key;
 use crate::cli::CliError;
 use crate::cli::output::report;
 use crate::cli::terminal::{note, say};
-use kitbag_base::sha256::Sha256;
-use kitbag_net::oci::{Artifact, Pushed, Reference, Registry};
 
 /// Push a component (or build it first) to a registry, from which servers and `wkg` can pull it.
 #[derive(Args, Debug)]

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use http::Method;
+use kitbag_toolkits::SignedBy;
 use serde_json::json;
 
 use super::ownership::Confirmation;
@@ -9,7 +10,6 @@ use crate::cli::CliError;
 use crate::cli::client::Connection;
 use crate::cli::output::report;
 use crate::cli::terminal::say;
-use kitbag_toolkits::SignedBy;
 
 /// Let versions of a toolkit follow that its publisher has not signed.
 #[derive(Args, Debug)]

@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 
 use clap::{ArgGroup, Args};
 use http::Method;
+use kitbag_toolkits::audience::{CallLimits, Grant, Subject};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -12,7 +13,6 @@ use crate::cli::client::Connection;
 use crate::cli::documents::path_segment;
 use crate::cli::output::report;
 use crate::cli::terminal::say;
-use kitbag_toolkits::audience::{CallLimits, Grant, Subject};
 
 /// Share a toolkit with groups or users, and limit their calls; without any, list with whom it is shared.
 #[derive(Args, Debug)]

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use kitbag_base::sha256::Sha256;
+use kitbag_base::signatures::SigningKey;
 use serde_json::json;
 
 use super::component::small_text;
@@ -10,8 +12,6 @@ use super::read;
 use crate::cli::CliError;
 use crate::cli::output::report;
 use crate::cli::terminal::say;
-use kitbag_base::sha256::Sha256;
-use kitbag_base::signatures::SigningKey;
 
 /// Sign a component, as `cosign sign-blob` does.
 #[derive(Args, Debug)]

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use kitbag_toolchain::openapi;
 
 use super::new::failed;
 use crate::cli::CliError;
 use crate::cli::output::report;
 use crate::cli::terminal::say;
-use kitbag_toolchain::openapi;
 
 /// Show what a newer OpenAPI document changes in a toolkit that was made from one.
 #[derive(Args, Debug)]

@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use http::Method;
 use kitbag_manifest::portability;
+use kitbag_toolkits::{Claim, Deployed, Review, UploadRecord, VouchReason};
 use serde_json::json;
 
 use super::deploy::{query, terms};
@@ -13,7 +14,6 @@ use crate::cli::CliError;
 use crate::cli::client::{Client, Connection};
 use crate::cli::output::{Format, report};
 use crate::cli::terminal::{say, text};
-use kitbag_toolkits::{Claim, Deployed, Review, UploadRecord, VouchReason};
 
 /// List, show, deploy and discard components that were uploaded for review.
 #[derive(Debug, Subcommand)]

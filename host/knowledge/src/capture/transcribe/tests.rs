@@ -1,9 +1,9 @@
 use http::{Response, StatusCode};
+use kitbag_net::egress::EgressSettings;
+use kitbag_net::egress::test_server::TestServer;
 
 use super::*;
 use crate::capture::FailureKind;
-use kitbag_net::egress::EgressSettings;
-use kitbag_net::egress::test_server::TestServer;
 
 async fn ask(server: &TestServer, key: Option<&str>) -> Result<Extracted, CaptureFailure> {
     let settings = TranscriptionSettings {

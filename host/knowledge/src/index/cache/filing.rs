@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, RwLock};
 
+use kitbag_base::tasks::off_thread;
+
 use super::{Entry, Indexes, Seen};
 use crate::index::UserIndex;
 use crate::index::keeper::Writer;
 use crate::store::Revision;
-use kitbag_base::tasks::off_thread;
 
 impl Indexes {
     /// Removes the files of what was removed, before this process ends.

@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 use std::time::Instant;
 
+use kitbag_database::{Database, sql};
+
 use super::*;
 use crate::capture::Kept;
 use crate::document::Artifact;
 use crate::store::tests::file;
 use crate::store::{Failed, NewChunk, Read};
-use kitbag_database::{Database, sql};
 
 impl Context {
     /// Another process on the same database.

@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::PathBuf;
 
+use kitbag_base::private_file;
+use kitbag_base::sha256::Sha256;
+use kitbag_database::Database;
 use tokio::time::sleep;
 
 use super::*;
 use crate::embedding::tiny_model;
-use kitbag_base::private_file;
-use kitbag_base::sha256::Sha256;
-use kitbag_database::Database;
 
 impl Library {
     pub(super) fn file_of(&self, user: &str) -> PathBuf {

@@ -2,6 +2,10 @@
 
 use std::path::Path;
 
+use kitbag_database::Database;
+use kitbag_database::peers::{Process, Profile};
+use kitbag_files::objects::Objects;
+use kitbag_net::egress::{Egress, EgressSettings};
 use tempfile::TempDir;
 use tokio::time::sleep;
 
@@ -11,10 +15,6 @@ use crate::{
     Capture, CaptureSettings, Extract, Knowledge, Listing, NewDocument, Options, Origin, SearchFiles,
     StateName,
 };
-use kitbag_database::Database;
-use kitbag_database::peers::{Process, Profile};
-use kitbag_files::objects::Objects;
-use kitbag_net::egress::{Egress, EgressSettings};
 
 pub(super) struct Library {
     pub(super) knowledge: Knowledge,

@@ -1,8 +1,9 @@
 //! Files of documents.
 
+use kitbag_files::stored_files::{self, FileKind};
+
 use super::*;
 use crate::capture::Kept;
-use kitbag_files::stored_files::{self, FileKind};
 
 #[tokio::test]
 async fn an_update_does_not_take_a_capture_away_that_is_still_to_come() {

@@ -4,8 +4,9 @@ use std::cell::Cell;
 use std::future::poll_fn;
 use std::task::Poll;
 
-use super::*;
 use kitbag_identity::bind_issuer;
+
+use super::*;
 
 /// Copies until progress was reported so often, and no further; `None` if nothing is left to do before that.
 async fn interrupted_after(job: &Job, reports: usize) -> Option<()> {

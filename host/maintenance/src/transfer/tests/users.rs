@@ -1,9 +1,10 @@
 //! Users who get other ids, at another issuer.
 
-use super::*;
-use crate::transfer::store::all_users;
 use kitbag_database::audit::Actor;
 use kitbag_vault::{Account, AccountState, EveryoneOptions, Tokens};
+
+use super::*;
+use crate::transfer::store::all_users;
 
 const OTHER: &str = "https://other.example";
 

@@ -16,12 +16,12 @@ use hickory_resolver::proto::op::Query;
 use hickory_resolver::proto::rr::{Name, RecordType};
 use hickory_resolver::system_conf::read_system_conf;
 use hickory_resolver::{Hosts, Resolver, TokioResolver};
+use kitbag_base::tasks::off_thread;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tracing::warn;
 
 use super::cache::Cache;
-use kitbag_base::tasks::off_thread;
 
 /// The system's list of name servers.
 const RESOLV_CONF: &str = "/etc/resolv.conf";

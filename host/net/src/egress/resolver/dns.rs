@@ -9,12 +9,12 @@ use hickory_resolver::lookup_ip::LookupIp;
 use hickory_resolver::net::{DnsError, NetError, NoRecords};
 use hickory_resolver::proto::op::ResponseCode;
 use hickory_resolver::proto::rr::Name;
+use kitbag_base::turns::Turns;
 use tokio::time::timeout;
 
 use super::LookupError;
 use super::cache::Outcome;
 use super::config::{Config, Source};
-use kitbag_base::turns::Turns;
 
 /// Concurrent look-ups, for one user and in total. Each uses up to eight sockets while the name servers do
 /// not answer: two record types, asked four times.

@@ -14,10 +14,9 @@ use bytes::Bytes;
 use futures::poll;
 use http_body::{Body, Frame};
 use http_body_util::BodyExt as _;
+use kitbag_net::egress::{BoxError, Egress};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
-use kitbag_net::egress::{BoxError, Egress};
 
 /// Maximum number of bytes buffered for one body.
 const MAX_BUFFERED_BYTES: usize = 64 << 10;

@@ -7,12 +7,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use kitbag_net::egress::{BoxBody, BoxError, EgressError, ResponseBody};
 use tokio::time::{Sleep, sleep};
 use wasmtime_wasi_http::{Error, WasiBody};
 
 use super::ahead::ReadAheadBody;
 use crate::observations::{Log, Usage};
-use kitbag_net::egress::{BoxBody, BoxError, EgressError, ResponseBody};
 
 /// Makes a request body fail beyond `limit` bytes.
 pub(super) fn outgoing(body: WasiBody, limit: usize) -> BoxBody {

@@ -6,6 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Request, Response, StatusCode};
+use kitbag_net::egress::{
+    BoxBody, Egress, EgressError, Policy, Redirects, Repeatable, ResponseBody, Step, Timeouts, Unrepeatable,
+};
+use kitbag_net::traces::{CallStep, Span, Trace};
+use kitbag_vault::UserSecrets;
+use kitbag_vault::outbound_auth::{Attachment, SignIn, SignInError, SignIns};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime_wasi_http::Error;
 
@@ -14,12 +20,6 @@ use super::ahead::{ReadAheadBody, read_ahead};
 use super::body::{counted, incoming};
 use super::redirect::RedirectMode;
 use crate::observations::{Log, MissingSecrets, SignInFailure, Usage};
-use kitbag_net::egress::{
-    BoxBody, Egress, EgressError, Policy, Redirects, Repeatable, ResponseBody, Step, Timeouts, Unrepeatable,
-};
-use kitbag_net::traces::{CallStep, Span, Trace};
-use kitbag_vault::UserSecrets;
-use kitbag_vault::outbound_auth::{Attachment, SignIn, SignInError, SignIns};
 
 /// The state shared by all requests of one call.
 pub(super) struct Exchange {

@@ -7,11 +7,11 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full, Limited};
+use kitbag_base::memory::Lease;
+use kitbag_net::egress::Egress;
 use wasmtime_wasi_http::{Error, WasiBody};
 
 use super::{claim_from, footprint};
-use kitbag_base::memory::Lease;
-use kitbag_net::egress::Egress;
 
 /// The host of such requests. No name ends so (RFC 6761, section 6.4).
 pub const HOST: &str = "tools.kitbag.invalid";
@@ -37,9 +37,11 @@ pub struct Arguments {
 /// Arguments that were read: JSON, and the memory that it takes, parsed too.
 pub(crate) type Held = (Bytes, Option<kitbag_base::memory::Claim>);
 
-/// The answer to a call: JSON, and the place of the call, which is held until there is memory for the answer.
+/// The answer to a call.
 pub struct Answer {
+    /// The result, as JSON.
     pub json: Bytes,
+    /// The place of the call, which is held until there is memory for the answer.
     pub place: Option<tokio::sync::OwnedSemaphorePermit>,
 }
 

@@ -12,15 +12,15 @@ use bytes::Bytes;
 use futures::FutureExt as _;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
+use kitbag_base::memory::MemoryBudget;
 use kitbag_manifest::{Auth, OAuth2ClientCredentials, ToolkitDefinition};
+use kitbag_net::egress::test_server::TestServer;
+use kitbag_net::egress::{Egress, EgressSettings};
+use kitbag_vault::UserSecrets;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
 use super::*;
 use crate::capabilities::Grants;
-use kitbag_base::memory::MemoryBudget;
-use kitbag_net::egress::test_server::TestServer;
-use kitbag_net::egress::{Egress, EgressSettings};
-use kitbag_vault::UserSecrets;
 
 /// A toolkit's declaration and its user's secrets, from which calls are created.
 struct Toolkit {

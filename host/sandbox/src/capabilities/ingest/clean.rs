@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use kitbag_manifest::Problems;
-
 use kitbag_base::redaction::Redactor;
 use kitbag_base::tasks::off_thread;
 use kitbag_knowledge::NewDocument;
+use kitbag_manifest::Problems;
 use kitbag_vault::UserSecrets;
 use kitbag_vault::outbound_auth::AttachedTokens;
 
@@ -101,10 +100,10 @@ fn size(document: &NewDocument) -> usize {
 mod tests {
     use std::collections::HashMap;
 
+    use kitbag_knowledge::NewFeed;
     use secrecy::SecretString;
 
     use super::*;
-    use kitbag_knowledge::NewFeed;
 
     const SECRET: &str = "s3cr3t-value";
 

@@ -1,9 +1,9 @@
 //! Documents and errors of the knowledge base.
 
+use kitbag_knowledge as base;
 use tracing::error;
 
 use super::interfaces::{ingest, knowledge, search};
-use kitbag_knowledge as base;
 
 impl From<base::KnowledgeError> for knowledge::KnowledgeError {
     fn from(refusal: base::KnowledgeError) -> Self {

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use kitbag_database::{StatementBuilder, Transaction, sql};
 
 use super::{MAX_ROWS_PER_INSERT, Store, as_i64};
 use crate::invocations::counts::{CallCounts, Period, ToolkitCounts, hour_of};
 use crate::invocations::latency::RANGES;
 use crate::invocations::record::Record;
-use kitbag_database::{StatementBuilder, Transaction, sql};
 
 /// Counts of toolkits, and number of users.
 pub(in crate::invocations) struct Counted {

@@ -1,8 +1,9 @@
 //! Removing records.
 
+use kitbag_database::{AssertSqlSafe, Lock, list, sql};
+
 use super::{Store, as_i64};
 use crate::invocations::record::Outcome;
-use kitbag_database::{AssertSqlSafe, Lock, list, sql};
 
 /// Rows per `DELETE` transaction, so that others can write in between.
 const ROWS_PER_DELETE: usize = 500;

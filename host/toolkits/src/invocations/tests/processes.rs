@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
+use kitbag_database::peers::{Heard, Hint, Listening};
 use tokio::time::timeout;
 
 use super::*;
-use kitbag_database::peers::{Heard, Hint, Listening};
 
 const WRITERS: usize = 3;
 const RECORDS_PER_WRITER: usize = 400;

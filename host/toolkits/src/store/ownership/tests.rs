@@ -1,3 +1,4 @@
+use kitbag_database::Database;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -5,7 +6,6 @@ use super::*;
 use crate::provenance::{Provenance, SignatureRule};
 use crate::store::Expected;
 use crate::store::{NewVersion, Rollback};
-use kitbag_database::Database;
 
 /// Stores `books` of `ana`, private in version 1.0.0, with a secret and a setting of `una`.
 async fn books() -> (TempDir, Database, Store) {

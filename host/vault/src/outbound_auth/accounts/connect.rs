@@ -11,8 +11,11 @@
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use jiff::Timestamp;
+use kitbag_base::sha256::Sha256;
+use kitbag_database::audit::Actor;
 use kitbag_manifest::OAuth2AuthorizationCode;
 use kitbag_manifest::reply::TokenProblem;
+use kitbag_net::egress::Policy;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -22,9 +25,6 @@ use super::{Accounts, client_of, names, random_text, token_of, tokens_of};
 use crate::outbound_auth::request::host_of;
 use crate::outbound_auth::{Principal, SignInError, answer, missing};
 use crate::{Account, AccountState, Once, SealedValue, SecretSlot, UserSecrets, VaultError};
-use kitbag_base::sha256::Sha256;
-use kitbag_database::audit::Actor;
-use kitbag_net::egress::Policy;
 
 /// How long a state is good, in seconds.
 const LIFETIME: i64 = 600;

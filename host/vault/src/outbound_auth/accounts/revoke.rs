@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use kitbag_manifest::egress::entry_for;
+use kitbag_net::egress::{Allowlist, Policy};
 use secrecy::{ExposeSecret, SecretString};
 use tracing::{info, warn};
 use url::Url;
@@ -10,7 +11,6 @@ use url::Url;
 use super::{Accounts, client_of};
 use crate::outbound_auth::Principal;
 use crate::{Account, AccountState, Tokens, UserSecrets};
-use kitbag_net::egress::{Allowlist, Policy};
 
 /// What is needed to end the tokens of one account, after everything else about it is gone.
 pub struct Revocation {

@@ -8,7 +8,11 @@ use bytes::Bytes;
 use futures::future::join_all;
 use http::Response as HttpResponse;
 use http_body_util::Full;
+use kitbag_database::Database;
+use kitbag_database::audit::Actor;
 use kitbag_manifest::{Auth, Auths, ClientAuth, ToolkitDefinition};
+use kitbag_net::egress::test_server::TestServer;
+use kitbag_net::egress::{Allowlist, EgressSettings};
 use tempfile::TempDir;
 use url::{Url, form_urlencoded};
 
@@ -16,10 +20,6 @@ use super::connect::{ConnectError, Departure, Response};
 use super::*;
 use crate::outbound_auth::{AttachedTokens, Attachment, OutboundAuth, SignIn};
 use crate::{KeySource, SecretSlot};
-use kitbag_database::Database;
-use kitbag_database::audit::Actor;
-use kitbag_net::egress::test_server::TestServer;
-use kitbag_net::egress::{Allowlist, EgressSettings};
 
 /// Status, media type and body of each answer to come.
 type Answers = Arc<Mutex<VecDeque<(u16, &'static str, String)>>>;

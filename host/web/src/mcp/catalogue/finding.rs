@@ -3,6 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kitbag_access::User;
+use kitbag_access::values::knowledge::brief::{BriefCandidate, rank};
+use kitbag_base::tasks::off_thread;
+use kitbag_base::turns::Turns;
 use kitbag_embedding::rows::Probe;
 use rmcp::model::Tool;
 use tokio::time::timeout;
@@ -11,10 +15,6 @@ use super::searched::SearchedTools;
 use super::{Catalogue, ListedTool, ToolList, WholeList};
 use crate::mcp::modes::{Mode, Wanted, found};
 use crate::mcp::selection::Selection;
-use kitbag_access::User;
-use kitbag_access::values::knowledge::brief::{BriefCandidate, rank};
-use kitbag_base::tasks::off_thread;
-use kitbag_base::turns::Turns;
 
 /// How long a search waits for the vector of its query, and then goes by words alone.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(2);
@@ -78,13 +78,13 @@ impl Searchable {
 
 #[cfg(test)]
 mod tests {
+    use kitbag_base::shares::Shares;
     use kitbag_embedding::rows::Rows;
     use kitbag_manifest::{ToolDefinition, ToolkitDefinition};
     use serde_json::json;
 
     use super::super::searched::ToolVectors;
     use super::*;
-    use kitbag_base::shares::Shares;
 
     fn list() -> ToolList {
         let tool = |(name, always_on): (&str, bool)| ToolDefinition {

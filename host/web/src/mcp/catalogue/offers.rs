@@ -2,6 +2,9 @@
 
 use std::sync::{Arc, PoisonError};
 
+use kitbag_access::User;
+use kitbag_access::values::toolkits::listed_name;
+use kitbag_base::sha256::{Digest, Sha256};
 use kitbag_manifest::offers::{is_template, resource_uri};
 use kitbag_manifest::{PromptDefinition, ResourceDefinition, ToolkitDefinition};
 use rmcp::model::{Prompt, PromptArgument, Resource, ResourceTemplate};
@@ -9,9 +12,6 @@ use serde::Serialize;
 
 use super::{Catalogue, Cursor, InvalidCursor, PAGE_BYTES, PAGE_SIZE, Section, View, listed_now};
 use crate::mcp::selection::Selection;
-use kitbag_access::User;
-use kitbag_access::values::toolkits::listed_name;
-use kitbag_base::sha256::{Digest, Sha256};
 
 /// The prompts and resources of one toolkit.
 pub(super) struct ToolkitOffers {

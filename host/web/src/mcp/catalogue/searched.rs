@@ -4,13 +4,12 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use kitbag_embedding::rows::{Probe, Rows};
-use rmcp::model::Tool;
-use serde_json::Value;
-
 use kitbag_access::values::knowledge::brief::BriefText;
 use kitbag_access::values::toolkits::names_of;
 use kitbag_base::shares::Share;
+use kitbag_embedding::rows::{Probe, Rows};
+use rmcp::model::Tool;
+use serde_json::Value;
 
 /// Bytes of a description that the model reads: more than its window takes.
 const MAX_DESCRIPTION_BYTES: usize = 2 << 10;

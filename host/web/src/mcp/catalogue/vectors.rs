@@ -4,14 +4,14 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use kitbag_access::Access;
+use kitbag_base::shares::Shares;
 use kitbag_embedding::rows::Rows;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tracing::warn;
 
 use super::searched::{SearchedTools, ToolVectors};
-use kitbag_access::Access;
-use kitbag_base::shares::Shares;
 
 /// Memory of all vectors, in bytes: some 80,000 tools with 384 numbers each. Others are found by their words.
 const MAX_BYTES: usize = 64 << 20;

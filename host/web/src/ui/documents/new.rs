@@ -4,6 +4,8 @@ use askama::Template;
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
+use kitbag_access::User;
+use kitbag_access::values::knowledge::{Change, Ingested, KnowledgeError, NewDocument};
 use kitbag_manifest::{Problem, Problems};
 
 use super::{Frame, Section, frame, text};
@@ -12,8 +14,6 @@ use crate::documents::{declared_length, named};
 use crate::error::WebError;
 use crate::ui::form::Form;
 use crate::ui::multipart;
-use kitbag_access::User;
-use kitbag_access::values::knowledge::{Change, Ingested, KnowledgeError, NewDocument};
 
 /// Fields of the form, with their labels.
 #[derive(Default)]

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use kitbag_access::values::invocations::{Amount, Content, Facts, Logged};
+use kitbag_access::values::observations::{Entry as LogEntry, Source};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::text;
-use kitbag_access::values::invocations::{Amount, Content, Facts, Logged};
-use kitbag_access::values::observations::{Entry as LogEntry, Source};
 
 /// What is shown of a call's content, in bytes. All of it is in the record.
 const MAX_SHOWN_BYTES: usize = 4 << 10;

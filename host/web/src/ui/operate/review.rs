@@ -5,6 +5,8 @@ use axum::body::Body;
 use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
+use kitbag_access::values::toolkits::{Claim, LiveVersion, Review, Reviewed, ToolkitError};
+use kitbag_access::{AccessError, Operator};
 use kitbag_manifest::{Problem, portability};
 
 use super::back_after_discard;
@@ -15,8 +17,6 @@ use crate::ui::form::Form;
 use crate::ui::frame::{self, Frame, Section};
 use crate::ui::text;
 use crate::ui::versions::{self, Done};
-use kitbag_access::values::toolkits::{Claim, LiveVersion, Review, Reviewed, ToolkitError};
-use kitbag_access::{AccessError, Operator};
 
 #[derive(Template)]
 #[template(path = "ui/templates/review.html")]

@@ -5,9 +5,10 @@
 
 use std::fmt::Write as _;
 
-use super::super::text;
 use kitbag_access::Figures;
 use kitbag_access::values::invocations::{Latency, RANGES};
+
+use super::super::text;
 
 /// Width of an interval, and height of a chart, in units of its own.
 const STEP: usize = 10;

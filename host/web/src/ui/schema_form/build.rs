@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use kitbag_base::bounded_json::{self, Beginning};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::resolve::{Resolved, resolve};
 use super::{Kind, Node, Scalar, SchemaForm, TextInput, has_line_end, label, rules};
-use kitbag_base::bounded_json::{self, Beginning};
 
 /// Fields of a form.
 const MAX_FIELDS: usize = 200;

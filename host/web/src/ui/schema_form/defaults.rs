@@ -1,10 +1,10 @@
 //! Defaults → fields that are filled in.
 
+use kitbag_base::bounded_json;
 use serde_json::Value;
 
 use super::{Kind, Node, Scalar, SchemaForm, TextInput, has_line_end, label, number};
 use crate::ui::form::Form;
-use kitbag_base::bounded_json;
 
 /// Bytes of a default that is indented.
 const MAX_INDENTED_BYTES: usize = 4 << 10;

@@ -5,6 +5,8 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse, Redirect, Response};
+use kitbag_base::local_mode;
+use kitbag_identity::SignInError;
 
 use super::own_path;
 use crate::error::WebError;
@@ -13,8 +15,6 @@ use crate::ui::form::Form;
 use crate::ui::frame::{self, Frame};
 use crate::ui::session::{Sessions, SignInMode};
 use crate::ui::text;
-use kitbag_base::local_mode;
-use kitbag_identity::SignInError;
 
 /// Maximum size of the form, in bytes: strangers may send it.
 const MAX_FORM_BYTES: usize = 16 << 10;
@@ -80,8 +80,9 @@ fn explain(error: SignInError) -> (StatusCode, &'static str) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use kitbag_identity::CodePrompt;
+
+    use super::*;
 
     #[test]
     fn every_refusal_says_why() {

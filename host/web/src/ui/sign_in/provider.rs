@@ -5,6 +5,7 @@ use axum::Extension;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse, Redirect, Response};
+use kitbag_identity::{Arrival, Departure, ProviderError, ProviderSignIn};
 
 use super::local::agent;
 use crate::ConnectionState;
@@ -12,7 +13,6 @@ use crate::error::WebError;
 use crate::ui::frame::{self, Frame};
 use crate::ui::session::{Sessions, SignInMode};
 use crate::ui::text;
-use kitbag_identity::{Arrival, Departure, ProviderError, ProviderSignIn};
 
 /// Says why a sign-in did not succeed, and leads to another one.
 #[derive(Template)]

@@ -6,6 +6,9 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
+use kitbag_access::values::outbound_auth::{ConnectError, Response as ProviderResponse};
+use kitbag_access::{AccessError, AccountStatus, User};
+use kitbag_base::base_url::below;
 use url::Url;
 
 use super::{Done, Refused, Seen, back_to, page};
@@ -16,9 +19,6 @@ use crate::ui::form::Form;
 use crate::ui::frame::{self, Frame, Section};
 use crate::ui::session::CALLBACK;
 use crate::ui::text;
-use kitbag_access::values::outbound_auth::{ConnectError, Response as ProviderResponse};
-use kitbag_access::{AccessError, AccountStatus, User};
-use kitbag_base::base_url::below;
 
 /// What the page of a toolkit shows of the user's account.
 pub(super) struct Account {

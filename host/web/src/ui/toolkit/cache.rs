@@ -2,11 +2,11 @@
 
 use axum::extract::Path;
 use axum::response::Redirect;
+use kitbag_access::User;
 
 use super::{Done, back_to};
 use crate::authenticate::By;
 use crate::error::WebError;
-use kitbag_access::User;
 
 /// `POST /ui/toolkits/{id}/cache/clear`
 pub(in crate::ui) async fn clear(By(user): By<User>, Path(id): Path<String>) -> Result<Redirect, WebError> {

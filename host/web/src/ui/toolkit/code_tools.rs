@@ -3,12 +3,12 @@
 use axum::body::Body;
 use axum::extract::Path;
 use axum::response::Redirect;
+use kitbag_access::User;
 
 use super::{Done, back_to};
 use crate::authenticate::By;
 use crate::error::WebError;
 use crate::ui::form::Form;
-use kitbag_access::User;
 
 /// `POST /ui/toolkits/{id}/code-tools`: the tool in the field `allow` or `disallow`.
 pub(in crate::ui) async fn set(

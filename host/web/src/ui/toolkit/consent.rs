@@ -5,6 +5,7 @@ use axum::body::Body;
 use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use kitbag_access::{AccessError, ConsentStatus, User, VisibleToolkit};
 use kitbag_manifest::ToolkitDefinition;
 
 use super::{Done, back_to};
@@ -14,7 +15,6 @@ use crate::ui::form::Form;
 use crate::ui::frame::{self, Frame, Section};
 use crate::ui::icon::Icon;
 use crate::ui::text;
-use kitbag_access::{AccessError, ConsentStatus, User, VisibleToolkit};
 
 #[derive(Template)]
 #[template(path = "ui/templates/consent.html")]

@@ -6,14 +6,14 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::Path;
 use axum::response::Redirect;
+use kitbag_access::User;
+use kitbag_access::values::knowledge_tools;
 
 use super::{Done, back_to};
 use crate::authenticate::By;
 use crate::error::WebError;
 use crate::tools::CallLimits;
 use crate::ui::form::Form;
-use kitbag_access::User;
-use kitbag_access::values::knowledge_tools;
 
 /// `POST /ui/toolkits/{id}/hide`: the field `tool`, or all of the toolkit.
 pub(in crate::ui) async fn hide(

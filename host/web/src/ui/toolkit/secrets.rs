@@ -3,6 +3,9 @@
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
+use kitbag_access::values::audit::Act;
+use kitbag_access::values::vault::{EveryoneOptions, VaultError};
+use kitbag_access::{AccessError, StoredSecret, User};
 use secrecy::SecretString;
 
 use super::{Done, Refused, Seen, back_to, page};
@@ -11,9 +14,6 @@ use crate::authenticate::By;
 use crate::error::WebError;
 use crate::ui::form::Form;
 use crate::ui::frame::Frame;
-use kitbag_access::values::audit::Act;
-use kitbag_access::values::vault::{EveryoneOptions, VaultError};
-use kitbag_access::{AccessError, StoredSecret, User};
 
 /// `POST /ui/toolkits/{id}/secrets/{name}`: the field `secret`.
 pub(in crate::ui) async fn set(

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
+use kitbag_access::values::user_config::UserConfigError;
+use kitbag_access::{AccessError, Setting, User};
 use kitbag_manifest::{ConfigField, ConfigKind, Problem};
 use serde_json::{Map, Number, Value};
 
@@ -14,8 +16,6 @@ use crate::authenticate::By;
 use crate::error::WebError;
 use crate::ui::form::Form;
 use crate::ui::frame::Frame;
-use kitbag_access::values::user_config::UserConfigError;
-use kitbag_access::{AccessError, Setting, User};
 
 /// What precedes a setting's key in the name of its field, so that no key is the name of another field.
 pub(super) const FIELD_PREFIX: &str = "setting:";

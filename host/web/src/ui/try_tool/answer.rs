@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use kitbag_access::values::dispatch::{ErrorCode, Failure, Reply, Success};
+use kitbag_base::bounded_json::{self, Beginning};
 use kitbag_manifest::content::{Content, Media, ResourceBody};
 use serde_json::Value;
 
 use crate::ui::schema_form::Mistakes;
 use crate::ui::text;
-use kitbag_access::values::dispatch::{ErrorCode, Failure, Reply, Success};
-use kitbag_base::bounded_json::{self, Beginning};
 
 /// Bytes that are shown of one text.
 const MAX_SHOWN_BYTES: usize = 256 << 10;

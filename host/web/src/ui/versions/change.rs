@@ -3,6 +3,8 @@
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
+use kitbag_access::values::toolkits::{LiveVersion, Rollback, RolledBack, ToolkitError};
+use kitbag_access::{AccessError, Operator, User};
 
 use super::{Done, Wanted, back_to, page, vouch_of};
 use crate::Shared;
@@ -10,8 +12,6 @@ use crate::authenticate::By;
 use crate::error::WebError;
 use crate::ui::form::Form;
 use crate::ui::frame::Frame;
-use kitbag_access::values::toolkits::{LiveVersion, Rollback, RolledBack, ToolkitError};
-use kitbag_access::{AccessError, Operator, User};
 
 /// A form of the page, and the operator who sent it.
 pub(in crate::ui) struct Sent {

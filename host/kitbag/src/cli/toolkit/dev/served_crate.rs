@@ -6,6 +6,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use kitbag_base::local_mode;
+use kitbag_base::tasks::Interrupted;
 use secrecy::{ExposeSecret as _, SecretString};
 use tempfile::TempDir;
 
@@ -21,8 +23,6 @@ use crate::cli::toolkit::{build, print_deployed, read, upload};
 use crate::cli::{config, secret};
 use crate::settings::Settings;
 use crate::telemetry;
-use kitbag_base::local_mode;
-use kitbag_base::tasks::Interrupted;
 
 /// Builds and serves the crate until the process is asked to stop; it need not work yet.
 pub(super) async fn serve(options: Dev) -> Result<(), CliError> {
