@@ -188,7 +188,7 @@ async fn what_is_pushed_has_the_types_and_the_form_that_other_programs_read() {
 
 #[tokio::test]
 async fn a_registry_with_a_sign_in_and_a_private_authority_is_used_with_the_persons_credentials() {
-    let (authority, person) = (Authority::new(), Person::new());
+    let (authority, person) = (Authority::generate(), Person::new());
     let certificate = authority.issue(&["127.0.0.1"]).write(person.folder.path());
     let registry = DockerRegistry::start_with_sign_in(&certificate).await;
     let (file, reference) = (person.component("1.0.0"), registry.reference("acme/wat:1"));

@@ -29,7 +29,7 @@ pub(crate) struct Certified {
 
 impl Certified {
     pub(crate) fn new() -> Self {
-        let (authority, folder) = (Authority::new(), tempfile::tempdir().expect("a scratch directory"));
+        let (authority, folder) = (Authority::generate(), tempfile::tempdir().expect("a scratch directory"));
         let files = authority.issue(&["127.0.0.1"]).write(folder.path());
         Self { authority, files, _folder: folder }
     }
@@ -92,7 +92,7 @@ async fn it_speaks_http_1_1_over_tls_1_2_and_1_3_to_whoever_trusts_its_certifica
         assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("ok\n"), "{answer}");
         assert!(client.offering(&["h2"]).connect(address).await.is_err(), "HTTP/2 is not spoken");
     }
-    let stranger = TlsClient::trusting(&Authority::new());
+    let stranger = TlsClient::trusting(&Authority::generate());
     assert!(stranger.connect(address).await.is_err(), "the certificate is of another authority");
 }
 

@@ -118,7 +118,7 @@ async fn no_connection_is_refused_or_broken_and_no_acknowledged_call_lost_over_a
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nor_over_tls() {
-    let (held, authority) = (Held::new(), Authority::new());
+    let (held, authority) = (Held::new(), Authority::generate());
     let folder = tempfile::tempdir().expect("a scratch directory");
     let files = authority.issue(&["127.0.0.1"]).write(folder.path());
 

@@ -10,10 +10,16 @@ pub type Digest = [u8; 32];
 /// Hashes bytes that come in pieces.
 pub struct Sha256(Context);
 
+impl Default for Sha256 {
+    fn default() -> Self {
+        Self(Context::new(&SHA256))
+    }
+}
+
 impl Sha256 {
     /// A hash of nothing yet.
     pub fn new() -> Self {
-        Self(Context::new(&SHA256))
+        Self::default()
     }
 
     /// The hash of bytes that are there already.

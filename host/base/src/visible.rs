@@ -34,7 +34,7 @@ pub fn json(text: &str) -> Cow<'_, str> {
     escaped(text, |letter| letter == '\n', escape)
 }
 
-/// Replaces the characters that [`line`] escapes, for names of files.
+/// Replaces the characters that [`line()`] escapes, for names of files.
 pub fn replaced(text: &str, replacement: char) -> Cow<'_, str> {
     escaped(text, |_| false, |_, out| out.push(replacement))
 }

@@ -75,13 +75,15 @@ struct Answer {
     body: Bytes,
 }
 
-impl Http {
+impl Default for Http {
     /// A client with connections of its own.
-    pub fn new() -> Self {
+    fn default() -> Self {
         let settings = EgressSettings { response_timeout: REQUEST_TIMEOUT, ..EgressSettings::default() };
         Self { egress: Egress::new(settings), timeout: REQUEST_TIMEOUT }
     }
+}
 
+impl Http {
     /// Sends requests through `egress`, each of which may take `timeout`.
     pub(crate) fn through(egress: Egress, timeout: Duration) -> Self {
         Self { egress, timeout }

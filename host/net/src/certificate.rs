@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_pair_says_how_long_it_is_valid_and_for_whom() {
-        let pair = Authority::new().issue_for_days(&["kb.example", "127.0.0.1", "::1"], 20);
+        let pair = Authority::generate().issue_for_days(&["kb.example", "127.0.0.1", "::1"], 20);
 
         let (_folder, files) = written(&pair);
 
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_pair_near_or_after_its_end_is_told_from_others() {
-        let authority = Authority::new();
+        let authority = Authority::generate();
 
         for (days, is_valid, expires_soon) in
             [(16, true, false), (13, true, true), (1, true, true), (-1, false, true)]
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn what_is_no_pair_is_refused_without_quoting_it() {
-        let authority = Authority::new();
+        let authority = Authority::generate();
         let (pair, other) = (authority.issue(&["kb.example"]), authority.issue(&["kb.example"]));
         let (_folder, files) = written(&pair);
         let (certificate, key) = (pair.certificate.as_str(), pair.key.as_str());

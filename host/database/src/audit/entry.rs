@@ -71,6 +71,7 @@ impl Outcome {
 }
 
 /// An entry that is to be appended.
+#[must_use = "an entry counts once it is appended"]
 #[derive(Clone, Debug)]
 pub struct Entry<'a> {
     pub(super) act: Act,

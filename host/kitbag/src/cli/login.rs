@@ -53,7 +53,7 @@ impl Login {
         // Fails early, before the user signs in.
         drop(file.lock().await?);
 
-        let http = Http::new();
+        let http = Http::default();
         let authorization_server = oauth::discover(&http, &server).await?;
         let callback = Callback::listen().await?;
         let client_id = if let Some(client_id) = self.client_id {

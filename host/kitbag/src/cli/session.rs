@@ -71,7 +71,7 @@ impl Session {
             return Ok(());
         };
         let client = Client::public(&self.client_id);
-        Ok(oauth::revoke(&Http::new(), endpoint, &client, refresh_token).await?)
+        Ok(oauth::revoke(&Http::default(), endpoint, &client, refresh_token).await?)
     }
 
     fn is_fresh(&self) -> bool {
@@ -117,7 +117,7 @@ impl SignedIn {
         let Some(refresh_token) = &session.refresh_token else {
             return Err(self.ended("it has expired"));
         };
-        let (http, client) = (Http::new(), Client::public(&session.client_id));
+        let (http, client) = (Http::default(), Client::public(&session.client_id));
         let renewed =
             oauth::refresh(&http, &session.token_endpoint, &client, &session.resource, refresh_token);
         let renewed = renewed.await?.map_err(|refusal| self.ended(refusal))?;

@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn a_key_that_others_can_read_is_refused() {
         let folder = tempfile::tempdir().expect("a scratch directory");
-        let files = Authority::new().issue(&["kb.example"]).write(folder.path());
+        let files = Authority::generate().issue(&["kb.example"]).write(folder.path());
         assert!(private_key(&files.key).is_ok());
 
         for mode in [0o400, 0o600] {

@@ -232,7 +232,8 @@ mod tests {
 
     impl Scratch {
         fn new() -> Self {
-            let (authority, folder) = (Authority::new(), tempfile::tempdir().expect("a scratch directory"));
+            let (authority, folder) =
+                (Authority::generate(), tempfile::tempdir().expect("a scratch directory"));
             let files = authority.issue(&["kb.example"]).write(folder.path());
             let url = "https://kb.example".parse().expect("a URL");
             let live = LiveCertificate::open(named(&files), &url).expect("a pair");

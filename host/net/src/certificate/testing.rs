@@ -43,8 +43,8 @@ pub struct Files {
 }
 
 impl Authority {
-    /// A new authority.
-    pub fn new() -> Self {
+    /// Generates a key for a new authority.
+    pub fn generate() -> Self {
         let mut params = CertificateParams::new(Vec::new()).expect("no name is wrong");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().expect("a key");

@@ -27,8 +27,8 @@ impl TestServer {
     where
         F: Fn(&http::request::Parts) -> Response<Full<Bytes>> + Send + Sync + 'static,
     {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("an address");
         let received = Arc::new(Mutex::new(Vec::new()));
         let answer = Arc::new(answer);
         let connections = Arc::new(AtomicUsize::new(0));
@@ -36,7 +36,7 @@ impl TestServer {
         let accepting = tokio::spawn(async move {
             let mut open = tokio::task::JoinSet::new();
             loop {
-                let (stream, _) = listener.accept().await.unwrap();
+                let (stream, _) = listener.accept().await.expect("it listens");
                 let (answer, seen) = (Arc::clone(&answer), Arc::clone(&seen));
                 accepted.fetch_add(1, Ordering::Relaxed);
                 open.spawn(async move {
@@ -46,7 +46,7 @@ impl TestServer {
                             let (parts, body) = request.into_parts();
                             let body = body.collect().await?.to_bytes();
                             let response = answer(&parts);
-                            seen.lock().unwrap().push((parts, body));
+                            seen.lock().expect("nothing panics while it has this").push((parts, body));
                             Ok::<_, hyper::Error>(response)
                         }
                     });
@@ -75,13 +75,13 @@ impl TestServer {
 
     /// The requests so far, with their bodies.
     pub fn received(&self) -> Vec<(http::request::Parts, Bytes)> {
-        self.received.lock().unwrap().clone()
+        self.received.lock().expect("nothing panics while it has this").clone()
     }
 
     /// The value of this header in the last request.
     pub fn last_header(&self, name: &str) -> Option<String> {
         let (head, _) = self.received().pop()?;
-        head.headers.get(name).map(|value| value.to_str().unwrap().to_owned())
+        head.headers.get(name).map(|value| value.to_str().expect("text").to_owned())
     }
 
     /// How many connections it has accepted.
