@@ -89,7 +89,7 @@ pub(crate) async fn kitbag(
 
 /// The same code as the toolkit in TypeScript, behind the official SDK: one process of Node.js.
 fn node() -> Outcome<Candidate> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/bench/node-server/server.mjs");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/bench/node-server/server.mjs");
     let server = Server::start(Command::new("node").arg(script).env("NODE_ENV", "production"))?;
     let call = count(server.address(), None)?;
     Ok(Candidate { name: "node", server, call, _data: None })

@@ -65,5 +65,5 @@ async fn typescript(root: &Path, folder: &str) -> Outcome<Vec<u8>> {
 
 /// The root of this repository.
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

@@ -49,7 +49,7 @@ fn count(address: SocketAddr) -> Outcome<Prepared> {
 }
 
 fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/bench").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/bench").join(name)
 }
 
 /// A program of the virtual environment in `folder`.

@@ -123,5 +123,5 @@ fn run(arguments: &Arguments) -> Outcome<()> {
 
 /// The root of this repository.
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

@@ -129,7 +129,7 @@ async fn run(arguments: &Arguments, recorder: &Recorder) -> Outcome<Vec<String>>
 
 /// The components of the toolkits that are called.
 async fn build() -> Outcome<Vec<Vec<u8>>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let packages = ["guest-probe", "toolkit-weather"];
     let report = |line: &str| eprintln!("{line}");
     let built = kitbag_toolchain::build_workspace(&root, &packages, &BuildOptions::default(), report).await?;

@@ -105,5 +105,5 @@ fn name(path: &Path) -> String {
 }
 
 fn fuzz() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
 }

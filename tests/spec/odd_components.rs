@@ -47,7 +47,7 @@ async fn refused(kitbag: &Kitbag, component: Vec<u8>) -> String {
 fn assert_small_and_clean(answer: &Answer) {
     let text = String::from_utf8_lossy(&answer.body);
     assert!(text.len() < 64 << 10, "{} bytes say why", text.len());
-    for trace in [".rs", "backtrace", "panicked", env!("CARGO_MANIFEST_DIR")] {
+    for trace in [".rs", "backtrace", "panicked", "host/"] {
         assert!(!text.contains(trace), "{trace} in {text}");
     }
 }

@@ -32,8 +32,7 @@ use kitbag_base::shares::{Share, Shares};
 
 use crate::Database;
 pub use act::Act;
-pub use entry::Entry;
-pub use entry::{Actor, AuditRecord, Outcome};
+pub use entry::{Actor, AuditRecord, Entry, Outcome};
 pub use reading::{AuditFilter, AuditQuery, AuditReading};
 use refusals::Refusals;
 use store::Store;

@@ -51,11 +51,9 @@ pub use postgres::{Lock, Server, Session};
 pub use release::{NoVersion, Release};
 pub use rows::{Column, Row};
 pub use scope::Scope;
-pub use sqlite::CopyError;
-pub use sqlite::FrozenState;
+pub use sqlite::{CopyError, FrozenState};
 pub use statement::{Executor, list, sql};
-pub use tables::EVERYONE;
-pub use tables::{KEYS, SECRETS, SESSION_GRANTS, SESSIONS, TABLES, Table};
+pub use tables::{EVERYONE, KEYS, SECRETS, SESSION_GRANTS, SESSIONS, TABLES, Table};
 pub use value::Value;
 
 /// A result of the database.

@@ -16,8 +16,7 @@ use sqlx::{Arguments, Sqlite};
 use super::Result;
 use super::pool::Pool;
 use super::value::Value;
-pub use frozen_state::CopyError;
-pub use frozen_state::FrozenState;
+pub use frozen_state::{CopyError, FrozenState};
 
 /// The database's file in the data directory.
 const FILE: &str = "kitbag.sqlite";

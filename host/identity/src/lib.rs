@@ -60,17 +60,14 @@ pub use self::browser_sessions::{BrowserSession, BrowserSessions, SessionLifetim
 pub use self::claims::MAX_SUBJECT_BYTES;
 pub use self::error::{AuthError, InvalidSettings};
 pub use self::groups::Groups;
-pub use self::issuer_record::{IssuerChange, bind_issuer};
-pub use self::issuer_record::{record_issuer, recorded_issuer};
-pub use self::local::random_text;
+pub use self::issuer_record::{IssuerChange, bind_issuer, record_issuer, recorded_issuer};
 pub use self::local::{
     AccessGrant, AuthorizationServer, AuthorizeError, CodePrompt, Consent, Destination, EndpointError,
     ErrorCode, GrantedClient, Lifetimes, LocalIssuer, LocalIssuerError, OAuthError, RedirectUri,
-    Registration, Scopes, SignInCode, SignInError, Step, TicketRequest, Tokens, paths,
+    Registration, Scopes, SignInCode, SignInError, Step, TicketRequest, Tokens, paths, random_text,
 };
 
-pub use self::program_keys::revoke_keys_for;
-pub use self::program_keys::{KeyError, NewKey, ProgramKey, ProgramKeys};
+pub use self::program_keys::{KeyError, NewKey, ProgramKey, ProgramKeys, revoke_keys_for};
 pub use self::provider_sign_in::{
     Arrival, Departure, ProviderError, ProviderSignIn, SessionState, WebClient,
 };

@@ -14,6 +14,8 @@ mod database;
 mod demo;
 mod doctor;
 mod documents;
+mod error;
+mod format;
 mod help;
 mod ingest;
 mod key;
@@ -38,18 +40,14 @@ mod tool;
 mod toolkit;
 mod vault;
 
-use std::fmt;
 use std::process::ExitCode;
-
-#[doc(hidden)]
-use kitbag_identity::client::ClientError;
-use kitbag_manifest::Problem;
-
-pub use ingest::fuzzing as ingest_fuzzing;
 
 use clap::{Parser, Subcommand};
 
-use self::output::{Choice, Exit};
+use self::error::{CliError, Exit};
+use self::format::Choice;
+#[doc(hidden)]
+pub use self::ingest::fuzzing as ingest_fuzzing;
 use self::terminal::print_error;
 
 /// A knowledge base whose toolkits are sandboxed WebAssembly components.
@@ -125,54 +123,6 @@ enum Verb {
     Completions(completions::Completions),
     /// Write the manual pages, one for each command.
     Man(man::Man),
-}
-
-/// Why a command failed: what happened, and what to do next.
-#[derive(Debug)]
-pub(crate) struct CliError {
-    message: String,
-    /// What is wrong in detail, each on a line of its own.
-    problems: Vec<String>,
-    hint: Option<String>,
-    exit: Exit,
-}
-
-impl std::error::Error for CliError {}
-
-impl fmt::Display for CliError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}", self.message)?;
-        self.problems.iter().try_for_each(|problem| write!(out, "\n  {problem}"))
-    }
-}
-
-impl From<ClientError> for CliError {
-    fn from(error: ClientError) -> Self {
-        Self { hint: error.hint, ..Self::new(error.message) }
-    }
-}
-
-impl CliError {
-    fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), problems: Vec::new(), hint: None, exit: Exit::Failed }
-    }
-
-    /// An error that has several things to say, one a line.
-    fn listing(message: impl Into<String>, problems: &[Problem]) -> Self {
-        Self { problems: problems.iter().map(ToString::to_string).collect(), ..Self::new(message) }
-    }
-
-    fn hint(self, hint: impl Into<String>) -> Self {
-        self.hint_if(Some(hint))
-    }
-
-    fn hint_if(self, hint: Option<impl Into<String>>) -> Self {
-        Self { hint: hint.map(Into::into).or(self.hint), ..self }
-    }
-
-    fn exit(self, exit: Exit) -> Self {
-        Self { exit, ..self }
-    }
 }
 
 /// Reads the command line. If there is nothing to run, because it is wrong or asks for help, prints that, and

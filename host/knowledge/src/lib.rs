@@ -52,17 +52,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::stream::BoxStream;
+use kitbag_base::disk::{Disk, DiskFull};
+use kitbag_base::tasks::{off_thread, run_on, to_its_end};
+use kitbag_database::Database;
+use kitbag_database::peers::{Hints, Process};
 use kitbag_manifest::Problems;
 use serde_json::json;
 use tokio::runtime::Handle;
 use tracing::error;
 
 #[doc(hidden)]
-use kitbag_base::disk::{Disk, DiskFull};
-use kitbag_base::tasks::{off_thread, run_on, to_its_end};
-use kitbag_database::Database;
-use kitbag_database::peers::{Hints, Process};
-
 pub use capture::fuzzing as capture_fuzzing;
 pub use capture::{
     Capture, CaptureFailure, CaptureSettings, Extract, ExtractError, Extracted, FailureKind, FileKind, Kept,

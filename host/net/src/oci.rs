@@ -24,6 +24,5 @@ mod tests;
 pub use artifact::{Artifact, SignatureText};
 pub use error::RegistryError;
 pub use push::Pushed;
-pub use reference::SCHEME;
-pub use reference::{ContentDigest, InvalidReference, PinnedReference, Reference};
+pub use reference::{ContentDigest, InvalidReference, PinnedReference, Reference, SCHEME};
 pub use registry::{Pulled, Registry};

@@ -59,8 +59,7 @@ use tracing::{error, info};
 
 pub use account::{Account, AccountState, Once, Tokens};
 pub use cached::forget_most;
-pub use check::SecretsCheck;
-pub use check::{check_secrets, master_key_names};
+pub use check::{SecretsCheck, check_secrets, master_key_names};
 pub use link::Link;
 pub use master_key::{KeySource, MasterKeyError};
 pub use resealing::Resealing;

@@ -29,7 +29,7 @@ pub(crate) struct Balancer {
 impl Balancer {
     /// Starts `HAProxy` at an address.
     pub(crate) fn start(address: SocketAddr, processes: &[SocketAddr], routing: Routing) -> Outcome<Self> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let folder = tempfile::tempdir()?;
         let file = folder.path().join("haproxy.cfg");
         let shipped = fs::read_to_string(root.join("packaging/compose/haproxy.cfg"))?;

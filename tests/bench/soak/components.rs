@@ -16,7 +16,7 @@ pub(crate) struct Components {
 
 /// Builds the components. Quick if nothing has changed.
 pub(crate) async fn build() -> Outcome<Components> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let packages = ["toolkit-text", "guest-hostile", "guest-probe", "guest-greeter-v1", "guest-greeter-v2"];
     let options = BuildOptions::default();
     let built =

@@ -36,7 +36,7 @@ pub(crate) fn changing_routes() -> Vec<String> {
     routes
 }
 
-/// The path of each route, and the rest of its line.
+/// The path of each route, and the text of its handlers.
 fn declared() -> Vec<(String, String)> {
     let mut texts = Vec::new();
     collect(&root().join("host/web/src"), &mut texts);
@@ -44,6 +44,7 @@ fn declared() -> Vec<(String, String)> {
 
     let mut routes = Vec::new();
     for argument in texts.iter().flat_map(|text| text.split(".route(").skip(1)) {
+        let argument = argument.trim_start();
         let quoted = |text: &str| text.split('"').nth(1).map(str::to_owned);
         let path = if argument.starts_with('"') {
             quoted(argument)
@@ -52,10 +53,19 @@ fn declared() -> Vec<(String, String)> {
             constants.split_once(&format!("pub const {name}: &str")).and_then(|(_, value)| quoted(value))
         };
         let path = path.unwrap_or_else(|| panic!("which path is this? {argument:.40}"));
-        let line = argument.lines().next().unwrap_or_default();
-        routes.push((path.replace(['{', '}'], ""), line.to_owned()));
+        routes.push((path.replace(['{', '}'], ""), up_to_its_end(argument).to_owned()));
     }
     routes
+}
+
+/// The arguments of a call, up to the parenthesis that closes it.
+fn up_to_its_end(arguments: &str) -> &str {
+    let mut depth = 1;
+    let end = arguments.find(|letter| {
+        depth += i32::from(letter == '(') - i32::from(letter == ')');
+        depth == 0
+    });
+    &arguments[..end.expect("the call ends")]
 }
 
 fn collect(folder: &Path, texts: &mut Vec<String>) {

@@ -13,9 +13,10 @@ use tokio::signal::ctrl_c;
 use tokio::time::sleep;
 use url::form_urlencoded::Serializer;
 
-use super::CliError;
 use super::client::{Connection, Failed, Lines};
-use super::output::{Exit, Format, report};
+use super::error::{CliError, Exit};
+use super::format::Format;
+use super::output::report;
 use super::terminal::{Text, note, text, try_print};
 
 /// The longest pause between two attempts to reconnect.

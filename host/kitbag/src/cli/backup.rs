@@ -10,8 +10,8 @@ use bytesize::ByteSize;
 use clap::Args;
 use serde::Serialize;
 
-use super::CliError;
-use super::output::{Exit, report};
+use super::error::{CliError, Exit};
+use super::output::report;
 use super::progress::StepProgress;
 use super::server_data::{self, ServerData};
 use super::terminal::{counted, say};

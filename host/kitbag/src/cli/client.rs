@@ -22,8 +22,7 @@ use serde::de::DeserializeOwned;
 use tokio::time::sleep;
 use url::Url;
 
-use super::CliError;
-use super::output::Exit;
+use super::error::{CliError, Exit};
 use super::session::{SessionFile, SignedIn, sign_in_again};
 use super::terminal::note;
 use super::token::mint;

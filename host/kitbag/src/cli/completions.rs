@@ -3,9 +3,10 @@
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
+use super::Command;
+use super::error::CliError;
 use super::output::expect_text;
 use super::terminal::{Text, print};
-use super::{CliError, Command};
 
 /// Print a script that completes commands in a shell.
 #[derive(Args, Debug)]

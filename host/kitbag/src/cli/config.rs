@@ -8,8 +8,8 @@ use kitbag_manifest::{ConfigField, ConfigKind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 
-use super::CliError;
 use super::client::{Client, Connection};
+use super::error::CliError;
 use super::output::report;
 use super::terminal::{Text, say};
 

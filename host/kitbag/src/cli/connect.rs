@@ -19,9 +19,9 @@ use url::Url;
 
 use self::edit::{Existing, edited};
 use self::file::{ConfigFile, Place};
-use super::CliError;
 use super::client::which_server;
-use super::output::{Exit, report};
+use super::error::{CliError, Exit};
+use super::output::report;
 use super::terminal::{Text, note, say};
 
 /// Show, or write, the configuration of MCP clients for a server.

@@ -4,7 +4,7 @@ mod copy;
 
 use clap::Subcommand;
 
-use super::CliError;
+use super::error::CliError;
 
 /// Copy a whole service to another database.
 #[derive(Debug, Subcommand)]

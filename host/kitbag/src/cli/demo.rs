@@ -17,8 +17,8 @@ use secrecy::ExposeSecret;
 use serde_json::json;
 use tokio::task::JoinError;
 
-use super::CliError;
 use super::client::{Client, Connection};
+use super::error::CliError;
 use super::model::fetch_default;
 use super::output::expect_text;
 use super::serve::stop_signal;

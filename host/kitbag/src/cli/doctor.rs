@@ -7,8 +7,8 @@ use kitbag_maintenance::doctor::{self, Depth, Finding, Presented, Report, Step, 
 
 use clap::Args;
 
-use super::CliError;
-use super::output::{self, Exit};
+use super::error::{CliError, Exit};
+use super::output;
 use super::progress::StepProgress;
 use super::server_data::{self, ServerData};
 use super::terminal::{Text, counted, say};

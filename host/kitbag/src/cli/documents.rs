@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use whatlang::Lang;
 
-use super::CliError;
 use super::client::Connection;
+use super::error::CliError;
 use super::output::report;
 use super::terminal::{Screen, Text, say};
 use download::Download;

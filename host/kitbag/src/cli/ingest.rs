@@ -20,8 +20,8 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use tokio::signal::ctrl_c;
 
-use super::CliError;
 use super::client::{Client, Connection};
+use super::error::CliError;
 use batch::Batch;
 use inputs::{Input, Inputs};
 use report::Report;

@@ -6,9 +6,9 @@ use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::CliError;
 use super::client::Connection;
 use super::documents::path_segment;
+use super::error::CliError;
 use super::output::report;
 use super::terminal::{note, say};
 

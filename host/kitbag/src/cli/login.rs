@@ -16,9 +16,10 @@ use serde_json::json;
 use url::Url;
 
 use self::callback::Callback;
-use super::CliError;
 use super::client::which_server;
-use super::output::{Format, report};
+use super::error::CliError;
+use super::format::Format;
+use super::output::report;
 use super::session::{Session, SessionFile};
 use super::terminal::{Text, note, print, print_note, say, text};
 

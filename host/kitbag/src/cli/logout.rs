@@ -6,8 +6,8 @@ use clap::Args;
 use serde_json::json;
 use url::Url;
 
-use super::CliError;
 use super::client::which_server;
+use super::error::CliError;
 use super::output::report;
 use super::session::SessionFile;
 use super::terminal::say;

@@ -9,9 +9,10 @@ use clap::{Args, CommandFactory};
 use clap_mangen::Man as Page;
 use serde_json::json;
 
+use super::Command;
+use super::error::CliError;
 use super::output::report;
 use super::terminal::say;
-use super::{CliError, Command};
 
 /// Sections that every page ends with. They are in roff, as man(7) has it.
 const COMMON: &str = r#".SH "EXIT STATUS"

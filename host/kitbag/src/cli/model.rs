@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::json;
 
 pub(super) use self::fetch::fetch_default;
-use super::CliError;
+use super::error::CliError;
 use super::output::report;
 use super::terminal::{note, say};
 use crate::telemetry;

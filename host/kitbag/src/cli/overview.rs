@@ -7,8 +7,8 @@ use bytesize::ByteSize;
 use clap::Args;
 use http::Method;
 
-use super::CliError;
 use super::client::Connection;
+use super::error::CliError;
 use super::output::report;
 use super::terminal::{Screen, Text, counted, say, text};
 

@@ -9,9 +9,9 @@ use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::json;
 
-use super::CliError;
 use super::client::Connection;
 use super::documents::path_segment;
+use super::error::CliError;
 use super::output::report;
 use super::terminal::say;
 use super::toolkit::small_text;

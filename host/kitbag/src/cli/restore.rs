@@ -10,8 +10,8 @@ use kitbag_maintenance::backup::{
 use clap::Args;
 use serde::Serialize;
 
-use super::CliError;
 use super::backup::{contents, shown};
+use super::error::CliError;
 use super::output::report;
 use super::progress::StepProgress;
 use super::terminal::{counted, note, say};

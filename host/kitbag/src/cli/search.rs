@@ -10,8 +10,8 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::CliError;
 use super::client::Connection;
+use super::error::CliError;
 use super::output::report;
 use super::terminal::{Screen, Text, note, say, text};
 use highlight::mark;

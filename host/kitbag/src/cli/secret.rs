@@ -12,8 +12,8 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::CliError;
 use super::client::{Client, Connection};
+use super::error::CliError;
 use super::output::report;
 use super::terminal::{note, say};
 

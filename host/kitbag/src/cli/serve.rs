@@ -10,9 +10,10 @@ use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::warn;
 
+use super::error::CliError;
 use super::output::report;
+use super::sign_in_code;
 use super::terminal::{say, text, try_print};
-use super::{CliError, sign_in_code};
 use crate::app::{App, Reload};
 use crate::settings::{Issuer, Settings, SettingsError, Sources};
 use crate::telemetry;

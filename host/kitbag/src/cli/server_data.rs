@@ -7,7 +7,7 @@ use kitbag_vault::KeySource;
 
 use clap::Args;
 
-use super::CliError;
+use super::error::CliError;
 use crate::app::{key_source, objects_location};
 use crate::settings::{DatabaseLocation, MasterKey, Settings, Sources};
 

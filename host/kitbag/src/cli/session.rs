@@ -17,8 +17,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize, Serializer};
 use url::Url;
 
-use super::CliError;
-use super::output::Exit;
+use super::error::{CliError, Exit};
 
 pub(super) use self::file::SessionFile;
 

@@ -8,7 +8,7 @@ use clap::Args;
 use secrecy::ExposeSecret;
 use serde_json::json;
 
-use super::CliError;
+use super::error::CliError;
 use super::output::report;
 use super::terminal::say;
 

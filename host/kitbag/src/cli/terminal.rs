@@ -13,8 +13,8 @@ use std::io::{self, IsTerminal, Write};
 use kitbag_base::visible;
 use serde_json::json;
 
-use super::CliError;
-use super::output::Format;
+use super::error::CliError;
+use super::format::Format;
 
 /// Characters of one line of an error, and of what a listing shows of a description.
 const MAX_LINE_CHARS: usize = 2_000;

@@ -9,8 +9,8 @@ use kitbag_identity::{AccessGrant, LocalIssuer};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 
-use super::CliError;
 use super::client::unusable;
+use super::error::CliError;
 use super::output::report;
 use super::terminal::say;
 

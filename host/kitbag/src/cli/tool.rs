@@ -8,10 +8,10 @@ use http::Method;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::CliError;
 use super::client::Connection;
 use super::documents::path_segment;
-use super::output::{Exit, report};
+use super::error::{CliError, Exit};
+use super::output::report;
 use super::terminal::{Text, note, say};
 
 /// Call tools of toolkits.

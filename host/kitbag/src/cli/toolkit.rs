@@ -39,7 +39,7 @@ use kitbag_sandbox::{Background, Sandbox};
 use kitbag_toolkits::{Inspected, ToolkitError, inspect};
 use tokio_util::sync::CancellationToken;
 
-use super::CliError;
+use super::error::CliError;
 use super::terminal::note;
 use crate::app;
 use crate::settings::{Settings, Sources};

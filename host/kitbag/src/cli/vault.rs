@@ -4,8 +4,8 @@ use clap::{Args, Subcommand};
 use http::Method;
 use kitbag_vault::Rotated;
 
-use super::CliError;
 use super::client::Connection;
+use super::error::CliError;
 use super::output::report;
 use super::terminal::{note, say};
 

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::Client;
-use crate::cli::CliError;
+use crate::cli::error::CliError;
 
 /// Why a request returned no data.
 pub(in crate::cli) enum GraphqlFailure {

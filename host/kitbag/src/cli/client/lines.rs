@@ -7,7 +7,7 @@ use kitbag_net::egress::ResponseBody;
 use http_body_util::BodyExt;
 use tokio::time::timeout;
 
-use crate::cli::CliError;
+use crate::cli::error::CliError;
 
 /// How long a server may send nothing: it sends an empty line every 15 s.
 const READ_TIMEOUT: Duration = Duration::from_secs(45);

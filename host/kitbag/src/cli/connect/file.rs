@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::Builder;
 
-use crate::cli::CliError;
+use crate::cli::error::CliError;
 
 /// A configuration that is larger is not one.
 const MAX_BYTES: u64 = 4 << 20;

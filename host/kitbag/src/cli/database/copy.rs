@@ -15,8 +15,8 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::app::{AtRest, AtRestError, StartError, share_data};
-use crate::cli::CliError;
-use crate::cli::output::{Exit, report};
+use crate::cli::error::{CliError, Exit};
+use crate::cli::output::report;
 use crate::cli::progress::StepProgress;
 use crate::cli::server_data::{self, ServerData};
 use crate::cli::terminal::{counted, note, say};

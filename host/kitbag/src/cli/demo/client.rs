@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::process::Command;
 use url::Url;
 
-use crate::cli::CliError;
+use crate::cli::error::CliError;
 use crate::cli::terminal::say;
 
 /// What the client's program prints.

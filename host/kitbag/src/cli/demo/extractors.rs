@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use super::{build_all, step};
-use crate::cli::CliError;
+use crate::cli::error::CliError;
 use crate::cli::terminal::say;
 
 /// Packages of the checkout, and what the server calls their components.

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use crate::cli::CliError;
 use crate::cli::client::Client;
+use crate::cli::error::CliError;
 
 const INGEST: &str =
     "mutation ($documents: [IngestDocumentInput!]!) { ingest(documents: $documents) { ingested } }";

@@ -6,8 +6,8 @@ use std::process::Stdio;
 use tokio::process::Command;
 
 use super::{deploy, step};
-use crate::cli::CliError;
 use crate::cli::client::Client;
+use crate::cli::error::CliError;
 use crate::cli::terminal::say;
 
 /// Folders of the checkout.

@@ -11,8 +11,8 @@ use http::header;
 use http_body_util::BodyExt;
 use serde_json::json;
 
-use crate::cli::CliError;
 use crate::cli::client::Connection;
+use crate::cli::error::CliError;
 use crate::cli::output::{expect_text, report};
 use crate::cli::terminal::{raw_stdout, say};
 

@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::Document;
-use crate::cli::CliError;
 use crate::cli::client::{Client, Connection};
+use crate::cli::error::CliError;
 use crate::cli::output::report;
 use crate::cli::terminal::{Screen, Text, note, say, text};
 

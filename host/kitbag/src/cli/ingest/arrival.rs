@@ -10,8 +10,8 @@ use tokio::time::sleep;
 
 use super::lock;
 use super::report::Report;
-use crate::cli::CliError;
 use crate::cli::client::Client;
+use crate::cli::error::CliError;
 
 /// Documents that one request asks about: its cost is limited by the server.
 const MAX_DOCUMENTS_PER_REQUEST: usize = 100;

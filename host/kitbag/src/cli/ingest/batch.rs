@@ -6,8 +6,8 @@ use serde_json::json;
 use url::form_urlencoded::Serializer;
 
 use super::{Content, Document, File, Stored};
-use crate::cli::CliError;
 use crate::cli::client::{Client, Failed, GraphqlFailure};
+use crate::cli::error::CliError;
 
 /// Documents of a batch.
 const MAX_DOCUMENTS: usize = 200;

@@ -17,7 +17,7 @@ use super::lines::Lines;
 use super::mailbox::Mailbox;
 use super::text::{Parsed, parse, title_of};
 use super::{Content, Document, File, Ingest};
-use crate::cli::CliError;
+use crate::cli::error::CliError;
 
 /// Bytes of a text at most, as the server has it.
 const MAX_TEXT_BYTES: u64 = 4 << 20;

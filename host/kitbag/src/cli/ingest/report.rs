@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 
 use super::Stored;
 use super::inputs::{LeftOut, Why};
-use crate::cli::CliError;
-use crate::cli::output::{Exit, Format, print_line, report};
+use crate::cli::error::{CliError, Exit};
+use crate::cli::format::Format;
+use crate::cli::output::{print_line, report};
 use crate::cli::progress::StepProgress;
 use crate::cli::terminal::{Text, counted, note, say};
 

@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::cli::CliError;
+use crate::cli::error::CliError;
 
 /// How long a person may take to sign in.
 const SIGN_IN_TIMEOUT: Duration = Duration::from_mins(10);

@@ -12,7 +12,7 @@ use serde_json::json;
 use url::Url;
 
 use super::{Data, Name, explained, megabytes};
-use crate::cli::CliError;
+use crate::cli::error::CliError;
 use crate::cli::output::report;
 use crate::cli::terminal::{note, say, stderr_is_terminal};
 

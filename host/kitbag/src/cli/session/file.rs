@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::Session;
-use crate::cli::CliError;
+use crate::cli::error::CliError;
 
 /// `$XDG_STATE_HOME/kitbag/sessions.json`.
 #[derive(Clone)]

@@ -6,9 +6,9 @@ use kitbag_access::AccountStatus;
 use kitbag_base::base_url::below;
 use serde_json::json;
 
-use crate::cli::CliError;
 use crate::cli::client::Connection;
 use crate::cli::documents::path_segment;
+use crate::cli::error::CliError;
 use crate::cli::output::report;
 use crate::cli::terminal::{note, say};
 

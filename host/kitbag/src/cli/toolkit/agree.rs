@@ -7,10 +7,11 @@ use kitbag_toolkits::ReachItem;
 use serde_json::json;
 
 use super::ownership::Confirmation;
-use crate::cli::CliError;
 use crate::cli::client::Connection;
 use crate::cli::documents::path_segment;
-use crate::cli::output::{Format, report};
+use crate::cli::error::CliError;
+use crate::cli::format::Format;
+use crate::cli::output::report;
 use crate::cli::terminal::say;
 
 /// See what a toolkit reaches beyond what you have agreed to, and agree.

@@ -8,7 +8,7 @@ use kitbag_toolchain::{BuildOptions, ToolchainError};
 use serde_json::json;
 
 use super::{inspect_locally, print_warnings, read};
-use crate::cli::CliError;
+use crate::cli::error::CliError;
 use crate::cli::output::report;
 use crate::cli::terminal::{note, say};
 

@@ -6,9 +6,9 @@ use http::Method;
 use kitbag_vault::user_cache::CacheUsage;
 use serde_json::json;
 
-use crate::cli::CliError;
 use crate::cli::client::Connection;
 use crate::cli::documents::path_segment;
+use crate::cli::error::CliError;
 use crate::cli::output::report;
 use crate::cli::terminal::{counted, say};
 

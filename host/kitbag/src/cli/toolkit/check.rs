@@ -9,7 +9,7 @@ use kitbag_sandbox::is_always_refused;
 use kitbag_toolkits::{Inspected, capabilities, listed_name};
 
 use super::{inspect_locally, print_warnings, read};
-use crate::cli::CliError;
+use crate::cli::error::CliError;
 use crate::cli::output::report;
 use crate::cli::terminal::{Text, say};
 

@@ -11,9 +11,8 @@ use kitbag_net::oci::{self, Pulled, Reference, Registry, RegistryError};
 use kitbag_toolkits::Origin;
 
 use super::{build, read};
-use crate::cli::CliError;
 use crate::cli::documents::path_segment;
-use crate::cli::output::Exit;
+use crate::cli::error::{CliError, Exit};
 use crate::cli::terminal::note;
 use crate::settings::{Settings, Size, Sources};
 

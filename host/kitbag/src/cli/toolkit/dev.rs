@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::build::expect_sources;
-use crate::cli::CliError;
+use crate::cli::error::CliError;
 use crate::cli::output::expect_text;
 use crate::cli::serve::stop_signal;
 use crate::settings::AddressRange;

@@ -10,8 +10,8 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 
 use super::difference;
-use crate::cli::CliError;
 use crate::cli::client::{Client, Connection};
+use crate::cli::error::CliError;
 use crate::cli::output::report;
 use crate::cli::terminal::say;
 

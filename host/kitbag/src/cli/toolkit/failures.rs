@@ -4,8 +4,8 @@ use clap::Args;
 use http::Method;
 use kitbag_toolkits::invocations::Failing;
 
-use crate::cli::CliError;
 use crate::cli::client::Connection;
+use crate::cli::error::CliError;
 use crate::cli::output::report;
 use crate::cli::terminal::{counted, say};
 

@@ -4,9 +4,9 @@ use clap::Args;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::cli::CliError;
 use crate::cli::client::{Client, Connection};
 use crate::cli::documents::path_segment;
+use crate::cli::error::CliError;
 use crate::cli::output::report;
 use crate::cli::terminal::say;
 

@@ -12,9 +12,10 @@ use tokio::signal::ctrl_c;
 use tokio::time::sleep;
 use url::form_urlencoded::Serializer;
 
-use crate::cli::CliError;
 use crate::cli::client::{Connection, Failed, Lines};
-use crate::cli::output::{Exit, Format, report};
+use crate::cli::error::{CliError, Exit};
+use crate::cli::format::Format;
+use crate::cli::output::report;
 use crate::cli::terminal::{Text, note, try_print};
 
 /// The longest pause between two attempts to reconnect.

@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 
 use super::ownership::print_taken;
 use super::share;
-use crate::cli::CliError;
 use crate::cli::client::Connection;
-use crate::cli::output::{Format, report};
+use crate::cli::error::CliError;
+use crate::cli::format::Format;
+use crate::cli::output::report;
 use crate::cli::terminal::{Text, say, text};
 
 /// What is shown of a description, in characters.

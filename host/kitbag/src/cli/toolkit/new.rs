@@ -9,7 +9,7 @@ use kitbag_toolchain::openapi::{self, OpenApiSource};
 use kitbag_toolchain::scaffold::{self, CrateSource, Language, PackageSource};
 use serde_json::json;
 
-use crate::cli::CliError;
+use crate::cli::error::CliError;
 use crate::cli::output::report;
 use crate::cli::terminal::say;
 

@@ -11,10 +11,10 @@ use kitbag_toolkits::{NewerState, NewerVersion, Tracked};
 use serde_json::Value;
 
 use super::component::{failed, registry_egress};
-use crate::cli::CliError;
 use crate::cli::client::{Client, Connection};
 use crate::cli::documents::path_segment;
-use crate::cli::output::{Exit, report};
+use crate::cli::error::{CliError, Exit};
+use crate::cli::output::report;
 use crate::cli::terminal::{counted, note, say};
 
 /// References that registries are asked for at the same time.

@@ -7,8 +7,8 @@ use http::Method;
 use kitbag_toolkits::TakenOver as Taken;
 use serde_json::{Value, json};
 
-use crate::cli::CliError;
 use crate::cli::client::{Client, Connection};
+use crate::cli::error::CliError;
 use crate::cli::output::report;
 use crate::cli::terminal::{note, say};
 

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::component::{self, Component, Place, failed, registry_egress, size};
 use super::inspect_locally;
 use super::sign::signing_key;
-use crate::cli::CliError;
+use crate::cli::error::CliError;
 use crate::cli::output::report;
 use crate::cli::terminal::{note, say};
 

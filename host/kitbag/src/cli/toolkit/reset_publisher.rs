@@ -6,8 +6,8 @@ use kitbag_toolkits::SignedBy;
 use serde_json::json;
 
 use super::ownership::Confirmation;
-use crate::cli::CliError;
 use crate::cli::client::Connection;
+use crate::cli::error::CliError;
 use crate::cli::output::report;
 use crate::cli::terminal::say;
 

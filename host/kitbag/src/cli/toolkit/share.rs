@@ -8,9 +8,9 @@ use kitbag_toolkits::audience::{CallLimits, Grant, Subject};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::cli::CliError;
 use crate::cli::client::Connection;
 use crate::cli::documents::path_segment;
+use crate::cli::error::CliError;
 use crate::cli::output::report;
 use crate::cli::terminal::say;
 

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::component::small_text;
 use super::read;
-use crate::cli::CliError;
+use crate::cli::error::CliError;
 use crate::cli::output::report;
 use crate::cli::terminal::say;
 

@@ -6,7 +6,7 @@ use clap::Args;
 use kitbag_toolchain::openapi;
 
 use super::new::failed;
-use crate::cli::CliError;
+use crate::cli::error::CliError;
 use crate::cli::output::report;
 use crate::cli::terminal::say;
 

@@ -10,9 +10,10 @@ use super::deploy::{query, terms};
 use super::difference;
 use super::ownership::Confirmation;
 use super::{print_deployed, print_warnings};
-use crate::cli::CliError;
 use crate::cli::client::{Client, Connection};
-use crate::cli::output::{Format, report};
+use crate::cli::error::CliError;
+use crate::cli::format::Format;
+use crate::cli::output::report;
 use crate::cli::terminal::{say, text};
 
 /// List, show, deploy and discard components that were uploaded for review.

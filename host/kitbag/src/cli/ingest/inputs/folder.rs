@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ignore::overrides::OverrideBuilder;
 use ignore::{DirEntry, Walk, WalkBuilder};
 
-use crate::cli::CliError;
+use crate::cli::error::CliError;
 
 /// How deep folders are followed.
 const MAX_FOLDER_DEPTH: usize = 64;
