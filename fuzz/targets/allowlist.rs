@@ -2,10 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use http::Uri;
 use kitbag::fuzzing::egress::{is_public, sent};
 use kitbag_net::egress::Allowlist;
-
-use http::Uri;
 use url::{Host, Url};
 
 /// Input: the lines of an `egress` list, an empty line, and the URIs of requests.

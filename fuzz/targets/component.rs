@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use kitbag_sandbox::{Interfaces, is_always_refused};
-
 use wasmparser::{
     BinaryReader, ComponentExportSectionReader, ComponentImportSectionReader, Parser, Payload, Validator,
     WasmFeatures,

@@ -2,11 +2,10 @@
 
 use std::collections::HashSet;
 
+use http::{HeaderName, Uri};
 use kitbag_manifest::schema::Schema;
 use kitbag_manifest::{Auth, Auths, KeyPlace, ToolkitDefinition, parse, validate};
 use kitbag_net::egress::{Allowlist, ApiHost};
-
-use http::{HeaderName, Uri};
 use serde_json::Value;
 use url::Url;
 

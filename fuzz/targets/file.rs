@@ -3,7 +3,6 @@
 use kitbag::fuzzing::capture::{is_text, media_type, page, text, title};
 use kitbag::fuzzing::{ingest, web};
 use kitbag_knowledge::MAX_TEXT_BYTES;
-
 use percent_encoding::percent_decode_str;
 
 /// Input: a line `claimed media type|file name`, followed by the file.

@@ -1,7 +1,6 @@
 //! Forms of pages: the fields of one, and the arguments of a tool that its schema makes of them.
 
 use kitbag::fuzzing::web::{arguments, form as read};
-
 use serde_json::Value;
 use url::form_urlencoded;
 

@@ -1,9 +1,8 @@
 //! The headers that identify the caller, the requested host and the page of origin.
 
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 use kitbag::fuzzing::identity::{BASE_URL, presented};
 use kitbag::fuzzing::web::is_allowed_origin;
-
-use http::{HeaderMap, HeaderName, HeaderValue, header};
 use url::Url;
 
 const PAGE: &str = "https://app.example:8443";

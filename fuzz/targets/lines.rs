@@ -3,7 +3,6 @@
 use kitbag::fuzzing::documents::{Valid, validate};
 use kitbag::fuzzing::ingest;
 use kitbag_knowledge::{NewDocument, NewFeed};
-
 use serde_json::Value;
 use url::Url;
 

@@ -1,7 +1,6 @@
 //! MCP messages: an accepted message is read as by any other JSON-RPC parser.
 
 use kitbag::fuzzing::web::{Reading, message as read};
-
 use serde_json::Value;
 
 /// Input: the body of a request to `/mcp`.

@@ -1,10 +1,9 @@
 //! GraphQL queries: an accepted query is within the limits, also with its fragments expanded.
 
-use kitbag::fuzzing::web::query as parse_within_bounds;
-
 use async_graphql::Positioned;
 use async_graphql::parser::parse_query;
 use async_graphql::parser::types::{Directive, ExecutableDocument, Selection, SelectionSet};
+use kitbag::fuzzing::web::query as parse_within_bounds;
 
 /// The limits as stated in `docs/schema.graphql` and the README.
 const MAX_FIELDS: usize = 1000;

@@ -1,9 +1,8 @@
 //! Redaction: no part of a secret remains, in any of the supported encodings.
 
-use kitbag_base::redaction::{MIN_VALUE_BYTES, REPLACEMENT, Redactor};
-
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
+use kitbag_base::redaction::{MIN_VALUE_BYTES, REPLACEMENT, Redactor};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use secrecy::SecretString;
 use serde_json::Value;

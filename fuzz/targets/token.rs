@@ -1,7 +1,6 @@
 //! Tokens and key sets.
 
 use kitbag::fuzzing::identity::verify;
-
 use serde_json::Value;
 
 /// The public keys of an issuer. The private keys signed [`GENUINE`] and a few tokens of the corpus, and were

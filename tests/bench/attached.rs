@@ -7,13 +7,13 @@ use std::sync::Arc;
 use kitbag::app;
 use kitbag::settings::{Settings, Sources};
 use kitbag_database::Database;
+use kitbag_database::audit::Actor;
 use kitbag_manifest::{Auth, OAuth2AuthorizationCode, OAuth2ClientCredentials, ToolkitDefinition};
 use kitbag_net::egress::{Egress, EgressSettings};
 use kitbag_sandbox::capabilities::Services;
 use kitbag_sandbox::{Background, Loaded, Sandbox};
 use kitbag_vault::outbound_auth::Accounts;
 use kitbag_vault::{Account, AccountState, KeySource, SecretSlot, Tokens, UserSecrets, Vault};
-
 use serde_json::json;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Executor};
@@ -87,13 +87,7 @@ async fn connect(vault: &Arc<Vault>, grant: &OAuth2AuthorizationCode) -> Outcome
     };
     let account =
         Account { grants: vec![grant.clone()], connected_at: 0, state: AccountState::Connected(tokens) };
-    Ok(vault
-        .put_account(
-            &kitbag_database::audit::Actor::server(),
-            SecretSlot::account(USER, TOOLKIT, USER),
-            &account,
-        )
-        .await?)
+    Ok(vault.put_account(&Actor::server(), SecretSlot::account(USER, TOOLKIT, USER), &account).await?)
 }
 
 fn secrets() -> UserSecrets {

@@ -4,6 +4,9 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
+use http::{Request, header};
+use http_body_util::Full;
 use kitbag::app;
 use kitbag::settings::{Settings, Sources};
 use kitbag_base::metrics::Metrics;
@@ -13,10 +16,6 @@ use kitbag_net::egress::{Egress, EgressSettings};
 use kitbag_sandbox::capabilities::Services;
 use kitbag_sandbox::{Background, Loaded, Sandbox};
 use kitbag_vault::UserSecrets;
-
-use bytes::Bytes;
-use http::{Request, header};
-use http_body_util::Full;
 use secrecy::SecretString;
 use serde::Serialize;
 use serde_json::{Value, json};

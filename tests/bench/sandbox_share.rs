@@ -9,7 +9,6 @@ use kitbag_manifest::ToolkitDefinition;
 use kitbag_net::egress::{Egress, EgressSettings};
 use kitbag_sandbox::capabilities::{Grants, Services};
 use kitbag_sandbox::{Background, CompilerEngine, Ended, Invocation, Loaded, Sandbox, Target};
-
 use serde::Serialize;
 use serde_json::json;
 

@@ -35,9 +35,8 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use kitbag_toolchain::BuildOptions;
-
 use clap::Parser;
+use kitbag_toolchain::BuildOptions;
 use tokio::runtime::Builder;
 
 use service::Engine;

@@ -1,7 +1,6 @@
 //! Recordings are transcribed by the operator's transcriber, and kept until one is configured.
 
 use kitbag::settings::Settings;
-
 use serde_json::json;
 
 use crate::capture::captures_allowed;

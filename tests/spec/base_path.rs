@@ -2,9 +2,8 @@
 
 use std::net::TcpListener;
 
-use kitbag::settings::BaseUrl;
-
 use http::{HeaderMap, Method};
+use kitbag::settings::BaseUrl;
 use serde_json::json;
 
 use crate::harness::{Kitbag, Visitor, guests, routes};

@@ -1,7 +1,6 @@
 //! Captured files: fetched, stored, and turned into text.
 
 use kitbag::settings::Settings;
-
 use serde_json::json;
 
 use crate::fetch::probe;

@@ -4,9 +4,8 @@ mod cost;
 
 use std::time::Duration;
 
-use kitbag::settings::Settings;
-
 use http::Method;
+use kitbag::settings::Settings;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 

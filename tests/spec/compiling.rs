@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use kitbag::settings::Settings;
-
 use serde_json::json;
 use tokio::task::JoinHandle;
 

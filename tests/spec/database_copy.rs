@@ -5,7 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kitbag::settings::DatabaseLocation;
-
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use tokio::process::Command;

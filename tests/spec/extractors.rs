@@ -3,14 +3,13 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use kitbag::settings::Settings;
 use kitbag_base::disk::Disk;
 use kitbag_knowledge::{Extracted, FailureKind, FileKind, MAX_TEXT_BYTES};
 use kitbag_sandbox::compiler::{CompileLimits, Compiler};
 use kitbag_sandbox::extractors::Extractors;
 use kitbag_sandbox::{Background, ExtractionLimits, ExtractorSandbox};
-
-use bytes::Bytes;
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;

@@ -1,7 +1,6 @@
 //! Egress: a toolkit reaches the hosts it lists, at addresses the operator allows, and no others.
 
 use kitbag::settings::Settings;
-
 use serde_json::{Value, json};
 
 use crate::harness::{Kitbag, Outcome, Upstream, User, guests};

@@ -7,7 +7,6 @@ use kitbag_manifest::ToolkitDefinition;
 use kitbag_net::egress::{Egress, EgressSettings};
 use kitbag_sandbox::capabilities::{Grants, Services};
 use kitbag_sandbox::{Background, CompilerEngine, LoadError, Sandbox};
-
 use serde_json::json;
 
 use crate::harness::wat::versioned;

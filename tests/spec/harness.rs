@@ -4,7 +4,6 @@ mod activation;
 mod answer;
 pub(crate) mod archive;
 mod browser;
-pub(crate) use kitbag_net::certificate::testing as certificates;
 mod collector;
 pub(crate) mod database;
 mod documents;
@@ -81,6 +80,7 @@ pub(crate) use self::upstream::Upstream;
 pub(crate) use self::visitor::Visitor;
 pub(crate) use self::wait::{eventually, within};
 pub(crate) use self::wat::Wat;
+pub(crate) use kitbag_net::certificate::testing as certificates;
 
 use std::path::PathBuf;
 

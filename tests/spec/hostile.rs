@@ -1,7 +1,6 @@
 //! Toolkits that misbehave: each call ends in the right error, and other calls are not affected.
 
 use kitbag::settings::Settings;
-
 use serde_json::{Value, json};
 
 use crate::harness::{Kitbag, Outcome, Revision, ServerProcess, Upstream, User, eventually, guests};

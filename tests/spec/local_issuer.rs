@@ -3,9 +3,8 @@
 pub(crate) mod client;
 mod code;
 
-use kitbag::settings::Issuer;
-
 use http::{HeaderMap, Method};
+use kitbag::settings::Issuer;
 use serde_json::json;
 
 use self::client::{

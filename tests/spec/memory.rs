@@ -2,7 +2,6 @@
 //! tried again.
 
 use kitbag::settings::Settings;
-
 use serde_json::json;
 use tokio::task::JoinHandle;
 

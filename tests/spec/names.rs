@@ -2,9 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use kitbag::settings::Settings;
-
 use http::Method;
+use kitbag::settings::Settings;
 use serde_json::json;
 
 use crate::capture::captures_allowed;

@@ -4,7 +4,6 @@
 use std::time::{Duration, Instant};
 
 use kitbag::settings::Settings;
-
 use serde_json::json;
 use wasmparser::{Parser, Payload};
 

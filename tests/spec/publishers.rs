@@ -3,9 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use kitbag_base::signatures::SigningKey;
-
 use http::Method;
+use kitbag_base::signatures::SigningKey;
 use serde_json::{Value, json};
 
 use crate::harness::certificates::pem;

@@ -1,8 +1,7 @@
 //! Quotas of users: every interface refuses documents beyond them, and other users are not affected.
 
-use kitbag::settings::Settings;
-
 use http::{Method, StatusCode};
+use kitbag::settings::Settings;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;

@@ -7,7 +7,6 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use kitbag::settings::Settings;
-
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::version::{TLS12, TLS13};

@@ -5,7 +5,6 @@ mod failing;
 mod parents;
 
 use kitbag::settings::Settings;
-
 use serde_json::{Value, json};
 
 use crate::fetch::loopback_allowed;

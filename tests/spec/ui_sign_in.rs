@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use kitbag::settings::Settings;
-
 use futures::future::join_all;
 use http::{HeaderMap, Method};
+use kitbag::settings::Settings;
 use tokio::time::sleep;
 use url::Url;
 

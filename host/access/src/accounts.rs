@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use kitbag_base::tasks::to_its_end;
 use kitbag_manifest::{OAuth2AuthorizationCode, Visibility};
 use kitbag_net::egress::{Allowlist, Policy};
 use kitbag_toolkits::ToolkitError;
 use kitbag_vault::outbound_auth::{ConnectError, Departure, Principal, Response, Revocation, account_grants};
 use kitbag_vault::{Account, AccountState, UserSecrets};
-
-use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 use url::Url;

@@ -9,7 +9,6 @@ use kitbag_base::sha256::Sha256;
 use kitbag_database::peers::{Mailbox, Subject};
 use kitbag_manifest::SCOPE_ASK;
 use kitbag_toolkits::dispatch::{Answers, Callee, QuestionId, Response};
-
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

@@ -5,6 +5,8 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use kitbag_base::rate::RateLimit;
 use kitbag_manifest::reply;
 use kitbag_sandbox::capabilities::fetch::inner_calls::{Answer, Arguments, InnerCalls};
@@ -12,9 +14,6 @@ use kitbag_toolkits::code_runner::{CodeRun, MAX_CALLS, MAX_CALLS_AT_ONCE};
 use kitbag_toolkits::dispatch::{Callee, Reply, Success, Unavailable};
 use kitbag_toolkits::knowledge_tools;
 use kitbag_toolkits::listed_name;
-
-use futures::FutureExt as _;
-use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use kitbag_toolkits::{Consent, FirstAct, Reach, ReachItem, Vouch};
-
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 

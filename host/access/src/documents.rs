@@ -2,13 +2,12 @@
 
 use std::io;
 
+use bytes::Bytes;
+use futures::stream::BoxStream;
 use kitbag_knowledge::{
     Artifact, Counts, Document, DocumentsState, Feed, Found, Ingested, Knowledge, KnowledgeError, Listing,
     NewDocument, Origin, Page, Query, Quota, Summary, USER_SOURCE, Usage,
 };
-
-use bytes::Bytes;
-use futures::stream::BoxStream;
 
 use super::User;
 

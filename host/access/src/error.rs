@@ -8,7 +8,6 @@ use kitbag_toolkits::dispatch::Unavailable;
 use kitbag_toolkits::user_config::UserConfigError;
 use kitbag_vault::VaultError;
 use kitbag_vault::outbound_auth::ConnectError;
-
 use thiserror::Error;
 
 /// Why access was refused or failed.

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use kitbag_database::peers::{self, NoAnswer};
 use kitbag_knowledge::Knowledge;
 use kitbag_toolkits::Toolkits;
 use kitbag_vault::Vault;
-
-use futures::FutureExt;
-use futures::future::BoxFuture;
 
 use super::{Access, Stores};
 

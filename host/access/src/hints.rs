@@ -4,7 +4,6 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use kitbag_database::peers::{Hint, Hints, Listening};
-
 use tokio::sync::watch;
 use tokio::time::timeout;
 

@@ -113,6 +113,7 @@ pub mod values;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use kitbag_base::disk::Disk;
 use kitbag_base::rate::RateLimit;
 use kitbag_database::Database;
@@ -131,8 +132,6 @@ use kitbag_toolkits::{Live, Toolkits};
 use kitbag_vault::Vault;
 use kitbag_vault::outbound_auth::Accounts;
 use kitbag_vault::user_cache::UserCache;
-
-use arc_swap::ArcSwap;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 

@@ -6,7 +6,6 @@ use std::time::Duration;
 use kitbag_database::peers::Hint;
 use kitbag_toolkits::Reach;
 use kitbag_vault::Link;
-
 use secrecy::SecretString;
 use tokio::time::timeout;
 use tracing::warn;

@@ -7,7 +7,6 @@ use kitbag_manifest::offers::{self, Proposals};
 use kitbag_toolkits::audience::Part;
 use kitbag_toolkits::dispatch::{Callee, Reply};
 use kitbag_toolkits::{Live, Offer, OfferKind};
-
 use serde_json::{Map, Value, json};
 
 use super::{CallError, User};

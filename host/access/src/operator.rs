@@ -3,14 +3,13 @@
 
 use std::fmt::Display;
 
+use bytes::Bytes;
+use futures::Stream;
 use kitbag_base::tasks::to_its_end;
 use kitbag_database::audit::Act;
 use kitbag_toolkits::invocations::Failing;
 use kitbag_toolkits::{Claim, Deployed, Origin, Rollback, RolledBack, TakenOver, ToolkitError, VouchReason};
 use kitbag_vault::Rotated;
-
-use bytes::Bytes;
-use futures::Stream;
 
 use super::{AccessError, Stores, User};
 

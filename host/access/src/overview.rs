@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 
+use jiff::{SignedDuration, Timestamp};
 use kitbag_knowledge::Usage;
 use kitbag_toolkits::invocations::{CallCounts, Counts, Latency, Period, ToolkitCounts};
-
-use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::{AccessError, Operator};

@@ -2,7 +2,6 @@
 
 use kitbag_base::metrics::Reading;
 use kitbag_database::PoolReading;
-
 use tracing::warn;
 
 use super::Access;

@@ -1,11 +1,10 @@
 //! The records of a toolkit's calls that a user may see.
 
+use jiff::Timestamp;
 use kitbag_base::shares::Share;
 use kitbag_toolkits::ToolkitError;
 use kitbag_toolkits::invocations::{Filter, Logged, Query, Reading, Scope, Usage};
 use kitbag_toolkits::knowledge_tools;
-
-use jiff::Timestamp;
 
 use super::{AccessError, User, rules};
 

@@ -9,7 +9,6 @@ use kitbag_database::peers::{Hint, Subject};
 use kitbag_identity::Caller;
 use kitbag_toolkits::{FirstAct, Live, Reach, ToolkitError};
 use kitbag_vault::{EveryoneOptions, Link, SecretSlot, SecretStatus, VaultError};
-
 use secrecy::{ExposeSecret, SecretString};
 use tracing::info;
 

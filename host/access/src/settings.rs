@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use kitbag_manifest::{ConfigField, config};
 use kitbag_toolkits::user_config::UserConfigError;
-
 use serde_json::{Map, Value};
 
 use super::{AccessError, VisibleToolkit};

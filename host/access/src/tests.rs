@@ -8,6 +8,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use futures::stream;
 use kitbag_base::metrics::Metrics;
 use kitbag_base::sha256::Sha256;
 use kitbag_base::signatures::PublicKey;
@@ -26,8 +27,6 @@ use kitbag_toolkits::user_config::UserConfigError;
 use kitbag_toolkits::{Claim, LimitedCalls, Origin, Rollback, ToolkitError};
 use kitbag_vault::user_cache::UserCache;
 use kitbag_vault::{KeySource, VaultError};
-
-use futures::stream;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 

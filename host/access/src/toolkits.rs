@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use kitbag_manifest::{ToolDefinition, ToolkitDefinition};
 use kitbag_toolkits::audience::Part;
 use kitbag_toolkits::dispatch::{Answers, Call, Callee, ProgressListener, Reply};
 use kitbag_toolkits::{FormerOwner, Live, Picture, ToolkitError, ToolkitRecord, listed_name};
-
-use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::{AccessError, CallError, Stores, User};

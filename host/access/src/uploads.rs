@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
+use bytes::Bytes;
+use futures::Stream;
 use kitbag_base::tasks::{off_thread, to_its_end};
 use kitbag_database::audit::Act;
 use kitbag_manifest::{ToolkitDefinition, Visibility};
@@ -10,9 +12,6 @@ use kitbag_toolkits::{
     Claim, Deployed, Difference, Origin, Review, Reviewed, Side, ToolkitError, Tracked, UploadRecord,
     Version, VouchReason,
 };
-
-use bytes::Bytes;
-use futures::Stream;
 
 use super::{AccessError, Operator};
 

@@ -1,5 +1,6 @@
-//! What routes name of the crates below: values, errors and constants. What stores them, or calls a toolkit, is not among
-//! them, so that a route reaches it through this crate alone (docs/decisions/0017).
+//! What routes name of the crates below: values, errors and constants. What stores them is not among them, so that a route
+//! reaches it through this crate alone (docs/decisions/0017). `peers::Hints` tells other processes of calls that were
+//! cancelled, and has nothing of a user.
 
 /// Entries of the audit log, and the acts that they are about.
 pub mod audit {

@@ -14,7 +14,7 @@
 //! - `bounded_json`: indented JSON up to a size, of values that others nest
 //! - `json_object`: reads a JSON object where serde would also accept an array
 //! - `memory`: the memory budget of all calls; how much memory the machine, or the control group, has
-//! - `metrics`: what is counted and measured, as text of `OpenMetrics`; `app/metrics` serves it,
+//! - `metrics`: what is counted and measured, in the text format of `OpenMetrics`; `app/metrics` serves it,
 //!   `access/readings` reads what is counted elsewhere
 //! - `private_file`: writes every file that holds a key: for its owner alone, atomically
 //! - `sha256`: SHA-256, from the one crypto library

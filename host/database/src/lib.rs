@@ -1,13 +1,14 @@
 //! The database: its connections, its schema and its errors.
 //!
 //! Invariants:
-//! - only this module names the engines; the `store` modules see statements (`sql`), all others [`Database`]
+//! - only this crate names the engines; the `store` modules see statements (`sql`), all others [`Database`]
 //!   and [`DatabaseError`];
 //! - every write begins with `Database::begin`, which names its `Scope`, so that data read in the transaction is
 //!   still current when a later statement writes; a `Session` has single statements only.
 //!
 //! # Modules
 //!
+//! - `statement`, `scope`: statements of text and values (docs/decisions/0027); what a transaction locks
 //! - `audit`: who did what: entries that stores append in the transaction of an act, as a chain of
 //!   hashes; read, followed, verified and removed when they are old (docs/audit.md, docs/decisions/0067)
 //! - `peers`: several processes over one database: `peers/freshness` asks before each request whether
@@ -52,6 +53,7 @@ pub use release::{NoVersion, Release};
 pub use rows::{Column, Row};
 pub use scope::Scope;
 pub use sqlite::{CopyError, FrozenState};
+use statement::Target;
 pub use statement::{Executor, list, sql};
 pub use tables::{EVERYONE, KEYS, SECRETS, SESSION_GRANTS, SESSIONS, TABLES, Table};
 pub use value::Value;
@@ -88,29 +90,27 @@ impl Database {
 
     /// Begins a write transaction. Others cannot write in its scope until it ends.
     pub async fn begin(&self, scope: Scope<'_>) -> Result<Transaction> {
-        Ok(match &self.0 {
-            Pools::Sqlite(pools) => Transaction::Sqlite(Box::pin(pools.begin()).await?),
+        Ok(Transaction(match &self.0 {
+            Pools::Sqlite(pools) => Open::Sqlite(Box::pin(pools.begin()).await?),
             Pools::Postgres(pools) => {
-                Transaction::Postgres(Box::pin(pools.begin(scope)).await?, pools.writer.clone())
+                Open::Postgres(Box::pin(pools.begin(scope)).await?, pools.writer.clone())
             }
-        })
+        }))
     }
 
     /// Begins a read transaction: all its statements see the same state.
     pub async fn snapshot(&self) -> Result<Transaction> {
-        Ok(match &self.0 {
-            Pools::Sqlite(pools) => Transaction::Sqlite(Box::pin(pools.snapshot()).await?),
-            Pools::Postgres(pools) => {
-                Transaction::Postgres(Box::pin(pools.snapshot()).await?, pools.writer.clone())
-            }
-        })
+        Ok(Transaction(match &self.0 {
+            Pools::Sqlite(pools) => Open::Sqlite(Box::pin(pools.snapshot()).await?),
+            Pools::Postgres(pools) => Open::Postgres(Box::pin(pools.snapshot()).await?, pools.writer.clone()),
+        }))
     }
 
     /// Connections for single reading statements.
     pub fn readers(&self) -> Executor<'_> {
         match &self.0 {
-            Pools::Sqlite(pools) => Executor::Sqlite(pools.readers.wanted()),
-            Pools::Postgres(pools) => Executor::Postgres(pools.readers.wanted()),
+            Pools::Sqlite(pools) => Executor(Target::Sqlite(pools.readers.wanted())),
+            Pools::Postgres(pools) => Executor(Target::Postgres(pools.readers.wanted())),
         }
     }
 
@@ -169,8 +169,10 @@ impl Database {
 
 /// A transaction. Dropping it rolls it back.
 #[derive(Debug)]
-pub enum Transaction {
-    /// A transaction of the file.
+pub struct Transaction(Open);
+
+#[derive(Debug)]
+enum Open {
     Sqlite(sqlx::Transaction<'static, Sqlite>),
     /// With the name of the process that writes, which no other one has.
     Postgres(sqlx::Transaction<'static, Postgres>, Arc<str>),
@@ -180,26 +182,26 @@ impl Transaction {
     /// The name of the writer: of a server's database, a random one of this process; of a file, which one process has at a
     /// time, always the same.
     pub(crate) fn writer(&self) -> &str {
-        match self {
-            Self::Sqlite(_) => "file",
-            Self::Postgres(_, writer) => writer,
+        match &self.0 {
+            Open::Sqlite(_) => "file",
+            Open::Postgres(_, writer) => writer,
         }
     }
 
     /// Commits the transaction. Returns once it is durable.
     pub async fn commit(self) -> Result<()> {
-        match self {
-            Self::Sqlite(transaction) => Box::pin(transaction.commit()).await?,
-            Self::Postgres(transaction, _) => Box::pin(transaction.commit()).await?,
+        match self.0 {
+            Open::Sqlite(transaction) => Box::pin(transaction.commit()).await?,
+            Open::Postgres(transaction, _) => Box::pin(transaction.commit()).await?,
         }
         Ok(())
     }
 
     /// Rolls the transaction back, and waits until that is done.
     pub async fn roll_back(self) -> Result<()> {
-        match self {
-            Self::Sqlite(transaction) => Box::pin(transaction.rollback()).await?,
-            Self::Postgres(transaction, _) => Box::pin(transaction.rollback()).await?,
+        match self.0 {
+            Open::Sqlite(transaction) => Box::pin(transaction.rollback()).await?,
+            Open::Postgres(transaction, _) => Box::pin(transaction.rollback()).await?,
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use super::builder::StatementBuilder;
 use super::statement::in_time;
 use super::tables::Table;
 use super::value::Value;
-use super::{Result, Transaction, sql};
+use super::{Open, Result, Transaction, sql};
 
 /// How much of a table is in memory at once: so many rows, or so many bytes and one row more.
 const BATCH_ROWS: usize = 500;
@@ -107,11 +107,9 @@ impl Table {
         let expressions: Vec<_> = columns.iter().map(|column| self.expression(column)).collect();
         let text = format!("SELECT {} FROM {}{}", expressions.join(", "), self.name, self.filter());
         let text = AssertSqlSafe(text);
-        let rows = match source {
-            Transaction::Sqlite(source) => {
-                Rows::Sqlite(sqlx::query(text).persistent(false).fetch(&mut **source))
-            }
-            Transaction::Postgres(source, _) => {
+        let rows = match &mut source.0 {
+            Open::Sqlite(source) => Rows::Sqlite(sqlx::query(text).persistent(false).fetch(&mut **source)),
+            Open::Postgres(source, _) => {
                 Rows::Postgres(sqlx::query(text).persistent(false).fetch(&mut **source))
             }
         };
@@ -166,8 +164,8 @@ impl Table {
         if last == 0 {
             return Ok(());
         }
-        match target {
-            Transaction::Sqlite(_) => {
+        match &target.0 {
+            Open::Sqlite(_) => {
                 // Those without a counter go on after the last row.
                 let counts = "SELECT EXISTS (SELECT 1 FROM sqlite_schema
                     WHERE type = 'table' AND name = $1 AND sql LIKE '%AUTOINCREMENT%')";
@@ -183,7 +181,7 @@ impl Table {
                         .await?;
                 }
             }
-            Transaction::Postgres(..) => {
+            Open::Postgres(..) => {
                 sql("SELECT setval(pg_get_serial_sequence($1, $2)::REGCLASS, $3)")
                     .bind(self.name)
                     .bind(column)
@@ -223,9 +221,9 @@ impl Transaction {
     /// Lets the transaction take as long as a copy of everything does. Otherwise a server ends those that are idle, or
     /// whose statements take long.
     pub async fn take_long(&mut self) -> Result<()> {
-        match self {
-            Self::Sqlite(_) => {}
-            Self::Postgres(transaction, _) => {
+        match &mut self.0 {
+            Open::Sqlite(_) => {}
+            Open::Postgres(transaction, _) => {
                 let limits =
                     "SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0";
                 sqlx::raw_sql(limits).execute(&mut **transaction).await?;
@@ -249,11 +247,11 @@ impl Value<'_> {
 
 /// The columns of a table that hold values: not those that are computed.
 async fn columns(transaction: &mut Transaction, table: &str) -> Result<Vec<Column>> {
-    let columns = match transaction {
-        Transaction::Sqlite(_) => {
+    let columns = match &transaction.0 {
+        Open::Sqlite(_) => {
             sql("SELECT name, lower(type) FROM pragma_table_xinfo($1) WHERE hidden = 0 ORDER BY cid")
         }
-        Transaction::Postgres(..) => sql(
+        Open::Postgres(..) => sql(
             "SELECT CAST(column_name AS TEXT), CAST(data_type AS TEXT) FROM information_schema.columns
              WHERE table_schema = current_schema() AND CAST(table_name AS TEXT) = $1 AND is_generated = 'NEVER'
              ORDER BY ordinal_position",
@@ -275,15 +273,15 @@ async fn columns(transaction: &mut Transaction, table: &str) -> Result<Vec<Colum
 
 /// The last id that was given, 0 if none.
 async fn last_id(source: &mut Transaction, table: &'static str, column: &'static str) -> Result<i64> {
-    match source {
-        Transaction::Sqlite(_) => {
+    match &source.0 {
+        Open::Sqlite(_) => {
             let last = format!(
                 "SELECT max((SELECT coalesce(max({column}), 0) FROM {table}),
                             (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = $1))"
             );
             sql(AssertSqlSafe(last)).bind(table).fetch_value(source).await
         }
-        Transaction::Postgres(..) => {
+        Open::Postgres(..) => {
             sql("SELECT coalesce(pg_sequence_last_value(pg_get_serial_sequence($1, $2)::REGCLASS), 0)")
                 .bind(table)
                 .bind(column)

@@ -13,7 +13,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, FromRow, PgPool, Postgres, SqlSafeStr, SqlStr, Sqlite, SqlitePool};
 
 use super::value::Value;
-use super::{DatabaseError, Result, Session, Transaction, postgres, sqlite};
+use super::{DatabaseError, Open, Result, Session, Transaction, postgres, sqlite};
 
 /// How long one statement may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -175,14 +175,12 @@ pub trait Fetch: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + S
 impl<T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin> Fetch for T {}
 
 /// What executes a statement: a transaction, a connection for reading, or one outside the pools.
-pub enum Executor<'e> {
-    /// Connections to the file.
+pub struct Executor<'e>(pub(super) Target<'e>);
+
+pub(super) enum Target<'e> {
     Sqlite(&'e SqlitePool),
-    /// Connections to the server.
     Postgres(&'e PgPool),
-    /// A transaction.
     Transaction(&'e mut Transaction),
-    /// A connection of its own.
     Session(&'e mut Session),
 }
 
@@ -193,29 +191,29 @@ enum Connection<'e> {
 
 impl<'e> Executor<'e> {
     async fn connection(self) -> Result<Connection<'e>> {
-        Ok(match self {
-            Self::Sqlite(pool) => Connection::Sqlite(pool.acquire().await?.into()),
-            Self::Postgres(pool) => Connection::Postgres(pool.acquire().await?.into()),
-            Self::Transaction(Transaction::Sqlite(transaction)) => {
+        Ok(match self.0 {
+            Target::Sqlite(pool) => Connection::Sqlite(pool.acquire().await?.into()),
+            Target::Postgres(pool) => Connection::Postgres(pool.acquire().await?.into()),
+            Target::Transaction(Transaction(Open::Sqlite(transaction))) => {
                 Connection::Sqlite((&mut **transaction).into())
             }
-            Self::Transaction(Transaction::Postgres(transaction, _)) => {
+            Target::Transaction(Transaction(Open::Postgres(transaction, _))) => {
                 Connection::Postgres((&mut **transaction).into())
             }
-            Self::Session(Session(connection)) => Connection::Postgres(connection.into()),
+            Target::Session(Session(connection)) => Connection::Postgres(connection.into()),
         })
     }
 }
 
 impl<'e> From<&'e mut Transaction> for Executor<'e> {
     fn from(transaction: &'e mut Transaction) -> Self {
-        Self::Transaction(transaction)
+        Self(Target::Transaction(transaction))
     }
 }
 
 impl<'e> From<&'e mut Session> for Executor<'e> {
     fn from(session: &'e mut Session) -> Self {
-        Self::Session(session)
+        Self(Target::Session(session))
     }
 }
 

@@ -7,7 +7,7 @@ use sqlx::{Connection, PgConnection};
 use url::Url;
 
 use super::statement::{Fetch, Statement};
-use super::{AssertSqlSafe, Database, Pools, Scope, Transaction, sql};
+use super::{AssertSqlSafe, Database, Open, Pools, Scope, sql};
 
 /// The server's code for a database that exists already.
 const DUPLICATE_DATABASE: &str = "42P04";
@@ -51,9 +51,9 @@ impl Database {
     pub async fn execute(&self, statements: &str) {
         let mut transaction = self.begin(Scope::Toolkits).await.expect("nobody keeps the writer");
         let statements = sqlx::raw_sql(AssertSqlSafe(statements.to_owned()));
-        let done = match &mut transaction {
-            Transaction::Sqlite(transaction) => statements.execute(&mut **transaction).await.map(drop),
-            Transaction::Postgres(transaction, _) => statements.execute(&mut **transaction).await.map(drop),
+        let done = match &mut transaction.0 {
+            Open::Sqlite(transaction) => statements.execute(&mut **transaction).await.map(drop),
+            Open::Postgres(transaction, _) => statements.execute(&mut **transaction).await.map(drop),
         };
         done.expect("valid statements");
         transaction.commit().await.expect("they can be committed");

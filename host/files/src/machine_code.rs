@@ -16,7 +16,6 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use kitbag_base::sha256::Sha256;
-
 use tempfile::NamedTempFile;
 
 pub use self::check::check_seals;

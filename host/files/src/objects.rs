@@ -30,12 +30,11 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use bytes::Bytes;
+use futures::stream::BoxStream;
 use kitbag_base::tasks::to_its_end;
 use kitbag_database::{Database, Transaction};
 use kitbag_net::egress::Egress;
-
-use bytes::Bytes;
-use futures::stream::BoxStream;
 use tokio::time::timeout;
 use tracing::warn;
 

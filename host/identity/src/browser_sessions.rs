@@ -8,11 +8,10 @@ mod store;
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use kitbag_base::sha256::Sha256;
 use kitbag_database::Database;
 use kitbag_database::audit::Actor;
-
-use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 
 pub(super) use self::grants::Grant;

@@ -13,14 +13,13 @@ mod tokens;
 
 use std::time::Duration;
 
-use kitbag_base::loopback::is_loopback;
-use kitbag_net::egress::{Egress, EgressSettings, Policy};
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::{BodyExt, Full, Limited};
+use kitbag_base::loopback::is_loopback;
+use kitbag_net::egress::{Egress, EgressSettings, Policy};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -9,7 +9,6 @@
 mod store;
 
 use kitbag_database::{Database, DatabaseError, Transaction};
-
 use thiserror::Error;
 use tracing::{info, warn};
 

@@ -9,10 +9,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kitbag_net::egress::{Egress, EgressError, Policy};
-
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
+use kitbag_net::egress::{Egress, EgressError, Policy};
 use serde::Deserialize;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::time::Instant;

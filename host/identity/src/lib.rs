@@ -1,4 +1,5 @@
-//! Turns a request's headers into a [`Caller`]; nothing below this module sees a token.
+//! Who sends a request: turns its headers into a [`Caller`], so that no handler sees a token; sign-in, sessions, and keys of
+//! programs.
 //!
 //! A request goes `headers → one credential → cache of verified tokens, or (JWS header →
 //! key → signature → claims) → how it was presented → Caller`.
@@ -11,10 +12,11 @@
 //!
 //! # Modules
 //!
+//! - `issuer_record`: whose users a data directory holds
 //! - `client`: the OAuth client of `kitbag login` and of the pages: discovery, registration, codes,
 //!   refresh tokens
 //! - `program_keys`: keys of programs that act for a user (docs/decisions/0063)
-//! - `browser_sessions`: sessions of browsers on these pages
+//! - `browser_sessions`: sessions of browsers on the pages of `web`
 //! - `provider_sign_in`: sign-in of browsers with an external provider, and the renewal and the end of
 //!   their sessions (docs/decisions/0026)
 //! - `local`: sign-in of local mode: register → consent, with the sign-in code → code → tokens →
@@ -47,11 +49,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use kitbag_base::sha256::{Digest, Sha256};
-use kitbag_net::egress::Egress;
-
 use bytes::Bytes;
 use http::HeaderMap;
+use kitbag_base::sha256::{Digest, Sha256};
+use kitbag_net::egress::Egress;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
@@ -66,7 +67,6 @@ pub use self::local::{
     ErrorCode, GrantedClient, Lifetimes, LocalIssuer, LocalIssuerError, OAuthError, RedirectUri,
     Registration, Scopes, SignInCode, SignInError, Step, TicketRequest, Tokens, paths, random_text,
 };
-
 pub use self::program_keys::{KeyError, NewKey, ProgramKey, ProgramKeys, revoke_keys_for};
 pub use self::provider_sign_in::{
     Arrival, Departure, ProviderError, ProviderSignIn, SessionState, WebClient,

@@ -32,10 +32,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{fmt, io};
 
-use kitbag_database::DatabaseError;
-
 use jsonwebtoken::jwk::{Jwk, PublicKeyUse, ThumbprintHash};
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use kitbag_database::DatabaseError;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 

@@ -15,13 +15,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kitbag_base::sha256::Sha256;
-use kitbag_database::audit::Actor;
-use kitbag_database::{Database, DatabaseError};
-
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
+use kitbag_base::sha256::Sha256;
+use kitbag_database::audit::Actor;
+use kitbag_database::{Database, DatabaseError};
 use secrecy::{ExposeSecret, SecretString};
 use thiserror::Error;
 use tokio::sync::Semaphore;

@@ -20,11 +20,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use kitbag_database::{Database, DatabaseError};
 use kitbag_net::egress::Egress;
 use kitbag_vault::Vault;
-
-use jiff::Timestamp;
 use secrecy::SecretString;
 use thiserror::Error;
 use tracing::{info, warn};

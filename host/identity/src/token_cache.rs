@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kitbag_base::sha256::Digest;
-
 use moka::Expiry;
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;

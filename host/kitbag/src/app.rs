@@ -15,6 +15,7 @@ use std::future::{Future, pending};
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use kitbag_access::{Access, Stores};
 use kitbag_base::metrics::Metrics;
 use kitbag_database::Database;
@@ -32,8 +33,6 @@ use kitbag_vault::Vault;
 use kitbag_vault::outbound_auth::Accounts;
 use kitbag_vault::user_cache::UserCache;
 use kitbag_web::Shared;
-
-use axum::Router;
 use tokio::time::timeout;
 use tracing::{info, warn};
 use url::Url;

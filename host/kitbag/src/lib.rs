@@ -14,7 +14,7 @@
 //! - `app/stopping`, `app/connections/end`: the order in which a server stops, so that the next process
 //!   takes over without a refused connection (docs/decisions/0042)
 //! - `telemetry`: where the log goes
-//! - `fuzzing`: what the targets in `fuzz/` call: parsers of untrusted input that no other crate needs to see
+//! - `fuzzing`: what the targets in `fuzz/` call, of all crates
 
 pub mod app;
 pub mod cli;

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use kitbag_sandbox::compiler;
-
 use mimalloc::MiMalloc;
 
 /// How long work off the request threads (a file that is being read) may hold up the end.

@@ -104,7 +104,7 @@ mod tests {
         let subscriber = registry().with(EnvFilter::new("trace")).with(filter_fn(may_be_logged)).with(lines);
 
         tracing::subscriber::with_default(subscriber, || {
-            tracing::debug!(target: "kitbag::egress", "ours");
+            tracing::debug!(target: "kitbag_net::egress", "ours");
             tracing::info!(target: "hyper", "theirs, quiet");
             tracing::debug!(target: "hyper", "theirs, loud");
             tracing::trace!(target: "wasmtime_wasi_http", "theirs, loud");

@@ -55,31 +55,30 @@ use futures::TryFutureExt;
 use http::{Request, Response};
 use http_body::Body;
 use http_body_util::combinators::UnsyncBoxBody;
+use kitbag_base::metrics::Metrics;
+use kitbag_base::tasks::stay_or_run_on;
 use tokio::runtime::Handle;
 use tokio::time::{error::Elapsed, timeout};
 
 pub use self::allowlist::{Allowlist, ApiHost, InvalidEntry, canonical_host};
+use self::connection::MAX_HEAD_BYTES;
 pub use self::connection::ResponseBody;
+use self::connector::{Connector, GuardedTcp, tls_config};
 pub use self::error::EgressError;
+use self::guard::AddressGuard;
 pub use self::guard::{CaptureRanges, ToolkitRanges};
+use self::nat64::Nat64;
 pub use self::nat64::Nat64Prefix;
 pub use self::policy::{ListedHost, Policy};
+use self::pool::{Key, Limits, Pool};
 pub use self::proxy::{NoProxy, Proxy};
 pub use self::redirects::{Redirects, Step};
 pub use self::repeatable::{Repeatable, Unrepeatable};
 pub use self::resolver::LookupError;
-pub use self::settings::EgressSettings;
-pub use self::transport::Timeouts;
-use kitbag_base::metrics::Metrics;
-use kitbag_base::tasks::stay_or_run_on;
-
-use self::connection::MAX_HEAD_BYTES;
-use self::connector::{Connector, GuardedTcp, tls_config};
-use self::guard::AddressGuard;
-use self::nat64::Nat64;
-use self::pool::{Key, Limits, Pool};
 use self::resolver::{Resolver, Source};
+pub use self::settings::EgressSettings;
 use self::target::Target;
+pub use self::transport::Timeouts;
 use self::transport::{Client, prepare};
 
 /// The error of a request body.

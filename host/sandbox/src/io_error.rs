@@ -42,7 +42,7 @@ mod tests {
     #[test]
     fn a_guest_reads_the_error_and_neither_its_causes_nor_where_it_came_from() {
         let mut table = ResourceTable::new();
-        let cause = wasmtime::Error::msg("at host/src/secret.rs");
+        let cause = wasmtime::Error::msg("at host/sandbox/src/call.rs");
         let error = table.push(cause.context("the response is too large")).expect("there is room");
 
         let read = Errors(&mut table).to_debug_string(error).expect("there is such an error");

@@ -1,5 +1,5 @@
-//! Runs toolkits: a new instance for each call, with limits, and linked only to what the declaration
-//! grants.
+//! Compiles components and runs them: a new instance for each call, with limits, and linked only to what the
+//! declaration grants.
 //!
 //! Invariant: no state survives a call. Isolation is never traded for speed.
 //! Invariant: machine code is loaded only from files that a compiler process of this server, or of an
@@ -7,6 +7,10 @@
 //!
 //! # Modules
 //!
+//! - `shape`, `imports`, `refused`: limits on the structure of a component; what it may import; imports that are
+//!   always refused
+//! - `call`, `instance`, `background`: a fresh instance for each call, and for each captured file
+//! - `resources`: the memory of a guest's resources
 //! - `extractors`: the installed components that read captured files: finds, compiles once and runs them;
 //!   describes failures for people
 //! - `installed`: components of the operator's, the extractors and `code.wasm`: found as files, compiled

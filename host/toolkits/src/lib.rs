@@ -1,4 +1,4 @@
-//! Toolkits: from uploaded bytes to live tools.
+//! Toolkits: from uploaded bytes to live tools; their calls, and the records of these.
 //!
 //! Invariant: components are stored before the database refers to them, and a version becomes live in one
 //! transaction. After a crash at any point, the next start finds either the old version live or the new
@@ -6,6 +6,8 @@
 //!
 //! # Modules
 //!
+//! - `registry`, `live`: what is live now, and the code of each version
+//! - `store`: all SQL about toolkits; `store/ownership` decides who may change which
 //! - `dispatch`: (caller, call of a tool, a prompt, a resource or a completion) → reply: admission,
 //!   validation in, validation out, one record
 //! - `code_runner`: the component that runs code of models, and its tool `run_code`
@@ -46,7 +48,6 @@ mod freshness;
 pub mod invocations;
 pub mod knowledge_tools;
 mod limited_calls;
-pub mod user_config;
 #[doc(hidden)]
 pub mod fuzzing {
     //! Entry points for `fuzz/`.
@@ -70,6 +71,7 @@ pub mod testing;
 mod tests;
 mod updates;
 mod uploads;
+pub mod user_config;
 mod vouch;
 
 use std::collections::HashMap;

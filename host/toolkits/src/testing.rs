@@ -1,4 +1,4 @@
-//! Parts of tests, in this crate and others.
+//! Helpers of tests, in this crate and others.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! The vault: users' secrets for each toolkit, encrypted at rest.
+//! Secrets and accounts of users, encrypted at rest; what is attached for them to a toolkit's requests, and what toolkits
+//! cache for them.
 //!
 //! ```text
 //! value ──AES-256-GCM──▶ sealed     under a key of the record's own
@@ -13,6 +14,7 @@
 //!
 //! # Modules
 //!
+//! - `link`: seals and opens links to the page of a secret (docs/decisions/0037)
 //! - `user_cache`: what toolkits keep for their users between calls, sealed as secrets are
 //!   (docs/decisions/0077); `cached` removes it with the secrets and the master key that it was had with
 //! - `outbound_auth`: what `auth` attaches to a toolkit's requests, and where: tokens of accounts and of
@@ -66,13 +68,13 @@ pub use resealing::Resealing;
 pub use rotation::Rotated;
 pub use sealed_value::SealedValue;
 pub use secret_cache::UserSecrets;
+pub use store::EveryoneOptions;
 
 use account::ACCOUNT;
 use call_secrets::CallSecrets;
 use master_key::{Creation, MasterKeys};
 use seal::SecretId;
 use secret_cache::SecretCache;
-pub use store::EveryoneOptions;
 use store::{Row, Store, Write};
 
 /// Longest value, in bytes. A key or a certificate fits; a file does not.

@@ -26,18 +26,17 @@ use std::sync::Arc;
 use http::{Method, Request, StatusCode, Uri};
 use kitbag_manifest::reply::Failure;
 use kitbag_manifest::{ApiKey, Auth, BasicAuth, OAuth2AuthorizationCode, ToolkitDefinition};
+use kitbag_net::egress::{ApiHost, Egress, Policy};
 use secrecy::SecretString;
 
+use self::accounts::AccountSignIn;
 pub use self::accounts::{Accounts, ConnectError, Departure, Response, Revocation};
 pub use self::attached::AttachedTokens;
 pub use self::attachment::Attachment;
-pub use self::error::SignInError;
-use kitbag_net::egress::{ApiHost, Egress, Policy};
-
-use self::accounts::AccountSignIn;
 use self::attachment::Place;
 use self::cache::Cache;
 use self::client_credentials::ClientCredentials;
+pub use self::error::SignInError;
 use crate::UserSecrets;
 
 /// What is needed to sign in for the calls of all users. Clones share the tokens.

@@ -140,11 +140,10 @@ fn is_for_limited(request: &Extensions) -> bool {
     request.get::<MatchedPath>().is_some_and(|path| ROUTES.contains(&path.as_str()))
 }
 
-/// On whose behalf a handler acts, which says for whom its route is: `By<User>` is for everybody who has signed in,
-/// `By<Operator>` for operators.
+/// Who asks, as a parameter of a handler: `By<User>` is anybody who has signed in, `By<Operator>` an operator.
 pub(super) struct By<T>(pub(super) T);
 
-/// State of routes that have such a parameter.
+/// The state of routes whose handlers take [`By`].
 pub(super) trait Authorizes: Sync {
     /// Who may do what.
     fn access(&self) -> &Access;

@@ -9,6 +9,8 @@
 //!
 //! # Modules
 //!
+//! - `routing`, `authenticate`: methods of routes; who asks, as a parameter of a handler
+//! - `error`: the only place that knows both domain errors and HTTP
 //! - `share`: what each user's requests hold: places in progress, bytes of bodies as sent and as parsed,
 //!   bytes of answers until they are sent (docs/security.md)
 //! - `arrival`, `pace`, `body`, `connection_state`: the minimum rate of request bodies; how long a peer
@@ -27,8 +29,7 @@
 //! - `mcp/offers`, `catalogue/offers`, `access/offers`: prompts, resources and completions of toolkits,
 //!   which are called as tools are (docs/decisions/0078); `guest-sdk/manifest` (`offers`) reads their
 //!   URIs
-//! - `tools`, `rate`: calls of tools without MCP, and their limits; the rate of calls and MCP requests of
-//!   each user
+//! - `tools`: calls of tools without MCP, and their limits
 //! - `graphql`: the knowledge base, toolkits, secrets and settings as GraphQL; `bounds` computes the cost
 //!   of a query before it is parsed; its schema is docs/schema.graphql
 //! - `documents`: upload of files, and their download by the owner

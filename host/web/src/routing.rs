@@ -1,5 +1,6 @@
-//! Methods of routes. The type of a handler is erased where it is registered: what axum makes of one is then compiled once for
-//! each state and not for each handler, and the compiler proves once that its future may change threads (docs/performance.md).
+//! `get`, `post` and the others of axum, which erase the type of a handler. What axum makes of a handler is then compiled once
+//! for each state, and the compiler proves once for each handler that its future may change threads
+//! (docs/performance.md, "The first build").
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -11,7 +12,7 @@ use axum::handler::Handler;
 use axum::response::Response;
 use axum::routing::{self, MethodRouter};
 
-/// What answers a request. Functions answer so (`Handler`).
+/// The future of a response, as axum boxes that of a function.
 type Answer = Pin<Box<dyn Future<Output = Response> + Send>>;
 
 /// A handler of requests to a server with the state `S`.

@@ -4,12 +4,11 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use http::StatusCode;
 use kitbag::app::App;
 use kitbag::settings::{DatabaseLocation, Settings};
 use kitbag_identity::{BrowserSessions, SessionLifetime};
 use kitbag_sandbox::compiler::Program;
-
-use http::StatusCode;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;

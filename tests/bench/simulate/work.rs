@@ -1,5 +1,6 @@
 //! What users and operators do while their server is watched.
 
+use kitbag_database::audit::Actor;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -343,7 +344,7 @@ async fn browse(figures: &mut Figures, simulated: &Simulated) -> Outcome<()> {
         finds.push(started.elapsed().as_secs_f64() * 1e3);
         let found = found.ok_or("the session has just begun")?;
         sessions.of_user(&user).await?;
-        sessions.end(&kitbag_database::audit::Actor::user_only(&user), &user, &found.id).await?;
+        sessions.end(&Actor::user_only(&user), &user, &found.id).await?;
     }
     figures.add("sign-in of a browser", "ms", median(begins));
     figures.add("session of a browser", "ms", median(finds));

@@ -1,7 +1,6 @@
 //! Audiences and limits, on two processes over one database.
 
 use serde_json::json;
-
 use tokio::process::Command;
 
 use super::{Cluster, Member};

@@ -5,7 +5,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use kitbag::settings::DatabaseLocation;
-
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use kitbag::settings::Settings;
-
 use serde_json::{Value, json};
 use tokio::time::sleep;
 

@@ -2,11 +2,10 @@
 
 use std::pin::Pin;
 
-use kitbag_net::egress::ResponseBody;
-
 use bytes::Bytes;
 use http::response::Parts;
 use http_body_util::BodyExt;
+use kitbag_net::egress::ResponseBody;
 use serde_json::Value;
 
 use super::within;

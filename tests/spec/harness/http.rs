@@ -1,10 +1,9 @@
 //! HTTP requests to a server on loopback.
 
-use kitbag_net::egress::{Egress, EgressSettings, Policy, ResponseBody};
-
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response};
 use http_body_util::{BodyExt, Full};
+use kitbag_net::egress::{Egress, EgressSettings, Policy, ResponseBody};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use url::Url;

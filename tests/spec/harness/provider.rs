@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use kitbag::settings::Settings;
-
 use axum::extract::Request;
 use axum::middleware::{self, Next};
 use axum::routing::get;
 use axum::{Json, Router};
+use kitbag::settings::Settings;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;

@@ -11,7 +11,6 @@ use kitbag::settings::{Listen, Settings};
 use kitbag_base::local_mode;
 use kitbag_identity::{AccessGrant, LocalIssuer};
 use kitbag_sandbox::compiler::Program;
-
 use secrecy::ExposeSecret;
 use serde_json::Value;
 use tempfile::TempDir;

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use kitbag::settings::Settings;
 use kitbag_base::local_mode;
-
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;

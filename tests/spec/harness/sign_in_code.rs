@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex};
 
 use kitbag_identity::SignInCode;
-
 use secrecy::ExposeSecret;
 use url::Url;
 

@@ -1,9 +1,8 @@
 //! A response of JSON lines that may never end.
 
-use kitbag_net::egress::ResponseBody;
-
 use http::{HeaderMap, Response, StatusCode};
 use http_body_util::BodyExt;
+use kitbag_net::egress::ResponseBody;
 use serde_json::Value;
 
 use super::within;

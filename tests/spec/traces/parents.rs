@@ -1,7 +1,6 @@
 //! Whose the decision is that a call is traced, and as a part of what.
 
 use kitbag::settings::Settings;
-
 use serde_json::json;
 
 use super::{only, traced};

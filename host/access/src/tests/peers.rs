@@ -2,7 +2,6 @@
 
 use kitbag_database::audit::Actor;
 use kitbag_vault::{Account, AccountState, EveryoneOptions, SecretSlot};
-
 use secrecy::ExposeSecret;
 
 use super::*;

@@ -1,7 +1,6 @@
 //! The hash of an entry, over its content and the hash of the entry before it.
 
 use kitbag_base::sha256::{Digest, Sha256};
-
 use serde::Serialize;
 
 /// Stands before the first entry of a chain.

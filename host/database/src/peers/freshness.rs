@@ -13,9 +13,8 @@ use std::mem::take;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use kitbag_base::tasks::to_its_end;
-
 use futures::future::BoxFuture;
+use kitbag_base::tasks::to_its_end;
 use thiserror::Error;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::timeout;

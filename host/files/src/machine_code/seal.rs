@@ -13,11 +13,10 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use kitbag_base::private_file;
-
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::hmac::{Context, HMAC_SHA256, Key, Tag};
 use aws_lc_rs::rand;
+use kitbag_base::private_file;
 use rustix::process::geteuid;
 use secrecy::zeroize::Zeroizing;
 

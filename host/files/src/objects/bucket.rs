@@ -9,12 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kitbag_base::sha256::Sha256;
-use kitbag_net::egress::Egress;
-
 use bytes::Bytes;
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
+use kitbag_base::sha256::Sha256;
+use kitbag_net::egress::Egress;
 use object_store::local::LocalFileSystem;
 use object_store::{Error, ObjectStore, ObjectStoreExt, WriteMultipart, path::Path as Key};
 use tokio::fs::File;

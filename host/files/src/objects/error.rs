@@ -5,7 +5,6 @@ use std::io;
 
 use kitbag_base::disk::DiskFull;
 use kitbag_database::DatabaseError;
-
 use thiserror::Error;
 
 /// Characters of a store's answer that are quoted.

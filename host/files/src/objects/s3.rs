@@ -3,10 +3,9 @@
 use std::io;
 use std::time::Duration;
 
-use kitbag_net::egress::{Egress, EgressError, Policy};
-
 use async_trait::async_trait;
 use http_body_util::{BodyExt, Limited};
+use kitbag_net::egress::{Egress, EgressError, Policy};
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::client::{
     ClientOptions, HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,

@@ -1,8 +1,7 @@
 //! Files on their way to another store, where they have the same names.
 
-use kitbag_base::sha256::Sha256;
-
 use futures::StreamExt;
+use kitbag_base::sha256::Sha256;
 use tempfile::NamedTempFile;
 use tokio::fs::File;
 use tokio::io::AsyncWriteExt;

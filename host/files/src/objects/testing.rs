@@ -1,4 +1,4 @@
-//! Objects of tests.
+//! Helpers of tests, in this crate and others.
 
 use std::path::Path;
 

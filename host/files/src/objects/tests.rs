@@ -6,11 +6,10 @@ mod s3;
 
 use std::io::Write as _;
 
+use futures::TryStreamExt;
 use kitbag_base::sha256::Sha256;
 use kitbag_database::{Scope, sql};
 use kitbag_net::egress::EgressSettings;
-
-use futures::TryStreamExt;
 use object_store::memory::InMemory;
 use tempfile::{NamedTempFile, TempDir};
 

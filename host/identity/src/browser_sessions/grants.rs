@@ -1,8 +1,7 @@
 //! What an external provider has granted for a session: until when, and how to renew it.
 
-use kitbag_vault::SealedValue;
-
 use jiff::Timestamp;
+use kitbag_vault::SealedValue;
 use secrecy::SecretString;
 
 use super::store::GrantRow;
@@ -84,7 +83,6 @@ impl From<GrantRow> for Grant {
 #[cfg(test)]
 mod tests {
     use kitbag_database::Database;
-
     use secrecy::ExposeSecret;
 
     use super::*;

@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 
-use kitbag_base::sha256::Sha256;
-
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use kitbag_base::sha256::Sha256;
 use url::{Url, form_urlencoded};
 
 use super::{AuthorizationServer, ClientError};

@@ -1,7 +1,6 @@
 //! From the URL of a server to whoever signs people in for it (RFC 9728, RFC 8414, RFC 7591).
 
 use kitbag_base::base_url::{below, path_of, well_known};
-
 use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::json;

@@ -1,8 +1,7 @@
 //! The table of issuers: all SQL about it.
 
-use kitbag_database::{Database, Scope, Transaction, sql};
-
 use jiff::Timestamp;
+use kitbag_database::{Database, Scope, Transaction, sql};
 
 /// The record, while nobody else writes to it.
 pub(super) struct Record(Transaction);

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use kitbag_database::Database;
 use kitbag_net::egress::Egress;
-
 use serde_json::Value;
 
 use super::authorize::{AuthorizeError, Pending};

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use kitbag_base::sha256::Digest;
 use kitbag_database::DatabaseError;
-
 use tracing::{info, warn};
 
 use super::authorization_server::Client;

@@ -11,13 +11,12 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use kitbag_base::json_object::JsonObject;
-use kitbag_net::egress::{Egress, EgressError, Policy};
-
 use bytes::Bytes;
 use http::header::{ACCEPT, CACHE_CONTROL};
 use http::{HeaderMap, HeaderValue, Request};
 use http_body_util::Empty;
+use kitbag_base::json_object::JsonObject;
+use kitbag_net::egress::{Egress, EgressError, Policy};
 use moka::Expiry;
 use moka::future::Cache;
 use serde::Deserialize;
@@ -217,11 +216,10 @@ fn age(headers: &HeaderMap) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use kitbag_net::egress::EgressSettings;
-    use kitbag_net::egress::test_server::TestServer;
-
     use http::Response;
     use http_body_util::Full;
+    use kitbag_net::egress::EgressSettings;
+    use kitbag_net::egress::test_server::TestServer;
 
     use super::*;
 

@@ -1,7 +1,6 @@
 //! Signs a person in to Kitbag's own pages, without an OAuth client.
 
 use kitbag_base::visible::has_hidden;
-
 use tracing::{info, warn};
 
 use super::authorize::lock;

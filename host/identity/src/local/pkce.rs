@@ -1,10 +1,9 @@
 //! Proof key for code exchange (RFC 7636), with S256 and nothing else.
 
-use kitbag_base::sha256::{Digest, Sha256};
-
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use kitbag_base::sha256::{Digest, Sha256};
 
 /// SHA-256 of the verifier that the client keeps for the token request.
 #[derive(Clone, Debug)]

@@ -5,7 +5,6 @@
 //! user names, encoded hosts or odd spellings of addresses.
 
 use kitbag_base::loopback::is_loopback;
-
 use url::Url;
 use url::form_urlencoded::Serializer;
 

@@ -2,7 +2,6 @@
 
 use kitbag_base::json_object::JsonObject;
 use kitbag_base::visible::has_hidden;
-
 use serde::{Deserialize, Serialize};
 
 use super::authorization_server::Client;

@@ -10,13 +10,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{fmt, fs, io};
 
-use kitbag_base::private_file;
-use kitbag_base::sha256::Sha256;
-
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::hmac;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use kitbag_base::private_file;
+use kitbag_base::sha256::Sha256;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::LocalIssuerError;

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use kitbag_base::sha256::Digest;
 use kitbag_database::audit::{self, Act, Actor, Entry};
 use kitbag_database::{Database, FromRow, Scope, Transaction, sql};
-
-use jiff::Timestamp;
 
 use crate::browser_sessions::end_all_sessions;
 use crate::program_keys::{revoke_all_keys, revoke_keys_made_by};

@@ -6,12 +6,11 @@ mod granted_clients;
 mod registration;
 mod tokens;
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use kitbag_base::sha256::Sha256;
 use kitbag_database::Database;
 use kitbag_net::egress::{Egress, EgressSettings};
-
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -3,11 +3,10 @@
 use std::mem;
 use std::time::Duration;
 
-use kitbag_base::sha256::Sha256;
-
 use aws_lc_rs::hmac;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use kitbag_base::sha256::Sha256;
 use secrecy::{ExposeSecret, SecretString};
 use tracing::warn;
 

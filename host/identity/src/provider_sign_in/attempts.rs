@@ -6,10 +6,9 @@ use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::{Mutex, PoisonError};
 
-use kitbag_base::turns::{Turn, Turns};
-
 use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota};
+use kitbag_base::turns::{Turn, Turns};
 
 use super::ProviderError;
 

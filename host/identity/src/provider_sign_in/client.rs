@@ -5,7 +5,6 @@ mod store;
 use std::time::{Duration, Instant};
 
 use kitbag_database::Database;
-
 use tokio::sync::Mutex;
 use tracing::info;
 

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kitbag_database::audit::Actor;
-
 use futures::future::join_all;
+use kitbag_database::audit::Actor;
 use secrecy::SecretString;
 use tokio::time::timeout;
 use tracing::warn;

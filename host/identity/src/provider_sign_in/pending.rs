@@ -3,9 +3,8 @@
 //! Anybody can begin a sign-in, and nobody fills the server's memory with it, or pushes out those of others. It goes on
 //! after a restart, and on any process.
 
-use kitbag_vault::{SealedValue, Vault};
-
 use jiff::Timestamp;
+use kitbag_vault::{SealedValue, Vault};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 

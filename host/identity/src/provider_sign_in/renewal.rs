@@ -3,11 +3,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use kitbag_database::audit::Actor;
-
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use jiff::Timestamp;
+use kitbag_database::audit::Actor;
 use tracing::{info, warn};
 
 use super::{ProviderError, ProviderSignIn, SessionState, time};

@@ -2,9 +2,6 @@
 
 use std::sync::{Arc, Mutex};
 
-use kitbag_net::egress::EgressSettings;
-use kitbag_net::egress::test_server::TestServer;
-
 use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::rsa::KeySize;
@@ -15,6 +12,8 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::{Response, StatusCode};
 use http_body_util::Full;
+use kitbag_net::egress::EgressSettings;
+use kitbag_net::egress::test_server::TestServer;
 
 use super::*;
 use crate::jwks::Schedule;

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use kitbag_net::egress::EgressSettings;
-
 use futures::future::join_all;
+use kitbag_net::egress::EgressSettings;
 
 use super::provider::{JWKS, OAUTH, OPENID};
 use super::*;

@@ -7,7 +7,6 @@ use kitbag_base::ownership::{self, Distrust};
 use kitbag_database::Database;
 use kitbag_files::objects::{Location, Objects, ObjectsError};
 use kitbag_net::egress::Egress;
-
 use secrecy::ExposeSecret;
 use thiserror::Error;
 

@@ -26,7 +26,6 @@ use kitbag_toolkits::invocations::RetentionLimits;
 use kitbag_toolkits::{ConsentBy, SignatureRule};
 use kitbag_vault::KeySource;
 use kitbag_web::{Pace, RequestShares};
-
 use secrecy::ExposeSecret;
 use tracing::{info, warn};
 use url::Url;

@@ -16,8 +16,6 @@ use std::io;
 use std::pin::pin;
 use std::time::Duration;
 
-use kitbag_web::{AnswerShare, ConnectionState, Pace};
-
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderValue, Request, Response, header};
@@ -25,6 +23,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use kitbag_web::{AnswerShare, ConnectionState, Pace};
 use rustix::io::Errno;
 use tokio::time::sleep;
 use tokio_util::either::Either;

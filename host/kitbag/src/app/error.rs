@@ -13,7 +13,6 @@ use kitbag_net::certificate::CertificateError;
 use kitbag_sandbox::EngineError;
 use kitbag_toolkits::ToolkitError;
 use kitbag_vault::OpenError;
-
 use thiserror::Error;
 
 use super::ListenError;

@@ -4,18 +4,17 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
 use kitbag_access::Access;
 use kitbag_base::memory::MemoryBudget;
 use kitbag_base::metrics::{CONTENT_TYPE, Metrics, Reading};
 use kitbag_net::certificate::LiveCertificate;
 use kitbag_sandbox::InstancePool;
 use kitbag_web::{Pace, is_direct};
-
-use axum::Router;
-use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use axum::routing::get;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info};

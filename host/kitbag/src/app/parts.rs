@@ -36,7 +36,6 @@ use kitbag_toolkits::invocations::Invocations;
 use kitbag_toolkits::knowledge_tools::KnowledgeTools;
 use kitbag_toolkits::user_config::UserConfig;
 use kitbag_vault::Vault;
-
 use secrecy::ExposeSecret;
 use tokio::task::spawn_blocking;
 use tracing::info;

@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use kitbag_access::Access;
 use kitbag_net::certificate::LiveCertificate;
-
 use tokio::task::spawn_blocking;
 use tracing::{info, warn};
 

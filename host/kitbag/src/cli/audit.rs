@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 use std::io;
 use std::time::Duration;
 
-use kitbag_database::audit::AuditRecord;
-
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
+use kitbag_database::audit::AuditRecord;
 use serde_json::Value;
 use tokio::signal::ctrl_c;
 use tokio::time::sleep;

@@ -3,11 +3,10 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use kitbag_base::ownership;
-use kitbag_maintenance::backup::{self, BackupError, Counts, Created, Job, KeyCopies, Manifest, Step};
-
 use bytesize::ByteSize;
 use clap::Args;
+use kitbag_base::ownership;
+use kitbag_maintenance::backup::{self, BackupError, Counts, Created, Job, KeyCopies, Manifest, Step};
 use serde::Serialize;
 
 use super::error::{CliError, Exit};

@@ -6,16 +6,15 @@ mod lines;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bytes::Bytes;
+use clap::Args;
+use http::{Method, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt, Full};
 use kitbag_base::base_url::below;
 use kitbag_base::local_mode::{self, Unusable};
 use kitbag_identity::client::expect_protected;
 use kitbag_manifest::Problem;
 use kitbag_net::egress::{Egress, EgressError, EgressSettings, Policy, ResponseBody};
-
-use bytes::Bytes;
-use clap::Args;
-use http::{Method, Request, Response, StatusCode, header};
-use http_body_util::{BodyExt, Full};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

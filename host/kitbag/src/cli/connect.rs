@@ -6,11 +6,10 @@ mod file;
 use std::env;
 use std::path::{Path, PathBuf};
 
+use clap::{Args, ValueEnum};
 use kitbag_base::base_url::below;
 use kitbag_base::mcp_clients::{CLIENTS, DEFAULT_NAME, McpClient};
 use kitbag_identity::client::expect_protected;
-
-use clap::{Args, ValueEnum};
 use serde::Serialize;
 use shlex::try_join;
 use similar::TextDiff;

@@ -7,12 +7,11 @@ mod scripts;
 
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use kitbag_base::local_mode;
 use kitbag_base::ownership;
 use kitbag_base::tasks::Interrupted;
 use kitbag_toolchain::BuildOptions;
-
-use clap::Args;
 use secrecy::ExposeSecret;
 use serde_json::json;
 use tokio::task::JoinError;

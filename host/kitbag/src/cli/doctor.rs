@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
+use clap::Args;
 use kitbag_knowledge::model::{self, DEFAULT_NAME, Located};
 use kitbag_maintenance::doctor::{self, Depth, Finding, Presented, Report, Step, Subject};
-
-use clap::Args;
 
 use super::error::{CliError, Exit};
 use super::output;

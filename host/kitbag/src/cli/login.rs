@@ -4,14 +4,13 @@ mod callback;
 
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use kitbag_base::local_mode;
 use kitbag_identity::client::{
     self as oauth, AuthorizationRequest, AuthorizationServer, Client, Code, ExpectedResponse, Http,
     Registration, challenge,
 };
 use kitbag_identity::{SignInCode, TicketRequest, random_text};
-
-use clap::Args;
 use serde_json::json;
 use url::Url;
 

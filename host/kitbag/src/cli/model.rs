@@ -4,11 +4,10 @@ mod fetch;
 
 use std::path::{Path, PathBuf};
 
-use kitbag_knowledge::Embedder;
-use kitbag_knowledge::model::{self, CATALOG, CatalogModel, DEFAULT_NAME, FetchError};
-
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
+use kitbag_knowledge::Embedder;
+use kitbag_knowledge::model::{self, CATALOG, CatalogModel, DEFAULT_NAME, FetchError};
 use serde::Serialize;
 use serde_json::json;
 

@@ -1,11 +1,10 @@
 //! `kitbag overview`
 
-use kitbag_access::{Figures, Overview, ToolkitFigures};
-use kitbag_toolkits::invocations::Latency;
-
 use bytesize::ByteSize;
 use clap::Args;
 use http::Method;
+use kitbag_access::{Figures, Overview, ToolkitFigures};
+use kitbag_toolkits::invocations::Latency;
 
 use super::client::Connection;
 use super::error::CliError;

@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 
-use kitbag_base::signatures::PublicKey;
-use kitbag_toolkits::Publisher as Known;
-
 use clap::{Args, Subcommand};
 use http::Method;
+use kitbag_base::signatures::PublicKey;
+use kitbag_toolkits::Publisher as Known;
 use serde_json::json;
 
 use super::client::Connection;

@@ -2,12 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use kitbag_base::ownership;
 use kitbag_maintenance::backup::{
     self, BackupError, Damaged, Found, Manifest, Purpose, RestoreJob, Restored,
 };
-
-use clap::Args;
 use serde::Serialize;
 
 use super::backup::{contents, shown};

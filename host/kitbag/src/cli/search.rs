@@ -4,9 +4,8 @@ mod highlight;
 
 use std::ops::Range;
 
-use kitbag_knowledge::{DEFAULT_RESULTS, MAX_RESULTS};
-
 use clap::Args;
+use kitbag_knowledge::{DEFAULT_RESULTS, MAX_RESULTS};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

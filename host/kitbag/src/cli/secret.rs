@@ -2,11 +2,10 @@
 
 use std::io::{IsTerminal, Read};
 
-use kitbag_base::redaction;
-use kitbag_vault::{MAX_VALUE_BYTES, SecretStatus};
-
 use clap::{Args, Subcommand};
 use http::Method;
+use kitbag_base::redaction;
+use kitbag_vault::{MAX_VALUE_BYTES, SecretStatus};
 use secrecy::zeroize::Zeroizing;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;

@@ -3,9 +3,8 @@
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
-use kitbag_base::ownership;
-
 use clap::Args;
+use kitbag_base::ownership;
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::warn;

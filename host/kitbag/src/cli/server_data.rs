@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
+use clap::Args;
 use kitbag_files::objects::Location;
 use kitbag_vault::KeySource;
-
-use clap::Args;
 
 use super::error::CliError;
 use crate::app::{key_source, objects_location};

@@ -10,9 +10,8 @@ mod file;
 
 use std::fmt;
 
-use kitbag_identity::client::{self as oauth, AuthorizationServer, Client, Http, Tokens};
-
 use jiff::Timestamp;
+use kitbag_identity::client::{self as oauth, AuthorizationServer, Client, Http, Tokens};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize, Serializer};
 use url::Url;

@@ -2,9 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use kitbag_identity::SignInCode as Code;
-
 use clap::Args;
+use kitbag_identity::SignInCode as Code;
 use secrecy::ExposeSecret;
 use serde_json::json;
 

@@ -12,7 +12,7 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
 
-/// The type of the times of `rcgen` has no name here.
+/// The time so many days from now. A macro, since the type of the times of `rcgen` has no name here.
 macro_rules! days_from_now {
     ($days:expr) => {{
         let time = Timestamp::now().to_zoned(TimeZone::UTC).saturating_add($days.days());

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use kitbag_toolkit::prelude::*;
-
 use serde_json::value::RawValue;
 
 use super::toolkit;

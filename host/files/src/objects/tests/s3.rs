@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use kitbag_net::egress::test_server::TestServer;
-
 use http::{Response, StatusCode, header};
 use http_body_util::Full;
+use kitbag_net::egress::test_server::TestServer;
 use url::Url;
 
 use super::races::capture_and_remove;

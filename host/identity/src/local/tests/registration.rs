@@ -1,9 +1,8 @@
 //! Who may register, and what is remembered.
 
-use kitbag_net::egress::test_server::TestServer;
-
 use http::Response;
 use http_body_util::Full;
+use kitbag_net::egress::test_server::TestServer;
 
 use super::*;
 use crate::local::metadata_document::MetadataDocuments;

@@ -1,8 +1,7 @@
 //! The table of registered clients: all SQL about it.
 
-use kitbag_database::{Database, Scope, sql};
-
 use jiff::Timestamp;
+use kitbag_database::{Database, Scope, sql};
 
 pub(super) struct Store(Database);
 

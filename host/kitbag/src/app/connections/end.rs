@@ -4,7 +4,6 @@ use std::future::pending;
 use std::time::Duration;
 
 use kitbag_web::{ConnectionState, Priority};
-
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;

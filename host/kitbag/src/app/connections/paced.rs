@@ -5,7 +5,6 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use kitbag_web::{Allowance, Pace};
-
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// A stream whose writes fail once its peer's allowance of waiting time is used up.

@@ -4,10 +4,9 @@
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use kitbag_web::{AnswerShare, UnderWay};
-
 use axum::body::{Body, Bytes, HttpBody};
 use http_body::{Frame, SizeHint};
+use kitbag_web::{AnswerShare, UnderWay};
 
 use super::MAX_BUFFERED_BYTES;
 

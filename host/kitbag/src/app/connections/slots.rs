@@ -7,9 +7,8 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use kitbag_web::{ConnectionState, Priority};
-
 use ipnet::IpNet;
+use kitbag_web::{ConnectionState, Priority};
 use tokio_util::sync::CancellationToken;
 
 /// How many connections may be open at the same time.

@@ -7,7 +7,6 @@ use std::time::Duration;
 use kitbag_base::metrics::Metrics;
 use kitbag_net::certificate::LiveCertificate;
 use kitbag_web::Pace;
-
 use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy, sink};

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use kitbag_net::egress::ResponseBody;
-
 use http_body_util::BodyExt;
+use kitbag_net::egress::ResponseBody;
 use tokio::time::timeout;
 
 use crate::cli::error::CliError;

@@ -1,9 +1,8 @@
 //! Adds a server to the text of a client's configuration. Everything else in it stays as it is, comments too.
 
-use kitbag_base::mcp_clients::{McpClient, Syntax};
-
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstRootNode};
+use kitbag_base::mcp_clients::{McpClient, Syntax};
 use serde_json::{Map, Value};
 use thiserror::Error;
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike};

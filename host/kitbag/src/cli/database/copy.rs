@@ -4,14 +4,13 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use bytesize::ByteSize;
+use clap::Args;
 use kitbag_base::ownership;
 use kitbag_knowledge::model;
 use kitbag_maintenance::transfer::{
     self, Copied, Counts, Job, Missing, Source, Step, Target, TransferError, UserIds,
 };
-
-use bytesize::ByteSize;
-use clap::Args;
 use serde::Serialize;
 
 use crate::app::{AtRest, AtRestError, StartError, share_data};

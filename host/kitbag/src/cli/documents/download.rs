@@ -3,12 +3,11 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use kitbag_base::visible;
-use kitbag_net::egress::ResponseBody;
-
 use clap::Args;
 use http::header;
 use http_body_util::BodyExt;
+use kitbag_base::visible;
+use kitbag_net::egress::ResponseBody;
 use serde_json::json;
 
 use crate::cli::client::Connection;

@@ -3,7 +3,6 @@
 use std::io::Cursor;
 
 use kitbag_knowledge::Markup;
-
 use serde_json::Value;
 
 use super::lines::Lines;

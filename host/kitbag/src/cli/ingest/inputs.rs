@@ -9,7 +9,6 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use kitbag_knowledge::Markup;
-
 use url::Url;
 
 use super::kinds::{Kind, extension};

@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
 use kitbag_base::ownership;
 use kitbag_knowledge::model::{self, CatalogModel, DEFAULT_NAME, Fetched, Origin};
 use kitbag_net::egress::{Egress, EgressSettings, Proxy};
-
-use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use url::Url;
 

@@ -6,11 +6,10 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use etcetera::{BaseStrategy, choose_base_strategy};
 use kitbag_base::base_url::path_of;
 use kitbag_base::ownership::{self, Protection, shell_quoted};
 use kitbag_base::private_file;
-
-use etcetera::{BaseStrategy, choose_base_strategy};
 use serde::{Deserialize, Serialize};
 use url::Url;
 

@@ -4,8 +4,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::provenance::{Provenance, SignatureRule};
-use crate::store::Expected;
-use crate::store::{NewVersion, Rollback};
+use crate::store::{Expected, NewVersion, Rollback};
 
 /// Stores `books` of `ana`, private in version 1.0.0, with a secret and a setting of `una`.
 async fn books() -> (TempDir, Database, Store) {

@@ -1,7 +1,7 @@
 //! Builds packages of a workspace into components, with one run of cargo for each stack size, and judges none of them:
 //!
 //! ```sh
-//! cargo run -p kitbag --example build-components -- DIRECTORY PACKAGE…
+//! cargo run --workspace --example build-components -- DIRECTORY PACKAGE…
 //! ```
 //!
 //! `kitbag toolkit build` is for toolkits; this is also for what a deploy must refuse.
