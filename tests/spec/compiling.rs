@@ -161,20 +161,20 @@ async fn a_declaration_that_eats_memory_is_given_up() {
 
 #[tokio::test]
 async fn a_declaration_that_says_too_much_is_given_up_and_the_answer_names_the_setting() {
-    let kitbag = kitbag_with(|settings| settings.call_result = "64KiB".parse().expect("a size")).await;
-    // Twice the limit of a declaration, which is `call-result` and 64 KiB for overhead.
+    let kitbag = kitbag_with(|settings| settings.bounds.call_result = 64 << 10).await;
+    // Twice the limit of a declaration, which is that of a result and 64 KiB for overhead.
     let long = "x".repeat(300 << 10);
 
     let answer = kitbag.as_operator().deploy(Wat { description: &long, ..Wat::default() }.component()).await;
 
     let answer = answer.assert_problem(422, "refused");
-    assert_only_problem(&answer, "describe", "call-result");
+    assert_only_problem(&answer, "describe", "larger than a result may be");
     assert_unharmed(&kitbag).await;
 }
 
 #[tokio::test]
 async fn a_component_whose_imports_take_too_long_to_name_is_refused_for_that() {
-    let kitbag = kitbag_with(|settings| settings.call_result = "64KiB".parse().expect("a size")).await;
+    let kitbag = kitbag_with(|settings| settings.bounds.call_result = 64 << 10).await;
     let imports = (0..60).map(|number| format!("(import \"{}{number}\" (func))", "a".repeat(95_000)));
 
     let answer = kitbag.as_operator().deploy(component_with(&imports.collect::<String>())).await;

@@ -212,7 +212,7 @@ async fn what_lies_in_the_folder_and_is_no_extractor_is_told_from_one_that_is_mi
 /// Extractors with the default limits.
 pub(crate) async fn installed() -> Extractors {
     let settings = Settings::default();
-    open(settings.extraction_time.get(), settings.extraction_memory.bytes()).await
+    open(settings.bounds.extraction_time, settings.extraction_memory.bytes()).await
 }
 
 pub(crate) async fn open(time: Duration, memory: usize) -> Extractors {

@@ -141,7 +141,7 @@ async fn a_response_that_is_too_large_is_cut_off() {
     let upstream = Upstream::start().await;
     let (_kitbag, ana) = probe(|settings| {
         loopback_allowed(settings);
-        settings.call_response_body = "1000".parse().expect("a size");
+        settings.bounds.call_response_body = 1000;
     })
     .await;
 
@@ -157,7 +157,7 @@ async fn a_request_body_that_is_too_large_does_not_leave() {
     let upstream = Upstream::start().await;
     let (_kitbag, ana) = probe(|settings| {
         loopback_allowed(settings);
-        settings.call_request_body = "1000".parse().expect("a size");
+        settings.bounds.call_request_body = 1000;
     })
     .await;
     let post =
@@ -184,7 +184,7 @@ async fn requests_beyond_those_that_may_be_in_flight_wait_for_them() {
     let upstream = Upstream::start().await;
     let (_kitbag, ana) = probe(|settings| {
         loopback_allowed(settings);
-        settings.call_requests_in_flight = 2;
+        settings.bounds.call_requests_in_flight = 2;
     })
     .await;
 
@@ -198,7 +198,7 @@ async fn requests_of_one_call_are_counted_from_its_start_and_not_from_the_server
     let upstream = Upstream::start().await;
     let (_kitbag, ana) = probe(|settings| {
         loopback_allowed(settings);
-        settings.call_requests = 1;
+        settings.bounds.call_requests = 1;
     })
     .await;
 

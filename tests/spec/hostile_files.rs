@@ -107,7 +107,7 @@ async fn servers_of_files_cannot_hold_or_fill_this_one() {
     let (kitbag, ana) = probe(|settings| {
         capturing(settings);
         loopback_allowed(settings);
-        settings.capture_time = "2s".parse().expect("a duration");
+        settings.bounds.capture_time = Duration::from_secs(2);
         settings.capture_size = "4MiB".parse().expect("a size");
     })
     .await;

@@ -27,7 +27,7 @@ async fn a_response_without_end_is_cut_off() {
     let upstream = Upstream::start().await;
     let (_kitbag, ana) = probe(|settings| {
         loopback_allowed(settings);
-        settings.call_response_body = "1MiB".parse().expect("a size");
+        settings.bounds.call_response_body = 1 << 20;
     })
     .await;
 
@@ -43,7 +43,7 @@ async fn a_compressed_response_reaches_the_toolkit_as_it_is() {
     let upstream = Upstream::start().await;
     let (_kitbag, ana) = probe(|settings| {
         loopback_allowed(settings);
-        settings.call_response_body = "400KiB".parse().expect("a size");
+        settings.bounds.call_response_body = 400 << 10;
     })
     .await;
     let compressed = gzip::bomb().len();

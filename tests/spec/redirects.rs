@@ -150,7 +150,7 @@ async fn every_hop_is_one_of_the_calls_requests() {
     let upstream = Upstream::start().await;
     let (_kitbag, ana) = probe(|settings| {
         loopback_allowed(settings);
-        settings.call_requests = 5;
+        settings.bounds.call_requests = 5;
     })
     .await;
 

@@ -4,6 +4,7 @@
 //! unknown key is an error: a misspelled setting must not be silently ignored. An unknown variable is a warning, since
 //! others put variables into the environment (`environment`).
 
+mod bounds;
 mod environment;
 mod error;
 mod groups;
@@ -26,6 +27,7 @@ use secrecy::SecretString;
 use serde::Deserialize;
 use url::Url;
 
+pub use bounds::Bounds;
 pub use error::SettingsError;
 pub use groups::LocalGroups;
 pub use network::{AddressRange, Listen, SocketMode};
@@ -41,6 +43,8 @@ macro_rules! settings {
         #[derive(Clone, Debug)]
         pub struct Settings {
             $($(#[doc = $doc])+ pub $name: $type,)+
+            /// What is no setting.
+            pub bounds: Bounds,
         }
 
         /// Settings as flags, as variables and as keys of the file.
@@ -60,7 +64,10 @@ macro_rules! settings {
 
         impl Settings {
             fn from_sources(given: Sources, file: Sources) -> Self {
-                Self { $($name: given.$name.or(file.$name).unwrap_or_else(|| $default),)+ }
+                Self {
+                    $($name: given.$name.or(file.$name).unwrap_or_else(|| $default),)+
+                    bounds: Bounds::default(),
+                }
             }
 
             /// The settings that differ, as keys of the file. Of a secret it is not known.
@@ -201,8 +208,6 @@ settings! {
     /// How long a client may keep the server waiting: for the head of a request, for the next one on an open
     /// connection, for more of a body.
     request_timeout: Span = Span::seconds(30), "KITBAG_REQUEST_TIMEOUT";
-    /// Minimum rate per second of a request body that keeps the server waiting longer than that in total.
-    request_rate: Size = Size::kibibytes(4), "KITBAG_REQUEST_RATE";
     /// Open connections. Beyond this, the oldest connections of clients that have not signed in are
     /// closed.
     connections: usize = 4096, "KITBAG_CONNECTIONS";
@@ -227,22 +232,6 @@ settings! {
     call_time: Span = Span::seconds(limits::DEFAULT_CALL_TIME.as_secs()), "KITBAG_CALL_TIME";
     /// Memory of one call.
     call_memory: Size = Size::mebibytes(limits::DEFAULT_CALL_MEMORY_MIB), "KITBAG_CALL_MEMORY";
-    /// Elements of each table of one call.
-    call_table_elements: usize = 100_000, "KITBAG_CALL_TABLE_ELEMENTS";
-    /// Handles to host resources that one call may hold at once.
-    call_resources: usize = 4096, "KITBAG_CALL_RESOURCES";
-    /// Largest result of one call.
-    call_result: Size = Size::mebibytes(limits::DEFAULT_RESULT_MIB), "KITBAG_CALL_RESULT";
-    /// What one call may write to its log.
-    call_log: Size = Size::kibibytes(256), "KITBAG_CALL_LOG";
-    /// Outbound requests that one call may have in flight; others wait.
-    call_requests_in_flight: usize = 16, "KITBAG_CALL_REQUESTS_IN_FLIGHT";
-    /// Outbound requests that one call may make.
-    call_requests: usize = 200, "KITBAG_CALL_REQUESTS";
-    /// Largest body of one outbound request.
-    call_request_body: Size = Size::mebibytes(8), "KITBAG_CALL_REQUEST_BODY";
-    /// Largest body of one response.
-    call_response_body: Size = Size::mebibytes(16), "KITBAG_CALL_RESPONSE_BODY";
     /// Memory of all calls together; by default half the memory of the machine or the control group.
     memory_for_calls: Maybe<Size> = Maybe::UNSET, "KITBAG_MEMORY_FOR_CALLS";
     /// Memory of all calls of one user together; by default a quarter of that of all calls, and never less
@@ -273,13 +262,9 @@ settings! {
     free_disk_space: Maybe<Size> = Maybe::UNSET, "KITBAG_FREE_DISK_SPACE";
     /// Largest file that is captured.
     capture_size: Size = Size::mebibytes(64), "KITBAG_CAPTURE_SIZE";
-    /// How long fetching one file may take.
-    capture_time: Span = Span::seconds(300), "KITBAG_CAPTURE_TIME";
     /// Folder with the extractors `html.wasm`, `mail.wasm`, `office.wasm` and `pdf.wasm`, and with `code.wasm`, which runs code of
     /// models; by default `extractors` beside this program, or `../lib/kitbag/extractors`, where packages have them.
     extractors: PathBuf = extractors_of(&std::env::current_exe().unwrap_or_default()), "KITBAG_EXTRACTORS";
-    /// Wall time of extracting the text of one captured file.
-    extraction_time: Span = Span::seconds(60), "KITBAG_EXTRACTION_TIME";
     /// Memory of extracting the text of one captured file.
     extraction_memory: Size = Size::mebibytes(512), "KITBAG_EXTRACTION_MEMORY";
     /// Service that transcribes captured speech, with the API of `OpenAI`, such as

@@ -34,9 +34,7 @@ pub enum DescribeError {
     #[error("describe() failed; it must not use a capability ({0})")]
     Failed(String),
     /// The declaration is larger than a result may be.
-    #[error(
-        "the declaration is larger than a result may be; make it shorter, or have the operator raise the setting call-result"
-    )]
+    #[error("the declaration is larger than a result may be; make it shorter")]
     TooLarge,
     /// The declaration is no manifest.
     #[error("{0}")]

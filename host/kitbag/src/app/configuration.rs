@@ -45,22 +45,23 @@ const HANDOVER_DRAIN: Duration = Duration::from_secs(1);
 
 /// The sandbox's limits from the settings.
 pub fn limits(settings: &Settings) -> Limits {
+    let bounds = &settings.bounds;
     let runs = AdmissionLimits::runs(settings.concurrent_calls as usize);
     Limits {
         call_time: settings.call_time.get(),
         memory: settings.call_memory.bytes(),
-        table_elements: settings.call_table_elements,
-        resources: settings.call_resources,
-        result: settings.call_result.bytes(),
-        log: settings.call_log.bytes(),
+        table_elements: bounds.call_table_elements,
+        resources: bounds.call_resources,
+        result: bounds.call_result,
+        log: bounds.call_log,
         // Runs of code have instances beside those of their calls.
         instances: settings.concurrent_calls + u32::try_from(runs).unwrap_or(u32::MAX / 2),
         kept_memory: Limits::max_kept_memory(settings.concurrent_calls).min(memory_of_machine() / 8),
         fetch: FetchLimits {
-            in_flight: settings.call_requests_in_flight,
-            requests: settings.call_requests,
-            request_body: settings.call_request_body.bytes(),
-            response_body: settings.call_response_body.bytes(),
+            in_flight: bounds.call_requests_in_flight,
+            requests: bounds.call_requests,
+            request_body: bounds.call_request_body,
+            response_body: bounds.call_response_body,
         },
     }
 }
@@ -320,7 +321,7 @@ pub(super) fn request_shares(settings: &Settings) -> RequestShares {
 }
 
 pub(super) fn pace(settings: &Settings) -> Pace {
-    Pace { pause: settings.request_timeout.get(), rate: settings.request_rate.bytes() }
+    Pace { pause: settings.request_timeout.get(), rate: settings.bounds.request_rate }
 }
 
 pub(super) fn connection_limits(settings: &Settings) -> ConnectionLimits {

@@ -238,7 +238,7 @@ pub(super) async fn capture(
 ) -> Result<Capture, StartError> {
     let failed = |cause| StartError::Data { path: settings.data.clone(), cause };
     let limits = ExtractionLimits {
-        time: settings.extraction_time.get(),
+        time: settings.bounds.extraction_time,
         memory: settings.extraction_memory.bytes(),
         text: MAX_TEXT_BYTES,
     };
@@ -252,7 +252,7 @@ pub(super) async fn capture(
     });
     let capture = CaptureSettings {
         size: settings.capture_size.bytes() as u64,
-        time: settings.capture_time.get(),
+        time: settings.bounds.capture_time,
         transcription,
     };
     Capture::open(&settings.data, artifacts, egress, capture, extract).await.map_err(failed)

@@ -236,12 +236,12 @@ fn an_address_is_the_range_of_itself() {
 
 #[test]
 fn a_flag_wins_over_the_file() {
-    let flags = Sources { call_requests: Some(1), ..Sources::default() };
-    let file = Sources { call_requests: Some(2), concurrent_calls: Some(9), ..Sources::default() };
+    let flags = Sources { connections: Some(1), ..Sources::default() };
+    let file = Sources { connections: Some(2), concurrent_calls: Some(9), ..Sources::default() };
 
     let settings = Settings::from_sources(flags, file);
 
-    assert_eq!((settings.call_requests, settings.concurrent_calls), (1, 9));
+    assert_eq!((settings.connections, settings.concurrent_calls), (1, 9));
 }
 
 #[test]

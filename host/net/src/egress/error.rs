@@ -89,10 +89,7 @@ pub enum EgressError {
         authority: String,
     },
     /// The request body exceeds the sender's limit.
-    #[error(
-        "the request's body is larger than {limit} bytes, the most that this server sends for a toolkit \
-         (its setting --call-request-body)"
-    )]
+    #[error("the request's body is larger than {limit} bytes, the most that a server sends for a toolkit")]
     RequestTooLarge {
         /// The limit in bytes.
         limit: usize,
