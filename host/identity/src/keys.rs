@@ -4,16 +4,14 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey, crypto};
 use serde::Deserialize;
-use tracing::warn;
 
 use super::AuthError;
 use super::error::invalid;
 use super::token::Token;
-use super::weak_rsa;
 
 /// The usable keys of one issuer.
 ///
-/// Invariant: every key is asymmetric, meant for signatures, not known to be weak, and bound to the
+/// Invariant: every key is asymmetric, meant for signatures, and bound to the
 /// algorithms that its `kty`, `crv` and `alg` agree on.
 #[derive(Debug)]
 pub(super) struct KeySet {
@@ -99,7 +97,10 @@ impl Key {
             return None;
         }
         let (decoding, mut algorithms) = match (jwk.kty.as_str(), jwk.crv.as_deref()) {
-            ("RSA", _) => (rsa_key(jwk)?, AlgorithmFamily::Rsa.algorithms().to_vec()),
+            ("RSA", _) => {
+                let key = DecodingKey::from_rsa_components(jwk.n.as_deref()?, jwk.e.as_deref()?);
+                (key.ok()?, AlgorithmFamily::Rsa.algorithms().to_vec())
+            }
             ("EC", Some("P-256")) => (ec_key(jwk, 32)?, vec![Algorithm::ES256]),
             ("EC", Some("P-384")) => (ec_key(jwk, 48)?, vec![Algorithm::ES384]),
             ("OKP", Some("Ed25519")) => {
@@ -112,17 +113,6 @@ impl Key {
         }
         (!algorithms.is_empty()).then(|| Self { id: jwk.kid.clone(), algorithms, decoding })
     }
-}
-
-/// A key that is known to be weak would let others sign as the provider.
-fn rsa_key(jwk: &Jwk) -> Option<DecodingKey> {
-    let (n, e) = (jwk.n.as_deref()?, jwk.e.as_deref()?);
-    let (modulus, exponent) = (URL_SAFE_NO_PAD.decode(n).ok()?, URL_SAFE_NO_PAD.decode(e).ok()?);
-    if let Err(weakness) = weak_rsa::check(&modulus, &exponent) {
-        warn!(key.id = ?jwk.kid, %weakness, "a weak key of the issuer is not used: no token signed with it is accepted");
-        return None;
-    }
-    DecodingKey::from_rsa_components(n, e).ok()
 }
 
 /// Coordinates have a fixed size (RFC 7518, section 6.2.1.2); the library would join any two.
@@ -140,6 +130,7 @@ fn ec_key(jwk: &Jwk, coordinate_bytes: usize) -> Option<DecodingKey> {
 mod tests {
     use aws_lc_rs::rsa::{KeyPair, KeySize};
     use aws_lc_rs::signature::KeyPair as _;
+    use kitbag_base::sha256::Sha256;
     use serde_json::{Value, json};
 
     use super::*;
@@ -192,19 +183,22 @@ mod tests {
     }
 
     #[test]
-    fn weak_keys_are_left_out_and_the_others_stay() {
-        let n = modulus();
-        let short = URL_SAFE_NO_PAD.encode([0xff; 128]);
-        let keys = json!({ "keys": [
-            { "kty": "RSA", "kid": "short", "n": short, "e": "AQAB" },
-            { "kty": "RSA", "kid": "exponent", "n": n, "e": "AQ" },
-            { "kty": "RSA", "kid": "good", "n": n, "e": "AQAB" },
-        ] });
+    fn keys_that_anybody_can_sign_with_verify_nothing() {
+        const SHA256_INFO: &str = "3031300d060960864801650304020105000420";
+        let message = b"header.claims";
+        let digest = [hex::decode(SHA256_INFO).unwrap(), Sha256::digest(message).to_vec()].concat();
 
-        let set = KeySet::parse(keys.to_string().as_bytes(), 0).unwrap();
+        // With the exponent 1 a signature is its own padded digest (RFC 8017, section 9.2).
+        for n in [modulus(), URL_SAFE_NO_PAD.encode([0xff; 128])] {
+            let length = URL_SAFE_NO_PAD.decode(&n).unwrap().len();
+            let padding = vec![0xff; length - digest.len() - 3];
+            let forged = [&[0, 1][..], &padding, &[0], &digest].concat();
+            let key = DecodingKey::from_rsa_components(&n, "AQ").unwrap();
 
-        let ids: Vec<_> = set.keys.iter().map(|key| key.id.as_deref()).collect();
-        assert_eq!(ids, [Some("good")]);
+            let outcome = crypto::verify(&URL_SAFE_NO_PAD.encode(forged), message, &key, Algorithm::RS256);
+
+            assert!(!outcome.unwrap_or(false), "{} bits", length * 8);
+        }
     }
 
     /// Of a new key.

@@ -42,7 +42,6 @@ mod provider_sign_in;
 mod tests;
 mod token;
 mod token_cache;
-mod weak_rsa;
 mod well_known;
 
 use std::collections::BTreeSet;
