@@ -2,6 +2,7 @@
 //! keeps running.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use serde_json::json;
 

@@ -49,10 +49,6 @@ impl Size {
         Self(count << 20)
     }
 
-    pub(super) const fn kibibytes(count: usize) -> Self {
-        Self(count << 10)
-    }
-
     /// The size in bytes.
     pub fn bytes(self) -> usize {
         self.0
