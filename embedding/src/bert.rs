@@ -1,9 +1,9 @@
-//! BERT encoders on the processor, as far as sentence embeddings need them (Devlin et al. 2019; Reimers and Gurevych
-//! 2019): tokens in, one vector a text out.
+//! BERT encoders on the CPU, for sentence embeddings (Devlin et al. 2019; Reimers and Gurevych 2019): tokens
+//! in, one vector per text out.
 //!
-//! Weights are rounded to 8 bits, one scale for each output, and what they are multiplied with too, one scale for each
-//! token (`W8A8`, as in Xiao et al. 2023 without smoothing). Where the processor has no instructions for that, they
-//! stay numbers of 32 bits.
+//! Weights are quantised to 8 bits with one scale per output, and activations to 8 bits with one scale per
+//! token (`W8A8`, as in Xiao et al. 2023 without smoothing). If the processor has no instructions for that,
+//! both remain 32-bit floats.
 
 mod layer;
 mod linear;
@@ -20,95 +20,95 @@ use self::linear::Multiplier;
 use self::norm::LayerNorm;
 use self::weights::Weights;
 
-/// The part of a model's `config.json` that decides what is computed.
+/// Fields of a model's `config.json` that determine the computation.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Config {
-    /// `bert`, where it is there.
+    /// Architecture; `bert` if given.
     pub model_type: Option<String>,
-    /// Rows of the table of tokens.
+    /// Rows of the token embedding table.
     pub vocab_size: usize,
-    /// Numbers of a vector.
+    /// Dimensions of a vector.
     pub hidden_size: usize,
-    /// Layers of the encoder.
+    /// Number of encoder layers.
     pub num_hidden_layers: usize,
-    /// Heads of each layer; they share the numbers of a vector evenly.
+    /// Attention heads per layer; each has an equal part of the dimensions.
     pub num_attention_heads: usize,
-    /// Numbers between the two steps of a layer's feed-forward network.
+    /// Inner dimensions of a layer's feed-forward network.
     pub intermediate_size: usize,
-    /// The function between those steps.
+    /// Activation function of the feed-forward network.
     pub hidden_act: Activation,
-    /// Tokens that have a position.
+    /// Rows of the position embedding table.
     pub max_position_embeddings: usize,
-    /// Rows of the table of segments, of which the first is used.
+    /// Rows of the segment embedding table; only the first is used.
     pub type_vocab_size: usize,
-    /// What keeps a norm from dividing by nothing.
+    /// Constant that keeps layer norms from dividing by zero.
     pub layer_norm_eps: f32,
 }
 
-/// The function between the two steps of a feed-forward network.
+/// Activation function of a feed-forward network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Activation {
-    /// GELU by the error function.
+    /// GELU with the error function.
     Gelu,
-    /// GELU by the hyperbolic tangent.
+    /// GELU with the tanh approximation.
     #[serde(rename = "gelu_new", alias = "gelu_pytorch_tanh")]
     GeluTanh,
-    /// The positive part.
+    /// Rectified linear unit.
     Relu,
 }
 
-/// How the vectors of the tokens become one.
+/// Pooling of token vectors into one vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pooling {
-    /// Their mean.
+    /// Mean of all tokens' vectors.
     Mean,
-    /// The first token's.
+    /// Vector of the first token.
     FirstToken,
 }
 
-/// How numbers are multiplied.
+/// Precision of matrix products.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precision {
-    /// 8 bits where the processor is quick at that, else 32.
+    /// 8-bit integers if the processor multiplies them fast, otherwise 32-bit floats.
     Best,
-    /// 32 bits.
+    /// 32-bit floats.
     Float32,
 }
 
-/// The weights do not make a model.
+/// Error while loading weights.
 #[derive(Debug, Error)]
 pub enum LoadError {
-    /// The file is no safetensors file.
+    /// The file is not a valid safetensors file.
     #[error("{0}")]
     Format(#[from] safetensors::SafeTensorError),
-    /// A tensor is missing, or has another shape or type than the configuration says.
+    /// A tensor is missing, or its shape or type does not match the configuration.
     #[error("tensor {name}: {cause}")]
     Tensor {
-        /// The tensor's name.
+        /// Name of the tensor.
         name: String,
-        /// What is wrong.
+        /// Description of the error.
         cause: String,
     },
-    /// The sizes of the configuration do not fit one another.
+    /// The dimensions in the configuration are inconsistent.
     #[error("{0}")]
     Config(&'static str),
 }
 
-/// A loaded encoder.
+/// Loaded encoder.
 pub struct Encoder {
     precision: Precision,
     hidden: usize,
-    /// Rows of `hidden` numbers.
+    /// Token embeddings, in rows of `hidden` numbers.
     tokens: Vec<f32>,
-    /// Rows of `hidden` numbers, those of the first segment included.
+    /// Position embeddings, each plus the first segment embedding, in rows of `hidden` numbers.
     positions: Vec<f32>,
     norm: LayerNorm,
     layers: Vec<Layer>,
 }
 
 impl Encoder {
-    /// Makes an encoder of the bytes of a safetensors file.
+    /// Loads an encoder from the bytes of a safetensors file.
     pub fn load(config: &Config, weights: &[u8], precision: Precision) -> Result<Self, LoadError> {
         let hidden = config.hidden_size;
         if hidden == 0
@@ -146,13 +146,14 @@ impl Encoder {
         })
     }
 
-    /// The vectors of texts, each of length 1. A text is its tokens, the frame included: one at least. Tokens that the
-    /// tables do not have are left out of the sum.
+    /// Embeds texts into vectors of length 1. A text is a non-empty sequence of tokens, special tokens
+    /// included. Tokens that are not in the tables are left out of the sum.
     ///
-    /// Texts do not influence each other's vectors. Work is shared by the threads of the current `rayon` pool.
+    /// Texts do not influence each other's vectors. Work is shared by the threads of the current `rayon`
+    /// pool.
     pub fn embed(&self, texts: &[&[u32]], pooling: Pooling) -> Vec<Vec<f32>> {
         let lengths: Vec<usize> = texts.iter().map(|text| text.len()).collect();
-        // One kernel for all runs cannot be shared by threads; making one costs nothing.
+        // A multiplier cannot be shared between threads; creating one costs nothing.
         let multiplier = Multiplier::new(self.precision);
         let mut states = self.embedded(texts);
         let mut scratch = Scratch::default();
@@ -170,7 +171,7 @@ impl Encoder {
             .collect()
     }
 
-    /// The sum of the tables, normed: `hidden` numbers for each token.
+    /// Sums of the embedding tables, after the layer norm: `hidden` numbers per token.
     fn embedded(&self, texts: &[&[u32]]) -> Vec<f32> {
         let row = |table: &'_ [f32], index: usize| -> Option<std::ops::Range<usize>> {
             let start = index.checked_mul(self.hidden)?;
@@ -196,7 +197,7 @@ impl Encoder {
             Pooling::Mean => states,
             Pooling::FirstToken => &states[..self.hidden.min(states.len())],
         };
-        // Whether it is the sum or the mean: the length is set below.
+        // The sum is as good as the mean: the length is normalised below.
         for state in counted.chunks_exact(self.hidden) {
             add(&mut vector, state);
         }

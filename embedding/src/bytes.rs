@@ -1,14 +1,14 @@
-//! Products of numbers of 8 bits.
+//! Products of 8-bit integers.
 
 use rten_gemm::GemmExecutor;
 
-/// A number of 8 bits is this many steps from 0 at most, on either side.
+/// Largest absolute value of a quantised 8-bit number.
 pub(crate) const STEPS: f32 = 127.0;
-/// What stands for 0 in numbers without a sign.
+/// Zero point of unsigned 8-bit numbers.
 pub(crate) const ZERO: u8 = 128;
 
-/// Multiplies numbers without a sign by those with one; nothing where the processor would be slow or wrong at that:
-/// without VNNI or its like, sums of 16 bits would overflow.
+/// Matrix multiplication of unsigned by signed 8-bit integers; `None` if the processor would be slow or
+/// wrong: without VNNI or an equivalent, 16-bit sums would overflow.
 pub(crate) fn executor() -> Option<GemmExecutor<u8, i8, i32>> {
     Some(GemmExecutor::new()).filter(|executor: &GemmExecutor<u8, i8, i32>| !executor.may_saturate())
 }

@@ -1,7 +1,7 @@
-//! Numbers of the knowledge base: texts as vectors, and how near many vectors are to one.
+//! Numerical code of the knowledge base: embeddings of texts, and similarity search over many vectors.
 //!
-//! A crate of its own, because its loops need optimisation whatever the profile of the host is. Nothing in it reads a
-//! file, waits or keeps a thread.
+//! A separate crate, because its loops need optimisation whatever the profile of the host is. It does no I/O,
+//! does not block, and owns no threads.
 
 pub mod bert;
 mod bytes;

@@ -1,9 +1,10 @@
-//! Many vectors in 16 bits a number, and their products with one.
+//! Many vectors with 16 bits per number, and their dot products with one vector.
 //!
-//! Each row also has a sketch of one bit a number, from which its product with a vector is estimated (Gao and Long, *`RaBitQ`*,
-//! 2024). A sketch of 384 numbers takes 56 bytes, so all rows can be estimated, and products computed of the best alone.
+//! Each row also has a sketch with one bit per number, from which its product with a vector is estimated (Gao
+//! and Long, *`RaBitQ`*, 2024). A sketch of 384 numbers takes 56 bytes, so that all rows can be estimated,
+//! and exact products are computed only for the best.
 //!
-//! Rows of a file stay where they are, such as in mapped memory; whatever their bytes are, nothing here panics.
+//! Rows of a file are read in place, such as in mapped memory; nothing here panics, whatever their bytes are.
 
 mod estimate;
 mod rotation;
@@ -20,32 +21,33 @@ use rten_simd::{Isa, SimdOp};
 use self::estimate::{Planes, estimate};
 use self::rotation::Rotation;
 
-/// Vectors of one size, each at most of length 1 or so.
+/// Vectors of equal size, each of length about 1 or less.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
-    /// Numbers of a vector.
+    /// Dimensions of the vectors.
     width: usize,
     rotation: Rotation,
-    /// Rows that do not change, each with the number of its first row.
+    /// Immutable rows, each part with the number of its first row.
     parts: Vec<(usize, Columns<Bytes>)>,
-    /// Rows after those of all parts: [`BLOCK`] in each but the last, so that nothing is copied as there are more.
+    /// Rows after those of all parts: [`BLOCK`] in each block except the last, so that growth copies nothing.
     blocks: Vec<Columns<Vec<u8>>>,
     in_parts: usize,
     count: usize,
 }
 
-/// Rows by columns, all little-endian.
+/// Rows in column layout, all little-endian.
 #[derive(Clone, Debug, Default)]
 pub struct Columns<B> {
-    /// For each `LANES` rows: for each 64 numbers, the sign bits of each row (`u64`). Missing rows at the end are zeros.
+    /// For each group of `LANES` rows and each 64 numbers: the sign bits of each row (`u64`). Missing rows at
+    /// the end are zeros.
     pub sketches: B,
-    /// For each row, two numbers (`f32`): the factor of its estimate, and how many of its bits are 1.
+    /// For each row two numbers (`f32`): the factor of its estimates, and the number of its bits that are 1.
     pub factors: B,
-    /// For each row, the step of its numbers (`f32`), and then each in steps (`i16`).
+    /// For each row its scale (`f32`), followed by its quantised numbers (`i16`).
     pub numbers: B,
 }
 
-/// A vector that rows are compared with.
+/// Query vector, prepared for comparison with rows.
 #[derive(Clone, Debug)]
 pub struct Probe {
     exact: Vec<f32>,
@@ -53,42 +55,42 @@ pub struct Probe {
 }
 
 const BLOCK: usize = 1024;
-/// Rows whose sketches are beside each other.
+/// Number of rows per sketch group, whose words are interleaved.
 const LANES: usize = 8;
-/// Bits of a word of a sketch.
+/// Bits per word of a sketch.
 const WORD: usize = 64;
-/// Bytes of the words of [`LANES`] rows.
+/// Bytes of one word of each of [`LANES`] rows.
 const WORDS: usize = LANES * WORD / 8;
 const FACTORS: usize = 2 * size_of::<f32>();
-/// Steps that a number is from 0 at most, on either side.
+/// Largest absolute value of a quantised 16-bit number.
 const STEPS: f32 = 32_767.0;
-/// Sums that are computed beside each other.
+/// Number of parallel sums of a product.
 const SUMS: usize = 16;
-/// Rows that a thread compares before it looks for more.
+/// Smallest number of rows per thread.
 const SHARE: usize = 8 * BLOCK;
 
 impl Rows {
-    /// No rows yet, of `width` numbers each.
+    /// Creates a set without rows, for vectors of `width` numbers.
     pub fn new(width: usize) -> Self {
         Self { width, rotation: Rotation::new(width), ..Self::default() }
     }
 
-    /// Numbers of a vector.
+    /// Dimensions of the vectors.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// How many rows there are.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there is none.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Rows that are in no part.
+    /// Numbers of the rows that are in no part.
     pub fn recent(&self) -> Range<usize> {
         self.in_parts..self.count
     }
@@ -101,7 +103,7 @@ impl Rows {
         self.blocks.iter().map(bytes).sum()
     }
 
-    /// Adds a row; false, and nothing is added, where it has another number of numbers.
+    /// Adds a row. Returns false, without a change, if its number of dimensions differs.
     pub fn push(&mut self, numbers: impl ExactSizeIterator<Item = f32> + Clone) -> bool {
         if numbers.len() != self.width || self.width == 0 {
             return false;
@@ -127,7 +129,7 @@ impl Rows {
         true
     }
 
-    /// Rotates a vector, and returns the factor of its estimates.
+    /// Rotates a vector in place. Returns the factor of its estimates.
     fn sketch(&self, numbers: &mut [f32]) -> f32 {
         self.rotation.apply(numbers);
         let (square, sum) = numbers
@@ -136,7 +138,7 @@ impl Rows {
         if sum > 0.0 { square / sum } else { 0.0 }
     }
 
-    /// Rows of `width` numbers each that do not change; nothing where the columns are something else.
+    /// Set of immutable rows of `width` numbers each; `None` if the columns have other sizes.
     pub fn of_part(width: usize, part: Columns<Bytes>) -> Option<Self> {
         let count = part.view().count(width)?;
         if count == 0 {
@@ -145,7 +147,8 @@ impl Rows {
         Some(Self { parts: vec![(0, part)], in_parts: count, count, ..Self::new(width) })
     }
 
-    /// Replaces the recent rows by the same in a part. False, and nothing changes, where it has not as many.
+    /// Replaces the rows in memory by the same rows in a part. Returns false, without a change, if the number
+    /// of rows differs.
     pub fn replace_recent(&mut self, part: Columns<Bytes>) -> bool {
         let recent = self.recent();
         if recent.is_empty() || part.view().count(self.width) != Some(recent.len()) {
@@ -157,7 +160,7 @@ impl Rows {
         true
     }
 
-    /// Writes the sketches of some rows, in this order. All `rows` must be there.
+    /// Writes the sketches of some rows, in this order. All `rows` must exist.
     pub fn write_sketches(&self, rows: &[u32], out: &mut impl Write) -> io::Result<()> {
         let words = self.width.div_ceil(WORD);
         let mut group = vec![0; words * WORDS];
@@ -177,12 +180,12 @@ impl Rows {
         Ok(())
     }
 
-    /// Writes the factors of some rows, in this order. All `rows` must be there.
+    /// Writes the factors of some rows, in this order. All `rows` must exist.
     pub fn write_factors(&self, rows: &[u32], out: &mut impl Write) -> io::Result<()> {
         self.write_column(rows, FACTORS, |columns| columns.factors, out)
     }
 
-    /// Writes the numbers of some rows, in this order. All `rows` must be there.
+    /// Writes the numbers of some rows, in this order. All `rows` must exist.
     pub fn write_numbers(&self, rows: &[u32], out: &mut impl Write) -> io::Result<()> {
         self.write_column(rows, row_bytes(self.width), |columns| columns.numbers, out)
     }
@@ -202,8 +205,9 @@ impl Rows {
         Ok(())
     }
 
-    /// Estimates the product of each row with the probe, in order. Where vectors have 384 numbers and the length 1, half of
-    /// the estimates are less than .03 off. Work is shared by the threads of the current `rayon` pool.
+    /// Estimates the product of each row with the probe, in order. For vectors of 384 numbers and length 1,
+    /// half of the estimates have an error below 0.03. Work is shared by the threads of the current `rayon`
+    /// pool.
     pub fn estimates(&self, probe: &Probe) -> Vec<f32> {
         let mut estimates = vec![0.0; self.count];
         if probe.exact.len() != self.width {
@@ -225,13 +229,13 @@ impl Rows {
         estimates
     }
 
-    /// Computes products of rows, given by their numbers, with the probe: less than a ten-thousandth off. 0 where there is no
-    /// such row.
+    /// Computes the products of rows, given by their numbers, with the probe, with an error below 0.0001.
+    /// Rows that do not exist give 0.
     pub fn multiply(&self, probe: &Probe, products: &mut [(u32, f32)]) {
         Multiplier { rows: self, probe, out: products }.dispatch();
     }
 
-    /// The columns that have a row, and its number there.
+    /// Columns that contain a row, and its number in them.
     fn locate(&self, row: usize) -> Option<(Columns<&[u8]>, usize)> {
         if row >= self.in_parts {
             let recent = row - self.in_parts;
@@ -258,7 +262,7 @@ impl<B: AsRef<[u8]>> Columns<B> {
 }
 
 impl Columns<&[u8]> {
-    /// How many rows of `width` numbers there are; nothing where the columns do not agree on that.
+    /// Number of rows of `width` numbers; `None` if the columns disagree.
     fn count(&self, width: usize) -> Option<usize> {
         if width == 0 {
             return [self.sketches, self.factors, self.numbers].iter().all(|it| it.is_empty()).then_some(0);
@@ -274,7 +278,8 @@ impl Columns<&[u8]> {
 }
 
 impl Columns<Vec<u8>> {
-    /// Makes room for a row after `rows` others: twice as many rows whenever it is full, and never more than it will have.
+    /// Reserves space for one more row after `rows` others: doubles the capacity when it is full, up to the
+    /// size of a block.
     fn make_room(&mut self, rows: usize, width: usize) {
         if rows == self.factors.capacity() / FACTORS {
             let more = rows.clamp(LANES, BLOCK - rows);
@@ -284,7 +289,7 @@ impl Columns<Vec<u8>> {
         }
     }
 
-    /// Adds the sketch of row `row`, which has been rotated.
+    /// Appends the sketch of row `row`, given its rotated numbers.
     fn push_sketch(&mut self, row: usize, factor: f32, rotated: &[f32]) {
         let group = row / LANES * rotated.len().div_ceil(WORD) * WORDS;
         if row.is_multiple_of(LANES) {
@@ -305,7 +310,7 @@ impl Columns<Vec<u8>> {
 }
 
 impl Probe {
-    /// Prepares a vector.
+    /// Prepares a vector for comparison.
     pub fn new(vector: Vec<f32>) -> Self {
         let mut rotated = vector.clone();
         Rotation::new(vector.len()).apply(&mut rotated);
@@ -313,7 +318,7 @@ impl Probe {
     }
 }
 
-/// Computes products. Dispatched, so that it is compiled for the instructions that the processor has.
+/// Computation of products. Dispatched, to be compiled for the instruction set of the processor.
 struct Multiplier<'a> {
     rows: &'a Rows,
     probe: &'a Probe,
@@ -355,19 +360,19 @@ fn multiply(numbers: &[[u8; size_of::<i16>()]], exact: &[f32]) -> f32 {
     sums.iter().sum()
 }
 
-/// Bytes of a row in the column of numbers.
+/// Bytes per row in the column of numbers.
 fn row_bytes(width: usize) -> usize {
     size_of::<f32>() + width * size_of::<i16>()
 }
 
-/// What 1 stands for, so that the largest number still fits. Never 0.
+/// Quantisation scale: the largest absolute value becomes [`STEPS`]. Never 0.
 fn step(numbers: impl Iterator<Item = f32>) -> f32 {
     let largest = numbers.fold(0.0_f32, |largest, number| largest.max(number.abs()));
     let step = largest / STEPS;
     if step > 0.0 && step.is_finite() { step } else { 1.0 }
 }
 
-/// A rounded number that fits; what is none is 0.
+/// Rounded and clamped number; NaN gives 0.
 fn rounded(number: f32) -> i16 {
     #[expect(clippy::cast_possible_truncation, reason = "it fits, and what does not is cut off")]
     let rounded = number.round() as i16;

@@ -1,5 +1,5 @@
-//! How quick this build is, as a ratio. A profile that does not optimise the kernels of matrix products makes an encoder several
-//! times slower, and no result shows it.
+//! Speed of this build, as a ratio. A profile that does not optimise the matrix kernels makes an encoder
+//! several times slower, which no other result shows.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -13,7 +13,7 @@ const HIDDEN: usize = 384;
 const WIDE: usize = 1536;
 const LAYERS: usize = 2;
 const TOKENS: u32 = 256;
-/// Products of two numbers that an encoder of this size needs for so many tokens, without attention.
+/// Number of multiplications that an encoder of this size needs for [`TOKENS`] tokens, without attention.
 const PRODUCTS: usize = LAYERS * TOKENS as usize * (4 * HIDDEN * HIDDEN + 2 * HIDDEN * WIDE);
 
 #[test]
@@ -22,7 +22,7 @@ fn an_encoder_takes_less_time_than_a_plain_loop_over_as_many_products() {
     let tokens: Vec<u32> = (0..TOKENS).collect();
     let threads = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
 
-    // The least of several is what it takes without others' work in the caches.
+    // The minimum of several runs is the least disturbed by other processes.
     let least = |work: &(dyn Fn() + Sync)| {
         let times = (0..5).map(|_| threads.install(|| processor_time(work)));
         times.min().expect("there are five")
@@ -35,7 +35,7 @@ fn an_encoder_takes_less_time_than_a_plain_loop_over_as_many_products() {
     assert!(ratio < 1.0, "{with_kernels:?} instead of {plain:?}: see the profiles in Cargo.toml");
 }
 
-/// Multiplies and adds as many numbers as the encoder, one vector after the other.
+/// As many multiplications and additions as in the encoder, one vector after the other.
 fn plain_products() {
     const LANES: usize = 16;
 
@@ -59,7 +59,7 @@ fn processor_time(work: &(dyn Fn() + Sync)) -> Duration {
     now().saturating_sub(before)
 }
 
-/// An encoder with arbitrary weights.
+/// Encoder with arbitrary weights.
 fn encoder() -> Encoder {
     let config = Config {
         model_type: None,

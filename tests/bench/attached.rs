@@ -1,5 +1,5 @@
-//! What attached credentials cost: the same call with one request to a server on this machine, with a token of the toolkit's
-//! own grant, and with the account of its user.
+//! Cost of attached credentials: a call with one request to a server on this machine, with a token of the
+//! toolkit's own grant, and with the account of its user.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,11 +24,12 @@ use crate::components::Components;
 use crate::report::Effort;
 use crate::sandbox_share::{self, invocation, times};
 
-/// The user of the invocations.
+/// User id of the invocations.
 const USER: &str = "local";
 const TOOLKIT: &str = "probe";
 
-/// Median of a call that fetches with a token of a grant to the toolkit, and with one of its user's account, in microseconds.
+/// Measures the median duration, in µs, of a call that fetches with a token of the toolkit's own grant, and
+/// of one with its user's account.
 pub(crate) async fn measure(
     components: &Components,
     upstream: &Server,
@@ -66,7 +67,7 @@ pub(crate) async fn measure(
     Ok(medians)
 }
 
-/// A vault of a service that has the toolkit.
+/// Opens the vault of a service that has the toolkit.
 async fn vault(data: &Path) -> Outcome<Arc<Vault>> {
     let database = Database::open(data).await?;
     let file = SqliteConnectOptions::new().filename(data.join("kitbag.sqlite")).foreign_keys(false);

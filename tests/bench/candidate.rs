@@ -1,4 +1,4 @@
-//! The servers that are compared, and the call that they answer.
+//! Servers to compare, and the call that they answer.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -16,19 +16,19 @@ use crate::kitbag_server;
 use crate::optional;
 use crate::tool_call::tool_call;
 
-/// The text to count: a short paragraph, as a model would send it.
+/// Text to count: a short paragraph, as a model would send it.
 const TEXT: &str = "It was the best of times, it was the worst of times.\nIt was the age of wisdom, it was the age \
                     of foolishness.\n\nIt was 1775.";
 
-/// A server and the call that it is measured with.
+/// Server with the call to measure.
 pub(crate) struct Candidate {
     /// Name in the report.
     pub(crate) name: &'static str,
     /// The server.
     pub(crate) server: Server,
-    /// The call.
+    /// Prepared request of the call.
     pub(crate) call: Prepared,
-    /// Removed with the server.
+    /// Data directory, deleted with the server.
     pub(crate) _data: Option<TempDir>,
 }
 
@@ -37,12 +37,12 @@ pub(crate) struct Candidate {
 pub(crate) struct NotMeasured {
     /// Name in the report.
     pub(crate) name: &'static str,
-    /// Why, for people.
+    /// Reason, for people.
     pub(crate) reason: String,
 }
 
-/// Starts all candidates, in the order of the report, and checks that all but the floor return the same result. Servers
-/// of other projects may be missing.
+/// Starts all candidates, in the order of the report, and checks that all but the floor return the same
+/// result. Servers of other projects are optional.
 pub(crate) async fn start(components: &Components) -> Outcome<(Vec<Candidate>, Vec<NotMeasured>)> {
     let mut candidates = vec![
         own("floor", "serve-floor")?,
@@ -72,7 +72,7 @@ pub(crate) async fn start(components: &Components) -> Outcome<(Vec<Candidate>, V
     Ok((candidates, not_measured))
 }
 
-/// A Kitbag server with one toolkit, and with more flags.
+/// Starts a Kitbag server with one toolkit and additional flags.
 pub(crate) async fn kitbag(
     name: &'static str,
     component: &[u8],
@@ -87,7 +87,7 @@ pub(crate) async fn kitbag(
     Ok(Candidate { name, server, call, _data: Some(data) })
 }
 
-/// The same code as the toolkit in TypeScript, behind the official SDK: one process of Node.js.
+/// Starts the official SDK's server, one Node.js process, with the same code as the toolkit in TypeScript.
 fn node() -> Outcome<Candidate> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/bench/node-server/server.mjs");
     let server = Server::start(Command::new("node").arg(script).env("NODE_ENV", "production"))?;
@@ -95,24 +95,24 @@ fn node() -> Outcome<Candidate> {
     Ok(Candidate { name: "node", server, call, _data: None })
 }
 
-/// `tools/call` of `text__count`.
+/// Prepares `tools/call` of `text__count`.
 pub(crate) fn count(address: SocketAddr, token: Option<&str>) -> Outcome<Prepared> {
     tool_call(address, token, "text__count", &json!({ "text": TEXT }))
 }
 
-/// The text that is counted.
+/// Returns the text to count.
 pub(crate) fn text() -> &'static str {
     TEXT
 }
 
-/// A candidate that is this program itself, in another process.
+/// Starts this program itself as a candidate, in another process.
 pub(crate) fn own(name: &'static str, role: &str) -> Outcome<Candidate> {
     let server = Server::start(Command::new(std::env::current_exe()?).arg(role))?;
     let call = count(server.address(), None)?;
     Ok(Candidate { name, server, call, _data: None })
 }
 
-/// The structured value of the reply. Its text is not compared: the wording may change.
+/// Structured value of the reply. The text is not compared: the wording may change.
 async fn reply(candidate: &Candidate) -> Outcome<Value> {
     let mut connection = Connection::open(candidate.server.address()).await?;
     let body = connection.exchange(&candidate.call).await?;
@@ -123,7 +123,7 @@ async fn reply(candidate: &Candidate) -> Outcome<Value> {
     }
 }
 
-/// The JSON of a response: its body, or the data of its only event.
+/// JSON of a response: its body, or the data of its only event.
 fn message(body: &[u8]) -> &[u8] {
     body.strip_prefix(b"data: ").unwrap_or(body)
 }

@@ -1,4 +1,4 @@
-//! What capabilities cost: each compared with the same call without it, in one process and on one thread.
+//! Cost of capabilities: each compared with the same call without it, in one process and on one thread.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -31,33 +31,33 @@ use crate::report::Effort;
 use crate::sandbox_share::{self, invocation, times};
 use crate::stats::median;
 
-/// How many secrets the user of the benchmark has set.
+/// Number of secrets that the benchmark's user has set.
 const SECRETS: usize = 16;
-/// Size of the text that is redacted at once.
+/// Size of the text to redact, in KiB.
 const TEXT_KIB: usize = 64;
 
-/// Medians, in microseconds.
+/// Median durations, in µs.
 #[derive(Debug, Serialize)]
 pub(crate) struct Capabilities {
-    /// A call of the guest that uses no capability.
+    /// Call of the guest without any capability.
     pub(crate) plain_us: f64,
-    /// The same with one secret read.
+    /// Call that reads one secret.
     pub(crate) secret_us: f64,
-    /// Redaction of a user's secrets, for one KiB of a result.
+    /// Redaction of a user's secrets, per KiB of a result.
     pub(crate) redaction_us_per_kib: f64,
-    /// What the metrics of a call cost.
+    /// Metrics of one call.
     pub(crate) metrics_us: f64,
-    /// A call with one request to a server on this machine.
+    /// Call with one request to a server on this machine.
     pub(crate) fetch_us: f64,
-    /// The same with a token of the toolkit's own grant.
+    /// Call with one request, with a token of the toolkit's own grant.
     pub(crate) fetch_with_grant_us: f64,
-    /// The same with the account of its user.
+    /// Call with one request, with the account of its user.
     pub(crate) fetch_with_account_us: f64,
-    /// The same request by a plain hyper client on an open connection.
+    /// Same request by a plain hyper client on an open connection.
     pub(crate) hyper_us: f64,
 }
 
-/// Measures all of these with the guest `probe`.
+/// Measures all capabilities with the guest `probe`.
 pub(crate) async fn measure(components: &Components, effort: &Effort) -> Outcome<Capabilities> {
     eprintln!("Measuring capabilities");
     let upstream = candidate::own("floor", "serve-floor")?.server;
@@ -93,7 +93,7 @@ async fn load(component: &[u8], upstream: &Server) -> Outcome<Loaded> {
     sandbox_share::load(&sandbox, component, declare).await
 }
 
-/// The secrets that the user has set for the probe.
+/// Secrets that the user has set for the probe.
 fn secrets() -> UserSecrets {
     let names = (1..SECRETS).map(|number| format!("KEY_{number}")).chain(["API_KEY".to_owned()]);
     let secret = |name: String| {
@@ -103,7 +103,7 @@ fn secrets() -> UserSecrets {
     UserSecrets::of(names.map(secret).collect())
 }
 
-/// Microseconds for one KiB of text without any secret in it.
+/// Measures redaction, in µs per KiB of text without any secret in it.
 fn redaction(effort: &Effort) -> f64 {
     let secrets = secrets();
     let redactor: &Redactor = secrets.redactor();
@@ -116,7 +116,7 @@ fn redaction(effort: &Effort) -> f64 {
     }))
 }
 
-/// Microseconds for all that is counted and measured of a call: the call itself, the check of the caller, the response.
+/// Measures, in µs, all metrics of a call: the call itself, the check of the caller, the response.
 fn metrics(effort: &Effort) -> f64 {
     let metrics = Metrics::default();
     let time = Duration::from_micros(100);

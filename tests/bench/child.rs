@@ -1,4 +1,4 @@
-//! A server in its own process, so that its use of resources can be measured.
+//! Server in its own process, so that its use of resources can be measured.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -12,24 +12,24 @@ use crate::Outcome;
 /// Length of a tick in `/proc/PID/stat`: Linux reports 100 per second on every machine.
 const TICK: Duration = Duration::from_millis(10);
 
-/// How long a server may take until it accepts connections.
+/// Time limit for a server to accept connections.
 const START_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Interval of attempts to connect to a server that starts.
+/// Interval between attempts to connect to a starting server.
 const CONNECT_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Processor time in user and kernel mode.
+/// Processor time of a process, in user and kernel mode.
 pub(crate) struct ProcessorTime {
     pub(crate) own: Duration,
-    /// Of children that have ended, and theirs.
+    /// Processor time of ended children and their ended children.
     #[allow(dead_code, reason = "one of the benchmarks measures servers of several processes")]
     pub(crate) of_ended_children: Duration,
-    /// The id of the parent.
+    /// Process id of the parent.
     #[allow(dead_code, reason = "one of the benchmarks measures servers of several processes")]
     pub(crate) parent: u32,
 }
 
-/// The processor time that a process has used so far.
+/// Reads the processor time of a process so far.
 pub(crate) fn processor_time_of(process: u32) -> Outcome<ProcessorTime> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
     // The name in parentheses may contain any characters. After it: the state, the parent, and, as fields 14 to 17, times.
@@ -48,7 +48,7 @@ pub(crate) fn processor_time_of(process: u32) -> Outcome<ProcessorTime> {
     })
 }
 
-/// A running server. It ends when this value is dropped.
+/// Running server. It ends when this value is dropped.
 pub(crate) struct Server {
     process: Child,
     address: SocketAddr,
@@ -66,8 +66,8 @@ impl Server {
         }
     }
 
-    /// Starts `command`, which is to listen on `address`, and waits until it accepts connections. Its standard output is
-    /// discarded.
+    /// Starts `command`, which should listen on `address`, and waits until it accepts connections. Its
+    /// standard output is discarded.
     #[allow(dead_code, reason = "one of the benchmarks starts servers that do not print their address")]
     pub(crate) fn start_at(address: SocketAddr, command: &mut Command) -> Outcome<Self> {
         let process = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
@@ -85,23 +85,23 @@ impl Server {
         Ok(server)
     }
 
-    /// The address that it listens on.
+    /// Listening address.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Its process id.
+    /// Process id.
     #[allow(dead_code, reason = "one of the benchmarks samples it by itself")]
     pub(crate) fn id(&self) -> u32 {
         self.process.id()
     }
 
-    /// The processor time that it has used so far, in user and kernel mode.
+    /// Processor time so far, in user and kernel mode.
     pub(crate) fn processor_time(&self) -> Outcome<Duration> {
         Ok(processor_time_of(self.process.id())?.own)
     }
 
-    /// Its memory in KiB; pages shared with other processes count proportionally.
+    /// Memory in KiB (PSS): pages shared with other processes count proportionally.
     pub(crate) fn memory(&self) -> Outcome<u32> {
         let rollup = fs::read_to_string(format!("/proc/{}/smaps_rollup", self.process.id()))?;
         let pss =

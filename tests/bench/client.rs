@@ -1,4 +1,4 @@
-//! An HTTP connection that stays open.
+//! HTTP connection that stays open.
 
 use std::net::SocketAddr;
 
@@ -13,17 +13,17 @@ use tokio::task::AbortHandle;
 
 use crate::Outcome;
 
-/// A request that can be sent again and again.
+/// Request that can be sent repeatedly.
 pub(crate) type Prepared = Request<Full<Bytes>>;
 
-/// One connection; it closes when this value is dropped.
+/// Connection that closes when dropped.
 pub(crate) struct Connection {
     sender: SendRequest<Full<Bytes>>,
     driver: AbortHandle,
 }
 
 impl Connection {
-    /// Connects.
+    /// Opens a connection.
     pub(crate) async fn open(address: SocketAddr) -> Outcome<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
@@ -47,7 +47,7 @@ impl Connection {
         }
     }
 
-    /// Sends a request and reads the whole response, whatever its status is.
+    /// Sends a request and reads the whole response with any status.
     pub(crate) async fn ask(&mut self, request: &Prepared) -> Outcome<(Parts, Bytes)> {
         self.sender.ready().await?;
         let (head, body) = self.sender.send_request(request.clone()).await?.into_parts();

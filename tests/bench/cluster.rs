@@ -1,4 +1,5 @@
-//! `just bench --cluster`: what a PostgreSQL database and a second process cost, compared with one process and a file.
+//! `just bench --cluster`: cost of a PostgreSQL database and of a second process, compared with one process
+//! and a file.
 //!
 //! Each process is pinned to a core, and all load comes through `HAProxy`, with the configuration of
 //! `packaging/compose/haproxy.cfg`. Where the cores are few, latency says little; processor time a call says more.
@@ -23,9 +24,9 @@ pub(crate) use report::Report;
 use search::Searches;
 use topology::Topology;
 
-/// How many connections there are at once. Each is another user's.
+/// Numbers of concurrent connections, each of a different user.
 const CONNECTIONS: [usize; 3] = [1, 8, 64];
-/// Name, database, number of processes, and how requests are spread. The others are compared with the first.
+/// Name, database, number of processes, and routing. The first topology is the reference.
 const TOPOLOGIES: [(&str, Engine, usize, Routing); 4] = [
     ("SQLite × 1", Engine::Sqlite, 1, Routing::ByUser),
     ("PostgreSQL × 1", Engine::Postgres, 1, Routing::ByUser),
@@ -33,22 +34,22 @@ const TOPOLOGIES: [(&str, Engine, usize, Routing); 4] = [
     ("PostgreSQL × 2, in turn", Engine::Postgres, 2, Routing::InTurn),
 ];
 
-/// Calls over one number of connections.
+/// Results for one number of connections.
 struct Point {
     connections: usize,
-    /// One for each topology: medians over the rounds.
+    /// Medians over the rounds, for each topology.
     figures: Vec<Figures>,
 }
 
 struct Figures {
     sample: Sample,
-    /// Processor time of the PostgreSQL server a call.
+    /// Processor time of the PostgreSQL server per call, in µs.
     postgres_us: f64,
-    /// Medians of the ratios within a round, of Kitbag's processor time, to each topology.
+    /// Ratios of Kitbag's processor time to that of each topology: medians of the ratios within a round.
     against: Vec<f64>,
 }
 
-/// Measures everything, with calls of `text`.
+/// Measures all topologies, with calls of `text`.
 pub(crate) async fn measure(component: &[u8], effort: &Effort) -> Outcome<Report> {
     let mut topologies = Vec::new();
     for (name, engine, processes, routing) in TOPOLOGIES {
@@ -64,7 +65,7 @@ pub(crate) async fn measure(component: &[u8], effort: &Effort) -> Outcome<Report
     let mut points = Vec::new();
     for connections in CONNECTIONS {
         eprintln!("Measuring {connections} connections");
-        // In turns, so that times in which the machine is slow affect all of them.
+        // In turns, so that slow phases of the machine affect all of them.
         let mut rounds = Vec::new();
         for _ in 0..effort.rounds {
             let mut round = Vec::new();
@@ -84,7 +85,7 @@ pub(crate) async fn measure(component: &[u8], effort: &Effort) -> Outcome<Report
     Ok(Report { points, searches })
 }
 
-/// The same call, of as many users as there are connections.
+/// Prepares the same call for as many users as there are connections.
 fn calls_of_users(topology: &Topology) -> Outcome<Vec<Prepared>> {
     let users = CONNECTIONS.into_iter().max().unwrap_or_default();
     let address = topology.balancer.address();

@@ -1,4 +1,4 @@
-//! The components that are called.
+//! Components to call.
 
 use std::path::{Path, PathBuf};
 
@@ -14,13 +14,13 @@ pub(crate) struct Components {
     pub(crate) greeter: Vec<u8>,
     /// `tests/guests/probe`: calls each capability directly.
     pub(crate) probe: Vec<u8>,
-    /// `tests/bench/count`: the tool of `text` that is called, in TypeScript.
+    /// `tests/bench/count`: the measured tool of `text`, in TypeScript.
     pub(crate) script: Vec<u8>,
     /// `toolkits/currency` and `toolkits/translate`: two toolkits in TypeScript that use the network.
     pub(crate) scripts: [Vec<u8>; 2],
 }
 
-/// Builds the components. Quick if nothing has changed.
+/// Builds the components. Fast if they are up to date.
 pub(crate) async fn build() -> Outcome<Components> {
     let root = root();
     let [text, greeter, probe] = rust(["toolkit-text", "guest-greeter-v1", "guest-probe"]).await?;
@@ -36,7 +36,7 @@ pub(crate) async fn build() -> Outcome<Components> {
     })
 }
 
-/// Builds crates of this repository. Quick if nothing has changed.
+/// Builds crates of this repository. Fast if they are up to date.
 pub(crate) async fn rust<const COUNT: usize>(packages: [&str; COUNT]) -> Outcome<[Vec<u8>; COUNT]> {
     let report = |line: &str| eprintln!("{line}");
     let built =
@@ -45,7 +45,8 @@ pub(crate) async fn rust<const COUNT: usize>(packages: [&str; COUNT]) -> Outcome
     components.try_into().map_err(|_| "each package gives one component".into())
 }
 
-/// Builds `tests/bench/act-server`, the tool as a component for ACT, and returns its file. Quick if nothing has changed.
+/// Builds `tests/bench/act-server`, the tool as a component for ACT, and returns its path. Fast if it is up
+/// to date.
 pub(crate) async fn build_for_act() -> Outcome<PathBuf> {
     let root = root();
     let options =
@@ -55,7 +56,7 @@ pub(crate) async fn build_for_act() -> Outcome<PathBuf> {
     Ok(built.path)
 }
 
-/// Builds a toolkit in TypeScript. Quick if it has not changed.
+/// Builds a toolkit in TypeScript. Fast if it is up to date.
 async fn typescript(root: &Path, folder: &str) -> Outcome<Vec<u8>> {
     let out = root.join(TARGET_DIRECTORY).join("typescript").join(folder);
     let report = |line: &str| eprintln!("{line}");
@@ -63,7 +64,7 @@ async fn typescript(root: &Path, folder: &str) -> Outcome<Vec<u8>> {
     Ok(std::fs::read(built.component)?)
 }
 
-/// The root of this repository.
+/// Root of this repository.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

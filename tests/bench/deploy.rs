@@ -1,4 +1,4 @@
-//! Deploying toolkits in TypeScript one after the other.
+//! Deploys of toolkits in TypeScript, one after the other.
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use crate::Outcome;
 use crate::components::Components;
 use crate::kitbag_server;
 
-/// Seconds from the first byte of the upload to the response that the toolkit is live.
+/// Seconds from the first byte of the upload until the response that the toolkit is live.
 #[derive(Debug, Serialize)]
 pub(crate) struct Deploy {
     pub(crate) first_s: f64,

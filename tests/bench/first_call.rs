@@ -1,4 +1,4 @@
-//! The first call to a deployed toolkit after a restart of the server.
+//! First call of a deployed toolkit after a restart of the server.
 
 use std::path::Path;
 use std::time::Instant;
@@ -23,7 +23,7 @@ pub(crate) struct FirstCall {
     pub(crate) second_ms: f64,
 }
 
-/// Deploys a toolkit, then restarts and calls.
+/// Deploys a toolkit, then repeatedly restarts the server and calls the toolkit.
 pub(crate) async fn measure(components: &Components, effort: &Effort) -> Outcome<FirstCall> {
     eprintln!("Measuring the first call after a restart");
     let data = tempfile::tempdir()?;
@@ -46,7 +46,7 @@ async fn restart(data: &Path) -> Outcome<(f64, f64)> {
     let server = kitbag_server::start(data, &[])?;
     let call = candidate::count(server.address(), Some(&kitbag_server::token(data)?))?;
     let mut connection = Connection::open(server.address()).await?;
-    // Setting up the connection is not measured.
+    // Connection setup is not measured.
     let health = Request::get("/healthz").header(header::HOST, "localhost").body(Full::new(Bytes::new()))?;
     connection.exchange(&health).await?;
 

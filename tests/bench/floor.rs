@@ -1,4 +1,4 @@
-//! The floor: a server of HTTP and JSON alone, as the lower bound of what a request costs.
+//! The floor: a server of HTTP and JSON only, as the lower bound for the cost of a request.
 
 use std::convert::Infallible;
 
@@ -14,11 +14,12 @@ use tokio::net::TcpListener;
 
 use crate::Outcome;
 
-/// What a token endpoint answers.
+/// Response of the token endpoint.
 const TOKEN: &[u8] =
     br#"{"access_token":"a-token-of-the-benchmark","token_type":"Bearer","expires_in":86400}"#;
 
-/// Answers every request with its own JSON body, parsed and serialized again; at `/token` it is a token endpoint.
+/// Responds to every request with its own JSON body, parsed and serialized again. `/token` is a token
+/// endpoint.
 pub(crate) async fn serve() -> Outcome<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     println!("the floor serves http://{}", listener.local_addr()?);

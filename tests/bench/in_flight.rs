@@ -1,4 +1,4 @@
-//! The memory of calls in flight.
+//! Memory of calls in flight.
 
 use std::time::Duration;
 
@@ -15,12 +15,12 @@ use crate::kitbag_server;
 use crate::report::Effort;
 use crate::tool_call::tool_call;
 
-/// Memory that one call holds, its connection included.
+/// Memory of one call in flight, including its connection.
 #[derive(Debug, Serialize)]
 pub(crate) struct InFlight {
     pub(crate) calls: u32,
     pub(crate) mib_per_call: f64,
-    /// Of a toolkit in TypeScript.
+    /// Memory of a call of a toolkit in TypeScript, in MiB.
     pub(crate) script_mib_per_call: f64,
 }
 
@@ -36,7 +36,7 @@ pub(crate) async fn measure(components: &Components, effort: &Effort) -> Outcome
     })
 }
 
-/// MiB that a server grows by with each call that waits.
+/// Measures the growth of a server's memory per waiting call, in MiB.
 async fn growth(
     component: &[u8],
     (tool, arguments): (&str, serde_json::Value),
@@ -76,7 +76,7 @@ async fn growth(
     Ok(f64::from(grown) / 1024.0 / f64::from(effort.in_flight))
 }
 
-/// The server's memory, in KiB, once it grows no further.
+/// Waits until the server's memory stops growing, and returns it in KiB.
 async fn settled(server: &Server) -> Outcome<u32> {
     let mut last = 0;
     loop {

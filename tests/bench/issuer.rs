@@ -1,4 +1,4 @@
-//! An identity provider on loopback. Servers with a PostgreSQL database have no sign-in of their own.
+//! Identity provider on loopback. Servers with a PostgreSQL database have no sign-in of their own.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::thread;
@@ -15,10 +15,10 @@ use tokio::runtime::Builder;
 
 use crate::Outcome;
 
-/// How long a token is valid, in seconds: longer than any measurement.
+/// Lifetime of a token, in seconds: longer than any measurement.
 const LIFETIME: u64 = 12 * 60 * 60;
 
-/// A provider that signs tokens for whoever measures. It serves its keys, from a thread of its own, until the process ends.
+/// Provider that signs tokens for any user. Serves its keys, from its own thread, until the process ends.
 pub(crate) struct Issuer {
     url: String,
     key: EcdsaKeyPair,
@@ -51,12 +51,12 @@ impl Issuer {
         Ok(Self { url, key })
     }
 
-    /// Its issuer identifier.
+    /// Issuer identifier.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
-    /// An access token of `user` for the service with this base URL, such as `http://127.0.0.1:8787`.
+    /// Signs an access token of `user` for the service with this base URL, such as `http://127.0.0.1:8787`.
     pub(crate) fn token(&self, base_url: &str, user: &str) -> Outcome<String> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
         let claims = json!({

@@ -14,7 +14,7 @@ use crate::client::Connection;
 
 /// Starts `kitbag serve` on a data directory.
 pub(crate) fn start(data: &Path, more: &[&str]) -> Outcome<Server> {
-    // A server refuses a data directory that other users can access.
+    // A server rejects a data directory that other users can access.
     std::fs::set_permissions(data, std::fs::Permissions::from_mode(0o700))?;
     // In a folder without `kitbag.toml`, and with a log level that leaves out deploys.
     Server::start(
@@ -37,7 +37,7 @@ pub(crate) async fn deploy(server: &Server, data: &Path, component: &[u8]) -> Ou
     Connection::open(server.address()).await?.exchange(&request).await.map(drop)
 }
 
-/// An access token of the server that runs on `data`.
+/// Returns an access token for the server that runs on `data`.
 pub(crate) fn token(data: &Path) -> Outcome<String> {
     let output = program(data).arg("token").output()?;
     if !output.status.success() {

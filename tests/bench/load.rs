@@ -1,4 +1,4 @@
-//! The load generator: connections that stay open and send the next request once they have a response.
+//! Load generator: each open connection sends its next request when it has received a response.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -11,17 +11,17 @@ use crate::candidate::Candidate;
 use crate::client::{Connection, Prepared};
 use crate::stats::percentile;
 
-/// Measurements of one server during a period.
+/// Measurements of one server over a period.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Sample {
     pub(crate) requests_per_second: f64,
     pub(crate) p50_us: f64,
     pub(crate) p99_us: f64,
-    /// Processor time of the server's process.
+    /// Processor time of the server process.
     pub(crate) processor_us_per_request: f64,
 }
 
-/// Sends the candidate's call over `connections` for `duration`.
+/// Repeats the candidate's call over `connections` for `duration`.
 pub(crate) async fn sample(candidate: &Candidate, connections: usize, duration: Duration) -> Outcome<Sample> {
     let calls = vec![&candidate.call; connections];
     let used = || candidate.server.processor_time();
@@ -31,8 +31,9 @@ pub(crate) async fn sample(candidate: &Candidate, connections: usize, duration: 
     Ok(sample)
 }
 
-/// Sends each call over a connection of its own, again and again for `duration`. `used` tells the processor time of the
-/// servers so far, `used_by_others` that of those behind them: the second result is their processor time a request, in µs.
+/// Repeats each call over its own connection for `duration`. `used`: processor time of the servers so far;
+/// `used_by_others`: that of the servers behind them. The second result is the latter's processor time per
+/// request, in µs.
 pub(crate) async fn sample_calls(
     address: SocketAddr,
     calls: &[&Prepared],
@@ -70,12 +71,12 @@ pub(crate) async fn sample_calls(
     Ok((sample, micros(others) / requests))
 }
 
-/// Microseconds.
+/// Converts a duration to microseconds.
 pub(crate) fn micros(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e6
 }
 
-/// Repeats the call until `deadline`; returns the latencies. A response of another size is an error.
+/// Repeats the call until `deadline`; returns the latencies. A response of a different size is an error.
 async fn repeat(
     mut connection: Connection,
     call: &Prepared,

@@ -1,8 +1,8 @@
-//! `just bench`: what a tool call through Kitbag costs, compared with the same call without it.
+//! `just bench`: cost of a tool call through Kitbag, compared with the same call without it.
 //!
-//! Absolute times differ from machine to machine and from minute to minute. What counts are the
-//! ratios: all candidates are measured in one run, in turns, and the goals are printed beside
-//! the results. A goal that is missed is not an error.
+//! Absolute times differ from machine to machine and from minute to minute. The ratios matter: all candidates
+//! are measured in one run, in turns, and the goals are printed beside the results. A missed goal is not an
+//! error.
 
 #![expect(clippy::cast_precision_loss, reason = "every count here is far below 2^52")]
 
@@ -48,7 +48,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use report::{Effort, Report};
 
-/// Any failure ends the run; the text is for the person who started it.
+/// Result of a benchmark step. Any failure ends the run; the text is for the person who started it.
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 /// Measures a tool call through Kitbag, beside a bare HTTP server, a native MCP server and those of other projects.
@@ -107,7 +107,7 @@ fn run(arguments: &Arguments) -> Outcome<()> {
         Some(Role::ServeFloor) => Runtime::new()?.block_on(floor::serve()),
         Some(Role::ServeNative) => Runtime::new()?.block_on(native::serve()),
         Some(Role::CollectTraces) => Runtime::new()?.block_on(traces::serve_collector()),
-        // One thread makes the load: the other cores are the server's.
+        // The load runs on one thread: the other cores are for the server.
         None => Builder::new_current_thread().enable_all().build()?.block_on(measure(arguments)),
     }
 }

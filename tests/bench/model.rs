@@ -1,13 +1,13 @@
-//! The model that search uses.
+//! Embedding model for search.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::Outcome;
 
-/// Fetches the default model unless it is there, and returns its folder.
+/// Fetches the default model if it is missing, and returns its folder.
 pub(crate) fn fetch() -> Outcome<PathBuf> {
-    // A folder of its own: a data directory is for its owner alone.
+    // A separate folder: a data directory must be private to its owner.
     let data = &Path::new(env!("CARGO_TARGET_TMPDIR")).join("search");
     let fetched =
         Command::new(env!("CARGO_BIN_EXE_kitbag")).args(["model", "fetch", "--data"]).arg(data).status()?;

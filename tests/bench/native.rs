@@ -1,5 +1,5 @@
-//! A server to compare with: the same tool in native code behind `rmcp`, with the transport set up as
-//! Kitbag's, and without sandbox, sign-in and validation.
+//! Reference server: the same tool in native code behind `rmcp`, with Kitbag's transport settings, without
+//! sandbox, sign-in and validation.
 
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ struct Arguments {
     text: String,
 }
 
-/// The counts as a line of text.
+/// Formats the counts as one line of text.
 fn summary(counts: &Counts) -> String {
     format!(
         "words: {}, characters: {} ({} without spaces), lines: {}, sentences: {}, paragraphs: {}",

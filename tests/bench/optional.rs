@@ -1,4 +1,5 @@
-//! Servers of other projects, which are measured if `just install-bench` could install them: `FastMCP` and ACT.
+//! Optional servers of other projects, measured if `just install-bench` has installed them: `FastMCP` and
+//! ACT.
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use crate::client::Prepared;
 use crate::components;
 use crate::tool_call::tool_call;
 
-/// The same tool with `FastMCP`: one process of Python.
+/// Starts the same tool in `FastMCP`: one Python process.
 pub(crate) fn fastmcp() -> Outcome<Candidate> {
     let folder = folder("python-server");
     let address = free_address()?;
@@ -24,8 +25,8 @@ pub(crate) fn fastmcp() -> Outcome<Candidate> {
     Ok(Candidate { name: "fastmcp", server, call, _data: None })
 }
 
-/// The same tool as a component in another sandboxed host, ACT. That keeps one instance for all calls, and runs one call
-/// after the other.
+/// Starts the same tool as a component in another sandboxed host, ACT. ACT uses one instance for all calls,
+/// and runs them one after the other.
 pub(crate) async fn act() -> Outcome<Candidate> {
     let program = installed(&folder("act-server"), "act")?;
     let component = components::build_for_act().await?;
@@ -34,16 +35,16 @@ pub(crate) async fn act() -> Outcome<Candidate> {
     let mut act = Command::new(program);
     act.args(["run", "--mcp", "--http", "--listen", &address.to_string()])
         .arg(component)
-        // Neither the user's settings nor the user's cache.
+        // Isolated from the user's settings and cache.
         .envs(["XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"].map(|variable| (variable, data.path())))
-        // A line for each call.
+        // ACT logs a line per call.
         .stderr(Stdio::null());
     let server = Server::start_at(address, &mut act)?;
     let call = count(address)?;
     Ok(Candidate { name: "act", server, call, _data: Some(data) })
 }
 
-/// `tools/call` of `count`: neither server puts a toolkit's name before the tool's.
+/// Prepares `tools/call` of `count`: neither server prefixes the tool's name with the toolkit's.
 fn count(address: SocketAddr) -> Outcome<Prepared> {
     tool_call(address, None, "count", &json!({ "text": candidate::text() }))
 }
@@ -52,13 +53,13 @@ fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/bench").join(name)
 }
 
-/// A program of the virtual environment in `folder`.
+/// Path of a program in the virtual environment in `folder`.
 fn installed(folder: &Path, program: &str) -> Outcome<PathBuf> {
     let path = folder.join(".venv/bin").join(program);
     if path.is_file() { Ok(path) } else { Err("not installed; `just install-bench` shows the reason".into()) }
 }
 
-/// An address of this machine with a port that is free now: neither server prints the one that it chose itself.
+/// Local address with a free port: neither server prints a port that it chose itself.
 fn free_address() -> Outcome<SocketAddr> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
 }

@@ -1,4 +1,4 @@
-//! The PostgreSQL server that `scripts/with-postgres` runs.
+//! PostgreSQL server started by `scripts/with-postgres`.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -7,12 +7,12 @@ use url::Url;
 
 use crate::Outcome;
 
-/// The URL of the server's first database, if there is a server.
+/// URL of the server's default database; `None` without a server.
 pub(crate) fn server() -> Option<Url> {
     std::env::var("TEST_DATABASE").ok()?.parse().ok()
 }
 
-/// Creates an empty database of this name, and returns its URL.
+/// Creates an empty database with this name, and returns its URL.
 pub(crate) fn create_database(server: &Url, name: &str) -> Outcome<Url> {
     let programs = std::env::var_os("TEST_POSTGRES").ok_or("`scripts/with-postgres` sets TEST_POSTGRES")?;
     let create = Command::new(PathBuf::from(programs).join("createdb"))

@@ -1,4 +1,4 @@
-//! Processes of a service: the real program.
+//! Processes of a service, running the real program.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -7,11 +7,11 @@ use crate::Outcome;
 use crate::child::Server;
 use crate::service::{OPERATOR, Service};
 
-/// The program.
+/// Path of the program.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_kitbag");
 
 impl Service {
-    /// Starts a process that listens at an address, by `command`: the program, or what runs it.
+    /// Starts a process that listens on an address. `command`: the program, or a wrapper of it.
     pub(crate) fn start_with(
         &self,
         mut command: Command,
@@ -36,7 +36,7 @@ impl Service {
         Server::start_at(address, &mut command)
     }
 
-    /// Starts the only process, where users reach it.
+    /// Starts the only process, on the address that users know.
     pub(crate) fn start(&self, more: &[&str]) -> Outcome<Server> {
         self.start_with(Command::new(PROGRAM), self.address(), more)
     }

@@ -1,4 +1,4 @@
-//! The report that is printed: tables of results, and goals.
+//! Printed report: tables of results, and goals.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,17 +14,17 @@ use crate::in_flight::InFlight;
 use crate::sandbox_share::{Share, Times};
 use crate::throughput::{REFERENCES, Throughput};
 
-/// How long and how often things are measured.
+/// Durations and repetitions of the measurements.
 pub(crate) struct Effort {
     pub(crate) warm_up: Duration,
     pub(crate) point: Duration,
     pub(crate) rounds: usize,
-    /// Calls of each guest in the sandbox alone.
+    /// Calls of each guest when the sandbox is measured alone.
     pub(crate) calls: usize,
     pub(crate) restarts: usize,
-    /// Concurrent calls that wait.
+    /// Number of concurrent waiting calls.
     pub(crate) in_flight: u32,
-    /// Users who search, and documents of each.
+    /// Number of searching users, and of documents per user.
     pub(crate) search_users: usize,
     pub(crate) search_documents: usize,
 }
@@ -52,7 +52,7 @@ impl Effort {
     };
 }
 
-/// Everything that was measured.
+/// All results.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     pub(crate) throughput: Throughput,
@@ -63,7 +63,7 @@ pub(crate) struct Report {
     pub(crate) deploy: Deploy,
 }
 
-/// A goal of the project, and the result.
+/// Goal of the project, with the measured value.
 #[derive(Debug, Serialize)]
 pub(crate) struct Goal {
     what: &'static str,
@@ -74,7 +74,7 @@ pub(crate) struct Goal {
 }
 
 impl Report {
-    /// The report with its goals.
+    /// Formats the report with its goals as JSON.
     pub(crate) fn to_json(&self) -> Outcome<String> {
         #[derive(Serialize)]
         struct Document<'a> {
@@ -121,12 +121,12 @@ impl Report {
     }
 }
 
-/// A goal for a ratio, which is met unless the result is below it.
+/// Goal for a ratio: met unless the measured value is below the target.
 fn at_least(what: &'static str, target: f64, found: f64) -> Goal {
     Goal { met: found >= target, ..goal(what, target, found, "") }
 }
 
-/// A goal that is met unless the result is above it.
+/// Goal that is met unless the measured value is above the target.
 pub(crate) fn goal(what: &'static str, target: f64, found: f64, unit: &'static str) -> Goal {
     Goal { what, target, found, unit, met: found <= target }
 }

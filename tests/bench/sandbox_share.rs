@@ -1,4 +1,4 @@
-//! The sandbox alone, in process and on one thread: creating an instance, the call, and its end.
+//! Cost of the sandbox alone, in process and on one thread: creating an instance, the call, and its end.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,27 +19,27 @@ use crate::load::micros;
 use crate::report::Effort;
 use crate::stats::{median, percentile};
 
-/// A call's time in the sandbox.
+/// Time of a call in the sandbox, by guest.
 #[derive(Debug, Serialize)]
 pub(crate) struct Share {
-    /// A trivial guest.
+    /// Trivial guest.
     pub(crate) trivial: Times,
-    /// `text__count`, its handler's own work included.
+    /// `text__count`, including the handler's own work.
     pub(crate) count: Times,
-    /// The same in TypeScript.
+    /// Same tool in TypeScript.
     pub(crate) script: Times,
 }
 
-/// Over many calls: percentiles, and medians of the parts.
+/// Results over many calls: percentiles, and medians of the parts.
 #[derive(Debug, Serialize)]
 pub(crate) struct Times {
     pub(crate) p50_us: f64,
     pub(crate) p99_us: f64,
-    /// Creating the instance.
+    /// Creation of the instance.
     pub(crate) instance_us: f64,
-    /// The guest's own work.
+    /// Work of the guest.
     pub(crate) work_us: f64,
-    /// The beginning and the end: mostly releasing the memory.
+    /// Start and end of the call: mostly releasing memory.
     pub(crate) end_us: f64,
     /// Minor page faults per call.
     pub(crate) page_faults: f64,
@@ -63,7 +63,8 @@ pub(crate) async fn measure(components: &Components, effort: &Effort) -> Outcome
     })
 }
 
-/// Compiles a component, gets its declaration, and loads it with the grants of `declare(declaration)`.
+/// Compiles a component, gets its declaration, and loads it with the grants returned by
+/// `declare(declaration)`.
 pub(crate) async fn load(
     sandbox: &Sandbox,
     component: &[u8],
@@ -91,7 +92,7 @@ pub(crate) fn invocation(tool: &str, arguments: &serde_json::Value) -> Invocatio
     }
 }
 
-/// Calls `count` times, one after the other.
+/// Measures `count` sequential calls.
 pub(crate) async fn times(toolkit: &Loaded, invocation: &Invocation, count: usize) -> Outcome<Times> {
     // The first tenth warms the pool, the caches and the branch predictor.
     for _ in 0..count / 10 {
@@ -114,7 +115,7 @@ pub(crate) async fn times(toolkit: &Loaded, invocation: &Invocation, count: usiz
     })
 }
 
-/// One call in microseconds: all of it, the instance, the guest's work.
+/// Measures one call, in µs: total, creation of the instance, work of the guest.
 async fn call(toolkit: &Loaded, invocation: &Invocation) -> Outcome<[f64; 3]> {
     let invocation = invocation.clone();
     let started = Instant::now();
@@ -126,10 +127,10 @@ async fn call(toolkit: &Loaded, invocation: &Invocation) -> Outcome<[f64; 3]> {
     }
 }
 
-/// Number of minor page faults of this process so far.
+/// Minor page faults of this process so far.
 fn page_faults() -> Outcome<u32> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     let (_, after_name) = stat.rsplit_once(')').ok_or("/proc/self/stat has a name in parentheses")?;
-    // Field 10.
+    // Field 10 of proc_pid_stat(5); the name in parentheses was split off.
     Ok(after_name.split_whitespace().nth(7).ok_or("/proc/self/stat has 52 fields")?.parse()?)
 }

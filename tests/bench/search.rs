@@ -1,4 +1,5 @@
-//! `just bench-search`: quality and speed of search, of documents and of tools, through the public API of a real server.
+//! `just bench-search`: quality and speed of searching documents and tools, through the public API of a real
+//! server.
 
 #![expect(clippy::cast_precision_loss, reason = "every count here is far below 2^52")]
 
@@ -45,7 +46,7 @@ use clap::Parser;
 use service::Engine;
 use tokio::runtime::Builder;
 
-/// Any failure ends the run; the text is for the person who started it.
+/// Result of a benchmark step. Any failure ends the run; the text is for the person who started it.
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 /// Measures search: on a collection with judgements, on many documents, and of tools.
@@ -105,7 +106,7 @@ fn run(arguments: &Arguments) -> Outcome<()> {
         Some(folder) => folder.canonicalize()?,
         None => model::fetch()?,
     };
-    // One thread makes the load: the other cores are the server's.
+    // The load runs on one thread: the other cores are for the server.
     Builder::new_current_thread().enable_all().build()?.block_on(async {
         if let Some(collection) = &arguments.collection {
             let engine = if arguments.postgres { Engine::Postgres } else { Engine::Sqlite };
@@ -121,7 +122,7 @@ fn run(arguments: &Arguments) -> Outcome<()> {
     })
 }
 
-/// The root of this repository.
+/// Root of this repository.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

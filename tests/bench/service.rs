@@ -1,4 +1,5 @@
-//! A service whose users sign in elsewhere: its data, and who signs their tokens. Others run its processes.
+//! Service with an external issuer: its data, and the signer of its users' tokens. The caller runs its
+//! processes.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -14,7 +15,7 @@ use crate::Outcome;
 use crate::issuer::Issuer;
 use crate::postgres;
 
-/// May deploy toolkits.
+/// Id of the user who may deploy toolkits.
 pub(crate) const OPERATOR: &str = "operator";
 
 /// What has the database.
@@ -25,7 +26,7 @@ pub(crate) enum Engine {
     Postgres,
 }
 
-/// Deleted when it is dropped, except for a PostgreSQL database.
+/// Data of a service. Deleted when dropped, except for a PostgreSQL database.
 pub(crate) struct Service {
     folder: TempDir,
     database: Option<Url>,
@@ -34,7 +35,7 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// A new service, which users reach at this address.
+    /// Creates a service that users reach at this address.
     pub(crate) fn create(engine: Engine, address: SocketAddr) -> Outcome<Self> {
         let folder = tempfile::Builder::new().prefix("kitbag-bench-").tempdir()?;
         let database = match engine {
@@ -56,52 +57,52 @@ impl Service {
         Ok(service)
     }
 
-    /// The URL of its database, unless that is a file.
+    /// URL of the PostgreSQL database; `None` with `SQLite`.
     pub(crate) fn database(&self) -> Option<&Url> {
         self.database.as_ref()
     }
 
-    /// The issuer of its users' tokens.
+    /// Issuer of the users' tokens.
     pub(crate) fn issuer(&self) -> &str {
         self.issuer.url()
     }
 
-    /// Where users reach it.
+    /// Address that users connect to.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The file with the key that opens secrets.
+    /// Path of the master key of the vault.
     pub(crate) fn master_key(&self) -> PathBuf {
         self.folder.path().join("master-key")
     }
 
-    /// The folder with components and captured files.
+    /// Folder of components and captured files.
     pub(crate) fn objects(&self) -> PathBuf {
         self.folder.path().join("objects")
     }
 
-    /// The data directory of a process, which is created if missing.
+    /// Data directory of a process; created if missing.
     pub(crate) fn data(&self, process: &str) -> Outcome<PathBuf> {
         let data = self.folder.path().join(process);
         fs::create_dir_all(&data)?;
-        // A server refuses a data directory that other users can access.
+        // A server rejects a data directory that other users can access.
         fs::set_permissions(&data, fs::Permissions::from_mode(0o700))?;
         Ok(data)
     }
 
-    /// What its users know it by, without a slash at the end.
+    /// Base URL of the service, without a trailing slash.
     pub(crate) fn base_url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// An access token of a user.
+    /// Signs an access token for a user.
     pub(crate) fn token(&self, user: &str) -> Outcome<String> {
         self.issuer.token(&self.base_url(), user)
     }
 }
 
-/// Where nobody listens.
+/// Local address with a free port.
 pub(crate) fn free_address() -> Outcome<SocketAddr> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }

@@ -1,8 +1,9 @@
-//! `just simulate`: how the costs of a service grow with its users.
+//! `just simulate`: growth of a service's costs with the number of its users.
 //!
-//! The real server runs in this process, over `SQLite` and over PostgreSQL. At three sizes it serves the requests of some
-//! users among many; those were multiplied in the database from one that was made through the API. Each statement that the
-//! server executes meanwhile is explained by its engine: the run fails if one reads all of a table that grows.
+//! The real server runs in this process, with `SQLite` and with PostgreSQL. At three sizes it serves the
+//! requests of some users among many, which are copies, made in the database, of one user created through the
+//! API. Each statement that the server executes meanwhile is explained by its engine: the run fails if one
+//! reads a whole table that grows.
 
 #![expect(clippy::cast_precision_loss, reason = "every count here is far below 2^52")]
 
@@ -48,7 +49,7 @@ use simulate::server::Simulated;
 use simulate::statements::Recorder;
 use simulate::work;
 
-/// Any failure ends the run; the text is for the person who started it.
+/// Result of a simulation step. Any failure ends the run; the text is for the person who started it.
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 /// Simulates a service at growing numbers of users, and fails if a query reads all of a table that grows with them.
@@ -97,7 +98,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Simulates each engine; returns what is wrong.
+/// Simulates each engine; returns the problems found.
 async fn run(arguments: &Arguments, recorder: &Recorder) -> Outcome<Vec<String>> {
     directory::enter_callers()?;
     if cfg!(debug_assertions) {
@@ -126,7 +127,7 @@ async fn run(arguments: &Arguments, recorder: &Recorder) -> Outcome<Vec<String>>
     Ok(reports.iter().flat_map(Report::faults).collect())
 }
 
-/// The components of the toolkits that are called.
+/// Builds the components of the toolkits to call.
 async fn build() -> Outcome<Vec<Vec<u8>>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let packages = ["guest-probe", "toolkit-weather"];

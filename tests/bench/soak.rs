@@ -1,9 +1,9 @@
-//! `just soak`: a server under mixed load for a while, and the resources that it uses meanwhile.
+//! `just soak`: a server under sustained mixed load, and its use of resources.
 //!
-//! A real server process serves 64 connections: calls that are fast, slow and hostile, documents in and
-//! out, searches, deploys good and bad, followers of logs, sign-ins, and requests that never end. The run
-//! fails when memory, descriptors, threads, child processes or the data directory grow without end, or
-//! when work of some kind is not done.
+//! A real server process serves 64 connections: fast, slow and hostile calls, ingest and deletion of
+//! documents, searches, good and bad deploys, followers of logs, sign-ins, and requests that never end. The
+//! run fails if memory, descriptors, threads, child processes or the data directory grow without bound, or if
+//! no work of some kind is done.
 
 #![expect(clippy::cast_precision_loss, reason = "every count here is far below 2^52")]
 
@@ -41,20 +41,20 @@ use soak::report::{Report, Tally};
 use soak::sign_in::SignIn;
 use soak::work::{Kind, SHARES, WorkResult, Worker};
 
-/// Any failure ends the run; the text is for the person who started it.
+/// Result of a soak step. Any failure ends the run; the text is for the person who started it.
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// Time between two samples, however short the run is.
+/// Interval between samples, for any duration of the run.
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Samples between two lines of progress: one line a minute.
+/// Samples per line of progress: one line per minute.
 const SAMPLES_PER_LINE: usize = 30;
 
-/// Users among whom the connections of each kind are divided.
+/// Number of users among whom the connections of each kind are divided.
 const USERS: usize = 8;
 
-/// Small limits for records of calls, so that they are reached long before the run ends; and a short
-/// deadline for calls that never return.
+/// Low limits for call records, so that they are reached long before the run ends; and a short deadline for
+/// calls that never return.
 const SETTINGS: [&str; 3] =
     ["--log-records-per-toolkit=500", "--log-size-per-toolkit=1MiB", "--call-time=2s"];
 
@@ -86,7 +86,7 @@ fn minutes(text: &str) -> Result<f64, String> {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    // One thread makes the load: the other cores are the server's.
+    // The load runs on one thread: the other cores are for the server.
     let runtime = Builder::new_current_thread().enable_all().build();
     let report = runtime.map_err(Into::into).and_then(|runtime| runtime.block_on(run(&arguments)));
     let faults = match report {
@@ -133,7 +133,7 @@ async fn run(arguments: &Arguments) -> Outcome<Report> {
     Ok(report)
 }
 
-/// One worker for each connection.
+/// Creates one worker per connection.
 fn workers<'a>(server: &Server, data: &Path, components: &'a Components) -> Outcome<Vec<Worker<'a>>> {
     let operator = kitbag_server::token(data)?;
     let users: Vec<_> =
@@ -150,7 +150,7 @@ fn workers<'a>(server: &Server, data: &Path, components: &'a Components) -> Outc
     Ok(workers)
 }
 
-/// An access token of another user of the server that runs on `data`.
+/// Returns an access token of another user of the server that runs on `data`.
 fn token(data: &Path, user: &str) -> Outcome<String> {
     let output = Command::new(env!("CARGO_BIN_EXE_kitbag"))
         .args(["token", "--user", user])
@@ -183,7 +183,7 @@ async fn repeat(mut worker: Worker<'_>, end: Instant) -> Tally {
     tally
 }
 
-/// Takes samples until the end, and returns how many.
+/// Takes samples until `end`, and returns their number.
 async fn watch(server: &Server, data: &Path, end: Instant, meter: &mut Meter) -> Outcome<usize> {
     let mut ticks = interval(SAMPLE_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -198,7 +198,7 @@ async fn watch(server: &Server, data: &Path, end: Instant, meter: &mut Meter) ->
     Ok(samples)
 }
 
-/// Adds up what the connections of each kind did.
+/// Sums the results of the connections of each kind.
 fn sum(tallies: Vec<Tally>) -> Vec<Tally> {
     let mut sums: Vec<Tally> = Vec::new();
     for tally in tallies {
@@ -216,7 +216,7 @@ fn sum(tallies: Vec<Tally>) -> Vec<Tally> {
     sums
 }
 
-/// Calls a tool once more, after the load has ended.
+/// Calls a tool after the load has ended: the server must still respond.
 async fn still_serves(server: &Server, data: &Path) -> Outcome<()> {
     let mut client = Client::new(server.address(), data.to_owned(), kitbag_server::token(data)?);
     let answer = client.call("text__count", &serde_json::json!({ "text": "one two" })).await?;

@@ -11,13 +11,13 @@ use crate::load::{Sample, sample};
 use crate::report::Effort;
 use crate::stats::median;
 
-/// How many connections there are at once.
+/// Numbers of concurrent connections.
 const CONNECTIONS: [usize; 3] = [1, 8, 64];
 
-/// The servers that all candidates are compared with, in the order of the report.
+/// Servers that all candidates are compared with, in the order of the report.
 pub(crate) const REFERENCES: [&str; 5] = ["native", "floor", "node", "fastmcp", "act"];
 
-/// Everything that was measured over HTTP.
+/// All results over HTTP.
 #[derive(Debug, Serialize)]
 pub(crate) struct Throughput {
     pub(crate) points: Vec<Point>,
@@ -25,31 +25,33 @@ pub(crate) struct Throughput {
 }
 
 impl Throughput {
-    /// The lowest ratio of a candidate's requests per second to those of a reference; `None` if either was not measured.
+    /// Returns the lowest ratio of a candidate's requests per second to those of a reference; `None` if
+    /// either was not measured.
     pub(crate) fn worst(&self, name: &str, reference: &str) -> Option<f64> {
         let figures = self.points.iter().flat_map(|point| &point.candidates).filter(|it| it.name == name);
         figures.filter_map(|it| it.against.get(reference).copied()).reduce(f64::min)
     }
 }
 
-/// All candidates at one number of connections.
+/// Results of all candidates for one number of connections.
 #[derive(Debug, Serialize)]
 pub(crate) struct Point {
     pub(crate) connections: usize,
     pub(crate) candidates: Vec<Figures>,
 }
 
-/// One candidate: medians over the rounds.
+/// Results of one candidate: medians over the rounds.
 #[derive(Debug, Serialize)]
 pub(crate) struct Figures {
     pub(crate) name: &'static str,
     #[serde(flatten)]
     pub(crate) median: Sample,
-    /// Requests per second against those of each of [`REFERENCES`] in the same round, without those that were not measured.
+    /// Ratio of requests per second to those of each of [`REFERENCES`] in the same round. References that
+    /// were not measured are absent.
     pub(crate) against: BTreeMap<&'static str, f64>,
 }
 
-/// Measures every point.
+/// Measures all numbers of connections.
 pub(crate) async fn measure(components: &Components, effort: &Effort) -> Outcome<Throughput> {
     let (candidates, not_measured) = candidate::start(components).await?;
     for candidate in &candidates {
@@ -64,7 +66,7 @@ pub(crate) async fn measure(components: &Components, effort: &Effort) -> Outcome
 }
 
 async fn point(candidates: &[Candidate], connections: usize, effort: &Effort) -> Outcome<Point> {
-    // In turns, so that times in which the machine is slow affect all candidates.
+    // In turns, so that slow phases of the machine affect all candidates.
     let mut rounds = Vec::new();
     for _ in 0..effort.rounds {
         let mut round = Vec::with_capacity(candidates.len());

@@ -1,4 +1,4 @@
-//! `tools/call` as a client of the newest protocol revision sends it.
+//! `tools/call` as sent by a client of the newest protocol revision.
 
 use std::net::SocketAddr;
 
@@ -12,7 +12,7 @@ use crate::client::Prepared;
 
 const REVISION: &str = "2026-07-28";
 
-/// A call of a tool, with an access token where there is one.
+/// Prepares a tool call, with an access token if one is given.
 pub(crate) fn tool_call(
     address: SocketAddr,
     token: Option<&str>,

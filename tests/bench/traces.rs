@@ -1,4 +1,4 @@
-//! `just bench --traces`: what traces of calls cost the server, in processor time.
+//! `just bench --traces`: cost of tracing calls, in processor time of the server.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -19,26 +19,26 @@ use crate::load::sample;
 use crate::report::Effort;
 use crate::stats::median;
 
-/// Connections of the load.
+/// Number of concurrent connections.
 const CONNECTIONS: usize = 8;
-/// Rounds for each of those of the whole benchmark: the differences are small.
+/// Multiplier for the rounds of the whole benchmark: the differences are small.
 const ROUNDS: usize = 3;
-/// The shares of calls that are traced; `None` without a collector. The first is what the others are compared with.
+/// Sampling rates of traced calls; `None`: no collector. The first is the reference.
 const SHARES: [(&str, Option<&str>); 4] =
     [("off", None), ("off, once more", None), ("0.1, the default", Some("0.1")), ("1", Some("1"))];
 
-/// Processor time of a call by the share of calls that are traced.
+/// Processor time per call, by sampling rate.
 pub(crate) struct Cost(Vec<Figures>);
 
 struct Figures {
     share: &'static str,
     /// Median over the rounds, in µs.
     processor_us: f64,
-    /// Median of the ratios within a round.
+    /// Ratio to the first rate: median of the ratios within a round.
     against_off: f64,
 }
 
-/// Takes traces and does nothing with them.
+/// Serves a collector that discards all traces.
 pub(crate) async fn serve_collector() -> Outcome<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     println!("the collector serves http://{}", listener.local_addr()?);
@@ -49,12 +49,12 @@ pub(crate) async fn serve_collector() -> Outcome<()> {
 }
 
 async fn take(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
-    // A body that breaks off was not taken, which nobody here minds.
+    // Errors while reading the body are ignored.
     let _ = request.into_body().collect().await;
     Ok(Response::default())
 }
 
-/// Measures servers that differ in nothing but the share, in turns.
+/// Measures servers that differ only in the sampling rate, in turns.
 pub(crate) async fn measure(components: &Components, effort: &Effort) -> Outcome<Cost> {
     let collector = own("collector", "collect-traces")?;
     let url = format!("http://{}/v1/traces", collector.server.address());

@@ -1,6 +1,6 @@
-//! Texts without meaning.
+//! Meaningless texts.
 
-/// Pseudorandom words, the same in every run: few are frequent, many are rare, as in a language.
+/// Generates pseudorandom words, the same in every run, with frequencies as in a natural language.
 pub(crate) fn words(seed: usize, count: usize) -> String {
     const VOCABULARY: f64 = 20_000.0;
 

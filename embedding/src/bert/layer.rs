@@ -1,4 +1,4 @@
-//! A layer of the encoder: attention, and a feed-forward network (Vaswani et al. 2017).
+//! Encoder layer: attention and feed-forward network (Vaswani et al. 2017).
 
 use rten_gemm::{GemmInputA, GemmInputB, GemmOptions};
 use rten_simd::{SimdOp, SimdUnaryOp};
@@ -11,7 +11,7 @@ use super::norm::LayerNorm;
 use super::weights::Weights;
 use super::{Activation, Config, LoadError, add};
 
-/// Memory that one layer leaves to the next.
+/// Buffers that layers reuse.
 #[derive(Default)]
 pub(super) struct Scratch {
     linear: linear::Scratch,
@@ -23,7 +23,7 @@ pub(super) struct Scratch {
 
 pub(super) struct Layer {
     heads: usize,
-    /// Query, key and value of each token, of all heads.
+    /// Query, key and value projections of all heads.
     projections: Linear,
     attended: Linear,
     attended_norm: LayerNorm,
@@ -57,7 +57,7 @@ impl Layer {
         })
     }
 
-    /// Replaces the states of the tokens of texts that have `lengths` tokens by the next ones.
+    /// Replaces the hidden states of texts with `lengths` tokens by the output of this layer.
     pub(super) fn forward(
         &self,
         states: &mut [f32],
@@ -87,7 +87,7 @@ impl Layer {
         self.narrowed_norm.apply(states);
     }
 
-    /// Writes into `context` what each token takes over from the tokens of its text.
+    /// Writes the attention output of each token over the tokens of its text to `context`.
     fn attend(
         &self,
         projections: &[f32],
@@ -108,7 +108,7 @@ impl Layer {
             scores.resize(length * length, 0.0);
             mixed.resize(length * head, 0.0);
             for first in (0..hidden).step_by(head) {
-                // Three views of the same rows.
+                // Query, key and value are three views of the same rows.
                 let part = |which: usize, shape, strides| {
                     let numbers = text.get(which * hidden + first..).unwrap_or_default();
                     Matrix::from_data_with_strides(shape, numbers, strides).expect("a row has three parts")
@@ -131,7 +131,7 @@ impl Layer {
     }
 }
 
-/// The products of queries and keys, scaled as the softmax needs them.
+/// Products of queries and keys, scaled for the softmax.
 fn multiply(scores: &mut [f32], query: Matrix<'_>, keys: Matrix<'_>, multiplier: &Multiplier) {
     #[expect(clippy::cast_precision_loss, reason = "a head has far fewer than 2^23 numbers")]
     let alpha = (query.size(1) as f32).sqrt().recip();

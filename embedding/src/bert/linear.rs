@@ -1,4 +1,4 @@
-//! Linear steps: rows of numbers times a matrix of weights, plus a bias.
+//! Linear layers: rows times a weight matrix, plus a bias.
 
 use rten_gemm::{GemmExecutor, GemmInputA, GemmInputB, GemmOptions, PackedBMatrix, QuantParams};
 use rten_simd::SimdOp;
@@ -9,14 +9,14 @@ use super::weights::Weights;
 use super::{LoadError, Precision};
 use crate::bytes::{self, STEPS, ZERO};
 
-/// The multiplications that this processor is best at.
+/// Matrix multiplication kernels for this processor.
 pub(super) struct Multiplier {
     pub(super) float: GemmExecutor<f32>,
-    /// Nothing where it would be slow or wrong.
+    /// Kernel for 8-bit integers; `None` if it would be slow or wrong.
     bytes: Option<GemmExecutor<u8, i8, i32>>,
 }
 
-/// A matrix of weights, and a bias.
+/// Weight matrix and bias.
 #[derive(Debug)]
 pub(super) struct Linear {
     matrix: Packed,
@@ -25,7 +25,7 @@ pub(super) struct Linear {
 }
 
 enum Packed {
-    /// What a weight of 1 stands for, one for each output.
+    /// 8-bit weights, and their scale for each output.
     Bytes(PackedBMatrix<i8>, Vec<f32>),
     Float(PackedBMatrix<f32>),
 }
@@ -43,7 +43,7 @@ impl Multiplier {
 }
 
 impl Linear {
-    /// Reads one step, or several with the same input as one: their outputs follow one another.
+    /// Loads one layer, or several layers with the same input as a single one with concatenated outputs.
     pub(super) fn load(
         weights: &Weights<'_>,
         names: &[String],
@@ -73,12 +73,12 @@ impl Linear {
         Ok(Self { matrix, bias, inputs })
     }
 
-    /// Numbers of each row that comes out.
+    /// Number of outputs per row.
     pub(super) fn outputs(&self) -> usize {
         self.bias.len()
     }
 
-    /// Multiplies rows; what `products` held before is overwritten.
+    /// Applies the layer to rows; overwrites `products`.
     pub(super) fn forward(
         &self,
         rows: &[f32],
@@ -119,11 +119,11 @@ impl Linear {
     }
 }
 
-/// Rows rounded to 8 bits, and their products: memory that one step leaves to the next.
+/// Buffers that layers reuse: quantised rows, and their products.
 #[derive(Default)]
 pub(super) struct Scratch {
     rounded: Vec<u8>,
-    /// What 1 stands for in each row.
+    /// Quantisation scale of each row.
     steps: Vec<f32>,
     zeros: Vec<u8>,
     products: Vec<i32>,
@@ -158,14 +158,14 @@ impl Scratch {
 
 pub(super) const FITS: &str = "the shapes were checked when the model was loaded";
 
-/// What 1 of 8 bits stands for, so that the largest number of a row still fits. Never 0.
+/// Quantisation scale of a row: its largest absolute value becomes 127. Never 0.
 fn step(row: &[f32]) -> f32 {
     let (least, most) = MinMax::new(row).dispatch();
     let largest = most.max(-least);
     if largest > 0.0 && largest.is_finite() { largest / STEPS } else { 1.0 }
 }
 
-/// Rows of weights as the columns that they are multiplied as.
+/// View of row-major weights as the transposed matrix for the product.
 fn columns<T>([outputs, inputs]: [usize; 2], rows: &[T]) -> Matrix<'_, T> {
     Matrix::from_data_with_strides([inputs, outputs], rows, [1, inputs]).expect("it has as many numbers")
 }

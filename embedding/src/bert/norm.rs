@@ -1,4 +1,4 @@
-//! Layer norms (Ba, Kiros and Hinton 2016).
+//! Layer normalisation (Ba, Kiros and Hinton 2016).
 
 use rten_simd::SimdOp;
 use rten_vecmath::{Normalize, NormalizeOptions, Sum, SumSquareSub};
@@ -6,7 +6,7 @@ use rten_vecmath::{Normalize, NormalizeOptions, Sum, SumSquareSub};
 use super::weights::Weights;
 use super::{Config, LoadError};
 
-/// Brings each row to mean 0 and variance 1, and then to what was learnt.
+/// Normalises each row to mean 0 and variance 1, and applies the learnt scale and bias.
 #[derive(Debug)]
 pub(super) struct LayerNorm {
     scale: Vec<f32>,

@@ -25,10 +25,10 @@ fn config() -> Config {
     }
 }
 
-/// A tensor's name, shape and numbers.
+/// Name, shape and numbers of a tensor.
 type Named = (String, Vec<usize>, Vec<f32>);
 
-/// Arbitrary weights, the same in every run.
+/// Arbitrary weights, identical in every run.
 fn tensors() -> Vec<Named> {
     let mut seed = 1_u32;
     let mut random = move || {
@@ -65,7 +65,7 @@ fn tensors() -> Vec<Named> {
     tensors
 }
 
-/// A safetensors file.
+/// Bytes of a safetensors file.
 fn file(tensors: &[Named], dtype: Dtype, bytes: impl Fn(f32) -> Vec<u8>) -> Vec<u8> {
     let numbers: Vec<Vec<u8>> =
         tensors.iter().map(|(.., numbers)| numbers.iter().copied().flat_map(&bytes).collect()).collect();
@@ -83,7 +83,7 @@ fn encoder(precision: Precision) -> Encoder {
     Encoder::load(&config(), &float32(&tensors()), precision).expect("it is whole")
 }
 
-/// The same computation, written down as the papers have it.
+/// Reference computation, written as in the papers.
 fn expected(tokens: &[u32], activation: fn(f32) -> f32) -> Vec<f32> {
     let tensors = tensors();
     let get = |name: &str| &tensors.iter().find(|(found, ..)| found == name).expect(name).2;
@@ -183,7 +183,7 @@ fn it_computes_what_the_papers_say() {
             assert_near(&vector, &expected(text, activation), 1e-4);
         }
     }
-    // The error function is not in the library; its approximation is at most a thousandth off.
+    // The library has no error function; its approximation is at most a thousandth off.
     for (text, vector) in TEXTS.into_iter().zip(encoder(Precision::Float32).embed(&TEXTS, Pooling::Mean)) {
         assert_near(&vector, &expected(text, gelu_by_tanh), 5e-3);
     }

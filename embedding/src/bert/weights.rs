@@ -1,4 +1,4 @@
-//! Tensors of a safetensors file, by name and with the shape that the configuration says.
+//! Access to the tensors of a safetensors file by name, with a check of their shapes.
 
 use rten_simd::{SimdOp, f16};
 use rten_vecmath::{ExtendInit, F16ToF32};
@@ -6,10 +6,10 @@ use safetensors::{Dtype, SafeTensors};
 
 use super::LoadError;
 
-/// The tensors of a file.
+/// Tensors of a file.
 pub(super) struct Weights<'a> {
     tensors: SafeTensors<'a>,
-    /// What stands before every name: some files call the encoder `bert.`.
+    /// Prefix of all names: some files call the encoder `bert.`.
     prefix: String,
 }
 
@@ -21,7 +21,7 @@ impl<'a> Weights<'a> {
         Ok(Self { tensors, prefix: if is_prefixed { prefix } else { String::new() } })
     }
 
-    /// The numbers of a tensor, row by row.
+    /// Numbers of a tensor in row-major order, as 32-bit floats.
     pub(super) fn get(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, LoadError> {
         let name = format!("{}{name}", self.prefix);
         let wrong = |cause: String| LoadError::Tensor { name: name.clone(), cause };
@@ -36,7 +36,7 @@ impl<'a> Weights<'a> {
         let numbers: Vec<f32> = match tensor.dtype() {
             Dtype::F32 => bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect(),
             Dtype::F16 => widened(bytes),
-            // The upper half of a number of 32 bits.
+            // A BF16 number is the upper half of a 32-bit float.
             Dtype::BF16 => {
                 bytes.as_chunks().0.iter().map(|&[a, b]| f32::from_le_bytes([0, 0, a, b])).collect()
             }

@@ -1,22 +1,22 @@
-//! Products of one vector with the signs of many.
+//! Dot products of one vector with the sign bits of many.
 
 use rten_simd::{Isa, SimdOp};
 
 use super::{FACTORS, LANES, WORD, WORDS};
 
-/// A rotated vector in whole steps, bit by bit.
+/// Rotated vector, quantised to [`BITS`] bits, in bit planes.
 #[derive(Clone, Debug)]
 pub(super) struct Planes {
-    /// For each 64 numbers, the bits of each value in all of their steps.
+    /// For each 64 numbers, one bit plane for each bit of the quantised values.
     bits: Vec<[u64; BITS]>,
-    /// The least number, which 0 stands for.
+    /// Smallest number, which is quantised to 0.
     least: f32,
     step: f32,
-    /// The sum of all numbers.
+    /// Sum of all numbers.
     sum: f32,
 }
 
-/// Bits of a number: the error of rounding is far below that of the sketches.
+/// Bits per quantised number: the rounding error is far below that of the sketches.
 const BITS: usize = 4;
 const MAX_STEPS: f32 = 15.0;
 
@@ -47,12 +47,12 @@ impl Planes {
     }
 }
 
-/// Estimates products with rows that have these sketches and factors.
+/// Estimates the products with rows that have these sketches and factors.
 pub(super) fn estimate(planes: &Planes, sketches: &[u8], factors: &[u8], estimates: &mut [f32]) {
     Estimator { planes, sketches, factors, out: estimates }.dispatch();
 }
 
-/// Dispatched, so that it is compiled for the instructions that the processor has.
+/// Dispatched, to be compiled for the instruction set of the processor.
 struct Estimator<'a> {
     planes: &'a Planes,
     sketches: &'a [u8],
@@ -75,14 +75,14 @@ impl SimdOp for Estimator<'_> {
                 let factors: &[u8; FACTORS] = factors;
                 let (numbers, _) = factors.as_chunks::<{ size_of::<f32>() }>();
                 let [factor, ones] = [0, 1].map(|number| f32::from_le_bytes(numbers[number]));
-                // The sum of the numbers whose sign is positive, less that of the others.
+                // Sum of the numbers with a positive sign bit, minus the sum of the others.
                 *estimate = factor * (2.0 * (least * ones + step * steps) - sum);
             }
         }
     }
 }
 
-/// The sums of the steps of each row's positive numbers.
+/// Sums of the quantised numbers at the 1 bits of each row.
 #[expect(clippy::inline_always, reason = "only what is inlined is compiled for these instructions")]
 #[inline(always)]
 #[expect(clippy::cast_precision_loss, reason = "a vector has at most some thousand numbers of 4 bits")]

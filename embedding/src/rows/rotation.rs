@@ -1,24 +1,26 @@
-//! A rotation that spreads what a vector has over all of its numbers, so that the signs of these say as much of each vector.
+//! Rotation that spreads the information of a vector evenly over its numbers, so that their signs are equally
+//! informative for every vector.
 //!
-//! Sketches are stored, so a rotation of a size never changes.
+//! Invariant: the rotation for a given size never changes, because sketches are stored.
 
-/// A rotation of vectors of one size.
+/// Rotation for vectors of one size.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rotation {
     width: usize,
-    /// 1 or −1 for each number, for each round.
+    /// Signs (1 or −1) of each number in each round.
     signs: Vec<f32>,
 }
 
-/// Each mixes as many numbers as the greatest power of two that fits: those from the first on, and those up to the last, in turn.
+/// Number of rounds. Each mixes the greatest power of two of numbers that fits: alternately the first and the
+/// last ones.
 const ROUNDS: usize = 4;
 
 impl Rotation {
-    /// That of vectors of `width` numbers.
+    /// Rotation for vectors of `width` numbers.
     pub(super) fn new(width: usize) -> Self {
         let mut seed = 0x6b69_7462_6167_u64;
         let mut sign = || {
-            // Pseudorandom: Marsaglia's xorshift.
+            // Marsaglia's xorshift generator.
             seed ^= seed << 13;
             seed ^= seed >> 7;
             seed ^= seed << 17;
@@ -27,7 +29,7 @@ impl Rotation {
         Self { width, signs: (0..width * ROUNDS).map(|_| sign()).collect() }
     }
 
-    /// Rotates a vector of this size.
+    /// Rotates a vector of this size in place.
     pub(super) fn apply(&self, numbers: &mut [f32]) {
         if self.width == 0 {
             return;
@@ -43,7 +45,7 @@ impl Rotation {
     }
 }
 
-/// The Walsh–Hadamard transform of as many numbers as a power of two, scaled to be a rotation.
+/// Walsh–Hadamard transform of a power of two of numbers, scaled to be a rotation.
 fn mix(numbers: &mut [f32]) {
     let mut half = 1;
     while half < numbers.len() {

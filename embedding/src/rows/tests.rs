@@ -1,6 +1,6 @@
 use super::*;
 
-/// Vectors of length 1, the same in every run.
+/// Vectors of length 1, identical in every run.
 fn vectors(count: usize, width: usize) -> Vec<Vec<f32>> {
     let mut seed = 7_u32;
     let mut random = move || {
@@ -33,7 +33,7 @@ fn products(rows: &Rows, probe: &Probe) -> Vec<f32> {
     products.into_iter().map(|(_, product)| product).collect()
 }
 
-/// Some rows as a part.
+/// Columns of some rows.
 fn part(rows: &Rows, numbers: &[u32]) -> Columns<Bytes> {
     let (mut sketches, mut factors, mut of_numbers) = (Vec::new(), Vec::new(), Vec::new());
     rows.write_sketches(numbers, &mut sketches).expect("they are there");
@@ -48,7 +48,7 @@ fn all(rows: &Rows) -> Vec<u32> {
 
 #[test]
 fn estimates_are_near_and_products_exact() {
-    // More than one block, and the last not full.
+    // More than one block, the last of which is not full.
     let vectors = vectors(BLOCK + 10, 384);
     let rows = rows(&vectors);
     let probe = Probe::new(vectors[5].clone());
@@ -109,7 +109,7 @@ fn a_rotation_keeps_products() {
     }
     let mut first = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0];
     Rotation::new(6).apply(&mut first);
-    // Files have vectors that were rotated so.
+    // Stored files contain vectors that were rotated in this way.
     assert_eq!(first.map(f32::to_bits), [-0.25_f32, 0.25, 0.0, 0.75, 0.5, 0.25].map(f32::to_bits));
 }
 

@@ -1,4 +1,4 @@
-//! Classifies IP addresses: publicly reachable, or private to a machine or a network.
+//! Classification of IP addresses: publicly reachable, or private to a machine or a network.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -26,8 +26,8 @@ const PRIVATE_V4: [Ipv4Net; 17] = [
     v4([240, 0, 0, 0], 4),      // reserved, broadcast
 ];
 
-/// "This network": routers do not forward it (RFC 6890), so no NAT64 gateway translates to it. The zeros in
-/// ordinary IPv6 addresses look like embedded addresses of this range.
+/// The range "this network". Routers do not forward it (RFC 6890), so no NAT64 gateway translates to it. The
+/// zeros in ordinary IPv6 addresses look like embedded addresses of this range.
 pub const THIS_NETWORK: Ipv4Net = v4([0, 0, 0, 0], 8);
 
 /// IPv6 addresses that IANA has allocated for ordinary use. All others are private: loopback, unspecified,
@@ -35,7 +35,7 @@ pub const THIS_NETWORK: Ipv4Net = v4([0, 0, 0, 0], 8);
 /// unique local (metadata of AWS and Google Cloud), link-local, site-local, multicast.
 const GLOBAL_UNICAST: Ipv6Net = v6([0x2000, 0, 0], 3);
 
-/// Special-purpose ranges inside of [`GLOBAL_UNICAST`]. Tunnels are private whatever IPv4 address they embed:
+/// Special-purpose ranges inside of [`GLOBAL_UNICAST`]. Tunnels are private for every embedded IPv4 address:
 /// they are obsolete and have no public servers, and the operating system itself would open the tunnel.
 const PRIVATE_V6: [Ipv6Net; 4] = [
     v6([0x2001, 0, 0], 23),      // protocol assignments: Teredo, benchmarking, ORCHID, AMT

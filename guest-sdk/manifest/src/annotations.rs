@@ -1,4 +1,4 @@
-//! The four behavioural hints of the Model Context Protocol, and their defaults.
+//! The four tool annotations (behavioural hints) of the Model Context Protocol, and their defaults.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,11 +1,12 @@
-//! How the server signs in for a toolkit: the types of `auth`.
+//! Types of the manifest field `auth`: sign-ins that the server performs for a toolkit.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Parameters of an authorization request that the server sets itself (RFC 6749, section 4.1.1; RFC 7636, section 4.3;
-/// `OpenID` Connect Core, section 3.1.2.1), or that would replace those (RFC 9101, section 5).
+/// Parameters of an authorization request that a declaration must not set: the server sets them itself (RFC
+/// 6749, section 4.1.1; RFC 7636, section 4.3; `OpenID` Connect Core, section 3.1.2.1), or they would
+/// override those that it sets (RFC 9101, section 5).
 pub const OWN_PARAMETERS: [&str; 11] = [
     "response_type",
     "client_id",
@@ -20,17 +21,17 @@ pub const OWN_PARAMETERS: [&str; 11] = [
     "response_mode",
 ];
 
-/// What the server attaches to requests to one host. The toolkit never sees it.
+/// One sign-in: the credential that the server attaches to requests to one host. The toolkit never sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type")]
 pub enum Auth {
-    /// The token of a grant to the toolkit itself.
+    /// Access token of the toolkit's own account, from a client-credentials grant.
     #[serde(rename = "oauth2_client_credentials")]
     ClientCredentials(OAuth2ClientCredentials),
-    /// The token of the calling user's connected account.
+    /// Access token of the calling user's connected account.
     #[serde(rename = "oauth2_authorization_code")]
     AuthorizationCode(OAuth2AuthorizationCode),
-    /// A secret, in a header or in the query.
+    /// API key in a header or in the query.
     #[serde(rename = "api_key")]
     ApiKey(ApiKey),
     /// HTTP Basic.
@@ -39,7 +40,7 @@ pub enum Auth {
 }
 
 impl Auth {
-    /// Returns the one host that receives what is attached.
+    /// Returns the only host that receives the credential.
     pub fn api_host(&self) -> &str {
         match self {
             Self::ClientCredentials(it) => &it.api_host,
@@ -49,7 +50,7 @@ impl Auth {
         }
     }
 
-    /// Returns the names of the secrets that it uses, each with the field that names it.
+    /// Returns the secrets that the sign-in uses, as pairs of the declaring field and the secret's name.
     pub fn secrets(&self) -> Vec<(&'static str, &str)> {
         match self {
             Self::ClientCredentials(it) => {
@@ -197,16 +198,16 @@ pub struct BasicAuth {
     pub api_host: String,
 }
 
-/// The sign-ins of a toolkit. As JSON: one object, or a list of them.
+/// Sign-ins of a toolkit. Serialized as one object or a list of objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "OneOrMany", into = "OneOrMany")]
 pub struct Auths(pub Vec<Auth>);
 
 impl Auths {
-    /// Longest list.
+    /// Maximum number of sign-ins.
     pub const MAX: usize = 8;
 
-    /// Returns whether there is none.
+    /// Returns whether the toolkit declares no sign-in.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -216,7 +217,8 @@ impl Auths {
         self.0.iter()
     }
 
-    /// Returns the grant of the connected account. All grants of a toolkit differ in `api_host` at most.
+    /// Returns the authorization-code grant of the connected account. If a toolkit has several such grants,
+    /// they differ only in `api_host`.
     pub fn account(&self) -> Option<&OAuth2AuthorizationCode> {
         self.0.iter().find_map(|it| match it {
             Auth::AuthorizationCode(grant) => Some(grant),
@@ -268,7 +270,7 @@ mod schema {
 
     use super::{ApiKey, Auth, Auths, BasicAuth, OAuth2AuthorizationCode, OAuth2ClientCredentials};
 
-    // Conditions instead of alternatives: a validator then says what is wrong with the type that was meant.
+    // `if`/`then` instead of `oneOf`: a validator then reports the problems of the intended type only.
 
     impl JsonSchema for Auth {
         fn schema_name() -> Cow<'static, str> {

@@ -1,35 +1,37 @@
-//! Error texts of the cache that a toolkit has for each user, and the rules of its keys and values.
+//! Error texts and rules of a toolkit's per-user cache.
 
 #[cfg(feature = "rules")]
 use crate::Problems;
 
-/// Length of a key, in bytes of UTF-8: a URL fits.
+/// Maximum length of a key, in bytes of UTF-8; enough for most URLs.
 #[cfg(feature = "rules")]
 pub const MAX_KEY_BYTES: usize = 256;
-/// Length of a value, in bytes of UTF-8.
+/// Maximum length of a value, in bytes of UTF-8.
 #[cfg(feature = "rules")]
 pub const MAX_VALUE_BYTES: usize = 64 << 10;
-/// Keys and values of one toolkit for one user, in bytes. Beyond it, the oldest values make room.
+/// Maximum total size of keys and values per toolkit and user, in bytes. Beyond it, the oldest values are
+/// evicted.
 #[cfg(feature = "rules")]
 pub const MAX_TOTAL_BYTES: usize = 1 << 20;
-/// Values of one toolkit for one user. Beyond it, the oldest make room.
+/// Maximum number of values per toolkit and user. Beyond it, the oldest are evicted.
 #[cfg(feature = "rules")]
 pub const MAX_VALUES: usize = 1000;
-/// How long a value is kept at most, and by default: 30 days.
+/// Maximum and default lifetime of a value, in seconds: 30 days.
 #[cfg(feature = "rules")]
 pub const MAX_SECONDS: u32 = 30 * 24 * 60 * 60;
 
-/// The request breaks a rule, which `reason` names. For the log: it is the author's mistake.
+/// Returns the log text for a request that breaks a rule, a mistake of the toolkit's author; `reason` names
+/// the rule.
 pub fn refused(reason: &str) -> String {
     format!("the cache refused the request: {reason}")
 }
 
-/// The cache cannot be changed now. Retryable.
+/// Returns the error text for a cache that is temporarily unavailable. Retryable.
 pub fn unavailable(reason: &str) -> String {
     format!("The toolkit's cache cannot be changed now: {reason}")
 }
 
-/// A value was not kept, and the call goes on without. For the log.
+/// Returns the log text for a value that was not stored; the call continues.
 pub fn not_kept(reason: &str) -> String {
     format!("the cache has not kept a value: {reason}")
 }
@@ -42,7 +44,7 @@ pub fn check_key(key: &str) -> Result<(), Problems> {
     if problems.0.is_empty() { Ok(()) } else { Err(problems) }
 }
 
-/// Checks a value to keep for `seconds` against every rule.
+/// Checks a key, a value and its lifetime against every rule.
 #[cfg(feature = "rules")]
 pub fn check_value(key: &str, value: &str, seconds: Option<u32>) -> Result<(), Problems> {
     let mut problems = Problems::default();

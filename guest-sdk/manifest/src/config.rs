@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::{ConfigField, ConfigKind};
 
-/// Returns why `value` does not fit `field`, or `None` if it fits.
+/// Returns the reason why `value` does not fit `field`; `None` if it fits.
 pub fn mismatch(field: &ConfigField, value: &Value) -> Option<String> {
     match (field.kind, value) {
         (ConfigKind::String, Value::String(_))
@@ -35,8 +35,8 @@ pub fn problems(
     values.iter().filter_map(problem).collect()
 }
 
-/// Returns what a handler sees as `ctx.config`: the user's values, and the declared defaults for the
-/// others. Values of keys that are no longer declared, or that no longer fit, are ignored.
+/// Returns the content of a handler's `ctx.config`: the user's values, and the declared defaults of
+/// unset ones. Ignores values whose key is no longer declared, or that no longer fit.
 pub fn effective(fields: &BTreeMap<String, ConfigField>, values: &Map<String, Value>) -> Map<String, Value> {
     fields
         .iter()

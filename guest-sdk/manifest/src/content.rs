@@ -1,5 +1,5 @@
-//! Content that a result has besides its text: images, audio, documents and links. The messages of prompts, and what
-//! resources have.
+//! Content blocks of results besides the text (images, audio, documents and links), messages of prompts, and
+//! contents of resources.
 
 mod offered;
 
@@ -32,9 +32,9 @@ pub enum Content {
 /// Hints of a content block for the client, as in the Model Context Protocol.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ContentAnnotations {
-    /// Whom the block is for; no hint if empty.
+    /// Intended audience of the block; empty for no hint.
     pub audience: Vec<Role>,
-    /// From 0 (optional) to 1 (required).
+    /// Importance of the block, from 0 (optional) to 1 (required).
     pub priority: Option<f64>,
     /// Time of the last change (RFC 3339), such as `2026-11-26T09:30:00Z`.
     pub last_modified: Option<String>,
@@ -43,7 +43,7 @@ pub struct ContentAnnotations {
 /// A party of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The person.
+    /// The person who uses the client.
     User,
     /// The model.
     Assistant,
@@ -61,7 +61,7 @@ pub struct Media {
 /// A document embedded in a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmbeddedResource {
-    /// Identifies the document; need not resolve.
+    /// URI that identifies the document; need not resolve.
     pub uri: String,
     /// Media type, such as `text/markdown`; not validated.
     pub media_type: Option<String>,
@@ -87,7 +87,7 @@ pub struct ResourceLink {
     pub name: String,
     /// Display name, for people.
     pub title: Option<String>,
-    /// What the document contains.
+    /// Description of the document's content.
     pub description: Option<String>,
     /// Media type, such as `text/csv`; not validated.
     pub media_type: Option<String>,
@@ -101,14 +101,14 @@ impl ContentBlock {
         Self { content: content.into(), annotations: ContentAnnotations::default() }
     }
 
-    /// Sets whom the block is for.
+    /// Sets the intended audience of the block.
     #[must_use]
     pub fn audience(mut self, audience: impl IntoIterator<Item = Role>) -> Self {
         self.annotations.audience = audience.into_iter().collect();
         self
     }
 
-    /// Sets how important the block is, from 0 (optional) to 1 (required).
+    /// Sets the importance of the block, from 0 (optional) to 1 (required).
     #[must_use]
     pub fn priority(mut self, priority: f64) -> Self {
         self.annotations.priority = Some(priority);
@@ -231,8 +231,8 @@ mod rules {
     });
 
     impl ContentBlock {
-        /// Returns what the block adds to the size of a result, in bytes: its parts, and an overhead for the reply, so that
-        /// many empty blocks count too.
+        /// Returns the block's contribution to the size of a result, in bytes: its parts, and a fixed
+        /// overhead so that empty blocks count too.
         pub fn size(&self) -> usize {
             let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
             let content = match &self.content {
@@ -253,7 +253,8 @@ mod rules {
     }
 
     impl ContentAnnotations {
-        /// Returns the hint that clients would refuse, together with the whole result: its name, and what is expected.
+        /// Returns the name of an invalid hint and what is expected of it. Clients would refuse the whole
+        /// result because of it.
         fn problem(&self) -> Option<&'static str> {
             let is_time = |text: &String| {
                 !text.contains(char::is_lowercase) && DATE_TIME.is_valid(&Value::String(text.clone()))

@@ -1,6 +1,6 @@
-//! Error texts about the credentials that a toolkit declares.
+//! Error texts about a toolkit's credentials.
 
-/// The user has not set these credentials. The text has the commands that set them.
+/// Returns the error text for credentials that the user has not set, with the commands that set them.
 pub fn not_set<S: AsRef<str>>(toolkit: &str, names: &[S]) -> String {
     let (what, them) = match names {
         [_] => ("credential", "is not set. Set it"),
@@ -9,19 +9,19 @@ pub fn not_set<S: AsRef<str>>(toolkit: &str, names: &[S]) -> String {
     format!("The {what} {} {them} with: {}", listed(names), set_commands(toolkit, names))
 }
 
-/// A handler asked for a credential that the toolkit does not declare. For the log.
+/// Returns the log text for a handler that reads a credential that the toolkit does not declare.
 ///
-/// A name that only `auth` uses is undeclared, too: the server uses it, and the toolkit cannot read it.
+/// A name that only `auth` uses counts as undeclared: only the server reads it.
 pub fn undeclared(name: &str) -> String {
     format!("the credential {name} is not declared: add {name:?} to the toolkit's secrets")
 }
 
-/// A credential cannot be read now. Retryable.
+/// Returns the error text for a credential that is temporarily unavailable. Retryable.
 pub fn unavailable(name: &str, reason: &str) -> String {
     format!("The credential {name} cannot be read now: {reason}")
 }
 
-/// Returns the sentence that says how a user connects an account.
+/// Returns the instruction for a user to connect an account.
 #[cfg(feature = "rules")]
 pub(crate) fn connect(toolkit: &str) -> String {
     format!("Connect it with: kitbag toolkit sign-in {toolkit}")
@@ -33,7 +33,7 @@ pub(crate) fn set_commands<S: AsRef<str>>(toolkit: &str, names: &[S]) -> String 
     names.iter().map(command).collect::<Vec<_>>().join(" and ")
 }
 
-/// Returns names as a list in a sentence.
+/// Formats names as a list in a sentence.
 pub(crate) fn listed<S: AsRef<str>>(names: &[S]) -> String {
     names.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(" and ")
 }

@@ -1,4 +1,4 @@
-//! The declaration as plain data, with the fields of the toolkit specification.
+//! A toolkit's declaration as plain data, with the fields of the toolkit specification.
 
 use std::collections::BTreeMap;
 
@@ -73,7 +73,8 @@ impl ToolkitDefinition {
         self.scopes.iter().any(|declared| declared == scope)
     }
 
-    /// Returns the names of all secrets that users can set: those that the toolkit reads, then those that only the host uses.
+    /// Returns the names of all secrets that users can set: first those that the toolkit can read, then those
+    /// that only the host uses.
     pub fn credentials(&self) -> Vec<&str> {
         let mut names: Vec<_> = self.secrets.iter().map(String::as_str).collect();
         for (_, name) in self.auth.iter().flat_map(Auth::secrets) {
@@ -84,7 +85,7 @@ impl ToolkitDefinition {
         names
     }
 
-    /// Whether the toolkit answers completions: an argument or a variable says so.
+    /// Whether the toolkit has completion handlers: an argument or a variable sets `completes`.
     pub fn completes(&self) -> bool {
         self.prompts.iter().flat_map(|prompt| &prompt.arguments).any(|it| it.completes)
             || self.resources.iter().flat_map(|resource| &resource.variables).any(|it| it.completes)

@@ -1,5 +1,5 @@
-//! The rules of documents on their way into a knowledge base. All problems of a batch are found at once, each
-//! with its path: `documents[3].title`.
+//! Validation of documents to ingest into a knowledge base. All problems of a batch are reported at once,
+//! each with its path: `documents[3].title`.
 
 mod check;
 
@@ -7,77 +7,77 @@ use serde::{Deserialize, Serialize};
 
 pub use check::{check, check_upload};
 
-/// Documents of a batch.
+/// Maximum number of documents in a batch.
 pub const MAX_DOCUMENTS: usize = 1000;
-/// Text of a batch, in bytes.
+/// Maximum total text of a batch, in bytes.
 pub const MAX_BATCH_BYTES: usize = 32 << 20;
-/// Text of a document, in bytes.
+/// Maximum text of a document, in bytes.
 pub const MAX_TEXT_BYTES: usize = 4 << 20;
-/// A URL, in bytes, as given and as stored.
+/// Maximum length of a URL, in bytes; applies as given and as stored.
 pub const MAX_URL_BYTES: usize = 2048;
-/// A title, in characters.
+/// Maximum length of a title, in characters.
 pub const MAX_TITLE_CHARS: usize = 1000;
-/// A byline, in characters.
+/// Maximum length of a byline, in characters.
 pub const MAX_AUTHOR_CHARS: usize = 500;
-/// A feed's key, in characters.
+/// Maximum length of a feed's key, in characters.
 pub const MAX_FEED_KEY_CHARS: usize = 500;
-/// A feed's name, in characters.
+/// Maximum length of a feed's name, in characters.
 pub const MAX_FEED_NAME_CHARS: usize = 500;
-/// A feed's label, in characters.
+/// Maximum length of a feed's label, in characters.
 pub const MAX_FEED_LABEL_CHARS: usize = 100;
-/// A media type with its parameters, in bytes.
+/// Maximum length of a media type with its parameters, in bytes.
 pub const MAX_MEDIA_TYPE_BYTES: usize = 255;
 
-/// A document on its way in. As JSON, it is the `SvcIngestDoc` of the TypeScript SDK.
+/// A document to ingest, not yet checked. Its JSON form is the `SvcIngestDoc` of the TypeScript SDK.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct NewDocument {
-    /// Title.
+    /// Title; required.
     pub title: String,
-    /// Whether nobody gave the title, but it was made of a file's name: the file's own title then replaces it. Not part
+    /// Whether the title was derived from a file name. If so, a title found in the file replaces it. Not part
     /// of the contract of toolkits.
     #[serde(skip)]
     pub title_is_name: bool,
-    /// Body to index; required unless there is a file, whose text then becomes the body.
+    /// Text to index; required unless there is a file, whose text is then indexed.
     pub text: Option<String>,
     /// Canonical URL of the original.
     pub url: Option<String>,
     /// Free-text byline.
     pub author: Option<String>,
-    /// File to capture; public internet only.
+    /// URL of a file to capture; public internet only.
     pub file_url: Option<String>,
-    /// The same for audio; implies `audio/mpeg`.
+    /// URL of an audio file to capture; implies `audio/mpeg`. Public internet only.
     pub audio_url: Option<String>,
     /// Media type of `file_url`.
     pub mime_type: Option<String>,
-    /// Whether the file is stored with a searchable record of its metadata, and not processed.
+    /// Whether to store the file without processing it, with a searchable record of its metadata.
     pub capture_only: bool,
-    /// Sub-group of the source's documents; deduplication happens within it.
+    /// Group of the source's documents that the document belongs to. Documents are deduplicated per feed.
     pub feed: Option<NewFeed>,
 }
 
-/// The feed that a document on its way in belongs to.
+/// Feed of a document to ingest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NewFeed {
-    /// The entity's stable id upstream.
+    /// Stable id of the feed at its origin, such as a channel's id.
     pub key: String,
-    /// Shown to the user.
+    /// Display name.
     pub name: String,
-    /// Word for the kind of grouping.
+    /// Word for the type of group, such as `channel`.
     pub label: Option<String>,
 }
 
-/// A document that keeps every rule, in the form in which it is stored.
+/// A valid document, normalised for storage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckedDocument {
     /// Title, on one line.
     pub title: String,
-    /// Whether it was made of a file's name.
+    /// Whether the title was derived from a file name.
     #[serde(skip)]
     pub title_is_name: bool,
-    /// Body; empty only if there is a file.
+    /// Text to index; empty only if there is a file.
     pub text: String,
     /// URL of the original, normalised and without fragment.
     pub url: Option<String>,
@@ -85,27 +85,27 @@ pub struct CheckedDocument {
     pub author: Option<String>,
     /// URL of the file to capture, normalised and without fragment.
     pub file_url: Option<String>,
-    /// What the file is said to be.
+    /// Media type of the file as given by the caller, not yet verified.
     pub claimed_type: Option<String>,
-    /// Whether the file is stored without being processed.
+    /// Whether to store the file without processing it.
     pub capture_only: bool,
-    /// Its feed; name and label on one line.
+    /// Feed of the document; name and label are on one line.
     pub feed: Option<NewFeed>,
 }
 
-/// What makes a document the same one when it comes again, within its feed.
+/// Deduplication key of a document within its feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Identity<'a> {
-    /// Its URL.
+    /// URL of the document.
     Url(&'a str),
-    /// Without a URL: that of its file.
+    /// URL of the file, for a document without a URL.
     File(&'a str),
-    /// Without either: its text.
+    /// Text, for a document without any URL.
     Text(&'a str),
 }
 
 impl CheckedDocument {
-    /// Returns what makes it the same document when it comes again.
+    /// Returns the deduplication key. An ingested document replaces one with the same key.
     pub fn identity(&self) -> Identity<'_> {
         match (&self.url, &self.file_url) {
             (Some(url), _) => Identity::Url(url),

@@ -3,7 +3,8 @@
 #[cfg(feature = "url")]
 use url::{Host, Url};
 
-/// Headers of the connection, which neither a handler nor a declaration sets: the host refuses or removes them.
+/// Connection-level headers, which neither a handler nor a declaration may set: the host refuses or removes
+/// them.
 pub const CONNECTION_HEADERS: [&str; 13] = [
     "connection",
     "content-length",
@@ -20,18 +21,19 @@ pub const CONNECTION_HEADERS: [&str; 13] = [
     "upgrade",
 ];
 
-/// The target of a request, as `egress` names it.
+/// Target of a request: host and port, in the form of an `egress` entry.
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'a> {
-    /// Without the trailing dot of the DNS root, which does not change a name's meaning.
+    /// Host, without the trailing dot of the DNS root, which does not change a name's meaning.
     host: &'a str,
-    /// `None` for the scheme's default port.
+    /// Port; `None` for the scheme's default port.
     port: Option<u16>,
     default_port: Option<u16>,
 }
 
 impl<'a> Target<'a> {
-    /// `host` is in lower case, and an IPv6 address is in brackets. `port` is `None` if the URL has none.
+    /// Creates a target from a URL's parts. `host` must be in lower case, with an IPv6 address in brackets;
+    /// `port` is `None` if the URL has none.
     pub fn new(scheme: &str, host: &'a str, port: Option<u16>) -> Self {
         let default_port = match scheme {
             "http" => Some(80),
@@ -51,7 +53,7 @@ impl<'a> Target<'a> {
             && (lists(&self.entry()) || port.is_some_and(|port| lists(&format!("{}:{port}", self.host))))
     }
 
-    /// Returns the entry that would grant the target.
+    /// Returns the `egress` entry that would grant the target.
     pub fn entry(&self) -> String {
         self.port.map_or_else(|| self.host.to_owned(), |port| format!("{}:{port}", self.host))
     }
@@ -70,16 +72,16 @@ pub fn allows<S: AsRef<str>>(egress: &[S], url: &Url) -> bool {
     Target::from(url).is_listed(egress)
 }
 
-/// Returns the entry that would grant the URL.
+/// Returns the `egress` entry that would grant the URL.
 #[cfg(feature = "url")]
 pub fn entry_for(url: &Url) -> String {
     Target::from(url).entry()
 }
 
-/// Returns whether a URL belongs to the `apiHost` of a sign-in, so that credentials may go there.
+/// Returns whether a URL belongs to the `apiHost` of a sign-in, so that credentials may be sent to it.
 ///
-/// A bare host means `https` on port 443, and a host with a port `https` on that port. Plain `http` is for a
-/// loopback host with a port.
+/// A bare host means `https` on port 443, and a host with a port `https` on that port. Plain `http` is
+/// accepted only for a loopback host with a port.
 #[cfg(feature = "url")]
 pub fn is_api_host(api_host: &str, url: &Url) -> bool {
     let target = Target::from(url);
@@ -89,7 +91,7 @@ pub fn is_api_host(api_host: &str, url: &Url) -> bool {
     !target.host.is_empty() && is_protected(url) && (has_port || (is_bare && url.scheme() == "https"))
 }
 
-/// Returns whether what is sent to a URL is encrypted or stays on the machine.
+/// Returns whether a request to the URL is encrypted or stays on the machine: `https`, or `http` on loopback.
 #[cfg(feature = "url")]
 pub(crate) fn is_protected(url: &Url) -> bool {
     let loopback = match url.host() {
@@ -101,7 +103,7 @@ pub(crate) fn is_protected(url: &Url) -> bool {
     url.scheme() == "https" || (url.scheme() == "http" && loopback)
 }
 
-/// `egress` does not list the host of a request. `entry` is the one to add.
+/// Returns the error text for a request to a host that `egress` does not list. `entry` is the entry to add.
 pub fn not_listed(entry: &str) -> String {
     format!("{entry} is not listed in egress: add {entry:?} to the toolkit's egress")
 }

@@ -1,6 +1,7 @@
-//! Characters that are not seen, or that a terminal would interpret.
+//! Detection of invisible characters, and of control characters that a terminal would interpret.
 
-/// Whether a text has one. Joiners and variation selectors, which emoji and some scripts need, are none.
+/// Whether a text has control or invisible characters. Joiners and variation selectors are allowed: emoji and
+/// some scripts need them.
 pub(crate) fn has_hidden(text: &str) -> bool {
     text.chars().any(|letter| {
         letter.is_control()
@@ -8,7 +9,7 @@ pub(crate) fn has_hidden(text: &str) -> bool {
     })
 }
 
-/// Whether a character has no shape: it may hide in a word, or turn the direction of a text.
+/// Whether a character is invisible: it may hide inside a word, or change the direction of a text.
 pub(crate) fn is_invisible(letter: char) -> bool {
     matches!(
         letter,

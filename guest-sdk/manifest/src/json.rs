@@ -1,4 +1,4 @@
-//! Measures JSON text before it is parsed: eight megabytes of `0,0,…` take a hundred once parsed.
+//! Measures JSON text before it is parsed: 8 MB of `0,0,…` take 100 MB of memory once parsed.
 
 /// Size of the value that a JSON text parses to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,28 +1,28 @@
-//! Error texts of the knowledge base, and the rules of a search.
+//! Error texts of the knowledge base, and the rules of search requests.
 
 #[cfg(feature = "rules")]
 use crate::Problems;
 #[cfg(feature = "rules")]
 use crate::limits::MAX_SEARCH_RESULTS;
 
-/// A query, in characters: a few sentences.
+/// Maximum length of a query, in characters: a few sentences.
 #[cfg(feature = "rules")]
 pub const MAX_QUERY_CHARS: usize = 2_000;
 
-/// The calling user has no document with the requested id.
+/// Error text: the calling user has no document with the requested id.
 pub const NOT_FOUND: &str = "There is no such document.";
 
-/// The request breaks a rule, which `reason` names.
+/// Returns the error text for a request that breaks a rule; `reason` names the rule.
 pub fn refused(reason: &str) -> String {
     format!("The knowledge base refused the request: {reason}")
 }
 
-/// The knowledge base cannot answer now. Retryable.
+/// Returns the error text for a knowledge base that is temporarily unavailable. Retryable.
 pub fn unavailable(reason: &str) -> String {
     format!("The knowledge base is not available: {reason}")
 }
 
-/// The reason of a refusal: the toolkit does not declare the scope.
+/// Returns the reason for refusing a request whose scope the toolkit does not declare.
 pub fn undeclared_scope(scope: &str) -> String {
     format!("the toolkit does not declare the scope {scope}")
 }

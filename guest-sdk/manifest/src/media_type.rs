@@ -2,7 +2,7 @@
 
 use mime::Mime;
 
-/// Type and subtype as they are written, without parameters.
+/// Returns type and subtype as written, without parameters.
 pub fn essence(text: &str) -> &str {
     text.split_once(';').map_or(text, |(essence, _)| essence).trim()
 }

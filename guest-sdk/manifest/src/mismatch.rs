@@ -1,4 +1,4 @@
-//! How values that do not fit a schema are described, whatever library found the violations.
+//! Messages about values that do not fit a schema, shared by all validation libraries.
 
 /// Maximum number of violations reported for one value; more would repeat the same information.
 pub const MAX_REPORTED: usize = 10;
@@ -6,8 +6,8 @@ pub const MAX_REPORTED: usize = 10;
 /// Maximum number of choices listed in a message; more do not help a model.
 pub const MAX_LISTED_CHOICES: usize = 5;
 
-/// Maximum number of constants named in a message; a model chooses one of them, so all are named if they are not too
-/// many to read.
+/// Maximum number of constants named in a message. A model has to choose one of them, so all are named if the
+/// list is readable.
 const MAX_NAMED_CONSTANTS: usize = 32;
 
 /// Distance of a value from a branch that accepts only other types of values.
@@ -19,13 +19,13 @@ const OTHER_DISCRIMINATOR_DISTANCE: usize = 10;
 /// One violation of a branch of a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Levels below the value that has the choice; 0 is that value itself.
+    /// Number of levels below the value with the choice; 0 is that value itself.
     pub depth: usize,
-    /// What was expected.
+    /// Type of expectation that the value violates.
     pub kind: Kind,
 }
 
-/// What a branch expected instead of the value.
+/// Type of expectation that a value violates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Another type, or any of several.
@@ -37,7 +37,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Returns the kind that the SDK for TypeScript calls `type`, `constant`, or anything else.
+    /// Returns the kind with the name that the TypeScript SDK uses: `type`, `constant`, or any other text.
     pub fn named(name: &str) -> Self {
         match name {
             "type" => Self::Type,
@@ -47,19 +47,19 @@ impl Kind {
     }
 }
 
-/// Which branches of a choice a value was probably meant for, by their indexes.
+/// Branches of a choice that a value was probably meant for, by index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Meant {
-    /// This one: its violations describe the problem.
+    /// One branch, whose violations describe the problem.
     Branch {
-        /// Its index.
+        /// Index of the branch.
         index: usize,
         /// Number of branches that the value may have been meant for, this one included.
         of: usize,
     },
-    /// Any of these: the value has a discriminator that none of them has.
+    /// Several branches, none of which accepts the value's discriminator.
     Discriminator(Vec<usize>),
-    /// Any of these: it cannot be determined.
+    /// Several branches that are equally likely.
     AnyOf(Vec<usize>),
 }
 
@@ -90,12 +90,12 @@ pub fn meant(branches: &[Vec<Violation>]) -> Meant {
     }
 }
 
-/// Whether a violation is about the constant that tells one branch from another.
+/// Whether a violation is about a discriminator, the constant that distinguishes the branches.
 pub fn is_other_discriminator(violation: &Violation) -> bool {
     matches!(violation, Violation { depth: 1, kind: Kind::Constant })
 }
 
-/// Returns how far a value is from what a branch accepts.
+/// Returns the distance of a value from a branch: the weighted number of violations.
 fn distance(branch: &[Violation]) -> usize {
     let weights = branch.iter().map(|violation| match violation {
         Violation { depth: 0, kind: Kind::Type | Kind::Constant } => OTHER_TYPE_DISTANCE,
@@ -105,12 +105,13 @@ fn distance(branch: &[Violation]) -> usize {
     weights.fold(0, usize::saturating_add)
 }
 
-/// Adds to a violation of one branch that the value may have been meant for others.
+/// Adds to a violation that its branch is the closest of `of` branches.
 pub fn closest(line: &str, of: usize) -> String {
     if of > 1 { format!("{line} (in the closest of {of} alternatives)") } else { line.to_owned() }
 }
 
-/// The value is none of these constants, written as JSON. Only the first ones of very many are named.
+/// Returns the message for a value that is none of the expected constants, given as JSON texts. Of more than
+/// 32, only the first ones are named.
 pub fn not_one_of<S: AsRef<str>>(constants: &[S]) -> String {
     let mut named: Vec<&str> = Vec::new();
     for constant in constants.iter().map(AsRef::as_ref) {
@@ -128,7 +129,8 @@ pub fn not_one_of<S: AsRef<str>>(constants: &[S]) -> String {
     }
 }
 
-/// Describes what each of `branches` choices expects. Many choices are only counted.
+/// Returns the message for a value that fits none of several branches. If there are more than
+/// [`MAX_LISTED_CHOICES`], they are only counted.
 pub fn choices<S: AsRef<str>>(messages: &[S], branches: usize) -> String {
     let mut listed: Vec<&str> = Vec::new();
     for message in messages.iter().map(AsRef::as_ref) {
@@ -143,7 +145,7 @@ pub fn choices<S: AsRef<str>>(messages: &[S], branches: usize) -> String {
     listed.join(", or ")
 }
 
-/// The structured value of a result does not fit `output`.
+/// Returns the message for a structured value that does not fit `output`.
 pub fn of_output<S: AsRef<str>>(violations: &[S]) -> String {
     let violations = violations.iter().map(AsRef::as_ref).collect::<Vec<_>>().join("; ");
     format!("The tool's structured result does not match its output schema: {violations}")

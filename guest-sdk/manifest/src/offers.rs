@@ -1,4 +1,4 @@
-//! Prompts and resources: what a toolkit declares besides its tools.
+//! Declarations of prompts and resources.
 
 use serde::{Deserialize, Serialize};
 
@@ -90,14 +90,14 @@ pub struct UriVariable {
     pub completes: bool,
 }
 
-/// What is proposed for an argument or a variable.
+/// Source of completion values for an argument or a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Proposals<'a> {
-    /// Nothing.
+    /// No completion.
     Nothing,
-    /// These values, as far as they begin with what was typed.
+    /// Fixed values, filtered by the typed prefix.
     Values(&'a [String]),
-    /// What the toolkit answers.
+    /// A completion handler of the toolkit.
     Handler,
 }
 
@@ -112,7 +112,7 @@ impl<'a> Proposals<'a> {
 }
 
 impl PromptDefinition {
-    /// Returns what is proposed for an argument; nothing for an unknown one.
+    /// Returns the source of completion values for an argument; `Nothing` for an unknown argument.
     pub fn proposals(&self, argument: &str) -> Proposals<'_> {
         let argument = self.arguments.iter().find(|it| it.name == argument);
         argument.map_or(Proposals::Nothing, |it| Proposals::of(&it.values, it.completes))
@@ -120,7 +120,7 @@ impl PromptDefinition {
 }
 
 impl ResourceDefinition {
-    /// Returns what is proposed for a variable; nothing for an unknown one.
+    /// Returns the source of completion values for a variable; `Nothing` for an unknown variable.
     pub fn proposals(&self, variable: &str) -> Proposals<'_> {
         let variable = self.variables.iter().find(|it| it.name == variable);
         variable.map_or(Proposals::Nothing, |it| Proposals::of(&it.values, it.completes))
@@ -129,7 +129,7 @@ impl ResourceDefinition {
 
 #[cfg(feature = "rules")]
 impl PromptDefinition {
-    /// Returns the JSON Schema of the prompt's arguments: texts of at most 100,000 characters.
+    /// Returns the JSON Schema of the prompt's arguments: strings of at most 100,000 characters.
     pub fn input_schema(&self) -> serde_json::Value {
         let text = serde_json::json!({ "type": "string", "maxLength": MAX_ARGUMENT_CHARS });
         let properties: serde_json::Map<_, _> =
@@ -142,13 +142,13 @@ impl PromptDefinition {
     }
 }
 
-/// Returns the values that begin with what was typed, whatever its case.
+/// Returns the values that begin with the typed text, ignoring case.
 #[cfg(feature = "rules")]
 pub fn beginning_with(values: &[String], typed: &str) -> Vec<String> {
     let typed = typed.to_lowercase();
     values.iter().filter(|value| value.to_lowercase().starts_with(&typed)).cloned().collect()
 }
 
-/// Characters of one argument of a prompt.
+/// Maximum length of a prompt's argument, in characters.
 #[cfg(feature = "rules")]
 const MAX_ARGUMENT_CHARS: usize = 100_000;

@@ -1,26 +1,26 @@
-//! What MCP clients and the APIs of models accept of a tool: its schemas as all of them read them, and warnings about
-//! what some refuse. `docs/mcp.md` says which client does what.
+//! Compatibility of tools with MCP clients and model APIs: portable schemas, and warnings about declarations
+//! that some clients refuse. `docs/mcp.md` lists the behaviour of each client.
 
 use serde_json::{Map, Value, json};
 
 use crate::{Problem, Problems, ToolDefinition, ToolkitDefinition};
 
-/// Maximum length of a tool's name at the APIs of models.
+/// Maximum length of a tool's name in model APIs.
 const MAX_MODEL_NAME_LENGTH: usize = 64;
-/// What Claude Code puts before the name of a tool of a server that its user calls `kitbag`.
+/// Prefix that Claude Code adds to the tool names of a server configured as `kitbag`.
 const CLIENT_PREFIX: &str = "mcp__kitbag__";
-/// Maximum length of a property's name at the APIs of models.
+/// Maximum length of a property's name in model APIs.
 const MAX_PROPERTY_NAME_LENGTH: usize = 64;
-/// Maximum number of warnings about one toolkit, and of characters that are quoted of a name.
+/// Maximum number of warnings about one toolkit, and maximum number of quoted characters of a name.
 const MAX_WARNINGS: usize = 100;
 const MAX_QUOTED: usize = 80;
-/// The dialect in which schemas are checked, without its fragment.
+/// JSON Schema dialect of all schemas, without its fragment.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
 /// Keywords whose value is a schema.
 const SCHEMA: [&str; 8] =
     ["contains", "contentSchema", "else", "if", "items", "not", "propertyNames", "then"];
-/// Keywords whose value is a schema, and most often a boolean, which every client knows there.
+/// Keywords whose value is a schema, usually a boolean. Every client accepts a boolean there.
 const SCHEMA_OR_FLAG: [&str; 4] =
     ["additionalItems", "additionalProperties", "unevaluatedItems", "unevaluatedProperties"];
 /// Keywords whose value is a list of schemas.
@@ -29,8 +29,8 @@ const SCHEMAS: [&str; 5] = ["allOf", "anyOf", "items", "oneOf", "prefixItems"];
 const NAMED_SCHEMAS: [&str; 5] =
     ["$defs", "definitions", "dependentSchemas", "patternProperties", "properties"];
 
-/// Returns a schema without boolean subschemas, which mean the same as `{}` and `{"not": {}}`: where a property has one, some
-/// clients refuse the tools of the whole server.
+/// Replaces boolean subschemas with the equivalent `{}` and `{"not": {}}`: some clients refuse all tools of a
+/// server if a property has a boolean schema.
 #[must_use]
 pub fn portable(mut schema: Value) -> Value {
     make_portable(&mut schema);
@@ -61,7 +61,8 @@ fn make_portable(schema: &mut Value) {
     }
 }
 
-/// Returns what some clients refuse of a declaration that keeps every rule, each with its path and the client's name.
+/// Returns warnings about a valid declaration that some clients would refuse. Each has a path and names the
+/// client.
 pub fn warnings(definition: &ToolkitDefinition) -> Vec<Problem> {
     let mut warnings = Problems::default();
     for (index, tool) in definition.tools.iter().enumerate() {
@@ -110,7 +111,7 @@ fn root(schema: &Value, path: &str, warnings: &mut Problems) {
     }
 }
 
-/// Checks a schema with all that are in it.
+/// Checks a schema and all its subschemas.
 fn within(schema: &Value, path: &str, warnings: &mut Problems) {
     let Some(members) = schema.as_object().filter(|_| warnings.0.len() < MAX_WARNINGS) else { return };
     let properties = members.get("properties").and_then(Value::as_object);
@@ -187,7 +188,7 @@ mod tests {
         );
     }
 
-    /// The warnings about a tool with these properties beside `"type": "object"`.
+    /// Returns the warnings about a tool whose input schema has these keywords and `"type": "object"`.
     fn of(schema: &Value) -> Vec<String> {
         let mut input_schema = json!({ "type": "object" });
         for (name, value) in schema.as_object().expect("an object") {

@@ -1,5 +1,5 @@
-//! The rules of questions that a handler asks its user in the middle of a call: forms of flat fields, as elicitation in
-//! form mode has them (MCP 2025-11-25 and 2026-07-28, `ElicitRequestFormParams`).
+//! Validation of questions that a handler asks its user during a call: forms of flat fields, as in MCP's
+//! elicitation in form mode (MCP 2025-11-25 and 2026-07-28, `ElicitRequestFormParams`).
 
 mod credential;
 mod fields;
@@ -11,40 +11,40 @@ use serde_json::{Map, Value};
 use crate::Problems;
 use crate::schema::{Schema, SchemaError};
 
-/// Questions that one call may ask.
+/// Maximum number of questions per call.
 pub const MAX_QUESTIONS: usize = 5;
-/// A key, in bytes.
+/// Maximum length of a key, in bytes.
 pub const MAX_KEY_BYTES: usize = 64;
-/// A message, in characters.
+/// Maximum length of a message, in characters.
 pub const MAX_MESSAGE_CHARS: usize = 1000;
-/// The schema of an answer, in bytes.
+/// Maximum size of the JSON Schema of an answer, in bytes.
 pub const MAX_SCHEMA_BYTES: usize = 16 << 10;
-/// Fields of a form.
+/// Maximum number of fields in a form.
 pub const MAX_FIELDS: usize = 20;
-/// Choices of a field.
+/// Maximum number of choices of a field.
 pub const MAX_CHOICES: usize = 100;
-/// A title, or a choice, in characters.
+/// Maximum length of a title or a choice, in characters.
 pub const MAX_TITLE_CHARS: usize = 100;
-/// A description, in characters.
+/// Maximum length of a description, in characters.
 pub const MAX_DESCRIPTION_CHARS: usize = 500;
-/// An answer as JSON text, in bytes.
+/// Maximum size of an answer as JSON text, in bytes.
 pub const MAX_ANSWER_BYTES: usize = 16 << 10;
 
-/// A question that keeps every rule.
+/// A validated question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
-    /// Under which the answer is found again when the handler runs again.
+    /// Key of the answer when the handler runs again.
     pub key: String,
-    /// What the user reads.
+    /// Text of the question for the user.
     pub message: String,
-    /// The JSON Schema of the answer: an object of flat fields.
+    /// JSON Schema of the answer: an object of flat fields.
     pub schema: Map<String, Value>,
     /// Names of the fields in the author's order.
     pub order: Vec<String>,
 }
 
 impl Question {
-    /// Checks a question.
+    /// Validates a question.
     ///
     /// # Errors
     ///
@@ -57,7 +57,7 @@ impl Question {
         let schema = read_schema(text, &mut problems);
         if let Some(schema) = &schema {
             fields::check(schema, &mut problems);
-            // What breaks no bound is short enough to look at word by word.
+            // Only a question within all size limits is scanned word by word.
             if problems.0.is_empty() {
                 fields::check_defaults(schema, &mut problems);
                 credential::check(message, schema, &mut problems);
@@ -72,7 +72,7 @@ impl Question {
         }
     }
 
-    /// Returns the fields of an answer that the question has, once they fit it.
+    /// Validates an answer. Returns its fields without those that the question does not have.
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ fn check_message(message: &str, problems: &mut Problems) {
     if message.trim().is_empty() {
         problems.add("message", "must not be empty");
     }
-    // Counts no further than it must.
+    // Stops counting at the limit.
     if message.chars().nth(MAX_MESSAGE_CHARS).is_some() {
         problems.add("message", format!("has more than {MAX_MESSAGE_CHARS} characters"));
     }

@@ -14,7 +14,7 @@ use crate::{credentials, mismatch};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Failure {
     ok: bool,
-    /// The kind of failure.
+    /// Type of failure.
     pub code: ErrorCode,
     /// Message for the model.
     pub error: String,
@@ -22,11 +22,11 @@ pub struct Failure {
     pub retryable: bool,
 }
 
-/// The kinds of failure.
+/// Types of failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum ErrorCode {
-    /// The handler failed, or was stopped.
+    /// The handler failed, or was terminated.
     ToolError,
     /// The arguments do not fit the tool's input; the handler never ran.
     InvalidParams,
@@ -47,56 +47,56 @@ impl Failure {
         Self { ok: false, code: ErrorCode::ToolError, error: message.into(), retryable: false }
     }
 
-    /// Sets whether trying again may help.
+    /// Sets whether a retry may succeed.
     #[must_use]
     pub fn retryable(self, retryable: bool) -> Self {
         Self { retryable, ..self }
     }
 
-    /// The handler failed with an error that is not for the model. No details are included.
+    /// Creates the failure for a handler's error that is not for the model. It includes no details.
     pub fn of_handler() -> Self {
         Self::tool_error("The tool failed.")
     }
 
-    /// The arguments do not fit.
+    /// Creates the failure for arguments that do not fit the input schema.
     pub fn invalid_params(violations: &[String]) -> Self {
         let error = format!("Invalid arguments: {}", violations.join("; "));
         Self { code: ErrorCode::InvalidParams, ..Self::tool_error(error) }
     }
 
-    /// The structured value does not fit `output`.
+    /// Creates the failure for a structured value that does not fit `output`.
     pub fn output_mismatch(violations: &[String]) -> Self {
         Self::tool_error(mismatch::of_output(violations))
     }
 
-    /// The content of the result has a hint that clients refuse.
+    /// Creates the failure for a result whose content has a hint that clients refuse.
     pub fn invalid_content(problem: &str) -> Self {
         Self::tool_error(format!("The tool's result is not valid: {problem}"))
     }
 
-    /// The result is larger than the limit.
+    /// Creates the failure for a result that is larger than the limit.
     pub fn result_too_large() -> Self {
         Self::tool_error("The tool's result is too large.")
     }
 
-    /// The call was stopped at its deadline. The message includes the limit: it is not secret, and it helps
-    /// the model to request less.
+    /// Creates the failure for a call that was terminated at its deadline. The message includes the limit: it
+    /// is not secret, and it helps the model to request less.
     pub fn deadline(limit: Duration) -> Self {
         Self::tool_error(format!("The tool ran longer than {} s and was stopped.", limit.as_secs_f64()))
     }
 
-    /// The call was stopped at another limit, which the message names.
+    /// Creates the failure for a call that was terminated at another limit, which the message names.
     pub fn limit(limit: &str) -> Self {
         Self::tool_error(format!("The tool reached its {limit} and was stopped."))
     }
 
-    /// The server could not sign in for the toolkit: the user has not set these credentials of `auth`.
+    /// Creates the failure for a sign-in without the credentials of `auth` that the user has to set.
     pub fn missing_credentials(toolkit: &str, names: &[String]) -> Self {
         Self::tool_error(credentials::not_set(toolkit, names))
     }
 
-    /// The server could not sign in for the toolkit: the token endpoint refused the credentials of `auth`.
-    /// `code` is the OAuth error code of the response; the message omits it if it is not a registered one.
+    /// Creates the failure for a token endpoint that refused the credentials of `auth`. `code` is the OAuth
+    /// error code of the response; the message omits a code that [`token_error`] does not know.
     pub fn refused_credentials(toolkit: &str, names: &[String], host: &str, status: u16, code: &str) -> Self {
         let code = token_error(code).map(|code| format!(" ({code})")).unwrap_or_default();
         let commands = credentials::set_commands(toolkit, names);
@@ -107,18 +107,19 @@ impl Failure {
         ))
     }
 
-    /// The server could not sign in for the toolkit: the token endpoint did not return a usable token.
+    /// Creates the failure for a token endpoint that did not return a usable token.
     pub fn unusable_token(host: &str, reason: &str) -> Self {
         Self::tool_error(format!("The answer of the token endpoint {host} cannot be used: {reason}."))
     }
 
-    /// The server could not attach a credential of `auth`, whose value does not fit: it `reason`, such as `has a colon`.
+    /// Creates the failure for a credential of `auth` with an unusable value. `reason` completes the sentence
+    /// "it …", such as `has a colon`.
     pub fn unusable_credential(toolkit: &str, name: &str, reason: &str) -> Self {
         let command = credentials::set_commands(toolkit, &[name]);
         Self::tool_error(format!("The credential {name} cannot be used: it {reason}. Set it with: {command}"))
     }
 
-    /// The server could not attach the user's account: none is connected.
+    /// Creates the failure for a user without a connected account.
     pub fn no_account(toolkit: &str, host: &str) -> Self {
         Self::tool_error(format!(
             "This tool acts with your account at {host}, and none is connected. {}",
@@ -126,7 +127,8 @@ impl Failure {
         ))
     }
 
-    /// The server could not attach the user's account: it has ended, for a reason such as `it was revoked`.
+    /// Creates the failure for a connected account that is no longer valid, for a reason such as
+    /// `it was revoked`.
     pub fn account_ended(toolkit: &str, host: &str, reason: &str) -> Self {
         Self::tool_error(format!(
             "Your account at {host} is no longer connected: {reason}. {}",
@@ -134,7 +136,7 @@ impl Failure {
         ))
     }
 
-    /// The API does not accept the user's account, and there is no way to renew it.
+    /// Creates the failure for a connected account that the API refuses and that cannot be renewed.
     pub fn account_refused(toolkit: &str, host: &str, status: u16) -> Self {
         Self::tool_error(format!(
             "{host} did not accept your connected account (HTTP status {status}). It may have been revoked, or lack \
@@ -143,16 +145,16 @@ impl Failure {
         ))
     }
 
-    /// The call was not started: too many are running.
+    /// Creates the failure for a call that was not started because too many are running.
     pub fn busy() -> Self {
         Self::tool_error("Too many calls are running at the moment. Try again in a moment.").retryable(true)
     }
 }
 
-/// A warning for the author of a tool whose text says much more than its structured value, if it does. Some clients
-/// (Claude Code, VS Code) give the model the structured value alone.
+/// Returns a warning for the author if a tool's text is much longer than its structured value. Some clients
+/// (Claude Code, VS Code) give the model only the structured value.
 pub fn text_warning(tool: &str, text_bytes: usize, structured: Option<&Value>) -> Option<String> {
-    /// Text that may say in a sentence what the value has.
+    /// Length of a text that may express the value in sentences, in bytes.
     const MAX_SENTENCES: usize = 300;
 
     let value = structured?.to_string();
@@ -163,15 +165,15 @@ pub fn text_warning(tool: &str, text_bytes: usize, structured: Option<&Value>) -
     })
 }
 
-/// What is wrong with the successful response of a token endpoint.
+/// Problem with the successful response of a token endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TokenProblem {
-    /// The body is no JSON object, or has no token.
+    /// The body is not a JSON object, or has no token.
     NoToken,
-    /// The token has another type.
+    /// The token type is not Bearer.
     NotBearer,
-    /// The token has characters that a header cannot have.
+    /// The token has characters that are not allowed in a header.
     NotAHeaderValue,
 }
 
@@ -186,13 +188,13 @@ impl TokenProblem {
     }
 }
 
-/// Why the value of a credential cannot be attached.
+/// Problem with the value of a credential that is to be attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CredentialProblem {
-    /// It has characters that a header cannot have.
+    /// The value has characters that are not allowed in a header.
     NotAHeaderValue,
-    /// It is a user name with a colon (RFC 7617, section 2).
+    /// The value is a user name with a colon (RFC 7617, section 2).
     Colon,
 }
 
@@ -206,9 +208,8 @@ impl CredentialProblem {
     }
 }
 
-/// Returns an error code of a token endpoint if it is a known one (RFC 6749, section 5.2, and codes that
-/// servers add). Others are dropped, because an endpoint could put a credential there, which would then be
-/// logged.
+/// Returns a token endpoint's error code if it is a known one (RFC 6749, section 5.2, and common additions).
+/// Others are dropped: an endpoint could return a credential there, which would then be logged.
 pub fn token_error(code: &str) -> Option<&'static str> {
     const CODES: [&str; 12] = [
         "invalid_request",

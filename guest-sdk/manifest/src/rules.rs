@@ -1,4 +1,4 @@
-//! The rules of a declaration. All problems are reported at once, each with its path.
+//! Validation of declarations. All problems are reported at once, each with its path.
 
 mod auth;
 mod egress;
@@ -18,7 +18,7 @@ pub(crate) use fields::is_id_byte;
 pub struct Problem {
     /// Path of the field, such as `tools[2].name`.
     pub path: String,
-    /// What is wrong, and what is expected.
+    /// Description of the problem, and of what is expected.
     pub message: String,
 }
 

@@ -1,7 +1,7 @@
 //! JSON Schema (draft 2020-12) of arguments and structured results.
 //!
-//! Authors choose schemas and callers choose values, and neither may block the server: a schema is
-//! refused if it is too costly (`cost`), and a check is aborted when its budget is used up (`meter`).
+//! Neither schemas, chosen by authors, nor values, chosen by callers, may block the server: a schema is
+//! rejected if it is too costly (`cost`), and a check is aborted when its budget is used up (`meter`).
 
 mod budget;
 mod cost;
@@ -35,18 +35,18 @@ pub const MAX_VALUES: usize = 50_000;
 /// listing takes memory at each step, deciding does not.
 const MAX_LISTING_STEPS: u64 = 200_000;
 
-/// A schema ready to check values.
+/// A compiled schema.
 pub struct Schema {
     validator: Validator<Metered>,
     patterns: PatternsSize,
 }
 
-/// Why a schema cannot be used.
+/// Reason why a schema is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SchemaError {
-    /// It is not a valid schema.
+    /// The schema is not valid.
     Invalid(String),
-    /// Checking values against it, or compiling it, would cost too much.
+    /// Compiling the schema, or checking values against it, would cost too much.
     TooCostly(String),
 }
 
@@ -105,7 +105,7 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// When the budget is exceeded or the check is stopped; whether the value fits is unknown then.
+    /// If the budget is exceeded or the check is stopped. It is then unknown whether the value fits.
     pub fn violations_within(&self, value: &Value, budget: &Budget) -> Result<Vec<String>, Exceeded> {
         if cost::values(value, MAX_VALUES).is_none() {
             return Ok(vec![too_many_values()]);
@@ -150,8 +150,8 @@ impl fmt::Debug for Schema {
     }
 }
 
-/// Builds the rules of JSON Schema itself, which the first [`Schema::compile`] of a process would otherwise
-/// do and which takes milliseconds. A server calls this before its first tool call.
+/// Builds the meta-schema of JSON Schema in advance. Otherwise the first [`Schema::compile`] of a process
+/// builds it, which takes milliseconds. A server calls this before its first tool call.
 pub fn prepare() {
     let _ = Schema::compile(&serde_json::json!({ "type": "object" }));
 }

@@ -1,4 +1,4 @@
-//! The JSON Schema of the manifest, and reading of manifests that fit it.
+//! JSON Schema of the manifest, and parsing of manifests.
 
 use std::sync::LazyLock;
 
@@ -12,14 +12,14 @@ use serde_json::{Map, Value};
 use crate::json::{Measure, measure};
 use crate::{Problems, ToolkitDefinition};
 
-/// Version of Kitbag whose manifest this is.
+/// Version of Kitbag that defines this manifest format.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Maximum number of JSON values in a manifest. A value takes some 30 bytes once it is parsed.
 const MAX_VALUES: usize = 200_000;
-/// Maximum number of problems that are told.
+/// Maximum number of reported problems.
 const MAX_PROBLEMS: usize = 100;
-/// Maximum nesting depth of a manifest: 120 for a schema, and 3 around it. JSON parsers stop at 128, and lists of tools
-/// have some levels around a schema, too.
+/// Maximum nesting depth of a manifest: 120 levels for a schema, and 3 around it. JSON parsers stop at 128
+/// levels, and replies that list tools add some levels around a schema too.
 const MAX_LEVELS: usize = 123;
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
@@ -32,8 +32,8 @@ static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
 static VALIDATOR: LazyLock<Validator> =
     LazyLock::new(|| jsonschema::validator_for(&SCHEMA).expect("the schema of the manifest is valid"));
 
-/// Returns the JSON Schema (2020-12) of the manifest: its members and their types. The rules of
-/// [`validate`](crate::validate) say more than it does.
+/// Returns the JSON Schema (2020-12) of the manifest: its members and their types.
+/// [`validate`](crate::validate) checks further rules.
 pub fn json_schema() -> &'static Value {
     &SCHEMA
 }
@@ -42,7 +42,7 @@ pub fn json_schema() -> &'static Value {
 ///
 /// # Errors
 ///
-/// All places where the text does not fit [`json_schema`], or the one reason why it was not parsed.
+/// All violations of [`json_schema`], or the one reason why the text was not parsed.
 pub fn parse(json: &str) -> Result<ToolkitDefinition, Problems> {
     let Measure { values, levels } = measure(json.as_bytes(), MAX_VALUES);
     if levels > MAX_LEVELS {
@@ -70,7 +70,7 @@ fn whole(message: String) -> Problems {
     problems
 }
 
-/// Adds what an error says about its place.
+/// Converts a validation error to problems.
 fn add(error: &ValidationError<'_>, manifest: &Value, problems: &mut Problems) {
     let path = path(error);
     match error.kind() {
@@ -102,7 +102,7 @@ fn add(error: &ValidationError<'_>, manifest: &Value, problems: &mut Problems) {
     }
 }
 
-/// Whether a branch of a choice is the one for an absent value.
+/// Whether a branch of a choice accepts only null, which stands for an absent value.
 fn is_about_null(errors: &[ValidationError<'_>]) -> bool {
     let is_null = |kind: &ValidationErrorKind| {
         matches!(kind, ValidationErrorKind::Type { kind: TypeKind::Single(JsonType::Null) })
@@ -143,7 +143,8 @@ fn expected(kind: &TypeKind) -> &'static str {
     }
 }
 
-/// The message about fields that are not known: which version knows them if the manifest says so, else which there are.
+/// Returns the message about unknown fields. It names the version that the manifest was written for if that
+/// is newer than this one, else the known fields.
 fn unknown(error: &ValidationError<'_>, manifest: &Value) -> String {
     let written_for = manifest["kitbag"].as_str().and_then(|version| Version::parse(version).ok());
     if let Some(newer) = written_for.filter(|version| Version::parse(VERSION).is_ok_and(|own| *version > own))
@@ -160,7 +161,7 @@ fn unknown(error: &ValidationError<'_>, manifest: &Value) -> String {
     }
 }
 
-/// The members that the schema has where an error is.
+/// Returns the schema's `properties` at the location of an error.
 fn fields_at(error: &ValidationError<'_>, manifest: &Value) -> Option<&'static Map<String, Value>> {
     let (mut schema, mut value) = (resolved(&SCHEMA, manifest), manifest);
     for segment in error.instance_path() {
@@ -177,8 +178,8 @@ fn fields_at(error: &ValidationError<'_>, manifest: &Value) -> Option<&'static M
     schema.get("properties")?.as_object()
 }
 
-/// Follows a schema to the part that describes this value: through references to definitions, also that of an optional
-/// value, and through conditions.
+/// Resolves a schema to the part that describes a value: follows references, the first branch of `anyOf` (an
+/// optional value), and conditions.
 fn resolved(mut schema: &'static Value, value: &Value) -> &'static Value {
     loop {
         let target =
@@ -196,7 +197,7 @@ fn resolved(mut schema: &'static Value, value: &Value) -> &'static Value {
     }
 }
 
-/// The path of an error, such as `tools[2].name`; empty for the manifest itself.
+/// Returns the path of an error, such as `tools[2].name`; empty for the manifest itself.
 fn path(error: &ValidationError<'_>) -> String {
     error.instance_path().into_iter().fold(String::new(), |path, segment| match segment {
         LocationSegment::Index(index) => format!("{path}[{index}]"),
@@ -225,7 +226,7 @@ mod tests {
         })
     }
 
-    /// The problems of the least manifest with further or other members.
+    /// Returns the problems of the minimal manifest with some members added or replaced.
     fn problems(change: &Value) -> Vec<String> {
         let mut manifest = least();
         for (name, value) in change.as_object().expect("an object") {
@@ -328,7 +329,7 @@ mod tests {
             problems(&json!({ "kitbag": "7.1.0", "skills": [] })),
             [message.replace("0.1.0", VERSION)]
         );
-        // Without a field that is not known, it is no matter.
+        // A newer version alone, without an unknown field, is not a problem.
         assert_eq!(problems(&json!({ "kitbag": "7.1.0" })), [""; 0]);
         for version in [VERSION, "0.0.1", "new"] {
             let found = problems(&json!({ "kitbag": version, "skills": [] }));

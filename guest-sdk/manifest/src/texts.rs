@@ -1,8 +1,9 @@
-//! The error texts of this crate by name, for the SDK in TypeScript.
+//! Error texts of this crate by name, for the TypeScript SDK.
 
 use crate::{asking, cache, credentials, egress, knowledge, mismatch};
 
-/// Returns the text with the given name; `None` if there is none, or if it takes other parts.
+/// Returns the error text with the given name, filled with `parts`; `None` for an unknown name or a wrong
+/// number of parts.
 pub fn by_name<S: AsRef<str>>(name: &str, parts: &[S]) -> Option<String> {
     let parts: Vec<&str> = parts.iter().map(AsRef::as_ref).collect();
     Some(match (name, parts.as_slice()) {

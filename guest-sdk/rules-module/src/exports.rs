@@ -1,5 +1,5 @@
-//! The module's exports. The caller owns the memory of a request until `answer` takes it, and must read an
-//! answer before the next call.
+//! Exports of the module. The caller owns the memory of a request until `answer` takes ownership, and must
+//! read an answer before the next call.
 
 #![expect(unsafe_code, reason = "memory is passed by address")]
 

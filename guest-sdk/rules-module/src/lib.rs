@@ -1,4 +1,4 @@
-//! The rules of `kitbag-manifest` for programs that are not written in Rust, with requests and answers in
+//! The rules of `kitbag-manifest` for programs in other languages than Rust, with requests and answers in
 //! JSON.
 //!
 //! Compiled to WebAssembly, it is part of the npm package of the TypeScript SDK. Its exports are `allocate`,
@@ -27,59 +27,65 @@ use kitbag_manifest::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// Maximum number of compiled schemas that are kept for later calls.
+/// Maximum number of compiled schemas in the cache.
 const MAX_CACHED_SCHEMAS: usize = 64;
 
-/// A request, with its answer.
+/// A request to the module. Each variant documents its answer.
 #[derive(Deserialize)]
 #[serde(tag = "ask", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 enum Request {
-    /// Checks a declaration. Answers the text of the manifest and what some clients refuse of it, or the problems.
+    /// Validates a declaration. Answers with the text of the manifest and warnings about what some clients
+    /// refuse, or with the problems.
     Declaration { declaration: Box<ToolkitDefinition> },
-    /// Checks arguments. Answers the failure if they do not fit.
+    /// Validates the arguments of a tool. Answers with the failure if they do not fit the schema.
     Arguments { schema: Value, arguments: Value },
-    /// Checks the arguments of a prompt. Answers the failure if they do not fit.
+    /// Validates the arguments of a prompt. Answers with the failure if they do not fit.
     Prompt { prompt: PromptDefinition, arguments: Value },
-    /// Answers the resource whose URI fits a path: its index, and the values of its variables; null if there is none.
+    /// Finds the resource whose URI matches a path. Answers with its index and the values of its variables,
+    /// or with null.
     Resource { resources: Vec<ResourceDefinition>, path: String },
-    /// Checks a handler's result. Answers the structured value for the client, if there is one, and a warning for the
-    /// author, or the failure. Sizes are in bytes: of the text, and of the whole result.
+    /// Validates a handler's result. Answers with the structured value for the client (if any) and a warning
+    /// for the author (if any), or with the failure. `text` and `size` are the bytes of the text and of the
+    /// whole result.
     Result { tool: String, text: usize, size: usize, structured: Option<String>, output: Option<Value> },
-    /// Answers the failure that a client receives.
+    /// Answers with the failure that a client receives.
     Failure(Cause),
-    /// Answers the settings that a handler sees, and the problems of a user's values by key.
+    /// Answers with the settings for a handler, and the problems of the user's values by key.
     Settings { fields: BTreeMap<String, ConfigField>, values: Map<String, Value> },
-    /// Checks a batch of documents. Answers the form in which they are stored, or the problems.
+    /// Validates a batch of documents. Answers with the documents normalised for storage, or with the
+    /// problems.
     Documents { documents: Vec<NewDocument> },
-    /// Checks a search. Answers the problems.
+    /// Validates a search. Answers with the problems.
     Search { query: String, limit: u32 },
-    /// Checks a question to the user. Answers the problems.
+    /// Validates a question to the user. Answers with the problems.
     Question { key: String, message: String, schema: String },
-    /// Checks an answer to a question. Answers the fields that a handler sees, or what does not fit.
+    /// Validates the user's answer to a question. Answers with the fields for the handler, or with the
+    /// violations.
     Answer { key: String, message: String, schema: String, fields: Map<String, Value> },
-    /// Checks a key of the cache, and the value for it if there is one. Answers the problems.
+    /// Validates a cache key, and its value if there is one. Answers with the problems.
     Cache { key: String, value: Option<String>, seconds: Option<u32> },
-    /// Answers whether `egress` lists a URL's host.
+    /// Answers with whether `egress` lists a URL's host.
     Allows { egress: Vec<String>, url: String },
-    /// Answers whether a URL belongs to the `apiHost` of a sign-in.
+    /// Answers with whether a URL belongs to the `apiHost` of a sign-in.
     ApiHost { host: String, url: String },
-    /// Answers the entry of `egress` that would grant a URL.
+    /// Answers with the `egress` entry that would grant a URL.
     Entry { url: String },
-    /// Answers which branches of a choice a value was meant for: `branch`, or `anyOf` several.
+    /// Determines the branches of a choice that a value was meant for. Answers with `branch` and `of`, with
+    /// `discriminator`, or with `anyOf`; see `kitbag_manifest::mismatch::Meant`.
     Meant { branches: Vec<Vec<(usize, String)>> },
-    /// Answers an error text.
+    /// Answers with the error text of this name.
     Text { name: String, parts: Vec<String> },
-    /// Checks ranges of IP addresses. Answers the first that is not valid.
+    /// Validates CIDR ranges. Answers with the first text that is not valid.
     Ranges { ranges: Vec<String> },
-    /// Answers whether a handler may connect to an address.
+    /// Answers with whether a handler may connect to an IP address. `opened` are the allowed private ranges.
     Permits { opened: Vec<IpNet>, address: IpAddr },
-    /// Answers a schema as it is listed.
+    /// Answers with a schema in the portable form in which tools are listed.
     Listed { schema: Value },
-    /// Answers the limits.
+    /// Answers with the default limits of calls.
     Limits,
 }
 
-/// Why a call failed.
+/// Cause of a call's failure.
 #[derive(Deserialize)]
 #[serde(tag = "cause", rename_all = "kebab-case")]
 enum Cause {
@@ -98,7 +104,7 @@ enum Cause {
     ResultTooLarge,
 }
 
-/// An answer. Not a [`Value`], because that would change the order of members.
+/// Answer to a request. Not a [`Value`], which would change the order of members.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Answer {
@@ -132,12 +138,12 @@ enum Answer {
     },
 }
 
-/// A document that keeps the rules.
+/// A valid document, normalised for storage.
 #[derive(Serialize)]
 struct StoredDocument {
     #[serde(flatten)]
     document: CheckedDocument,
-    /// Equal for documents that are the same within their feed.
+    /// Deduplication key within the document's feed.
     identity: String,
 }
 
@@ -161,7 +167,7 @@ pub fn answer(request: &str) -> String {
     serde_json::to_string(&answer).expect("plain data always serialises")
 }
 
-/// Checks an answer to a question.
+/// Validates the user's answer to a question.
 fn accepted(key: &str, message: &str, schema: &str, fields: Map<String, Value>) -> Answer {
     match Question::check(key, message, schema) {
         Ok(question) => Answer::Plain(match question.accept(fields) {
@@ -278,7 +284,8 @@ fn checked(outcome: Result<Result<Option<Value>, Failure>, String>) -> Answer {
     }
 }
 
-/// Takes the violations of each branch as pairs of depth and kind.
+/// Determines the branches that a value was meant for, from each branch's violations as pairs of depth and
+/// kind.
 fn meant(branches: Vec<Vec<(usize, String)>>) -> Value {
     let violation = |(depth, kind): (usize, String)| Violation { depth, kind: Kind::named(&kind) };
     let branches: Vec<Vec<_>> =
@@ -294,7 +301,7 @@ fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Notes in a declaration which version it was written for.
+/// Sets the field `kitbag` to this version.
 fn of_this_version(declaration: ToolkitDefinition) -> ToolkitDefinition {
     ToolkitDefinition { kitbag: Some(env!("CARGO_PKG_VERSION").to_owned()), ..declaration }
 }

@@ -9,16 +9,16 @@ use serde_path_to_error::{Path, Segment};
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 pub struct NoArgs {}
 
-/// Why a text could not be read as the expected type.
+/// Failure to parse a JSON text as the expected type.
 #[derive(Debug)]
 pub(crate) enum ParseError {
     /// The text is not valid JSON.
     Malformed(String),
-    /// The JSON has another shape. The message starts with the JSON Pointer of the offending value.
+    /// The JSON does not fit the type. The message starts with the JSON Pointer of the offending value.
     Shape(String),
 }
 
-/// Parses a JSON text; anything after the value is an error.
+/// Parses a JSON text. Trailing data after the value is an error.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ParseError> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {

@@ -1,4 +1,4 @@
-//! Questions to the calling user: their schemas, made from types, and what can come of them.
+//! Questions to the calling user: form schemas derived from types, and possible outcomes.
 
 use kitbag_manifest::asking;
 use schemars::JsonSchema;
@@ -6,19 +6,19 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::RestrictFormats;
 use serde_json::{Map, Value, json};
 
-/// How the user responded to a question of [`Ctx::ask`](crate::Ctx::ask).
+/// Outcome of a question asked with [`Ctx::ask`](crate::Ctx::ask).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Asked<T> {
-    /// With a value that fits.
+    /// The user submitted the form; the value fits its schema.
     Accepted(T),
-    /// With a no.
+    /// The user declined to answer.
     Declined,
-    /// With neither: the user left the form, or did not answer in time.
+    /// The user dismissed the form, or did not answer in time.
     Cancelled,
 }
 
 impl<T> Asked<T> {
-    /// Returns the value, if there is one.
+    /// Returns the submitted value; `None` if the user declined or cancelled.
     pub fn accepted(self) -> Option<T> {
         match self {
             Self::Accepted(value) => Some(value),
@@ -26,7 +26,7 @@ impl<T> Asked<T> {
         }
     }
 
-    /// Converts the value, if there is one.
+    /// Converts the submitted value, if there is one.
     pub(crate) fn try_map<U, E>(self, convert: impl FnOnce(T) -> Result<U, E>) -> Result<Asked<U>, E> {
         Ok(match self {
             Self::Accepted(value) => Asked::Accepted(convert(value)?),
@@ -36,20 +36,20 @@ impl<T> Asked<T> {
     }
 }
 
-/// Why a question was not asked.
+/// Reason why a question could not be asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AskError {
-    /// Whoever calls cannot be asked.
+    /// The calling client does not support forms (elicitation in form mode).
     #[error("{}", asking::UNSUPPORTED)]
     Unsupported,
-    /// The question breaks a rule. Says which rule and where.
+    /// The question breaks a rule. The text names the rule and the path of the offending field.
     #[error("{}", asking::refused(.0))]
     Invalid(String),
 }
 
-/// Returns the schema of a form whose answer is a `T`: a struct of texts, numbers, booleans, enums without fields and
-/// lists of such enums. An `Option` is a field that may be left out.
+/// Returns the form schema for a struct `T`. Its fields may be strings, numbers, booleans, unit-variant enums
+/// and lists of such enums; an `Option` is an optional field.
 pub(crate) fn schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().for_deserialize().with(|it| it.inline_subschemas = true);
     let settings = settings.with_transform(RestrictFormats::default());
@@ -65,10 +65,10 @@ pub(crate) fn schema<T: JsonSchema>() -> Value {
     form
 }
 
-/// Converts the schema of a field to the form that clients know.
+/// Converts the schema of a field to the subset that MCP elicitation allows.
 fn field(schema: Value) -> Value {
     let Value::Object(mut schema) = schema else { return schema };
-    // `Option<Enum>`
+    // `Option<Enum>`: keeps the branch that is not null.
     let is_some = |it: &&Value| it["type"] != "null";
     if let Some(some) = schema.get("anyOf").and_then(Value::as_array).and_then(|all| all.iter().find(is_some))
     {
@@ -79,7 +79,7 @@ fn field(schema: Value) -> Value {
         return inner;
     }
     schema.retain(|member, value| member != "default" || !value.is_null());
-    // `Option`
+    // `Option` of a simple type: `["string", "null"]` becomes `"string"`.
     if let Some(Value::Array(types)) = schema.get("type")
         && let Some(some) = types.iter().find(|it| *it != "null").cloned()
     {
@@ -103,7 +103,7 @@ fn field(schema: Value) -> Value {
     Value::Object(schema)
 }
 
-/// Choices with titles: the descriptions of variants, and of several without one their names.
+/// Returns the choices with titles: each variant's description, or its name if it has none.
 fn titled(variants: &[Value]) -> Value {
     let choices = variants.iter().flat_map(|variant| {
         let names = variant["enum"].as_array().cloned().unwrap_or_else(|| vec![variant["const"].clone()]);

@@ -4,8 +4,8 @@ use kitbag_manifest::{
     self as manifest, Auth as Definition, ClientAuth, OAuth2AuthorizationCode, OAuth2ClientCredentials,
 };
 
-/// One sign-in of a toolkit, for [`Toolkit::auth`](crate::Toolkit::auth): made from [`ClientCredentials`],
-/// [`AuthorizationCode`], [`ApiKey`] or [`BasicAuth`].
+/// One sign-in of a toolkit, for [`Toolkit::auth`](crate::Toolkit::auth). Converted from
+/// [`ClientCredentials`], [`AuthorizationCode`], [`ApiKey`] or [`BasicAuth`].
 ///
 /// The host attaches a token or a secret to requests to `api_host`, over `https` (`http` on loopback only), and
 /// nowhere else. A header or query parameter that a handler sets itself is not replaced.
@@ -74,9 +74,9 @@ pub struct AuthorizationCode {
     pub client_id_secret: &'static str,
     /// Name of the secret that holds the client secret; `None` for a public client.
     pub client_secret_secret: Option<&'static str>,
-    /// Space-delimited scopes to ask for.
+    /// Space-delimited scopes to request.
     pub scope: Option<&'static str>,
-    /// How the client authenticates at the token endpoint.
+    /// Client authentication method at the token endpoint.
     pub client_auth: ClientAuth,
     /// Further parameters of the authorization request as pairs of name and value, such as
     /// `("prompt", "consent")`; at most 8.
@@ -124,13 +124,13 @@ pub struct AuthorizationCode {
 pub struct ApiKey {
     /// Name of the secret that holds the key.
     pub secret: &'static str,
-    /// Where the key goes.
+    /// Location of the key in the request.
     pub place: KeyPlace,
     /// The one host that receives the key; listed in `egress`.
     pub api_host: &'static str,
 }
 
-/// Where an [`ApiKey`] goes; by default the header `Authorization`, without a prefix.
+/// Location of an [`ApiKey`] in the request; by default the header `Authorization`, without a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyPlace {
     /// A header of each request.
@@ -147,9 +147,9 @@ pub enum KeyPlace {
     },
 }
 
-/// User name and password that the host sends by HTTP Basic (RFC 7617).
+/// User name and password that the host sends with HTTP Basic authentication (RFC 7617).
 ///
-/// Secrets that only `auth` names cannot be read by the toolkit.
+/// The toolkit cannot read secrets that only `auth` names.
 ///
 /// ```
 /// # use kitbag_toolkit::prelude::*;

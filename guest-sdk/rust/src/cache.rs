@@ -1,4 +1,4 @@
-//! What a toolkit keeps for the calling user between calls.
+//! Per-user cache that persists between calls.
 
 use std::time::Duration;
 
@@ -6,12 +6,13 @@ use kitbag_manifest::cache;
 
 use crate::{Ctx, Failure, Result, ToolError};
 
-/// What a toolkit keeps for the calling user between calls: `ETag`s, cursors, and other things that can be had again;
-/// see [`Ctx::cache`](crate::Ctx::cache).
+/// Per-user cache of a toolkit that persists between calls: for `ETag`s, cursors and other data that can be
+/// fetched again. See [`Ctx::cache`](crate::Ctx::cache).
 ///
-/// Any value may be gone at any time, and all are when the user sets or removes a secret or an account for the
-/// toolkit. Keys take 1 to 256 bytes and values at most 64 KiB; what breaks such a rule is a [`Failure`]. For each
-/// user there is room for 1,000 values and 1 MiB of keys and values; the oldest make room for new ones.
+/// Any value may be evicted at any time. The whole cache is cleared when the user sets or removes a secret or
+/// an account for the toolkit. Keys have 1 to 256 bytes and values at most 64 KiB; anything else is a
+/// [`Failure`]. Each user has room for 1,000 values and 1 MiB of keys and values; the oldest values are
+/// evicted first.
 ///
 /// ```
 /// # use kitbag_toolkit::prelude::*;
@@ -31,26 +32,26 @@ impl Cache {
         Self(ctx)
     }
 
-    /// Returns the value under a key; `None` if there is none, or none any more.
+    /// Returns the value for a key; `None` if it was never set, or has expired or been evicted.
     pub async fn get(&self, key: &str) -> Result<Option<String>> {
         self.0.platform().cached(key).map_err(CacheError::explain)
     }
 
-    /// Keeps a value for 30 days, in place of the one that was there.
+    /// Stores a value for 30 days, replacing any earlier value.
     ///
-    /// If the cache cannot be changed now, the call goes on without: the log says so, and an earlier value may still
-    /// be there.
+    /// If the cache is temporarily unavailable, the value is not stored, a log entry says so, and the call
+    /// continues without an error; an earlier value may still be stored.
     pub async fn set(&self, key: &str, value: &str) -> Result<()> {
         self.keep(key, value, None)
     }
 
-    /// Keeps a value for `age`, in whole seconds, at least one and at most 30 days; otherwise as [`set`](Self::set).
+    /// Like [`set`](Self::set), for a lifetime of `age`: whole seconds, from one second to 30 days.
     pub async fn set_for(&self, key: &str, value: &str, age: Duration) -> Result<()> {
         self.keep(key, value, Some(u32::try_from(age.as_secs()).unwrap_or(u32::MAX)))
     }
 
-    /// Removes the value under a key, if there is one. If the cache cannot be changed now, this is a retryable
-    /// [`ToolError`]: the value may still be there.
+    /// Removes the value for a key, if there is one. Returns a retryable [`ToolError`] if the cache is
+    /// temporarily unavailable: the value may still be stored.
     pub async fn delete(&self, key: &str) -> Result<()> {
         self.0.platform().remove_cached(key).map_err(CacheError::explain)
     }
@@ -66,11 +67,11 @@ impl Cache {
     }
 }
 
-/// Why the cache does not do what it was asked for.
+/// Failure of a cache request.
 pub(crate) enum CacheError {
-    /// The request breaks a rule. Holds which.
+    /// The request breaks a rule, which the text names.
     Invalid(String),
-    /// The cache cannot be changed now. Holds the reason, in words that a user may see.
+    /// The cache is temporarily unavailable. The text is the reason and may be shown to a user.
     #[cfg_attr(not(target_family = "wasm"), expect(dead_code, reason = "a test can always change the cache"))]
     Unavailable(String),
 }

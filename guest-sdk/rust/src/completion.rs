@@ -1,4 +1,4 @@
-//! Completion: values that are proposed for an argument while a user types.
+//! Completion: suggested values for an argument while a user types.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,18 +10,18 @@ use crate::{Ctx, Failure};
 type Completer = Box<dyn Fn(Completion, Ctx) -> PendingValues>;
 type PendingValues = Pin<Box<dyn Future<Output = Result<Vec<String>, CallError>>>>;
 
-/// What a user has typed of an argument of a prompt, or of a variable of a resource.
+/// Completion request for an argument of a prompt or a variable of a resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Completion {
-    /// The text so far; may be empty.
+    /// Text typed so far; may be empty.
     pub value: String,
-    /// What is known of the other arguments, by their names.
+    /// Known values of the other arguments, by name.
     pub others: BTreeMap<String, String>,
 }
 
-/// Types that a handler of a completion may return: a list of texts, or a [`Result`](crate::Result) of one.
+/// Return types of completion handlers: a list of strings, or a [`Result`](crate::Result) of one.
 pub trait IntoValues {
-    /// Returns the values, or why the handler failed.
+    /// Returns the suggested values, or the handler's failure.
     fn into_values(self) -> Result<Vec<String>, Failure>;
 }
 
@@ -37,7 +37,7 @@ impl<V: IntoValues, E: Into<Failure>> IntoValues for Result<V, E> {
     }
 }
 
-/// The handlers of completions, by the names of what they complete.
+/// Completion handlers, by the name of the argument or variable that they complete.
 #[derive(Default)]
 pub(crate) struct Completers(Vec<(Cow<'static, str>, Completer)>);
 
@@ -61,7 +61,7 @@ impl Completers {
         self.find(name).is_some()
     }
 
-    /// The names of what is completed.
+    /// Returns the names of the arguments or variables that have a handler.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| &**name)
     }

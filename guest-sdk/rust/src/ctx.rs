@@ -1,4 +1,4 @@
-//! [`Ctx`]: what a handler can request from its host.
+//! [`Ctx`]: a handler's interface to its host.
 
 mod json;
 
@@ -56,8 +56,8 @@ impl Ctx {
         &self.0.user_id
     }
 
-    /// Returns the calling user's settings by their declared keys, with defaults applied. A setting that
-    /// has neither a value nor a default is absent.
+    /// Returns the calling user's settings by declared key, with defaults applied. A setting that has
+    /// neither a value nor a default is absent.
     pub fn config(&self) -> &Map<String, Value> {
         self.0.settings.get_or_init(|| {
             serde_json::from_str(&self.0.config).expect("the host sends settings as an object")
@@ -106,18 +106,20 @@ impl Ctx {
         self.0.platform.fetch(request.into()).await
     }
 
-    /// Returns the calling user's knowledge base; `None` if the toolkit declares no [`Scope`](crate::Scope) of it.
+    /// Returns the calling user's knowledge base; `None` if the toolkit declares neither
+    /// [`Scope::Search`](crate::Scope::Search) nor [`Scope::Ingest`](crate::Scope::Ingest).
     pub fn svc(&self) -> Option<Svc> {
         self.0.has_knowledge.then(|| Svc::new(self.clone()))
     }
 
-    /// Asks the calling user with a form whose fields are those of `T`: texts, numbers, booleans, enums without fields, lists of
-    /// such enums, and options of them. Needs [`Scope::Ask`](crate::Scope::Ask).
+    /// Shows the calling user a form with the fields of `T`: strings, numbers, booleans, unit-variant enums,
+    /// lists of such enums, and `Option`s of these. Needs [`Scope::Ask`](crate::Scope::Ask).
     ///
-    /// **The handler runs again.** Until the answer is there, this does not return: the host ends the run, asks, and calls the
-    /// handler again from its beginning, where the same question under the same `key` has its answer at once. So ask before
-    /// anything is changed, and ask the same in each run. A call may ask five times. Credentials are never asked for this
-    /// way: declare a [`secret`](crate::Toolkit::secret).
+    /// **The handler runs again.** This method does not return before the user has answered: the host ends
+    /// the run, asks the user, and starts the handler again from the beginning. In the new run, the same
+    /// question with the same `key` returns its answer at once. Therefore ask before any side effect, and ask
+    /// the same questions in each run. A call may ask at most five questions. Do not ask for credentials:
+    /// declare a [`secret`](crate::Toolkit::secret) instead.
     ///
     /// ```
     /// # use kitbag_toolkit::prelude::*;
@@ -146,7 +148,7 @@ impl Ctx {
         })
     }
 
-    /// Asks as [`ask`](Self::ask) does, with a form of this JSON Schema: an object of flat fields.
+    /// Like [`ask`](Self::ask), with the form given as a JSON Schema: an object of flat fields.
     pub async fn ask_with(
         &self,
         key: &str,
@@ -156,25 +158,25 @@ impl Ctx {
         self.0.platform.ask(key, message.as_ref(), &schema.to_string()).await
     }
 
-    /// Returns what the toolkit keeps for the calling user between calls. Needs
+    /// Returns the toolkit's cache for the calling user, which persists between calls. Needs
     /// [`Scope::Cache`](crate::Scope::Cache).
     pub fn cache(&self) -> Cache {
         Cache::new(self.clone())
     }
 
-    /// Appends an entry with one value to the invocation's log; [`log!`](crate::log!) takes several.
+    /// Appends an entry with one value to the invocation's log. [`log!`](crate::log!) takes several values.
     pub fn log(&self, value: impl Serialize) {
         self.write_log(vec![log::argument(&value)]);
     }
 
-    /// Appends an entry whose values are given as JSON texts.
+    /// Appends an entry to the invocation's log. Each argument is a JSON text.
     #[doc(hidden)]
     pub fn write_log(&self, arguments: Vec<String>) {
         self.0.platform.log(arguments);
     }
 
-    /// Reports progress to the client. Does nothing if the client did not ask for progress; reports that
-    /// follow too soon after another are dropped.
+    /// Reports progress to the client. Does nothing if the client did not request progress. The host limits
+    /// the rate: it drops reports that follow the previous one too soon.
     ///
     /// ```
     /// # use kitbag_toolkit::prelude::*;
@@ -194,11 +196,11 @@ impl Ctx {
     }
 }
 
-/// Why a credential cannot be read.
+/// Failure to read a credential.
 pub(crate) enum SecretError {
-    /// The toolkit does not declare it.
+    /// The toolkit does not declare the credential.
     Undeclared,
-    /// The vault cannot be read now. Holds the reason, in words that a user may see.
+    /// The vault is temporarily unavailable. The text is the reason and may be shown to a user.
     #[cfg_attr(not(target_family = "wasm"), expect(dead_code, reason = "a test can always read credentials"))]
     Unavailable(String),
 }

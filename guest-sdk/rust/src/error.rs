@@ -1,4 +1,4 @@
-//! Errors of handlers: those that are shown to the model, and all others.
+//! Handler errors: those shown to the model, and all others.
 
 use kitbag_manifest::knowledge;
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::AskError;
 
-/// Any error, as `?` converts it. The model does not see it, only that the tool failed.
+/// Any error, converted by `?`. The model learns only that the tool failed; the causes go to the log.
 ///
 /// If its chain contains a [`ToolError`], an [`SvcError`] or [`AskError::Unsupported`], the model sees that one instead.
 pub type Failure = anyhow::Error;
@@ -36,7 +36,7 @@ impl ToolError {
         Self { message: message.into(), retryable: false, data: None }
     }
 
-    /// Marks the error as retryable: trying again may help.
+    /// Marks the error as retryable: the same call may succeed later.
     #[must_use]
     pub fn retryable(mut self) -> Self {
         self.retryable = true;
@@ -49,7 +49,7 @@ impl ToolError {
         self
     }
 
-    /// Attaches data for the log; the model does not see it. A value that JSON cannot represent is left out.
+    /// Attaches data for the log; the model does not see it. A value that JSON cannot represent is omitted.
     #[must_use]
     pub fn data(mut self, data: impl Serialize) -> Self {
         self.data = serde_json::to_value(data).ok();
@@ -61,7 +61,7 @@ impl ToolError {
         &self.message
     }
 
-    /// Returns whether trying again may help.
+    /// Returns whether the same call may succeed later.
     pub fn is_retryable(&self) -> bool {
         self.retryable
     }
@@ -82,29 +82,29 @@ impl ToolError {
     }
 }
 
-/// Why a request got no response.
+/// Failure of an HTTP request that got no response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FetchError {
     /// The host is not listed in `egress`, or did not answer.
     #[error("network error: {0}")]
     Network(String),
-    /// The request itself cannot be sent.
+    /// The request is malformed and cannot be sent.
     #[error("invalid request: {0}")]
     InvalidRequest(String),
 }
 
-/// Why the knowledge base did not carry out a request.
+/// Failure of a knowledge base request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SvcError {
     /// The calling user has no document with this id.
     #[error("{}", knowledge::NOT_FOUND)]
     NotFound,
-    /// The request breaks a rule. Says which rule and where.
+    /// The request breaks a rule. The text names the rule and the path of the offending field.
     #[error("{}", knowledge::refused(.0))]
     Invalid(String),
-    /// The knowledge base cannot answer now. Says why.
+    /// The knowledge base is temporarily unavailable. The text is the reason.
     #[error("{}", knowledge::unavailable(.0))]
     Unavailable(String),
 }
@@ -116,7 +116,7 @@ impl From<&SvcError> for ToolError {
     }
 }
 
-/// The kinds of call errors that the WIT contract distinguishes.
+/// Call errors as distinguished by the WIT contract.
 #[derive(Debug)]
 pub(crate) enum CallError {
     /// An error that is shown to the model.

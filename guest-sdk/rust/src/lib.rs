@@ -44,28 +44,29 @@
 //!
 //! # Handlers
 //! A handler is an async function of its arguments and a [`Ctx`]. The arguments are any type that can be
-//! deserialized and has a JSON Schema; doc comments on its fields are what the model reads. A tool
-//! without arguments takes [`NoArgs`]. It returns anything that is [`IntoToolResult`]: a string, a
-//! [`ToolResult`], a [`Structured`] value (which declares the tool's `output`), or a [`Result`] of
-//! these. Images, audio and documents are added to the text as [`Content`].
+//! deserialized and has a JSON Schema; the model reads the doc comments on its fields. A tool
+//! without arguments takes [`NoArgs`]. A handler returns any type that implements [`IntoToolResult`]:
+//! a string, a [`ToolResult`], a [`Structured`] value (which declares the tool's `output`), or a
+//! [`Result`] of these. Images, audio and documents are added to the text as [`Content`].
 //!
 //! # Prompts and resources
-//! A [`Prompt`] is messages that a user picks in their client, a [`Resource`] a document that a client reads by its URI. Their
-//! handlers are as those of tools.
+//! A [`Prompt`] is a template of messages that a user picks in their client. A [`Resource`] is a document
+//! that a client reads by its URI. Their handlers work like those of tools.
 //!
 //! # Errors
 //! [`ToolError`] is an error whose message is shown to the model. Every other error, by `?`, becomes a
 //! [`Failure`]: its causes go to the log, and the model learns only that the tool failed.
 //!
-//! # What a toolkit may do
-//! Only what its definition grants: hosts by [`Toolkit::egress`], credentials by
-//! [`Toolkit::secret`], the user's knowledge base, questions to the user and a [`Cache`] by [`Toolkit::scope`]. A component that uses
-//! more than it declares is refused at deploy, and [`dispatch`] refuses the same things in a test.
+//! # Permissions
+//! A toolkit may use only what its definition grants: hosts by [`Toolkit::egress`], credentials by
+//! [`Toolkit::secret`], and the user's knowledge base, questions to the user and a [`Cache`] by
+//! [`Toolkit::scope`]. A component that uses more than it declares is refused at deploy, and [`dispatch`]
+//! refuses the same in a test.
 //!
 //! # Signing in at an API
-//! [`Toolkit::auth`] declares how the host signs in at a host: with a connected account of the user
-//! ([`AuthorizationCode`]), with an account of the toolkit itself ([`ClientCredentials`]), or with secrets
-//! ([`ApiKey`], [`BasicAuth`]). The handler sends plain requests and sees none of it.
+//! [`Toolkit::auth`] declares how Kitbag signs in at an API: with the user's connected account
+//! ([`AuthorizationCode`]), with the toolkit's own account ([`ClientCredentials`]), or with secrets
+//! ([`ApiKey`], [`BasicAuth`]). The handler sends plain requests and never sees the credentials.
 //!
 //! # Concurrent requests
 //! Await several requests together, with [`future::join_all`] and related functions:
@@ -150,7 +151,7 @@ pub mod future {
     };
 }
 
-/// Everything that a toolkit usually needs: `use kitbag_toolkit::prelude::*;`
+/// Common imports of a toolkit: `use kitbag_toolkit::prelude::*;`
 pub mod prelude {
     pub use anyhow::Context as _;
     pub use schemars::JsonSchema;
@@ -169,7 +170,7 @@ pub mod prelude {
     };
 }
 
-/// Makes the crate a toolkit component: `export!(toolkit)`, where `toolkit` is a function that
+/// Exports the crate as a toolkit component: `export!(toolkit)`, where `toolkit` is a function that
 /// returns the [`Toolkit`].
 ///
 /// Inside the sandbox the function runs once per call, so it should only build the toolkit.

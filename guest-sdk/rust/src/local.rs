@@ -1,4 +1,4 @@
-//! Calls without a sandbox, for tests, with the same validation, grants and result envelope as on a server.
+//! In-process calls for tests, with the same validation, grants and result envelope as on a server.
 
 mod cache;
 mod call;
@@ -29,15 +29,16 @@ use self::call::CallTarget;
 use self::outcome::CallOutcome;
 use crate::{Ctx, Toolkit};
 
-/// Calls a tool, a prompt, a resource or a completion as the host would, in this process.
+/// Calls a tool, a prompt, a resource or a completion in this process, as the host would.
 ///
 /// The whole declaration is validated first, then the arguments against the tool's `input`, and
 /// after the call a structured value against its `output`. Requests that the declaration does not grant
 /// are refused as in the sandbox. What `auth` declares is attached as on a server.
 ///
 /// # Panics
-/// When the test itself is wrong: the declaration breaks a rule (all problems are listed), the tool or the prompt
-/// does not exist, or the call sets a credential, a setting or an account that the toolkit does not declare.
+/// If the test itself is wrong: the declaration breaks a rule (all problems are listed), the tool or the
+/// prompt does not exist, or the call sets a credential, a setting or an account that the toolkit does not
+/// declare.
 #[track_caller]
 pub fn dispatch(toolkit: &Toolkit, call: Call) -> Outcome {
     let definition = match toolkit.validated() {
@@ -86,7 +87,7 @@ fn of_tool(toolkit: &Toolkit, definition: &ToolkitDefinition, call: Call, name: 
     outcome
 }
 
-/// Runs a handler to its end; `None` if it asks the user, and so runs again.
+/// Runs a handler to completion; returns `None` if it stopped at a question and must run again.
 async fn run<R>(handler: impl Future<Output = R>, platform: &Platform) -> Option<R> {
     let mut handler = pin!(handler);
     poll_fn(|context| match handler.as_mut().poll(context) {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// Appends one entry to the invocation's log: `log!(ctx, "found", count, json!({ "took": ms }))`.
 ///
-/// Arguments may be anything that can be serialized. The host redacts values of the calling user's
+/// Arguments may be of any type that can be serialized. The host redacts values of the calling user's
 /// secrets before it writes the entry.
 #[macro_export]
 macro_rules! log {

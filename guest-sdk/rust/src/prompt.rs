@@ -1,4 +1,4 @@
-//! One prompt: messages that a user puts into a conversation.
+//! Prompts: messages that a user adds to a conversation.
 
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -60,26 +60,27 @@ pub struct Prompt {
     name: Cow<'static, str>,
     title: Option<Cow<'static, str>>,
     description: Cow<'static, str>,
-    // As with tools, a call generates no schemas.
+    // Invariant: a call generates no schemas, as with tools.
     arguments: fn() -> Value,
     completers: Completers,
     handler: Handler,
 }
 
-/// Types that the handler of a prompt may return.
+/// Return types of prompt handlers.
 #[diagnostic::on_unimplemented(
     message = "a prompt cannot answer with `{Self}`",
     note = "return a string, a `PromptMessage`, a `Vec` of these, or a `Result` of one of these"
 )]
 pub trait IntoMessages {
-    /// Returns the messages, or why the handler failed.
+    /// Returns the messages, or the handler's failure.
     fn into_messages(self) -> Result<Vec<PromptMessage>, Failure>;
 }
 
 impl Prompt {
-    /// Creates a prompt named `name` (`[a-zA-Z0-9_-]+`). Its arguments are the fields of the handler's type, which are texts:
-    /// a `String`, an enum of names, or an `Option` of these. Those that are required come first; doc comments on fields are
-    /// what the user reads, and the names of an enum are proposed.
+    /// Creates a prompt named `name` (`[a-zA-Z0-9_-]+`). Its arguments are the fields of the handler's
+    /// argument type. Each is a string: a `String`, a unit-variant enum, or an `Option` of these. Required
+    /// arguments are listed first. The user reads the doc comments on fields; the variant names of an enum
+    /// are suggested while typing.
     pub fn new<Args, Output, Answer>(
         name: impl Into<Cow<'static, str>>,
         handler: impl Fn(Args, Ctx) -> Answer + 'static,
@@ -114,14 +115,14 @@ impl Prompt {
         self
     }
 
-    /// Sets the description, which the user reads.
+    /// Sets the description for the user.
     #[must_use]
     pub fn description(mut self, text: impl Into<Cow<'static, str>>) -> Self {
         self.description = text.into();
         self
     }
 
-    /// Proposes values for an argument while the user types.
+    /// Sets the handler that suggests values for an argument while the user types.
     #[must_use]
     pub fn complete<Values, Answer>(
         mut self,
@@ -144,7 +145,7 @@ impl Prompt {
         &self.completers
     }
 
-    /// Runs the handler on arguments that the declaration allows.
+    /// Runs the handler with arguments that fit the declaration.
     pub(crate) fn get(&self, arguments: &str, ctx: Ctx) -> PendingMessages {
         (self.handler)(arguments, ctx)
     }
@@ -158,7 +159,8 @@ impl Prompt {
         }
     }
 
-    /// The names of what is completed and is no argument, and of arguments that are no texts.
+    /// Returns a message for each completion handler without an argument, and each argument that is not a
+    /// string.
     #[cfg(not(target_family = "wasm"))]
     pub(crate) fn problems(&self) -> Vec<String> {
         let schema = (self.arguments)();
@@ -194,7 +196,7 @@ impl Prompt {
     }
 }
 
-/// The names of an enum, or of an optional one.
+/// Returns the variant names of an enum or an optional enum; empty for any other schema.
 fn names(root: &Value, schema: &Value) -> Vec<String> {
     let schema = followed(root, schema);
     let listed = schema["enum"].as_array().into_iter().flatten();
@@ -221,7 +223,7 @@ fn is_text(root: &Value, schema: &Value) -> bool {
         || branches.is_some_and(|all| all.iter().all(|branch| is_text(root, branch)))
 }
 
-/// Follows a reference to a definition.
+/// Resolves a `$ref` to a definition.
 fn followed<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
     let target = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
     target.and_then(|pointer| root.pointer(pointer)).unwrap_or(schema)

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::FetchError;
 
-/// Characters to escape in a path segment: all but RFC 3986's unreserved characters.
+/// Characters to percent-encode in a path segment: all except RFC 3986's unreserved characters.
 const PATH_SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// A request for [`Ctx::fetch`](crate::Ctx::fetch); a plain URL is a `GET`.
@@ -67,7 +67,7 @@ impl Request {
         Self::new(Method::DELETE, url)
     }
 
-    /// Appends one segment to the URL's path, escaped: a value with a slash stays one segment.
+    /// Appends one segment to the URL's path, percent-encoded: a value with a slash stays one segment.
     #[must_use]
     pub fn segment(mut self, segment: impl fmt::Display) -> Self {
         let segment = segment.to_string();
@@ -82,7 +82,7 @@ impl Request {
         self
     }
 
-    /// Appends one query parameter, escaped.
+    /// Appends one query parameter, percent-encoded.
     #[must_use]
     pub fn query(mut self, name: &str, value: impl fmt::Display) -> Self {
         let pair =
@@ -129,7 +129,7 @@ impl Request {
         self
     }
 
-    /// Sets the body to the value as JSON, and the content type unless one is set.
+    /// Sets the body to the value as JSON, and `Content-Type: application/json` unless one is set.
     #[must_use]
     pub fn json(mut self, value: &impl Serialize) -> Self {
         match serde_json::to_vec(value) {
@@ -150,14 +150,14 @@ impl Request {
         &self.url
     }
 
-    /// Returns the URL's path, still escaped.
+    /// Returns the URL's path, percent-encoded.
     pub fn path(&self) -> &str {
         let rest = &self.url[self.end_of_authority()..];
         let path = rest.split(['?', '#']).next().unwrap_or_default();
         if path.is_empty() { "/" } else { path }
     }
 
-    /// Returns the first value of a query parameter, unescaped.
+    /// Returns the first value of a query parameter, decoded.
     pub fn query_value(&self, name: &str) -> Option<String> {
         let query = self.url.split('#').next()?.split_once('?')?.1;
         form_urlencoded::parse(query.as_bytes())
@@ -165,7 +165,7 @@ impl Request {
             .map(|(_, value)| value.into_owned())
     }
 
-    /// Returns the headers that the handler set. In a test's upstream they include what `auth` attaches.
+    /// Returns the headers set by the handler. In a test's upstream they include those that `auth` attaches.
     pub fn headers(&self) -> &HeaderMap {
         &self.headers
     }
@@ -214,7 +214,7 @@ impl Request {
         self.url[start..].find(['/', '?', '#']).map_or(self.url.len(), |length| start + length)
     }
 
-    /// Keeps the first problem only: later ones often follow from it.
+    /// Records the first problem only: later ones often follow from it.
     fn problem(&mut self, problem: String) {
         self.problem.get_or_insert(problem);
     }

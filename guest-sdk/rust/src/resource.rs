@@ -1,4 +1,4 @@
-//! One resource, or many of a kind: documents that a client reads by their URIs.
+//! Resources: documents that a client reads by URI. A URI with variables stands for many documents.
 
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -16,8 +16,8 @@ type PendingContents = Pin<Box<dyn Future<Output = Result<ResourceContents, Call
 
 /// A resource of a [`Toolkit`](crate::Toolkit).
 ///
-/// Its URI is relative to the toolkit's, `kitbag://{id}/`. A [`ResourceLink`](crate::ResourceLink) to `books/7` in a result of the
-/// same toolkit leads there.
+/// Its URI is relative to the toolkit's, `kitbag://{id}/`. A [`ResourceLink`](crate::ResourceLink) with the
+/// relative URI `books/7` in a result of the same toolkit links to it.
 ///
 /// ```
 /// # use kitbag_toolkit::prelude::*;
@@ -50,19 +50,20 @@ pub struct Resource {
     handler: Handler,
 }
 
-/// Types that the handler of a resource may return.
+/// Return types of resource handlers.
 #[diagnostic::on_unimplemented(
     message = "a resource cannot answer with `{Self}`",
     note = "return a string, bytes, `ResourceContents`, or a `Result` of one of these"
 )]
 pub trait IntoContents {
-    /// Returns the contents, or why the handler failed.
+    /// Returns the contents, or the handler's failure.
     fn into_contents(self) -> Result<ResourceContents, Failure>;
 }
 
 impl Resource {
-    /// Creates a resource named `name` (`[a-zA-Z0-9_-]+`). `uri` is relative, and may have variables: `books/{isbn}`. The handler
-    /// gets their values as the fields of a type, each a `String`; without variables it takes [`NoArgs`](crate::NoArgs).
+    /// Creates a resource named `name` (`[a-zA-Z0-9_-]+`). `uri` is relative and may have variables:
+    /// `books/{isbn}`. The handler takes a struct with a `String` field per variable, or
+    /// [`NoArgs`](crate::NoArgs) without variables.
     pub fn new<Variables, Output, Answer>(
         name: impl Into<Cow<'static, str>>,
         uri: impl Into<Cow<'static, str>>,
@@ -100,7 +101,7 @@ impl Resource {
         self
     }
 
-    /// Sets the description, which users and models read.
+    /// Sets the description for users and models.
     #[must_use]
     pub fn description(mut self, text: impl Into<Cow<'static, str>>) -> Self {
         self.description = text.into();
@@ -114,7 +115,7 @@ impl Resource {
         self
     }
 
-    /// Proposes these values for a variable while the user types.
+    /// Sets fixed values to suggest for a variable while the user types.
     #[must_use]
     pub fn values<T: Into<String>>(
         mut self,
@@ -125,7 +126,7 @@ impl Resource {
         self
     }
 
-    /// Proposes values for a variable while the user types.
+    /// Sets the handler that suggests values for a variable while the user types.
     #[must_use]
     pub fn complete<Values, Answer>(
         mut self,
@@ -148,7 +149,7 @@ impl Resource {
         &self.completers
     }
 
-    /// Runs the handler on the variables' values.
+    /// Runs the handler with the values of the variables.
     pub(crate) fn read(&self, variables: &str, ctx: Ctx) -> PendingContents {
         (self.handler)(variables, ctx)
     }

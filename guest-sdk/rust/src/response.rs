@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::arguments::parse;
 use crate::{FetchError, ToolError};
 
-/// A response. Its body can be read once, and is not read before that.
+/// An HTTP response. Its body is read on demand, and only once.
 #[derive(Debug)]
 pub struct Response {
     head: Parts,
@@ -23,7 +23,7 @@ impl Response {
         Self { head, body: Body::Whole(body.into()) }
     }
 
-    /// Adds a header, for tests. A header that HTTP does not allow is left out.
+    /// Adds a header, for tests. A header that is not valid in HTTP is ignored.
     #[must_use]
     pub fn with_header(mut self, name: &str, value: &str) -> Self {
         if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
@@ -52,14 +52,14 @@ impl Response {
         Ok(self.into_text().await?.1)
     }
 
-    /// Reads the body as JSON, whatever the status. The error is retryable unless the body is JSON
-    /// that does not fit `T`.
+    /// Reads the body as JSON for any status. The error is retryable unless the body is JSON that does
+    /// not fit `T`.
     pub async fn json<T: DeserializeOwned>(self) -> Result<T, ToolError> {
         let text = self.text().await.map_err(|error| error.for_model("The server"))?;
         parse(&text).map_err(|error| error.for_model("The server"))
     }
 
-    /// Reads head and body.
+    /// Reads the body as text; returns it with the response's head.
     pub(crate) async fn into_text(self) -> Result<(Parts, String), FetchError> {
         let (head, body) = self.into_bytes().await?;
         let text = String::from_utf8(body)

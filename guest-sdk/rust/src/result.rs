@@ -6,12 +6,13 @@ use serde_json::Value;
 
 use crate::{ContentBlock, Failure, schema};
 
-/// Result of a tool: text for the model, optionally a value for programs, images, audio, documents.
+/// Result of a tool: text for the model, and optionally a JSON value for programs, images, audio and
+/// documents.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolResult {
-    /// What the model reads.
+    /// Text for the model.
     pub text: String,
-    /// A JSON value. Clients receive it only if the tool declares `output`; see [`Structured`].
+    /// JSON value for programs. Clients receive it only if the tool declares `output`; see [`Structured`].
     pub structured: Option<Value>,
     /// Content that clients show in addition to the text, in this order.
     pub content: Vec<ContentBlock>,
@@ -49,7 +50,7 @@ impl ToolResult {
 /// Text for the model and a typed value for programs. The value's schema becomes the tool's `output`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Structured<T> {
-    /// What the model reads.
+    /// Text for the model.
     pub text: String,
     /// The value; must serialize to a JSON object.
     pub structured: T,
@@ -76,13 +77,13 @@ impl<T: Serialize + JsonSchema> Structured<T> {
     }
 }
 
-/// Types that a handler may return.
+/// Return types of tool handlers.
 #[diagnostic::on_unimplemented(
     message = "a tool cannot answer with `{Self}`",
     note = "return a string, `ToolResult`, `Structured<T>`, or a `Result` of one of these"
 )]
 pub trait IntoToolResult {
-    /// Returns the result, or why the handler failed.
+    /// Returns the result, or the handler's failure.
     fn into_tool_result(self) -> Result<ToolResult, Failure>;
 
     /// Returns the JSON Schema of the structured value, if one is declared.

@@ -62,7 +62,7 @@ impl<A: Author> tools::Guest for Component<A> {
 
 /// Host functions behind [`Ctx`]; each method calls one import.
 pub(crate) struct Platform {
-    /// The declared `egress`, to say why the host refused a request.
+    /// Declared `egress`; error messages name the missing entry when the host refuses a request.
     egress: Vec<Cow<'static, str>>,
 }
 

@@ -30,7 +30,7 @@ impl Setting {
         Self::of(ConfigKind::Boolean, label.into())
     }
 
-    /// Creates a setting that is one of `options`.
+    /// Creates a setting whose value is one of `options`.
     pub fn select<O: Into<String>>(label: impl Into<String>, options: impl IntoIterator<Item = O>) -> Self {
         let mut setting = Self::of(ConfigKind::Select, label.into());
         setting.0.options = options.into_iter().map(Into::into).collect();
@@ -44,14 +44,14 @@ impl Setting {
         self
     }
 
-    /// Sets the value that applies when the user has not set one.
+    /// Sets the default value, used if the user sets none.
     #[must_use]
     pub fn default(mut self, value: impl Into<Value>) -> Self {
         self.0.default = Some(value.into());
         self
     }
 
-    /// Marks the setting as one that the user must fill in.
+    /// Marks the setting as required.
     #[must_use]
     pub fn required(mut self) -> Self {
         self.0.required = true;

@@ -15,7 +15,7 @@ impl Svc {
         Self(ctx)
     }
 
-    /// Returns the best matches, best first. Needs [`Scope::Search`](crate::Scope::Search).
+    /// Returns the best matches, sorted by score, descending. Needs [`Scope::Search`](crate::Scope::Search).
     pub async fn search(&self, query: &str, options: SearchOptions) -> Result<Vec<SearchResult>, SvcError> {
         self.0.platform().search(query, options)
     }
@@ -25,7 +25,7 @@ impl Svc {
         self.0.platform().get_document(id)
     }
 
-    /// Stores the documents, all or none, and returns how many. Their source is this toolkit; documents
+    /// Stores all documents or none, and returns their number. Their source is this toolkit; documents
     /// of other sources cannot be changed.
     /// Needs [`Scope::Ingest`](crate::Scope::Ingest).
     pub async fn ingest(&self, documents: Vec<IngestDocument>) -> Result<usize, SvcError> {
@@ -81,7 +81,7 @@ pub struct Document {
     pub text: String,
 }
 
-/// A document to store. It has a title, and a text or a file.
+/// A document to store: a title, and a text or a file.
 ///
 /// ```
 /// # use kitbag_toolkit::IngestDocument;
@@ -93,7 +93,7 @@ pub struct Document {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IngestDocument {
-    /// Title.
+    /// Title; required.
     pub title: String,
     /// Text to index. Required unless a file is given, whose content is then indexed.
     pub text: Option<String>,
@@ -107,9 +107,9 @@ pub struct IngestDocument {
     pub audio_url: Option<String>,
     /// Media type of `file_url`.
     pub mime_type: Option<String>,
-    /// If set, the file is stored with a searchable record of its metadata, but not processed.
+    /// Whether to store the file without processing it, with a searchable record of its metadata.
     pub capture_only: bool,
-    /// Group of the toolkit's documents.
+    /// Group that the document belongs to.
     pub feed: Option<IngestFeed>,
 }
 
@@ -120,6 +120,6 @@ pub struct IngestFeed {
     pub key: String,
     /// Display name, shown to the user.
     pub name: String,
-    /// Word for the kind of group, such as `author`.
+    /// Word for the type of group, such as `author`.
     pub label: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! One tool: its description for the model, and its handler.
+//! Tools: a description for the model, and a handler.
 
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -131,7 +131,7 @@ impl Tool {
         &self.name
     }
 
-    /// Runs the handler on arguments that fit the input schema.
+    /// Runs the handler with arguments that fit the input schema.
     pub(crate) fn call(&self, arguments: &str, ctx: Ctx) -> PendingResult {
         (self.handler)(arguments, ctx)
     }

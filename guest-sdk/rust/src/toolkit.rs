@@ -1,4 +1,4 @@
-//! The toolkit: its declaration and its tools.
+//! Builder of a toolkit: its declaration, tools, prompts and resources.
 
 use std::borrow::Cow;
 
@@ -29,16 +29,16 @@ pub struct Toolkit {
     auth: Vec<Auth>,
 }
 
-/// Something of Kitbag's own that a toolkit may use for the calling user.
+/// Permission to use a capability of Kitbag on behalf of the calling user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// `svc:search`: searching and reading documents.
+    /// `svc:search`: search and read documents.
     Search,
-    /// `svc:ingest`: writing documents.
+    /// `svc:ingest`: write documents.
     Ingest,
-    /// `svc:ask`: asking the user in the middle of a call, with [`Ctx::ask`](crate::Ctx::ask).
+    /// `svc:ask`: ask the user questions during a call; see [`Ctx::ask`](crate::Ctx::ask).
     Ask,
-    /// `svc:cache`: values that last between calls; see [`Ctx::cache`](crate::Ctx::cache).
+    /// `svc:cache`: store values between calls; see [`Ctx::cache`](crate::Ctx::cache).
     Cache,
 }
 
@@ -65,7 +65,7 @@ impl Toolkit {
         }
     }
 
-    /// Sets the description: one line.
+    /// Sets the one-line description.
     #[must_use]
     pub fn description(mut self, line: impl Into<Text>) -> Self {
         self.description = line.into();
@@ -93,7 +93,7 @@ impl Toolkit {
         self
     }
 
-    /// Sets who sees the toolkit; by default only its owner.
+    /// Sets which users see the toolkit; by default only its owner.
     #[must_use]
     pub fn visibility(mut self, visibility: Visibility) -> Self {
         self.visibility = visibility;
@@ -115,14 +115,15 @@ impl Toolkit {
         self
     }
 
-    /// Declares use of the calling user's knowledge base.
+    /// Declares a capability of Kitbag that the toolkit uses, such as searching the calling user's knowledge
+    /// base.
     #[must_use]
     pub fn scope(mut self, scope: Scope) -> Self {
         self.scopes.push(scope);
         self
     }
 
-    /// Declares a setting that users fill in; handlers find it by `key`.
+    /// Declares a setting that users fill in; handlers read it by `key`.
     #[must_use]
     pub fn config(mut self, key: impl Into<Text>, setting: Setting) -> Self {
         self.config.push((key.into(), setting));
@@ -130,9 +131,10 @@ impl Toolkit {
     }
 
     /// Declares a sign-in that the host carries out for requests to one host: [`ClientCredentials`],
-    /// [`AuthorizationCode`], [`ApiKey`] or [`BasicAuth`]. A toolkit may have several, each for another host.
+    /// [`AuthorizationCode`], [`ApiKey`] or [`BasicAuth`]. A toolkit may have several, each for a different
+    /// host.
     ///
-    /// Secrets that only sign-ins name are used by the host and cannot be read by handlers.
+    /// Handlers cannot read secrets that only sign-ins name.
     ///
     /// [`ClientCredentials`]: crate::ClientCredentials
     /// [`AuthorizationCode`]: crate::AuthorizationCode
@@ -180,7 +182,7 @@ impl Toolkit {
         &self.egress
     }
 
-    /// Whether it may use the user's knowledge base.
+    /// Whether the toolkit declares a scope of the user's knowledge base.
     pub(crate) fn has_knowledge(&self) -> bool {
         self.scopes.iter().any(|scope| matches!(scope, Scope::Search | Scope::Ingest))
     }

@@ -1,13 +1,13 @@
-// Questions to the calling user in the middle of a call.
+// Questions to the calling user during a call.
 import type { Platform } from "./platform.js";
 import { answerUnfit, askRefused, askUnsupported, undeclaredScope } from "./texts.js";
 import { CannotAskError, ToolError } from "./tool-error.js";
 import type { Asked, Question } from "./types.js";
 
-/** A form without fields: a yes or a no. */
+/** Schema of a form without fields, for a yes/no question. */
 const NO_FIELDS = { type: "object", properties: {} };
 
-/** A schema of a library that implements Standard Schema and its JSON Schema, as zod does since 4.2. */
+/** Schema of a library that implements Standard Schema and Standard JSON Schema, as zod does since 4.2. */
 interface StandardSchema {
   "~standard": {
     validate(value: unknown): StandardResult | Promise<StandardResult>;
@@ -22,7 +22,7 @@ interface StandardResult {
 
 type Fields = Record<string, unknown>;
 
-/** Returns the function `ask` of one run of a handler. */
+/** Returns `ctx.ask` for one run of a handler. */
 export function asker(scopes: readonly string[], platform: Platform): (question: Question) => Promise<Asked<unknown>> {
   let unnamed = 0;
   return async ({ key, message, schema = NO_FIELDS }) => {
@@ -46,12 +46,12 @@ export function asker(scopes: readonly string[], platform: Platform): (question:
 /** An error of a question: the variant `ask-error` of the WIT contract. */
 export type AskError = { tag: "unsupported" } | { tag: "invalid"; val: string };
 
-/** Returns the exception for an error of a question: the model reads that its user cannot be asked, and the log the rest. */
+/** Converts an error of a question to an exception. `unsupported` is shown to the model; any other is for the log. */
 export function askError(error: AskError): Error {
   return error.tag === "unsupported" ? new CannotAskError(askUnsupported()) : new Error(askRefused(error.val));
 }
 
-/** Members that clients do not know; the library checks them once there is an answer. */
+/** Keywords that clients do not know. They are removed from the form; the schema library checks them in the answer. */
 const CHECKED_LATER = ["pattern", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "uniqueItems"];
 
 /** Returns the JSON Schema of a form. */
@@ -64,7 +64,7 @@ function formOf(schema: unknown): unknown {
   return { ...without(form, ["additionalProperties"]), properties: Object.fromEntries(fields) };
 }
 
-/** Returns the value that a library makes of the fields. */
+/** Validates the fields of an answer with the schema library; returns the library's value. */
 async function checked(key: string, schema: unknown, fields: Fields): Promise<unknown> {
   if (!isStandard(schema)) return fields;
   const { value, issues } = await schema["~standard"].validate(fields);

@@ -1,4 +1,4 @@
-// Reads the `auth` of a declaration: one sign-in, or a list of them.
+// Reads the `auth` of a declaration: one sign-in or a list.
 import type { ToolkitAuth } from "./types.js";
 
 /** The parts of a declaration that name credentials. */
@@ -13,7 +13,7 @@ export function signInsOf({ auth }: Credentials): readonly ToolkitAuth[] {
   return Array.isArray(auth) ? (auth as readonly ToolkitAuth[]) : [auth as ToolkitAuth];
 }
 
-/** Returns the names of all credentials that users can set: those that handlers read, then those that only the host uses. */
+/** Returns the names of all credentials that users can set: first those that handlers read, then those for `auth` only. */
 export function credentialsOf(declaration: Credentials): string[] {
   return [...new Set([...(declaration.secrets ?? []), ...signInsOf(declaration).flatMap(secretsOf)])];
 }

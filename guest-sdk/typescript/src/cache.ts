@@ -7,7 +7,7 @@ import type { ToolCache } from "./types.js";
 const LONE_SURROGATE = /\p{Surrogate}/u;
 const MAX_U32 = 2 ** 32 - 1;
 
-/** Returns what a toolkit keeps for the calling user between calls. */
+/** Returns `ctx.cache`, the toolkit's cache for the calling user. */
 export function cacheClient(scopes: readonly string[], platform: Platform): ToolCache {
   const check = (key: unknown) => {
     if (!scopes.includes("svc:cache")) throw refused(undeclaredScope("svc:cache"));
@@ -47,13 +47,13 @@ function refused(reason: string): Error {
   return new Error(cacheRefused(reason));
 }
 
-/** Refuses what is no text: a lone surrogate would become another character, and two keys the same. */
+/** Rejects lone surrogates and values that are not strings: surrogates would become U+FFFD, and different keys equal. */
 function checkText(path: string, value: unknown): void {
   if (typeof value !== "string") throw refused(`${path}: must be a string`);
   if (LONE_SURROGATE.test(value)) throw refused(`${path}: has half of a character (a lone surrogate)`);
 }
 
-/** Checks the type in the WIT contract; the cache checks which times are allowed. */
+/** Checks that the lifetime fits the type in the WIT contract; the cache checks the allowed range. */
 function checkSeconds(seconds: unknown): void {
   const isU32 = Number.isInteger(seconds) && (seconds as number) >= 0 && (seconds as number) <= MAX_U32;
   if (!isU32) throw refused("seconds: must be a whole number, at most 2592000 (30 days)");

@@ -1,4 +1,4 @@
-// The modules of this package: a published one has them, and a checkout makes them where they are first needed.
+// WebAssembly modules of this package. A published package contains them; a checkout builds them on first use.
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 const PACKAGE = new URL("../", import.meta.url);
 const CHECKOUT = new URL("../../", PACKAGE);
 
-/** The recipe of the checkout's justfile that makes each. */
+/** Recipe in the checkout's justfile that builds each module. */
 const RECIPES: Record<string, string> = {
   "rules.wasm": "build-rules",
   "engine.wasm": "build-engine",
@@ -14,7 +14,7 @@ const RECIPES: Record<string, string> = {
   "componentizer.wasm": "build-engine",
 };
 
-/** Reads a module of the package. One that a checkout lacks is made, which is told on standard error. */
+/** Reads a module of the package. Builds it if a checkout lacks it, with a message on standard error. */
 export function readModule(name: string): Uint8Array<ArrayBuffer> {
   const file = new URL(name, PACKAGE);
   const recipe = RECIPES[name];

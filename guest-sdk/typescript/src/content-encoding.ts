@@ -1,4 +1,4 @@
-// Compressed responses: the same in the sandbox, in tests and in `kitbag dev`.
+// Compression of responses, with the same behaviour in the sandbox, in tests and in `kitbag dev`.
 
 /** Compression of a body. */
 export type ContentEncoding = "gzip" | "deflate" | "unsupported";
@@ -11,7 +11,7 @@ export function encodingOf(header: string | null): ContentEncoding | undefined {
   return name === "" || name === "identity" ? undefined : (SUPPORTED.get(name) ?? "unsupported");
 }
 
-/** Returns the `Accept-Encoding` of a request that sets none. Parts of a compressed body could not be decompressed. */
+/** Returns the default `Accept-Encoding` of a request. A range of a compressed body could not be decompressed. */
 export function acceptedEncodings(isRange: boolean): string {
   return isRange ? "identity" : "gzip, deflate";
 }

@@ -65,7 +65,7 @@ export function makeContext(toolkit: ToolkitConfig, invocation: Invocation, plat
 }
 
 /**
- * Makes the error that `fetch` rejects with: the same in the sandbox and in a test, without details of the
+ * Creates the error that `fetch` rejects with: the same in the sandbox and in a test, without details of the
  * machine.
  */
 function networkError(error: unknown, url: URL, egress: readonly string[], call: Error): unknown {

@@ -106,7 +106,7 @@ const AUTHS: { [type: string]: Reader } = {
   basic: object({ type: text, usernameSecret: text, passwordSecret: text, apiHost: text }),
 };
 
-/** Reads one sign-in. Only `type` is checked if there is no such type. */
+/** Reads one sign-in. If `type` is unknown, only `type` is checked. */
 const AUTH: Reader = (value, path, problems) => {
   if (!isRecord(value)) return void problems.push({ path, message: "must be an object" });
   const { type } = value;
@@ -179,7 +179,7 @@ function record(read: Reader): Reader {
   };
 }
 
-/** Reads what is proposed for each of some names, as a list in the same order. */
+/** Reads a record of arguments or variables as a list in the same order, each with its name. */
 function named(read: Reader): Reader {
   return (value, path, problems) => {
     if (!isRecord(value)) return void problems.push({ path, message: "must be an object" });
@@ -190,7 +190,7 @@ function named(read: Reader): Reader {
   };
 }
 
-/** Reads an object with these members. Unknown members are problems too: most of them are misspelled. */
+/** Reads an object with these members. Unknown members, usually misspelled ones, are problems too. */
 function object(members: { [name: string]: Reader }): Reader {
   return (value, path, problems) => {
     if (!isRecord(value)) return void problems.push({ path: path || "(root)", message: "must be an object" });

@@ -55,12 +55,12 @@ export function tool<Input extends Schema, Output extends Schema | undefined = u
   return definition;
 }
 
-/** Returns its argument unchanged, as `tool` does: the handler's `args` get the names of `arguments`. */
+/** Returns its argument unchanged, like `tool`. It types the handler's `args` with the names in `arguments`. */
 export function prompt<const Arguments extends PromptArguments = Record<never, never>>(definition: PromptDefinition<Arguments>): PromptDefinition<Arguments> {
   return definition;
 }
 
-/** Returns its argument unchanged, as `tool` does: the handler's `variables` get the names of those of `uri`. */
+/** Returns its argument unchanged, like `tool`. It types the handler's `variables` with the names in `uri`. */
 export function resource<const Uri extends string>(definition: ResourceDefinition<Uri>): ResourceDefinition<Uri> {
   return definition;
 }

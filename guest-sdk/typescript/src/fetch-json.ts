@@ -65,7 +65,7 @@ function malformedKind(response: Response): string {
   return isNamed ? `malformed JSON (${name})` : "malformed JSON";
 }
 
-/** Runs a part of a request. Turns a failure of the network into a `ToolError`. */
+/** Runs a part of a request. Converts a network failure to a `ToolError`. */
 export async function attempt<T>(url: URL, signal: AbortSignal | null | undefined, action: () => Promise<T>): Promise<T> {
   try {
     return await action();

@@ -4,12 +4,12 @@ import { ask, limitsOfCalls } from "./rules.js";
 
 export { allows } from "./rules.js";
 
-/** A violation of a branch of a choice: levels below the value with the choice, and what was expected there. */
+/** Violation of a branch of a choice: number of levels below the value with the choice, and type of expectation. */
 export type Violation = [depth: number, kind: "type" | "constant" | "other"];
 
 /**
- * The branch that a value was meant for, `of` several that it may have been meant for; or those whose discriminator it
- * has not; or those that it may have been meant for. All are indexes.
+ * Branches that a value was probably meant for, as indexes: one `branch`, out of `of` candidates; or `discriminator`,
+ * branches none of which accepts the value's discriminator; or `anyOf`, branches that are equally likely.
  */
 export type Meant =
   | { branch: number; of: number; discriminator?: undefined }

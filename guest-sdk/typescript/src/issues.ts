@@ -26,11 +26,11 @@ interface Issue {
   code?: string;
   path: PropertyKey[];
   message: string;
-  /** For a union: the issues of each branch. */
+  /** Issues of each branch of a union. */
   errors?: Issue[][];
-  /** For an invalid key or element: its own issues. */
+  /** Issues of an invalid key or element. */
   issues?: Issue[];
-  /** For a constant that differs: those that are accepted. */
+  /** Accepted constants, if the value is another one. */
   values?: unknown[];
 }
 

@@ -132,7 +132,7 @@ function coercible(type: string, first: Json | undefined): Json {
     case "date":
       return ["string", "number", "boolean", "null", "array", "object"];
     default:
-      // `[5]` is 5 as well.
+      // JavaScript also converts `[5]` to 5.
       return [type === "bigint" ? "integer" : number, "string", "boolean", "null", "array"];
   }
 }

@@ -3,7 +3,7 @@ import { notFound, refused as refusalText, unavailable, undeclaredScope } from "
 import { ToolError } from "./tool-error.js";
 import type { SvcClient, SvcIngestDoc, SvcSearchOptions } from "./types.js";
 
-/** Returns the client of the calling user's knowledge base; `undefined` without a scope. */
+/** Returns `ctx.svc`, the client of the calling user's knowledge base; `undefined` if no scope of it is declared. */
 export function knowledgeClient(scopes: readonly string[], platform: Platform): SvcClient | undefined {
   const mayRead = scopes.includes("svc:search");
   const mayWrite = scopes.includes("svc:ingest");
@@ -62,7 +62,7 @@ function checkText(path: string, value: unknown): void {
 
 const MAX_U32 = 2 ** 32 - 1;
 
-/** Checks the type in the WIT contract; the knowledge base checks which limits are allowed. */
+/** Checks that the limit fits the type in the WIT contract; the knowledge base checks the allowed range. */
 function checkLimit(limit: unknown): void {
   if (limit === undefined || limit === null) return;
   const isU32 = Number.isInteger(limit) && (limit as number) >= 0 && (limit as number) <= MAX_U32;

@@ -1,6 +1,6 @@
-/** Maximum number of frames of an error that is logged. */
+/** Maximum number of stack frames of a logged error. */
 const MAX_FRAMES = 10;
-/** Frames of Node.js and of packages, in tests and under `kitbag dev`; in the sandbox there are the author's alone. */
+/** Frames of Node.js and of packages, in tests and under `kitbag dev`. In the sandbox there are only the author's frames. */
 const FOREIGN_FRAME = /node:internal|[\\/]node_modules[\\/]/;
 
 /**
@@ -23,7 +23,7 @@ function readable(_key: string, value: unknown): unknown {
   return value;
 }
 
-/** The error's own members, and those that JSON leaves out. */
+/** Returns the error's own members, and those that JSON omits, such as `message`. */
 function readableError(error: Error): object {
   const frames = (error.stack ?? "").split("\n").map((line) => line.trim()).filter((line) => line.startsWith("at ") && !FOREIGN_FRAME.test(line));
   return Object.assign(

@@ -5,7 +5,7 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
 
 /** A toolkit's declaration as plain data with all defaults filled in: the content of `manifest.json`. */
 export interface Manifest {
-  /** The version of Kitbag that the declaration was written for. */
+  /** Version of Kitbag that the declaration was written for. */
   kitbag: string;
   id: string;
   name: string;
@@ -54,7 +54,7 @@ export interface ManifestResource {
   variables?: ManifestProposals[];
 }
 
-/** What is proposed for an argument or a variable. */
+/** Completion of an argument or a variable: fixed values, or a handler. */
 export interface ManifestProposals {
   name: string;
   values?: string[];

@@ -1,34 +1,34 @@
-// The types of prompts and resources.
+// Types of prompts and resources.
 import type { ToolContent, ToolContext } from "./types.js";
 
 /**
- * Proposes values while a user types: `typed` is the text so far, `others` has what is known of the other arguments. Clients
- * get the first hundred.
+ * Suggests values while a user types. `typed` is the text so far, `others` has the known values of the other arguments.
+ * Clients get at most the first 100 values.
  */
 export type Completer = (typed: string, ctx: ToolContext, others: Readonly<Record<string, string>>) => Promise<readonly string[]> | readonly string[];
 
-/** What is proposed for an argument of a prompt, or for a variable of a resource: a list, or a function's answer. */
+/** Completion of a prompt's argument or a resource's variable: a fixed list, or a function. */
 export interface Proposals {
-  /** Those that begin with what was typed are proposed. At most 100. */
+  /** Fixed values, at most 100. Those that begin with the typed text are suggested. */
   values?: readonly string[] | undefined;
-  /** Proposes values; not together with `values`. */
+  /** Function that suggests values. Not together with `values`. */
   complete?: Completer | undefined;
 }
 
-/** One argument of a prompt. Arguments are texts. */
+/** One argument of a prompt. Its value is a string. */
 export interface PromptArgument extends Proposals {
   /** Display name. */
   title?: string | undefined;
   /** Tells the user what to fill in. */
   description?: string | undefined;
-  /** The user must fill it in. By default false. */
+  /** Whether the user must fill in the argument. By default false. */
   required?: boolean | undefined;
 }
 
 /** The arguments of a prompt by name, in the order in which clients ask for them. */
 export type PromptArguments = { readonly [name: string]: PromptArgument };
 
-/** The values of a prompt's arguments: one that is not required may be absent. */
+/** Values of a prompt's arguments, by name. Optional ones may be absent. */
 export type PromptValues<Arguments extends PromptArguments> = {
   readonly [Name in keyof Arguments]: Arguments[Name] extends { required: true } ? string : string | undefined;
 };
@@ -36,11 +36,11 @@ export type PromptValues<Arguments extends PromptArguments> = {
 /** One message of a prompt. */
 export interface PromptMessage {
   role: "user" | "assistant";
-  /** A text, or a content block as in the result of a tool. A link to `issues/7` leads to the toolkit's own resource. */
+  /** A text, or a content block as in a tool's result. A relative link such as `issues/7` is to the toolkit's resource. */
   content: string | { type: "text"; text: string } | ToolContent;
 }
 
-/** What the handler of a prompt returns: messages, or a string, which stands for one message of the user. */
+/** Return value of a prompt's handler: messages, or a string for a single message of the user. */
 export type PromptResult = string | { messages: readonly PromptMessage[] };
 
 /** One prompt of a toolkit: messages that a user picks in their client. */
@@ -51,39 +51,42 @@ export interface PromptDefinition<Arguments extends PromptArguments = PromptArgu
   title?: string | undefined;
   /** Tells the user what the prompt is for. */
   description: string;
-  /** What the user is asked for. */
+  /** Arguments to ask the user for, by name. */
   arguments?: (Arguments & PromptArguments) | undefined;
-  /** Makes the messages. Errors are as those of a tool's handler. */
+  /** Returns the messages. Errors are treated like those of a tool's handler. */
   handler(args: PromptValues<Arguments>, ctx: ToolContext): Promise<PromptResult> | PromptResult;
 }
 
 /** The names of the variables of a URI such as `issues/{number}`. */
 export type VariablesOf<Uri extends string> = Uri extends `${string}{${infer Name}}${infer Rest}` ? Name | VariablesOf<Rest> : never;
 
-/** What the handler of a resource returns: a text, or one with a media type in place of the declared one, or bytes (raw or in base64). */
+/**
+ * Return value of a resource's handler: a text, or an object with a text or bytes (raw or in base64). `mimeType`
+ * overrides the declared media type.
+ */
 export type ResourceResult =
   | string
   | { text: string; mimeType?: string | undefined; blob?: never }
   | { blob: Uint8Array | string; mimeType?: string | undefined; text?: never };
 
-/** One resource of a toolkit, or many of a kind: documents that a client reads by their URIs. */
+/** Resource of a toolkit: a document that a client reads by its URI. A URI with variables stands for many documents. */
 export interface ResourceDefinition<Uri extends string = string> {
   /** Matches `[a-zA-Z0-9_-]+`, unique among the toolkit's resources. */
   name: string;
   /** Display name. */
   title?: string | undefined;
-  /** Tells users and models what it has. */
+  /** Tells users and models what the resource contains. */
   description: string;
   /**
-   * Relative to `kitbag://{id}/`: `summary`, or with variables (RFC 6570, level 1), each a whole segment:
+   * URI relative to `kitbag://{id}/`: `summary`, or with variables (RFC 6570, level 1), each a whole segment:
    * `issues/{number}`.
    */
   uri: Uri;
   /** Media type, such as `text/markdown`. */
   mimeType?: string | undefined;
-  /** What is proposed for variables of `uri`. */
+  /** Completion of the variables of `uri`. */
   variables?: { readonly [Name in VariablesOf<Uri>]?: Proposals } | undefined;
-  /** Reads one. `variables` has the decoded values of the variables of `uri`. */
+  /** Returns the document. `variables` has the decoded values of the variables of `uri`. */
   handler(variables: { readonly [Name in VariablesOf<Uri>]: string }, ctx: ToolContext): Promise<ResourceResult> | ResourceResult;
 }
 

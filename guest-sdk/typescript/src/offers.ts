@@ -4,30 +4,30 @@ import { step } from "./step.js";
 import { ToolError, toolErrorWithin } from "./tool-error.js";
 import type { Completer, PromptMessage, Proposals, ToolContent, ToolContext, ToolkitConfig } from "./types.js";
 
-/** A part of a toolkit that is called as a tool is, and is none. */
+/** Target of a call other than a tool: a prompt, a resource or a completion. */
 export interface OfferTarget {
   kind: "prompt" | "resource" | "prompt-completion" | "resource-completion";
-  /** Of the prompt or the resource. */
+  /** Name of the prompt or the resource. */
   name: string;
-  /** Of a completion: the name of what is completed. */
+  /** Name of the argument or variable to complete; completions only. */
   argument?: string | undefined;
-  /** Of a completion: what was typed. */
+  /** Text typed so far; completions only. */
   value?: string | undefined;
 }
 
-/** What a part of a toolkit answers with, checked. */
+/** Validated result of a prompt, a resource or a completion. */
 export type Offered =
   | { messages: { role: "user" | "assistant"; content: { text: string } | ToolContent }[] }
   | { contents: ({ text: string } | { blob: Uint8Array | string }) & { mimeType?: string | undefined } }
   | { values: string[] };
 
-/** How a handler ended. */
+/** Outcome of a handler. */
 export type OfferEnding =
   | { kind: "offered"; offered: Offered }
   | { kind: "tool-error"; error: ToolError }
   | { kind: "failure"; thrown: unknown };
 
-/** Runs a handler: `args` are arguments or variables that fit the declaration. Neither throws nor rejects. */
+/** Runs a handler with arguments or variables that fit the declaration. Neither throws nor rejects. */
 export function runOffer(toolkit: ToolkitConfig, target: OfferTarget, args: Record<string, string>, ctx: ToolContext): OfferEnding | Promise<OfferEnding> {
   return step<unknown, OfferEnding>(
     () => start(toolkit, target, args, ctx),
@@ -44,7 +44,7 @@ function start(toolkit: ToolkitConfig, target: OfferTarget, args: Record<string,
   const ofPrompt = target.kind.startsWith("prompt");
   const found = ofPrompt ? toolkit.prompts?.find(named) : toolkit.resources?.find(named);
   if (found === undefined) throw new Error(`the toolkit has no ${ofPrompt ? "prompt" : "resource"} ${JSON.stringify(target.name)}`);
-  // Methods of the definition, so that handlers have their `this`.
+  // Called as methods of the definition, so that handlers have their `this`.
   if (target.kind === "prompt" || target.kind === "resource") return found.handler(args as never, ctx);
   const parts = ("arguments" in found ? found.arguments : "variables" in found ? found.variables : undefined) as { [name: string]: Proposals } | undefined;
   const completer: Completer | undefined = parts?.[target.argument ?? ""]?.complete;
@@ -94,7 +94,7 @@ function contentsOf(returned: unknown): ({ text: string } | { blob: Uint8Array |
   const { text, blob, mimeType } = returned;
   if (mimeType !== undefined && typeof mimeType !== "string") throw new TypeError("mimeType must be a string");
   if (typeof text === "string" && blob === undefined) return { text, mimeType };
-  // As in the content of a result.
+  // Checked like the content of a tool's result.
   checkContent({ type: "image", data: blob, mimeType: "" }, "the handler's result");
   return { blob: blob as Uint8Array | string, mimeType };
 }

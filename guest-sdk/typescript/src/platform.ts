@@ -11,7 +11,7 @@ export interface Platform {
   fetch(input: string | Request, init: RequestInit | undefined): Promise<Response>;
   search(query: string, options: SvcSearchOptions): SvcSearchResult[] | Promise<SvcSearchResult[]>;
   getDocument(id: string): SvcDocument | Promise<SvcDocument>;
-  /** Asks the user; `schema` is JSON text. Throws an exception of `askError`. Without an answer the run ends: nothing resolves. */
+  /** Asks the user; `schema` is JSON text. Throws an `askError`. Without an answer the run ends, and nothing resolves. */
   ask(key: string, message: string, schema: string): AskReply | Promise<AskReply>;
   /** Stores the documents and returns their number. */
   ingest(docs: SvcIngestDoc[]): number | Promise<number>;
@@ -21,7 +21,7 @@ export interface Platform {
   removeCached(key: string): CacheResult<void>;
 }
 
-/** What the cache answers. */
+/** Result of a cache request: a value or an error. */
 export type CacheResult<T> = { value: T } | { error: CacheError };
 
 /** One call, as received from the host. */
@@ -30,7 +30,7 @@ export interface Invocation {
   config: Record<string, unknown>;
 }
 
-/** What came of a question: the variant `answer` of the WIT contract, with the fields as JSON text. */
+/** Outcome of a question: the variant `answer` of the WIT contract, with the fields as JSON text. */
 export type AskReply = { tag: "accepted"; val: string } | { tag: "declined" } | { tag: "cancelled" };
 
 /** An error of the knowledge base: the variant `knowledge-error` of the WIT contract. */

@@ -1,4 +1,4 @@
-// The program of Kitbag, which npm installs in a package of its own for each platform.
+// Starts the program of Kitbag, which npm installs from a separate package for each platform.
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { constants } from "node:os";
@@ -12,14 +12,14 @@ export async function main(args: string[]): Promise<number> {
     return 3;
   }
   const child = spawn(program, args, { stdio: "inherit" });
-  // A terminal sends SIGINT to both processes: here it only must not end this one before the other.
+  // A terminal sends SIGINT to both processes: this one must not end before the other.
   const ignore = () => {};
   const forward = (signal: NodeJS.Signals) => child.kill(signal);
   process.on("SIGINT", ignore);
   for (const signal of ["SIGTERM", "SIGHUP"] as const) process.on(signal, forward);
   return await new Promise((resolve, reject) => {
     child.once("error", reject);
-    // As a shell reports a signal.
+    // Exit code for a signal as in a shell: 128 plus its number.
     child.once("exit", (code, signal) => resolve(code ?? 128 + constants.signals[signal!]));
   });
 }

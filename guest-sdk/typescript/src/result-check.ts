@@ -1,5 +1,5 @@
-// Checks that a handler's result has known members only: an unknown one would be lost without a word, and a failure that
-// is reported as `isError: true` would become a success.
+// Checks that a handler's result has known members only: unknown ones would be dropped silently, and a failure reported as
+// `isError: true` would become a success.
 import type { ToolContent, ToolResult } from "./types.js";
 
 const RESULT = ["text", "structured", "content"];
@@ -18,7 +18,7 @@ const ANNOTATIONS = ["audience", "priority", "lastModified"];
 /** Date and time as in RFC 3339. */
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
 
-/** What to write instead of a member that MCP has and toolkits have not. */
+/** Advice on replacing members of MCP that toolkits do not support. */
 const INSTEAD: Record<string, string> = {
   isError: "to report a failure, throw new ToolError(message)",
   structuredContent: "the value for programs is named structured",
@@ -57,7 +57,7 @@ export function checkContent(block: unknown, path: string): void {
   texts(resource, ["text"], `${path}.resource`);
 }
 
-/** Checks hints: for a wrong one, clients would refuse the whole result. */
+/** Checks hints: clients would refuse the whole result because of an invalid one. */
 function checkAnnotations(annotations: unknown, path: string): void {
   if (!isObject(annotations)) throw new TypeError(`${path} must be an object`);
   refuseUnknown(annotations, ANNOTATIONS, path);
@@ -87,7 +87,7 @@ function texts(value: Record<string, unknown>, names: string[], path: string): v
 }
 
 function bytes(value: unknown, path: string): void {
-  // Not instanceof: test runners have several realms.
+  // `instanceof` would fail in test runners, which have several realms.
   const isBytes = Object.prototype.toString.call(value) === "[object Uint8Array]";
   if (typeof value !== "string" && !isBytes) throw new TypeError(`${path} must be a Uint8Array or a base64 string`);
 }

@@ -1,4 +1,4 @@
-// The rules that the server applies too: the crate kitbag-manifest, compiled to WebAssembly.
+// Rules shared with the server: the crate kitbag-manifest, compiled to WebAssembly.
 
 import { readModule } from "./checkout.js";
 import type { Declaration } from "./declaration.js";
@@ -7,7 +7,7 @@ import type { Json, Manifest, ManifestField, ManifestPrompt, ManifestResource } 
 import { DeclarationError, type Problem } from "./problems.js";
 import type { SvcIngestDoc, ToolContent } from "./types.js";
 
-// Kept here because a thread of `kitbag dev` removes the global `WebAssembly` before its first call.
+// Saved here because a thread of `kitbag dev` removes the global `WebAssembly` before its first call.
 const { Instance, Module } = WebAssembly;
 
 /** Limits of calls; times are in milliseconds, sizes in bytes. */
@@ -15,28 +15,28 @@ export interface Limits {
   callTime: number;
   callMemory: number;
   mcpRequest: number;
-  /** Bytes that each content block counts for in addition to its parts. */
+  /** Fixed size of each content block in addition to its parts. */
   contentOverhead: number;
-  /** Size of a result. */
+  /** Maximum size of a result. */
   resultSize: number;
   redirects: number;
   connectTimeout: number;
   userAgent: string;
   redactedBytes: number;
   searchResults: number;
-  /** Questions that a call may ask. */
+  /** Maximum number of questions per call. */
   questions: number;
-  /** Bounds of what a toolkit keeps for a user in its cache: bytes of keys and values, values, and seconds of each. */
+  /** Maximum bytes of keys and values, number of values, and seconds of each value in a toolkit's cache for one user. */
   cacheBytes: number;
   cacheValues: number;
   cacheSeconds: number;
-  /** Violations of a schema that are reported for one value. */
+  /** Maximum number of schema violations reported for one value. */
   reportedViolations: number;
   /** Version of the server that these rules belong to. */
   version: string;
 }
 
-/** Why a call failed. */
+/** Cause of a call's failure. */
 export type Cause =
   | { cause: "tool-error"; message: string; retryable: boolean }
   | { cause: "invalid-params"; message: string }
@@ -47,7 +47,7 @@ export type Cause =
   | { cause: "busy" }
   | { cause: "result-too-large" };
 
-/** Why the sign-in of a declared `auth` failed permanently: a retry would fail too. */
+/** Cause of a permanent failure of a declared `auth`: a retry would fail too. */
 export type SignInCause =
   | { cause: "missing-credentials"; toolkit: string; names: string[] }
   | { cause: "unusable-credential"; toolkit: string; name: string; problem: CredentialProblem }
@@ -56,13 +56,13 @@ export type SignInCause =
   | { cause: "refused-credentials"; toolkit: string; names: string[]; host: string; status: number; code: string }
   | { cause: "unusable-token"; host: string; problem: TokenProblem };
 
-/** Why the value of a credential cannot be attached. */
+/** Problem with the value of a credential that is to be attached. */
 export type CredentialProblem = "not-a-header-value" | "colon";
 
-/** What is wrong with the successful response of a token endpoint. */
+/** Problem with the successful response of a token endpoint. */
 export type TokenProblem = "no-token" | "not-bearer" | "not-a-header-value";
 
-/** A manifest, the text of `manifest.json`, and what some clients refuse of it. */
+/** A valid manifest, the text of `manifest.json`, and warnings about what some clients refuse. */
 export interface CheckedManifest {
   manifest: Manifest;
   text: string;
@@ -81,17 +81,17 @@ export function argumentsFailure(schema: Json, args: Json): DispatchFailure | un
   return ask<{ failure?: DispatchFailure }>({ ask: "arguments", schema, arguments: args }).failure;
 }
 
-/** Returns the error envelope for arguments that a prompt does not take; `undefined` if it takes them. */
+/** Returns the error envelope for arguments that do not fit a prompt; `undefined` if they do. */
 export function promptFailure(prompt: ManifestPrompt, args: Record<string, string>): DispatchFailure | undefined {
   return ask<{ failure?: DispatchFailure }>({ ask: "prompt", prompt, arguments: args }).failure;
 }
 
-/** Returns the index of the resource whose URI fits a path, with the values of its variables. */
+/** Returns the index of the resource whose URI matches a path, with the values of its variables. */
 export function foundResource(resources: readonly ManifestResource[], path: string): { index: number; variables: Record<string, string> } | undefined {
   return ask<{ index: number; variables: Record<string, string> } | null>({ ask: "resource", resources, path }) ?? undefined;
 }
 
-/** Returns content whose links to resources of the toolkit itself are whole. */
+/** Returns content with absolute links to the toolkit's own resources. */
 export function wholeLinks<Block extends ToolContent>({ id, resources = [] }: Manifest, content: Block[]): Block[] {
   if (resources.length === 0) return content;
   const whole = (uri: string) => (foundResource(resources, uri) === undefined ? uri : `kitbag://${id}/${uri}`);
@@ -101,7 +101,7 @@ export function wholeLinks<Block extends ToolContent>({ id, resources = [] }: Ma
   });
 }
 
-/** A handler's result, by its sizes in bytes: of the text, and of the whole. */
+/** Sizes and structured value of a handler's result. `text` and `size` are the bytes of the text and of the whole. */
 export interface SizedResult {
   tool: string;
   text: number;
@@ -120,24 +120,24 @@ export function failureOf(cause: Cause): DispatchFailure {
   return ask<{ failure: DispatchFailure }>({ ask: "failure", ...cause }).failure;
 }
 
-/** Returns the settings that a handler sees, and for each value that does not fit its key and the reason. */
+/** Returns the settings for a handler, and the problems of values that do not fit, by key. */
 export function settingsOf(fields: Record<string, ManifestField>, values: Record<string, unknown>): { config: Record<string, Json>; problems: Record<string, string> } {
   return ask({ ask: "settings", fields, values });
 }
 
-/** A document in the form in which a server stores it. */
+/** A valid document, normalised for storage. */
 export interface CheckedDocument {
   title: string;
-  /** Empty if there is only a file. */
+  /** Text to index; empty if there is only a file. */
   text: string;
   url: string | null;
   author: string | null;
   feed: { key: string; name: string; label: string | null } | null;
-  /** Equal for documents that are the same within their feed. */
+  /** Deduplication key within the document's feed. */
   identity: string;
 }
 
-/** Returns documents as a server stores them, or the problems of the batch. Their members have the declared types. */
+/** Returns documents normalised for storage, or the problems of the batch. Requires members of the declared types. */
 export function checkedDocuments(docs: readonly SvcIngestDoc[]): { documents?: CheckedDocument[]; problems?: Problem[] } {
   // As in the sandbox, only `true` counts, and an absent member is the same as null.
   return ask({ ask: "documents", documents: docs.map((doc) => ({ ...doc, captureOnly: doc.captureOnly === true })) });
@@ -148,7 +148,7 @@ export function questionProblems(key: string, message: string, schema: string): 
   return ask<{ problems: Problem[] }>({ ask: "question", key, message, schema }).problems;
 }
 
-/** Returns the fields that a handler sees of an answer, or what does not fit. */
+/** Returns the fields of a user's answer for the handler, or the violations. */
 export function answerFields(key: string, message: string, schema: string, fields: Record<string, unknown>): { fields?: Record<string, unknown>; violations?: string[] } {
   return ask({ ask: "answer", key, message, schema, fields });
 }
@@ -158,12 +158,12 @@ export function searchProblems(query: string, limit: number): Problem[] {
   return ask<{ problems: Problem[] }>({ ask: "search", query, limit }).problems;
 }
 
-/** Returns the problems of a key of the cache, and of a value for it. */
+/** Returns the problems of a cache key, and of its value if given. */
 export function cacheProblems(key: string, value?: string, seconds?: number): Problem[] {
   return ask<{ problems: Problem[] }>({ ask: "cache", key, value, seconds }).problems;
 }
 
-/** Returns a schema as a server lists it: as every client can read it. */
+/** Returns a schema in the portable form in which a server lists it. */
 export function listedSchema(schema: Json): Json {
   return ask<{ schema: Json }>({ ask: "listed", schema }).schema;
 }
@@ -195,7 +195,7 @@ export function limitsOfCalls(): Limits {
   return (limits ??= ask<Limits>({ ask: "limits" }));
 }
 
-/** Sets the limits that another thread has already read, because loading the module takes time. */
+/** Sets the limits to those read by another thread, because loading the module takes time. */
 export function setLimits(known: Limits): void {
   limits = known;
 }
@@ -224,7 +224,7 @@ export function ask<T>(request: object): T {
   const bytes = new TextEncoder().encode(wellFormed(JSON.stringify(request)));
   const pointer = allocate(bytes.length);
   new Uint8Array(memory.buffer, pointer, bytes.length).set(bytes);
-  // An instance handles one request at a time; one that throws is not used again.
+  // An instance handles one request at a time. After an exception it is not used again.
   idleInstance = undefined;
   const place = BigInt.asUintN(64, answer(pointer, bytes.length));
   const text = new TextDecoder().decode(new Uint8Array(memory.buffer, Number(place >> 32n), Number(place & 0xffff_ffffn)));
@@ -234,7 +234,7 @@ export function ask<T>(request: object): T {
   return answered;
 }
 
-/** Replaces lone surrogates in JSON, which it has as escapes, with U+FFFD: they are no text in Rust. */
+/** Replaces lone surrogates in JSON, which are escaped there, with U+FFFD: Rust strings cannot contain them. */
 function wellFormed(json: string): string {
   return json.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, "$1\ufffd");
 }

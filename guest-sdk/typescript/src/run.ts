@@ -5,7 +5,7 @@ import { outputMismatch } from "./texts.js";
 import { ToolError, toolErrorWithin } from "./tool-error.js";
 import type { AnyTool, ToolContent, ToolContext, ToolResult } from "./types.js";
 
-/** How a handler ended. */
+/** Outcome of a handler. */
 export type Ending =
   | { kind: "result"; text: string; structured: string | undefined; content: ToolContent[] }
   | { kind: "tool-error"; error: ToolError }

@@ -14,7 +14,7 @@ export const WEB_GLOBALS: readonly string[] = [
   ...["queueMicrotask", "reportError", "self", "setInterval", "setTimeout", "structuredClone"],
 ];
 
-/** Globals of the Web Cryptography API, of toolkits that mention them. */
+/** Globals of the Web Cryptography API. Only toolkits that mention them have them. */
 export const CRYPTO_GLOBALS: readonly string[] = ["CryptoKey", "SubtleCrypto"];
 
 /** Globals of the language that the sandbox lacks. */
@@ -28,7 +28,7 @@ export const MISSING_NODE_GLOBALS: readonly string[] = [
   ...["process", "require", "sessionStorage", "setImmediate"],
 ];
 
-/** What to use instead of a missing global. */
+/** Alternatives to missing globals. */
 const REPLACEMENTS: Record<string, string> = {
   Buffer: "use Uint8Array, TextEncoder, btoa and atob",
   process: "declare a setting in config, or a credential in secrets",
@@ -36,8 +36,8 @@ const REPLACEMENTS: Record<string, string> = {
 };
 
 /**
- * Returns the message of an exception, and says of a missing global what to use instead. `undefined` if the exception
- * has another cause.
+ * Returns the message of an exception about a missing global, with advice on alternatives; `undefined` for any other
+ * exception.
  */
 export function missingGlobalMessage(thrown: unknown): string | undefined {
   const { name, message } = (thrown ?? {}) as { name?: unknown; message?: unknown };

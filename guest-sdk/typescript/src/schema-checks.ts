@@ -15,7 +15,7 @@ interface Check {
   value?: unknown;
   inclusive?: boolean;
   pattern?: RegExp;
-  /** `z.iso.datetime()` without an offset, or without seconds. */
+  /** Options of `z.iso.datetime()`: without an offset, or without seconds. */
   local?: boolean;
   precision?: number | null;
   /** An error message set by the author. */
@@ -52,7 +52,7 @@ export function loosenChecks(checks: Check[], json: JsonObject, io: "input" | "o
   if (json.type === "integer" && !checks.some((check, index) => holds(index) && isInteger(check))) json.type = "number";
   keepFormat(checks, json, io);
   checks.forEach((check, index) => {
-    // A check with an author's message is left to zod: the server would report its own message instead.
+    // A check with the author's own message is left to zod: the server would report another message.
     const isExpressed = holds(index) && check.error == null && addKeywords(json, check);
     if (!isExpressed) note(json, textOf(check, json));
   });

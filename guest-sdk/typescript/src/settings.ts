@@ -1,9 +1,9 @@
 import type { ManifestConfigField } from "./types.js";
 
-/** The settings that a toolkit declares as `config`, by key. */
+/** Settings that a toolkit declares as `config`, by key. */
 export type ToolkitSettings = Readonly<Record<string, Readonly<Omit<ManifestConfigField, "options">> & { readonly options?: readonly string[] | undefined }>>;
 
-/** The type of `ctx.config`. A setting without a default is absent as long as the user has not set it. */
+/** Type of `ctx.config`. A setting without a default is absent until the user sets it. */
 export type SettingValues<Settings extends ToolkitSettings> = {
   readonly [Key in keyof Settings]: SettingValue<Settings[Key]> | (Settings[Key] extends { readonly default: string | number | boolean } ? never : undefined);
 };

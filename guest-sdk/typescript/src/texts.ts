@@ -1,93 +1,93 @@
-// The error texts that handlers see, from the crate kitbag-manifest.
+// Error texts that handlers see, from the crate kitbag-manifest.
 import { entryFor, text } from "#handler-rules";
 
-/** `egress` does not list the host of a URL; names the entry to add. */
+/** Returns the error text for a URL whose host `egress` does not list. Names the entry to add. */
 export function notListed(url: URL): string {
   return text("not-listed", [entryFor(url)]);
 }
 
-/** The knowledge base has no such document. */
+/** Returns the error text for a document id that the knowledge base does not have. */
 export function notFound(): string {
   return text("not-found", []);
 }
 
-/** The knowledge base refused a request. */
+/** Returns the error text for a request that the knowledge base refused. */
 export function refused(reason: string): string {
   return text("refused", [reason]);
 }
 
-/** The knowledge base cannot answer now. */
+/** Returns the error text for a knowledge base that is temporarily unavailable. */
 export function unavailable(reason: string): string {
   return text("unavailable", [reason]);
 }
 
-/** The reason of a refusal: the toolkit does not declare the scope. */
+/** Returns the reason for refusing a request whose scope the toolkit does not declare. */
 export function undeclaredScope(scope: string): string {
   return text("undeclared-scope", [scope]);
 }
 
-/** Whoever calls cannot be asked. */
+/** Returns the error text for a client that does not support forms (elicitation in form mode). */
 export function askUnsupported(): string {
   return text("ask-unsupported", []);
 }
 
-/** A question breaks a rule. */
+/** Returns the log text for a question that breaks a rule. */
 export function askRefused(reason: string): string {
   return text("ask-refused", [reason]);
 }
 
-/** An answer does not fit its question. */
+/** Returns the error text for an answer that does not fit its question. */
 export function answerUnfit(key: string, reason: string): string {
   return text("answer-unfit", [key, reason]);
 }
 
-/** The user has not set a credential. */
+/** Returns the error text for a credential that the user has not set. */
 export function credentialNotSet(toolkit: string, name: string): string {
   return text("credential-not-set", [toolkit, name]);
 }
 
-/** A credential cannot be read now. */
+/** Returns the error text for a credential that is temporarily unavailable. */
 export function credentialUnavailable(name: string, reason: string): string {
   return text("credential-unavailable", [name, reason]);
 }
 
-/** The toolkit does not declare a credential. */
+/** Returns the log text for a credential that the toolkit does not declare. */
 export function credentialUndeclared(name: string): string {
   return text("credential-undeclared", [name]);
 }
 
-/** A structured result does not match `output`. */
+/** Returns the message for a structured value that does not fit `output`. */
 export function outputMismatch(violations: string[]): string {
   return text("output-mismatch", violations);
 }
 
-/** Describes what each of `branches` choices expects. */
+/** Returns the message for a value that fits none of several branches, from the message of each. */
 export function describeChoices(messages: string[], branches: number): string {
   return text("choices", [String(branches), ...messages]);
 }
 
-/** Adds to a violation of one branch that the value may have been meant for others. */
+/** Adds to a violation that its branch is the closest of `of` branches. */
 export function closest(line: string, of: number): string {
   return text("closest", [line, String(of)]);
 }
 
-/** The value is none of these constants. */
+/** Returns the message for a value that is none of the expected constants. */
 export function notOneOf(constants: readonly unknown[]): string {
-  // Of what JSON cannot express there is a text as well.
+  // Constants that JSON cannot express are converted to text.
   return text("not-one-of", constants.map((it) => (typeof it === "bigint" ? String(it) : (JSON.stringify(it) ?? String(it)))));
 }
 
-/** The cache refused a request, which is the author's mistake. */
+/** Returns the log text for a cache request that breaks a rule, a mistake of the author. */
 export function cacheRefused(reason: string): string {
   return text("cache-refused", [reason]);
 }
 
-/** The cache cannot be changed now. */
+/** Returns the error text for a cache that is temporarily unavailable. */
 export function cacheUnavailable(reason: string): string {
   return text("cache-unavailable", [reason]);
 }
 
-/** The cache has not kept a value. */
+/** Returns the log text for a value that the cache did not store. */
 export function notKept(reason: string): string {
   return text("not-kept", [reason]);
 }

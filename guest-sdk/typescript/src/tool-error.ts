@@ -28,7 +28,7 @@ export class ToolError extends Error {
   }
 }
 
-/** The user cannot be asked: their client shows no forms, or the call comes without the protocol. */
+/** The user cannot be asked: their client does not support forms, or the call does not come through MCP. */
 export class CannotAskError extends ToolError {
   constructor(message: string) {
     super(message);

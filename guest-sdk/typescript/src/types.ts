@@ -60,9 +60,9 @@ export type ToolContent = { annotations?: ContentAnnotations | undefined; _meta?
 
 /** Hints of a content block for the client, as in the Model Context Protocol. */
 export interface ContentAnnotations {
-  /** Whom the block is for. */
+  /** Intended audience of the block. */
   audience?: ("user" | "assistant")[] | undefined;
-  /** From 0 (optional) to 1 (required). */
+  /** Importance of the block, from 0 (optional) to 1 (required). */
   priority?: number | undefined;
   /** Time of the last change (RFC 3339), such as `2026-11-26T09:30:00Z`. */
   lastModified?: string | undefined;
@@ -179,7 +179,7 @@ export interface OAuth2AuthorizationCode {
   clientSecretSecret?: string | undefined;
   /** Space-delimited scopes to request. */
   scope?: string | undefined;
-  /** How the client authenticates at the token endpoint: HTTP Basic (the default), or in the body. */
+  /** Client authentication method at the token endpoint: HTTP Basic (the default), or in the body. */
   clientAuth?: "basic" | "post" | undefined;
   /**
    * Further parameters of the authorization request, such as `{ prompt: "consent" }`: at most 8, and none that the
@@ -204,7 +204,7 @@ export type ApiKeyAuth = {
   apiHost: string;
 } & (
   | {
-      /** Where the key goes: by default a header. */
+      /** Location of the key in the request: by default a header. */
       in?: "header" | undefined;
       /** Name of the header; by default `Authorization`. */
       name?: string | undefined;
@@ -220,8 +220,8 @@ export type ApiKeyAuth = {
 );
 
 /**
- * A user name and a password that the host sends to `apiHost` by HTTP Basic (RFC 7617). Handlers cannot read secrets
- * that are not listed in `secrets`.
+ * A user name and a password that the host sends to `apiHost` with HTTP Basic authentication (RFC 7617). Handlers cannot
+ * read secrets that are not listed in `secrets`.
  */
 export interface BasicAuth {
   type: "basic";
@@ -272,13 +272,13 @@ export interface ToolkitConfig {
    * default port of the URL's scheme is allowed. No wildcards.
    */
   egress?: readonly string[] | undefined;
-  /** Permissions to use what belongs to the calling user. */
+  /** Permissions to use capabilities of Kitbag on behalf of the calling user. */
   scopes?: readonly SvcScope[] | undefined;
   /** The settings that users can set, by key (`^[a-zA-Z_][a-zA-Z0-9_]*$`). */
   config?: ToolkitSettings | undefined;
   /** Who can see and call the toolkit: its owner only (`private`, the default) or every user (`shared`). */
   visibility?: "shared" | "private" | undefined;
-  /** How the host signs in for the toolkit: one sign-in, or a list of at most eight, each for another host. */
+  /** Sign-ins that the host performs for the toolkit: one, or a list of at most eight, each for a different host. */
   auth?: ToolkitAuth | readonly ToolkitAuth[] | undefined;
 }
 
@@ -301,8 +301,7 @@ export interface ToolContext<Settings extends ToolkitSettings | undefined = unde
    */
   secret(name: string): Promise<string | undefined>;
   /**
-   * As `secret`, but rejects with a `ToolError` that says how to set the credential if the user has not set
-   * it.
+   * Like `secret`, but if the user has not set the credential, rejects with a `ToolError` that says how to set it.
    */
   requireSecret(name: string): Promise<string>;
   /**
@@ -334,23 +333,25 @@ export interface ToolContext<Settings extends ToolkitSettings | undefined = unde
   fetchJson<T>(url: string | URL | Request, options: FetchJsonOptions & { schema: z.ZodType<T> }): Promise<T>;
   fetchJson(url: string | URL | Request, options?: FetchJsonOptions): Promise<unknown>;
   /**
-   * Asks the calling user with a form, and resolves with how they responded. Needs scope `svc:ask`.
+   * Shows the calling user a form, and resolves with their response. Needs scope `svc:ask`.
    *
-   * **The handler runs again.** Until the answer is there, nothing resolves: the host ends the run, asks, and calls the
-   * handler again from its beginning, where the same question under the same key has its answer at once. So ask before anything is
-   * changed, and ask the same in each run. A call may ask five times.
+   * **The handler runs again.** The promise does not settle before the user has answered: the host ends the run, asks the
+   * user, and starts the handler again from the beginning. In the new run, the same question with the same key resolves at
+   * once. Therefore ask before any side effect, and ask the same questions in each run. A call may ask at most five
+   * questions.
    *
-   * `schema` is an object of texts, numbers, booleans, enums and lists of enums: of zod (4.2 or later), of another library
-   * with Standard JSON Schema, or as JSON Schema. A form that asks for a credential is refused: declare it in `secrets`.
+   * `schema` describes an object of strings, numbers, booleans, enums and lists of enums: as a schema of zod (4.2 or later)
+   * or another library with Standard JSON Schema, or as JSON Schema. A form that asks for a credential is refused: declare
+   * it in `secrets` instead.
    *
-   * Rejects with a `CannotAskError` if the user cannot be asked, because their client shows no forms; with another `ToolError` if
-   * the answer does not fit; with an `Error` if the question breaks a rule.
+   * Rejects with a `CannotAskError` if the user's client does not support forms, with another `ToolError` if the answer
+   * does not fit the schema, and with an `Error` if the question breaks a rule.
    */
   ask<S extends z.ZodType>(question: Question & { schema: S }): Promise<Asked<z.output<S>>>;
   ask(question: Question): Promise<Asked<Record<string, string | number | boolean | string[]>>>;
-  /** The calling user's knowledge base; `undefined` if the toolkit declares no scope of it. */
+  /** The calling user's knowledge base; `undefined` if the toolkit declares neither `svc:search` nor `svc:ingest`. */
   readonly svc: SvcClient | undefined;
-  /** What the toolkit keeps for the calling user between calls. Needs scope `svc:cache`. */
+  /** The toolkit's cache for the calling user, which persists between calls. Needs scope `svc:cache`. */
   readonly cache: ToolCache;
   /**
    * Appends one entry to the log of this call. Arguments are converted to JSON, and values of the user's
@@ -358,8 +359,8 @@ export interface ToolContext<Settings extends ToolkitSettings | undefined = unde
    */
   log(...args: unknown[]): void;
   /**
-   * Reports the progress of a long call, if the client asked for progress; otherwise does nothing. A report
-   * less than 25 ms after the one before is dropped.
+   * Reports the progress of a long call. Does nothing if the client did not request progress. A report less than 25 ms
+   * after the previous one is dropped.
    */
   progress(report: Progress): void;
 }
@@ -367,17 +368,17 @@ export interface ToolContext<Settings extends ToolkitSettings | undefined = unde
 /** A question to the calling user. */
 export interface Question {
   /**
-   * Name of the question within the call, `^[a-zA-Z0-9_.-]{1,64}$`, under which the answer is found again; by default
-   * `question-1`, `question-2`, …
+   * Name of the question within the call, `^[a-zA-Z0-9_.-]{1,64}$`. The answer is looked up by it when the handler runs
+   * again. By default `question-1`, `question-2`, …
    */
   key?: string | undefined;
-  /** What the user reads: up to 1,000 characters. The client shows which toolkit asks. */
+  /** Text for the user, up to 1,000 characters. The client shows which toolkit asks. */
   message: string;
-  /** The form: a schema of an object with at most 20 flat fields; by default none, for a yes or a no. */
+  /** Schema of the form: an object with at most 20 flat fields. Without it, the form is a yes/no question. */
   schema?: z.ZodType | Readonly<Record<string, unknown>> | undefined;
 }
 
-/** How the user responded: with a value that fits, with a no, or not at all. */
+/** Response of the user: `accept` with a valid value, `decline`, or `cancel` if the form was dismissed or timed out. */
 export type Asked<T> = { action: "accept"; value: T } | { action: "decline" } | { action: "cancel" };
 
 /** A progress report, as in MCP's `notifications/progress`. */
@@ -386,7 +387,7 @@ export interface Progress {
   progress: number;
   /** Total work, in the same unit. */
   total?: number | undefined;
-  /** What the call is doing. Cut at 1024 bytes. */
+  /** Description of the current work. Truncated to 1024 bytes. */
   message?: string | undefined;
 }
 
@@ -410,33 +411,33 @@ export interface FetchJsonOptions {
 }
 
 /**
- * What a toolkit keeps for the calling user between calls: ETags, cursors, and other things that can be had again.
+ * Per-user cache of a toolkit that persists between calls: for ETags, cursors, and other data that can be fetched again.
  *
- * Any value may be gone at any time, and all are when the user sets or removes a secret or an account for the toolkit.
- * For each user there is room for 1,000 values and 1 MiB of keys and values; the oldest make room for new ones.
+ * Any value may be evicted at any time. The whole cache is cleared when the user sets or removes a secret or an account
+ * for the toolkit. Each user has room for 1,000 values and 1 MiB of keys and values; the oldest are evicted first.
  *
- * All methods reject with an `Error` if the scope is not declared, or if a key, a value or a time breaks a rule.
+ * All methods reject with an `Error` if the scope is not declared, or if a key, a value or a lifetime breaks a rule.
  */
 export interface ToolCache {
-  /** Returns the value under a key of 1 to 256 bytes of UTF-8; `undefined` if there is none, or none any more. */
+  /** Returns the value for a key of 1 to 256 bytes of UTF-8; `undefined` if it was never set, has expired or was evicted. */
   get(key: string): Promise<string | undefined>;
   /**
-   * Keeps a value of at most 64 KiB in place of the one that was there.
+   * Stores a value of at most 64 KiB, replacing any earlier value.
    *
-   * If the cache cannot be changed now, the call goes on without: the log says so, and an earlier value may still be
-   * there.
+   * If the cache is temporarily unavailable, the value is not stored, a log entry says so, and the promise resolves; an
+   * earlier value may still be stored.
    */
   set(key: string, value: string, options?: CacheOptions): Promise<void>;
   /**
-   * Removes the value under a key, if there is one. Rejects with a retryable `ToolError` if the cache cannot be changed
-   * now: the value may still be there.
+   * Removes the value for a key, if there is one. Rejects with a retryable `ToolError` if the cache is temporarily
+   * unavailable: the value may still be stored.
    */
   delete(key: string): Promise<void>;
 }
 
-/** How a value is cached. */
+/** Options of `ToolCache.set`. */
 export interface CacheOptions {
-  /** How long it is kept, in whole seconds: at most, and by default, 30 days. */
+  /** Lifetime in whole seconds, from 1 to 2,592,000 (30 days), which is the default. */
   seconds?: number | undefined;
 }
 
@@ -447,7 +448,7 @@ export interface CacheOptions {
  * scope is not declared or the request breaks a rule, which the message names.
  */
 export interface SvcClient {
-  /** Returns the documents that match best, best first. Needs scope `svc:search`. */
+  /** Returns the best matches, sorted by score, descending. Needs scope `svc:search`. */
   search(query: string, options?: SvcSearchOptions): Promise<SvcSearchResult[]>;
   /** Returns one document with its text; rejects if there is no such document. Needs scope `svc:search`. */
   getDocument(id: string): Promise<SvcDocument>;
@@ -526,6 +527,6 @@ export interface SvcIngestFeed {
   key: string;
   /** Name shown to the user. */
   name: string;
-  /** The kind of group, as a word: channel, show, company. */
+  /** Word for the type of group: channel, show, company. */
   label?: string | undefined;
 }

@@ -1,4 +1,4 @@
-//! Accounts that users connect to toolkits. No function returns a token.
+//! Provider accounts that users connect to toolkits. No function returns a token.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,44 +16,44 @@ use url::Url;
 
 use super::{Access, AccessError, Operator, Stores, User, VisibleToolkit};
 
-/// How often a call that waits for an account looks whether it is connected.
+/// Polling interval of a call that waits until an account is connected.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// Accounts of a toolkit that are ended at their provider when the toolkit goes.
+/// Maximum number of accounts whose tokens are revoked when a toolkit is removed.
 const MAX_REVOCATIONS: u32 = 1000;
 
-/// A user's account for a toolkit; without its tokens.
+/// State of a user's account for a toolkit, without its tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AccountStatus {
-    /// Hosts to whose requests the server attaches it.
+    /// API hosts whose requests carry the account's token.
     pub api_hosts: Vec<String>,
-    /// Host at which its user signs in.
+    /// Host of the provider's authorization endpoint, where the user signs in.
     pub provider: String,
-    /// Whether it can be used.
+    /// Whether calls can use the account.
     pub connected: bool,
-    /// When it was connected: RFC 3339, UTC.
+    /// Time of connection: RFC 3339, UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connected_at: Option<String>,
-    /// Scopes that the toolkit asks for.
+    /// Scopes that the toolkit requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<String>,
     /// Scopes that the provider has granted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub granted: Option<String>,
-    /// Why it ended, if it did.
+    /// Reason why the connection ended; absent while it is connected or if there never was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
-    /// Names of the secrets without which none can be connected.
+    /// Names of the required client credentials that have no value. No account can be connected without them.
     pub missing: Vec<String>,
 }
 
 impl VisibleToolkit {
-    /// The user's account, if the toolkit declares that it uses one.
+    /// Returns the state of the user's account; `None` if the toolkit declares none.
     pub async fn account(&self) -> Result<Option<AccountStatus>, AccessError> {
         let grants = account_grants(self.definition());
         let Some(grant) = grants.first() else { return Ok(None) };
         let (vault, id) = (&self.user.stores().vault, &self.definition().id);
-        // Without opening any: the page on which a broken one is replaced has to work.
+        // Decrypts no secret: the page on which a broken secret is replaced must still load.
         let secrets = vault.list(self.user.id(), id, Some(self.definition())).await?;
         let is_needed = |name: &str| {
             name == grant.client_id_secret || grant.client_secret_secret.as_deref() == Some(name)
@@ -87,13 +87,13 @@ impl VisibleToolkit {
         }))
     }
 
-    /// Begins to connect an account. Returns the URL at the provider to which the user's browser goes; it comes back to
-    /// `redirect_uri`.
+    /// Starts to connect an account. Returns the provider's authorization URL for the user's browser, which
+    /// is redirected back to `redirect_uri`.
     pub async fn begin_connecting(&self, redirect_uri: &str) -> Result<Url, AccessError> {
         self.user.admit_own_act()?;
         self.user.stores().disk.room_for_a_little()?;
         let (secrets, grants) = self.for_connecting().await?;
-        // What the user was shown, and not what is live when the browser comes back.
+        // The user agrees to what they were shown, not to what is live when the browser returns.
         if !self.agree_first().await? {
             return Err(ConnectError::Changed.into());
         }
@@ -103,7 +103,7 @@ impl VisibleToolkit {
         Ok(self.user.stores().accounts.depart(&departure)?)
     }
 
-    /// Connects the account that the provider's response grants; to its end, even if the browser goes away.
+    /// Connects the account with the provider's response. Runs to completion even if the browser disconnects.
     pub async fn connect(self, redirect_uri: String, response: Response) -> Result<(), AccessError> {
         let connected = to_its_end(async move { self.connect_now(&redirect_uri, &response).await });
         connected.await.map_err(ToolkitError::from)?
@@ -125,7 +125,7 @@ impl VisibleToolkit {
         if grants.is_empty() {
             return Err(AccessError::NoAccountDeclared(id.clone()));
         }
-        // The user's own client credentials go to the provider that the version names.
+        // The version decides to which provider the user's client credentials are sent.
         let beyond = self.user.stores().toolkits.awaits_consent(self.user.id(), self.live()).await?;
         if !beyond.is_empty() {
             return Err(AccessError::ConsentWaits(id.clone()));
@@ -139,8 +139,8 @@ impl VisibleToolkit {
 }
 
 impl User {
-    /// Ends an account, also for a toolkit that the user can no longer see, and revokes its tokens at the provider, best
-    /// effort. Returns whether there was one.
+    /// Disconnects an account, even if the user can no longer see the toolkit, and tries to revoke its tokens
+    /// at the provider. Returns whether there was an account.
     pub async fn end_account(&self, toolkit: &str) -> Result<bool, AccessError> {
         let Stores { vault, accounts, .. } = self.stores();
         let Some(account) = vault.remove_account(&self.actor(), self.id(), toolkit).await? else {
@@ -151,7 +151,7 @@ impl User {
         Ok(true)
     }
 
-    /// Waits until the user's account for a toolkit is connected, on whichever process.
+    /// Waits until the user's account for a toolkit is connected, through any process of the service.
     pub async fn until_connected(&self, toolkit: &str) -> Result<(), AccessError> {
         loop {
             let grants = account_grants(self.toolkit(toolkit)?.definition());
@@ -164,14 +164,15 @@ impl User {
             }
             sleep(POLL_INTERVAL).await;
         }
-        // A database that does not answer is the call's own concern.
+        // Ignored: if the database does not answer, the call itself fails.
         let _ = self.access.catch_up(self.id()).await;
         Ok(())
     }
 }
 
 impl Operator {
-    /// What is needed to revoke the tokens of all users' accounts for a toolkit, once it is gone or another's.
+    /// Returns the revocations of all users' accounts for a toolkit, to run after it is removed or changes
+    /// its owner.
     pub(super) async fn revocations(&self, toolkit: &str) -> Result<Vec<Revocation>, AccessError> {
         let access = &self.0.access;
         let may_change = access.stores().toolkits.registry().get(toolkit).is_some_and(|live| {
@@ -189,8 +190,8 @@ impl Operator {
 }
 
 impl Access {
-    /// What is needed to revoke the tokens of an account at its provider; `None` if that is not possible. The credentials are
-    /// sent only where the toolkit sends them now.
+    /// Returns what is needed to revoke an account's tokens at its provider; `None` if that is not possible.
+    /// The credentials are sent only to the provider that the live version declares.
     async fn revocation(&self, user: &str, toolkit: &str, account: Account) -> Option<Revocation> {
         account.grants.first()?.revocation_url.as_ref()?;
         let registry = self.stores().toolkits.registry();
@@ -198,7 +199,7 @@ impl Access {
         if grants != account.grants {
             return None;
         }
-        // Where a secret does not open, the vault has logged it, and the account goes nevertheless.
+        // If a secret cannot be decrypted, the vault has logged it; the account is removed nevertheless.
         let secrets = self.stores().vault.for_call(user, toolkit).await.ok()?;
         let principal = Principal { user_id: user.to_owned(), toolkit_id: toolkit.into() };
         Some(Revocation::of(principal, account, &secrets))

@@ -1,7 +1,7 @@
-//! Questions of tools to the user who called them. The server keeps nothing of a call that asks: what was answered travels
-//! with the client, sealed.
+//! Questions of tools to the calling user (MCP elicitation). The server stores no state of a call that asks:
+//! earlier answers travel with the client, sealed.
 //!
-//! Invariant: a state opens for the same user, tool, owner of the toolkit and arguments.
+//! Invariant: sealed state opens only for the same user, tool, arguments and owner of the toolkit.
 
 use std::sync::Arc;
 
@@ -14,12 +14,13 @@ use serde_json::{Map, Value};
 
 use super::{Stores, User};
 
-/// How long a user may take for an answer that their client brings back, in seconds.
+/// Lifetime of sealed state, and so the time for an answer that the client sends with a new request, in
+/// seconds.
 const STATE_SECONDS: i64 = 3600;
-/// How long a response to a question of a call that waits is passed on, in seconds: for longer than the call waits.
+/// Time during which a response is forwarded to a waiting call, in seconds; longer than the call waits.
 const QUESTION_SECONDS: i64 = 900;
 
-/// What was answered in a call, and what is asked now.
+/// Earlier answers of a call, and its open question.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
     answers: Arc<Answers>,
@@ -27,27 +28,27 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// What was answered.
+    /// Earlier answers of the call.
     pub fn answers(&self) -> Arc<Answers> {
         self.answers.clone()
     }
 
-    /// Whether nothing was asked yet.
+    /// Whether the call has asked nothing yet.
     pub fn is_empty(&self) -> bool {
         self.answers.is_empty() && self.waiting.is_none()
     }
 
-    /// Waits for the answer to a question.
+    /// Sets the open question.
     pub fn ask(&mut self, question: QuestionId) {
         self.waiting = Some(question);
     }
 
-    /// The key of the question that has no answer yet.
+    /// Returns the key of the open question.
     pub fn waiting(&self) -> Option<&str> {
         self.waiting.as_ref().map(|question| question.key.as_str())
     }
 
-    /// Takes the answer to the question that waits for one.
+    /// Stores the answer to the open question.
     pub fn answer(&mut self, response: Response) {
         if let Some(question) = self.waiting.take() {
             Arc::make_mut(&mut self.answers).add(question, response);
@@ -56,26 +57,27 @@ impl Asked {
 }
 
 impl User {
-    /// Whether a callee is a tool that may ask its user.
+    /// Whether the callee is a tool that may ask its user.
     pub fn may_be_asked(callee: &Callee) -> bool {
         matches!(callee, Callee::Toolkit(_)) && callee.toolkit().has_scope(SCOPE_ASK)
     }
 
-    /// Seals what was asked in a call, for the client to bring back.
+    /// Seals the state of a call's questions, for the client to send back.
     pub fn seal_asked(&self, callee: &Callee, arguments: &Map<String, Value>, asked: &Asked) -> String {
         let text = serde_json::to_vec(asked).expect("JSON always serialises");
         let bound_to = self.bound_to(callee, arguments);
         self.stores().vault.seal_state(&text, &bound_to.each_ref().map(Vec::as_slice), STATE_SECONDS)
     }
 
-    /// Opens what the client has brought back; `None` if it is of another call, or too old.
+    /// Opens state that the client sent back; `None` if it belongs to another call, or has expired.
     pub fn open_asked(&self, callee: &Callee, arguments: &Map<String, Value>, state: &str) -> Option<Asked> {
         let bound_to = self.bound_to(callee, arguments);
         let text = self.stores().vault.open_state(state, &bound_to.each_ref().map(Vec::as_slice))?;
         serde_json::from_slice(&text).ok()
     }
 
-    /// Returns the id of a new question that a process has to a client of the user. No other client can respond to it.
+    /// Returns the id of a new question of this process to a client of the user. No other client can respond
+    /// to it.
     pub fn new_question(&self, client: &str, process: &[u8; 16]) -> String {
         self.stores().vault.seal_state(
             process,
@@ -84,8 +86,8 @@ impl User {
         )
     }
 
-    /// Passes the response to a question on to the process whose call waits for it. Nothing is stored of one to a question that
-    /// was made up, or whose call was one of this `process` and has ended.
+    /// Forwards the response to a question to the process whose call waits for it. Stores nothing if the
+    /// question id is forged, or was created by this `process`, whose call has then ended.
     pub async fn pass_answer_on(
         &self,
         client: &str,
@@ -105,7 +107,7 @@ impl User {
         mailbox.put(self.subject_of(client, question), &sealed).await
     }
 
-    /// Waits for a response that another process passes on.
+    /// Waits for a response that another process forwards.
     pub async fn passed_answer(&self, client: &str, question: &str) -> String {
         let (vault, mailbox) = (&self.stores().vault, self.mailbox());
         loop {
@@ -126,7 +128,7 @@ impl User {
         Subject::of(&["answer", self.id(), client, question])
     }
 
-    /// What a response that is passed on is bound to.
+    /// Additional authenticated data of a forwarded response.
     fn answer_to<'a>(&'a self, client: &'a str, question: &'a str) -> [&'a [u8]; 4] {
         [b"answer", self.id().as_bytes(), client.as_bytes(), question.as_bytes()]
     }

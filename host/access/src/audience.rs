@@ -1,4 +1,4 @@
-//! For whom a toolkit is, and the limits of calls.
+//! Audiences of toolkits, and limits of calls.
 
 use kitbag_database::audit::Act;
 use kitbag_manifest::ToolDefinition;
@@ -9,7 +9,7 @@ use kitbag_toolkits::{LimitUsage, Offer, Tool, ToolkitError};
 use super::{AccessError, Operator, User, VisibleToolkit};
 
 impl User {
-    /// What limits such calls by this user.
+    /// Returns the limits that apply to calls of the callee by this user.
     pub(super) fn limits_of(&self, callee: &Callee) -> Vec<Vec<Limited>> {
         match callee {
             Callee::Toolkit(Tool { toolkit, .. }) | Callee::Offer(Offer { toolkit, .. }) => {
@@ -21,7 +21,7 @@ impl User {
 }
 
 impl VisibleToolkit {
-    /// The limits of the user's calls of its tools, with what is used of them.
+    /// Returns the limits of the user's calls of the toolkit's tools, with their current usage.
     pub async fn limits(&self) -> Result<Vec<LimitUsage>, AccessError> {
         let (user, audience) = (&self.user, &self.live().audience);
         let groups = user.groups();
@@ -38,15 +38,15 @@ impl VisibleToolkit {
 }
 
 impl Operator {
-    /// For whom a toolkit is.
+    /// Returns the audience of a toolkit.
     pub fn audience(&self, id: &str) -> Result<Audience, AccessError> {
         let registry = self.0.stores().toolkits.registry();
         let live = registry.get(id).ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
         Ok(live.audience.clone())
     }
 
-    /// Grants tools of a toolkit; replaces the limits of grants that are there. Fails for a tool that the toolkit does not
-    /// have.
+    /// Grants tools of a toolkit; replaces the limits of existing grants. Fails for a tool that the toolkit
+    /// does not have.
     pub async fn share(&self, id: &str, grants: Vec<Grant>) -> Result<(), AccessError> {
         let registry = self.0.stores().toolkits.registry();
         let live = registry.get(id).ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
@@ -61,7 +61,7 @@ impl Operator {
         self.noting_refusal(Act::ToolkitShared, shared).await
     }
 
-    /// Takes grants back: that to a subject for one tool, or without a tool all to that subject.
+    /// Revokes grants of a subject: the grant for one tool, or all its grants if no tool is named.
     pub async fn unshare(&self, id: &str, subject: Subject, tool: Option<String>) -> Result<(), AccessError> {
         let unshared = self.0.stores().toolkits.unshare(id, subject, tool, &self.0.actor()).await;
         self.noting_refusal(Act::ToolkitUnshared, unshared).await

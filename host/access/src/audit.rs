@@ -1,4 +1,4 @@
-//! The audit log, for operators alone.
+//! The audit log, accessible to operators only.
 
 use kitbag_base::shares::Share;
 use kitbag_database::audit::{Act, AuditQuery, AuditReading, AuditRecord};
@@ -6,7 +6,7 @@ use kitbag_toolkits::ToolkitError;
 
 use super::{AccessError, Operator};
 
-/// Reads the audit log. Holds a permit to read, which is released on drop.
+/// Reader of the audit log. Has a reader permit, which is released on drop.
 pub struct AuditReader {
     operator: Operator,
     reading: AuditReading,
@@ -14,7 +14,7 @@ pub struct AuditReader {
 }
 
 impl Operator {
-    /// Starts to read the audit log. All acts that were committed before are included.
+    /// Starts to read the audit log. All entries that were committed before are included.
     pub async fn audit(self, query: AuditQuery) -> Result<AuditReader, AccessError> {
         let audit = &self.0.stores().audit;
         let permit =
@@ -24,8 +24,8 @@ impl Operator {
         Ok(AuditReader { operator: self, reading, _permit: permit })
     }
 
-    /// Records in the audit log that only the owner of the toolkit may do this, or only with the signature of a publisher that the
-    /// server knows, if that is why it failed.
+    /// Records a refusal in the audit log if `outcome` failed because the operator does not own the toolkit,
+    /// or because the signature of a known publisher is missing.
     pub(super) async fn noting_refusal<T>(
         &self,
         act: Act,
@@ -39,7 +39,7 @@ impl Operator {
                 | ToolkitError::OtherPublisher { id, .. },
             ) => Some(id.as_str()),
             Err(ToolkitError::SignatureRequired(id)) => id.as_deref(),
-            // Nothing of the component has been read: not even what it calls itself.
+            // The component was not read, not even its id.
             Err(ToolkitError::UnknownSignature) => None,
             _ => return Ok(outcome?),
         };
@@ -47,25 +47,26 @@ impl Operator {
         Ok(outcome?)
     }
 
-    /// Records in the audit log that this was refused.
+    /// Records a refused act in the audit log.
     pub(super) async fn note_refused(&self, act: Act, toolkit: Option<&str>) {
         self.0.stores().audit.refused(&self.0.actor(), act.name(), toolkit).await;
     }
 }
 
 impl AuditReader {
-    /// Whether there are older entries, beyond the number that was asked for.
+    /// Whether there are older entries than those that the query's limit allowed.
     pub fn has_left_out(&self) -> bool {
         self.reading.has_left_out()
     }
 
-    /// The next entries, oldest first; empty if there are no more for now. Fails once the user is no operator any more.
+    /// Returns the next entries, oldest first; empty if there are none for now. Fails once the user is no
+    /// longer an operator.
     pub async fn next_page(&mut self) -> Result<Vec<AuditRecord>, AccessError> {
         self.operator.0.operator()?;
         self.reading.next_page().await.map_err(AccessError::Records)
     }
 
-    /// Waits until there may be more.
+    /// Waits until there may be more entries.
     pub async fn more(&mut self) {
         self.reading.more().await;
     }

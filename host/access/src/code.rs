@@ -1,5 +1,5 @@
-//! Code of models, and the calls of tools that it makes: each is a call of the user's like any other, of a tool that their
-//! client sees.
+//! Code written by models, and its calls of tools. Each call is made as the user, like any other, and only of
+//! tools that their client can list.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use tracing::error;
 
 use super::{CallError, User};
 
-/// Whether a client sees the tool of a listed name.
+/// Whether the client can list the tool with this name.
 type Sees = dyn Fn(&str) -> bool + Send + Sync;
 
-/// The calls of one run.
+/// Tool calls of one run of code.
 struct ToolCalls {
     user: User,
     sees: Box<Sees>,
@@ -34,7 +34,7 @@ struct ToolCalls {
     rate: Arc<RateLimit>,
 }
 
-/// What the code gets for a call.
+/// Result of a tool call, as the code receives it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 enum CallResult {
@@ -50,8 +50,8 @@ struct CodeError {
 }
 
 impl User {
-    /// Runs code for a client that sees these tools; each of its calls counts towards `rate`. Dropping the future ends it and
-    /// its calls.
+    /// Runs code for a client that can list the tools for which `sees` is true. Each call of a tool counts
+    /// towards `rate`. Dropping the future ends the run and its calls.
     pub async fn run_code(
         &self,
         arguments: Map<String, Value>,
@@ -94,7 +94,7 @@ impl InnerCalls for ToolCalls {
 }
 
 impl ToolCalls {
-    /// Counts a call, and waits for its place.
+    /// Counts a call, and waits until it may run.
     async fn admit(&self) -> Result<OwnedSemaphorePermit, CodeError> {
         let take_one = |left: u32| left.checked_sub(1);
         if self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take_one).is_err() {
@@ -106,7 +106,7 @@ impl ToolCalls {
         Ok(self.places.clone().acquire_owned().await.expect("it is never closed"))
     }
 
-    /// Whatever may have changed during the wait for a place is looked at here.
+    /// Makes an admitted call. Checks permissions again, because they may have changed during the wait.
     async fn answer(&self, path: &str, arguments: Arguments) -> Result<Value, CodeError> {
         let Some((json, _held)) = arguments.read().await else {
             return Err(refused("INVALID_PARAMS", "the arguments are too long".to_owned()));
@@ -132,7 +132,7 @@ impl ToolCalls {
         }
     }
 
-    /// Whether code may call a tool: one that only reads, or that its user has allowed.
+    /// Whether code may call a tool: it is read-only, or the user has allowed it.
     async fn may_call(&self, callee: &Callee) -> Result<bool, CodeError> {
         let (toolkit, Some(tool)) = (&callee.toolkit().id, callee.tool()) else { return Ok(false) };
         if tool.annotations.read_only_hint == Some(true) {
@@ -145,7 +145,7 @@ impl ToolCalls {
         })
     }
 
-    /// The tool of a path such as `/weather/forecast`, and its listed name.
+    /// Returns the tool for a path such as `/weather/forecast`, with its listed name.
     fn callee(&self, path: &str) -> Result<(String, Callee), CodeError> {
         let unknown = |name: &str| {
             refused("UNKNOWN_TOOL", format!("there is no tool {name}; find_tools finds those that there are"))
@@ -153,7 +153,7 @@ impl ToolCalls {
         let Some((toolkit, tool)) = path.trim_start_matches('/').split_once('/') else {
             return Err(unknown(path));
         };
-        // Ids have dashes, which are no part of a name in JavaScript, and no underscores.
+        // Ids contain hyphens, which JavaScript names cannot, and no underscores.
         let name = match toolkit {
             knowledge_tools::ID => tool.to_owned(),
             toolkit => listed_name(&toolkit.replace('_', "-"), tool),
@@ -185,7 +185,8 @@ fn not_in_code(name: &str, callee: &Callee) -> String {
     )
 }
 
-/// A result as code gets it: the structured one, or the text. Pictures and the like are for models.
+/// Converts a result for the code: structured content if there is any, otherwise the text. Images and other
+/// content are for models only.
 fn value(Success { text, structured, .. }: Success) -> Value {
     structured.unwrap_or(Value::String(text))
 }

@@ -1,16 +1,18 @@
-//! Tools that may change something, and that code of a user may call all the same.
+//! Tools that are not read-only and that the user allows code to call.
 
 use super::{AccessError, User, VisibleToolkit};
 
 impl VisibleToolkit {
-    /// The names of those of its tools. Tools that only read need no permission.
+    /// Returns the names of the toolkit's tools that the user allows in code. Read-only tools need no
+    /// permission.
     pub async fn code_tools(&self) -> Result<Vec<String>, AccessError> {
         Ok(self.user.stores().toolkits.code_tools(self.user.id(), &self.definition().id).await?)
     }
 }
 
 impl User {
-    /// Lets the user's code call a tool that they may call. A key of a program cannot: it may be what runs the code.
+    /// Lets the user's code call a tool that they may call. Refused for a program's key: that program may run
+    /// the code.
     pub async fn allow_in_code(&self, toolkit: &str, tool: &str) -> Result<(), AccessError> {
         if self.is_program() {
             return Err(AccessError::ProgramsCannotAllow);
@@ -21,7 +23,7 @@ impl User {
         Ok(self.stores().toolkits.allow_in_code(&self.actor(), toolkit, tool).await?)
     }
 
-    /// No longer lets the user's code call a tool; also of a toolkit that they no longer see.
+    /// Withdraws the permission of code to call a tool, even if the user can no longer see the toolkit.
     pub async fn disallow_in_code(&self, toolkit: &str, tool: &str) -> Result<(), AccessError> {
         Ok(self.stores().toolkits.disallow_in_code(&self.actor(), toolkit, tool).await?)
     }

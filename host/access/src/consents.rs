@@ -1,4 +1,4 @@
-//! What a user has agreed to that a toolkit reaches.
+//! Users' consents to what toolkits can reach.
 
 use std::time::Duration;
 
@@ -8,30 +8,30 @@ use tokio::time::sleep;
 
 use super::{AccessError, User, VisibleToolkit};
 
-/// How often a call that waits for a consent looks whether it is given.
+/// Polling interval of a call that waits for a consent.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What a user has agreed to of a toolkit, compared with what it reaches.
+/// A user's consent, compared with the current reach of the toolkit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConsentStatus {
     /// Id of the toolkit.
     pub toolkit: String,
-    /// Its live version.
+    /// Live version of the toolkit.
     pub version: String,
-    /// SHA-256 of what it reaches, hexadecimal, which the user agrees to.
+    /// SHA-256 of the current reach, hexadecimal; the user agrees to this digest.
     pub digest: String,
     /// Whether calls of the user are refused until they agree.
     pub waiting: bool,
-    /// The version that was live when the user agreed; absent if they have never given it anything.
+    /// Version that was live when the user agreed; absent without a consent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreed_version: Option<String>,
-    /// When the user agreed: RFC 3339, UTC.
+    /// Time of the consent: RFC 3339, UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreed_at: Option<String>,
-    /// What it reaches beyond what the user has agreed to.
+    /// Items of the current reach that the consent does not cover.
     pub new: Vec<ReachItem>,
-    /// What the user has agreed to and it no longer reaches.
+    /// Items of the consent that the toolkit no longer reaches.
     pub gone: Vec<ReachItem>,
     /// The operator who vouches for the version, if one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,17 +39,18 @@ pub struct ConsentStatus {
 }
 
 impl VisibleToolkit {
-    /// What the user has agreed to.
+    /// Returns the state of the user's consent.
     pub async fn consent(&self) -> Result<ConsentStatus, AccessError> {
         let (toolkits, live) = (&self.user.stores().toolkits, self.live());
         let consent = toolkits.consent(self.user.id(), live).await?;
         let new = consent.as_ref().map(|consent| consent.beyond(live)).unwrap_or_default();
-        // Who has only called it has agreed to nothing; what it reached then is compared all the same.
+        // A user who has only called the toolkit has agreed to nothing; its reach at that time is compared
+        // nevertheless.
         let is_shown = |consent: &Consent| consent.has_given || !new.is_empty();
         let consent = consent.filter(is_shown);
         let agreed = consent.as_ref().map(|consent| &consent.reach);
         let mut gone = agreed.map(|agreed| agreed.beyond(&live.reach)).unwrap_or_default();
-        // The former owner is named with the new one.
+        // The new owner's item also names the former one.
         if live.reach.owner() != agreed.map_or(live.reach.owner(), Reach::owner) {
             gone.remove(0);
         }
@@ -66,8 +67,8 @@ impl VisibleToolkit {
         })
     }
 
-    /// Agrees to what the toolkit reaches, if that has the digest that the user was shown. Less than the user has agreed to
-    /// is nothing to agree to, and changes nothing.
+    /// Agrees to the current reach, if it has the digest that the user was shown. Changes nothing if an
+    /// earlier consent already covers it.
     pub async fn agree(&self, digest: &str) -> Result<(), AccessError> {
         if self.user.is_program() {
             return Err(AccessError::ProgramsCannotAgree);
@@ -84,8 +85,8 @@ impl VisibleToolkit {
         Ok(toolkits.agree(&self.user.actor(), live).await?)
     }
 
-    /// Stores that a user who gives the toolkit something agrees to what it reaches, unless they have agreed before. Returns
-    /// whether that is stored: the version must still be live.
+    /// Stores a consent for a user who gives the toolkit data, unless there is one already. Returns whether
+    /// one is stored: a new one is stored only while the version is still live.
     pub(super) async fn agree_first(&self) -> Result<bool, AccessError> {
         let live = self.live();
         Ok(self.user.stores().toolkits.agree_first(self.user.id(), live, &live.reach, FirstAct::Gift).await?)
@@ -93,7 +94,7 @@ impl VisibleToolkit {
 }
 
 impl User {
-    /// Waits until the user has agreed to what a toolkit reaches, on whichever process.
+    /// Waits until the user has agreed to the reach of a toolkit, through any process of the service.
     pub async fn until_agreed(&self, toolkit: &str) -> Result<(), AccessError> {
         while self.toolkit(toolkit)?.consent().await?.waiting {
             sleep(POLL_INTERVAL).await;

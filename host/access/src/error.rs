@@ -10,10 +10,10 @@ use kitbag_vault::VaultError;
 use kitbag_vault::outbound_auth::ConnectError;
 use thiserror::Error;
 
-/// Why access was refused or failed.
+/// Reason why access was refused or failed.
 #[derive(Debug, Error)]
 pub enum AccessError {
-    /// Only operators may do it.
+    /// The user is not an operator.
     #[error("Only operators may do this; {0} is not one (setting `operators`).")]
     NotOperator(String),
     /// The toolkit declares no secret of this name.
@@ -23,10 +23,10 @@ pub enum AccessError {
         toolkit: String,
         /// The requested name.
         name: String,
-        /// The declared names.
+        /// Declared names.
         declared: Vec<String>,
     },
-    /// The toolkit can read the secret, and so hand it to any user.
+    /// The toolkit can read the secret, and so disclose it to any of its users.
     #[error(
         "{toolkit} can read {name}, and so hand its value to any of its users. To set it for everyone nevertheless, say that it \
          is `readable` (the command: `--yes`)."
@@ -37,13 +37,13 @@ pub enum AccessError {
         /// The secret's name.
         name: String,
     },
-    /// The toolkit uses no account.
+    /// The toolkit declares no account.
     #[error("{0} declares no account: its `auth` has no entry of the type oauth2_authorization_code.")]
     NoAccountDeclared(String),
     /// The account was not connected.
     #[error("The account was not connected: {0}.")]
     Account(#[from] ConnectError),
-    /// The toolkit reaches something else than the user was shown.
+    /// The toolkit's reach differs from what the user was shown.
     #[error(
         "Nothing was agreed to: what {0} reaches has changed in the meantime. Look at the difference again."
     )]
@@ -53,12 +53,12 @@ pub enum AccessError {
         "A program cannot agree for its user, who can: on the page of the toolkit, or by `kitbag toolkit agree`."
     )]
     ProgramsCannotAgree,
-    /// A program may be what runs the code.
+    /// A program's key cannot allow tools in code: the program may run that code.
     #[error(
         "A key of a program cannot let code call tools that may change something: its user does, on the toolkit's page, or by `kitbag toolkit allow-in-code`."
     )]
     ProgramsCannotAllow,
-    /// A program cannot decide whom a server trusts.
+    /// A program cannot change which publishers are trusted.
     #[error(
         "A key of a program neither adds publishers nor resets the one of a toolkit: an operator who has signed in does."
     )]
@@ -73,13 +73,13 @@ pub enum AccessError {
         /// The names of its tools.
         tools: Vec<String>,
     },
-    /// A tool of a toolkit that is hidden as a whole cannot be shown alone.
+    /// The whole toolkit is hidden, so a single tool of it cannot be shown again.
     #[error("All of {0} is hidden: show it again, and then hide the other tools.")]
     HiddenAsAWhole(String),
-    /// The user has set too many secrets, or the like, of late.
+    /// The user has changed their own account too often, for instance by setting secrets.
     #[error(transparent)]
     TooManyRequests(#[from] TooManyRequests),
-    /// A version reaches further than the user has agreed to, and gets nothing until they agree.
+    /// The live version reaches more than the user has agreed to; it gets no data until they agree.
     #[error(
         "{0} reaches further than you have agreed to. Look at what is new, and agree: on its page, or by `kitbag toolkit agree {0}`."
     )]
@@ -99,34 +99,34 @@ pub enum AccessError {
     /// The disk is full.
     #[error(transparent)]
     DiskFull(#[from] DiskFull),
-    /// Processes of several releases serve.
+    /// Processes of different releases are running.
     #[error(
         "The service is being upgraded: toolkits can be deployed once all its processes are of one release."
     )]
     SeveralReleases,
-    /// Another process seals secrets with another key.
+    /// Another process encrypts secrets with another master key.
     #[error(
         "Another process of this service seals secrets with the master key {theirs}, and this one with {ours}: give all \
          processes the same key as their first one, and rotate again."
     )]
     OtherSealingKey {
-        /// The name of this process's key.
+        /// Name of this process's key.
         ours: String,
-        /// The name of the other one's.
+        /// Name of the other process's key.
         theirs: String,
     },
-    /// The other processes cannot be read; the text is for the log.
+    /// The state of other processes cannot be read; the text is for the log.
     #[error("storage failed: {0}")]
     Processes(#[source] DatabaseError),
     /// Records cannot be read; the text is for the log.
     #[error("storage failed: {0}")]
     Records(#[source] DatabaseError),
-    /// What a toolkit keeps cannot be read or removed; the text is for the log.
+    /// Cached data of a toolkit cannot be read or removed; the text is for the log.
     #[error("storage failed: {0}")]
     Cache(#[source] DatabaseError),
 }
 
-/// Why a call has no reply.
+/// Reason why a call has no reply.
 #[derive(Debug, Error)]
 pub enum CallError {
     /// The tool does not exist for the user.

@@ -1,18 +1,18 @@
-//! The model that documents are searched with, for finding tools.
+//! Embeddings for the search of tools, by the model that also serves the search of documents.
 
 use kitbag_knowledge::EmbedError;
 
 use super::{Access, User};
 
 impl User {
-    /// The vector of what the user looks for; `None` without a model, or where it fails.
+    /// Returns the embedding of a search text; `None` without a model, or if it fails.
     pub async fn query_vector(&self, text: &str) -> Option<Vec<f32>> {
         self.stores().knowledge.query_vector(self.id(), text).await
     }
 }
 
 impl Access {
-    /// The vectors of texts, in their order; `None` without a model.
+    /// Returns the embeddings of texts, in the same order; `None` without a model.
     pub async fn text_vectors(&self, texts: Vec<String>) -> Option<Result<Vec<Vec<f32>>, EmbedError>> {
         self.stores().knowledge.text_vectors(texts).await
     }

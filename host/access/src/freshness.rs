@@ -1,4 +1,4 @@
-//! What this process keeps in memory, brought up to date before each request.
+//! Data in memory, brought up to date before each request.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use kitbag_vault::Vault;
 
 use super::{Access, Stores};
 
-/// Everything that is kept of the database.
+/// All in-memory copies of data in the database.
 pub(super) struct Copies {
     toolkits: Arc<Toolkits>,
     vault: Arc<Vault>,
@@ -46,8 +46,8 @@ impl peers::Copies for Copies {
 }
 
 impl Access {
-    /// Makes sure that what a request of this user gets is at least as new as the request, whichever process has
-    /// changed it. Called before each request's handler.
+    /// Ensures that a request of this user sees all changes that any process made before the request. Called
+    /// before each request's handler.
     pub async fn catch_up(&self, user_id: &str) -> Result<(), NoAnswer> {
         self.0.freshness.catch_up(user_id).await
     }

@@ -13,10 +13,10 @@ use super::Access;
 
 /// Time limit for the check of each part.
 const PART_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long a result is cached, so that frequent requests cost no more.
+/// Time during which a result is cached, so that frequent requests cause no more checks.
 const MAX_AGE: Duration = Duration::from_secs(1);
 
-/// Which parts work.
+/// Health of each part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Health {
     /// The database can be read and written.
@@ -25,22 +25,22 @@ pub struct Health {
     pub vault: bool,
     /// The deployed toolkits can be read.
     pub registry: bool,
-    /// This process among others; `None` where it is alone.
+    /// State of this process among the others; `None` if it is the only one.
     pub peers: Option<PeersHealth>,
 }
 
-/// How a process stands with others that serve the same users.
+/// State of this process relative to others that serve the same users.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeersHealth {
-    /// The database hears of it, and their clocks agree.
+    /// The last heartbeat is recent, and the clocks of this process and the database agree.
     pub is_heard: bool,
-    /// The code of the toolkits that are in use is loaded.
+    /// The code of the toolkits in use is loaded.
     pub is_prepared: bool,
-    /// The names of settings in which others differ. It serves nevertheless.
+    /// Names of settings that differ in other processes. Does not affect readiness.
     pub differing_settings: Vec<String>,
 }
 
-/// The last result, and its time.
+/// Last result, and its time.
 pub(super) type LastHealth = Mutex<Option<(Instant, Health)>>;
 
 impl Health {

@@ -1,4 +1,4 @@
-//! What a user hides from models.
+//! Tools that a user hides from models.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use kitbag_toolkits::Hidden;
 use super::{AccessError, User};
 
 impl User {
-    /// What the user hides.
+    /// Returns the tools and toolkits that the user hides.
     pub async fn hidden(&self) -> Result<Arc<Hidden>, AccessError> {
         Ok(self.stores().toolkits.hidden(self.id()).await?)
     }
@@ -21,7 +21,7 @@ impl User {
         Ok(self.stores().toolkits.hide(self.id(), toolkit, tool).await?)
     }
 
-    /// Shows a tool again, or whatever is hidden of a toolkit; also of one that the user can no longer see.
+    /// Shows a tool again, or all hidden tools of a toolkit, even if the user can no longer see the toolkit.
     pub async fn show_again(&self, toolkit: &str, tool: Option<&str>) -> Result<(), AccessError> {
         let hidden = self.hidden().await?;
         let is_hidden = match tool {

@@ -1,4 +1,4 @@
-//! Hints about what users see and set: to other processes, and from them.
+//! Hints between processes about changes to toolkits and secrets.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -9,18 +9,18 @@ use tokio::time::timeout;
 
 use super::{Access, Inner};
 
-/// How often the registry is compared without a hint, as long as somebody wants to hear of changes.
+/// Interval at which the registry is compared without a hint, while somebody is subscribed to changes.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// A user whose secrets nobody has: asking about them brings the registry up to date.
+/// User id that owns no secrets: catching up for it updates the registry only.
 const NOBODY: &str = "";
 
 impl Access {
-    /// What tells other processes of changes.
+    /// Sends hints about changes to other processes.
     pub fn hints(&self) -> &Hints {
         &self.stores().hints
     }
 
-    /// Keeps the registry up to date between requests too, and tells other processes when this one has changed it.
+    /// Updates the registry between requests too, and tells other processes when this one changes it.
     pub(super) fn follow_changes(&self) {
         let listening = self.hints().listen();
         if self.stores().database.server().is_none() {
@@ -34,20 +34,20 @@ impl Access {
     }
 }
 
-/// Tells other processes when this one has changed what is live, for ever.
+/// Tells other processes whenever this one changes a live version.
 async fn tell(hints: Hints, mut changed: watch::Receiver<()>) {
     while changed.changed().await.is_ok() {
         hints.tell_others(Hint::Registry);
     }
 }
 
-/// Reads the registry when another process has changed it, until there is nobody left who uses it.
+/// Updates the registry when another process has changed it, until `access` is dropped.
 async fn follow(access: Weak<Inner>, mut listening: Listening) {
     loop {
         let hinted = timeout(POLL_INTERVAL, listening.until(|hint| *hint == Hint::Registry)).await;
         let Some(access) = access.upgrade().map(Access) else { return };
         if hinted.is_ok() || access.stores().toolkits.is_followed() {
-            // Without an answer, it is asked again: by the next request, or here.
+            // On failure, the next request or the next round tries again.
             let _ = access.catch_up(NOBODY).await;
         }
     }

@@ -4,18 +4,18 @@
 //!
 //! | function | allowed |
 //! |---|---|
-//! | [`User::toolkit`], [`User::call`] | own toolkits, and those, or the tools, whose audience the user is in; the server's own tools, on own documents |
-//! | [`User::prompt`], [`User::resource`], [`User::complete`] | of toolkits of which the user may call every tool |
-//! | [`User::query_vector`], [`Access::text_vectors`] | everybody: they reach nothing that is stored |
-//! | [`User::listing`], [`User::toolkit_record`], [`User::picture`] | the same; operators see all |
-//! | [`User::hide`], [`User::show_again`] | for the user's own clients, what the user may call |
+//! | [`User::toolkit`], [`User::call`] | own toolkits, and toolkits or tools whose audience includes the user; the server's own tools, on own documents |
+//! | [`User::prompt`], [`User::resource`], [`User::complete`] | those of toolkits whose tools the user may all call |
+//! | [`User::query_vector`], [`Access::text_vectors`] | everyone: they access no stored data |
+//! | [`User::listing`], [`User::toolkit_record`], [`User::picture`] | toolkits that the user may call; operators: all |
+//! | [`User::hide`], [`User::show_again`] | tools that the user may call; affects only the user's own clients |
 //! | [`User::secret`], [`VisibleToolkit::settings`] | own ones, for a toolkit that the user can see and that declares them |
 //! | [`VisibleToolkit::account`], [`VisibleToolkit::connect`] | own ones, for a toolkit that the user can see and that declares one |
 //! | [`VisibleToolkit::consent`], [`VisibleToolkit::agree`] | own ones, for a toolkit that the user can see; keys of programs cannot agree |
 //! | [`VisibleToolkit::cached`], [`User::clear_cache`] | own ones; the latter also for a toolkit that the user can no longer see |
 //! | [`User::end_account`] | own ones, also for a toolkit that the user can no longer see |
 //! | [`Operator::set_secret_for_everyone`] | operators, for a toolkit that they can see and that declares it |
-//! | [`User::link_to`], [`Access::set_linked_secret`] | own ones, once, also without a token: whoever has the link |
+//! | [`User::link_to`], [`Access::set_linked_secret`] | own ones, once; also anyone who has the link, without a token |
 //! | [`User::secrets`], [`User::unset_secret`] | own ones, also for a toolkit that the user can no longer see |
 //! | [`User::records`], [`Records::usage`] | own calls in full; operators, and the owner of a private toolkit, see others' calls without content |
 //! | [`User::documents`] | own ones |
@@ -155,11 +155,12 @@ pub use settings::Setting;
 pub use toolkits::{ListedToolkit, VisibleToolkit};
 pub use uploads::Comparison;
 
-/// Acts of a user on their own account that stay in the audit log, on average and at once: far more than a person does.
+/// Limits of a user's acts on their own account, each of which writes an audit entry: per minute on average,
+/// and as a burst. No person reaches them.
 const OWN_ACTS_PER_MINUTE: NonZeroU32 = NonZeroU32::new(20).expect("not zero");
 const MAX_OWN_ACTS_AT_ONCE: NonZeroU32 = NonZeroU32::new(600).expect("not zero");
 
-/// Guards access to the stores. Clones share it.
+/// Access control in front of the stores. Clones share its state.
 #[derive(Clone)]
 pub struct Access(Arc<Inner>);
 
@@ -170,46 +171,46 @@ struct Inner {
     freshness: Freshness,
     preparation: Preparation,
     own_acts: RateLimit,
-    /// Ends what follows other processes.
+    /// Stops the tasks that follow other processes.
     stopped: DropGuard,
 }
 
-/// Everything that is accessible only through [`Access`].
+/// Stores that are accessible only through [`Access`].
 pub struct Stores {
     /// The database of all stores.
     pub database: Database,
-    /// Deploys and the registry.
+    /// Deployment of toolkits, and the registry of live ones.
     pub toolkits: Arc<Toolkits>,
-    /// Tool calls.
+    /// Dispatch of tool calls.
     pub dispatch: Dispatch,
-    /// Runs code of models.
+    /// Runtime for code written by models.
     pub code_runner: Arc<CodeRunner>,
     /// Secrets of users.
     pub vault: Arc<Vault>,
     /// Connected accounts of users.
     pub accounts: Accounts,
-    /// What toolkits keep for users between calls.
+    /// Data that toolkits cache for users between calls.
     pub cache: Arc<UserCache>,
     /// Settings of users.
     pub user_config: Arc<UserConfig>,
     /// Records of calls.
     pub invocations: Arc<Invocations>,
-    /// Who did what.
+    /// Audit log.
     pub audit: Arc<Audit>,
     /// Documents of users.
     pub knowledge: Knowledge,
     /// The server's own tools, if clients may use them.
     pub knowledge_tools: Option<Arc<KnowledgeTools>>,
-    /// This process among others.
+    /// State of this process among others.
     pub process: Process,
     /// The disk of the data directory.
     pub disk: Disk,
-    /// What tells other processes of changes.
+    /// Sends hints about changes to other processes.
     pub hints: Hints,
 }
 
 impl Access {
-    /// Guards `stores`.
+    /// Creates the access control of `stores`.
     pub fn new(stores: Stores, roles: Roles) -> Self {
         let roles = ArcSwap::from_pointee(roles);
         let freshness = Freshness::start(&stores.database, freshness::Copies::of(&stores));
@@ -222,7 +223,7 @@ impl Access {
         access
     }
 
-    /// Replaces who is an operator, and who is in which local group, from now on.
+    /// Replaces the operators and the local groups, effective immediately.
     pub fn set_roles(&self, roles: Roles) {
         self.0.roles.store(Arc::new(roles));
         self.stores().toolkits.announce();
@@ -248,22 +249,22 @@ impl Access {
 pub struct User {
     access: Access,
     caller: Arc<Caller>,
-    /// When the user's request came, if calls are traced.
+    /// Arrival of the user's request, if calls are traced.
     arrival: Option<Arrival>,
 }
 
 impl User {
-    /// The identity provider's id for the user.
+    /// Returns the user's id at the identity provider.
     pub fn id(&self) -> &str {
         &self.caller.user_id
     }
 
-    /// The OAuth client that acts for the user, if one does.
+    /// Returns the OAuth client that acts for the user, if any.
     pub fn client(&self) -> Option<&str> {
         self.caller.client_id.as_deref()
     }
 
-    /// The user, with the client or the key, as the audit log names them.
+    /// Returns the user, with the client or key, in the form that audit entries contain.
     pub fn actor(&self) -> Actor {
         Actor::with(self.id(), self.client(), self.caller.key_id.as_deref())
     }
@@ -273,22 +274,22 @@ impl User {
         self.caller.profile == TokenProfile::Key
     }
 
-    /// Whether the caller may call tools of some toolkits, and nothing else.
+    /// Whether the caller is limited to calling tools of certain toolkits.
     pub fn is_limited(&self) -> bool {
         self.caller.toolkits.is_some()
     }
 
-    /// Whether the caller may use a toolkit that its user may: a key may be limited to some.
+    /// Whether the caller's key, if limited to certain toolkits, includes this one.
     fn is_for(&self, toolkit: &str) -> bool {
         self.caller.toolkits.as_ref().is_none_or(|toolkits| toolkits.contains(toolkit))
     }
 
-    /// The groups that the user is in, by their token or the settings as they are now.
+    /// Returns the user's groups, from their token or from the current settings.
     fn groups(&self) -> Groups {
         self.access.0.roles.load().groups(&self.caller)
     }
 
-    /// Which tools of a toolkit the user sees and may call, by this caller.
+    /// Returns the tools of a toolkit that the user may see and call through this caller.
     fn part_of(&self, toolkit: &Live) -> Part {
         if self.is_for(&toolkit.definition.id) {
             rules::part_of(self.id(), &self.groups(), toolkit)
@@ -297,7 +298,7 @@ impl User {
         }
     }
 
-    /// Whether the user sees the toolkit.
+    /// Whether the user can see the toolkit.
     fn sees(&self, toolkit: &Live) -> bool {
         self.part_of(toolkit) != Part::Nothing
     }
@@ -307,7 +308,7 @@ impl User {
         self.access.0.roles.load().is_operator(&self.caller)
     }
 
-    /// The user as an operator, if they are one.
+    /// Returns the user as an operator. Fails if they are not one.
     pub fn operator(&self) -> Result<Operator, AccessError> {
         if self.is_operator() {
             Ok(Operator::new(self.clone()))
@@ -316,8 +317,8 @@ impl User {
         }
     }
 
-    /// As [`operator`](Self::operator). A refusal is recorded in the audit log: `what` is an act, or a route such as
-    /// `POST /toolkits`.
+    /// Same as [`operator`](Self::operator), and records a refusal in the audit log. `what` is an act, or a
+    /// route such as `POST /toolkits`.
     pub async fn expect_operator(&self, what: &str, toolkit: Option<&str>) -> Result<Operator, AccessError> {
         let operator = self.operator();
         if operator.is_err() {
@@ -326,19 +327,19 @@ impl User {
         operator
     }
 
-    /// Counts an act of the user on their own account, such as setting a secret, or refuses it: each has an entry in the audit
-    /// log, which is kept for long.
+    /// Counts an act of the user on their own account, such as setting a secret, or refuses it: each act
+    /// writes an audit entry, which has a long retention.
     pub fn admit_own_act(&self) -> Result<(), AccessError> {
         Ok(self.access.0.own_acts.admit(self.id())?)
     }
 
-    /// As the user of a request that came then.
+    /// Sets the arrival time of the user's request.
     #[must_use]
     pub fn arrived(self, arrival: Option<Arrival>) -> Self {
         Self { arrival, ..self }
     }
 
-    /// The user's own documents.
+    /// Returns access to the user's own documents.
     pub fn documents(&self) -> OwnDocuments {
         OwnDocuments::new(self.clone())
     }

@@ -1,4 +1,4 @@
-//! Links with which a user sets one secret on a page, and calls that wait until it is set.
+//! Links to a page on which a user sets one secret, and calls that wait until it is set.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use tracing::warn;
 use super::secrets::SetBy;
 use super::{Access, AccessError, OwnSecret, StoredSecret, User};
 
-/// How often a call that waits for secrets looks whether they are set, unless a process says that one is.
+/// Polling interval of a call that waits for secrets; a hint from a process ends the wait earlier.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A secret that whoever has a link may set, for the user to whom the link was given.
+/// A secret that anyone who has its link may set, for the user who received the link.
 #[derive(Clone, Debug)]
 pub struct LinkedSecret {
     secret: OwnSecret,
@@ -29,7 +29,7 @@ impl LinkedSecret {
         &self.secret
     }
 
-    /// The same link, whose user was shown that the toolkit reaches this.
+    /// Returns the same link, with the reach that its user was shown.
     #[must_use]
     pub fn seen_with(self, reach: Reach) -> Self {
         Self { secret: self.secret.seen_with(reach), ..self }
@@ -37,19 +37,20 @@ impl LinkedSecret {
 }
 
 impl User {
-    /// Returns the id of a link to the page of a secret: the one that was given out before, unless it expires soon or may
-    /// have been used.
+    /// Returns the id of a link to the page of a secret: the existing one, unless it expires soon or may have
+    /// been used.
     pub async fn link_to(&self, secret: &OwnSecret) -> Result<SecretString, AccessError> {
         Ok(self.stores().vault.link(secret.slot()).await?)
     }
 
-    /// Waits until these secrets of one toolkit are set, on whichever process. Calls that begin afterwards see them.
+    /// Waits until these secrets of one toolkit are set, through any process of the service. Calls that start
+    /// afterwards see them.
     pub async fn until_set(&self, secrets: &[OwnSecret]) -> Result<(), AccessError> {
         let subjects: HashSet<_> = secrets.iter().map(OwnSecret::subject).collect();
         let mut listening = self.access.hints().listen();
         while !self.are_set(secrets).await? {
             let set = listening.until(|hint| matches!(hint, Hint::Secret(of) if subjects.contains(of)));
-            // Without a hint it is time to look, too.
+            // A timeout is no error: hints may get lost.
             let _ = timeout(POLL_INTERVAL, set).await;
         }
         if self.access.catch_up(self.id()).await.is_err() {
@@ -66,19 +67,19 @@ impl User {
 }
 
 impl Access {
-    /// The secret that a link is for, if this server made the link for the page of that secret and its time is not over.
-    /// Asks nobody else: anyone can send links.
+    /// Returns the secret of a link, if this server created the link for that secret's page and it has not
+    /// expired. Needs no database: anyone can send links.
     pub fn linked_secret(&self, link: &str, toolkit: &str, name: &str) -> Option<LinkedSecret> {
         let link = self.stores().vault.open_link(link, toolkit, name)?;
         Some(LinkedSecret { secret: OwnSecret::of_slot(link.slot().clone()), link })
     }
 
-    /// Whether the link has set its secret.
+    /// Whether the link has been used.
     pub async fn is_spent(&self, linked: &LinkedSecret) -> Result<bool, AccessError> {
         Ok(self.stores().vault.is_spent(&linked.link).await?)
     }
 
-    /// Sets a secret, once for each link.
+    /// Sets a secret by its link. Each link works once.
     pub async fn set_linked_secret(
         &self,
         linked: &LinkedSecret,

@@ -1,5 +1,5 @@
-//! Prompts and resources of toolkits, and completions: for users who may call every tool of their toolkit. For others they do
-//! not exist.
+//! Prompts and resources of toolkits, and completions. They are visible only to users who may call every tool
+//! of the toolkit.
 
 use std::sync::Arc;
 
@@ -11,27 +11,27 @@ use serde_json::{Map, Value, json};
 
 use super::{CallError, User};
 
-/// What an argument of a prompt belongs to, or a variable of a resource.
+/// Owner of an argument to complete: a prompt, or a resource with variables.
 #[derive(Clone, Copy, Debug)]
 pub enum Completed<'a> {
-    /// A prompt, by its name.
+    /// Prompt, by its name.
     Prompt(&'a str),
-    /// A resource, by its declared URI.
+    /// Resource, by its declared URI.
     Resource(&'a str),
 }
 
 impl User {
-    /// A prompt of a toolkit.
+    /// Returns a prompt of a toolkit.
     pub fn prompt(&self, toolkit: &str, name: &str) -> Option<Callee> {
         Offer::prompt(&self.whole(toolkit)?, name).map(Callee::Offer)
     }
 
-    /// The resource of a toolkit whose URI fits a path.
+    /// Returns the resource of a toolkit whose URI matches a path.
     pub fn resource(&self, toolkit: &str, path: &str) -> Option<Callee> {
         Offer::resource(&self.whole(toolkit)?, path).map(Callee::Offer)
     }
 
-    /// Asks for a prompt. Dropping the future ends the call.
+    /// Gets a prompt. Dropping the future ends the call.
     pub async fn get_prompt(
         &self,
         prompt: &Callee,
@@ -51,8 +51,8 @@ impl User {
         self.call_of(resource, variables, None, None, None).await
     }
 
-    /// Proposes values for an argument, of which a part was typed: by a call if the toolkit proposes them itself. `None` if there
-    /// is no such prompt or resource. The values are in `structured`.
+    /// Returns completions of a partly typed argument in `structured`; calls the toolkit if it has a handler
+    /// for them. `None` if there is no such prompt or resource.
     pub async fn complete(
         &self,
         toolkit: &str,
@@ -89,7 +89,7 @@ impl User {
         Some(Ok(Reply::proposing(json!({ "values": values }))))
     }
 
-    /// A toolkit of which the user may call every tool.
+    /// Returns the toolkit, if the user may call all of its tools.
     fn whole(&self, id: &str) -> Option<Arc<Live>> {
         let registry = self.stores().toolkits.registry();
         registry.get(id).filter(|live| self.part_of(live) == Part::Whole).cloned()

@@ -22,8 +22,9 @@ impl Operator {
     }
 
     /// Deploys an upload and makes it live. `length` is the size in bytes that the sender declared, `limit`
-    /// the maximum, the reason is that of an operator who vouches for it, and `origin` what they say about it. The deploy is
-    /// completed even if the client disconnects after the upload.
+    /// the maximum, `vouch` the reason of an operator who vouches for it, and `origin` the operator's
+    /// statement about where it comes from. The deploy completes even if the client disconnects after the
+    /// upload.
     pub async fn deploy<E: Display + Send + 'static>(
         self,
         component: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
@@ -59,7 +60,7 @@ impl Operator {
         Ok(())
     }
 
-    /// Releases a toolkit of this operator: the next operator who needs to own it becomes its owner.
+    /// Releases a toolkit that this operator owns: the next operator who needs ownership becomes its owner.
     pub async fn release(&self, id: &str) -> Result<(), AccessError> {
         let released = self.0.stores().toolkits.release(id, &self.0.actor()).await;
         self.noting_refusal(Act::ToolkitReleased, released).await
@@ -73,7 +74,7 @@ impl Operator {
         Ok(taken_over)
     }
 
-    /// The toolkits with failed calls in the last day, those with the most failures first.
+    /// Returns the toolkits with failed calls in the last day, sorted by number of failures, descending.
     pub async fn failing(&self) -> Result<Vec<Failing>, AccessError> {
         self.0.stores().invocations.failing().await.map_err(AccessError::Records)
     }
@@ -88,7 +89,8 @@ impl Operator {
         }
     }
 
-    /// Fails while processes of several releases serve: those of the older one may not know what a new toolkit needs.
+    /// Fails while processes of different releases are running: the older ones may not support what a new
+    /// toolkit needs.
     pub(super) async fn expect_one_release(&self) -> Result<(), AccessError> {
         let is_only = self.0.stores().process.is_of_the_only_release().await;
         if is_only.map_err(AccessError::Processes)? { Ok(()) } else { Err(AccessError::SeveralReleases) }

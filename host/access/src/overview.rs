@@ -1,4 +1,4 @@
-//! What operators see at a glance: calls, failures, refusals and times of each toolkit, users, sizes.
+//! Operators' overview: calls, failures, refusals and latencies of each toolkit, users, sizes.
 
 use std::collections::HashMap;
 
@@ -13,28 +13,28 @@ use super::{AccessError, Operator};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Overview {
-    /// Days of the period, the current one included.
+    /// Days in the period, including the current one.
     pub days: u32,
-    /// Its begin.
+    /// Start of the period.
     pub from: String,
-    /// Hours of each interval.
+    /// Length of each interval, in hours.
     pub interval_hours: i64,
     /// Calls of all toolkits.
     #[serde(flatten)]
     pub figures: Figures,
-    /// Users who have called something since `users_from`.
+    /// Number of users with calls since `users_from`.
     pub users: u64,
-    /// Later than `from` if records are kept for a shorter time: then there may have been more users.
+    /// Start of the count of users; later than `from` if the retention of records is shorter than the period.
     pub users_from: String,
-    /// Documents of all users.
+    /// Number of documents of all users.
     pub documents: u64,
-    /// What they take.
+    /// Size of all documents, in bytes.
     pub document_bytes: u64,
-    /// Consents of users that toolkits wait for.
+    /// Number of users' consents that calls are waiting for.
     pub waiting_consents: u64,
-    /// Oldest first; the last one is not over.
+    /// Intervals, oldest first; the last one has not ended.
     pub intervals: Vec<IntervalFigures>,
-    /// Those with the most calls first.
+    /// Toolkits, sorted by number of calls, descending.
     pub toolkits: Vec<ToolkitFigures>,
 }
 
@@ -42,24 +42,24 @@ pub struct Overview {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Figures {
-    /// Calls.
+    /// Number of calls.
     pub calls: u64,
-    /// Calls that gave no result, except those that their client cancelled.
+    /// Number of calls without a result, except those that the client cancelled.
     pub failures: u64,
-    /// Failures of calls that did not run: their arguments were wrong, too many calls were running, a limit was
-    /// reached, or their user had to agree first.
+    /// Number of failed calls that did not run: invalid arguments, too many concurrent calls, an exceeded
+    /// limit, or a missing consent.
     pub refused: u64,
-    /// Duration within which half of the calls that ran ended.
+    /// Median latency of the calls that ran.
     pub p50: Option<Latency>,
-    /// The same of 95 percent.
+    /// 95th percentile of the latency of the calls that ran.
     pub p95: Option<Latency>,
 }
 
-/// Figures of the calls that began in an interval.
+/// Figures of the calls that started in an interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct IntervalFigures {
-    /// Its begin.
+    /// Start of the interval.
     pub from: String,
     /// Calls of all toolkits.
     #[serde(flatten)]
@@ -70,27 +70,27 @@ pub struct IntervalFigures {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolkitFigures {
-    /// Its id.
+    /// Id of the toolkit.
     pub toolkit: String,
-    /// Its name.
+    /// Display name of the toolkit.
     pub name: String,
-    /// Its calls.
+    /// Calls of the toolkit's tools.
     #[serde(flatten)]
     pub figures: Figures,
-    /// Users who have called it.
+    /// Number of users who have called the toolkit.
     pub users: u64,
-    /// Users whose calls wait until they agree to what it reaches.
+    /// Number of users whose calls are refused until they agree to the toolkit's reach.
     pub waiting_consents: u64,
-    /// Bytes of its component; `None` for the server's own tools.
+    /// Size of the component, in bytes; `None` for the server's own tools.
     pub component_bytes: Option<u64>,
-    /// Calls in each interval.
+    /// Number of calls in each interval.
     pub calls_by_interval: Vec<u64>,
-    /// Failures in each interval.
+    /// Number of failures in each interval.
     pub failures_by_interval: Vec<u64>,
 }
 
 impl Operator {
-    /// Figures of all toolkits that are deployed, and of the server's own tools.
+    /// Returns the figures of all deployed toolkits, and of the server's own tools.
     pub async fn overview(&self, period: Period) -> Result<Overview, AccessError> {
         let stores = self.0.stores();
         let counts = stores.invocations.counts(period).await.map_err(AccessError::Records)?;
@@ -106,7 +106,7 @@ impl Operator {
 }
 
 impl Overview {
-    /// Of what was counted, and of toolkits by id and name.
+    /// Combines the counts of calls with the deployed toolkits, given as id and name.
     fn new(
         counts: Counts,
         toolkits: Vec<(String, String)>,

@@ -1,4 +1,4 @@
-//! What a process does before others send it calls: it loads the code of toolkits that are in use.
+//! Preparation before a process is ready for traffic: loads the code of the toolkits in use.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -8,10 +8,10 @@ use tracing::warn;
 
 use super::Access;
 
-/// How long load balancers wait for it.
+/// Time after which load balancers no longer wait for the preparation.
 const MAX_TIME: Duration = Duration::from_mins(5);
 
-/// Whether a process is prepared.
+/// Whether preparation has ended.
 #[derive(Default)]
 pub(super) struct Preparation(AtomicBool);
 
@@ -22,8 +22,9 @@ impl Preparation {
 }
 
 impl Access {
-    /// Begins to load the code of the toolkits that were called within the last day, where other processes go on
-    /// serving meanwhile. Where this one is alone, nobody waits for it: code is loaded by the first call.
+    /// Starts to load the code of the toolkits that were called within the last day, if other processes can
+    /// serve meanwhile. A process that is alone is ready immediately: the first call of a toolkit loads its
+    /// code.
     pub fn prepare(&self) {
         let access = self.clone();
         if self.stores().database.is_exclusive() {

@@ -1,5 +1,5 @@
-//! Publishers, whose signatures the server verifies: for operators alone. Whom to trust, people decide: a key of a program
-//! deploys what their publishers have signed, and whoever has stolen it can do no more.
+//! Trusted publishers, whose signatures the server verifies; accessible to operators only. Only people change
+//! the list: a stolen key of a program then deploys only what trusted publishers have signed.
 
 use kitbag_base::signatures::PublicKey;
 use kitbag_database::audit::Act;
@@ -8,24 +8,25 @@ use kitbag_toolkits::{Publisher, SignedBy};
 use super::{AccessError, Operator};
 
 impl Operator {
-    /// The publishers, by name.
+    /// Returns the publishers, sorted by name.
     pub async fn publishers(&self) -> Result<Vec<Publisher>, AccessError> {
         Ok(self.0.stores().toolkits.publishers().await?)
     }
 
-    /// Adds a publisher. A program cannot.
+    /// Adds a publisher. Refused for a program's key.
     pub async fn add_publisher(&self, name: &str, key: &PublicKey) -> Result<Publisher, AccessError> {
         self.expect_person(Act::PublisherAdded, None).await?;
         Ok(self.0.stores().toolkits.add_publisher(name, key, &self.0.actor()).await?)
     }
 
-    /// Removes a publisher: no version that it has signed becomes live any more. A program cannot.
+    /// Removes a publisher: versions that it has signed can no longer become live. Refused for a program's
+    /// key.
     pub async fn remove_publisher(&self, name: &str) -> Result<(), AccessError> {
         self.expect_person(Act::PublisherRemoved, None).await?;
         Ok(self.0.stores().toolkits.remove_publisher(name, &self.0.actor()).await?)
     }
 
-    /// Unbinds a toolkit from its publisher, which is returned. A program cannot.
+    /// Unbinds a toolkit from its publisher, and returns that publisher. Refused for a program's key.
     pub async fn reset_publisher(&self, id: &str) -> Result<SignedBy, AccessError> {
         self.expect_person(Act::ToolkitPublisherReset, Some(id)).await?;
         let reset = self.0.stores().toolkits.reset_publisher(id, &self.0.actor()).await;

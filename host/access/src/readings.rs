@@ -1,4 +1,4 @@
-//! Numbers for the operator's monitoring: how much there is, of whomever it is.
+//! Metrics for the operator's monitoring: totals over all users.
 
 use kitbag_base::metrics::Reading;
 use kitbag_database::PoolReading;
@@ -7,7 +7,8 @@ use tracing::warn;
 use super::Access;
 
 impl Access {
-    /// The numbers now; one that cannot be read is missing. Needs no user, and tells nothing of any.
+    /// Returns the current values; a value that cannot be read is omitted. Needs no user, and discloses
+    /// nothing about any.
     pub async fn readings(&self) -> Vec<Reading> {
         let stores = self.stores();
         let deployed = stores.toolkits.registry().all().count();
@@ -31,7 +32,7 @@ impl Access {
     }
 }
 
-/// How full the pools of database connections are.
+/// Returns the usage of the database connection pools.
 fn of_pools(pools: [PoolReading; 2]) -> [Reading; 3] {
     let connections =
         pools.iter().flat_map(|it| [(it.pool, "in-use", it.in_use), (it.pool, "idle", it.idle)]);

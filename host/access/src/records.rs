@@ -1,4 +1,4 @@
-//! The records of a toolkit's calls that a user may see.
+//! Records of a toolkit's calls, as far as a user may see them.
 
 use jiff::Timestamp;
 use kitbag_base::shares::Share;
@@ -14,42 +14,42 @@ pub struct Records {
     toolkit: String,
 }
 
-/// Which records to read.
+/// Selection of records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Range {
-    /// Only own calls that ended at this time or later; for other users' calls, that started then or later.
+    /// Earliest time: for own calls the time they ended; for other users' calls the time they started.
     pub since: Option<Timestamp>,
-    /// Only records with a greater id.
+    /// Id of the last record before the range (exclusive).
     pub after: i64,
-    /// Only records with a smaller id.
+    /// Id of the first record after the range (exclusive).
     pub before: Option<i64>,
-    /// Of the existing records, only this many of the newest.
+    /// Maximum number of existing records; the newest are returned.
     pub last: Option<u32>,
-    /// Only these records.
+    /// Filter by tool and outcome.
     pub filter: Filter,
 }
 
-/// How far to read.
+/// End of reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadingMode {
-    /// The existing records.
+    /// Ends after the existing records.
     Once,
-    /// The existing records, and then new ones.
+    /// Continues with new records after the existing ones.
     Follow,
 }
 
-/// Reads records. Holds a permit to read, which is released on drop.
+/// Reader of records. Has a reader permit, which is released on drop.
 pub struct Reader {
     records: Records,
     reading: Reading,
-    /// The id of the last record to read.
+    /// Id of the last record to read.
     until: i64,
     _permit: Share,
 }
 
 impl User {
-    /// The records of a toolkit that the user may see. Users keep access to their own calls when they can no
-    /// longer see the toolkit.
+    /// Returns access to the records of a toolkit that the user may see. Users can still access their own
+    /// calls after they can no longer see the toolkit.
     pub async fn records(&self, toolkit: &str) -> Result<Records, AccessError> {
         let records = Records { user: self.clone(), toolkit: toolkit.to_owned() };
         let invocations = &self.stores().invocations;
@@ -60,7 +60,7 @@ impl User {
 }
 
 impl Records {
-    /// Starts to read. All calls that were answered before are included.
+    /// Starts to read. Calls that this process answered before are included.
     pub async fn read(self, range: Range, mode: ReadingMode) -> Result<Reader, AccessError> {
         let Range { since, after, before, last, filter } = range;
         let since = since.unwrap_or(Timestamp::MIN);
@@ -81,14 +81,14 @@ impl Records {
         Ok(Reader { records: self, reading, until, _permit: permit })
     }
 
-    /// Counts the calls of the last day. All calls that were answered before are included.
+    /// Counts the calls of the last day. Calls that this process answered before are included.
     pub async fn usage(&self) -> Result<Usage, AccessError> {
         let scope = self.scope().unwrap_or(Scope::Own);
         let usage = self.user.stores().invocations.usage(&self.toolkit, self.user.id(), scope).await;
         usage.map_err(AccessError::Records)
     }
 
-    /// Whose calls the user may see now; `None` if the toolkit does not exist for them.
+    /// Returns the scope of calls that the user may see now; `None` if they cannot see the toolkit.
     pub(super) fn scope(&self) -> Option<Scope> {
         if self.toolkit == knowledge_tools::ID {
             return Some(rules::records_of_own_tools_seen(&self.user));
@@ -97,7 +97,7 @@ impl Records {
         rules::records_seen(&self.user, registry.get(&self.toolkit)?)
     }
 
-    /// Whether what they are of was not removed.
+    /// Whether the toolkit still exists.
     fn exist(&self) -> bool {
         self.toolkit == knowledge_tools::ID
             || self.user.stores().toolkits.registry().get(&self.toolkit).is_some()
@@ -109,13 +109,13 @@ impl Records {
 }
 
 impl Reader {
-    /// Whether there are older records, beyond the number that was asked for.
+    /// Whether there are older records than those that the range's `last` allowed.
     pub fn has_left_out(&self) -> bool {
         self.reading.has_left_out()
     }
 
-    /// The next records, oldest first; empty if there are no more for now. A user who may no longer see
-    /// others' calls stops seeing them; once the toolkit is removed, this fails.
+    /// Returns the next records, oldest first; empty if there are none for now. Other users' calls are
+    /// omitted once the user may no longer see them. Fails once the toolkit is removed.
     pub async fn next_page(&mut self) -> Result<Vec<Logged>, AccessError> {
         if !self.records.exist() {
             return Err(self.records.unknown());
@@ -124,7 +124,7 @@ impl Reader {
         self.reading.next_page(scope, self.until).await.map_err(AccessError::Records)
     }
 
-    /// Waits until there may be more; `None` if there will never be more.
+    /// Waits until there may be more records; `None` if there will never be more.
     pub async fn more(&mut self) -> Option<()> {
         self.reading.more().await.ok()
     }

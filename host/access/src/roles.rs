@@ -1,4 +1,4 @@
-//! Who is an operator and, in local mode, who is in which group, as the settings say.
+//! Operators and, in local mode, members of groups, as configured in the settings.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,12 +11,13 @@ pub struct Roles {
     pub operators: HashSet<String>,
     /// Groups whose members are operators.
     pub operator_groups: HashSet<String>,
-    /// Groups of users of local sign-in, by the ids of the users.
+    /// Groups of local users, by user id.
     pub local_groups: HashMap<String, Groups>,
 }
 
 impl Roles {
-    /// The groups that a caller's user is in; with the key of a program none, in local mode too.
+    /// Returns the groups of the caller's user: the configured ones in local mode, otherwise those of the
+    /// caller, which are empty for a program's key.
     pub(super) fn groups(&self, caller: &Caller) -> Groups {
         let local = self.local_groups.get(&caller.user_id).filter(|_| caller.profile != TokenProfile::Key);
         local.unwrap_or(&caller.groups).clone()

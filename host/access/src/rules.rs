@@ -1,4 +1,4 @@
-//! The access rules, as functions of a toolkit and a user.
+//! Access rules, as functions of a toolkit and a user.
 
 use kitbag_identity::Groups;
 use kitbag_manifest::Visibility;
@@ -8,10 +8,11 @@ use kitbag_toolkits::invocations::Scope;
 
 use super::User;
 
-/// Which tools of a toolkit a user in these groups sees and may call. For others they do not exist, and neither does a toolkit
-/// of which a user sees no tool.
+/// Returns the tools of a toolkit that a user in these groups may see and call. For the user, other tools do
+/// not exist, nor does a toolkit without any visible tool.
 ///
-/// A toolkit is for its owner and for its audience. Without one, a shared toolkit is for everyone.
+/// A toolkit is visible to its owner and to its audience. Without an audience, a shared toolkit is visible to
+/// everyone.
 pub(super) fn part_of(user: &str, groups: &Groups, toolkit: &Live) -> Part {
     if toolkit.owner == user {
         return Part::Whole;
@@ -23,7 +24,7 @@ pub(super) fn part_of(user: &str, groups: &Groups, toolkit: &Live) -> Part {
         };
     }
     match toolkit.audience.part_of(user, groups) {
-        // Grants outlive the tools that they name.
+        // Grants remain when the tools that they name are removed.
         Part::Tools(tools) if !toolkit.definition.tools.iter().any(|tool| tools.contains(&tool.name)) => {
             Part::Nothing
         }
@@ -31,12 +32,14 @@ pub(super) fn part_of(user: &str, groups: &Groups, toolkit: &Live) -> Part {
     }
 }
 
-/// Whether a user sees the toolkit if they are in the right group: all that is known of a user who has a link and no token.
+/// Whether the user could see the toolkit in some group. Used for links, which identify the user but not
+/// their groups.
 pub(super) fn may_see(user: &str, toolkit: &Live) -> bool {
     part_of(user, &Groups::default(), toolkit) != Part::Nothing || toolkit.audience.may_include(user)
 }
 
-/// Whose calls of the toolkit the user may see in its records; never the content of others' calls.
+/// Returns the scope of the toolkit's call records that the user may see; other users' calls are without
+/// content.
 pub(super) fn records_seen(user: &User, toolkit: &Live) -> Option<Scope> {
     let is_private = toolkit.definition.visibility == Visibility::Private;
     if user.is_operator() || (is_private && toolkit.owner == user.id()) {
@@ -46,7 +49,8 @@ pub(super) fn records_seen(user: &User, toolkit: &Live) -> Option<Scope> {
     }
 }
 
-/// Whose calls of the server's own tools the user may see in their records; never the content of others' calls.
+/// Returns the scope of the call records of the server's own tools that the user may see; other users' calls
+/// are without content.
 pub(super) fn records_of_own_tools_seen(user: &User) -> Scope {
     if user.is_operator() { Scope::All } else { Scope::Own }
 }

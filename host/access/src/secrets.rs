@@ -1,4 +1,4 @@
-//! Sets, removes and lists a user's own secrets. No function returns a value.
+//! Setting, removing and listing a user's own secrets. No function returns a value.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use tracing::info;
 use super::{Access, AccessError, Operator, User, VisibleToolkit, rules};
 
 /// Permission to set one secret of one user, for a toolkit that the user could see and that declared it. It
-/// is kept while the user types the value, and becomes invalid when the toolkit's owner changes.
+/// outlives the request that shows the form, and becomes invalid when the toolkit's owner changes.
 #[derive(Clone, Debug)]
 pub struct OwnSecret {
     slot: SecretSlot,
-    /// What the toolkit reached when the user saw it; `None` if nothing says what they have seen.
+    /// Reach of the toolkit as shown to the user; `None` if that is unknown.
     reach: Option<Reach>,
 }
 
@@ -28,26 +28,26 @@ pub struct OwnSecret {
 pub struct StoredSecret {
     /// The secret's name.
     pub name: String,
-    /// Whether the value is redacted from the sandbox's output: one that is too short is not.
+    /// Whether the value is redacted from the sandbox's output; too short values are not.
     pub redacted: bool,
 }
 
-/// Who sets a secret.
+/// Authorization for setting a secret.
 pub(super) enum SetBy<'a> {
-    /// Its user, who is signed in.
+    /// The signed-in user.
     User(&'a Actor),
-    /// Whoever has the link.
+    /// A link to the secret's page.
     Link(&'a Link),
 }
 
 impl User {
-    /// A declared secret of a toolkit that the user can see.
+    /// Returns the permission to set a declared secret of a toolkit that the user can see.
     pub fn secret(&self, toolkit: &str, name: &str) -> Result<OwnSecret, AccessError> {
         self.toolkit(toolkit)?.secret(name)
     }
 
-    /// The declared names, with whether the user has set them, and names that are set but no longer declared.
-    /// Own secrets are listed even if the user can no longer see the toolkit.
+    /// Returns the declared names, with whether the user has set them, and names that are set but no longer
+    /// declared. Own secrets are listed even if the user can no longer see the toolkit.
     pub async fn secrets(&self, toolkit: &str) -> Result<Vec<SecretStatus>, AccessError> {
         let visible = self.toolkit(toolkit).ok();
         let definition = visible.as_ref().map(VisibleToolkit::definition);
@@ -79,8 +79,8 @@ impl User {
 }
 
 impl Operator {
-    /// Sets a value for everyone who may use a toolkit. Fails for a name that the toolkit can read, unless the options say that
-    /// it may.
+    /// Sets a value for everyone who may use a toolkit. Fails for a secret that the toolkit can read, unless
+    /// `options.readable` is set.
     pub async fn set_secret_for_everyone(
         &self,
         secret: &OwnSecret,
@@ -95,7 +95,7 @@ impl Operator {
             return Err(AccessError::ReadableSecret { toolkit, name });
         }
         self.0.stores().disk.room_for_a_little()?;
-        // Of a name that only the server uses now, a later version gets nothing to read.
+        // If the current version cannot read the secret, later versions cannot read it either.
         let options = EveryoneOptions { readable: is_read, ..options };
         self.0.stores().vault.set_for_everyone(&self.0.actor(), slot.clone(), value, options).await?;
         info!(by = self.0.id(), toolkit.id = %slot.toolkit, name = %slot.name, "set a secret for everyone");
@@ -120,8 +120,8 @@ impl StoredSecret {
 }
 
 impl VisibleToolkit {
-    /// A declared secret of the toolkit. Other names are refused, so that a credential is not stored under a
-    /// misspelled name.
+    /// Returns the permission to set a declared secret. Refuses other names, so that no credential is stored
+    /// under a misspelled name.
     pub fn secret(&self, name: &str) -> Result<OwnSecret, AccessError> {
         let definition = self.definition();
         let declared = definition.credentials();
@@ -142,7 +142,7 @@ impl VisibleToolkit {
     }
 }
 
-/// Whatever their users were shown.
+/// Ignores the reach.
 impl PartialEq for OwnSecret {
     fn eq(&self, other: &Self) -> bool {
         self.slot == other.slot
@@ -150,7 +150,7 @@ impl PartialEq for OwnSecret {
 }
 
 impl OwnSecret {
-    /// The user, toolkit, owner and name of the secret.
+    /// Returns the user, toolkit, owner and name of the secret.
     pub fn slot(&self) -> &SecretSlot {
         &self.slot
     }
@@ -159,27 +159,27 @@ impl OwnSecret {
         Self { slot, reach: None }
     }
 
-    /// The same secret, whose user was shown that the toolkit reaches this.
+    /// Returns the same secret, with the reach that its user was shown.
     #[must_use]
     pub fn seen_with(self, reach: Reach) -> Self {
         Self { reach: Some(reach), ..self }
     }
 
-    /// By which processes tell each other that it is set.
+    /// Subject of the hint that the secret is set.
     pub(super) fn subject(&self) -> Subject {
         let SecretSlot { user, toolkit, name, .. } = &self.slot;
         Subject::of(&["secret", user, toolkit, name])
     }
 
-    /// Whether it belongs to this caller.
+    /// Whether the secret belongs to the caller's user.
     pub fn is_of(&self, caller: &Caller) -> bool {
         self.slot.user == caller.user_id
     }
 }
 
 impl Access {
-    /// The toolkit of a secret, if its owner is unchanged, the user can still see it, and it declares the
-    /// secret.
+    /// Returns the toolkit of a secret, if its owner is unchanged, the user may still see it, and it declares
+    /// the secret.
     pub fn toolkit_of(&self, OwnSecret { slot, .. }: &OwnSecret) -> Option<Arc<Live>> {
         let SecretSlot { user, toolkit, owner, name } = slot;
         let registry = self.stores().toolkits.registry();

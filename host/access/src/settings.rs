@@ -15,14 +15,14 @@ pub struct Setting {
     pub definition: ConfigField,
     /// The user's value.
     pub value: Option<Value>,
-    /// The value that calls get.
+    /// Value that calls receive: the user's, or the declared default.
     pub effective: Option<Value>,
-    /// Whether it is required and has no value.
+    /// Whether the setting is required and has no value.
     pub missing: bool,
 }
 
 impl VisibleToolkit {
-    /// All declared settings with the user's values.
+    /// Returns all declared settings with the user's values.
     pub async fn settings(&self) -> Result<BTreeMap<String, Setting>, AccessError> {
         let declared = &self.definition().config;
         let stored = &self.user.stores().user_config;
@@ -37,8 +37,8 @@ impl VisibleToolkit {
         Ok(settings.collect())
     }
 
-    /// Sets values, and unsets those that are `null`: all or none, and only if the toolkit's owner is
-    /// unchanged.
+    /// Sets values, and removes those that are `null`. All changes are applied or none, and only if the
+    /// toolkit's owner is unchanged.
     pub async fn change_settings(&self, changes: &Map<String, Value>) -> Result<(), AccessError> {
         let stores = self.user.stores();
         stores.disk.room_for_a_little()?;

@@ -111,7 +111,7 @@ impl Fixture {
         self.member(name, &[])
     }
 
-    /// A user in these groups.
+    /// Returns a user in these groups.
     fn member(&self, name: &str, groups: &[&str]) -> User {
         self.access.of(&Arc::new(Caller {
             user_id: name.to_owned(),
@@ -279,14 +279,14 @@ async fn attempt(user: &User, operation: &str, id: &str) -> &'static str {
     }
 }
 
-/// Some key of a publisher.
+/// Returns a valid public key of a publisher.
 fn public_key() -> PublicKey {
     let pem = "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE6YdTIFOIQe32AzmD0NeUjP8V9cQI\n\
                NCwQYhXjkEi94QNoVA0FKSpqMqLrBHKhgSPtiUNzsFdbbD1NgnfFn4Bmwg==\n-----END PUBLIC KEY-----\n";
     PublicKey::from_pem(pem).expect("a key")
 }
 
-/// The digest of a toolkit's picture.
+/// Returns the digest of a toolkit's picture.
 fn picture_of(id: &str) -> String {
     hex::encode(Sha256::digest(id))
 }
@@ -328,8 +328,8 @@ async fn attempt_as_operator(operator: Operator, operation: &str, id: &str) -> R
                 operator.upload(component, Some(12), 1 << 10, Origin::default()).await.map(drop)
             };
             match attempted {
-                // There is no compiler program, so the upload was accepted if compiling fails; and the toolkits
-                // of this test have more uploads than may wait.
+                // This test has no compiler program, so a compiler error means that the upload was accepted.
+                // Its toolkits have more uploads than may wait, so that error does too.
                 Err(AccessError::Toolkit(ToolkitError::Compiler(_) | ToolkitError::TooManyUploads)) => Ok(()),
                 other => other,
             }
@@ -435,7 +435,7 @@ async fn what_was_meant_for_one_owners_toolkit_is_not_kept_for_another_owner() {
     let kept = "SELECT (SELECT count(*) FROM secrets) + (SELECT count(*) FROM user_config)";
     let kept: Vec<i64> = fixture.database.column(kept).await;
     assert_eq!(kept, [0]);
-    // With a new permission, which names the new owner, it can be set.
+    // A new permission names the new owner, so setting succeeds.
     set_secret(&una, "books").await.expect("it is ben's now");
 }
 

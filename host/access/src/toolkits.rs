@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::{AccessError, CallError, Stores, User};
 
-/// A live toolkit that the user sees and may call, with those of its tools that the user may call.
+/// A live toolkit that the user may call, with the tools that the user may call.
 #[derive(Clone)]
 pub struct VisibleToolkit {
     pub(super) user: User,
@@ -19,23 +19,24 @@ pub struct VisibleToolkit {
     definition: Arc<ToolkitDefinition>,
 }
 
-/// A live toolkit that the user may list, with those of its tools that the user may list.
+/// A live toolkit that the user may list, with the tools that the user may list.
 #[derive(Clone)]
 pub struct ListedToolkit {
-    /// Its live version.
+    /// Live version.
     pub live: Arc<Live>,
-    /// Its declaration.
+    /// Declaration, reduced to the tools that the user may list.
     pub definition: Arc<ToolkitDefinition>,
 }
 
 impl User {
-    /// The toolkits that the user may call, by id.
+    /// Returns the toolkits that the user may call, sorted by id.
     pub fn toolkits(&self) -> Vec<VisibleToolkit> {
         let registry = self.stores().toolkits.registry();
         registry.all().filter_map(|live| self.visible(live)).collect()
     }
 
-    /// The toolkits that the user may list, by id: those that the user may call, and for operators all.
+    /// Returns the toolkits that the user may list, sorted by id: all for operators, otherwise those that
+    /// they may call.
     pub fn listing(&self) -> Vec<ListedToolkit> {
         let registry = self.stores().toolkits.registry();
         let is_operator = self.is_operator();
@@ -47,7 +48,7 @@ impl User {
         registry.all().filter_map(listed).collect()
     }
 
-    /// One toolkit that the user may call.
+    /// Returns a toolkit that the user may call.
     pub fn toolkit(&self, id: &str) -> Result<VisibleToolkit, AccessError> {
         let registry = self.stores().toolkits.registry();
         registry
@@ -56,7 +57,7 @@ impl User {
             .ok_or_else(|| ToolkitError::Unknown(id.to_owned()).into())
     }
 
-    /// The record of a toolkit that the user may list.
+    /// Returns the record of a toolkit that the user may list.
     pub async fn toolkit_record(&self, id: &str) -> Result<ToolkitRecord, AccessError> {
         if self.is_operator() {
             return self.recorded(id).await;
@@ -78,25 +79,25 @@ impl User {
         Ok(record)
     }
 
-    /// The picture of a toolkit that the user may list, by the SHA-256 of its content.
+    /// Returns the picture of a toolkit that the user may list, by the SHA-256 of its content.
     pub async fn picture(&self, digest: &str) -> Result<Picture, AccessError> {
         let listing = self.listing();
         let toolkit = listing.iter().find(|listed| listed.live.picture.as_deref() == Some(digest));
         let toolkit = toolkit.ok_or(ToolkitError::UnknownPicture)?;
         let (id, version) = (&toolkit.definition.id, &toolkit.definition.version);
         let picture = self.stores().toolkits.picture(id, version).await?;
-        // It may have been replaced meanwhile.
+        // The picture may have been replaced meanwhile.
         let picture = picture.filter(|picture| picture.digest() == digest);
         Ok(picture.ok_or(ToolkitError::UnknownPicture)?)
     }
 
-    /// What the server's own tools declare, if the user may call them.
+    /// Returns the declaration of the server's own tools, if the user may call them.
     pub fn own_tools(&self) -> Option<&ToolkitDefinition> {
         let own = self.stores().knowledge_tools.as_ref().map(|tools| tools.definition());
         own.filter(|own| self.is_for(&own.id))
     }
 
-    /// The listed name of a tool that the user may call.
+    /// Returns the listed name of a tool that the user may call.
     pub fn listed_name(&self, toolkit: &str, tool: &str) -> Result<String, AccessError> {
         self.expect_tool(toolkit, tool)?;
         let is_own = self.own_tools().is_some_and(|own| own.id == toolkit);
@@ -112,7 +113,8 @@ impl User {
         Err(AccessError::NoSuchTool { toolkit: toolkit.to_owned(), tool: tool.to_owned(), tools })
     }
 
-    /// The names of a toolkit's tools, if the user may call it. The server's own tools count as a toolkit.
+    /// Returns the names of a toolkit's tools, if the user may call it. The server's own tools count as a
+    /// toolkit.
     pub(super) fn tools_of(&self, toolkit: &str) -> Result<Vec<String>, AccessError> {
         let names = |tools: &[ToolDefinition]| tools.iter().map(|tool| tool.name.clone()).collect();
         match self.own_tools().filter(|own| own.id == toolkit) {
@@ -121,7 +123,7 @@ impl User {
         }
     }
 
-    /// A tool that the user may call, by its listed name.
+    /// Returns a tool that the user may call, by its listed name.
     pub fn callee(&self, listed_name: &str) -> Option<Callee> {
         let Stores { toolkits, knowledge_tools, .. } = self.stores();
         let own = knowledge_tools.as_ref().filter(|own| self.is_for(&own.definition().id));
@@ -137,7 +139,8 @@ impl User {
         may_call.then_some(Callee::Toolkit(tool))
     }
 
-    /// Calls a tool, whose user cannot be asked. `listener` receives progress reports. Dropping the future ends the call.
+    /// Calls a tool that cannot ask its user. `listener` receives progress reports. Dropping the future ends
+    /// the call.
     pub async fn call(
         &self,
         listed_name: &str,
@@ -147,7 +150,8 @@ impl User {
         self.call_with_answers(listed_name, arguments, listener, None).await
     }
 
-    /// As [`call`](Self::call), with what was answered to the tool's questions, if the user can be asked.
+    /// Same as [`call`](Self::call), with the answers to the tool's questions; `None` if the user cannot be
+    /// asked.
     pub async fn call_with_answers(
         &self,
         listed_name: &str,
@@ -160,7 +164,7 @@ impl User {
         self.call_of(&callee, arguments, listener, None, answers).await
     }
 
-    /// Calls a tool that the user may call; for a run of code, if one makes the call.
+    /// Calls a tool that the user may call. `run` is the id of the run of code that makes the call, if any.
     pub(super) async fn call_of(
         &self,
         callee: &Callee,
@@ -170,13 +174,13 @@ impl User {
         answers: Option<Arc<Answers>>,
     ) -> Result<Reply, CallError> {
         let limits = self.limits_of(callee);
-        // Calls of a run do not begin with its request.
+        // Calls of a run start later than the request that runs the code.
         let arrival = self.arrival.filter(|_| run.is_none());
         let call = Call { caller: &self.caller, arrival, tool: callee, limits, run, answers };
         Ok(self.stores().dispatch.call(call, arguments, listener).await?)
     }
 
-    /// Texts of the user as they are told to models: without the user's secrets.
+    /// Returns texts of the user with the user's secrets redacted, for models.
     pub async fn redacted(&self, texts: Vec<String>) -> Result<Vec<String>, CallError> {
         Ok(self.stores().dispatch.redacted(self.id(), texts).await?)
     }
@@ -192,43 +196,45 @@ impl User {
 }
 
 impl VisibleToolkit {
-    /// Its declaration, with the tools that the user may call.
+    /// Returns the toolkit's declaration, reduced to the tools that the user may call.
     pub fn definition(&self) -> &ToolkitDefinition {
         &self.definition
     }
 
-    /// The same declaration: the same object as long as it does not change, for all users who may call the same tools.
+    /// Returns the same declaration. While it does not change, it is the same allocation for all users who
+    /// may call the same tools.
     pub fn shared_definition(&self) -> &Arc<ToolkitDefinition> {
         &self.definition
     }
 
-    /// Whether the user may call all of its tools.
+    /// Whether the user may call all tools of the toolkit.
     fn is_whole(&self) -> bool {
         Arc::ptr_eq(&self.definition, &self.live.definition)
     }
 
-    /// The declaration of one of its tools.
+    /// Returns the declaration of one tool.
     pub fn tool(&self, name: &str) -> Result<&ToolDefinition, CallError> {
         let tool = self.definition().tools.iter().find(|tool| tool.name == name);
         tool.ok_or_else(|| CallError::UnknownTool(listed_name(&self.definition().id, name)))
     }
 
-    /// Who deployed its first version, or took it over last.
+    /// Returns the toolkit's owner: the operator who deployed its first version, or the last one who took it
+    /// over.
     pub fn owner(&self) -> &str {
         &self.live.owner
     }
 
-    /// The former owner, if it was taken over.
+    /// Returns the former owner, if the toolkit was taken over.
     pub fn taken_over(&self) -> Option<&FormerOwner> {
         self.live.taken_over.as_ref()
     }
 
-    /// The hosts that the version listed which was live at this time.
+    /// Returns the hosts that were declared by the version that was live at `time`.
     pub async fn hosts_at(&self, time: Timestamp) -> Result<Vec<String>, AccessError> {
         Ok(self.user.stores().toolkits.hosts_at(&self.definition().id, time).await?)
     }
 
-    /// The live version.
+    /// Returns the live version.
     pub fn live(&self) -> &Arc<Live> {
         &self.live
     }

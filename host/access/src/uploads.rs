@@ -1,4 +1,4 @@
-//! Uploads that wait, and versions: for operators alone, who see those of all toolkits.
+//! Uploads that await review, and deployed versions; accessible to operators only, for all toolkits.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -15,24 +15,25 @@ use kitbag_toolkits::{
 
 use super::{AccessError, Operator};
 
-/// Two deployed versions, compared.
+/// Comparison of two deployed versions.
 #[derive(Debug)]
 pub struct Comparison {
-    /// What the second one would change.
+    /// Differences of the second version from the first.
     pub difference: Difference,
-    /// SHA-256 of the second one's component, hexadecimal.
+    /// SHA-256 of the second version's component, hexadecimal.
     pub digest: String,
-    /// SHA-256 of its declaration, hexadecimal.
+    /// SHA-256 of the second version's declaration, hexadecimal.
     pub manifest_digest: String,
-    /// For each secret that the second one could read, the number of users who have set it.
+    /// Number of users who have set each secret that the second version declares, by name.
     pub secret_users: BTreeMap<String, u64>,
     /// Whether one of the versions is private.
     pub is_private: bool,
 }
 
 impl Operator {
-    /// Keeps an upload waiting for its review. `length` is the size in bytes that the sender declared, `limit` the
-    /// maximum, `origin` what the operator says about it. It is inspected and kept even if the client disconnects after the upload.
+    /// Stores an upload that awaits review. `length` is the size in bytes that the sender declared, `limit`
+    /// the maximum, `origin` the operator's statement about where it comes from. The inspection completes
+    /// even if the client disconnects after the upload.
     pub async fn upload<E: Display + Send + 'static>(
         &self,
         component: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
@@ -49,24 +50,24 @@ impl Operator {
         self.review(&digest).await
     }
 
-    /// The waiting uploads, newest first.
+    /// Returns the uploads that await review, newest first.
     pub async fn uploads(&self) -> Result<Vec<UploadRecord>, AccessError> {
         Ok(self.0.stores().toolkits.uploads().await?)
     }
 
-    /// The toolkits that came from registries by a tag, with what is newer there, by id.
+    /// Returns the toolkits that follow a tag of a registry, with newer releases there, sorted by id.
     pub async fn tracked(&self) -> Result<Vec<Tracked>, AccessError> {
         Ok(self.0.stores().toolkits.tracked().await?)
     }
 
-    /// A waiting upload, compared with the live version.
+    /// Returns an upload that awaits review, compared with the live version.
     pub async fn review(&self, digest: &str) -> Result<Review, AccessError> {
         let review = self.0.stores().toolkits.review(digest).await?;
         let secret_users = self.secret_users(&review.manifest).await?;
         Ok(Review { secret_users, ..review })
     }
 
-    /// Makes a waiting upload live, if its declaration and the live version are those that were reviewed.
+    /// Makes an upload live, if its declaration and the live version are those that were reviewed.
     pub async fn deploy_upload(
         &self,
         digest: &str,
@@ -79,12 +80,12 @@ impl Operator {
         self.noting_refusal(Act::ToolkitDeployed, deployed).await
     }
 
-    /// Removes a waiting upload.
+    /// Removes an upload that awaits review.
     pub async fn discard_upload(&self, digest: &str) -> Result<(), AccessError> {
         Ok(self.0.stores().toolkits.discard_upload(digest, &self.0.actor()).await?)
     }
 
-    /// A deployed version of any toolkit.
+    /// Returns a deployed version of any toolkit.
     pub async fn version(&self, id: &str, version: &str) -> Result<Version, AccessError> {
         Ok(self.0.stores().toolkits.version(id, version).await?)
     }
@@ -105,7 +106,7 @@ impl Operator {
         })
     }
 
-    /// For each secret that a declaration names, the number of users who have set it.
+    /// Returns the number of users who have set each secret that a declaration names.
     async fn secret_users(&self, manifest: &ToolkitDefinition) -> Result<BTreeMap<String, u64>, AccessError> {
         let users = self.0.stores().vault.users(&manifest.id).await?;
         let of = |name: &str| (name.to_owned(), users.get(name).copied().unwrap_or_default());

@@ -1,23 +1,23 @@
-//! What routes name of the crates below: values, errors and constants. What stores them is not among them, so that a route
-//! reaches it through this crate alone (docs/decisions/0017). `peers::Hints` tells other processes of calls that were
-//! cancelled, and has nothing of a user.
+//! Re-exports of values, errors and constants of lower crates, for routes. Stores are not among them, so that
+//! routes reach them through this crate only (docs/decisions/0017). `peers::Hints` is re-exported to tell
+//! other processes of cancelled calls; it has no user data.
 
-/// Entries of the audit log, and the acts that they are about.
+/// Audit entries, and their acts.
 pub mod audit {
     pub use kitbag_database::audit::{Act, Actor, AuditFilter, AuditQuery, AuditRecord};
 }
 
-/// The tool that runs code of models.
+/// Tool that runs code written by models.
 pub mod code_runner {
     pub use kitbag_toolkits::code_runner::{RUN_CODE, tool};
 }
 
-/// Failures of the database.
+/// Database errors.
 pub mod database {
     pub use kitbag_database::DatabaseError;
 }
 
-/// Calls, and the replies to them.
+/// Calls and replies.
 pub mod dispatch {
     pub use kitbag_toolkits::dispatch::{
         Answers, Callee, ErrorCode, Failure, ProgressReport, Reply, Response, Success,
@@ -41,22 +41,22 @@ pub mod knowledge {
     };
 }
 
-/// The tools of the server itself.
+/// The server's own tools.
 pub mod knowledge_tools {
     pub use kitbag_toolkits::knowledge_tools::{FETCH, ID};
 }
 
-/// What a call has logged.
+/// Logs of calls.
 pub mod observations {
     pub use kitbag_sandbox::observations::{Entry, Source};
 }
 
-/// Connections to accounts.
+/// Connections to provider accounts.
 pub mod outbound_auth {
     pub use kitbag_vault::outbound_auth::{ConnectError, Response, SignInError};
 }
 
-/// What processes over one database tell each other.
+/// Hints between processes that share a database.
 pub mod peers {
     pub use kitbag_database::peers::{Heard, Hint, Hints, Listening, NoAnswer, Subject};
 }
@@ -71,17 +71,17 @@ pub mod toolkits {
     };
 }
 
-/// What toolkits cache.
+/// Sizes of the data that toolkits cache.
 pub mod user_cache {
     pub use kitbag_vault::user_cache::CacheUsage;
 }
 
-/// Values of settings.
+/// Errors of users' settings.
 pub mod user_config {
     pub use kitbag_toolkits::user_config::UserConfigError;
 }
 
-/// Secrets, without their values.
+/// Metadata of secrets, without their values.
 pub mod vault {
     pub use kitbag_vault::{EveryoneOptions, MAX_VALUE_BYTES, Rotated, SecretSlot, SecretStatus, VaultError};
 }

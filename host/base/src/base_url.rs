@@ -2,18 +2,18 @@
 
 use url::Url;
 
-/// `{base_url}{path}`, without doubling the slash.
+/// Returns `{base_url}{path}` without doubling the slash.
 pub fn below(base_url: &Url, path: &str) -> String {
     format!("{}{path}", base_url.as_str().trim_end_matches('/'))
 }
 
-/// The path of a base URL: empty, or such as `/kitbag`.
+/// Returns the path of a base URL: empty, or for instance `/kitbag`.
 pub fn path_of(base_url: &Url) -> &str {
     base_url.path().trim_end_matches('/')
 }
 
-/// Where metadata about `{base_url}{path}` is: the well-known part comes before the whole path (RFC 8414, section 3.1; RFC
-/// 9728, section 3.1).
+/// Returns the URL of metadata about `{base_url}{path}`: the well-known part precedes the whole path (RFC
+/// 8414, section 3.1; RFC 9728, section 3.1).
 pub fn well_known(base_url: &Url, name: &str, path: &str) -> Url {
     let mut url = base_url.clone();
     url.set_path(&format!("/.well-known/{name}{}{path}", path_of(base_url)));

@@ -5,16 +5,16 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::Value;
 
-/// Indented JSON up to a size.
+/// Indented JSON, cut at a maximum size.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Beginning {
-    /// As much of the text as there was room for.
+    /// Text up to the maximum size.
     pub text: String,
-    /// Whether that is all of it.
+    /// Whether the text is complete.
     pub is_whole: bool,
 }
 
-/// Returns the first `max_bytes` of indented JSON; the rest is not written anywhere.
+/// Returns the first `max_bytes` of a value as indented JSON. Memory use is bounded by `max_bytes`.
 pub fn beginning(value: &(impl Serialize + ?Sized), max_bytes: usize) -> Beginning {
     let mut out = Bounded::of_at_most(max_bytes);
     let is_whole = serde_json::to_writer_pretty(&mut out, value).is_ok();
@@ -27,14 +27,14 @@ pub fn indented(value: &(impl Serialize + ?Sized), max_bytes: usize) -> String {
     if is_whole { text } else { serde_json::to_string(value).expect("only the size was refused") }
 }
 
-/// Returns the bytes of a value as JSON without white space; `None` beyond `max_bytes`.
+/// Returns the length in bytes of a value as JSON without white space; `None` beyond `max_bytes`.
 pub fn size(value: &Value, max_bytes: usize) -> Option<usize> {
     let mut out = Bounded::of_at_most(max_bytes);
     serde_json::to_writer(&mut out, value).ok()?;
     Some(out.text.len())
 }
 
-/// Keeps the first bytes that are written to it, and takes no more.
+/// Writer that stores up to a number of bytes, and fails beyond it.
 struct Bounded {
     text: Vec<u8>,
     room: usize,
@@ -45,7 +45,7 @@ impl Bounded {
         Self { text: Vec::new(), room: max_bytes }
     }
 
-    /// Without a character of which only a part fits.
+    /// Removes an incomplete character at the end.
     fn into_text(mut self) -> String {
         if let Err(error) = std::str::from_utf8(&self.text) {
             self.text.truncate(error.valid_up_to());

@@ -14,24 +14,24 @@ use thiserror::Error;
 use tokio::time::sleep;
 use tracing::{info, warn};
 
-/// How old a measurement may be.
+/// Maximum age of a cached measurement.
 const MAX_AGE: Duration = Duration::from_millis(250);
-/// Interval of measurements for the log.
+/// Interval of the measurements that write changes to the log.
 const WATCH_INTERVAL: Duration = Duration::from_secs(5);
-/// The default reserve: this many bytes, or this part of the disk if that is less.
+/// Default reserve: the smaller of this many bytes and this fraction of the disk.
 const MAX_DEFAULT_RESERVE: u64 = 1 << 30;
 const DEFAULT_RESERVE_DIVISOR: u64 = 20;
 
-/// The disk of a folder. Clones share its state.
+/// Free space of the disk that contains a folder. Clones share its state.
 #[derive(Clone, Debug)]
 pub struct Disk(Arc<Watched>);
 
 #[derive(Debug, Default)]
 struct Watched {
     folder: PathBuf,
-    /// In bytes.
+    /// Reserve in bytes.
     reserve: u64,
-    /// Bytes of all reservations.
+    /// Sum of all reservations, in bytes.
     reserved: AtomicU64,
     measured: Mutex<Option<(Instant, u64)>>,
     is_low: AtomicBool,
@@ -40,7 +40,7 @@ struct Watched {
     fake_free: Option<u64>,
 }
 
-/// Bytes that are reserved for a write. Dropping it releases them: written bytes then count as used space.
+/// Bytes that are reserved for a write. Dropping it releases them; written bytes then count as used space.
 #[derive(Debug)]
 #[must_use]
 pub struct Reservation {
@@ -48,7 +48,7 @@ pub struct Reservation {
     bytes: u64,
 }
 
-/// There is too little free space on the disk.
+/// Error: there is too little free space on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
     "the server's disk is nearly full, so that nothing can be stored now; reading, searching, calling and \
@@ -57,8 +57,8 @@ pub struct Reservation {
 pub struct DiskFull;
 
 impl Disk {
-    /// The disk of `folder`, with a reserve of `reserve` bytes; by default 1 GiB, or a twentieth of the disk
-    /// if that is less.
+    /// Creates the state for the disk of `folder`, with a reserve in bytes; by default 1 GiB, or a twentieth
+    /// of the disk if that is less.
     pub fn new(folder: &Path, reserve: Option<u64>) -> io::Result<Self> {
         let reserve = if let Some(reserve) = reserve {
             reserve
@@ -69,7 +69,7 @@ impl Disk {
         Ok(Self::with_reserve(folder.to_owned(), reserve))
     }
 
-    /// A disk without a reserve: for commands that run without a server.
+    /// Creates a disk without a reserve, for commands that run without a server.
     pub fn unwatched() -> Self {
         Self::with_reserve(PathBuf::new(), 0)
     }
@@ -78,14 +78,14 @@ impl Disk {
         Self(Arc::new(Watched { folder, reserve, ..Watched::default() }))
     }
 
-    /// A disk that always has this many free bytes above its reserve.
+    /// Creates a disk that always has this many free bytes above its reserve.
     #[cfg(any(test, feature = "testing"))]
     pub fn with_room(bytes: u64) -> Self {
         Self(Arc::new(Watched { reserve: 1, fake_free: Some(bytes.saturating_add(1)), ..Watched::default() }))
     }
 
-    /// Measures regularly until all clones are dropped, so that the log says when space runs out and when
-    /// it is available again.
+    /// Measures regularly until all clones are dropped, and logs when the free space falls below the reserve
+    /// or rises above it again.
     pub fn watch(&self) {
         let watched = Arc::downgrade(&self.0);
         tokio::spawn(async move {
@@ -111,12 +111,12 @@ impl Disk {
         if *reserve == 0 || self.0.free_now() >= needed { Ok(reservation) } else { Err(DiskFull) }
     }
 
-    /// The free bytes, measured now, and the reserve.
+    /// Returns the free bytes, measured now, and the reserve in bytes.
     pub fn free_and_reserve(&self) -> (u64, u64) {
         (self.0.free_now(), self.0.reserve)
     }
 
-    /// Bytes that may be written: free space without the reserve and all reservations.
+    /// Returns the number of bytes that may be written: free space minus the reserve and all reservations.
     pub fn room(&self) -> u64 {
         if self.0.reserve == 0 {
             return u64::MAX;
@@ -130,7 +130,8 @@ impl Disk {
         self.has_free(self.0.reserve)
     }
 
-    /// Fails if even small data, such as a setting, may not be stored: once half of the reserve is used up.
+    /// Fails if even small data, such as a setting, may not be stored: the free space is below half of the
+    /// reserve.
     pub fn room_for_a_little(&self) -> Result<(), DiskFull> {
         self.has_free(self.0.reserve / 2)
     }

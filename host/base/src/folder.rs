@@ -1,5 +1,5 @@
-//! A folder that is open: its files are reached by their names in it, never through a symbolic link, and stay
-//! reachable if somebody renames a folder above.
+//! Access to files by name in an open folder. Symbolic links are never followed, and the files stay
+//! accessible if a folder above is renamed.
 //!
 //! New files have mode 0600, new folders 0700.
 
@@ -20,38 +20,38 @@ pub struct Folder {
     path: PathBuf,
 }
 
-/// What the file system knows about a name.
+/// File system metadata of a name.
 #[derive(Clone, Copy, Debug)]
 pub struct Status {
-    /// A file, a folder, or something else, such as a symbolic link.
+    /// File type; a symbolic link has its own type.
     pub file_type: FileType,
-    /// The permissions.
+    /// Permission bits.
     pub mode: u32,
-    /// When its contents changed last.
+    /// Time of the last change of the contents.
     pub modified: SystemTime,
 }
 
 impl Folder {
-    /// Opens a folder that the user has named: if that is a symbolic link, it is followed.
+    /// Opens a folder by a path from the user; a symbolic link is followed.
     pub fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::DIRECTORY;
         let file = rustix::fs::openat(CWD, path, flags, Mode::empty())?;
         Ok(Self { file: file.into(), path: path.to_owned() })
     }
 
-    /// Its path, for messages and for libraries that open files themselves.
+    /// Returns the folder's path, for messages and for libraries that open files themselves.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Opens a folder in it. Fails if that is a symbolic link.
+    /// Opens a subfolder. Fails if it is a symbolic link.
     pub fn subfolder(&self, name: &str) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::DIRECTORY | OFlags::NOFOLLOW;
         let file = rustix::fs::openat(&self.file, plain(name)?, flags, Mode::empty())?;
         Ok(Self { file: file.into(), path: self.path.join(name) })
     }
 
-    /// Opens a folder in it, and creates it first if it is missing.
+    /// Opens a subfolder, and creates it if it is missing.
     pub fn make_subfolder(&self, name: &str) -> io::Result<Self> {
         match rustix::fs::mkdirat(&self.file, plain(name)?, FOLDER_MODE) {
             Ok(()) | Err(rustix::io::Errno::EXIST) => self.subfolder(name),
@@ -71,19 +71,19 @@ impl Folder {
         if file.metadata()?.is_file() { Ok(file) } else { Err(irregular("it is not a file")) }
     }
 
-    /// Creates a file for reading and writing. Fails if the name is taken.
+    /// Creates a file for reading and writing. Fails if the name exists.
     pub fn create_file(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         Ok(rustix::fs::openat(&self.file, plain(name)?, flags, FILE_MODE)?.into())
     }
 
-    /// Opens the file that processes lock, and creates it first if it is missing.
+    /// Opens a lock file, and creates it if it is missing.
     pub fn lock_file(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::CREATE | OFlags::NOFOLLOW;
         Ok(rustix::fs::openat(&self.file, plain(name)?, flags, FILE_MODE)?.into())
     }
 
-    /// What the file system knows about a name in it; links are not followed.
+    /// Returns the file system metadata of a name; links are not followed.
     pub fn status(&self, name: &str) -> io::Result<Status> {
         let stat = rustix::fs::statat(&self.file, plain(name)?, AtFlags::SYMLINK_NOFOLLOW)?;
         let seconds = u64::try_from(stat.st_mtime).unwrap_or_default();
@@ -94,12 +94,12 @@ impl Folder {
         })
     }
 
-    /// Gives a file or folder of it another name, in `folder`. A file of that name is replaced.
+    /// Renames a file or subfolder, and moves it to `folder`. Replaces a file of the new name.
     pub fn rename(&self, name: &str, folder: &Self, new_name: &str) -> io::Result<()> {
         Ok(rustix::fs::renameat(&self.file, plain(name)?, &folder.file, plain(new_name)?)?)
     }
 
-    /// Removes a file. Returns whether there was one.
+    /// Removes a file. Returns whether it existed.
     pub fn remove_file(&self, name: &str) -> io::Result<bool> {
         match rustix::fs::unlinkat(&self.file, plain(name)?, AtFlags::empty()) {
             Ok(()) => Ok(true),
@@ -108,12 +108,13 @@ impl Folder {
         }
     }
 
-    /// Removes a folder in it, with everything that it contains.
+    /// Removes a subfolder with its contents.
     pub fn remove_subfolder(&self, name: &str) -> io::Result<()> {
         std::fs::remove_dir_all(self.path.join(plain(name)?))
     }
 
-    /// The names in it, in no order; without those that are not UTF-8, which this program never makes.
+    /// Returns the names in the folder, unordered, except those that are not UTF-8, which this program never
+    /// creates.
     pub fn names(&self) -> io::Result<impl Iterator<Item = io::Result<String>>> {
         let entries = Dir::read_from(&self.file)?;
         Ok(entries.filter_map(|entry| match entry {
@@ -131,7 +132,7 @@ impl Folder {
     }
 }
 
-/// The name, if it is one and not a path.
+/// Returns the name; fails if it is a path.
 fn plain(name: &str) -> io::Result<&str> {
     if name.contains('/') || matches!(name, "" | "." | "..") {
         return Err(irregular("its name is a path"));

@@ -1,4 +1,4 @@
-//! A JSON object, and nothing else in its place.
+//! Deserialization from JSON objects only.
 
 use std::fmt::{self, Formatter};
 use std::marker::PhantomData;
@@ -7,8 +7,8 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// A `T` that is read from a JSON object. Serde's derived structs take a list as well, its items for the fields
-/// in their order: no sender of a request means that.
+/// A `T` that is deserialized from a JSON object only. Serde's derived structs also accept an array, with its
+/// items as the fields in order, which no sender of a request intends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JsonObject<T>(pub T);
 

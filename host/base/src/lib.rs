@@ -1,30 +1,30 @@
-//! What every part of Kitbag uses.
+//! Foundations that all other crates use.
 //!
 //! # Modules
 //!
-//! - `rate`: how often each user does something: a bucket that fills up again
+//! - `rate`: rate limits per user, as token buckets
 //! - `redaction`: finds the values of secrets in text, also in common encodings
-//! - `ownership`: the owners of files and folders: reads only files that nobody else can have written;
+//! - `ownership`: owners and permissions of files and folders: reads only files that no other user can have written;
 //!   requires data directories to be private
-//! - `mcp_clients`: the MCP clients that people use, and how each is told of a server
-//! - `loopback`: which URLs stay on this machine
+//! - `mcp_clients`: common MCP clients, and how to add a server to each
+//! - `loopback`: whether a URL or host is on this machine
 //! - `visible`: escapes control characters that a terminal would interpret, and invisible characters
 //! - `folder`: an open folder, whose files are reached by name and never through a link
-//! - `disk`: the free space on the disk, and the reserve below which nothing more is stored
-//! - `bounded_json`: indented JSON up to a size, of values that others nest
+//! - `disk`: free space on the disk, and the reserve below which nothing more is stored
+//! - `bounded_json`: indented JSON with a maximum size, for values from others
 //! - `json_object`: reads a JSON object where serde would also accept an array
-//! - `memory`: the memory budget of all calls; how much memory the machine, or the control group, has
-//! - `metrics`: what is counted and measured, in the text format of `OpenMetrics`; `app/metrics` serves it,
-//!   `access/readings` reads what is counted elsewhere
-//! - `private_file`: writes every file that holds a key: for its owner alone, atomically
-//! - `sha256`: SHA-256, from the one crypto library
+//! - `memory`: memory budget of all calls; memory limit of the machine or its control groups
+//! - `metrics`: counters and histograms in the `OpenMetrics` text format; `app/metrics` serves it, and
+//!   `access/readings` collects values that other crates count
+//! - `private_file`: writes files that contain keys: readable for their owner only, atomically
+//! - `sha256`: SHA-256, by the only crypto library in use
 //! - `signatures`: signatures of components and keys of publishers, as `cosign` writes them
 //!   (docs/decisions/0075)
-//! - `shares`: capacity that many users share, so that no single one can take it all
-//! - `turns`: turns at work of which little runs at a time: users alternate
-//! - `tasks`: work that continues when its caller has gone away
+//! - `shares`: capacity shared by many users, with a limit for each
+//! - `turns`: scheduling of work with limited concurrency: users alternate
+//! - `tasks`: work that continues after its caller has disconnected
 //! - `base_url`: URLs below the base URL of a server
-//! - `local_mode`: what commands share with a local server
+//! - `local_mode`: files shared by commands and a server in local mode
 
 pub mod base_url;
 pub mod bounded_json;

@@ -1,4 +1,4 @@
-//! What the commands on this machine share with a server that is its own issuer.
+//! Files shared by the commands on this machine and a server in local mode, which is its own issuer.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,24 +11,24 @@ pub use crate::ownership::DEFAULT_DATA;
 use crate::ownership::{self, Distrust, Protection};
 use crate::private_file;
 
-/// The user whose commands these are; an operator.
+/// User id of the commands of local mode; an operator.
 pub const USER: &str = "local";
 
-/// Holds the URL of the server that last ran on the data directory.
+/// File that contains the URL of the server that last ran on the data directory.
 const FILE: &str = "server-url";
 
-/// Why a command does not talk to the server that a data directory names.
+/// Reason why a command does not connect to the server that a data directory names.
 #[derive(Debug, Error)]
 pub enum Unusable {
-    /// Somebody else may have written it.
+    /// Another user may have written the file.
     #[error(transparent)]
     Distrusted(#[from] Distrust),
-    /// It is none that could be a server in local mode.
+    /// The file does not contain the URL of a possible server in local mode.
     #[error("{path} does not hold the http or https URL of a server on this machine", path = .0.display())]
     Elsewhere(PathBuf),
 }
 
-/// Leaves the server's URL for the commands to find.
+/// Writes the server's URL to the data directory, for commands.
 pub fn announce(data: &Path, base_url: &Url) -> io::Result<()> {
     private_file::replace(&data.join(FILE), base_url.as_str().as_bytes())
 }
@@ -38,8 +38,8 @@ pub fn was_announced(data: &Path) -> bool {
     data.join(FILE).exists()
 }
 
-/// The URL of the server that last ran on `data`, or nothing when none did. It is on this machine, and the
-/// directory is the user's alone.
+/// Returns the URL of the server that last ran on `data`, or `None`. The URL is a loopback URL, and the
+/// directory must be accessible to the current user only.
 pub fn announced(data: &Path) -> Result<Option<Url>, Unusable> {
     let path = data.join(FILE);
     let Some(text) = ownership::read(&path, Protection::Private)? else { return Ok(None) };

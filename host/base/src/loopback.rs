@@ -1,4 +1,4 @@
-//! Which URLs stay on this machine.
+//! Checks whether URLs and hosts are on this machine.
 
 use url::{Host, Url};
 
@@ -7,7 +7,7 @@ pub fn is_loopback(url: &Url) -> bool {
     url.host().is_some_and(|host| is_loopback_host(&host))
 }
 
-/// The same of a host.
+/// Whether the host is this machine; same rule as [`is_loopback`].
 pub fn is_loopback_host<S: AsRef<str>>(host: &Host<S>) -> bool {
     match host {
         Host::Domain(name) => name.as_ref() == "localhost",

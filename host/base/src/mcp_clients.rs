@@ -1,63 +1,63 @@
-//! The MCP clients that people use, and what each needs to know a server: for the page and for `kitbag connect`.
+//! Common MCP clients, and how to add a server to each; for the web page and for `kitbag connect`.
 //!
-//! Formats and places are those of the makers' documentation, as of November 2026. No entry has a token: each of these
-//! clients signs in with OAuth.
+//! Formats and paths follow the vendors' documentation as of November 2026. No entry contains a token: each
+//! of these clients signs in with OAuth.
 
 use serde_json::{Map, Value, json};
 use url::Url;
 
-/// The name of a server in a client's configuration, unless its user chooses another.
+/// Default name of a server in a client's configuration.
 pub const DEFAULT_NAME: &str = "kitbag";
 
-/// A client, and how its configuration names a server.
+/// An MCP client, and the format of its configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct McpClient {
-    /// The name in commands.
+    /// Name in commands.
     pub id: &'static str,
-    /// Its maker's name for it.
+    /// Display name, as its vendor writes it.
     pub title: &'static str,
-    /// The syntax of its files.
+    /// Syntax of its configuration files.
     pub syntax: Syntax,
-    /// The key of the object that holds the servers.
+    /// Key of the object that contains the servers.
     pub servers: &'static str,
-    /// Where a person's own configuration is; `None` where the client alone may write it.
+    /// Path of the user's configuration file; `None` if only the client may write it.
     pub user_file: Option<UserFile>,
-    /// Where the configuration of a project is, below its folder.
+    /// Path of a project's configuration file, relative to the project's folder.
     pub project_file: Option<&'static str>,
-    /// What a person does after the client has been told.
+    /// Instructions for signing in after the server was added.
     pub sign_in: &'static str,
     entry: fn(&Url) -> Value,
     command: Option<fn(&str, &Url) -> Vec<String>>,
 }
 
-/// The syntax of a file.
+/// Syntax of a configuration file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Syntax {
-    /// JSON, in which people also write comments.
+    /// JSON, possibly with comments.
     Json,
     /// TOML.
     Toml,
 }
 
-/// The place of a file on each system. `~` is the home directory.
+/// Path of a file on each operating system. `~` is the home directory.
 #[derive(Clone, Copy, Debug)]
 pub struct UserFile {
-    /// On Linux.
+    /// Path on Linux.
     pub linux: &'static str,
-    /// On macOS.
+    /// Path on macOS.
     pub macos: &'static str,
-    /// On Windows.
+    /// Path on Windows.
     pub windows: &'static str,
 }
 
 impl UserFile {
-    /// The place on this system.
+    /// Returns the path on this operating system.
     pub fn here(self) -> &'static str {
         if cfg!(target_os = "macos") { self.macos } else { self.linux }
     }
 }
 
-/// All clients, in the order in which they are shown.
+/// All clients, in display order.
 pub const CLIENTS: [McpClient; 6] = [
     McpClient {
         id: "claude-code",
@@ -149,7 +149,7 @@ pub const CLIENTS: [McpClient; 6] = [
         }),
         project_file: Some(".gemini/settings.json"),
         sign_in: "In a session, /mcp auth NAME, with the name of the server, opens the page to sign in.",
-        // `url` would be the older transport, which Kitbag does not speak.
+        // `url` would select the older SSE transport, which Kitbag does not support.
         entry: |url| json!({ "httpUrl": url }),
         command: Some(|name, url| {
             words(&["gemini", "mcp", "add", "--transport", "http", "--scope", "user", name, url.as_str()])
@@ -158,7 +158,7 @@ pub const CLIENTS: [McpClient; 6] = [
 ];
 
 impl McpClient {
-    /// The client's entry for the server whose MCP endpoint is `url`.
+    /// Returns the client's entry for the server whose MCP endpoint is `url`.
     pub fn entry(&self, url: &Url) -> Map<String, Value> {
         match (self.entry)(url) {
             Value::Object(entry) => entry,
@@ -166,12 +166,13 @@ impl McpClient {
         }
     }
 
-    /// The maker's own command that adds the server, as its arguments.
+    /// Returns the vendor's own command that adds the server, as a list of arguments.
     pub fn command(&self, name: &str, url: &Url) -> Option<Vec<String>> {
         self.command.map(|command| command(name, url))
     }
 
-    /// A file that has the server and nothing else. `name` consists of letters, digits, hyphens and underscores.
+    /// Returns a configuration file that contains only this server. `name` consists of letters, digits,
+    /// hyphens and underscores.
     pub fn configuration(&self, name: &str, url: &Url) -> String {
         let entry = self.entry(url);
         match self.syntax {

@@ -1,10 +1,10 @@
-//! Memory of calls: one budget for the process, and a share of it for each user.
+//! Memory budget of calls: a total for the process, and a limit for each user.
 //!
-//! Actual use is counted: a lease begins with what its call needs to start, grows with the guest's
-//! memories and tables, and releases everything when it is dropped.
+//! Actual use is counted: a lease starts with what its call needs to start, grows with the guest's memories
+//! and tables, and releases everything on drop.
 //!
-//! Invariant: all leases of one user never hold more than a share, and all leases never more than the
-//! budget, except for what [`Lease::count_existing`] counts, which is already allocated.
+//! Invariant: all leases of one user never exceed the user's limit, and all leases never exceed the total,
+//! except for memory that [`Lease::count_existing`] counts, which is already allocated.
 
 mod machine;
 
@@ -18,15 +18,15 @@ use tokio::time::{Instant, timeout_at};
 
 pub use machine::machine_memory;
 
-/// The memory for calls. Clones share the budget.
+/// Memory budget of calls. Clones share it.
 #[derive(Clone, Debug)]
 pub struct MemoryBudget(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    /// Bytes for all users together.
+    /// Limit for all users together, in bytes.
     total: usize,
-    /// Bytes for one user.
+    /// Limit for each user, in bytes.
     per_user: usize,
     held: Mutex<Held>,
     /// Signals that memory was released.
@@ -39,38 +39,38 @@ struct Held {
     users: HashMap<Arc<str>, usize>,
 }
 
-/// Why there is no memory for a call.
+/// Reason why a call gets no memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shortage {
-    /// The user's calls hold the user's whole share.
+    /// The user's calls have used up the user's limit.
     User,
-    /// All calls together hold the whole budget.
+    /// All calls together have used up the budget.
     Server,
-    /// The call alone needs more than is configured: a retry does not help.
+    /// The call alone needs more than a limit allows: a retry does not help.
     TooLarge {
-        /// Bytes that it needs.
+        /// Needed bytes.
         needed: usize,
-        /// The setting that limits it.
+        /// Name of the setting that limits it.
         setting: &'static str,
     },
 }
 
-/// The setting for all calls together.
+/// Name of the setting for all calls together.
 const TOTAL_SETTING: &str = "memory-for-calls";
-/// The setting for the calls of one user.
+/// Name of the setting for the calls of each user.
 const PER_USER_SETTING: &str = "memory-for-calls-per-user";
 
-/// The memory that one call holds.
+/// Memory of one call. Dropping it releases the memory.
 #[derive(Debug)]
 pub struct Lease {
     budget: MemoryBudget,
     user: Arc<str>,
     bytes: Mutex<usize>,
-    /// The first refusal.
+    /// First refusal of the call.
     shortage: OnceLock<Shortage>,
 }
 
-/// A part of a call's memory that is released before the call ends.
+/// Part of a call's memory that may be released before the call ends. Dropping it releases the memory.
 #[derive(Debug)]
 pub struct Claim {
     budget: MemoryBudget,
@@ -79,24 +79,24 @@ pub struct Claim {
 }
 
 impl MemoryBudget {
-    /// A budget of `total` bytes, of which the calls of one user hold at most `per_user`.
+    /// Creates a budget of `total` bytes, of which the calls of each user may use `per_user`.
     pub fn new(total: usize, per_user: usize) -> Self {
         let (held, freed) = (Mutex::default(), Notify::new());
         Self(Arc::new(Shared { total, per_user, held, freed }))
     }
 
-    /// A budget without limits: for commands that run without a server.
+    /// Creates a budget without limits, for commands that run without a server.
     pub fn unlimited() -> Self {
         Self::new(usize::MAX, usize::MAX)
     }
 
-    /// The bytes that calls hold now, and the most that they may hold.
+    /// Returns the bytes in use and the total limit.
     pub fn held_and_total(&self) -> (usize, usize) {
         (self.lock().all, self.0.total)
     }
 
-    /// Takes the `bytes` that a call of `user` needs to start. If they are not free, waits for them, at most
-    /// for `timeout`.
+    /// Acquires the `bytes` that a call of `user` needs to start. Waits up to `timeout` if they are not
+    /// available.
     pub async fn admit(&self, user: &str, bytes: usize, timeout: Duration) -> Result<Lease, Shortage> {
         let user: Arc<str> = user.into();
         self.wait_for(&user, bytes, timeout).await?;
@@ -117,7 +117,7 @@ impl MemoryBudget {
         }
     }
 
-    /// Fails if even a single call could not hold this many bytes.
+    /// Fails if `needed` exceeds a limit even without other calls.
     fn could_ever_hold(&self, needed: usize) -> Result<(), Shortage> {
         let Shared { total, per_user, .. } = &*self.0;
         match [(*total, TOTAL_SETTING), (*per_user, PER_USER_SETTING)]
@@ -165,14 +165,14 @@ impl Held {
         self.all -= bytes;
         match self.users.get_mut(user) {
             Some(held) if *held > bytes => *held -= bytes,
-            // The map has only users with calls.
+            // Only users with running calls are in the map.
             _ => drop(self.users.remove(user)),
         }
     }
 }
 
 impl Lease {
-    /// Takes more until the end of the call. Does not wait.
+    /// Acquires more memory until the end of the call. Does not wait.
     pub fn grow(&self, bytes: usize) -> Result<(), Shortage> {
         let mut held = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         let grown = held.saturating_add(bytes);
@@ -184,7 +184,7 @@ impl Lease {
         Ok(())
     }
 
-    /// Releases a part of what [`grow`](Self::grow) took.
+    /// Releases part of the memory that [`grow`](Self::grow) acquired.
     pub fn shrink(&self, bytes: usize) {
         let mut held = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = bytes.min(*held);
@@ -192,7 +192,7 @@ impl Lease {
         self.budget.release(&self.user, bytes);
     }
 
-    /// Takes more until the claim is dropped. Waits at most for `timeout`.
+    /// Acquires more memory until the claim is dropped. Waits up to `timeout`.
     pub async fn claim(&self, bytes: usize, timeout: Duration) -> Result<Claim, Shortage> {
         let taken = self.budget.wait_for(&self.user, bytes, timeout).await;
         taken.inspect_err(|shortage| self.record(*shortage))?;
@@ -207,13 +207,13 @@ impl Lease {
         Claim { budget: self.budget.clone(), user: self.user.clone(), bytes }
     }
 
-    /// The first shortage of this call, if there was one.
+    /// Returns the first shortage of this call, if any.
     pub fn shortage(&self) -> Option<Shortage> {
         self.shortage.get().copied()
     }
 
     fn record(&self, shortage: Shortage) {
-        // Only the first one is kept: it is the cause.
+        // Only the first one is stored: it is the cause.
         let _ = self.shortage.set(shortage);
     }
 }

@@ -1,8 +1,9 @@
-//! What a server counts and measures, for Prometheus and whatever else reads the text format of `OpenMetrics` (version 1.0).
+//! Counters and histograms of a server, in the `OpenMetrics` text format (version 1.0), for Prometheus and
+//! compatible collectors.
 //!
-//! Invariant: the values of labels are ids of toolkits, which operators choose, and words of this program. Nothing that
-//! a client, a guest or a document contains is among them: it may be secret, and each value is kept until the server
-//! stops.
+//! Invariant: label values are ids of toolkits, which operators choose, and constants of this program. They
+//! never contain data from a client, a guest or a document: such data may be secret, and each label value
+//! stays in memory until the server stops.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,11 +17,12 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry, Unit};
 
-/// The media type of [`Metrics::text`].
+/// Media type of [`Metrics::text`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// What all names begin with.
+/// Prefix of all metric names.
 const PREFIX: &str = "kitbag";
-/// Upper bounds of the buckets of a call, in seconds: from a call that computes a little to the default deadline.
+/// Upper bounds of the histogram buckets of calls, in seconds: from a short computation to the default
+/// deadline.
 const CALL_BUCKETS: [f64; 14] =
     [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 0.25, 1.0, 2.5, 10.0, 30.0];
 
@@ -68,16 +70,16 @@ struct StatusLabel {
     status: u16,
 }
 
-/// What becomes of a span of a trace.
+/// Outcome of a trace span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpanResult {
-    /// The collector has it.
+    /// Accepted by the collector.
     Delivered,
-    /// The queue was full.
+    /// Dropped because the queue was full.
     Dropped,
-    /// The collector could not be reached, or answered with an error.
+    /// Not sent: the collector could not be reached, or responded with an error.
     Failed,
-    /// The collector did not take it.
+    /// Rejected by the collector.
     Rejected,
 }
 
@@ -95,12 +97,12 @@ impl SpanResult {
     }
 }
 
-/// A value that is read when the metrics are read, or several with labels each.
+/// A metric whose value is read at collection time, optionally one value for each set of labels.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// Its name, without the prefix and the unit.
+    /// Metric name, without the prefix and the unit.
     name: &'static str,
-    /// What it is, for people.
+    /// Help text.
     help: &'static str,
     unit: Option<Unit>,
     value: Value,
@@ -109,32 +111,32 @@ pub struct Reading {
 #[derive(Clone, Debug)]
 enum Value {
     One(i64),
-    /// Each with the labels that tell it from the others.
+    /// Gauges, each with its distinguishing labels.
     Several(Vec<(Labels, i64)>),
-    /// As [`Several`](Self::Several), of what is counted from the start on.
+    /// Counters since the start, each with its distinguishing labels.
     Totals(Vec<(Labels, u64)>),
 }
 
-/// Names and values.
+/// Label names and values.
 pub type Labels = Vec<(&'static str, &'static str)>;
 
 impl Reading {
-    /// A number of things.
+    /// Creates a gauge that counts things.
     pub fn count(name: &'static str, help: &'static str, value: usize) -> Self {
         Self { name, help, unit: None, value: Value::One(as_i64(value as u64)) }
     }
 
-    /// A number of bytes.
+    /// Creates a gauge in bytes.
     pub fn bytes(name: &'static str, help: &'static str, value: u64) -> Self {
         Self { name, help, unit: Some(Unit::Bytes), value: Value::One(as_i64(value)) }
     }
 
-    /// A point in time, in seconds since 1970.
+    /// Creates a gauge of a point in time, in seconds since 1970.
     pub fn timestamp(name: &'static str, help: &'static str, seconds: i64) -> Self {
         Self { name, help, unit: Some(Unit::Seconds), value: Value::One(seconds) }
     }
 
-    /// Numbers of things of several kinds; `label` is what the kind is called.
+    /// Creates a gauge that counts things of several kinds; `label` is the label name of the kind.
     pub fn counts(
         name: &'static str,
         help: &'static str,
@@ -144,7 +146,7 @@ impl Reading {
         Self::labelled(name, help, values.into_iter().map(|(kind, value)| (vec![(label, kind)], value)))
     }
 
-    /// Numbers of things, each with its labels.
+    /// Creates a gauge that counts things, with labels.
     pub fn labelled(
         name: &'static str,
         help: &'static str,
@@ -154,7 +156,7 @@ impl Reading {
         Self { name, help, unit: None, value: Value::Several(values) }
     }
 
-    /// Counts of events since the start, each with its labels.
+    /// Creates a counter of events since the start, with labels.
     pub fn totals(
         name: &'static str,
         help: &'static str,
@@ -202,7 +204,7 @@ impl Default for Metrics {
         let (sign_ins, responses, tls_handshakes) = (Family::default(), Family::default(), Family::default());
         let trace_spans = Family::<ResultLabel, Counter>::default();
         for result in SpanResult::ALL {
-            // So that a drop is a change, and not a new line.
+            // Created with 0, so that the first drop appears as an increase.
             drop(trace_spans.get_or_create(&result.label()));
         }
         let times = || Family::new_with_constructor((|| Histogram::new(CALL_BUCKETS)) as fn() -> Histogram);
@@ -244,7 +246,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Counts a call of a tool. `in_sandbox` is `None` if the call never came there.
+    /// Counts a tool call. `in_sandbox` is `None` if the call never entered the sandbox.
     pub fn call(&self, toolkit: &str, outcome: &'static str, time: Duration, in_sandbox: Option<Duration>) {
         let Measured { calls, call_time, sandbox_time, .. } = &*self.0;
         calls.get_or_create(&CallLabels { toolkit: toolkit.to_owned(), outcome }).inc();
@@ -255,22 +257,22 @@ impl Metrics {
         }
     }
 
-    /// Counts a request to another server: for whom it was, and what became of it.
+    /// Counts a request to another server, by purpose and result.
     pub fn outbound_request(&self, purpose: &'static str, result: &'static str) {
         self.0.outbound_requests.get_or_create(&OutboundLabels { purpose, result }).inc();
     }
 
-    /// Counts a check of who sends a request.
+    /// Counts an authentication of a request.
     pub fn sign_in_check(&self, result: &'static str) {
         self.0.sign_ins.get_or_create(&ResultLabel { result }).inc();
     }
 
-    /// Counts so many spans of traces.
+    /// Counts trace spans.
     pub fn trace_spans(&self, result: SpanResult, count: u64) {
         self.0.trace_spans.get_or_create(&result.label()).inc_by(count);
     }
 
-    /// Counts a response.
+    /// Counts a response to a client, by status code.
     pub fn response(&self, status: u16) {
         self.0.responses.get_or_create(&StatusLabel { status }).inc();
     }
@@ -280,7 +282,7 @@ impl Metrics {
         self.0.tls_handshakes.get_or_create(&ResultLabel { result }).inc();
     }
 
-    /// All metrics, and these readings, as text.
+    /// Returns all metrics, including `readings`, as text.
     pub fn text(&self, readings: &[Reading]) -> Result<String, fmt::Error> {
         let mut registry = Registry::with_prefix(PREFIX);
         for reading in readings {

@@ -31,16 +31,16 @@ const OPEN_TO_OTHERS: u32 = 0o077;
 /// it if others may have read it. Changing the permissions before would hide that.
 pub const KEY_FILES: [&str; 4] = ["master-key", "code.key", "local-issuer.p8", "sign-in-code"];
 
-/// What other users may do with a file or folder.
+/// Access that other users may have to a file or folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protection {
-    /// Read it.
+    /// Others may read it.
     Unwritable,
-    /// Nothing.
+    /// Others have no access.
     Private,
 }
 
-/// Why a file or folder is not trusted.
+/// Reason why a file or folder is not trusted.
 #[derive(Debug, Error)]
 #[error("{path} {reason}", path = path.display())]
 pub struct Distrust {
@@ -69,7 +69,7 @@ impl Distrust {
         Self { path: path.to_owned(), reason }
     }
 
-    /// The command that makes it trusted, if there is one.
+    /// Returns the shell command that makes the path trusted, if there is one.
     pub fn remedy(&self) -> Option<String> {
         let path = shell_quoted(&self.path);
         match self.reason {
@@ -80,20 +80,20 @@ impl Distrust {
     }
 }
 
-/// The path as an argument of a command in a POSIX shell.
+/// Returns the path, quoted as an argument for a POSIX shell.
 pub fn shell_quoted(path: &Path) -> String {
     let path = path.to_string_lossy();
     // Only NUL cannot be quoted, and a path never contains it.
     try_quote(&path).map_or_else(|_| path.to_string(), Cow::into_owned)
 }
 
-/// Why a data directory cannot be used.
+/// Reason why a data directory cannot be used.
 #[derive(Debug, Error)]
 pub enum DirectoryError {
     /// Other users could read or change its contents.
     #[error("{distrust}{}", advice(.0), distrust = .0)]
     Distrusted(Distrust),
-    /// It cannot be created or opened.
+    /// The directory cannot be created or opened.
     #[error("{path}: {cause}", path = path.display())]
     Io {
         /// The directory.
@@ -168,7 +168,7 @@ pub fn read(path: &Path, folder: Protection) -> Result<Option<String>, Distrust>
     Ok(Some(text))
 }
 
-/// The path for messages: the current folder's absolute path instead of `.`.
+/// Returns the path for messages: the current folder's absolute path instead of `.`.
 fn display_path(place: &Path) -> PathBuf {
     if place == Path::new(".") {
         std::env::current_dir().unwrap_or(place.to_owned())
@@ -177,8 +177,8 @@ fn display_path(place: &Path) -> PathBuf {
     }
 }
 
-/// Reads a text file that the user has named explicitly. Any path is accepted, unless it is a file that
-/// everybody can write to.
+/// Reads a text file that the user has named explicitly. Accepts any path, except a file that everyone can
+/// write to.
 pub fn read_named(path: &Path) -> Result<String, Distrust> {
     let unreadable = |error: io::Error| Distrust::new(path, Reason::Unreadable(error));
     let mut file = File::open(path).map_err(unreadable)?;
@@ -206,7 +206,7 @@ pub fn restrict_permissions(directory: &Path) -> io::Result<()> {
         for entry in fs::read_dir(&folder)? {
             let entry = entry?;
             let path = entry.path();
-            // A file that is gone by now was temporary.
+            // A file that no longer exists was temporary.
             let Ok(metadata) = entry.metadata() else { continue };
             if metadata.is_symlink() || (folder == directory && is_key(&path)) {
                 continue;
@@ -236,7 +236,7 @@ fn is_key(path: &Path) -> bool {
     path.file_name().is_some_and(|name| KEY_FILES.iter().any(|key| name == *key))
 }
 
-/// The metadata that is checked.
+/// File metadata needed for the check.
 #[derive(Clone, Copy, Debug)]
 struct Status {
     owner: u32,

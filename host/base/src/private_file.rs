@@ -1,4 +1,4 @@
-//! Files that hold a key: for their owner alone, and never seen half-written.
+//! Files that contain keys: readable for their owner only, and replaced atomically.
 
 use std::fs;
 use std::io::{self, Write};
@@ -7,8 +7,8 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-/// Writes a file with mode 0600 under another name and links it into place, durably. A file that is
-/// already there stays: of two processes that start at once one wins, and both use its key.
+/// Creates a file with mode 0600 under a temporary name and links it to its name, durably. An existing file
+/// is not changed: if two processes start at once, one wins, and both use its key.
 pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
     match write_beside(path, bytes)?.persist_noclobber(path) {
         Ok(_) => sync_folder_of(path),
@@ -17,20 +17,20 @@ pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Replaces a file in one step, durably; the new one has mode 0600.
+/// Replaces a file atomically and durably; the new one has mode 0600.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_beside(path, bytes)?.persist(path)?;
     sync_folder_of(path)
 }
 
-/// Whether other users of this machine may read the file, or write to it.
+/// Whether other users of this machine have any access to the file.
 pub fn is_exposed(path: &Path) -> io::Result<bool> {
     const OTHER_USERS: u32 = 0o077;
 
     Ok(fs::metadata(path)?.permissions().mode() & OTHER_USERS != 0)
 }
 
-/// Temporary files are made with mode 0600.
+/// Writes a temporary file in the same folder; temporary files have mode 0600.
 fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
     let mut file = NamedTempFile::new_in(folder_of(path))?;
     file.write_all(bytes)?;
@@ -38,7 +38,7 @@ fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
     Ok(file)
 }
 
-/// A rename is durable once the folder is.
+/// Makes a rename durable by syncing the folder.
 fn sync_folder_of(path: &Path) -> io::Result<()> {
     fs::File::open(folder_of(path))?.sync_all()
 }

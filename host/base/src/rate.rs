@@ -1,4 +1,4 @@
-//! A limit of how often each user does something.
+//! Rate limit for each user.
 
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,31 +7,32 @@ use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota};
 use thiserror::Error;
 
-/// A bucket for each user who asked of late: as many requests as it holds may come at once, and it fills up again evenly.
+/// Rate limit with a token bucket for each active user: requests may come in a burst up to the bucket's
+/// capacity, and the bucket refills evenly.
 pub struct RateLimit {
     buckets: DefaultKeyedRateLimiter<String>,
     clock: DefaultClock,
     asked: AtomicU32,
 }
 
-/// After so many requests the full buckets are forgotten: they are what a new one would be.
+/// Interval, in requests, at which full buckets are removed: they are equivalent to new ones.
 const FORGET_EVERY: u32 = 1024;
 
-/// The user has asked too often.
+/// Error: the user has exceeded a rate limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("Too many requests. Send fewer, and try again in {seconds} s.")]
 pub struct TooManyRequests {
-    /// Until the next request is admitted.
+    /// Time until the next request is admitted, in seconds.
     pub seconds: u64,
 }
 
 impl RateLimit {
-    /// Of so many a minute; those of a minute may come at once.
+    /// Creates a limit per minute; the burst is the same number.
     pub fn new(per_minute: NonZeroU32) -> Self {
         Self::with_burst(per_minute, per_minute)
     }
 
-    /// Of so many a minute, of which so many may come at once.
+    /// Creates a limit per minute with the given burst.
     pub fn with_burst(per_minute: NonZeroU32, burst: NonZeroU32) -> Self {
         Self {
             buckets: DefaultKeyedRateLimiter::keyed(Quota::per_minute(per_minute).allow_burst(burst)),
@@ -71,7 +72,7 @@ mod tests {
 
     #[test]
     fn users_who_ask_no_more_are_forgotten() {
-        // A bucket of a million is full again before the next user has asked.
+        // A bucket of a million is full again before the next user's request.
         let limit = limit(1_000_000);
 
         for user in 0..10 * FORGET_EVERY {

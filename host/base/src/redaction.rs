@@ -22,10 +22,10 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
-/// Shorter values, in bytes, are not redacted: `42` or `de` would remove half of every text.
+/// Minimum length of a value to be redacted, in bytes: `42` or `de` would remove half of every text.
 pub const MIN_VALUE_BYTES: usize = kitbag_manifest::limits::MIN_REDACTED_BYTES;
 
-/// The text that replaces a value.
+/// Text that replaces a value.
 pub const REPLACEMENT: &str = "[redacted]";
 
 /// Length of the prefix ("head") of a form that is searched for, in bytes. After a match, the rest is
@@ -41,7 +41,7 @@ pub fn is_findable(value: &str) -> bool {
     value.lines().any(|line| line.trim().len() >= MIN_VALUE_BYTES)
 }
 
-/// Number of texts that are searched for a value: itself and its lines.
+/// Returns the number of texts that are searched for a value: the value and its lines.
 pub fn lines_to_find(value: &str) -> usize {
     encodings::texts(value).count()
 }
@@ -49,14 +49,15 @@ pub fn lines_to_find(value: &str) -> usize {
 /// Finds the values of a set of secrets in text, in time linear in the text.
 #[derive(Default)]
 pub struct Redactor {
-    /// The encoded values, in lower case. Zeroed when dropped; the copies of their heads in the
-    /// automaton below are not.
+    /// Encoded values, in lower case. Zeroed on drop, unlike the copies of their heads in the automaton
+    /// below.
     forms: Vec<Zeroizing<String>>,
-    /// Finds the heads of `forms`; a pattern's index is that of its form. `None` without values.
+    /// Automaton that finds the heads of `forms`; the index of a pattern is that of its form. `None` without
+    /// values.
     heads: Option<AhoCorasick>,
 }
 
-/// Without the values.
+/// Prints no values.
 impl fmt::Debug for Redactor {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "Redactor of {} forms", self.forms.len())
@@ -64,7 +65,7 @@ impl fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    /// Prepares to find `values`.
+    /// Prepares the search for `values`.
     pub fn new<'a>(values: impl IntoIterator<Item = &'a SecretString>) -> Self {
         let mut forms = Vec::new();
         for value in values {
@@ -85,14 +86,14 @@ impl Redactor {
         Self { forms, heads: Some(heads) }
     }
 
-    /// Memory that the prepared values take, in bytes.
+    /// Returns the memory that the prepared values use, in bytes.
     pub fn memory(&self) -> usize {
         let heads = self.heads.as_ref().map_or(0, AhoCorasick::memory_usage);
         let forms = self.forms.iter().map(|form| size_of::<String>() + form.capacity());
         heads + forms.sum::<usize>()
     }
 
-    /// Whether there is nothing to find.
+    /// Whether there are no values to find.
     pub fn is_empty(&self) -> bool {
         self.heads.is_none()
     }
@@ -108,13 +109,13 @@ impl Redactor {
         }
     }
 
-    /// Bytes of the longest text that is searched for.
+    /// Returns the length of the longest form, in bytes.
     pub fn longest(&self) -> usize {
         self.forms.iter().map(|form| form.len()).max().unwrap_or_default()
     }
 
-    /// Returns a part of `text`, in bytes between characters, without the values: also without what it has of those that
-    /// begin before it or end after it.
+    /// Returns a part of `text` without the values. Also removes the parts of values that begin before or end
+    /// after `part`, a range in bytes at character boundaries.
     pub fn redact_part(&self, text: &str, part: Range<usize>) -> String {
         let clipped = self.find(text.as_bytes()).into_iter().filter_map(|found| {
             let place = found.start.max(part.start)..found.end.min(part.end);
@@ -137,7 +138,7 @@ impl Redactor {
         self.redact_in_place(text);
     }
 
-    /// Removes the values from a string. Returns whether there was one.
+    /// Removes the values from a string. Returns whether it contained any.
     fn redact_in_place(&self, text: &mut String) -> bool {
         let Cow::Owned(clean) = self.redact(text) else { return false };
         *text = clean;
@@ -193,7 +194,7 @@ impl Redactor {
         }
     }
 
-    /// As [`redact_json`](Self::redact_json). Returns whether there was a value.
+    /// Same as [`redact_json`](Self::redact_json). Returns whether the value contained any.
     fn redact_value(&self, value: &mut Value) -> bool {
         match value {
             Value::Null | Value::Bool(_) => false,
@@ -218,7 +219,7 @@ impl Redactor {
         }
     }
 
-    /// Returns the ranges of values in order. Values that overlap or touch are one range.
+    /// Returns the ranges of values, in order. Ranges that overlap or touch are merged.
     fn find(&self, text: &[u8]) -> Vec<Range<usize>> {
         let Some(heads) = &self.heads else { return Vec::new() };
         let mut steps = text.len().saturating_mul(MAX_STEPS_PER_BYTE);

@@ -1,13 +1,13 @@
-//! SHA-256, from the one crypto library (decision 0001).
+//! SHA-256, by the only crypto library in use (decision 0001).
 
 use std::io;
 
 use aws_lc_rs::digest::{Context, SHA256};
 
-/// The hash of some bytes.
+/// SHA-256 hash.
 pub type Digest = [u8; 32];
 
-/// Hashes bytes that come in pieces.
+/// Incremental hash.
 pub struct Sha256(Context);
 
 impl Default for Sha256 {
@@ -17,12 +17,12 @@ impl Default for Sha256 {
 }
 
 impl Sha256 {
-    /// A hash of nothing yet.
+    /// Creates a hash of no bytes.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The hash of bytes that are there already.
+    /// Returns the hash of the given bytes.
     pub fn digest(bytes: impl AsRef<[u8]>) -> Digest {
         let mut hasher = Self::new();
         hasher.update(bytes);
@@ -34,7 +34,7 @@ impl Sha256 {
         self.0.update(bytes.as_ref());
     }
 
-    /// The hash of all bytes that were added.
+    /// Returns the hash of all added bytes.
     pub fn finish(self) -> Digest {
         self.0.finish().as_ref().try_into().expect("SHA-256 has 32 bytes")
     }

@@ -1,9 +1,9 @@
-//! Room that many share, so that no one of them can take it all.
+//! Capacity shared by many holders, with a limit for each.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A quantity of which each holder may take some; a clone shares it.
+/// A capacity from which holders acquire amounts. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Shares(Arc<Mutex<Taken>>);
 
@@ -15,7 +15,7 @@ struct Taken {
     holders: HashMap<Arc<str>, usize>,
 }
 
-/// What one holder has taken; dropping it gives it back.
+/// Amount acquired by one holder. Dropping it releases the amount.
 #[derive(Debug)]
 pub struct Share {
     shares: Shares,
@@ -24,28 +24,28 @@ pub struct Share {
 }
 
 impl Shares {
-    /// Makes room for `in_all`, of which each holder may have `per_holder`.
+    /// Creates a capacity of `in_all`, of which each holder may acquire `per_holder`.
     pub fn new(in_all: usize, per_holder: usize) -> Self {
         Self(Arc::new(Mutex::new(Taken { in_all, per_holder, all: 0, holders: HashMap::new() })))
     }
 
-    /// Room without an end in all, of which each holder may have `per_holder`.
+    /// Creates an unlimited capacity, of which each holder may acquire `per_holder`.
     pub fn per_holder(per_holder: usize) -> Self {
         Self::new(usize::MAX, per_holder)
     }
 
-    /// Takes `amount` for `holder`, or nothing where that would be too much.
+    /// Acquires `amount` for `holder`; `None` if that would exceed a limit.
     pub fn take(&self, holder: &str, amount: usize) -> Option<Share> {
         let holder = self.lock().take(holder, amount)?;
         Some(Share { shares: self.clone(), holder, amount })
     }
 
-    /// Room for all holders together.
+    /// Returns the total capacity.
     pub fn capacity(&self) -> usize {
         self.lock().in_all
     }
 
-    /// What all holders have taken.
+    /// Returns the amount that all holders have acquired.
     pub fn taken(&self) -> usize {
         self.lock().all
     }
@@ -56,7 +56,7 @@ impl Shares {
 }
 
 impl Taken {
-    /// Takes `amount` more for `holder`, and returns the holder's key.
+    /// Acquires `amount` for `holder`, and returns the holder's key.
     fn take(&mut self, holder: &str, amount: usize) -> Option<Arc<str>> {
         let (holder, of_holder) = match self.holders.get_key_value(holder) {
             Some((holder, taken)) => (holder.clone(), *taken),
@@ -71,7 +71,7 @@ impl Taken {
 }
 
 impl Share {
-    /// Takes `amount` more, or nothing where that would be too much; says which.
+    /// Acquires `amount` more. Returns `false`, and acquires nothing, if that would exceed a limit.
     #[must_use]
     pub fn grow(&mut self, amount: usize) -> bool {
         let is_taken = self.shares.lock().take(&self.holder, amount).is_some();
@@ -88,7 +88,7 @@ impl Drop for Share {
         taken.all -= self.amount;
         match taken.holders.get_mut(&self.holder) {
             Some(amount) if *amount > self.amount => *amount -= self.amount,
-            // The last share takes the entry with it: the map holds only who has something.
+            // The last share of a holder removes the entry, so that the map does not grow.
             _ => drop(taken.holders.remove(&self.holder)),
         }
     }
@@ -96,7 +96,7 @@ impl Drop for Share {
 
 #[cfg(any(test, feature = "testing"))]
 impl Shares {
-    /// How many hold something.
+    /// Returns the number of holders with an amount.
     pub fn holders(&self) -> usize {
         self.lock().holders.len()
     }

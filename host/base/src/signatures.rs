@@ -1,7 +1,8 @@
 //! Signatures of components, as `cosign sign-blob` writes and `cosign verify-blob` reads them: ECDSA with P-256 over the
 //! SHA-256 of the bytes, in DER, in base64.
 //!
-//! Invariant: what is verified is the hash that this process has computed of the bytes, never one that was sent.
+//! Invariant: signatures are verified against the hash that this process has computed, never against one that
+//! was sent.
 
 mod pem;
 #[cfg(test)]
@@ -23,18 +24,18 @@ use thiserror::Error;
 
 use crate::sha256::{Digest, Sha256};
 
-/// The longest DER of a P-256 signature, in bytes.
+/// Maximum length of a P-256 signature in DER, in bytes.
 const MAX_SIGNATURE_BYTES: usize = 72;
-/// The longest text of one, with white space around it.
+/// Maximum length of a signature in base64, including surrounding white space.
 const MAX_SIGNATURE_TEXT: usize = 256;
 
-/// Why a key cannot be used.
+/// Reason why a key cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum KeyError {
     /// The text has no key.
     #[error("it has no public key in PEM (`-----BEGIN PUBLIC KEY-----`)")]
     NoPublicKey,
-    /// The text has a private key where a public one is meant.
+    /// The text has a private key where a public one is expected.
     #[error("it has a private key: give a file with the public one alone, and keep this one where it is")]
     PrivateKey,
     /// The text has several public keys.
@@ -43,7 +44,7 @@ pub enum KeyError {
     /// The text has no private key.
     #[error("it has no private key in PEM (`-----BEGIN PRIVATE KEY-----`)")]
     NoPrivateKey,
-    /// The private key is encrypted as `cosign` does it.
+    /// The private key is encrypted in `cosign`'s own format.
     #[error(
         "it is encrypted by cosign, whose keys are not read here: sign with `cosign sign-blob --key KEY \
          --bundle FILE.bundle FILE`, and deploy with `--signature FILE.bundle`"
@@ -52,23 +53,23 @@ pub enum KeyError {
     /// The private key is encrypted.
     #[error("it is encrypted: `openssl pkcs8 -in KEY -out PLAIN` decrypts it")]
     Encrypted,
-    /// Another algorithm, or damaged.
+    /// The key has another algorithm, or is damaged.
     #[error("it is not a key of ECDSA with P-256, as `cosign generate-key-pair` makes them")]
     NotP256,
 }
 
-/// The text is not a signature.
+/// Error: the text is not a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
     "not a signature as `cosign sign-blob` writes it: a bundle of a signature by a key, or one line of base64"
 )]
 pub struct InvalidSignature;
 
-/// A public key.
+/// Public key (ECDSA, P-256), in DER.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicKey(Vec<u8>);
 
-/// A private key.
+/// Private key (ECDSA, P-256).
 pub struct SigningKey(EcdsaKeyPair);
 
 /// A signature, in DER.
@@ -78,7 +79,7 @@ pub struct Signature(Vec<u8>);
 impl PublicKey {
     /// Reads a key from PEM (`SubjectPublicKeyInfo`).
     pub fn from_pem(text: &str) -> Result<Self, KeyError> {
-        // Also one that cannot be decoded, or that stands beside a public key.
+        // Refused even if the private key cannot be decoded, or is next to a public key.
         if text.contains("PRIVATE KEY") {
             return Err(KeyError::PrivateKey);
         }
@@ -91,7 +92,7 @@ impl PublicKey {
         }
     }
 
-    /// Reads a key from DER. The same key always has the same [`der`](Self::der) afterwards.
+    /// Reads a key from DER. Equal keys have equal [`der`](Self::der), whatever form was read.
     pub fn from_der(der: &[u8]) -> Result<Self, KeyError> {
         let parsed = UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, der).parse();
         let parsed = parsed.map_err(|_| KeyError::NotP256)?;
@@ -99,17 +100,18 @@ impl PublicKey {
         Ok(Self(der.as_ref().to_vec()))
     }
 
-    /// The key in DER (`SubjectPublicKeyInfo`).
+    /// Returns the key in DER (`SubjectPublicKeyInfo`).
     pub fn der(&self) -> &[u8] {
         &self.0
     }
 
-    /// SHA-256 of the key in DER, hexadecimal: as `openssl pkey -pubin -in KEY.pub -outform DER | sha256sum` prints it.
+    /// Returns the SHA-256 of the key in DER, hexadecimal; same as `openssl pkey -pubin -in KEY.pub -outform
+    /// DER | sha256sum`.
     pub fn fingerprint(&self) -> String {
         hex::encode(Sha256::digest(&self.0))
     }
 
-    /// Whether `signature` is one by this key of the bytes that have this SHA-256.
+    /// Whether `signature` is this key's signature of the bytes with this SHA-256.
     pub fn has_signed(&self, digest: &Digest, signature: &Signature) -> bool {
         let digest = LibraryDigest::import_less_safe(digest, &SHA256).expect("it has the length of SHA-256");
         let key = UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, &self.0);
@@ -118,7 +120,7 @@ impl PublicKey {
 }
 
 impl SigningKey {
-    /// Reads a key from PEM: PKCS#8, or as `openssl ecparam` writes it.
+    /// Reads a key from PEM: PKCS#8, or SEC 1 as `openssl ecparam` writes it.
     pub fn from_pem(text: &SecretString) -> Result<Self, KeyError> {
         let sections = pem::sections(text.expose_secret());
         let found = sections.iter().find(|section| section.label.ends_with("PRIVATE KEY"));
@@ -138,14 +140,14 @@ impl SigningKey {
         Signature(signature.expect("a P-256 key signs any bytes").as_ref().to_vec())
     }
 
-    /// The public key that belongs to it.
+    /// Returns the corresponding public key.
     pub fn public_key(&self) -> PublicKey {
         let der: PublicKeyX509Der<'_> = self.0.public_key().as_der().expect("the key was read");
         PublicKey(der.as_ref().to_vec())
     }
 }
 
-/// The part of a bundle that is read: of one that Sigstore has specified (`MessageSignature`), or of cosign 2.
+/// Relevant fields of a bundle: Sigstore's (`MessageSignature`), or that of cosign 2.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Bundle {
@@ -159,7 +161,7 @@ struct MessageSignature {
 }
 
 impl Signature {
-    /// Reads a file with a signature: its base64, or a bundle, of which nothing else is used.
+    /// Reads a signature file: base64, or a bundle, of which only the signature is used.
     pub fn from_file(text: &str) -> Result<Self, InvalidSignature> {
         if !text.trim_start().starts_with('{') {
             return text.parse();
@@ -178,7 +180,7 @@ impl FromStr for Signature {
             return Err(InvalidSignature);
         }
         let der = BASE64_STANDARD.decode(text.trim()).map_err(|_| InvalidSignature)?;
-        // A sequence; whether it is one of two numbers is found out when it is verified.
+        // An ASN.1 sequence; verification checks that it contains two integers.
         let may_be_one = der.len() <= MAX_SIGNATURE_BYTES && der.first() == Some(&0x30);
         if may_be_one { Ok(Self(der)) } else { Err(InvalidSignature) }
     }

@@ -1,6 +1,7 @@
-//! Work in separate tasks, which continues when the caller no longer waits.
+//! Work in separate tasks, which continues even if the caller stops waiting.
 //!
-//! Invariant: a change that has begun is completed with all its consequences, even if the client disconnects.
+//! Invariant: a change that has started is completed with all its consequences, even if the client
+//! disconnects.
 
 use std::future::{Future, pending};
 use std::panic::{AssertUnwindSafe, resume_unwind};
@@ -14,14 +15,14 @@ use tokio::runtime::Handle;
 use tokio::task::{JoinError, JoinSet, spawn_blocking};
 use tracing::warn;
 
-/// A task that did not complete. Tokio's own error quotes the panic's message, which may contain user data;
-/// this one never does.
+/// A task that did not complete. Unlike Tokio's error, it never quotes the panic's message, which may contain
+/// user data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Interrupted {
-    /// Its work panicked.
+    /// The task panicked.
     #[error("a task panicked")]
     Panicked,
-    /// Its runtime ended.
+    /// The runtime was shut down.
     #[error("a task was cancelled")]
     Cancelled,
 }
@@ -32,8 +33,8 @@ impl From<JoinError> for Interrupted {
     }
 }
 
-/// Runs `work` to completion, even if the returned future is dropped: when a client disconnects, a change
-/// must not be left without its consequences.
+/// Runs `work` to completion, even if the returned future is dropped: a change must not be left incomplete
+/// when a client disconnects.
 pub async fn to_its_end<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> Result<T, Interrupted> {
@@ -42,9 +43,9 @@ pub async fn to_its_end<T: Send + 'static>(
 
 /// Runs `work` on `runtime`, whichever runtime is current. Dropping the returned future cancels it.
 ///
-/// It has a task of its own even where that runtime is the current one: the caller may be a guest's future, which moves
-/// to threads of the lowest priority once it has computed for long, and they may wait long for a processor. Work that
-/// holds a shared resource (a connection, a lock) must not run there.
+/// The work gets its own task even if `runtime` is the current one: the caller may be a guest's future. After
+/// much computation, such a future moves to threads of the lowest priority, which may wait long for a CPU.
+/// Work that uses a shared resource (a connection, a lock) must not run there.
 pub fn run_on<T: Send + 'static>(
     runtime: &Handle,
     work: impl Future<Output = T> + Send + 'static,
@@ -58,8 +59,8 @@ pub fn run_on<T: Send + 'static>(
     })
 }
 
-/// As [`run_on`], but polls `work` as a part of the current task where `runtime` is the current one. Not for callers
-/// inside a guest's future.
+/// Same as [`run_on`], but polls `work` within the current task if `runtime` is the current one. Not for
+/// callers inside a guest's future.
 pub fn stay_or_run_on<T: Send + 'static>(
     runtime: &Handle,
     work: impl Future<Output = T> + Send + 'static,
@@ -70,7 +71,7 @@ pub fn stay_or_run_on<T: Send + 'static>(
     run_on(runtime, work)
 }
 
-/// Runs `work` on a thread for blocking work. A panic is propagated to the caller.
+/// Runs `work` on a thread for blocking work. A panic propagates to the caller.
 pub async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match spawn_blocking(work).await {
         Ok(done) => done,
@@ -82,36 +83,36 @@ pub async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'st
     }
 }
 
-/// The CPU time that this thread has used so far.
+/// Returns the CPU time that this thread has used.
 pub fn processor_time() -> Duration {
     clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
 }
 
-/// Lowers the thread's priority permanently: it runs only when no other thread wants the processor. If the
-/// system refuses, the thread keeps its priority.
+/// Lowers the thread's priority permanently: it runs only when no other thread needs a CPU. If the system
+/// refuses, the priority is unchanged.
 pub fn give_way() {
     if let Err(error) = lowest_priority() {
         warn!(?error, "what computes for long runs at the priority of everything else");
     }
 }
 
-/// Lowers the thread's priority permanently: beside a thread that never rests it gets about a tenth of a core, and
-/// all of it where nobody wants it (on Linux; elsewhere it has the lowest priority). If the system refuses, the thread
-/// keeps its priority.
+/// Lowers the thread's priority permanently, to about a tenth of a core when competing with a busy thread,
+/// and a whole core otherwise (on Linux; the lowest priority elsewhere). If the system refuses, the priority
+/// is unchanged.
 pub fn take_a_share() {
     if let Err(error) = low_priority() {
         warn!(?error, "what computes for long runs at the priority of everything else");
     }
 }
 
-/// A thread of the usual niceness 0 weighs nine times as much.
+/// The scheduler gives a thread of the default niceness 0 nine times the weight.
 #[cfg(target_os = "linux")]
 fn low_priority() -> rustix::io::Result<()> {
     use rustix::process::{getpriority_process, setpriority_process};
 
     const NICENESS: i32 = 10;
 
-    // To Linux it is the niceness of one thread.
+    // On Linux this call sets the niceness of a single thread.
     let thread = Some(rustix::thread::gettid());
     setpriority_process(thread, getpriority_process(thread)?.max(NICENESS))
 }

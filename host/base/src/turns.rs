@@ -1,30 +1,30 @@
-//! Turns at work of which only so much runs at a time. Users alternate: a user with many waiting requests delays
-//! nobody else by more than one of them.
+//! Scheduling of work with limited concurrency. Users alternate: a user with many waiting requests delays
+//! other users by at most one of them.
 //!
-//! Invariant: whoever waits is served after at most one turn of each other user who waits in the same lane.
+//! Invariant: a waiting user is served after at most one turn of each other user who waits in the same lane.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-/// Hands out turns; a clone shares them.
+/// Scheduler of turns. Clones share its queue.
 #[derive(Clone, Debug)]
 pub struct Turns(Arc<Mutex<Queue>>);
 
-/// A permit to work. Dropping it passes it on.
+/// A permit to work. Dropping it passes it to the next waiting user.
 #[derive(Debug)]
 pub struct Turn {
     turns: Turns,
     user: Arc<str>,
 }
 
-/// Which of those who wait are served first.
+/// Priority of a waiting request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
-    /// Before everything in the lane [`Deferred`](Self::Deferred).
+    /// Served before all requests in the lane [`Deferred`](Self::Deferred).
     Urgent,
-    /// While nothing urgent waits.
+    /// Served while no urgent request waits.
     Deferred,
 }
 
@@ -34,9 +34,9 @@ const LANES: [Lane; 2] = [Lane::Urgent, Lane::Deferred];
 struct Queue {
     free: usize,
     per_user: usize,
-    /// Users who have a turn or wait for one.
+    /// Users with a turn or a waiting request.
     users: HashMap<Arc<str>, UserQueue>,
-    /// Users to be served, for each lane: those with a waiting request and fewer than `per_user` turns.
+    /// Queue of users for each lane: those with a waiting request and fewer than `per_user` turns.
     next: [VecDeque<Arc<str>>; LANES.len()],
 }
 
@@ -49,7 +49,7 @@ struct UserQueue {
 }
 
 impl Turns {
-    /// Allows `total` turns at the same time, and `per_user` of them to one user.
+    /// Allows `total` concurrent turns, of which each user may have `per_user`.
     pub fn new(total: usize, per_user: usize) -> Self {
         let next = [VecDeque::new(), VecDeque::new()];
         Self(Arc::new(Mutex::new(Queue { free: total, per_user, users: HashMap::new(), next })))
@@ -79,11 +79,11 @@ impl Turns {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands free turns to those who wait.
+    /// Gives free turns to waiting users.
     fn pass_on(&self) {
         loop {
             let Some((user, waiting)) = self.lock().next() else { return };
-            // A receiver that is gone returns the turn, and dropping it passes it on.
+            // A closed receiver returns the turn, and dropping the turn passes it on.
             let _ = waiting.send(Turn { turns: self.clone(), user });
         }
     }
@@ -96,7 +96,7 @@ impl Drop for Turn {
     }
 }
 
-/// A request that waits for its turn.
+/// A waiting request.
 struct Waiting<'a> {
     turns: &'a Turns,
     user: &'a Arc<str>,
@@ -114,7 +114,7 @@ impl Drop for Waiting<'_> {
 }
 
 impl Queue {
-    /// Starts a turn if one is free: then nobody waits who could have it.
+    /// Starts a turn if one is free: then no other user is waiting for it.
     fn start(&mut self, user: &Arc<str>) -> bool {
         if self.free == 0 {
             return false;
@@ -135,7 +135,7 @@ impl Queue {
         receiver
     }
 
-    /// Puts the user into the line of each lane where it waits and may have another turn.
+    /// Adds the user to the queue of each lane in which they wait, if they may have another turn.
     fn line_up(&mut self, user: &Arc<str>) {
         let Some(queue) = self.users.get_mut(user) else { return };
         for lane in LANES.map(|lane| lane as usize) {
@@ -146,7 +146,7 @@ impl Queue {
         }
     }
 
-    /// Starts the turn of the next user in line.
+    /// Starts the turn of the next user in the queue.
     fn next(&mut self) -> Option<(Arc<str>, oneshot::Sender<Turn>)> {
         if self.free == 0 {
             return None;
@@ -184,7 +184,7 @@ impl Queue {
         self.forget_idle(user);
     }
 
-    /// Forgets a user who neither works nor waits.
+    /// Removes a user without turns and waiting requests.
     fn forget_idle(&mut self, user: &Arc<str>) {
         let is_idle = |queue: &UserQueue| queue.running == 0 && queue.waiting.iter().all(VecDeque::is_empty);
         if self.users.get(user).is_some_and(is_idle) {
@@ -205,7 +205,7 @@ mod tests {
 
     use super::*;
 
-    /// Begins to wait; fails where there is a turn at once.
+    /// Starts to wait. Panics if a turn is free.
     fn queued(turns: &Turns, lane: Lane, user: &'static str) -> Pin<Box<dyn Future<Output = Turn>>> {
         let turns = turns.clone();
         let mut waiting: Pin<Box<dyn Future<Output = Turn>>> =

@@ -1,5 +1,5 @@
-//! Makes untrusted text safe for a terminal or the name of a file: control characters and invisible characters are
-//! escaped or replaced.
+//! Makes untrusted text safe for a terminal or a file name: escapes or replaces control characters and
+//! invisible characters.
 //!
 //! Escaped are control characters (C0, C1, DEL: escape sequences begin with one), bidirectional controls,
 //! line and paragraph separators, invisible characters and noncharacters. Joiners and variation selectors
@@ -8,12 +8,12 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Escapes text to one line: line ends are escaped too.
+/// Escapes text to a single line: line ends are escaped too.
 pub fn line(text: &str) -> Cow<'_, str> {
     escaped(text, |_| false, |letter, out| out.extend(letter.escape_default()))
 }
 
-/// Escapes text of several lines: line ends and tabs are kept.
+/// Escapes text of several lines: line ends and tabs are not escaped.
 pub fn lines(text: &str) -> Cow<'_, str> {
     let keep = |letter| matches!(letter, '\n' | '\t');
     escaped(text, keep, |letter, out| out.extend(letter.escape_default()))
@@ -34,12 +34,12 @@ pub fn json(text: &str) -> Cow<'_, str> {
     escaped(text, |letter| letter == '\n', escape)
 }
 
-/// Replaces the characters that [`line()`] escapes, for names of files.
+/// Replaces the characters that [`line()`] escapes, for file names.
 pub fn replaced(text: &str, replacement: char) -> Cow<'_, str> {
     escaped(text, |_| false, |_, out| out.push(replacement))
 }
 
-/// Whether a text has characters that are escaped: control characters or invisible ones.
+/// Whether a text contains control characters or invisible characters.
 pub fn has_hidden(text: &str) -> bool {
     line(text) != text
 }
@@ -82,7 +82,7 @@ fn is_hidden(letter: char) -> bool {
         || u32::from(letter) & 0xfffe == 0xfffe
 }
 
-/// Whether the hidden character is meaningful between its neighbours.
+/// Whether the hidden character has a meaning between its neighbours.
 fn is_needed(before: Option<char>, letter: char, after: Option<char>) -> bool {
     let is = |neighbour: Option<char>, test: fn(char) -> bool| neighbour.is_some_and(test);
     match letter {
@@ -105,7 +105,7 @@ fn is_pictograph(letter: char) -> bool {
     )
 }
 
-/// Whether this is a letter of Arabic, Syriac, or the scripts of India and Sri Lanka, where joiners matter.
+/// Whether the letter belongs to Arabic, Syriac, or a script of India or Sri Lanka, where joiners matter.
 fn joins(letter: char) -> bool {
     matches!(letter, '\u{620}'..='\u{dff}') && !is_hidden(letter)
 }

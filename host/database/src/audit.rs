@@ -1,18 +1,19 @@
-//! The audit log: who did what to which toolkit, secret, account, key or session, and with what outcome.
+//! The audit log: records who did what to which toolkit, secret, account, key or session, and the outcome.
 //!
 //! ```text
 //! hash of an entry = SHA-256 of [hash of the entry before it, chain, sequence, time, act, …]
 //! ```
 //!
-//! Entries of one writer are a chain. `SQLite` has one writer, and so one chain; with a PostgreSQL database each process has
-//! its own, so that processes do not wait for each other. `verify` finds entries that were changed or removed.
+//! The entries of one writer form a hash chain. `SQLite` has one writer, and so one chain; with PostgreSQL
+//! each process has its own chain, so that processes do not wait for each other. `verify` detects entries
+//! that were changed or removed.
 //!
 //! Invariants:
-//! - an entry is written in the transaction of its act: neither exists without the other. What was refused has no
-//!   transaction, and its entry one of its own; so has a rotation of the master key, which ends in a file: it is recorded
-//!   before the old key is removed from there;
+//! - an entry is written in the transaction of its act: neither exists without the other. Exceptions with a
+//!   transaction of their own: refusals, and the rotation of the master key, which ends in a file; it is
+//!   recorded before the old key is removed from that file;
 //! - entries are appended, and removed from the beginning of a chain when they are too old; none is changed;
-//! - an entry has no value of a secret, no arguments or results of calls, and nothing of documents;
+//! - an entry contains no values of secrets, no arguments or results of calls, and no content of documents;
 //! - the texts of an entry are bounded, and so is the number of refusals that one user can cause.
 
 mod act;
@@ -39,7 +40,7 @@ use store::Store;
 pub use store::append;
 pub use verification::verify;
 
-/// Requests that read or follow the log at the same time, in total and of one user.
+/// Limits of concurrent requests that read the log, and of those that follow it: in total and per user.
 const MAX_READERS: usize = 64;
 const MAX_READERS_PER_USER: usize = 8;
 
@@ -52,7 +53,7 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// The log in `database`.
+    /// Creates the audit log stored in `database`.
     pub fn new(database: Database) -> Self {
         Self {
             store: Store::new(database),
@@ -62,12 +63,12 @@ impl Audit {
         }
     }
 
-    /// Removes entries that are older than `age`, now and regularly, until the log is dropped.
+    /// Starts a task that removes entries older than `age`, now and regularly, until the log is dropped.
     pub fn keep_for(self: &std::sync::Arc<Self>, age: Duration) {
         retention::start(std::sync::Arc::downgrade(self), age);
     }
 
-    /// Starts to read. All acts that were committed before are included.
+    /// Starts to read. Includes all acts that were committed before.
     pub async fn read(&self, query: AuditQuery) -> crate::Result<AuditReading> {
         AuditReading::start(self.store.clone(), query).await
     }
@@ -82,8 +83,8 @@ impl Audit {
         self.followers.take(user, 1)
     }
 
-    /// Records that an act of an operator was refused: `what` is an act or a route, `toolkit` the one that it was about. Of
-    /// the same user and act, one refusal a minute is recorded.
+    /// Records that an operator's act was refused. `what` is an act or a route, `toolkit` the toolkit
+    /// concerned. The same refusal of the same user is recorded at most once a minute.
     pub async fn refused(&self, by: &Actor, what: &str, toolkit: Option<&str>) {
         if !self.refusals.is_new(by, what, toolkit) {
             return;

@@ -1,47 +1,47 @@
-//! Statements whose text depends on what they are about, such as those that insert many rows.
+//! Builder for statements of variable text, such as inserts of many rows.
 
 use super::statement::{Statement, Text};
 use super::value::Value;
 
-/// A statement that is put together from parts. Values never become part of the text.
+/// Builder for a statement made of text and parameters. Values never become part of the text.
 pub struct StatementBuilder<'v> {
     text: String,
-    /// Where in the text a parameter follows.
+    /// Byte offsets in `text` at which a parameter is inserted.
     places: Vec<usize>,
     values: Vec<Value<'v>>,
 }
 
-/// One row of values.
+/// Builder for one row of a `VALUES` list.
 pub struct RowBuilder<'b, 'v> {
     statement: &'b mut StatementBuilder<'v>,
     separator: &'static str,
 }
 
 impl<'v> StatementBuilder<'v> {
-    /// A statement that begins with this text.
+    /// Creates a builder with this text as the beginning.
     pub fn new(text: &'static str) -> Self {
         Self::of(text.to_owned())
     }
 
-    /// A statement that begins with a text which this module has put together.
+    /// As [`new`](Self::new), for text composed within this crate.
     pub(super) fn of(text: String) -> Self {
         Self { text, places: Vec::new(), values: Vec::new() }
     }
 
-    /// Adds text.
+    /// Appends text.
     pub fn push(&mut self, text: &'static str) -> &mut Self {
         self.text.push_str(text);
         self
     }
 
-    /// Adds a parameter with its value.
+    /// Appends a parameter with its value.
     pub fn push_bind(&mut self, value: impl Into<Value<'v>>) -> &mut Self {
         self.places.push(self.text.len());
         self.values.push(value.into());
         self
     }
 
-    /// Adds `VALUES` with a row for each item. There must be at least one.
+    /// Appends `VALUES` with a row for each item. Requires at least one item.
     pub fn push_values<T>(
         &mut self,
         items: impl IntoIterator<Item = T>,
@@ -57,7 +57,7 @@ impl<'v> StatementBuilder<'v> {
         self
     }
 
-    /// The statement.
+    /// Returns the finished statement.
     pub fn build(self) -> Statement<'v> {
         Statement::new(Text::Parts(self.text, self.places), self.values)
     }

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::Release;
 
-/// An error of the database. The text is for the log.
+/// A database error. Its text is for the log, not for clients.
 #[derive(Debug, Error)]
 #[error(transparent)]
 pub struct DatabaseError(Cause);
@@ -37,44 +37,45 @@ impl From<sqlx::Error> for DatabaseError {
 }
 
 impl DatabaseError {
-    /// The error for a value that cannot be encoded for storage.
+    /// Creates the error for a value that cannot be encoded for storage.
     pub fn unwritable(error: serde_json::Error) -> Self {
         sqlx::Error::Encode(error.into()).into()
     }
 
-    /// The error for a stored value that cannot be decoded.
+    /// Creates the error for a stored value that cannot be decoded.
     pub fn unreadable(error: serde_json::Error) -> Self {
         sqlx::Error::Decode(error.into()).into()
     }
 
-    /// The error for a statement that took too long.
+    /// Creates the error for a statement that exceeded its timeout.
     pub(super) fn timed_out() -> Self {
         sqlx::Error::Io(io::ErrorKind::TimedOut.into()).into()
     }
 
-    /// The error for a database that a process of another release uses, beside which `this` one does not work.
+    /// Creates the error for a database in use by a process of an incompatible release; `this` is the release
+    /// of this program.
     pub(crate) fn too_far_apart(other: String, this: Release) -> Self {
         let other = if other.is_empty() { "0.0".to_owned() } else { other };
         Self(Cause::TooFarApart { other, this })
     }
 
-    /// The error for a server that lacks what statements need.
+    /// Creates the error for a server whose version or encoding is not supported.
     pub(super) fn unfit(version: i32, encoding: String) -> Self {
         Self(Cause::Unfit { version, encoding })
     }
 
-    /// The error for a database that a later release has converted, for which `this` one is too old.
+    /// Creates the error for a database migrated by a later release that is incompatible with `this` one.
     pub(super) fn too_old(newest: String, this: Release) -> Self {
         Self(Cause::TooOld { newest, this })
     }
 
-    /// Whether a row refers to one that is not there.
+    /// Returns whether a foreign key constraint was violated.
     pub fn is_missing_reference(&self) -> bool {
         let Cause::Engine(error) = &self.0 else { return false };
         error.as_database_error().is_some_and(sqlx::error::DatabaseError::is_foreign_key_violation)
     }
 
-    /// Whether the disk was full. The whole transaction is rolled back then.
+    /// Returns whether the disk was full. The whole transaction is rolled back in that case.
     pub fn is_disk_full(&self) -> bool {
         let Cause::Engine(error) = &self.0 else { return false };
         let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);

@@ -1,24 +1,24 @@
-//! The database: its connections, its schema and its errors.
+//! The database: connections, schema, statements and errors, for `SQLite` and PostgreSQL.
 //!
 //! Invariants:
-//! - only this crate names the engines; the `store` modules see statements (`sql`), all others [`Database`]
-//!   and [`DatabaseError`];
-//! - every write begins with `Database::begin`, which names its `Scope`, so that data read in the transaction is
-//!   still current when a later statement writes; a `Session` has single statements only.
+//! - only this crate names the engines; the `store` modules use statements (`sql`), all others only
+//!   [`Database`] and [`DatabaseError`];
+//! - every write begins with `Database::begin`, which names its `Scope`, so that data read in the transaction
+//!   is still current when a later statement writes; a `Session` has single statements only.
 //!
 //! # Modules
 //!
-//! - `statement`, `scope`: statements of text and values (docs/decisions/0027); what a transaction locks
-//! - `audit`: who did what: entries that stores append in the transaction of an act, as a chain of
-//!   hashes; read, followed, verified and removed when they are old (docs/audit.md, docs/decisions/0067)
-//! - `peers`: several processes over one database: `peers/freshness` asks before each request whether
-//!   what is in memory is still what is in the database (docs/decisions/0032); `peers/processes` says who
-//!   lives, and so who has which job (docs/decisions/0034); `peers/profile` says who can work side by
-//!   side (docs/decisions/0038); `peers/hints` tells the others what has changed, so that they wait less
+//! - `statement`, `scope`: statements of text and values (docs/decisions/0027); the locks of a transaction
+//! - `audit`: the audit log: entries that stores append in the transaction of the recorded act, as a chain of
+//!   hashes; reading, following, verification, retention (docs/audit.md, docs/decisions/0067)
+//! - `peers`: several processes over one database: `peers/freshness` checks before each request whether the
+//!   copies in memory are current (docs/decisions/0032); `peers/processes` tracks live processes, which own
+//!   jobs (docs/decisions/0034); `peers/profile` decides which processes can run at the same time
+//!   (docs/decisions/0038); `peers/hints` notifies other processes of changes, to shorten their polling delay
 //!   (docs/decisions/0040)
-//! - `tables`, `rows`: what becomes of each table in a copy of a whole service; the rows of any table
-//! - `postgres`: connections to a PostgreSQL database; `releases` refuses to change the schema under a
-//!   release that is too old (docs/decisions/0028)
+//! - `tables`, `rows`: how each table is treated when a whole service is copied; the rows of any table
+//! - `postgres`: connections to a PostgreSQL database; `releases` refuses to change the schema while a
+//!   process of an incompatible release uses it (docs/decisions/0028)
 
 pub mod audit;
 mod builder;
@@ -58,10 +58,10 @@ pub use statement::{Executor, list, sql};
 pub use tables::{EVERYONE, KEYS, SECRETS, SESSION_GRANTS, SESSIONS, TABLES, Table};
 pub use value::Value;
 
-/// A result of the database.
+/// Result of a database operation.
 pub type Result<T> = std::result::Result<T, DatabaseError>;
 
-/// The database of a process.
+/// Connection pools of the process's database, `SQLite` or PostgreSQL. Clones share the pools.
 #[derive(Clone, Debug)]
 pub struct Database(Pools);
 
@@ -77,18 +77,18 @@ impl Database {
         Ok(Self(Pools::Sqlite(sqlite::Pools::open(data).await?)))
     }
 
-    /// Connects to a PostgreSQL database, such as `postgres://user@host/name`, and runs the migrations. Other processes
-    /// may use it, if they are of this release or one next to it.
+    /// Connects to a PostgreSQL database, such as `postgres://user@host/name`, and runs the migrations. Other
+    /// processes may use it at the same time if their release is the same or adjacent.
     pub async fn connect(url: &str, connections: u32) -> Result<Self> {
         Ok(Self(Pools::Postgres(Box::pin(postgres::Pools::connect(url, connections)).await?)))
     }
 
-    /// Connects to a PostgreSQL database as it is, for commands that look at it: its schema is not changed.
+    /// Connects to a PostgreSQL database without running migrations, for commands that only inspect it.
     pub async fn connect_existing(url: &str, connections: u32) -> Result<Self> {
         Ok(Self(Pools::Postgres(Box::pin(postgres::Pools::connect_existing(url, connections)).await?)))
     }
 
-    /// Begins a write transaction. Others cannot write in its scope until it ends.
+    /// Begins a write transaction. No other transaction can write in its scope until it ends.
     pub async fn begin(&self, scope: Scope<'_>) -> Result<Transaction> {
         Ok(Transaction(match &self.0 {
             Pools::Sqlite(pools) => Open::Sqlite(Box::pin(pools.begin()).await?),
@@ -98,7 +98,7 @@ impl Database {
         }))
     }
 
-    /// Begins a read transaction: all its statements see the same state.
+    /// Begins a read transaction: all its statements read the same snapshot.
     pub async fn snapshot(&self) -> Result<Transaction> {
         Ok(Transaction(match &self.0 {
             Pools::Sqlite(pools) => Open::Sqlite(Box::pin(pools.snapshot()).await?),
@@ -106,7 +106,7 @@ impl Database {
         }))
     }
 
-    /// Connections for single reading statements.
+    /// Returns an executor for single statements that only read.
     pub fn readers(&self) -> Executor<'_> {
         match &self.0 {
             Pools::Sqlite(pools) => Executor(Target::Sqlite(pools.readers.wanted())),
@@ -114,7 +114,8 @@ impl Database {
         }
     }
 
-    /// The server, if the database is not a file: other processes may change what is there.
+    /// Returns the PostgreSQL server, or `None` for a `SQLite` file. On a server, other processes may change
+    /// the data.
     pub fn server(&self) -> Option<Server> {
         match &self.0 {
             Pools::Sqlite(_) => None,
@@ -122,12 +123,13 @@ impl Database {
         }
     }
 
-    /// Whether no other process can be using the database.
+    /// Returns whether this process is the only possible user of the database (`SQLite`).
     pub fn is_exclusive(&self) -> bool {
         matches!(self.0, Pools::Sqlite(_))
     }
 
-    /// Takes the lock of this name, for work that one process does at a time; `None` if another process has it.
+    /// Tries to acquire the named lock, for work that only one process may do at a time. `None`: another
+    /// process holds it.
     pub async fn try_lock(&self, name: &str) -> Result<Option<Lock>> {
         match &self.0 {
             Pools::Sqlite(_) => Ok(Some(Lock::alone())),
@@ -135,8 +137,8 @@ impl Database {
         }
     }
 
-    /// The end of a `SELECT` whose rows the same transaction changes next: it locks them, and leaves out those that
-    /// others have locked. `SQLite` has one writer, and nothing to lock.
+    /// Returns the suffix of a `SELECT` whose rows the same transaction changes next: it locks them and skips
+    /// rows locked by others. Empty for `SQLite`, which has a single writer.
     pub fn skipping_locked(&self) -> &'static str {
         match &self.0 {
             Pools::Sqlite(_) => "",
@@ -150,7 +152,7 @@ impl Database {
         self.begin(Scope::Processes).await?.roll_back().await
     }
 
-    /// How full the pools are: of connections that write, and of those that only read.
+    /// Returns the usage of the pool of write connections and of the pool of read connections.
     pub fn pools(&self) -> [PoolReading; 2] {
         match &self.0 {
             Pools::Sqlite(pools) => [pools.writer.reading("write"), pools.readers.reading("read")],
@@ -158,7 +160,7 @@ impl Database {
         }
     }
 
-    /// Closes all connections, after running statements have ended.
+    /// Closes all connections after running statements have finished.
     pub async fn close(&self) {
         match &self.0 {
             Pools::Sqlite(pools) => pools.close().await,
@@ -167,20 +169,20 @@ impl Database {
     }
 }
 
-/// A transaction. Dropping it rolls it back.
+/// An open transaction. Dropping it rolls it back.
 #[derive(Debug)]
 pub struct Transaction(Open);
 
 #[derive(Debug)]
 enum Open {
     Sqlite(sqlx::Transaction<'static, Sqlite>),
-    /// With the name of the process that writes, which no other one has.
+    /// Transaction and the unique name of the writing process.
     Postgres(sqlx::Transaction<'static, Postgres>, Arc<str>),
 }
 
 impl Transaction {
-    /// The name of the writer: of a server's database, a random one of this process; of a file, which one process has at a
-    /// time, always the same.
+    /// Returns the name of the writer: random per process on a server; constant for a `SQLite` file, which
+    /// only one process uses at a time.
     pub(crate) fn writer(&self) -> &str {
         match &self.0 {
             Open::Sqlite(_) => "file",
@@ -197,7 +199,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Rolls the transaction back, and waits until that is done.
+    /// Rolls the transaction back and waits until the rollback is complete.
     pub async fn roll_back(self) -> Result<()> {
         match self.0 {
             Open::Sqlite(transaction) => Box::pin(transaction.rollback()).await?,

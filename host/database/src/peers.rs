@@ -1,13 +1,13 @@
-//! Several processes over one database. A process joins those that it can work beside
-//! ([why so](../../docs/decisions/0038-processes-join-those-they-fit.md)). Each keeps copies in memory, and asks before
-//! each request whether they still hold ([why so](../../docs/decisions/0032-every-request-asks.md)); each takes jobs that
-//! no other one does at the same time; and each tells the others what has changed, so that they need not wait until they
-//! look.
+//! Several processes over one database. A process may join only if it is compatible with all running ones
+//! ([why](../../docs/decisions/0038-processes-join-those-they-fit.md)). Each has copies of data in memory,
+//! and checks before each request whether they are current
+//! ([why](../../docs/decisions/0032-every-request-asks.md)). Each job is claimed by one process at a time.
+//! Processes notify each other of changes, which shortens the delay of polling.
 //!
 //! Invariants:
-//! - a change that was acknowledged before a request began, by any process, holds for that request. If the database
-//!   does not say so in time, the request is refused;
-//! - a process that the others believe to have ended cannot write what it has claimed before.
+//! - a change that any process acknowledged before a request began is visible to that request. If the
+//!   database does not confirm this in time, the request is refused;
+//! - a process that the others consider dead can no longer write to what it had claimed.
 
 mod freshness;
 #[doc(hidden)]

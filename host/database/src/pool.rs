@@ -1,59 +1,59 @@
-//! A pool of connections that says how full it is.
+//! Connection pools with usage statistics.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sqlx::Database;
 
-/// A pool, and how often it had no connection to give. Clones share it.
+/// Connection pool that counts requests for a connection while all were in use. Clones share it.
 #[derive(Debug)]
 pub(super) struct Pool<D: Database> {
     connections: sqlx::Pool<D>,
     waits: Arc<AtomicU64>,
 }
 
-/// How full one pool is.
+/// Usage of one connection pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolReading {
-    /// What its connections are for.
+    /// Purpose of the pool: `read` or `write`.
     pub pool: &'static str,
-    /// Connections that somebody uses, or that are being opened.
+    /// Number of connections in use or being opened.
     pub in_use: u64,
-    /// Open connections that nobody uses.
+    /// Number of open, unused connections.
     pub idle: u64,
-    /// The most connections that there may be.
+    /// Maximum number of connections.
     pub limit: u64,
-    /// How often all of them were in use when one was wanted, since the start.
+    /// Number of requests for a connection, since the start of the process, while all were in use.
     pub waits: u64,
 }
 
 impl<D: Database> Pool<D> {
-    /// The connections, for somebody who wants one now.
+    /// Returns the inner pool to acquire a connection from; counts a wait if all are in use.
     pub(super) fn wanted(&self) -> &sqlx::Pool<D> {
-        // sqlx does not tell who waits, only how full the pool is.
+        // sqlx reports how full a pool is, but not the number of waiters.
         if self.is_taken() {
             self.waits.fetch_add(1, Ordering::Relaxed);
         }
         &self.connections
     }
 
-    /// The connections, for somebody who wants none.
+    /// Returns the inner pool without counting a wait, for uses that acquire no connection.
     pub(super) fn connections(&self) -> &sqlx::Pool<D> {
         &self.connections
     }
 
-    /// Whether all connections are in use.
+    /// Returns whether all connections are in use.
     pub(super) fn is_taken(&self) -> bool {
         self.connections.num_idle() == 0
             && self.connections.size() >= self.connections.options().get_max_connections()
     }
 
-    /// How full it is; `pool` says what it is for.
+    /// Returns the current usage; `pool` is the purpose to report.
     pub(super) fn reading(&self, pool: &'static str) -> PoolReading {
         let idle = self.connections.num_idle() as u64;
         PoolReading {
             pool,
-            // The two are read one after the other.
+            // `size` and `idle` are not read atomically.
             in_use: u64::from(self.connections.size()).saturating_sub(idle),
             idle,
             limit: self.connections.options().get_max_connections().into(),

@@ -1,4 +1,4 @@
-//! A PostgreSQL database, which any number of processes may use.
+//! PostgreSQL database, which any number of processes may use.
 
 mod listener;
 mod lock;
@@ -19,38 +19,38 @@ use super::value::Value;
 use super::{DatabaseError, Result, Scope};
 pub use lock::Lock;
 
-/// The schema, as migrations from an empty database. A later release may have added to it.
+/// The schema, as migrations from an empty database. Unknown migrations of later releases are accepted.
 static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
     let mut migrations = sqlx_macros::migrate!("migrations/postgres");
     migrations.set_ignore_missing(true);
     migrations
 });
 
-/// How long the database may take to answer when a process starts.
+/// Time limit for the first connection when a process starts.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The oldest version that is known to work, as `server_version_num` has it.
+/// Oldest supported version, in the format of `server_version_num`.
 const OLDEST_VERSION: i32 = 160_000;
 
-/// What ends a session that hangs: a statement, a transaction that does nothing, waiting for a lock.
+/// Server-side timeouts of each session: statements, idle transactions, lock waits.
 const SESSION: [(&str, &str); 3] =
     [("statement_timeout", "30s"), ("idle_in_transaction_session_timeout", "30s"), ("lock_timeout", "10s")];
 
 #[derive(Clone, Debug)]
 pub(super) struct Pools {
-    /// Apart: transactions that wait for each other must not keep anybody from reading.
+    /// Separate pool, so that transactions that wait for each other do not block readers.
     pub(super) writers: Pool<Postgres>,
     pub(super) readers: Pool<Postgres>,
-    /// A random name, which no other process has.
+    /// Random name of this process, unique among all processes.
     pub(super) writer: Arc<str>,
 }
 
-/// The server of a database, for connections outside the pools.
+/// Connection options of the server, for connections outside the pools.
 #[derive(Clone)]
 pub struct Server(Arc<PgConnectOptions>);
 
-/// A connection for single statements that must not wait for others to leave the pools. Dropping it closes it at once,
-/// also while a statement runs.
+/// A connection outside the pools, for single statements that must not wait for a free pool connection.
+/// Dropping it closes it at once, even while a statement runs.
 pub struct Session(pub(super) PgConnection);
 
 impl Server {
@@ -61,7 +61,7 @@ impl Server {
 }
 
 impl Pools {
-    /// Connects with at most so many connections.
+    /// Connects with at most `connections` connections, and runs the migrations.
     pub(super) async fn connect(url: &str, connections: u32) -> Result<Self> {
         let options = options(url)?;
         let mut session = first_session(&options).await?;
@@ -91,7 +91,7 @@ impl Pools {
         })
     }
 
-    /// Begins a write transaction, the only one of its scope.
+    /// Begins a write transaction and takes the locks of its scope.
     pub(super) async fn begin(&self, scope: Scope<'_>) -> Result<sqlx::Transaction<'static, Postgres>> {
         let mut transaction = self.writers.wanted().begin().await?;
         let (shared, exclusive) = scope.locks();
@@ -103,7 +103,7 @@ impl Pools {
         Ok(transaction)
     }
 
-    /// Begins a transaction that reads one state.
+    /// Begins a read-only transaction with isolation level `REPEATABLE READ`.
     pub(super) async fn snapshot(&self) -> Result<sqlx::Transaction<'static, Postgres>> {
         Ok(self.readers.wanted().begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?)
     }
@@ -122,7 +122,7 @@ fn options(url: &str) -> Result<PgConnectOptions> {
     Ok(PgConnectOptions::from_str(url)?.application_name("kitbag"))
 }
 
-/// Finds out whether there is a server that works.
+/// Opens a connection and checks that the server is supported.
 async fn first_session(options: &PgConnectOptions) -> Result<PgConnection> {
     let connecting = timeout(START_TIMEOUT, PgConnection::connect_with(options));
     let mut session = connecting.await.map_err(|_| DatabaseError::timed_out())??;
@@ -130,7 +130,7 @@ async fn first_session(options: &PgConnectOptions) -> Result<PgConnection> {
     Ok(session)
 }
 
-/// Refuses servers whose version or encoding would fail later, at some statement.
+/// Fails for servers whose version or encoding would make later statements fail.
 async fn check_server(connection: &mut PgConnection) -> Result<()> {
     let (version, encoding): (i32, String) = sqlx::query_as(
         "SELECT current_setting('server_version_num')::INTEGER, current_setting('server_encoding')",
@@ -158,8 +158,8 @@ pub(super) fn arguments(values: Vec<Value<'_>>) -> Result<PgArguments> {
     Ok(arguments)
 }
 
-/// PostgreSQL has no NUL in texts, and refuses statements that have one. What matters was checked before; whatever is
-/// looked up by such a text is not found.
+/// Replaces NUL, which PostgreSQL does not allow in texts. Stored values are validated before; a lookup by
+/// such a text finds nothing.
 fn without_nul(text: Cow<'_, str>) -> Cow<'_, str> {
     if text.contains('\0') { text.replace('\0', "\u{fffd}").into() } else { text }
 }

@@ -1,27 +1,28 @@
-//! Releases of the program, and which of them may use one database at the same time.
+//! Releases of the program, and their compatibility when they use one database at the same time.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A release: `1.4` of version `1.4.2`. Versions of one release have the same schema and the same contracts.
+/// Major and minor version: `1.4` for version `1.4.2`. All versions of a release have the same schema and the
+/// same contracts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Release {
     major: u32,
     minor: u32,
 }
 
-/// The text is no version.
+/// Error: the text is not a version number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoVersion;
 
 impl Release {
-    /// The release of this program.
+    /// Returns the release of this program.
     pub(crate) fn of_this_program() -> Self {
         env!("CARGO_PKG_VERSION").parse().expect("Cargo checks versions")
     }
 
-    /// Whether processes of both may use a database at the same time: a release reads and writes what the one before it
-    /// does.
+    /// Returns whether processes of both releases may use a database at the same time: true for adjacent
+    /// minor releases, as each release reads and writes the format of its predecessor.
     pub(crate) fn works_beside(self, other: Self) -> bool {
         self.major == other.major && self.minor.abs_diff(other.minor) <= 1
     }

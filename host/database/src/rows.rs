@@ -1,4 +1,4 @@
-//! Rows of any table, for a copy of a whole service to another database.
+//! Access to the rows of any table, for copying a whole service to another database.
 
 use futures::TryStreamExt;
 use futures::stream::BoxStream;
@@ -12,22 +12,22 @@ use super::tables::Table;
 use super::value::Value;
 use super::{Open, Result, Transaction, sql};
 
-/// How much of a table is in memory at once: so many rows, or so many bytes and one row more.
+/// Batch limits: a batch ends at this number of rows, or with the row that reaches this number of bytes.
 const BATCH_ROWS: usize = 500;
 const BATCH_BYTES: usize = 2 << 20;
 
-/// A row: its values in the order of the columns.
+/// The values of a row, in the order of the columns.
 pub type Row = Vec<Value<'static>>;
 
-/// A column that holds values.
+/// A stored (not generated) column.
 #[derive(Clone, Debug)]
 pub struct Column {
-    /// The name of the column.
+    /// Column name.
     pub name: String,
     kind: Kind,
 }
 
-/// What a column holds.
+/// Column type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Integer,
@@ -36,7 +36,7 @@ enum Kind {
     Bytes,
 }
 
-/// Reads the rows of a table.
+/// Stream of the rows of a table, in batches.
 pub struct Reader<'t> {
     rows: Rows<'t>,
     columns: &'t [Column],
@@ -47,7 +47,7 @@ enum Rows<'t> {
     Postgres(BoxStream<'t, sqlx::Result<PgRow>>),
 }
 
-/// The values of a row. An engine without booleans has integers.
+/// Decodes the values of a row according to the column types.
 macro_rules! values {
     ($row:ident, $columns:expr) => {{
         let value = |(index, column): (usize, &Column)| -> sqlx::Result<Value<'static>> {
@@ -63,7 +63,7 @@ macro_rules! values {
 }
 
 impl Reader<'_> {
-    /// The next rows; `None` at the end.
+    /// Returns the next rows; `None` at the end.
     pub async fn next_batch(&mut self) -> Result<Option<Vec<Row>>> {
         let (mut batch, mut bytes) = (Vec::new(), 0);
         while batch.len() < BATCH_ROWS && bytes < BATCH_BYTES {
@@ -89,7 +89,8 @@ impl Reader<'_> {
 }
 
 impl Table {
-    /// The columns in which `target` holds values, as both databases have them.
+    /// Returns the stored columns of `target`, in its order, with the types to copy: boolean where either
+    /// database has a boolean. Fails if `source` lacks a column.
     pub async fn columns(&self, source: &mut Transaction, target: &mut Transaction) -> Result<Vec<Column>> {
         let (of_source, mut columns) = (columns(source, self.name).await?, columns(target, self.name).await?);
         for column in &mut columns {
@@ -102,7 +103,7 @@ impl Table {
         Ok(columns)
     }
 
-    /// Reads the rows that are copied.
+    /// Reads the rows to be copied.
     pub fn read<'t>(&self, source: &'t mut Transaction, columns: &'t [Column]) -> Reader<'t> {
         let expressions: Vec<_> = columns.iter().map(|column| self.expression(column)).collect();
         let text = format!("SELECT {} FROM {}{}", expressions.join(", "), self.name, self.filter());
@@ -116,17 +117,17 @@ impl Table {
         Reader { rows, columns }
     }
 
-    /// The number of rows that are copied.
+    /// Returns the number of rows to be copied.
     pub async fn count(&self, source: &mut Transaction) -> Result<u64> {
         count(source, format!("SELECT count(*) FROM {}{}", self.name, self.filter())).await
     }
 
-    /// The number of all rows.
+    /// Returns the number of all rows in `target`.
     pub async fn count_all(&self, target: &mut Transaction) -> Result<u64> {
         count(target, format!("SELECT count(*) FROM {}", self.name)).await
     }
 
-    /// Whether somebody has used the table.
+    /// Returns whether the table has rows. Always false for tables that have rows in a new database.
     pub async fn is_used(&self, target: &mut Transaction) -> Result<bool> {
         if self.is_never_empty {
             return Ok(false);
@@ -135,7 +136,7 @@ impl Table {
         sql(AssertSqlSafe(used)).fetch_value(target).await
     }
 
-    /// Removes the rows that a database has which nobody has used.
+    /// Deletes the rows that a new database contains.
     pub async fn clear(&self, target: &mut Transaction) -> Result<()> {
         if self.is_never_empty {
             sql(AssertSqlSafe(format!("DELETE FROM {}", self.name))).execute(target).await?;
@@ -143,7 +144,7 @@ impl Table {
         Ok(())
     }
 
-    /// Inserts rows, at least one.
+    /// Inserts rows. Requires at least one.
     pub async fn insert(&self, target: &mut Transaction, columns: &[Column], rows: Vec<Row>) -> Result<()> {
         let names: Vec<_> = columns.iter().map(|column| quoted(&column.name)).collect();
         let into = format!("INSERT INTO {} ({}) ", self.name, names.join(", "));
@@ -157,7 +158,8 @@ impl Table {
         Ok(())
     }
 
-    /// Has ids go on where those of the source ended, also if the last rows are gone there.
+    /// Continues the id counter after the last id of the source, even if the source has deleted its last
+    /// rows.
     pub async fn continue_ids(&self, source: &mut Transaction, target: &mut Transaction) -> Result<()> {
         let Some(column) = self.ids else { return Ok(()) };
         let last = last_id(source, self.name, column).await?;
@@ -166,7 +168,7 @@ impl Table {
         }
         match &target.0 {
             Open::Sqlite(_) => {
-                // Those without a counter go on after the last row.
+                // Tables without `AUTOINCREMENT` continue after their last row.
                 let counts = "SELECT EXISTS (SELECT 1 FROM sqlite_schema
                     WHERE type = 'table' AND name = $1 AND sql LIKE '%AUTOINCREMENT%')";
                 if sql(counts).bind(self.name).fetch_value(&mut *target).await? {
@@ -193,14 +195,14 @@ impl Table {
         Ok(())
     }
 
-    /// All users that the table names.
+    /// Returns the distinct user ids in the table.
     pub async fn users(&self, source: &mut Transaction) -> Result<Vec<String>> {
         let selects: Vec<_> =
             self.users.iter().map(|column| format!("SELECT {column} FROM {}", self.name)).collect();
         if selects.is_empty() {
             return Ok(Vec::new());
         }
-        // Without duplicates.
+        // `DISTINCT`, as `UNION` removes duplicates only with several columns.
         let text = format!("SELECT DISTINCT * FROM ({}) AS users", selects.join(" UNION "));
         sql(AssertSqlSafe(text)).unhurried().fetch_values(source).await
     }
@@ -218,8 +220,8 @@ impl Table {
 }
 
 impl Transaction {
-    /// Lets the transaction take as long as a copy of everything does. Otherwise a server ends those that are idle, or
-    /// whose statements take long.
+    /// Disables the server's timeouts for long statements and idle transactions in this transaction, for
+    /// copying a whole database.
     pub async fn take_long(&mut self) -> Result<()> {
         match &mut self.0 {
             Open::Sqlite(_) => {}
@@ -234,7 +236,7 @@ impl Transaction {
 }
 
 impl Value<'_> {
-    /// Bytes that it takes in memory, about.
+    /// Returns the approximate size in memory, in bytes.
     fn size(&self) -> usize {
         size_of::<Self>()
             + match self {
@@ -245,7 +247,7 @@ impl Value<'_> {
     }
 }
 
-/// The columns of a table that hold values: not those that are computed.
+/// Returns the stored columns of a table, without generated ones.
 async fn columns(transaction: &mut Transaction, table: &str) -> Result<Vec<Column>> {
     let columns = match &transaction.0 {
         Open::Sqlite(_) => {
@@ -271,7 +273,7 @@ async fn columns(transaction: &mut Transaction, table: &str) -> Result<Vec<Colum
     columns.into_iter().map(column).collect()
 }
 
-/// The last id that was given, 0 if none.
+/// Returns the last assigned id; 0 if none.
 async fn last_id(source: &mut Transaction, table: &'static str, column: &'static str) -> Result<i64> {
     match &source.0 {
         Open::Sqlite(_) => {

@@ -1,46 +1,48 @@
-//! What a transaction may change.
+//! Locks of write transactions.
 
-/// What a transaction reads before it writes, and what it writes: no other transaction of the same scope runs
-/// meanwhile. `SQLite` has a single writer, and needs no scope; PostgreSQL locks what it names.
+/// Data that a write transaction reads and changes. Transactions of the same scope do not run at the same
+/// time. `SQLite` has a single writer and ignores the scope; PostgreSQL takes the locks that it names.
 #[derive(Clone, Copy, Debug)]
 pub enum Scope<'s> {
     /// Documents, feeds, chunks and jobs of these users.
     Users(&'s [&'s str]),
     /// Documents, feeds, chunks and jobs of all users.
     AllUsers,
-    /// Everything about toolkits, including what users have set for them and the records of their calls: with a
-    /// toolkit, these are removed.
+    /// All data about toolkits, including the settings of users for them and the records of their calls:
+    /// these are removed together with a toolkit.
     Toolkits,
     /// Secrets and settings of users.
     Vault,
-    /// Secrets of users, and with them what toolkits have cached: it goes with the secrets that it was had with.
+    /// Secrets of users, and all cached data of toolkits: data obtained with a secret is deleted with that
+    /// secret.
     Secrets,
-    /// What a toolkit has cached for a user.
+    /// Data that one toolkit has cached for one user.
     Cached {
-        /// The user.
+        /// User id.
         user: &'s str,
-        /// The toolkit's id.
+        /// Toolkit id.
         toolkit: &'s str,
     },
-    /// What all toolkits have cached for all users.
+    /// Data that all toolkits have cached for all users.
     AllCached,
-    /// The choice of the next jobs. What a job writes has its user's scope.
+    /// Selection of the next jobs. The writes of a job use the scope of its user.
     Jobs,
     /// Records of calls.
     Records,
-    /// A call that counts towards limits: all lock the rows that they change in the same order.
+    /// A call that counts towards limits. Shared: such calls may run at the same time, as all lock the
+    /// changed rows in the same order.
     LimitedCalls,
     /// All calls that count towards limits.
     AllLimitedCalls,
-    /// Sessions of browsers, and clients of the OAuth flows.
+    /// Browser sessions, and clients of the OAuth flows.
     Sessions,
-    /// Entries of the audit log, whose chains lock themselves.
+    /// Entries of the audit log. Takes no lock: appending locks the row of the chain.
     Audit,
-    /// What processes agree on when they start.
+    /// Registration of processes, and the state that they coordinate through it.
     Processes,
-    /// Answers on their way between processes: each statement locks the row that it changes, which is enough.
+    /// Answers passed between processes. Takes no lock: the row locks of each statement are enough.
     Answers,
-    /// Files outside the database: each statement locks the rows that it changes, which is enough.
+    /// Files outside the database. Takes no lock: the row locks of each statement are enough.
     Files,
 }
 
@@ -48,7 +50,7 @@ const CACHED: &str = "cached";
 const LIMITED_CALLS: &str = "limited-calls";
 
 impl Scope<'_> {
-    /// The names of the locks that the scope shares with others, and of those that it has for itself.
+    /// Returns the names of the shared locks and of the exclusive locks.
     pub(super) fn locks(self) -> (Vec<String>, Vec<String>) {
         let own = |names: &[&str]| (Vec::new(), names.iter().map(ToString::to_string).collect());
         match self {
@@ -60,7 +62,7 @@ impl Scope<'_> {
             Self::Jobs => own(&["jobs"]),
             Self::Vault => own(&["vault"]),
             Self::Secrets => own(&["vault", CACHED]),
-            // No toolkit's id has a space.
+            // Unambiguous: toolkit ids contain no space.
             Self::Cached { user, toolkit } => {
                 (vec![CACHED.to_owned()], vec![format!("{CACHED} {toolkit} {user}")])
             }

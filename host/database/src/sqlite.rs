@@ -1,4 +1,4 @@
-//! `SQLite` in the data directory: one writer, several readers.
+//! `SQLite` database in the data directory: one writer, several readers.
 
 mod existing;
 mod foreign;
@@ -18,24 +18,25 @@ use super::pool::Pool;
 use super::value::Value;
 pub use frozen_state::{CopyError, FrozenState};
 
-/// The database's file in the data directory.
+/// Name of the database file in the data directory.
 const FILE: &str = "kitbag.sqlite";
 
 /// The schema, as migrations from an empty database.
 static MIGRATIONS: Migrator = sqlx_macros::migrate!("migrations/sqlite");
 
-/// Connections that only read.
+/// Size of the pool of read-only connections.
 const MAX_READERS: u32 = 4;
 
-/// How long a connection waits while another process has the file locked.
+/// Maximum wait for a file lock held by another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Off, functions and virtual tables with side effects cannot be used by triggers, views and generated columns.
+/// Pragma that is set to `OFF`: triggers, views and generated columns then cannot use functions and virtual
+/// tables with side effects.
 const TRUSTED_SCHEMA: &str = "trusted_schema";
 
 #[derive(Clone, Debug)]
 pub(super) struct Pools {
-    /// A pool of the single connection for writing.
+    /// Pool of the single write connection.
     pub(super) writer: Pool<Sqlite>,
     pub(super) readers: Pool<Sqlite>,
 }
@@ -50,12 +51,12 @@ impl Pools {
         Ok(Self { writer: writer.into(), readers: readers.into() })
     }
 
-    /// Begins a write transaction, the only one that there is.
+    /// Begins a write transaction. At most one exists at a time.
     pub(super) async fn begin(&self) -> Result<sqlx::Transaction<'static, Sqlite>> {
         Ok(self.writer.wanted().begin_with("BEGIN IMMEDIATE").await?)
     }
 
-    /// Begins a transaction that reads one state.
+    /// Begins a read transaction on one snapshot.
     pub(super) async fn snapshot(&self) -> Result<sqlx::Transaction<'static, Sqlite>> {
         Ok(self.readers.wanted().begin().await?)
     }

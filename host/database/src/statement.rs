@@ -1,7 +1,7 @@
-//! Statements: one text for all engines.
+//! SQL statements, with one text for all engines.
 //!
 //! Parameters are written `$1`, `$2`, and so on. A list is one parameter, made by [`list`] and read by
-//! `json_each`: `IN (SELECT value FROM json_each($1))`, or `CAST(value AS BIGINT)` where it has numbers.
+//! `json_each`: `IN (SELECT value FROM json_each($1))`, or `CAST(value AS BIGINT)` for numbers.
 
 use std::future::Future;
 use std::time::Duration;
@@ -15,37 +15,37 @@ use sqlx::{AssertSqlSafe, FromRow, PgPool, Postgres, SqlSafeStr, SqlStr, Sqlite,
 use super::value::Value;
 use super::{DatabaseError, Open, Result, Session, Transaction, postgres, sqlite};
 
-/// How long one statement may take.
+/// Default time limit of a statement.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A statement of this text. Its parameters are bound in the order of their numbers.
+/// Creates a statement of this text. Parameters are bound in the order of their numbers.
 pub fn sql<'v>(text: impl SqlSafeStr) -> Statement<'v> {
     Statement::new(Text::Whole(text.into_sql_str()), Vec::new())
 }
 
-/// A list of texts or numbers as a parameter.
+/// Encodes a list of strings or numbers as one parameter, a JSON array.
 pub fn list<T: Serialize>(values: &[T]) -> String {
     serde_json::to_string(values).expect("texts and numbers are valid in JSON")
 }
 
-/// A statement with its parameters.
+/// A statement with its bound parameters.
 #[must_use = "a statement does nothing until it is executed"]
 pub struct Statement<'v> {
     text: Text,
     values: Vec<Value<'v>>,
     is_cached: bool,
-    /// `None` for as long as it takes.
+    /// `None`: no time limit.
     timeout: Option<Duration>,
 }
 
 /// The text of a statement.
 pub(super) enum Text {
     Whole(SqlStr),
-    /// With a parameter at each of these bytes, in ascending order.
+    /// Text, and the byte offsets of its parameters in ascending order.
     Parts(String, Vec<usize>),
 }
 
-/// Runs an expression for the engine of the executor, within the time that a statement may take.
+/// Runs an expression for the engine of the executor, within the timeout of the statement.
 macro_rules! run {
     ($self:ident, $executor:ident, $query:ident, |$statement:ident, $connection:ident| $run:expr) => {{
         let Self { text, values, is_cached, timeout } = $self;
@@ -71,46 +71,46 @@ impl<'v> Statement<'v> {
         Self { text, values, is_cached: true, timeout: Some(TIMEOUT) }
     }
 
-    /// Adds the value of the next parameter.
+    /// Binds the value of the next parameter.
     pub fn bind(mut self, value: impl Into<Value<'v>>) -> Self {
         self.values.push(value.into());
         self
     }
 
-    /// Does not keep the prepared statement for the next time. For texts that vary.
+    /// Disables caching of the prepared statement, for texts that vary.
     pub fn uncached(self) -> Self {
         Self { is_cached: false, ..self }
     }
 
-    /// Lets the statement take as long as reading a whole table does, in a transaction that may
+    /// Removes the time limit, for reading a whole table. The transaction must allow it too
     /// ([`take_long`](Transaction::take_long)).
     pub fn unhurried(self) -> Self {
         Self { timeout: None, ..self }
     }
 
-    /// Executes the statement. Returns the number of rows that were written.
+    /// Executes the statement and returns the number of affected rows.
     pub async fn execute(self, executor: impl Into<Executor<'_>>) -> Result<u64> {
         Ok(run!(self, executor, query_with, |statement, connection| async {
             statement.execute(connection).await.map(|done| done.rows_affected())
         }))
     }
 
-    /// All rows.
+    /// Returns all rows.
     pub async fn fetch_all<T: Fetch>(self, executor: impl Into<Executor<'_>>) -> Result<Vec<T>> {
         Ok(run!(self, executor, query_as_with, |statement, connection| statement.fetch_all(connection)))
     }
 
-    /// The first row, if there is one.
+    /// Returns the first row, if any.
     pub async fn fetch_optional<T: Fetch>(self, executor: impl Into<Executor<'_>>) -> Result<Option<T>> {
         Ok(run!(self, executor, query_as_with, |statement, connection| statement.fetch_optional(connection)))
     }
 
-    /// The first row. Fails if there is none.
+    /// Returns the first row. Fails if there is none.
     pub async fn fetch_one<T: Fetch>(self, executor: impl Into<Executor<'_>>) -> Result<T> {
         self.fetch_optional(executor).await?.ok_or_else(|| sqlx::Error::RowNotFound.into())
     }
 
-    /// The first column of all rows.
+    /// Returns the first column of all rows.
     pub async fn fetch_values<T>(self, executor: impl Into<Executor<'_>>) -> Result<Vec<T>>
     where
         (T,): Fetch,
@@ -119,7 +119,7 @@ impl<'v> Statement<'v> {
         Ok(rows.into_iter().map(|(value,)| value).collect())
     }
 
-    /// The first column of the first row, if there is one.
+    /// Returns the first column of the first row, if any.
     pub async fn fetch_optional_value<T>(self, executor: impl Into<Executor<'_>>) -> Result<Option<T>>
     where
         (T,): Fetch,
@@ -127,7 +127,7 @@ impl<'v> Statement<'v> {
         Ok(self.fetch_optional(executor).await?.map(|(value,)| value))
     }
 
-    /// The first column of the first row. Fails if there is no row.
+    /// Returns the first column of the first row. Fails if there is no row.
     pub async fn fetch_value<T>(self, executor: impl Into<Executor<'_>>) -> Result<T>
     where
         (T,): Fetch,
@@ -137,7 +137,7 @@ impl<'v> Statement<'v> {
 }
 
 impl Text {
-    /// Without numbers: `SQLite` finds a numbered parameter by comparing it with all others.
+    /// Returns the text with unnumbered parameters: `SQLite` compares a numbered one with all others.
     fn for_sqlite(self) -> SqlStr {
         match self {
             Self::Whole(text) => text,
@@ -156,7 +156,7 @@ impl Text {
     }
 }
 
-/// The text with `parameter`, which gets its number, at each of the places.
+/// Inserts a parameter at each of the places; `parameter` appends it, given its number.
 fn joined(text: &str, places: &[usize], parameter: impl Fn(&mut String, usize)) -> SqlStr {
     let mut whole = String::with_capacity(text.len() + places.len() * 5);
     let mut before = 0;
@@ -169,12 +169,12 @@ fn joined(text: &str, places: &[usize], parameter: impl Fn(&mut String, usize)) 
     AssertSqlSafe(whole).into_sql_str()
 }
 
-/// What rows can be read as: a tuple, or whatever derives [`FromRow`].
+/// Types that a row can be decoded into: tuples, and types that derive [`FromRow`].
 pub trait Fetch: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
 
 impl<T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin> Fetch for T {}
 
-/// What executes a statement: a transaction, a connection for reading, or one outside the pools.
+/// Target of a statement: a transaction, a pool of read connections, or a connection outside the pools.
 pub struct Executor<'e>(pub(super) Target<'e>);
 
 pub(super) enum Target<'e> {
@@ -217,7 +217,7 @@ impl<'e> From<&'e mut Session> for Executor<'e> {
     }
 }
 
-/// Waits for a part of the answer to a statement, as long as a whole one may take.
+/// Applies the default statement timeout to one part of a result, such as the next row.
 pub(super) async fn in_time<T>(part: impl Future<Output = sqlx::Result<T>>) -> Result<T> {
     within(Some(TIMEOUT), part).await
 }

@@ -1,26 +1,27 @@
-//! All tables, and what becomes of the rows of each when a whole service is copied to another database.
+//! List of all tables, and how the rows of each are treated when a service is copied to another database.
 //!
-//! Invariant: each table is in one of the two lists, and each column with ids of users is named (`tests/tables`).
+//! Invariant: each table is in one of the two lists, and each column with ids of users is named
+//! (`tests/tables`).
 
 /// A table whose rows are copied.
 #[derive(Debug)]
 pub struct Table {
-    /// The name of the table.
+    /// Table name.
     pub name: &'static str,
-    /// The column whose values count up, so that none is given twice, also after the copy.
+    /// Column of an increasing counter whose values are never reused, even after the copy.
     pub(super) ids: Option<&'static str>,
     /// Columns with ids of users.
     pub users: &'static [&'static str],
-    /// Which rows; empty for all.
+    /// SQL condition that selects the rows to copy; empty for all.
     pub(super) condition: &'static str,
-    /// Columns that get another value than the row has, each with its expression.
+    /// Columns to overwrite in the copy, each with the SQL expression of its value.
     pub(super) replaced: &'static [(&'static str, &'static str)],
-    /// Whether a database that nobody has used may have rows, which those of the source replace.
+    /// Whether a new database already has rows, which the rows of the source replace.
     pub(super) is_never_empty: bool,
 }
 
-/// The tables that are copied. None refers to one after it, except in constraints that are checked at the end of a
-/// transaction.
+/// Tables that are copied, in order: none refers to a later one, except in constraints that are checked at
+/// the end of a transaction.
 pub const TABLES: &[Table] = &[
     Table { users: &["owner"], ..Table::named("toolkits") },
     Table { users: &["deployed_by"], ..Table::named("toolkit_versions") },
@@ -55,7 +56,7 @@ pub const TABLES: &[Table] = &[
     Table::named("web_clients"),
     Table { ids: Some("id"), users: &["user_id"], ..Table::named("feeds") },
     Table { ids: Some("sequence"), users: &["user_id"], ..Table::named("documents") },
-    // No process has taken a job there.
+    // In the target, no process has claimed a job.
     Table {
         users: &["user_id"],
         replaced: &[("taken_by", "CAST(NULL AS TEXT)")],
@@ -65,7 +66,8 @@ pub const TABLES: &[Table] = &[
     Table::named("chunk_texts"),
     Table { users: &["user_id"], ..Table::named("knowledge_revisions") },
     Table { is_never_empty: true, ..Table::named("registry") },
-    // Only files to which rows refer are copied: nobody there is about to refer to another one.
+    // Copies only referenced files, without reservations: no process of the target is about to refer to a
+    // file.
     Table {
         condition: "NOT dropped AND (
             (name LIKE 'components/%' AND (
@@ -78,19 +80,20 @@ pub const TABLES: &[Table] = &[
     },
 ];
 
-/// The user id of secrets for everyone. No user has it.
+/// Reserved, empty user id of values for all users, such as secrets for everyone.
 pub const EVERYONE: &str = "";
 
-/// Secrets of users, whose rows are sealed for their user.
+/// Table of users' secrets. Each row is encrypted for its user.
 pub const SECRETS: &str = "secrets";
-/// Keys of programs.
+/// Table of API keys of programs.
 pub const KEYS: &str = "program_keys";
-/// Sessions of browsers, and what a provider has granted for them.
+/// Table of browser sessions.
 pub const SESSIONS: &str = "browser_sessions";
-/// Refresh tokens of the sessions of browsers.
+/// Table of the identity provider's grants for browser sessions: token expiry, groups, encrypted refresh
+/// token.
 pub const SESSION_GRANTS: &str = "browser_session_grants";
 
-/// The tables that are not copied, with the reason.
+/// Tables that are not copied, each with the reason.
 #[cfg(test)]
 pub(super) const NOT_COPIED: &[(&str, &str)] = &[
     ("processes", "those of the other database"),

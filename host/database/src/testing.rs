@@ -9,10 +9,10 @@ use url::Url;
 use super::statement::{Fetch, Statement};
 use super::{AssertSqlSafe, Database, Open, Pools, Scope, sql};
 
-/// The server's code for a database that exists already.
+/// SQLSTATE `duplicate_database`.
 const DUPLICATE_DATABASE: &str = "42P04";
 
-/// The URL of the database for a test's folder, which is created if missing; `None` if tests use files.
+/// Returns the URL of the database for a test's folder, created if missing; `None` if tests use files.
 pub(super) async fn server_url(folder: &Path) -> Option<String> {
     let mut url = Url::parse(&std::env::var("TEST_DATABASE").ok()?).expect("the URL of a server");
     let name = folder.file_name().and_then(|name| name.to_str()).expect("a folder with a name");
@@ -42,7 +42,7 @@ impl Database {
         database
     }
 
-    /// Whether this is a file, and not a server.
+    /// Returns whether the database is a `SQLite` file.
     pub fn is_file(&self) -> bool {
         matches!(self.0, Pools::Sqlite(_))
     }
@@ -66,12 +66,12 @@ impl Database {
         transaction.commit().await.expect("it can be committed");
     }
 
-    /// The rows that a statement finds.
+    /// Returns the rows of a query.
     pub async fn rows<T: Fetch>(&self, statement: &str) -> Vec<T> {
         sql(AssertSqlSafe(statement.to_owned())).fetch_all(self.readers()).await.expect("a valid statement")
     }
 
-    /// The first column of the rows that a statement finds.
+    /// Returns the first column of a query.
     pub async fn column<T>(&self, statement: &str) -> Vec<T>
     where
         (T,): Fetch,
@@ -80,7 +80,7 @@ impl Database {
         values.expect("a valid statement")
     }
 
-    /// Each row of each table of a file as a text, by the tables' names.
+    /// Returns, for each table of a `SQLite` file, its name and each row as text.
     pub async fn all_rows(&self) -> Vec<(String, Vec<String>)> {
         let mut all = Vec::new();
         let tables = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name";
@@ -94,7 +94,7 @@ impl Database {
         all
     }
 
-    /// Makes a file claim to have had the migrations up to `version`, and no others.
+    /// Marks a `SQLite` file as migrated exactly up to `version`.
     pub async fn claim_schema(&self, version: i64) {
         self.execute(&format!(
             "DELETE FROM _sqlx_migrations WHERE version > {version};
@@ -104,13 +104,13 @@ impl Database {
         .await;
     }
 
-    /// Makes a table of a file forget that it ever had rows.
+    /// Deletes the rows of a table of a `SQLite` file and resets its id counter.
     pub async fn forget_rows(&self, table: &str) {
         self.execute(&format!("DELETE FROM {table}; DELETE FROM sqlite_sequence WHERE name = '{table}'"))
             .await;
     }
 
-    /// Whether all connections for writing are in use.
+    /// Returns whether all write connections are in use.
     pub fn is_being_written(&self) -> bool {
         match &self.0 {
             Pools::Sqlite(pools) => pools.writer.is_taken(),
@@ -118,7 +118,7 @@ impl Database {
         }
     }
 
-    /// Whether all connections for reading are in use.
+    /// Returns whether all read connections are in use.
     pub fn are_readers_taken(&self) -> bool {
         match &self.0 {
             Pools::Sqlite(pools) => pools.readers.is_taken(),

@@ -1,4 +1,4 @@
-//! The schema, and transactions.
+//! Tests of the schema and of transactions.
 
 mod scopes;
 mod server;
@@ -40,7 +40,7 @@ async fn ids_are_not_used_again_usage_is_counted_and_what_belongs_together_goes_
         )
         .await;
     let usage = "SELECT documents, bytes FROM knowledge_usage WHERE user_id = 'ana'";
-    // Identity, title and text.
+    // Bytes of identity, title and text.
     assert_eq!(database.rows::<(i64, i64)>(usage).await, [(1, 2 + 1 + 1)]);
 
     database.execute(&document(0, "new").replace("(0, 'new'", "(NULL, 'new'")).await;

@@ -1,16 +1,16 @@
-//! The types of parameters.
+//! Statement parameters.
 
 use std::borrow::Cow;
 
-/// A parameter of a statement. Where it is optional, `None` is `NULL`.
+/// A parameter of a statement. `None` is `NULL`.
 pub enum Value<'v> {
     /// An integer.
     Integer(Option<i64>),
-    /// A truth value.
+    /// A boolean.
     Boolean(bool),
-    /// A text.
+    /// A string.
     Text(Option<Cow<'v, str>>),
-    /// Bytes.
+    /// A byte string.
     Bytes(Option<Cow<'v, [u8]>>),
 }
 

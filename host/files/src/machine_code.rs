@@ -1,10 +1,10 @@
-//! Machine code as files, named by the SHA-256 of the component that it was compiled from.
+//! Cache of compiled machine code, in files named by the SHA-256 of the component.
 //!
 //! ```text
 //! <folder>/<engine>/<digest>.cwasm   sealed; recompiled if missing or damaged
 //! ```
 //!
-//! Invariant: a file is used only if it is what was written: each is checked against its seal.
+//! Invariant: a file is used only if it is unchanged: its seal is checked at each use.
 
 mod check;
 mod seal;
@@ -21,19 +21,19 @@ use tempfile::NamedTempFile;
 pub use self::check::check_seals;
 use self::seal::Seal;
 
-/// The file extension of machine code.
+/// File extension of machine code.
 const EXTENSION: &str = "cwasm";
-/// Length of a SHA-256 in hexadecimal.
+/// Number of hexadecimal digits of a SHA-256.
 const DIGEST_DIGITS: usize = 64;
 
-/// A folder of machine code for one engine.
+/// Folder of machine code for one engine.
 #[derive(Debug)]
 pub struct MachineCode {
     path: PathBuf,
     seal: Seal,
 }
 
-/// The digest of a component: the SHA-256 of the whole `file`, in hexadecimal. Blocks.
+/// Returns the digest of a component: the SHA-256 of the whole `file`, hexadecimal. Blocks.
 pub fn digest(file: &mut File) -> io::Result<String> {
     const CHUNK_BYTES: usize = 256 << 10;
 
@@ -47,11 +47,11 @@ pub fn digest(file: &mut File) -> io::Result<String> {
     }
 }
 
-/// Machine code whose seal was checked: the open file, even if its path is replaced afterwards.
+/// Machine code with a checked seal: the open file, even if its path is replaced afterwards.
 pub struct SealedCode(File);
 
 impl SealedCode {
-    /// A path to the open file, valid as long as this value lives.
+    /// Returns a path to the open file, valid while this value exists.
     pub fn path(&self) -> PathBuf {
         const DESCRIPTORS: &str = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };
 
@@ -60,9 +60,9 @@ impl SealedCode {
 }
 
 impl MachineCode {
-    /// Opens `folder` of a data directory, which has the seal's key, for the engine `version`. Deletes code
-    /// of other engine versions, and files that are not a component's machine code: incomplete files,
-    /// and a cache that older versions kept there. Blocks.
+    /// Opens `folder` of a data directory, which contains the seal's key, for the engine `version`. Deletes
+    /// code of other engine versions, and all other files: incomplete ones, and a cache of older versions.
+    /// Blocks.
     pub fn open(data: &Path, folder: &str, version: &str) -> io::Result<Self> {
         let path = data.join(folder).join(version);
         fs::create_dir_all(&path)?;
@@ -71,7 +71,7 @@ impl MachineCode {
         Ok(Self { path, seal: Seal::open(data)? })
     }
 
-    /// Opens machine code after checking its seal, which reads the whole file.
+    /// Opens machine code after checking its seal, which reads the whole file. Blocks.
     pub fn sealed(&self, digest: &str) -> io::Result<SealedCode> {
         let mut file = File::open(self.file(digest))?;
         self.seal.check(digest, &mut file)?;
@@ -91,7 +91,7 @@ impl MachineCode {
         File::open(&self.path)?.sync_all()
     }
 
-    /// Removes the code of all components but these. Blocks.
+    /// Removes the code of all components except `kept`. Blocks.
     pub fn retain(&self, kept: &HashSet<String>) -> io::Result<()> {
         remove_all_but(&self.path, kept)
     }
@@ -101,7 +101,7 @@ impl MachineCode {
     }
 }
 
-/// Removes each file of `folder` whose name is a digest that is not among these. Blocks.
+/// Removes each file of `folder` whose name is a digest that is not in `kept`. Blocks.
 pub(crate) fn remove_all_but(folder: &Path, kept: &HashSet<String>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -131,7 +131,7 @@ fn remove_leftovers(folder: &Path) -> io::Result<()> {
             path.extension().is_some_and(|found| found == EXTENSION) && named_digest(&path).is_some();
         if path.is_file() && !is_code {
             match fs::remove_file(&path) {
-                // Whoever wrote it has ended it meanwhile.
+                // Its writer has removed or renamed it meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 removed => removed?,
             }
@@ -140,7 +140,7 @@ fn remove_leftovers(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The digest in a file's name, if it has one.
+/// Returns the digest in a file's name, if it has one.
 fn named_digest(path: &Path) -> Option<&str> {
     let stem = path.file_stem()?.to_str()?;
     let is_digest = stem.len() == DIGEST_DIGITS && stem.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -153,7 +153,7 @@ mod tests {
 
     use super::*;
 
-    /// The digest of an empty file.
+    /// Digest of an empty file.
     const DIGEST: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
     fn open(data: &Path) -> MachineCode {

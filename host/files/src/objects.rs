@@ -1,18 +1,19 @@
-//! The files to which rows refer, components of toolkits and captured files, in a folder or
-//! a bucket that several processes may share ([why so](../../docs/decisions/0036-objects-have-names-of-their-own.md)).
+//! Files to which rows refer (components of toolkits and captured files), in a folder or a bucket that
+//! several processes may share ([decision
+//! 0036](../../docs/decisions/0036-objects-have-names-of-their-own.md)).
 //!
 //! ```text
-//! put    row (object, name, kept until in half an hour) → commit → write the object, unless it is there
-//! refer  in the transaction that refers to it: kept until 0, if it is not dropped; else it is put again
-//! end    once nothing refers to it, and nobody keeps it: dropped → commit → delete the object → delete the row
+//! put    insert or extend the row (object, name, lease of 31 minutes) → commit → write the object, unless it exists
+//! refer  in the transaction that adds the reference: `kept_until` = 0, unless the file was dropped; then put it again
+//! end    without references and leases: mark as dropped → commit → delete the object → delete the row
 //! ```
 //!
 //! Invariants:
-//! - a row refers to a file only if the file is whole and nobody deletes it: the lock on its row in `files`, which each
-//!   of the three takes, is all that they need. It is never held while the store of files is asked for something;
-//! - no object gets a name that another one has had, so a deletion that comes late hits nothing new;
-//! - whatever becomes of a process, the janitor ends what it has put and not referred to, and what it has dropped and
-//!   not deleted; nothing is deleted because it was found without a row.
+//! - a row refers to a file only if the file is complete and no process deletes it: each of the three operations
+//!   locks the file's row in `files`, and that suffices. No process waits for the store of files under this lock;
+//! - object names are never reused, so a delayed deletion cannot hit a newer object;
+//! - after a crash, the janitor removes files that were put and never referred to, and objects that were dropped
+//!   and not deleted. Nothing is deleted because it was found without a row.
 
 mod bucket;
 mod error;
@@ -46,37 +47,37 @@ pub use s3::BucketLocation;
 pub use sending::Sent;
 use store::{Lease, Rows};
 
-/// How long a file that was put is kept for whoever is about to refer to it. A capture ends sooner.
+/// Lease of a file that was put, for the caller to refer to it. Longer than any capture takes.
 const HOLD: Duration = Duration::from_mins(31);
-/// How long whoever has removed a reference waits until the object is deleted. The deletion goes on without them.
+/// Time limit for callers that wait for a deletion. The deletion continues in the background.
 const DELETION_PATIENCE: Duration = Duration::from_secs(1);
 
-/// All files to which rows refer. Clones share everything.
+/// All files to which rows refer. Clones share the store and the database.
 #[derive(Clone, Debug)]
 pub struct Objects {
     rows: Rows,
     bucket: Bucket,
 }
 
-/// The files of one kind.
+/// All files of one kind.
 #[derive(Clone, Debug)]
 pub struct Files {
     kind: FileKind,
     objects: Objects,
 }
 
-/// A file that was put, and that nobody drops for half an hour.
+/// A file that was put. Its lease prevents deletion for about half an hour.
 #[derive(Debug)]
 pub struct Held {
     digest: String,
     lease: Lease,
 }
 
-/// A file that is being read.
+/// A file opened for reading.
 pub struct Opened {
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Its bytes, in pieces.
+    /// Content, in chunks.
     pub bytes: BoxStream<'static, io::Result<Bytes>>,
 }
 
@@ -88,12 +89,12 @@ impl Objects {
         egress: &Egress,
     ) -> Result<Self, ObjectsError> {
         let objects = Self { rows: Rows::new(database), bucket: Bucket::open(location, egress)? };
-        // The only process has put nothing yet.
+        // The only process has put no files yet, so all leases are from earlier runs.
         objects.rows.release_all_if_alone().await?;
         Ok(objects)
     }
 
-    /// Opens the store of files of a service that does not run, for commands that copy it. Changes nothing there.
+    /// Opens the store of files of a stopped service, for commands that copy it. Changes nothing there.
     pub fn of_stopped(
         database: Database,
         location: &Location,
@@ -102,19 +103,19 @@ impl Objects {
         Ok(Self { rows: Rows::new(database), bucket: Bucket::open(location, egress)? })
     }
 
-    /// The components of toolkits.
+    /// Returns the components of toolkits.
     pub fn components(&self) -> Files {
         Files { kind: FileKind::Component, objects: self.clone() }
     }
 
-    /// The captured files of documents.
+    /// Returns the captured files of documents.
     pub fn artifacts(&self) -> Files {
         Files { kind: FileKind::Artifact, objects: self.clone() }
     }
 }
 
 impl Files {
-    /// Puts a file whose bytes have this digest, unless it is there already. `source` is read then.
+    /// Puts a file with this digest. Reads `source` only if the file does not exist yet.
     pub async fn put(&self, digest: &str, source: &Path) -> Result<Held, ObjectsError> {
         let lease = self.objects.rows.keep(self.kind, digest, HOLD).await?;
         let held = Held { digest: digest.to_owned(), lease };
@@ -130,7 +131,8 @@ impl Files {
     async fn write(&self, held: &Held, source: &Path) -> Result<(), ObjectsError> {
         let (bucket, object) = (&self.objects.bucket, &held.lease.object);
         let is_there = match self.kind {
-            // Whoever deploys a component again may do so because it is damaged.
+            // A component may be deployed again because the stored file is damaged, so its content is
+            // checked.
             FileKind::Component => bucket.digest(object).await?.as_ref() == Some(&held.digest),
             FileKind::Artifact => {
                 let size = tokio::fs::metadata(source).await.map_err(ObjectsError::Source)?.len();
@@ -146,7 +148,7 @@ impl Files {
         let mut before = None;
         loop {
             let object = rows.object(self.kind, digest).await?;
-            // It may be dropped, and put again as another object, before it is opened.
+            // The file may be dropped, and put again as another object, before it is opened.
             let Some(object) = object.filter(|object| before.as_ref() != Some(object)) else {
                 return Ok(None);
             };
@@ -157,18 +159,18 @@ impl Files {
         }
     }
 
-    /// Reads the first `longest` bytes of a file.
+    /// Reads the first `longest` bytes of a file. Fails if it does not exist.
     pub async fn read(&self, digest: &str, longest: u64) -> Result<Bytes, ObjectsError> {
         let object = self.objects.rows.object(self.kind, digest).await?;
         let object = object.ok_or(ObjectsError::Missing)?;
         self.objects.bucket.read(&object, longest).await
     }
 
-    /// Ends a hold that has led to no reference: the file goes, unless somebody else needs it.
+    /// Ends a lease that has led to no reference. Deletes the file unless it is still needed.
     pub async fn give_up(&self, held: Held) {
         match self.objects.rows.release(&held.lease).await {
             Ok(true) => self.end(&[held.digest]).await,
-            // It may have been written after it was deleted.
+            // A late write may have recreated a deleted object.
             Ok(false) => self.objects.delete(&held.lease.object).await,
             Err(cause) => {
                 warn!(%cause, digest = held.digest, "a file that is not needed is kept for half an hour");
@@ -176,14 +178,14 @@ impl Files {
         }
     }
 
-    /// Puts a file again that was dropped before anything referred to it.
+    /// Puts a file again that was dropped before a row referred to it.
     pub async fn put_again(&self, dropped: Held, source: &Path) -> Result<Held, ObjectsError> {
         let digest = dropped.digest.clone();
         self.give_up(dropped).await;
         self.put(&digest, source).await
     }
 
-    /// Deletes those of these files that nothing refers to and nobody holds. What fails is left to the janitor.
+    /// Deletes the files that have neither references nor leases. The janitor retries failed deletions.
     pub async fn end(&self, digests: &[String]) {
         let mut dropped = Vec::new();
         for digest in digests {
@@ -201,7 +203,7 @@ impl Files {
                 objects.delete(&object).await;
             }
         });
-        // What is late goes on.
+        // A late deletion continues in the background.
         let _ = timeout(DELETION_PATIENCE, deletion).await;
     }
 }
@@ -219,16 +221,16 @@ impl Objects {
     }
 }
 
-/// Notes in the transaction that changes what rows refer to that `referred` is needed, and that the files with the digests
-/// `let_go` may not be needed any more: after the transaction is committed, [`Files::end`] deletes those that are not.
-/// Returns whether `referred` is still there; if not, nothing may refer to it before it is put again.
+/// Updates references in the transaction that changes rows: marks `referred` as needed, and the files with
+/// the digests `let_go` as possibly unneeded. After the commit, [`Files::end`] deletes the unneeded ones.
+/// Returns `false` if `referred` was dropped: rows may not refer to it before it is put again.
 pub async fn change_references(
     transaction: &mut Transaction,
     kind: FileKind,
     referred: Option<&Held>,
     let_go: &[String],
 ) -> kitbag_database::Result<bool> {
-    // In one order, so that transactions wait for each other's rows and never in a circle.
+    // Sorted, so that concurrent transactions lock rows in the same order and cannot deadlock.
     let mut let_go: Vec<_> = let_go.iter().map(String::as_str).collect();
     let_go.sort_unstable();
     let_go.dedup();

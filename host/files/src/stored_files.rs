@@ -1,7 +1,7 @@
-//! The files outside the database to which its rows refer, all known by the SHA-256 of their bytes: where each kind is,
-//! and which of them rows name.
+//! Files outside the database to which rows refer, identified by the SHA-256 of their bytes: their locations,
+//! and the references to them.
 //!
-//! For commands that copy or check all of them. Servers reach these files through `objects`.
+//! For commands that copy or check all files. Servers access them through `objects`.
 
 mod place;
 mod store;
@@ -16,10 +16,10 @@ use kitbag_database::{Database, Transaction};
 
 pub use place::{FileKind, digest_of};
 
-/// A file in a data directory while a restore into it is incomplete.
+/// Marker file in a data directory while a restore into it is incomplete.
 pub const UNFINISHED_RESTORE: &str = "restore-unfinished";
 
-/// Whether a restore into a data directory was interrupted. No server may use it then.
+/// Whether a restore into a data directory was interrupted. No server may use the directory then.
 pub fn has_unfinished_restore(data: &Path) -> bool {
     data.join(UNFINISHED_RESTORE).exists()
 }
@@ -27,16 +27,16 @@ pub fn has_unfinished_restore(data: &Path) -> bool {
 /// A file to which rows refer.
 #[derive(Clone, Debug)]
 pub struct Named {
-    /// What the file is.
+    /// Kind of the file.
     pub kind: FileKind,
     /// SHA-256 of its bytes, hexadecimal.
     pub digest: String,
-    /// Where it is; `None` if no row says so.
+    /// Name of its object; `None` if the table `files` has no row for it.
     object: Option<String>,
 }
 
 impl Named {
-    /// Opens it below a folder, without following links.
+    /// Opens the file below a folder, without following links.
     pub fn open(&self, root: &Folder) -> io::Result<File> {
         match &self.object {
             Some(object) => self.kind.open(root, object),
@@ -44,34 +44,34 @@ impl Named {
         }
     }
 
-    /// Its folder below `root`, created if it is missing, and its name there.
+    /// Returns the file's folder below `root`, created if it is missing, and its name there.
     pub fn make_place(&self, root: &Folder) -> io::Result<(Folder, String)> {
         let path = self.path();
         let (folder, file) = self.kind.make_place(root, &path)?;
         Ok((folder, file.to_owned()))
     }
 
-    /// Where it is; `None` if no row says so.
+    /// Returns the name of the file's object; `None` if the table `files` has no row for it.
     pub fn object(&self) -> Option<&str> {
         self.object.as_deref()
     }
 
-    /// Its path below the folder of all files.
+    /// Returns the file's path below the folder of all files.
     pub fn path(&self) -> String {
         self.object.clone().unwrap_or_else(|| self.kind.plain_object(&self.digest))
     }
 }
 
-/// The files to which rows refer, read in pages: first all of one kind, then all of the other.
+/// Pages of the files to which rows refer: first all of one kind, then all of the other.
 #[derive(Debug, Default)]
 pub struct Names {
     kinds_done: usize,
-    /// The last digest that was read of the current kind.
+    /// Last digest that was read of the current kind.
     after: String,
 }
 
 impl Names {
-    /// The next files, in the order of their digests; `None` at the end.
+    /// Returns the next files, sorted by digest; `None` at the end.
     pub async fn next_page(
         &mut self,
         transaction: &mut Transaction,
@@ -88,8 +88,8 @@ impl Names {
         Ok(None)
     }
 
-    /// As [`next_page`](Self::next_page), in a transaction of its own: a long one would keep the log of changes of a
-    /// server on the same database from being reused.
+    /// Same as [`next_page`](Self::next_page), in a separate transaction: a long one would prevent a server
+    /// on the same database from reusing its write-ahead log.
     pub async fn next_page_of(&mut self, database: &Database) -> kitbag_database::Result<Option<Vec<Named>>> {
         let mut transaction = database.snapshot().await?;
         let page = self.next_page(&mut transaction).await?;
@@ -107,12 +107,12 @@ pub async fn is_named(
     store::is_named(transaction, kind, digest).await
 }
 
-/// Whether a server knows of an object: because rows refer to it, or because it is on its way in or out.
+/// Whether the table `files` has the object: rows refer to it, or it is being put or deleted.
 pub async fn is_known(transaction: &mut Transaction, object: &str) -> kitbag_database::Result<bool> {
     store::is_known(transaction, object).await
 }
 
-/// How many files of both kinds rows refer to.
+/// Returns the number of files of both kinds to which rows refer.
 pub async fn count(database: &Database) -> kitbag_database::Result<u64> {
     let mut transaction = database.snapshot().await?;
     let count = store::count(&mut transaction).await?;
@@ -120,7 +120,8 @@ pub async fn count(database: &Database) -> kitbag_database::Result<u64> {
     Ok(count)
 }
 
-/// Whether the database has never had a row that refers to files of a kind: it may be one that has replaced a lost one.
+/// Whether the database has never had a row that refers to files of this kind: it may have replaced a lost
+/// database.
 pub async fn were_never_named(
     transaction: &mut Transaction,
     kind: FileKind,
@@ -128,7 +129,7 @@ pub async fn were_never_named(
     store::were_never_named(transaction, kind).await
 }
 
-/// The SHA-256 and the size of a file, from where it stands. Blocks.
+/// Returns the SHA-256 and the size of a file, from its current position. Blocks.
 pub fn digest(file: &mut File) -> io::Result<(Digest, u64)> {
     let mut hasher = Sha256::new();
     let size = io::copy(file, &mut hasher)?;

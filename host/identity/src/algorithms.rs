@@ -1,4 +1,4 @@
-//! Which signature algorithms are accepted.
+//! Accepted signature algorithms.
 
 use jsonwebtoken::{Algorithm, AlgorithmFamily};
 
@@ -6,13 +6,13 @@ use super::InvalidSettings;
 
 /// Accepted signature algorithms.
 ///
-/// Invariant: not empty, and asymmetric only. With a symmetric one a public key would serve an
-/// attacker as the shared secret.
+/// Invariant: not empty, and asymmetric only. With a symmetric algorithm, an attacker could use a public key
+/// as the shared secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Algorithms(Vec<Algorithm>);
 
 impl Algorithms {
-    /// Parses JOSE names (RFC 7518, section 3.1; RFC 8037), case-sensitive as they are.
+    /// Parses JOSE names (RFC 7518, section 3.1; RFC 8037), case-sensitively.
     pub fn parse<I>(names: I) -> Result<Self, InvalidSettings>
     where
         I: IntoIterator,
@@ -26,14 +26,14 @@ impl Algorithms {
         if algorithms.is_empty() { Err(InvalidSettings::NoAlgorithm) } else { Ok(Self(algorithms)) }
     }
 
-    /// The algorithm of this name, if it is accepted.
+    /// Returns the algorithm with this JOSE name, if it is accepted.
     pub(super) fn accept(&self, name: &str) -> Option<Algorithm> {
         by_name(name).filter(|algorithm| self.0.contains(algorithm))
     }
 }
 
 impl Default for Algorithms {
-    /// What providers use by default, and its stronger neighbours.
+    /// The usual defaults of providers, and stronger variants.
     fn default() -> Self {
         Self(vec![Algorithm::RS256, Algorithm::PS256, Algorithm::ES256, Algorithm::ES384, Algorithm::EdDSA])
     }

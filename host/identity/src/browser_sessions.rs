@@ -1,7 +1,7 @@
-//! Sessions of browsers on Kitbag's own pages.
+//! Browser sessions on Kitbag's own pages.
 //!
-//! The browser keeps a random text in a cookie, the database its SHA-256: whoever reads the database cannot sign in
-//! with it. `web/ui` decides where the cookie counts.
+//! The browser stores a random token in a cookie, the database its SHA-256: a leaked database does not allow
+//! sign-in. `web/ui` decides which requests accept the cookie.
 
 mod grants;
 mod store;
@@ -19,9 +19,9 @@ pub(super) use self::store::end_all_sessions;
 use self::store::{Ends, GrantRow, SessionRow, Store};
 use super::{Caller, Groups, TokenProfile, random_text};
 
-/// Maximum length of a browser's name for itself that is kept, in characters.
+/// Maximum length of the stored `User-Agent`, in characters; the rest is cut off.
 const MAX_AGENT_CHARS: usize = 200;
-/// How exactly the last use is recorded: once a minute, so that reading pages seldom writes.
+/// Resolution of the recorded last use: at most one write per session and minute.
 const USE_INTERVAL: Duration = Duration::from_mins(1);
 
 /// The sessions of all users.
@@ -31,59 +31,61 @@ pub struct BrowserSessions {
     lifetime: SessionLifetime,
 }
 
-/// How long a session lasts.
+/// Lifetime of a session: it ends at the earlier of both limits.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionLifetime {
-    /// After sign-in.
+    /// Maximum time since sign-in.
     pub total: Duration,
-    /// After the last request.
+    /// Maximum time since the last request.
     pub idle: Duration,
 }
 
-/// A session of a browser, as its user sees it.
+/// A browser's session, without its token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrowserSession {
     /// SHA-256 of the cookie's value, in hexadecimal.
     pub id: String,
-    /// The user it belongs to.
+    /// Id of the user who signed in.
     pub user: String,
-    /// The browser's name for itself (`User-Agent`).
+    /// The browser's `User-Agent`, at most 200 characters.
     pub agent: String,
-    /// When the user signed in.
+    /// Time of sign-in.
     pub created_at: Timestamp,
-    /// The last request, to the minute.
+    /// Time of the last request, to the minute.
     pub used_at: Timestamp,
-    /// The user's groups, as the provider named them at sign-in or at the last renewal; empty before
-    /// [`ProviderSignIn::confirm`](super::ProviderSignIn::confirm) has confirmed the session.
+    /// The user's groups at the provider. Empty as returned by [`BrowserSessions`];
+    /// [`ProviderSignIn::confirm`](super::ProviderSignIn::confirm) returns the groups of sign-in or of the
+    /// last renewal.
     pub groups: Groups,
 }
 
 impl SessionLifetime {
-    /// A lifetime of which at most a quarter may pass without a request.
+    /// Lifetime of `total`, with an idle limit of a quarter of it.
     pub fn of(total: Duration) -> Self {
         Self { total, idle: total / 4 }
     }
 }
 
 impl BrowserSessions {
-    /// The sessions in `database` of users of this issuer. Those of another one do not count any more.
+    /// Manages the sessions in `database` of this issuer's users. Sessions of another issuer's users are
+    /// invalid.
     pub fn new(database: Database, issuer: &str, lifetime: SessionLifetime) -> Self {
         Self { store: Store::new(database, issuer.to_owned()), lifetime }
     }
 
-    /// What has ended by now.
+    /// Latest creation and use times of sessions that have ended by now.
     fn ends(&self) -> Ends {
         let now = milliseconds(Timestamp::now());
         Ends { created: now - span(self.lifetime.total), used: now - span(self.lifetime.idle) }
     }
 
-    /// How long a new session lasts.
+    /// Maximum lifetime of a session since sign-in.
     pub fn lifetime(&self) -> Duration {
         self.lifetime.total
     }
 
-    /// Begins a session of a user who has just signed in, and returns the value of its cookie. A user has at most
-    /// twenty; the one that was not used for longest ends.
+    /// Begins a session of a user who has just signed in, and returns the value of its cookie. A user has at
+    /// most 20 sessions; beyond that, the least recently used one ends.
     pub async fn begin(&self, user: &str, agent: &str) -> kitbag_database::Result<SecretString> {
         let (token, row) = new_session(user, agent);
         self.insert(&row, None).await?;
@@ -104,13 +106,13 @@ impl BrowserSessions {
         Ok(found.map(BrowserSession::from))
     }
 
-    /// The user's sessions, the last used one first.
+    /// Returns the user's sessions, most recently used first.
     pub async fn of_user(&self, user: &str) -> kitbag_database::Result<Vec<BrowserSession>> {
         let rows = self.store.of_user(user, self.ends()).await?;
         Ok(rows.into_iter().map(BrowserSession::from).collect())
     }
 
-    /// Ends one session of the user, as the user or the server wants it.
+    /// Ends one session of `user`; `by` is recorded in the audit log. An unknown id is not an error.
     pub async fn end(&self, by: &Actor, user: &str, id: &str) -> kitbag_database::Result<()> {
         match hex::decode(id) {
             Ok(digest) => self.store.delete(by, user, &digest).await,
@@ -125,7 +127,7 @@ impl BrowserSessions {
 }
 
 impl BrowserSession {
-    /// The user as the one who makes a request.
+    /// Caller of a request in this session.
     pub fn caller(&self) -> Caller {
         Caller {
             user_id: self.user.clone(),

@@ -1,4 +1,4 @@
-//! The rules for a token's claims, once its signature is verified.
+//! Rules for the claims of a token with a verified signature.
 
 use std::sync::Arc;
 
@@ -9,13 +9,12 @@ use super::origins::{self, Origins};
 use super::token::{Presence, TokenKind};
 use super::{AuthError, Caller, Groups, SessionAudience, TokenProfile};
 
-/// How far the issuer's clock may be ahead of ours, in seconds. `exp` has no such grace: an expired
-/// token is renewed, not argued about.
+/// Tolerated clock skew for `nbf` and `iat`, in seconds. `exp` has none: clients renew expired tokens.
 const LEEWAY: f64 = 60.0;
-/// The longest `sub` that `OpenID` Connect Core, section 2 allows, in bytes.
+/// Maximum length of `sub` in bytes (`OpenID` Connect Core, section 2).
 pub const MAX_SUBJECT_BYTES: usize = 255;
 
-/// What an accepted token stands for.
+/// Result of verifying a token.
 #[derive(Debug)]
 pub(super) struct Verified {
     pub(super) caller: Arc<Caller>,
@@ -25,7 +24,7 @@ pub(super) struct Verified {
     pub(super) expires: f64,
 }
 
-/// What a token of this issuer, for this service, must say.
+/// Claims expected of a token of this issuer for this service.
 #[derive(Debug)]
 pub(super) struct Rules {
     issuer: String,
@@ -36,19 +35,19 @@ pub(super) struct Rules {
     session_audience: SessionAudience,
 }
 
-/// For whom a token was issued.
+/// Match between a token's audience and this service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Audience {
-    /// For this service, by its URL.
+    /// One of this service's URLs.
     Own,
-    /// For an audience that the operator lists, such as the provider's identifier of a client. ID tokens of that client
-    /// are for the same audience.
+    /// An audience that the operator lists, such as a client identifier at the provider. ID tokens of that
+    /// client have the same audience.
     Listed,
-    /// It does not say.
+    /// No `aud`.
     Unstated,
 }
 
-/// What is read of the payload. A repeated member is an error, and so is one of the wrong type.
+/// Parsed members of the payload. A repeated member, or one of the wrong type, is an error.
 #[derive(Deserialize)]
 pub(super) struct Claims {
     iss: String,
@@ -57,20 +56,20 @@ pub(super) struct Claims {
     nbf: Option<f64>,
     iat: Option<f64>,
     jti: Option<String>,
-    /// `null` is no absent audience but a malformed one.
+    /// `null` is malformed, not absent.
     #[serde(default, deserialize_with = "stated")]
     aud: Option<OneOrMany>,
     azp: Option<String>,
     client_id: Option<String>,
-    /// `client_id` of Okta.
+    /// Okta's name of `client_id`.
     cid: Option<String>,
-    /// `client_id` of Entra's first version.
+    /// `client_id` in Entra's v1.0 tokens.
     appid: Option<String>,
     scope: Option<OneOrMany>,
-    /// `scope` of Entra and Okta.
+    /// `scope` in tokens of Entra and Okta.
     scp: Option<OneOrMany>,
     token_use: Option<String>,
-    /// What Keycloak calls a token.
+    /// Keycloak's token type, such as `ID`.
     typ: Option<String>,
     #[serde(default)]
     sid: Presence,
@@ -109,7 +108,7 @@ impl Rules {
         &self.issuer
     }
 
-    /// Judges verified claims, which name these groups, at the time `now`, in seconds since 1970.
+    /// Checks verified claims at the time `now`, in seconds since 1970. `groups` are passed through.
     pub(super) fn accept(
         &self,
         kind: TokenKind,
@@ -124,7 +123,7 @@ impl Rules {
         if claims.sub.is_empty() || claims.sub.len() > MAX_SUBJECT_BYTES {
             return Err(invalid("an empty or overlong sub"));
         }
-        // PostgreSQL has none in texts: it would be another user there.
+        // PostgreSQL text cannot contain NUL, so the id would change in the database.
         if claims.sub.contains('\0') {
             return Err(invalid("a sub with NUL"));
         }
@@ -172,7 +171,7 @@ impl Rules {
         }
     }
 
-    /// Judges a token without `aud`: by the client that it was issued to, or, of session tokens, by its origin.
+    /// Checks a token without `aud` by the client that it was issued to; a session token also by its origin.
     fn without_audience(
         &self,
         kind: TokenKind,
@@ -187,8 +186,8 @@ impl Rules {
             let found = format!("none, of the client {:?}", claims.client().unwrap_or_default());
             return Err(unexpected("no aud", self.expected_audiences(), &found));
         }
-        // Without aud, azp is all that tells this service's tokens from those of the
-        // provider's other applications.
+        // Without aud, only azp distinguishes this service's tokens from those of the provider's other
+        // applications.
         let foreign = |party: &String| origins::is_origin(party) && !origins.contains(party);
         if claims.azp.as_ref().is_some_and(foreign) {
             Err(invalid("no aud, and an azp that is not allowed"))
@@ -204,7 +203,7 @@ impl Rules {
 }
 
 impl Claims {
-    /// The client that the token was issued to, under the names that providers have for it.
+    /// The client that the token was issued to, from the claim that the provider uses.
     fn client(&self) -> Option<&str> {
         let azp = self.azp.as_ref().filter(|party| !origins::is_origin(party));
         let named = [self.client_id.as_ref(), self.cid.as_ref(), self.appid.as_ref(), azp];
@@ -212,7 +211,7 @@ impl Claims {
     }
 }
 
-/// What a signed token says, and what was expected of it. The text goes into the log: it is clipped, and without line breaks.
+/// Builds an error with the expected and the actual value, for the log: clipped, without control characters.
 fn unexpected(reason: &'static str, expected: String, found: &str) -> AuthError {
     const MAX_CHARACTERS: usize = 200;
 
@@ -233,15 +232,15 @@ fn check_times(claims: &Claims, now: f64) -> Result<(), AuthError> {
     Ok(())
 }
 
-/// Refuses what shares the session token's `typ` and is something else.
+/// Refuses ID tokens and security event tokens, which may share the session token's `typ`.
 ///
-/// An ID token says `JWT` too (RFC 7519 asks no more of it) and comes from the same keys, but it
-/// tells a *client* who signed in; whoever runs that client could replay it here as the user. Its
-/// `aud` is the client's identifier, so the audience check refuses it already, unless a client is
-/// registered under this service's URL, or the operator lists the client's identifier. The members that only the sign-in protocol defines
-/// (`OpenID` Connect Core, sections 2 and 3.3.2.11) give it away in that case too, and so does
-/// `token_use` or `typ` where a provider labels its tokens. `events` marks logout and other security event
-/// tokens (RFC 8417), which some providers also send as `JWT`.
+/// An ID token also has the `typ` `JWT` (RFC 7519 requires no more) and is signed with the same keys, but it
+/// tells a *client* who signed in: the client's operator could replay it here as the user. Its `aud` is the
+/// client's identifier, so the audience check refuses it, unless a client is registered under this service's
+/// URL or the operator lists the client's identifier. In those cases it is recognised by members that only
+/// `OpenID` Connect defines (Core, sections 2 and 3.3.2.11), and by `token_use` or `typ` where a provider
+/// labels its tokens. `events` marks logout tokens and other security event tokens (RFC 8417), which some
+/// providers also send as `JWT`.
 fn check_session(claims: &Claims) -> Result<(), AuthError> {
     if [claims.nonce, claims.at_hash, claims.c_hash, claims.s_hash].contains(&Presence::Present) {
         return Err(invalid("an ID token"));
@@ -255,10 +254,10 @@ fn check_session(claims: &Claims) -> Result<(), AuthError> {
     Ok(())
 }
 
-/// Requires a sign that this is an access token and no ID token, where neither `typ` nor the audience shows it.
+/// Requires evidence of an access token where neither `typ` nor the audience excludes an ID token.
 ///
-/// An ID token tells a client who has signed in. It has no scopes and no `token_use` of another kind; that of `WorkOS`, whose
-/// access tokens have no scopes either, has no `jti`.
+/// Evidence is `token_use` `access`, a scope, or `sid` with `jti`: an ID token has neither scopes nor this
+/// `token_use`. `WorkOS` access tokens have no scopes, but a `jti`, which its ID tokens lack.
 fn check_evidence(claims: &Claims) -> Result<(), AuthError> {
     let has_scopes =
         claims.scope.as_ref().or(claims.scp.as_ref()).is_some_and(|scopes| scopes.iter().next().is_some());

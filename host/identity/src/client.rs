@@ -1,11 +1,11 @@
-//! An OAuth client, for `kitbag login` and for the server's own pages: who signs people in, and their tokens.
+//! OAuth client for `kitbag login` and the server's own pages: discovery, registration, authorization code,
+//! tokens.
 //!
-//! Written on the one HTTP client there is. The crate `oauth2` knows neither discovery nor
-//! registration nor resource indicators, which is most of what is here, and its types would have to
-//! be led around our client for the rest.
+//! Uses the process's single HTTP client. The crate `oauth2` is not used: it has neither discovery nor
+//! registration nor resource indicators, which are most of this module, and does not fit our HTTP client.
 //!
-//! Invariant: whatever carries a code or a token goes over TLS, or stays on this machine because whom the
-//! client trusts is on it.
+//! Invariant: codes and tokens are sent over TLS; plain HTTP is used only on loopback, and only if the
+//! trusted server is on this machine as well.
 
 mod authorization;
 mod discovery;
@@ -33,49 +33,49 @@ pub use self::tokens::{Code, ErrorResponse, Tokens, redeem, refresh, revoke};
 const MAX_DOCUMENT_BYTES: usize = 512 * 1024;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Talks to authorization servers.
+/// HTTP client for authorization servers.
 #[derive(Clone, Debug)]
 pub struct Http {
     egress: Egress,
     timeout: Duration,
 }
 
-/// Why a server could not be talked to, or what was wrong with what it said.
+/// Failed request to a server, or unusable response.
 #[derive(Clone, Debug, Error)]
 #[error("{message}")]
 pub struct ClientError {
-    /// What failed, for people.
+    /// Description of the failure, shown to the user.
     pub message: String,
-    /// What the person can do.
+    /// Suggested remedy, shown to the user.
     pub hint: Option<String>,
 }
 
-/// A client as an authorization server knows it.
+/// Client identifier and credentials at an authorization server.
 #[derive(Clone, Debug)]
 pub struct Client {
     pub(crate) id: String,
     pub(crate) authentication: ClientAuthentication,
 }
 
-/// How a client shows that it is the one it says (RFC 6749, section 2.3.1).
+/// Client authentication method, with the secret (RFC 6749, section 2.3.1).
 #[derive(Clone, Debug)]
 pub(crate) enum ClientAuthentication {
-    /// A public client, which keeps no secret.
+    /// Public client without a secret.
     None,
-    /// In the header `Authorization`.
+    /// Secret in the `Authorization` header (`client_secret_basic`).
     Basic(SecretString),
-    /// Among the parameters.
+    /// Secret in the form parameters (`client_secret_post`).
     Post(SecretString),
 }
 
-/// A whole answer.
+/// Status and complete body of a response.
 struct Answer {
     status: StatusCode,
     body: Bytes,
 }
 
 impl Default for Http {
-    /// A client with connections of its own.
+    /// A client with its own connection pool.
     fn default() -> Self {
         let settings = EgressSettings { response_timeout: REQUEST_TIMEOUT, ..EgressSettings::default() };
         Self { egress: Egress::new(settings), timeout: REQUEST_TIMEOUT }
@@ -83,12 +83,12 @@ impl Default for Http {
 }
 
 impl Http {
-    /// Sends requests through `egress`, each of which may take `timeout`.
+    /// Sends requests through `egress`, with `timeout` per request.
     pub(crate) fn through(egress: Egress, timeout: Duration) -> Self {
         Self { egress, timeout }
     }
 
-    /// Fetches a JSON document; nothing, if there is none at this place.
+    /// Fetches a JSON document; `None` for a 4xx status.
     async fn document<T: DeserializeOwned>(&self, url: &Url) -> Result<Option<T>, ClientError> {
         let answer = self.exchange(Method::GET, url, None, None).await?;
         match answer.status {
@@ -106,7 +106,7 @@ impl Http {
         self.exchange(Method::POST, url, None, Some(("application/json", body))).await
     }
 
-    /// Sends a form as `client`.
+    /// Sends a form, authenticated as `client`.
     async fn post_form(
         &self,
         url: &Url,
@@ -170,7 +170,7 @@ impl ClientError {
 }
 
 impl Client {
-    /// A client that keeps no secret.
+    /// Public client without a secret.
     pub fn public(id: &str) -> Self {
         Self { id: id.to_owned(), authentication: ClientAuthentication::None }
     }
@@ -193,7 +193,7 @@ impl Client {
     }
 }
 
-/// Refuses a server that a token could be read on the way to.
+/// Returns an error if tokens would be sent to `server` unencrypted: http to another machine.
 pub fn expect_protected(server: &Url) -> Result<(), ClientError> {
     if is_protected(server, server) {
         return Ok(());
@@ -202,7 +202,7 @@ pub fn expect_protected(server: &Url) -> Result<(), ClientError> {
         .hint("use the server's https URL; plain http is for servers on this machine"))
 }
 
-/// Whether secrets may be sent to `url`, given that a person chose to trust `server`.
+/// Whether secrets may be sent to `url`, given that the user trusts `server`.
 fn is_protected(url: &Url, server: &Url) -> bool {
     match url.scheme() {
         "https" => true,
@@ -247,7 +247,7 @@ mod tests {
         assert!(is_protected("https://id.example/token", public));
         assert!(is_protected("https://id.example/token", local));
         assert!(is_protected("http://localhost:9000/token", local));
-        // A server elsewhere must not name what runs on this machine.
+        // A remote server must not direct secrets to a service on this machine.
         assert!(!is_protected("http://127.0.0.1:9000/token", public));
         assert!(!is_protected("http://id.example/token", public));
         assert!(!is_protected("http://id.example/token", local));

@@ -1,4 +1,4 @@
-//! The one credential of a request.
+//! Extraction of the single credential from a request's headers.
 
 use http::header::{AUTHORIZATION, COOKIE, ORIGIN};
 use http::{HeaderMap, HeaderName};
@@ -7,32 +7,32 @@ use super::AuthError;
 use super::error::invalid;
 use super::origins::Origins;
 
-/// More than any provider sends, and little enough to read without thinking.
+/// Longest accepted token; larger than the tokens of any known provider.
 const MAX_TOKEN_BYTES: usize = 16 * 1024;
 const SESSION_COOKIE: &str = "__session";
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// A token that nobody has looked into yet, borrowed from the request so that no copy outlives it.
+/// An unverified token, borrowed from the request so that no copy outlives it.
 pub(super) struct Credential<'a> {
     pub(super) token: &'a str,
     pub(super) source: Source<'a>,
 }
 
-/// How the token came.
+/// Transport of the token in the request.
 pub(super) enum Source<'a> {
     /// `Authorization: Bearer …`, which no browser adds on its own.
     Header,
     /// The session cookie, which a browser adds to requests of any page.
     Cookie {
-        /// The request's `Origin`, already found to be allowed.
+        /// The request's `Origin`, already checked against the allowed origins.
         origin: Option<&'a str>,
     },
-    /// The session cookie of a browser that opens a page, wherever it comes from.
+    /// The session cookie of a browser that opens a page, from any origin.
     Visit,
 }
 
 impl<'a> Credential<'a> {
-    /// Finds the credential; the header decides alone where there is one, even a bad one.
+    /// Finds the credential. If there is an `Authorization` header, even an invalid one, cookies are ignored.
     pub(super) fn from_headers(headers: &'a HeaderMap, origins: &Origins) -> Result<Self, AuthError> {
         let credential = match single(headers, &AUTHORIZATION, "more than one Authorization header")? {
             Some(value) => Self { token: bearer(value)?, source: Source::Header },
@@ -41,7 +41,7 @@ impl<'a> Credential<'a> {
         credential.of_reasonable_size()
     }
 
-    /// A token that the provider has just issued to this server.
+    /// Wraps a token that the provider has just issued to this server.
     pub(super) fn issued(token: &'a str) -> Result<Self, AuthError> {
         Self { token, source: Source::Header }.of_reasonable_size()
     }
@@ -73,7 +73,7 @@ impl<'a> Credential<'a> {
     }
 }
 
-/// The header's value as text; two of them are an attempt to make two readers disagree.
+/// Returns the header's value as text. Repeated headers are refused: two parsers could read different values.
 fn single<'a>(
     headers: &'a HeaderMap,
     name: &HeaderName,
@@ -95,12 +95,12 @@ fn bearer(value: &str) -> Result<&str, AuthError> {
     Ok(token.trim_matches(' '))
 }
 
-/// The session cookie's value. Two of them mean that another site of the same domain may have set one.
+/// Returns the session cookie's value. Two cookies are refused: another site of the same domain may have set
+/// one.
 fn session_cookie(headers: &HeaderMap) -> Result<Option<&str>, AuthError> {
     let mut found = None;
     for line in headers.get_all(COOKIE) {
-        // One odd cookie of somebody else must not lock the user out, so bytes are split before
-        // text is asked for.
+        // Split as bytes: another site's cookie that is not UTF-8 must not lock the user out.
         for pair in line.as_bytes().split(|byte| *byte == b';') {
             let Some(value) = pair.trim_ascii_start().strip_prefix(SESSION_COOKIE.as_bytes()) else {
                 continue;

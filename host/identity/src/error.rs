@@ -1,32 +1,32 @@
-//! Why a request has no caller.
+//! Errors of authentication and of its settings.
 
-/// A request that is nobody's.
+/// Error of a request that could not be authenticated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AuthError {
-    /// Neither header nor cookie.
+    /// The request has neither an `Authorization` header nor a session cookie.
     #[error("no token")]
     Missing,
-    /// There is a credential, and it is not good enough. The reason is for the log, never for the client.
+    /// The credential is invalid. The reason is for the log, never for the client.
     #[error("invalid token: {0}")]
     Invalid(&'static str),
-    /// The provider has signed it, and it is for something else than this service expects. What the provider wrote is for
-    /// the log too: operators set by it what they accept.
+    /// A correctly signed token with a claim that the settings do not accept. The claim's value is for the
+    /// log, where operators see which setting to change.
     #[error("invalid token: {reason}: expected {expected}, found {found}")]
     Unexpected {
-        /// What is wrong.
+        /// Fixed description of the mismatch.
         reason: &'static str,
-        /// What the settings say.
+        /// Value that the settings accept.
         expected: String,
-        /// What the token says, clipped.
+        /// Value in the token, clipped.
         found: String,
     },
-    /// The provider cannot be reached, and none of its keys is known.
+    /// The provider cannot be reached and no usable key is cached, or the database cannot be read.
     #[error("the identity provider is unavailable")]
     Unavailable,
 }
 
 impl AuthError {
-    /// A word for it, without the reason.
+    /// Short label of the error, without the reason.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Missing => "missing",
@@ -36,13 +36,13 @@ impl AuthError {
     }
 }
 
-/// Settings under which no token could be judged.
+/// Invalid settings of token verification.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidSettings {
-    /// The issuer identifier is no URL of the shape that RFC 8414, section 2 asks for.
+    /// The issuer identifier is not a URL as RFC 8414, section 2 requires.
     #[error("issuer {0:?} must be an http(s) URL without query and fragment")]
     Issuer(String),
-    /// An origin is more, or less, than scheme, host and port.
+    /// An origin that does not consist of exactly scheme, host and port.
     #[error("{0:?} is no origin: write scheme, host and port only, such as https://app.example.com")]
     Origin(String),
     /// The algorithm is unknown, or is not asymmetric.

@@ -14,11 +14,11 @@ use super::{Caller, SessionAudience, UntypedTokens};
 
 /// The issuer that [`verify`] trusts.
 pub const ISSUER: &str = "https://id.example";
-/// The server that [`verify`] is.
+/// Base URL of the server that [`verify`] simulates.
 pub const BASE_URL: &str = "https://kb.example";
 
-/// Verifies a token against a provider's key set, as a request with it is verified at `now`, in seconds
-/// since 1970.
+/// Verifies a token against a provider's key set, like the token of a request at `now`, in seconds since
+/// 1970.
 pub fn verify(key_set: &[u8], token: &str, now: f64) -> Option<Arc<Caller>> {
     let keys = KeySet::parse(key_set, 0)?;
     let token = Token::parse(token, &Algorithms::default(), UntypedTokens::Accepted).ok()?;
@@ -27,7 +27,7 @@ pub fn verify(key_set: &[u8], token: &str, now: f64) -> Option<Arc<Caller>> {
     rules.accept(token.kind, token.payload().ok()?, &origins(), now).ok().map(|verified| verified.caller)
 }
 
-/// The token that a request with these headers presents.
+/// Returns the token in a request's headers.
 pub fn presented(headers: &HeaderMap) -> Option<&str> {
     Credential::from_headers(headers, &origins()).ok().map(|credential| credential.token)
 }

@@ -1,4 +1,4 @@
-//! The groups of a user, as a claim of their verified token names them.
+//! Groups of a user, from a claim of the verified token.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,22 +8,22 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tracing::warn;
 
-/// Groups of one user. With more, none counts: a provider that names so many leaves some out, too.
+/// Maximum number of groups per user. Longer lists are ignored entirely: providers truncate them.
 const MAX_GROUPS: usize = 256;
-/// Length of a group's name in bytes.
+/// Maximum length of a group's name, in bytes.
 const MAX_GROUP_BYTES: usize = 256;
 
-/// Names of groups. Clones share them.
+/// Set of group names; cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Groups(Arc<BTreeSet<String>>);
 
 impl Groups {
-    /// Whether the user is in the group of this name.
+    /// Whether the user is a member of the group `name`.
     pub fn contains(&self, name: &str) -> bool {
         self.0.contains(name)
     }
 
-    /// The names, sorted.
+    /// Returns the group names, sorted.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
@@ -35,12 +35,12 @@ impl FromIterator<String> for Groups {
     }
 }
 
-/// The claim that holds groups: its own name, such as `groups` or `https://example.com/groups`, or a path of names with dots
-/// between them, such as `realm_access.roles`.
+/// Claim with the user's groups: a name, such as `groups` or `https://example.com/groups`, or a dotted path,
+/// such as `realm_access.roles`.
 #[derive(Debug)]
 pub(super) struct GroupsClaim {
     name: String,
-    /// Whether the log has said that a claim was of no use.
+    /// Whether an unusable claim has been logged; only the first one is.
     has_warned: AtomicBool,
 }
 
@@ -49,8 +49,9 @@ impl GroupsClaim {
         Self { name: name.to_owned(), has_warned: AtomicBool::new(false) }
     }
 
-    /// The groups that verified claims name: a list of strings, or one string with spaces between them. None, and a
-    /// warning, where the claim is something else, too long, or left out by the provider for its length.
+    /// Reads the groups from verified claims: an array of strings, or one string separated by spaces. Returns
+    /// no groups and logs a warning if the claim has another type, is too long, or was left out by the
+    /// provider for its length.
     pub(super) fn read(&self, claims: &Map<String, Value>) -> Groups {
         let groups = match self.find(claims) {
             Some(claim) => names_of(claim),
@@ -79,8 +80,8 @@ impl GroupsClaim {
         rest.split('.').try_fold(claims.get(first)?, |value, name| value.get(name))
     }
 
-    /// Whether the provider says that the claim is to be fetched elsewhere (`OpenID` Connect Core, section 5.6.2), as Entra
-    /// does for users with many groups.
+    /// Whether the claim is a distributed claim (`OpenID` Connect Core, section 5.6.2), as Entra's is for
+    /// users with many groups.
     fn is_elsewhere(&self, claims: &Map<String, Value>) -> bool {
         let first = self.name.split('.').next().unwrap_or_default();
         let elsewhere = claims.get("_claim_names");
@@ -88,7 +89,7 @@ impl GroupsClaim {
     }
 }
 
-/// The names in a claim, or why it has none.
+/// Returns the group names in a claim, or the reason why it is unusable.
 fn names_of(claim: &Value) -> Result<Groups, &'static str> {
     let names: Vec<&str> = match claim {
         Value::Null => Vec::new(),
@@ -104,7 +105,7 @@ fn names_of(claim: &Value) -> Result<Groups, &'static str> {
     if names.len() > MAX_GROUPS {
         return Err("it names more than 256 groups");
     }
-    // PostgreSQL has no NUL in texts.
+    // PostgreSQL text cannot contain NUL.
     if names.iter().any(|name| name.is_empty() || name.len() > MAX_GROUP_BYTES || name.contains('\0')) {
         return Err("a name is empty, longer than 256 bytes, or has a NUL");
     }
@@ -127,7 +128,7 @@ mod tests {
         assert_eq!(read("groups", json!({ "groups": ["sales", "support", "sales"] })), ["sales", "support"]);
         assert_eq!(read("groups", json!({ "groups": "sales  support" })), ["sales", "support"]);
         assert_eq!(read("realm_access.roles", json!({ "realm_access": { "roles": ["sales"] } })), ["sales"]);
-        // The name of a claim may be a URL, with dots.
+        // A claim's name may be a URL with dots.
         assert_eq!(
             read("https://a.example/groups", json!({ "https://a.example/groups": ["sales"] })),
             ["sales"]

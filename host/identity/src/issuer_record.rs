@@ -1,10 +1,10 @@
-//! Whose users a data directory holds.
+//! Record of the issuer whose users a data directory contains.
 //!
-//! Every row of a user names them by `sub`, which is unique within its issuer alone (OpenID Connect Core,
-//! section 5.7). A server trusts one issuer at a time, so it is enough that the issuer does not change unseen.
+//! The database identifies users by `sub`, which is unique only within its issuer (OpenID Connect Core,
+//! section 5.7). A server trusts one issuer at a time, so it is sufficient to detect a change of the issuer.
 //!
-//! Invariant: a `sub` in the database is one of the last issuer in the record; another issuer gets it only
-//! when the operator says that it names the same people.
+//! Invariant: every `sub` in the database belongs to the last recorded issuer; another issuer takes over only
+//! if the operator confirms that its ids name the same people.
 
 mod store;
 
@@ -14,19 +14,19 @@ use tracing::{info, warn};
 
 use store::Record;
 
-/// Why a server does not start on a data directory.
+/// Error that keeps a server from starting on a data directory.
 #[derive(Debug, Error)]
 pub enum IssuerChange {
-    /// The users there are another issuer's.
+    /// The users in the data directory belong to another issuer.
     #[error(
         "the users in this data directory are those of the issuer {recorded}, and the setting issuer says {present}, \
          where the same user ids may be other people. If they are the same people, start with \
          --issuer-replaces {recorded} once; if not, choose another data directory (--data)"
     )]
     Refused {
-        /// Whose users they are.
+        /// Recorded issuer.
         recorded: String,
-        /// Whom the server would trust.
+        /// Issuer in the settings.
         present: String,
     },
     /// The record cannot be read or written.
@@ -34,10 +34,10 @@ pub enum IssuerChange {
     Storage(#[from] DatabaseError),
 }
 
-/// Records `issuer` as the one whose users this database holds, or checks that it is.
+/// Records `issuer` as the issuer of this database's users, or checks that it is the recorded one.
 ///
-/// `issuer` is an issuer identifier, or `local`. One that takes the place of another is refused, unless
-/// `replaces` names that other one.
+/// `issuer` is an issuer identifier, or `local`. If another issuer is recorded, it is replaced only if
+/// `replaces` names it; otherwise the result is [`IssuerChange::Refused`].
 pub async fn bind_issuer(
     database: &Database,
     issuer: &str,
@@ -63,12 +63,12 @@ pub async fn bind_issuer(
     Ok(())
 }
 
-/// Whose users a database holds, once somebody has used it.
+/// Returns the issuer of this database's users; `None` before the first start.
 pub async fn recorded_issuer(transaction: &mut Transaction) -> kitbag_database::Result<Option<String>> {
     store::last(transaction).await
 }
 
-/// Records another issuer as the one whose users a database holds: their ids are its own from now on.
+/// Records another issuer: the user ids in the database belong to it from now on.
 pub async fn record_issuer(transaction: &mut Transaction, issuer: &str) -> kitbag_database::Result<()> {
     store::append(transaction, issuer).await
 }
@@ -86,10 +86,10 @@ mod tests {
         let database = Database::of_test(folder.path()).await;
         let bind = async |issuer, replaces| bind_issuer(&database, issuer, replaces).await.is_ok();
 
-        // Nobody is recorded: the first one is taken, whatever it is said to replace.
+        // No issuer is recorded: the first one is accepted, whatever `replaces` names.
         assert!(bind(ONE, Some(OTHER)).await);
         assert!(bind(ONE, None).await);
-        // A spelling is an issuer of its own, as in tokens.
+        // Issuers are compared letter by letter, as in tokens.
         for other in [OTHER, "local", "https://one.example/", "https://ONE.example"] {
             for replaces in [None, Some(other), Some(OTHER), Some("https://one.example/")] {
                 assert!(!bind(other, replaces).await, "{other} {replaces:?}");
@@ -98,7 +98,7 @@ mod tests {
         assert!(bind(ONE, None).await, "a refusal changes nothing");
 
         assert!(bind(OTHER, Some(ONE)).await);
-        // The flag may stay.
+        // The flag may stay set after the change.
         assert!(bind(OTHER, Some(ONE)).await);
         assert!(!bind(ONE, None).await);
         let refused = bind_issuer(&database, ONE, None).await.unwrap_err().to_string();

@@ -1,10 +1,10 @@
-//! The external provider's documents: discovered, fetched, cached.
+//! Discovery, fetching and caching of the external provider's metadata and keys.
 //!
 //! Invariants:
-//! - the provider's metadata counts only if it names the configured issuer, letter for letter;
-//! - one fetch at a time, and requests cannot provoke more than the schedule allows;
-//! - what was fetched once stays usable while the provider is down, for a day: whoever can keep us
-//!   from the provider must not keep a key alive that the provider has withdrawn.
+//! - the provider's metadata is accepted only if it names the configured issuer, letter for letter;
+//! - one fetch at a time, and requests cannot cause more fetches than the schedule allows;
+//! - while the provider is down, fetched documents stay usable for one day. The limit keeps an attacker who
+//!   blocks the connection to the provider from prolonging the use of a withdrawn key.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,17 +25,17 @@ use super::{AuthError, InvalidSettings};
 const MAX_DOCUMENT_BYTES: usize = 512 * 1024;
 const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// When the provider may be asked again.
+/// Minimum intervals between fetches, and maximum ages of documents.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Schedule {
-    /// How long documents are used without asking.
+    /// Age from which documents are fetched again.
     pub(super) max_age: Duration,
-    /// How long keys are used while the provider is down.
+    /// Maximum age of keys while the provider is down.
     pub(super) max_stale: Duration,
-    /// How often a token with an unknown key may cause a fetch, and how often a provider that is
-    /// down is asked while old keys serve.
+    /// Minimum interval between fetches caused by tokens with unknown keys, and between retries while the
+    /// provider is down and old keys are usable.
     pub(super) retry: Duration,
-    /// How often a provider that is down is asked while there are no keys at all.
+    /// Minimum interval between retries while the provider is down and there are no keys.
     pub(super) retry_without_keys: Duration,
 }
 
@@ -59,12 +59,12 @@ pub(super) struct Provider {
 #[derive(Debug)]
 struct Shared {
     issuer: String,
-    /// Where its metadata may be, in the order of trying.
+    /// Possible URLs of the metadata, in the order of trying.
     well_known: [Url; 2],
     egress: Egress,
     schedule: Schedule,
     current: ArcSwapOption<Snapshot>,
-    /// Held while fetching.
+    /// Locked during a fetch.
     attempts: Arc<Mutex<Attempts>>,
 }
 
@@ -74,7 +74,7 @@ struct Snapshot {
     jwks_uri: Url,
     jwks: Bytes,
     keys: Arc<KeySet>,
-    /// When the metadata was fetched; the keys are as old or younger.
+    /// Time of the metadata fetch; the keys are as old or newer.
     fetched: Instant,
     keys_fetched: Instant,
 }
@@ -105,7 +105,7 @@ enum FetchError {
     Jwks,
 }
 
-/// What is read of the metadata (RFC 8414, section 2).
+/// Parsed members of the metadata (RFC 8414, section 2).
 #[derive(Deserialize)]
 struct Metadata {
     issuer: String,
@@ -134,20 +134,20 @@ impl Provider {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// The provider's keys, fetched if they are missing or too old.
+    /// Returns the provider's keys; fetches them if they are missing or too old.
     pub(super) async fn keys(&self) -> Result<Arc<KeySet>, AuthError> {
         Ok(Arc::clone(&self.snapshot().await?.keys))
     }
 
-    /// The provider's metadata as it sent it.
+    /// Returns the provider's metadata, unmodified JSON.
     pub(super) async fn metadata(&self) -> Result<Bytes, AuthError> {
         Ok(self.snapshot().await?.metadata.clone())
     }
 
-    /// Newer keys than `seen`, if there are any and it is time to ask for them; otherwise the same.
+    /// Returns newer keys than `seen`, fetching them if the schedule allows; otherwise the current keys.
     pub(super) async fn keys_after_unknown(&self, seen: &Arc<KeySet>) -> Arc<KeySet> {
         let mut attempts = Arc::clone(&self.shared.attempts).lock_owned().await;
-        // Whoever held the lock may have brought them already.
+        // The previous holder of the lock may have fetched newer keys already.
         let current =
             self.shared.current.load_full().map_or_else(|| Arc::clone(seen), |now| Arc::clone(&now.keys));
         let newer = current.generation() != seen.generation();
@@ -177,7 +177,7 @@ impl Provider {
         let still_good = |snapshot: Arc<Snapshot>| {
             if too_old(&snapshot) { Err(AuthError::Unavailable) } else { Ok(snapshot) }
         };
-        // While another request fetches, the old keys do.
+        // While another request fetches, use the old keys.
         let Ok(attempts) = Arc::clone(&self.shared.attempts).try_lock_owned() else {
             return still_good(current);
         };
@@ -190,7 +190,7 @@ impl Provider {
         }
     }
 
-    /// Fetches in a task of its own: a client that hangs up must not undo a fetch that others wait for.
+    /// Fetches in a separate task: a client that disconnects must not cancel a fetch that others wait for.
     async fn fetch(&self, extent: Extent, mut attempts: OwnedMutexGuard<Attempts>) -> Option<Arc<Snapshot>> {
         let shared = Arc::clone(&self.shared);
         let fetching = tokio::spawn(async move {
@@ -215,7 +215,7 @@ impl Shared {
     async fn fetch(&self, extent: Extent) -> Result<Snapshot, FetchError> {
         let previous = self.current.load_full();
         let (metadata, jwks_uri, fetched) = if let (Extent::KeysOnly, Some(previous)) = (extent, &previous) {
-            // The metadata keeps its age: tokens with unknown keys must not put off its renewal.
+            // Keep the metadata's fetch time: tokens with unknown keys must not delay its renewal.
             (previous.metadata.clone(), previous.jwks_uri.clone(), previous.fetched)
         } else {
             let (metadata, jwks_uri) = self.discover().await?;
@@ -239,7 +239,7 @@ impl Shared {
             Ok(found) => Ok(found),
             Err(first_error) => match self.metadata_at(second).await {
                 Ok(found) => Ok(found),
-                // Of two failures the one that is not "no such page" explains more.
+                // Of two errors, report the one that is not an HTTP status: it explains more.
                 Err(FetchError::Egress(EgressError::Status { .. })) => Err(first_error),
                 Err(second_error) => Err(second_error),
             },
@@ -253,7 +253,7 @@ impl Shared {
             return Err(FetchError::OtherIssuer(metadata.issuer));
         }
         let jwks_uri = Url::parse(&metadata.jwks_uri).map_err(|_| FetchError::JwksUri)?;
-        // Keys fetched in the clear would be anybody's keys.
+        // Keys fetched over plain HTTP could be replaced in transit.
         if jwks_uri.scheme() != "https" && jwks_uri.scheme() != url.scheme() {
             return Err(FetchError::JwksUri);
         }

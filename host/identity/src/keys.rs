@@ -1,4 +1,4 @@
-//! A set of public keys (RFC 7517), and which of them may verify what.
+//! Public keys of an issuer (RFC 7517), and the algorithms that each may verify.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -47,15 +47,15 @@ struct Jwk {
 }
 
 impl KeySet {
-    /// Parses a JWK set, or nothing if it is none. Keys that cannot be used are left out, as
-    /// RFC 7517, section 5 asks, so that a provider may add kinds of keys nobody knows yet.
+    /// Parses a JWK set; `None` if the document is not one. Skips unusable keys, as RFC 7517, section 5 asks,
+    /// so that a provider may add unknown types of keys.
     pub(super) fn parse(document: &[u8], generation: u64) -> Option<Self> {
         let document: Document = serde_json::from_slice(document).ok()?;
         let jwks = document.keys.into_iter().filter_map(|value| serde_json::from_value(value).ok());
         Some(Self { keys: jwks.filter_map(|jwk| Key::from_jwk(&jwk)).collect(), generation })
     }
 
-    /// Differs between two sets of one issuer exactly when their documents differ.
+    /// Generation number: increases when a fetched document differs from the previous one.
     pub(super) fn generation(&self) -> u64 {
         self.generation
     }
@@ -115,7 +115,8 @@ impl Key {
     }
 }
 
-/// Coordinates have a fixed size (RFC 7518, section 6.2.1.2); the library would join any two.
+/// Parses an EC key. The coordinates' fixed size (RFC 7518, section 6.2.1.2) is checked here: the library
+/// joins coordinates of any length.
 fn ec_key(jwk: &Jwk, coordinate_bytes: usize) -> Option<DecodingKey> {
     let (x, y) = (jwk.x.as_deref()?, jwk.y.as_deref()?);
     let has_size =
@@ -201,7 +202,7 @@ mod tests {
         }
     }
 
-    /// Of a new key.
+    /// Returns the RSA modulus of a generated key, in base64url.
     fn modulus() -> String {
         let pair = KeyPair::generate(KeySize::Rsa2048).unwrap();
         URL_SAFE_NO_PAD.encode(pair.public_key().modulus().big_endian_without_leading_zero())

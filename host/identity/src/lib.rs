@@ -1,26 +1,27 @@
-//! Who sends a request: turns its headers into a [`Caller`], so that no handler sees a token; sign-in, sessions, and keys of
-//! programs.
+//! Authentication: turns request headers into a [`Caller`], so that no handler sees a token. Also sign-in,
+//! browser sessions, and keys of programs.
 //!
-//! A request goes `headers → one credential → cache of verified tokens, or (JWS header →
-//! key → signature → claims) → how it was presented → Caller`.
+//! A request goes `headers → one credential → cache of verified tokens, or (JWS header → key → signature →
+//! claims) → rules for header or cookie → Caller`.
 //!
 //! Invariants:
 //! - no claim is read before the signature over it was verified;
 //! - the rules that depend on the request (cookie, `Origin`) are checked for every request, also
-//!   when the token itself is remembered;
-//! - an error never holds any part of a token: its reasons are fixed texts.
+//!   when the token itself is cached;
+//! - an error never contains the token or its signature. Reasons are fixed texts; [`AuthError::Unexpected`]
+//!   also quotes a verified claim, clipped, for the log.
 //!
 //! # Modules
 //!
-//! - `issuer_record`: whose users a data directory holds
+//! - `issuer_record`: issuer whose users a data directory contains
 //! - `client`: the OAuth client of `kitbag login` and of the pages: discovery, registration, codes,
 //!   refresh tokens
 //! - `program_keys`: keys of programs that act for a user (docs/decisions/0063)
 //! - `browser_sessions`: sessions of browsers on the pages of `web`
 //! - `provider_sign_in`: sign-in of browsers with an external provider, and the renewal and the end of
 //!   their sessions (docs/decisions/0026)
-//! - `local`: sign-in of local mode: register → consent, with the sign-in code → code → tokens →
-//!   revocation; `web/oauth` has its HTTP routes
+//! - `local`: authorization server of local mode: registration → consent, with the sign-in code →
+//!   authorization code → tokens → revocation; `web/oauth` has its HTTP routes
 
 mod algorithms;
 mod browser_sessions;
@@ -82,76 +83,79 @@ use self::token::Token;
 use self::token_cache::TokenCache;
 pub(crate) use self::well_known::metadata_urls;
 
-/// Who makes a request, and what their token allows.
+/// Authenticated user of a request, and the permissions of the token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
     /// The provider's `sub`, opaque and never empty.
     pub user_id: String,
-    /// Which kind of token was presented.
+    /// Kind of the presented token.
     pub profile: TokenProfile,
-    /// The OAuth client; always there for access tokens.
+    /// The OAuth client; always present for access tokens.
     pub client_id: Option<String>,
-    /// The id of the key of a program, if it was one that was presented.
+    /// Id of the presented program key; `None` for other tokens.
     pub key_id: Option<String>,
     /// Granted OAuth scopes, as listed in the token.
     pub scopes: Vec<String>,
-    /// The toolkits whose tools the caller may call, and nothing else; `None` if it may do what its user may.
+    /// Toolkits that the caller is limited to: it may only call their tools. `None`: all permissions of the
+    /// user.
     pub toolkits: Option<Arc<BTreeSet<String>>>,
-    /// The user's groups at the provider, by their token; keys of programs have none.
+    /// The user's groups at the provider, from the token's claim; empty for keys of programs.
     pub groups: Groups,
 }
 
-/// The kinds of token that are accepted. The first two are told apart by the JWS header `typ`.
+/// Kind of an accepted token. The JWS header `typ` distinguishes the first two; an accepted token without
+/// `typ` is an access token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenProfile {
     /// `JWT`: a session token of the provider's front end.
     Session,
     /// `at+jwt` or `application/at+jwt`: an OAuth access token (RFC 9068).
     Access,
-    /// A key of a program.
+    /// A key of a program, which is not a JWT.
     Key,
 }
 
-/// What the operator decides about tokens.
+/// The operator's settings for token verification.
 #[derive(Clone, Debug)]
 pub struct IdentitySettings {
     /// The public base URL as it is published, with or without a trailing slash.
     pub base_url: String,
-    /// Signature algorithms that are accepted.
+    /// Accepted signature algorithms.
     pub algorithms: Algorithms,
     /// Origins whose pages may use the session cookie, such as `https://app.example.com`.
     /// The origin of `base_url` is always one of them.
     pub allowed_origins: Vec<String>,
-    /// What becomes of session tokens that name no audience.
+    /// Treatment of session tokens without `aud`.
     pub session_audience: SessionAudience,
-    /// Audiences besides the base URL for which tokens are accepted; of tokens without an audience, identifiers of clients.
+    /// Additional accepted audiences. A token without `aud` is accepted if its client's identifier is listed
+    /// here.
     pub audiences: Vec<String>,
-    /// What becomes of tokens whose header has no `typ`.
+    /// Treatment of tokens whose header has no `typ`.
     pub untyped_tokens: UntypedTokens,
-    /// Scopes that clients are told to ask for; if empty, those of the provider that this service knows.
+    /// Scopes advertised to clients. Empty: the provider's scopes that this service knows.
     pub scopes: Vec<String>,
-    /// The claim with the user's groups: a name, or a path of names with dots between them. `None`: users have no groups.
+    /// Claim with the user's groups: a name, or a dotted path of names. `None`: users have no groups.
     pub groups_claim: Option<String>,
 }
 
-/// Whether a token must say in its header what it is.
+/// Treatment of tokens whose JWS header has no `typ`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UntypedTokens {
     /// A token without `typ` is refused.
     #[default]
     Refused,
-    /// It passes if its claims show that it is an access token.
+    /// A token without `typ` is accepted if its claims show that it is an access token.
     Accepted,
 }
 
-/// Whether a session token must say that it is meant for this service.
+/// Treatment of session tokens that have no `aud`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SessionAudience {
     /// A token without `aud` is refused.
     #[default]
     Required,
-    /// A token without `aud` passes, for providers that send none. An `aud` that is there must still
-    /// be right, and an `azp` that is an origin must then be an allowed one: it stands in for `aud`.
+    /// A token without `aud` is accepted, for providers that send none. An `aud` that is present must still
+    /// match. Without `aud`, an `azp` that is an origin must be an allowed origin.
     Optional,
 }
 
@@ -164,10 +168,10 @@ pub struct Identity {
     rules: Rules,
     untyped_tokens: UntypedTokens,
     groups_claim: Option<GroupsClaim>,
-    /// What clients are told to ask for, if the operator says so.
+    /// Scopes advertised to clients; empty if the operator sets none.
     scopes: Vec<String>,
     tokens: TokenCache,
-    /// Keys of programs, unless the operator forbids them.
+    /// Keys of programs; `None` if the operator disables them.
     keys: Option<ProgramKeys>,
 }
 
@@ -178,7 +182,7 @@ enum Issuer {
 }
 
 impl Identity {
-    /// Trusts the external provider whose issuer identifier is `issuer`, spelled as it spells itself.
+    /// Trusts the external provider with the issuer identifier `issuer`, compared letter by letter.
     ///
     /// Nothing is fetched before the first request.
     pub fn with_provider(
@@ -190,7 +194,7 @@ impl Identity {
         Self::new(settings, issuer, Issuer::Provider(provider))
     }
 
-    /// Trusts the local issuer and nobody else; its key is at hand, so nothing is ever fetched.
+    /// Trusts only the local issuer. Its key is in memory, so nothing is fetched.
     pub fn with_local_issuer(
         settings: IdentitySettings,
         local: Arc<LocalIssuer>,
@@ -218,15 +222,15 @@ impl Identity {
         })
     }
 
-    /// Accepts keys of programs where a token is expected in the header.
+    /// Sets the keys of programs that are accepted as bearer tokens; `None` disables them.
     #[must_use]
     pub fn accepting(self, keys: Option<ProgramKeys>) -> Self {
         Self { keys, ..self }
     }
 
-    /// Establishes who makes the request with these headers.
+    /// Authenticates a request by its headers.
     ///
-    /// A token that was verified before costs one hash and one look-up.
+    /// A cached token costs one SHA-256 and one look-up.
     pub async fn authenticate(&self, headers: &HeaderMap) -> Result<Arc<Caller>, AuthError> {
         let credential = Credential::from_headers(headers, &self.origins)?;
         if matches!(credential.source, Source::Header) && program_keys::is_key(credential.token) {
@@ -237,16 +241,16 @@ impl Identity {
         self.establish(credential).await
     }
 
-    /// Establishes whose browser opens a page, by its session cookie alone.
+    /// Authenticates a browser's page visit by its session cookie alone.
     ///
-    /// A browser names no origin when it opens a page, and may come from a link on another site. So this
-    /// is for pages that no other page can read or frame, and whose opening changes nothing.
+    /// A browser sends no `Origin` when it opens a page, and may come from a link on another site. Use only
+    /// for pages that no other page can read or frame, and that change no state when opened.
     pub async fn recognise_visitor(&self, headers: &HeaderMap) -> Result<Arc<Caller>, AuthError> {
         self.establish(Credential::of_visit(headers)?).await
     }
 
-    /// Verifies a token that was issued to this server's own OAuth client, as if it had come in the header. Returns the
-    /// user, and when the token expires, in seconds since 1970.
+    /// Verifies a token that was issued to this server's own OAuth client, by the rules for a bearer token.
+    /// Returns the user and the token's expiry in seconds since 1970.
     pub(crate) async fn verify_issued(&self, token: &SecretString) -> Result<(Arc<Caller>, f64), AuthError> {
         let credential = Credential::issued(token.expose_secret())?;
         let verified = self.verified(credential.token).await?;
@@ -273,7 +277,7 @@ impl Identity {
         self.rules.issuer()
     }
 
-    /// The scopes that clients are told to ask for, where they are known without asking the provider.
+    /// Scopes advertised to clients, if known without the provider's metadata.
     pub fn known_scopes(&self) -> Option<Vec<String>> {
         match &self.issuer {
             _ if !self.scopes.is_empty() => Some(self.scopes.clone()),
@@ -282,8 +286,8 @@ impl Identity {
         }
     }
 
-    /// The scopes that clients are told to ask for: those that the operator lists, or those of the provider that this
-    /// service has a use for. `None` if the provider does not say, or cannot be reached.
+    /// Scopes advertised to clients: those that the operator lists, or the provider's `scopes_supported` that
+    /// this service uses. `None` if the provider does not list them or cannot be reached.
     pub async fn scopes(&self) -> Option<Vec<String>> {
         #[derive(Deserialize)]
         struct Metadata {
@@ -324,7 +328,7 @@ impl Identity {
         if !keys.suits(&token)
             && let Issuer::Provider(provider) = &self.issuer
         {
-            // The provider may have a new key since.
+            // The provider may have rotated its keys.
             keys = provider.keys_after_unknown(&keys).await;
         }
         keys.verify(&token)?;
@@ -339,7 +343,7 @@ impl Identity {
         Ok(verified)
     }
 
-    /// Checks what the token alone cannot say: whether it may be presented in this way.
+    /// Checks whether the token may be presented from its source (header, cookie or visit).
     fn check_presentation(&self, source: &Source<'_>, verified: &Verified) -> Result<(), AuthError> {
         if matches!(source, Source::Header) {
             return Ok(());
@@ -361,7 +365,7 @@ impl Identity {
     }
 }
 
-/// Seconds since 1970. A clock before that is a machine without a clock: it makes `nbf` and `iat` fail.
+/// Seconds since 1970; 0 for an earlier system clock, which makes `nbf` and `iat` fail.
 fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |elapsed| elapsed.as_secs_f64())
 }

@@ -1,9 +1,9 @@
-//! The local issuer's core: one signing key, and what is signed with it.
+//! The local issuer: signing key, metadata, and access tokens.
 //!
-//! Local mode is for one machine: the server is its own authorization server, on loopback
-//! addresses only. With an external provider nothing of this is constructed.
+//! Local mode is for one machine: the server is its own authorization server, on loopback addresses only. Not
+//! constructed with an external provider.
 //!
-//! Invariant: codes and refresh tokens are kept as SHA-256 only.
+//! Invariant: codes and refresh tokens are stored only as SHA-256.
 
 mod authorization_server;
 mod authorize;
@@ -54,7 +54,7 @@ pub use self::token::Tokens;
 use super::keys::KeySet;
 use super::now;
 
-/// Where the endpoints of the local issuer's metadata are, below the base URL.
+/// Paths of the local issuer's endpoints, relative to the base URL.
 pub mod paths {
     /// Authorization endpoint (RFC 6749, section 3.1).
     pub const AUTHORIZE: &str = "/oauth/authorize";
@@ -68,7 +68,7 @@ pub mod paths {
     pub const JWKS: &str = "/oauth/jwks";
 }
 
-/// The scopes that can be asked for.
+/// Supported scopes.
 pub(super) const SCOPES: [&str; 3] = ["profile", "email", "offline_access"];
 
 /// Issues access tokens for the service itself.
@@ -79,43 +79,43 @@ pub struct LocalIssuer {
     key_id: String,
 }
 
-/// Whom an access token is for, and what for.
+/// Contents of an access token.
 #[derive(Clone, Copy, Debug)]
 pub struct AccessGrant<'a> {
-    /// Becomes `sub`, and so the caller's user id.
+    /// User id (`sub`).
     pub user: &'a str,
-    /// The OAuth client that will hold the token.
+    /// OAuth client that receives the token.
     pub client_id: &'a str,
     /// Granted scopes.
     pub scopes: &'a [&'a str],
-    /// From now until `exp`; counted in whole seconds.
+    /// Time until `exp`, in whole seconds.
     pub lifetime: Duration,
 }
 
-/// The signing key or the sign-in code could not be read or made.
+/// Error of reading or creating the signing key or the sign-in code.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LocalIssuerError {
-    /// The file system refused.
+    /// The file cannot be read or written.
     #[error("{path} cannot be read or written: {source}", path = .path.display())]
     File {
-        /// The file of key or code.
+        /// File of the key or code.
         path: PathBuf,
-        /// The refusal.
+        /// Error of the file system.
         source: Arc<io::Error>,
     },
-    /// Other users of the machine may have read it, and so sign in as anybody.
+    /// The file is accessible to other users of the machine, who could have used it to sign in as any user.
     #[error("{path} is open to other users of this machine, and they may have read it: delete it to get a new one; everybody then signs in again", path = .path.display())]
     Exposed {
-        /// The file of key or code.
+        /// File of the key or code.
         path: PathBuf,
     },
-    /// The file holds something else.
+    /// The file does not contain a usable P-256 key in PKCS#8.
     #[error("{path} holds no signing key: delete it to get a new one", path = .path.display())]
     Malformed {
         /// The key's file.
         path: PathBuf,
     },
-    /// The file holds something else.
+    /// The file does not contain 32 hexadecimal digits.
     #[error("{path} holds no sign-in code: delete it to get a new one", path = .path.display())]
     NoCode {
         /// The code's file.
@@ -127,9 +127,9 @@ pub enum LocalIssuerError {
 }
 
 impl LocalIssuer {
-    /// Opens the issuer of this data directory; its key is made at the first start and kept.
+    /// Opens the issuer of this data directory; creates its key at the first start.
     ///
-    /// `base_url` is the public one and becomes the issuer identifier, without a trailing slash.
+    /// `base_url` is the public base URL; without a trailing slash it is the issuer identifier.
     pub fn open(data_directory: &Path, base_url: &str) -> Result<Self, LocalIssuerError> {
         let path = data_directory.join(key_file::NAME);
         let signing_key = EncodingKey::from_ec_der(&key_file::load_or_create(&path)?);

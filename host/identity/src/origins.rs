@@ -1,4 +1,4 @@
-//! The web origins whose pages may use the session cookie.
+//! Web origins whose pages may use the session cookie.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use super::InvalidSettings;
 pub(super) struct Origins(HashSet<String>);
 
 impl Origins {
-    /// Takes the operator's list and the service's own origin.
+    /// Builds the set from the operator's list and the service's own origin.
     pub(super) fn new(base_url: &str, allowed: &[String]) -> Result<Self, InvalidSettings> {
         let own = Url::parse(base_url).map_err(|_| InvalidSettings::Origin(base_url.to_owned()))?;
         let mut origins = HashSet::from([own.origin().ascii_serialization()]);
@@ -26,7 +26,7 @@ impl Origins {
     }
 }
 
-/// Whether an `azp` names an origin; for some providers it is a client's identifier.
+/// Whether an `azp` is an origin; with some providers it is a client identifier.
 pub(super) fn is_origin(party: &str) -> bool {
     party.contains("://")
 }

@@ -1,11 +1,11 @@
-//! Keys of programs: each acts for the user who has made it, where no person can sign in.
+//! Keys of programs (API keys): each acts for the user who created it, where no person can sign in.
 //!
 //! ```text
-//! kbk_<32 random bytes in base64url>      the database has its SHA-256
+//! kbk_<32 random bytes in base64url>      the database stores the SHA-256 of this text
 //! ```
 //!
-//! Invariant: a key is good until it expires or is revoked, and not a request longer, whichever process has revoked it: it is
-//! looked up for every request.
+//! Invariant: expiry and revocation take effect at the next request, whichever process revoked the key: keys
+//! are looked up for every request.
 
 mod store;
 #[cfg(test)]
@@ -32,71 +32,73 @@ pub(super) use self::store::{revoke_all_keys, revoke_keys_made_by};
 use super::error::invalid;
 use super::{AuthError, Caller, Groups, TokenProfile};
 
-/// What every key begins with, so that people and scanners for secrets know one.
+/// Prefix of every key, recognised by people and secret scanners.
 const PREFIX: &str = "kbk_";
-/// Random bytes of a key.
+/// Number of random bytes in a key.
 const SECRET_BYTES: usize = 32;
-/// Keys of one user that have not expired.
+/// Maximum number of unexpired keys per user.
 const MAX_KEYS_OF_USER: i64 = 100;
-/// Longest name, in characters.
+/// Maximum length of a key's name, in characters.
 const MAX_NAME_CHARS: usize = 100;
-/// Toolkits that a key may be limited to.
+/// Maximum number of toolkits that a key may be limited to.
 const MAX_TOOLKITS: usize = 100;
-/// Longest id of one, in bytes: ids are parts of the names that tools are listed under, and those are not longer.
+/// Maximum length of a toolkit id, in bytes: the limit of tool names, which contain the id.
 const MAX_TOOLKIT_ID_BYTES: usize = 128;
-/// How exactly the last use is recorded, so that calls seldom write.
+/// Resolution of the recorded last use: at most one write per key and minute.
 const USE_INTERVAL: Duration = Duration::from_mins(1);
 
 /// The keys of all users.
 #[derive(Clone, Debug)]
 pub struct ProgramKeys {
     store: Store,
-    /// Held while a use is recorded: one at a time.
+    /// Limits recording of uses to one at a time.
     recording: Arc<Semaphore>,
 }
 
-/// A key, as its user sees it.
+/// A stored key, without its secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramKey {
-    /// The beginning of the SHA-256 of the key, in hexadecimal.
+    /// First 8 bytes of the key's SHA-256, in hexadecimal.
     pub id: String,
-    /// What its user calls it.
+    /// Name chosen by the user.
     pub name: String,
-    /// The OAuth client that it was made with, if by one.
+    /// The OAuth client that created the key, if any.
     pub made_by: Option<String>,
-    /// The toolkits whose tools it may call, and nothing else; `None` if it may do what its user may.
+    /// Toolkits that the key is limited to: it may only call their tools. `None`: all permissions of the
+    /// user.
     pub toolkits: Option<BTreeSet<String>>,
-    /// When it was made.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// When it expires, if ever.
+    /// Time of expiry; `None`: never.
     pub expires_at: Option<Timestamp>,
-    /// The last request, to the minute.
+    /// Time of the last request, to the minute.
     pub used_at: Option<Timestamp>,
 }
 
-/// A key that is to be made.
+/// Parameters of a key to create.
 #[derive(Clone, Debug)]
 pub struct NewKey {
-    /// What its user calls it.
+    /// Name chosen by the user.
     pub name: String,
-    /// The OAuth client that makes it, if one does.
+    /// The OAuth client that creates the key, if any.
     pub made_by: Option<String>,
-    /// The toolkits whose tools it may call, and nothing else; `None` if it may do what its user may.
+    /// Toolkits that the key is limited to: it may only call their tools. `None`: all permissions of the
+    /// user.
     pub toolkits: Option<BTreeSet<String>>,
-    /// When it expires, if ever.
+    /// Time of expiry; `None`: never.
     pub expires_at: Option<Timestamp>,
 }
 
-/// Why a key was not made.
+/// Error of creating a key.
 #[derive(Debug, Error)]
 pub enum KeyError {
-    /// What was asked for is not possible; says why.
+    /// Invalid parameters; the text is the reason.
     #[error("{0}")]
     Refused(String),
-    /// The user has a key of this name.
+    /// The user already has a key of this name.
     #[error("you have a key called {0:?} already; revoke it, or choose another name")]
     NameTaken(String),
-    /// The user has as many keys as one may.
+    /// The user has the maximum number of keys.
     #[error("you have as many keys as you may; revoke one")]
     TooMany,
     /// The database failed; the text is for the log.
@@ -105,12 +107,12 @@ pub enum KeyError {
 }
 
 impl ProgramKeys {
-    /// The keys in `database` of users of this issuer. Those of another one do not count.
+    /// Manages the keys in `database` of this issuer's users. Keys of another issuer's users are invalid.
     pub fn new(database: Database, issuer: &str) -> Self {
         Self { store: Store::new(database, issuer.to_owned()), recording: Arc::new(Semaphore::new(1)) }
     }
 
-    /// Makes a key of `user`. It is returned once, and never again.
+    /// Creates a key for `user`. This is the only time that its secret is returned.
     pub async fn create(&self, user: &str, new: NewKey) -> Result<(SecretString, ProgramKey), KeyError> {
         let now = Timestamp::now();
         new.check(now)?;
@@ -131,13 +133,13 @@ impl ProgramKeys {
         Ok((key, row.into()))
     }
 
-    /// The user's keys that have not expired, the newest first.
+    /// Returns the user's unexpired keys, newest first.
     pub async fn of_user(&self, user: &str) -> kitbag_database::Result<Vec<ProgramKey>> {
         let rows = self.store.of_user(user, Timestamp::now().as_millisecond()).await?;
         Ok(rows.into_iter().map(ProgramKey::from).collect())
     }
 
-    /// Revokes a key of the user who acts, by its id. Returns whether there was one.
+    /// Revokes the key with this id if it belongs to the acting user. Returns whether there was one.
     pub async fn revoke(&self, by: &Actor, id: &str) -> kitbag_database::Result<bool> {
         for key in self.store.of_user(by.user(), i64::MIN).await? {
             if self::id(&key.digest) == id {
@@ -147,7 +149,7 @@ impl ProgramKeys {
         Ok(false)
     }
 
-    /// Whose request it is that comes with this key.
+    /// Returns the caller of a request with this key.
     pub(super) async fn caller(&self, key: &str) -> Result<Arc<Caller>, AuthError> {
         let (digest, now) = (digest(key), Timestamp::now().as_millisecond());
         let found = self.store.find(&digest, now).await.map_err(|cause| {
@@ -173,7 +175,8 @@ impl ProgramKeys {
 }
 
 impl ProgramKeys {
-    /// Records when a key was used, in the background: no request waits for it, and any of the next ones may do it.
+    /// Records the last use of a key in the background. Skipped while another use is being recorded: a later
+    /// request records it.
     fn record_use(&self, digest: Vec<u8>, now: i64) {
         let Ok(permit) = self.recording.clone().try_acquire_owned() else { return };
         let store = self.store.clone();
@@ -186,7 +189,7 @@ impl ProgramKeys {
     }
 }
 
-/// Whether a token is a key, good or not.
+/// Whether a token has the form of a key, valid or not.
 pub(super) fn is_key(token: &str) -> bool {
     token.starts_with(PREFIX)
 }
@@ -237,7 +240,7 @@ fn digest(key: &str) -> Vec<u8> {
     Sha256::digest(key).to_vec()
 }
 
-/// Enough of it to tell a user's keys apart.
+/// Id of a key: the first 8 bytes of its digest, in hexadecimal.
 fn id(digest: &[u8]) -> String {
     hex::encode(&digest[..8])
 }

@@ -3,12 +3,14 @@
 //! A sign-in goes `begin → (the provider's page) → finish → confirm → confirm → … → end`.
 //!
 //! Invariants:
-//! - whose session it is follows from an access token that [`Identity`] has verified, like every other token; no ID
-//!   token is read;
-//! - a response counts only in the browser that asked, and only from the configured issuer (RFC 9207);
-//! - a session does not outlive what the provider grants: it is renewed before it is used after its access token has
-//!   expired, and ends if the provider refuses;
-//! - a refresh token is presented once at a time, and its successor is stored before anything else happens.
+//! - the user of a session comes from an access token that [`Identity`] has verified, like every other token;
+//!   ID tokens are not read;
+//! - an authorization response is accepted only from the browser that began the sign-in, and only from the
+//!   configured issuer (RFC 9207);
+//! - a session does not outlive the provider's grant: once its access token has expired, it is renewed before
+//!   its next use, and ends if the provider refuses;
+//! - a refresh token is never used by two requests at once, and its successor is stored before anything else
+//!   happens.
 
 mod attempts;
 mod client;
@@ -40,22 +42,22 @@ use super::client::{
 };
 use super::{AuthError, BrowserSessions, Groups, Identity, random_text};
 
-/// How long the provider may take to answer.
+/// Timeout of one request to the provider.
 const PROVIDER_TIMEOUT: Duration = Duration::from_secs(10);
-/// What sealed refresh tokens are for.
+/// Encryption context of refresh tokens in the vault.
 const PURPOSE: &str = "refresh token of a browser's session";
 
-/// The client that the pages are at the provider.
+/// OAuth client of the pages at the provider.
 #[derive(Clone, Debug)]
 pub enum WebClient {
-    /// One that the operator has registered.
+    /// Client registered by the operator.
     Named {
-        /// Its identifier.
+        /// Client identifier.
         id: String,
-        /// Its secret, unless it is public.
+        /// Client secret; `None` for a public client.
         secret: Option<SecretString>,
     },
-    /// One that registers itself, once (RFC 7591).
+    /// Client that the server registers itself, once (RFC 7591).
     Registers,
 }
 
@@ -68,53 +70,53 @@ pub struct ProviderSignIn {
     client: WebClient,
     registered: RegisteredClients,
     redirect_uri: String,
-    /// The resource that tokens are asked for: this server's MCP endpoint.
+    /// Resource indicator of requested tokens (RFC 8707): this server's MCP endpoint.
     resource: String,
     attempts: Attempts,
     renewals: Renewals,
 }
 
-/// A browser that goes to the provider.
+/// Redirect of a browser to the provider.
 pub struct Departure {
-    /// The provider's page.
+    /// URL of the provider's authorization page.
     pub page: Url,
-    /// The value of the cookie that the browser has to bring back.
+    /// Value of the cookie that the callback requires.
     pub cookie: SecretString,
 }
 
-/// A browser that has signed in.
+/// Result of a successful sign-in.
 pub struct Arrival {
-    /// The value of its session's cookie.
+    /// Value of the session cookie.
     pub token: SecretString,
-    /// Where it wanted to go.
+    /// Path to redirect to, from [`ProviderSignIn::begin`].
     pub to: String,
 }
 
-/// Whether a session goes on.
+/// Outcome of confirming a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SessionState {
-    /// The provider has confirmed it, and named these groups of its user.
+    /// The session is valid; its user has these groups at the provider.
     Valid(Groups),
-    /// It is over.
+    /// The session has ended.
     Ended,
 }
 
-/// Why a sign-in or a renewal did not succeed.
+/// Error of a sign-in or of a session's renewal.
 #[derive(Clone, Debug, Error)]
 pub enum ProviderError {
-    /// This browser has not asked for this sign-in, or too long ago.
+    /// The sign-in was not begun in this browser, has expired, or is already completed.
     #[error("no sign-in is pending in this browser")]
     NotPending,
-    /// The provider refused, or its answer cannot be used. The text is for the person.
+    /// The provider refused, or its response is unusable. The text is shown to the user.
     #[error("{0}")]
     Refused(String),
-    /// Too many sign-ins of the browser's address have been ended of late.
+    /// Rate limit of completed sign-ins per IP address.
     #[error("too many sign-ins from this address; try again in {seconds} s")]
     TooManyAttempts {
-        /// Until the next one may be ended.
+        /// Seconds until the next attempt is permitted.
         seconds: u64,
     },
-    /// The provider does not answer, or has to be asked later.
+    /// The provider is unreachable or misconfigured, or a retry is not due yet.
     #[error("the provider cannot be reached at the moment")]
     Unavailable,
     /// The database failed.
@@ -123,12 +125,12 @@ pub enum ProviderError {
 }
 
 impl ProviderSignIn {
-    /// The path of the page that the provider sends browsers back to.
+    /// Path of the redirect URI.
     pub const CALLBACK: &str = "/ui/signin/callback";
-    /// How long a person may take.
+    /// Maximum time between [`begin`](Self::begin) and [`finish`](Self::finish).
     pub const PENDING_LIFETIME: Duration = Duration::from_mins(10);
 
-    /// Signs in to the server at `base_url`, which has no trailing slash.
+    /// Creates the sign-in of the server at `base_url`, which has no trailing slash.
     pub fn new(
         identity: Arc<Identity>,
         sessions: Arc<BrowserSessions>,
@@ -157,7 +159,7 @@ impl ProviderSignIn {
         self.identity.issuer()
     }
 
-    /// Sends a browser to the provider, which then goes to the path `to`.
+    /// Begins a sign-in. After it, the browser is to be redirected to the path `to`.
     pub async fn begin(&self, to: &str) -> Result<Departure, ProviderError> {
         let server = self.server().await?;
         let client = self.client(&server).await?;
@@ -172,8 +174,8 @@ impl ProviderSignIn {
         Ok(Departure { page, cookie: Pending::new(state, verifier, to).seal(&self.vault) })
     }
 
-    /// Begins the session of a browser that comes back with the response `query`, and with the cookie that it was given.
-    /// `address` is the browser's, if it is known.
+    /// Completes a sign-in and begins a session. `query` is the authorization response, `cookie` the value
+    /// from [`Departure`], `address` the browser's IP address, if known.
     pub async fn finish(
         &self,
         cookie: Option<&str>,
@@ -229,7 +231,7 @@ impl ProviderSignIn {
         Ok(token)
     }
 
-    /// What the provider grants for the session with this id: until when, and with which groups.
+    /// Builds the grant of the session with this id; encrypts the refresh token.
     fn grant(
         &self,
         id: &str,
@@ -240,7 +242,7 @@ impl ProviderSignIn {
         Grant { expires_at, groups, refresh_token: refresh_token.map(seal) }
     }
 
-    /// The refresh token of the session with this id.
+    /// Decrypts the refresh token of the session with this id.
     fn refresh_token(&self, id: &str, grant: &Grant) -> Option<SecretString> {
         self.vault.open_value(PURPOSE, id, grant.refresh_token.as_ref()?)
     }
@@ -271,14 +273,14 @@ impl From<DatabaseError> for ProviderError {
 }
 
 impl From<ClientError> for ProviderError {
-    /// For errors that the operator has to solve: the person learns only that it failed.
+    /// Logs an error that only the operator can solve; the user learns only that the sign-in failed.
     fn from(cause: ClientError) -> Self {
         warn!(%cause, hint = cause.hint, "sign-in with the provider does not work");
         Self::Unavailable
     }
 }
 
-/// A time in seconds since 1970.
+/// Converts seconds since 1970; saturates at [`Timestamp::MAX`].
 fn time(seconds: f64) -> Timestamp {
     #[expect(clippy::cast_possible_truncation, reason = "a cast saturates, and so does the time")]
     Timestamp::from_second(seconds as i64).unwrap_or(Timestamp::MAX)

@@ -1,4 +1,4 @@
-//! Tokens as an attacker would send them, against a real provider on loopback and real signatures.
+//! Forged and valid tokens, with a real provider on loopback and real signatures.
 
 mod presentation;
 mod provider;
@@ -42,7 +42,7 @@ fn session_claims(issuer: &str) -> Value {
     json!({ "iss": issuer, "aud": BASE_URL, "sub": "ana", "exp": in_seconds(60) })
 }
 
-/// The object with some members set; `null` removes one.
+/// Returns the object with `changes` applied; `null` removes a member.
 fn with(mut object: Value, changes: Value) -> Value {
     let members = object.as_object_mut().unwrap();
     let Value::Object(changes) = changes else { panic!("changes are an object") };
@@ -233,7 +233,7 @@ async fn what_shares_the_session_tokens_typ_is_refused() {
     }
 }
 
-/// Prints what a request's token costs, the first time and from then on:
+/// Prints the time to verify a request's token, uncached and cached:
 /// `cargo test --workspace --lib -- --nocapture a_token_that_was_seen`.
 #[tokio::test]
 async fn a_token_that_was_seen_before_costs_less_than_its_signature() {

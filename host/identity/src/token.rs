@@ -1,4 +1,4 @@
-//! The outer form of a token: a compact JWS (RFC 7515, section 3.1) with an acceptable header.
+//! Parsing of a token: a compact JWS (RFC 7515, section 3.1) with an acceptable header.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -15,26 +15,26 @@ pub(super) struct Token<'a> {
     pub(super) kind: TokenKind,
     pub(super) algorithm: Algorithm,
     pub(super) key_id: Option<String>,
-    /// What the signature is over: header, dot, payload.
+    /// Signed text: header, dot, payload.
     pub(super) signed: &'a str,
     pub(super) signature: &'a str,
     payload: &'a str,
 }
 
-/// What is read of the JWS header. `jku`, `jwk`, `x5u` and `x5c` are left out on purpose: with
-/// them, the bearer would choose the key that vouches for the bearer. A repeated member is an error.
+/// Parsed members of the JWS header. `jku`, `jwk`, `x5u` and `x5c` are deliberately ignored: with them, the
+/// bearer could choose the key that verifies the token. A repeated member is an error.
 #[derive(Deserialize)]
 struct Header {
     alg: String,
     typ: Option<String>,
     kid: Option<String>,
-    /// Present in any form, even one that RFC 7515 forbids.
+    /// Presence of `crit` in any form, even one that RFC 7515 forbids.
     #[serde(default)]
     crit: Presence,
 }
 
 impl<'a> Token<'a> {
-    /// Splits the token and judges its header. `untyped` says whether it may have no `typ`.
+    /// Splits the token and checks its header. `untyped`: treatment of a header without `typ`.
     pub(super) fn parse(
         compact: &'a str,
         algorithms: &Algorithms,
@@ -58,13 +58,13 @@ impl<'a> Token<'a> {
         Ok(Self { kind, algorithm, key_id: header.kid, signed, signature, payload })
     }
 
-    /// Decodes the claims; to be called once the signature is verified.
+    /// Decodes the claims. Call only after the signature was verified.
     pub(super) fn payload<T: DeserializeOwned>(&self) -> Result<T, AuthError> {
         decode(self.payload)
     }
 }
 
-/// Whether a JSON member is there at all; its value, `null` included, does not matter.
+/// Presence of a JSON member, whatever its value, `null` included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Presence {
     #[default]
@@ -78,14 +78,14 @@ impl<'de> Deserialize<'de> for Presence {
     }
 }
 
-/// What the header says that a token is (RFC 8725, section 3.11).
+/// Kind of token by the header's `typ` (RFC 8725, section 3.11).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TokenKind {
-    /// `JWT`: a session token; of some providers also an access token, or an ID token.
+    /// `JWT`: a session token; with some providers also an access token or an ID token.
     Jwt,
     /// `at+jwt`: an access token (RFC 9068).
     AccessToken,
-    /// Without `typ`: of some providers an access token, or an ID token.
+    /// No `typ`: with some providers an access token or an ID token.
     Untyped,
 }
 

@@ -1,11 +1,11 @@
-//! Tokens that were verified before.
+//! Cache of verified tokens.
 //!
 //! Invariants:
-//! - an entry counts only until its token expires, and only for the generation of keys that verified it. So a
-//!   token signed by a key that the issuer has withdrawn is forgotten as soon as the new set is fetched, and
-//!   whoever asks must have let the key set refresh itself first. Every other token is then verified once more;
-//! - only verified tokens get in: nobody can push others out with garbage;
-//! - a token itself is not kept, only its SHA-256.
+//! - an entry is valid until its token expires, and only for the generation of keys that verified it. So a
+//!   token signed with a withdrawn key is invalid once the new key set is fetched; the caller must refresh
+//!   the key set before a look-up. All other tokens are then verified again;
+//! - only verified tokens are inserted: invalid ones cannot evict others;
+//! - the token itself is not stored, only its SHA-256.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,25 +17,25 @@ use moka::sync::Cache;
 
 use super::claims::Verified;
 
-/// What all entries may take in memory, in bytes: some ten thousand tokens.
+/// Memory limit of all entries, in bytes: some ten thousand tokens.
 const MAX_BYTES: u64 = 8 << 20;
 
-/// A token that is valid for longer is verified again.
+/// Maximum lifetime of an entry. A token that is valid for longer is verified again.
 const MAX_LIFETIME: Duration = Duration::from_hours(24);
 
-/// What an entry takes besides its texts, in bytes.
+/// Estimated size of an entry without its texts, in bytes.
 const ENTRY_BYTES: usize = 512;
 
-/// Verified tokens, in bounded memory: those that were not used for longest go first.
+/// Verified tokens in bounded memory, with LRU eviction.
 #[derive(Debug)]
 pub(super) struct TokenCache(Cache<Digest, Entry>);
 
 #[derive(Clone, Debug)]
 struct Entry {
-    /// Of the keys that verified the token.
+    /// Generation of the key set that verified the token.
     generation: u64,
     verified: Arc<Verified>,
-    /// How long the token was still valid when it was verified, and counts here.
+    /// Time from verification to the token's expiry, at most [`MAX_LIFETIME`].
     lifetime: Duration,
 }
 
@@ -50,11 +50,11 @@ impl TokenCache {
         Self(cache)
     }
 
-    /// The verified token of this digest, unless it has expired by `now`, in seconds since 1970, or its
-    /// generation of keys has passed.
+    /// Returns the verified token with this digest, unless it has expired at `now`, in seconds since 1970, or
+    /// was verified by another generation of keys.
     pub(super) fn get(&self, digest: &Digest, generation: u64, now: f64) -> Option<Arc<Verified>> {
         let entry = self.0.get(digest)?;
-        // By the clock of the wall as well: the cache's own stands still while a machine sleeps.
+        // Check the wall clock too: the cache's monotonic clock may stop while the machine is suspended.
         if entry.generation != generation || now >= entry.verified.expires {
             self.0.invalidate(digest);
             return None;
@@ -62,7 +62,7 @@ impl TokenCache {
         Some(entry.verified)
     }
 
-    /// Remembers a token that the keys of `generation` verified at `now`.
+    /// Caches a token that the keys of `generation` verified at `now`, in seconds since 1970.
     pub(super) fn insert(&self, digest: Digest, generation: u64, verified: Arc<Verified>, now: f64) {
         let seconds = (verified.expires - now).clamp(0.0, MAX_LIFETIME.as_secs_f64());
         let lifetime = Duration::try_from_secs_f64(seconds).unwrap_or_default();
@@ -81,7 +81,7 @@ impl Entry {
     }
 }
 
-/// Expired tokens leave the memory by themselves.
+/// Expiry policy that evicts expired tokens without a look-up.
 struct UntilTheTokenExpires;
 
 impl Expiry<Digest, Entry> for UntilTheTokenExpires {
@@ -141,14 +141,14 @@ mod tests {
         cache.insert(digest("t"), 1, verified("ana", 100.2), 100.0);
         assert!(cache.get(&digest("t"), 1, 100.0).is_some());
 
-        // The cache looks once a second.
+        // The cache checks for expired entries once a second.
         let deadline = Instant::now() + Duration::from_secs(20);
         while cache.0.entry_count() > 0 {
             assert!(Instant::now() < deadline, "it is still there");
             std::thread::sleep(Duration::from_millis(50));
             cache.0.run_pending_tasks();
         }
-        // What has expired already is not remembered at all.
+        // A token that has already expired is not cached.
         cache.insert(digest("t"), 1, verified("ana", 100.0), 200.0);
         assert!(cache.get(&digest("t"), 1, 0.0).is_none());
     }

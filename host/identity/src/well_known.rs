@@ -1,11 +1,12 @@
-//! Where an issuer publishes its metadata.
+//! Well-known URLs of an issuer's metadata.
 
 use url::Url;
 
-/// The two places of an issuer's metadata, in the order of trying; nothing if the issuer is no
-/// http(s) URL without user information, query and fragment.
+/// Returns the two possible URLs of an issuer's metadata, in the order of trying. `None` unless the issuer is
+/// an http(s) URL without user information, query and fragment.
 ///
-/// `OpenID` Connect Discovery appends to the issuer; RFC 8414, section 3.1 inserts before its path.
+/// `OpenID` Connect Discovery appends the well-known path to the issuer; RFC 8414, section 3.1 inserts it
+/// before the issuer's path.
 pub(crate) fn metadata_urls(issuer: &str) -> Option<[Url; 2]> {
     let url = Url::parse(issuer).ok()?;
     let plain = url.query().is_none()

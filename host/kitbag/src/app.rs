@@ -1,4 +1,4 @@
-//! The composition root: builds all parts of a server, and owns them.
+//! The composition root: builds and owns all parts of a server.
 
 mod at_rest;
 mod configuration;
@@ -58,7 +58,7 @@ pub use error::StartError;
 pub use listeners::ListenError;
 pub use reload::Reload;
 
-/// How long the database, and the tasks that write to it, may take to close. Committed data is safe anyway.
+/// Time limit for closing the database and ending the tasks that write to it. Committed data is safe anyway.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A server that is ready to serve.
@@ -72,10 +72,10 @@ pub struct App {
     process: Process,
     stopping: Stopping,
     reload: Reload,
-    /// `None` if the settings want no metrics.
+    /// `None` if metrics are disabled.
     exposition: Option<Exposition>,
     traces: Traces,
-    /// Held as long as the server exists: two servers must not share a data directory.
+    /// Lock on the data directory for the lifetime of the server: two servers must not share one.
     _lock: File,
 }
 
@@ -85,8 +85,8 @@ impl App {
         Self::start_with(settings, Program::this()).await
     }
 
-    /// As [`start`](Self::start), for programs other than `kitbag`. `compiler` is the `kitbag` program, which
-    /// runs as the compiler process.
+    /// Like [`start`](Self::start), for programs other than `kitbag`. `compiler`: the `kitbag` program, which
+    /// is run as the compiler process.
     #[expect(clippy::too_many_lines, reason = "it lists the parts of a server, each once")]
     pub async fn start_with(settings: &Settings, compiler: Program) -> Result<Self, StartError> {
         let lock = claim(&settings.data)?;
@@ -177,7 +177,7 @@ impl App {
             let (database, url) = (database.clone(), base_url.as_str().trim_end_matches('/'));
             Arc::new(ProviderSignIn::new(identity, sessions, vault, database, egress, client, url))
         });
-        // Last: by now each key file has been refused if others could read it.
+        // Last, because each key file that others could read has been refused by now.
         restrict_permissions(&settings.data).await?;
         let access = Access::new(stores, roles(settings));
         access.prepare();
@@ -221,7 +221,7 @@ impl App {
         })
     }
 
-    /// The addresses that it listens on. Behind a reverse proxy they differ from the public URL.
+    /// Socket addresses that the server listens on. Behind a reverse proxy they differ from the public URL.
     pub fn addresses(&self) -> Vec<Listen> {
         self.listeners.addresses()
     }
@@ -231,7 +231,7 @@ impl App {
         &self.base_url
     }
 
-    /// What applies changed settings while the server runs.
+    /// Returns a handle that applies changed settings while the server runs.
     pub fn reload(&self) -> Reload {
         self.reload.clone()
     }
@@ -244,7 +244,7 @@ impl App {
             self.stopping.drain_and_begin().await;
         };
         if let Some(exposition) = self.exposition {
-            // To the end: what a server does while it stops is of interest too.
+            // Never stopped: metrics stay available while the server drains.
             tokio::spawn(exposition.serve(self.service.pace, pending()));
         }
         connections::serve(self.listeners, self.service, stop).await;

@@ -1,6 +1,6 @@
-//! Commands: one a file. Each reports what it found out or did, to a person or to a script (`output`).
+//! Commands of the program, one per file. Each reports its result to a person or to a script (`output`).
 //!
-//! Invariant: everything that is printed goes through `terminal`, which escapes what others wrote.
+//! Invariant: all output goes through `terminal`, which escapes untrusted text.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -125,14 +125,13 @@ enum Verb {
     Man(man::Man),
 }
 
-/// Reads the command line. If there is nothing to run, because it is wrong or asks for help, prints that, and
-/// returns the exit code.
+/// Parses the command line. If it is invalid or asks for help, prints that and returns the exit code.
 pub fn parse() -> Result<Command, ExitCode> {
     Command::try_parse().map_err(|error| {
         let format =
             Choice::guess(std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()));
         if !error.use_stderr() || !format.is_json() {
-            // Fails if nobody reads it any more.
+            // Fails if the reader has closed the pipe.
             let _ = error.print();
             return ExitCode::from(if error.use_stderr() { Exit::Usage as u8 } else { 0 });
         }
@@ -145,7 +144,7 @@ pub fn parse() -> Result<Command, ExitCode> {
     })
 }
 
-/// Runs a command to its end.
+/// Runs a command, and returns its exit code.
 pub async fn run(command: Command) -> ExitCode {
     command.choice.format().choose();
     let outcome = match command.verb {

@@ -1,6 +1,7 @@
-//! What the fuzz targets in `fuzz/` call: parsers of strangers' input that no other crate needs to see.
+//! Entry points for the fuzz targets in `fuzz/`: parsers of untrusted input that no other crate needs to
+//! access.
 //!
-//! Each of these calls the very function that a server calls, and says what it made of the input.
+//! Each calls the same function as a server does, and returns what it parsed.
 
 pub use crate::cli::ingest_fuzzing as ingest;
 pub use kitbag_database::peers::fuzzing as peers;

@@ -7,15 +7,16 @@ use std::time::Duration;
 use kitbag_sandbox::compiler;
 use mimalloc::MiMalloc;
 
-/// How long work off the request threads (a file that is being read) may hold up the end.
+/// Time limit at exit for blocking tasks, such as reading a file.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Calls allocate much, and free on other threads what one has allocated (docs/decisions/0052).
+/// Calls allocate often, and free memory on other threads (docs/decisions/0052).
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
-    // Before there is another thread: what this process gives up, its threads give up too.
+    // Before any other thread exists, so that the privileges that the compiler drops are dropped for all its
+    // threads.
     if env::args_os().nth(1).is_some_and(|argument| argument == compiler::ARGUMENT) {
         return compiler::run_child();
     }

@@ -36,14 +36,14 @@ pub use roles::{ConsentSetting, Operator};
 pub use traces::Ratio;
 pub use value::{BaseUrl, DatabaseLocation, Issuer, List, MasterKey, Maybe, Model, Secret, Size, Span};
 
-/// Every setting once: documentation, name, type and default.
+/// Declares all settings: documentation, name, type, default and environment variable.
 macro_rules! settings {
     ($($(#[doc = $doc:literal])+ $name:ident: $type:ty = $default:expr, $variable:literal;)+) => {
         /// The settings of a server.
         #[derive(Clone, Debug)]
         pub struct Settings {
             $($(#[doc = $doc])+ pub $name: $type,)+
-            /// What is no setting.
+            /// Limits that are not settings.
             pub bounds: Bounds,
         }
 
@@ -51,12 +51,12 @@ macro_rules! settings {
         #[derive(Args, Clone, Debug, Default, Deserialize)]
         #[serde(rename_all = "kebab-case", deny_unknown_fields)]
         pub struct Sources {
-            // The help hides the values of variables: they may be keys.
+            // The help hides values of variables: they may be keys.
             $($(#[doc = $doc])+ #[arg(long, env = $variable, hide_env_values = true)] $name: Option<$type>,)+
         }
 
         impl Default for Settings {
-            /// The defaults of all settings. Reads neither the environment nor a file.
+            /// Returns the defaults of all settings. Reads neither the environment nor a file.
             fn default() -> Self {
                 Self::from_sources(Sources::default(), Sources::default())
             }
@@ -70,7 +70,8 @@ macro_rules! settings {
                 }
             }
 
-            /// The settings that differ, as keys of the file. Of a secret it is not known.
+            /// Names of the settings that differ, as keys of the file. Different values of a secret are not
+            /// detected.
             pub fn differences(&self, other: &Self) -> Vec<String> {
                 let differs = [$((stringify!($name), format!("{:?}", self.$name) != format!("{:?}", other.$name))),+];
                 let names = differs.iter().filter(|(_, differs)| *differs);
@@ -289,35 +290,35 @@ settings! {
     search_memory: Size = Size::mebibytes(512), "KITBAG_SEARCH_MEMORY";
 }
 
-/// The client id that lets the server register itself.
+/// Value of `web-client-id` that lets the server register itself.
 pub const REGISTER: &str = "register";
 
-/// Ten per second: far more than a model needs, far less than a runaway loop sends.
+/// Ten requests per second: far more than a model needs, far less than a runaway loop sends.
 const MCP_REQUESTS_PER_MINUTE: NonZeroU32 = NonZeroU32::new(600).expect("not zero");
 
-/// Ten per second: a folder of files is uploaded without a pause.
+/// Ten uploads per second: enough to upload a folder of files without a pause.
 const UPLOADS_PER_MINUTE: NonZeroU32 = NonZeroU32::new(600).expect("not zero");
 
-/// Variables that are not settings: for the client commands, the log, and the path of the file.
+/// Other known variables: for client commands, the log, and the path of the settings file.
 const OTHER_VARIABLES: [&str; 4] = ["KITBAG_CONFIG", "KITBAG_LOG", "KITBAG_SERVER", "KITBAG_TOKEN"];
 
 /// The settings file that is read by default, if it exists.
 const DEFAULT_FILE: &str = "kitbag.toml";
 
 impl Sources {
-    /// The settings that the environment has: those of a server that is started here without flags.
+    /// Reads the settings from the environment: those of a server that is started here without flags.
     pub fn of_environment() -> Result<Self, clap::Error> {
         let command = Self::augment_args(clap::Command::new("settings").no_binary_name(true));
         Self::from_arg_matches(&command.try_get_matches_from([""; 0])?)
     }
 
-    /// With another data directory, if there is one.
+    /// Replaces the data directory, if `data` is given.
     #[must_use]
     pub fn with_data(self, data: Option<PathBuf>) -> Self {
         Self { data: data.or(self.data), ..self }
     }
 
-    /// With another place of the master key, if there is one.
+    /// Replaces the source of the master key, if one is given.
     #[must_use]
     pub fn with_master_key(self, master_key: Option<MasterKey>) -> Self {
         Self { master_key: master_key.or(self.master_key), ..self }
@@ -394,13 +395,13 @@ impl Settings {
             }
             _ => {}
         }
-        // Fails where there is none; the port may not be known yet.
+        // Fails if no base URL can be derived; the port may not be known yet.
         let addresses: Vec<_> = settings.listen.iter().filter_map(Listen::tcp).collect();
         settings.base_url(&addresses)?;
         Ok(settings)
     }
 
-    /// Checks that the settings of a bucket are all there, or none.
+    /// Checks that the settings of a bucket are complete, or absent.
     fn expect_bucket(&self) -> Result<(), SettingsError> {
         let (id, secret) = (self.objects_key_id.get().is_some(), self.objects_secret.get().is_some());
         let is_bucket = matches!(self.objects, ObjectsLocation::Bucket { .. });
@@ -415,13 +416,13 @@ impl Settings {
         }
     }
 
-    /// The files with the certificate and its key, if TCP addresses speak HTTPS.
+    /// Paths of the certificate and its key; `None` if TCP addresses speak plain HTTP.
     pub fn tls(&self) -> Option<(&Path, &Path)> {
         Some((self.tls_certificate.get()?.as_path(), self.tls_key.get()?.as_path()))
     }
 
-    /// Checks that local sign-in is not reachable from other machines at these addresses, and that a certificate is
-    /// presented at one of them.
+    /// Checks that local sign-in is not reachable from other machines at these addresses, and that a
+    /// certificate is not set without a TCP address.
     pub fn expect_allowed(&self, addresses: impl Iterator<Item = SocketAddr>) -> Result<(), SettingsError> {
         let mut addresses = addresses.peekable();
         if self.tls().is_some() && addresses.peek().is_none() {
@@ -433,7 +434,7 @@ impl Settings {
         }
     }
 
-    /// The public URL of this server, by default that of the first address it listens on.
+    /// Public URL of this server, by default that of the first address it listens on.
     pub fn base_url(&self, bound: &[SocketAddr]) -> Result<Url, SettingsError> {
         if let Some(url) = self.base_url.clone().into_inner() {
             return Ok(url);
@@ -450,7 +451,7 @@ impl Settings {
     }
 }
 
-/// The folder of extractors that belongs to a program: the packaged one, if there is no other.
+/// Folder of extractors for a program: `extractors` beside it, or the packaged folder if only that exists.
 fn extractors_of(program: &Path) -> PathBuf {
     let folder = program.parent().unwrap_or(Path::new(""));
     let (beside, packaged) =
@@ -458,7 +459,7 @@ fn extractors_of(program: &Path) -> PathBuf {
     if packaged.is_dir() && !beside.is_dir() { packaged } else { beside }
 }
 
-/// Reads the environment variable that a setting names.
+/// Reads an environment variable named by a setting.
 pub fn variable(name: &str) -> Result<SecretString, SettingsError> {
     std::env::var(name).map(SecretString::from).map_err(|_| SettingsError::Absent(name.to_owned()))
 }
@@ -476,7 +477,7 @@ fn read(file: Option<&Path>) -> Result<Sources, SettingsError> {
         let line = 1 + before.matches('\n').count();
         SettingsError::Key { path: path.to_owned(), line, cause: error.message().to_owned() }
     })?;
-    // The user owns a folder that they unpacked or cloned, but somebody else wrote its files.
+    // The user owns a folder that they unpacked or cloned, but another person wrote its files.
     if file.is_none() && matches!(sources.master_key, Some(MasterKey::Command(_))) {
         return Err(SettingsError::UnnamedCommand);
     }

@@ -1,17 +1,17 @@
 //! The log: one line per event on standard error.
 //!
-//! Invariant: traces of libraries are never logged. They contain the data that passes through them: tokens,
-//! arguments, host names that a guest has composed. So only Kitbag's own events can be more verbose than
-//! `info`, and those of rmcp and hickory are never written: their warnings quote what clients send, and
-//! the names that guests look up. Their failures are logged by `web/mcp` and `egress`.
+//! Invariant: trace and debug events of libraries are never logged. They contain the data that passes through
+//! them: tokens, arguments, host names composed by a guest. So only Kitbag's own events can be more verbose
+//! than `info`, and those of rmcp and hickory are never written: their warnings quote what clients send, and
+//! the names that guests look up. `web/mcp` and `egress` log their failures.
 //!
 //! Invariant: an event is one line, whatever untrusted text it contains, and has no terminal escape
 //! sequences.
 //!
-//! Invariant: as JSON, a line has no fields of spans but Kitbag's own: in a traced call, the id of its trace.
+//! Invariant: a JSON line has fields of Kitbag's own spans only: in a traced call, the trace id.
 //!
-//! Invariant: a panic is logged by its location only, unless its message is a constant: a formatted
-//! message may contain user data.
+//! Invariant: a panic is logged by its location only, unless its message is a constant: a formatted message
+//! may contain user data.
 
 mod json;
 
@@ -28,9 +28,9 @@ use tracing_subscriber::{EnvFilter, Layer, fmt, registry};
 
 use json::WithSpanFields;
 
-/// Default filter of a server: Kitbag's own events, and warnings of libraries.
+/// Default filter for a server: `info` for Kitbag's own events, `warn` for libraries.
 pub const SERVING: &str = "warn,kitbag=info";
-/// Default filter of other commands: warnings only.
+/// Default filter for other commands: `warn`.
 pub const QUIET: &str = "warn";
 
 /// Starts logging: text if standard error is a terminal, JSON otherwise.

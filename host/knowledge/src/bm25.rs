@@ -1,7 +1,8 @@
-//! BM25: how well documents match the words of a query. Only the user's own documents are counted.
+//! BM25: full-text relevance of documents to a query. Statistics cover the user's own documents only.
 //!
-//! A document is scored as a whole and by its best passage, and both scores count alike. The whole has all words of a
-//! document about the query, wherever they are; the passage is what a long document has on one subject among others.
+//! A document's score is the sum of two: that of the whole document and that of its best passage. The first
+//! counts query words wherever they are in the document; the second finds a long document that treats the
+//! subject in one place.
 
 #[cfg(test)]
 mod tests;
@@ -14,13 +15,13 @@ use super::fusion::{BestChunk, Candidate, best_first, best_of};
 use super::index::{ChunkNumber, Partition, UserIndex};
 use super::words::QueryWord;
 
-/// How much a word that comes again still counts, and how much the length of a text: what everybody
-/// uses (Robertson and Zaragoza 2009). Not tuned.
+/// BM25 parameters: term frequency saturation, and length normalisation. Common values (Robertson and
+/// Zaragoza 2009), not tuned.
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
 
-/// The documents that match best, best first: `depth` at most, of `allowed` where that is given. A word counts
-/// as often as `words` has it.
+/// Returns the best documents, best first: at most `depth`, restricted to `allowed` if that is given. A word
+/// that occurs several times in `words` has that many times the weight.
 pub(super) fn rank(
     index: &UserIndex,
     words: &[QueryWord],
@@ -51,7 +52,7 @@ pub(super) fn rank(
     best_of(rankings, depth)
 }
 
-/// Does the same with each partition, by several threads where there are several: a small index waits for nobody's threads.
+/// Maps each partition, in parallel if there are several: a small index does not wait for the thread pool.
 fn each<T: Send>(partitions: &[Partition], work: impl Fn(&Partition) -> T + Send + Sync) -> Vec<T> {
     match partitions {
         [partition] => vec![work(partition)],
@@ -59,7 +60,7 @@ fn each<T: Send>(partitions: &[Partition], work: impl Fn(&Partition) -> T + Send
     }
 }
 
-/// How many texts have a word.
+/// Document frequencies of a word: numbers of passages and of documents that contain it.
 #[derive(Clone, Copy, Default)]
 struct Count {
     passages: usize,
@@ -73,7 +74,7 @@ impl Count {
 }
 
 fn counts(index: &UserIndex, partition: &Partition, words: &[(&QueryWord, f32)]) -> Vec<Count> {
-    // The number of the last word that each document was found to have, from 1.
+    // Number (from 1) of the last word that was found in each document.
     let mut last_words = vec![0_u32; partition.documents.len()];
     let counts = words.iter().zip(1..).map(|((word, _), number)| {
         let mut count = Count::default();
@@ -87,18 +88,19 @@ fn counts(index: &UserIndex, partition: &Partition, words: &[(&QueryWord, f32)])
     counts.collect()
 }
 
-/// A word of a query, and how much it says in passages and in whole documents.
+/// Query word with its weights in passages and in whole documents.
 struct Weighted<'a> {
     word: &'a QueryWord,
     of_passages: f32,
     of_documents: f32,
 }
 
-/// The scores of a partition's texts.
+/// BM25 scores of the texts of a partition.
 struct Scores<'a> {
     index: &'a UserIndex,
     partition: &'a Partition,
-    /// The chunks of a file, and then those of no file, of all partitions.
+    /// Scores of the partition's chunks in the index file, followed by those of all chunks that are in no
+    /// file, of any partition.
     passages: Vec<f32>,
     documents: Vec<f32>,
 }
@@ -110,7 +112,8 @@ impl<'a> Scores<'a> {
         Self { index, partition, passages, documents: vec![0.0; partition.documents.len()] }
     }
 
-    /// The best passage of each document with any of the words, and the score of both.
+    /// Returns the best passage of each document that contains any of the words; its score is that of the
+    /// passage plus that of the document.
     fn best(mut self, words: &[Weighted<'_>], passages: &Texts, documents: &Texts) -> Vec<BestChunk> {
         let Partition { documents: of_partition, in_file } = self.partition;
         let after = self.index.chunks_in_file();
@@ -147,14 +150,15 @@ impl<'a> Scores<'a> {
     }
 }
 
-/// Where the score of a passage of a partition is.
+/// Position of a passage's score in the scores of a partition.
 fn place_in(in_file: &std::ops::Range<ChunkNumber>, after: ChunkNumber, place: ChunkNumber) -> usize {
     let place =
         if place < after { place - in_file.start } else { place - after + (in_file.end - in_file.start) };
     place as usize
 }
 
-/// Texts among which a word is rare or common, and a text short or long: passages, or whole documents.
+/// Statistics of a collection of texts (passages or whole documents), for document frequencies and length
+/// normalisation.
 pub(super) struct Texts {
     count: usize,
     /// [`K1`] × [`B`], divided by the average length in words.
@@ -163,25 +167,25 @@ pub(super) struct Texts {
 
 #[expect(clippy::cast_precision_loss, reason = "counts are below 2^24, and a mean needs no more")]
 impl Texts {
-    /// So many texts, with so many words in all.
+    /// Statistics of `count` texts with `words` words in total.
     pub(super) fn new(count: usize, words: u64) -> Self {
         Self { count, per_word: K1 * B / (words as f32 / count.max(1) as f32).max(1.0) }
     }
 
-    /// Never negative, also where most texts have the word.
+    /// Inverse document frequency. Never negative, even if most texts contain the word.
     pub(super) fn inverse_document_frequency(&self, having: usize) -> f32 {
         let (count, having) = (self.count as f32, having as f32);
         (1.0 + (count - having + 0.5) / (having + 0.5)).ln()
     }
 
-    /// What a word gives a text of `length` words that has it `count` times.
+    /// BM25 term weight (without IDF) of a word that occurs `count` times in a text of `length` words.
     pub(super) fn gain(&self, count: u32, length: u32) -> f32 {
         let (count, length) = (count as f32, length as f32);
         count * (K1 + 1.0) / (count + K1 * (1.0 - B) + self.per_word * length)
     }
 }
 
-/// Each different word, in the order of the query, and how often it is there.
+/// Distinct words of a query, in the order of first occurrence, with their frequencies.
 pub(super) fn frequencies(words: &[QueryWord]) -> Vec<(&QueryWord, f32)> {
     let mut places = HashMap::new();
     let mut frequencies = Vec::<(&QueryWord, f32)>::new();

@@ -1,39 +1,39 @@
-//! Search over brief texts that are no documents, such as declarations of tools: by words and by meaning, as documents are
-//! searched. The caller keeps the texts, and says which of them a search goes through: how rare a word is depends on those
-//! alone.
+//! Search over short texts that are not documents, such as declarations of tools: full-text and semantic,
+//! like the search over documents. The caller stores the texts, and passes the candidates of each search:
+//! inverse document frequencies depend on those alone.
 
 use super::bm25::{Texts, frequencies};
 use super::fusion::{Candidate, DEPTH, fuse};
 use super::words::{self, Analyzer, Language, QueryWord, Term};
 
-/// The weight of meaning, more than among documents: a text of a sentence or two rarely has the words that people use for it
-/// (docs/decisions/0072).
+/// Weight of the semantic ranking, higher than for documents: a text of one or two sentences rarely contains
+/// the words that people use for it (docs/decisions/0072).
 const MEANING_WEIGHT: f64 = 0.85;
 
-/// Bytes of a text that are searched; the rest is left out.
+/// Largest number of indexed bytes per text; the rest is ignored.
 const MAX_BYTES: usize = 8 << 10;
 
-/// The words of a text, prepared for search.
+/// Short text, prepared for search.
 #[derive(Debug)]
 pub struct BriefText {
     analyzer: Analyzer,
-    /// In words.
+    /// Length in words.
     length: u32,
-    /// Each different word, in order, and how often it is there.
+    /// Distinct words, ascending, with term frequencies.
     counts: Box<[(Term, u16)]>,
 }
 
-/// A text that a search goes through.
+/// Candidate of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct BriefCandidate<'a> {
-    /// Its words.
+    /// Indexed words of the text.
     pub words: &'a BriefText,
-    /// How near its vector is to the query's, from -1 to 1; `None` where that is not known.
+    /// Cosine similarity with the query's vector, −1 to 1; `None` if unknown.
     pub cosine: Option<f32>,
 }
 
 impl BriefText {
-    /// Prepares a text. A word of the title counts twice.
+    /// Prepares a text. Words of the title have twice the weight.
     pub fn new(title: &str, text: &str) -> Self {
         let [title, text] =
             [title, text].map(|text| words::plain(&text[..text.floor_char_boundary(MAX_BYTES)]));
@@ -42,7 +42,7 @@ impl BriefText {
         Self { analyzer: counted.analyzer, length: counted.length, counts: counted.terms.collect() }
     }
 
-    /// How often the text has a word of a query.
+    /// Term frequency of a query word in the text.
     fn count(&self, word: &QueryWord) -> u16 {
         let Some(term) = word.term(self.analyzer) else { return 0 };
         let place = self.counts.binary_search_by_key(&term, |(term, _)| *term);
@@ -50,8 +50,8 @@ impl BriefText {
     }
 }
 
-/// Ranks texts by how well they match a query. Returns their indexes, best first; those that match neither by a word nor by
-/// meaning are left out.
+/// Ranks candidates by relevance to a query. Returns their indexes, best first; candidates without a common
+/// word and without a cosine are left out.
 pub fn rank(candidates: &[BriefCandidate<'_>], query: &str) -> Vec<usize> {
     let by_words = best_first(by_words(candidates, &words::plain(query)));
     let by_meaning = candidates.iter().zip(0..).filter_map(|(it, index)| Some((index, it.cosine?)));
@@ -60,7 +60,7 @@ pub fn rank(candidates: &[BriefCandidate<'_>], query: &str) -> Vec<usize> {
     ranking.filter_map(|found| usize::try_from(found.document).ok()).collect()
 }
 
-/// The scores of texts that have any of the words, with their indexes.
+/// Indexes and BM25 scores of the texts that contain any query word.
 fn by_words(candidates: &[BriefCandidate<'_>], query: &str) -> Vec<(i64, f32)> {
     let analyzers = candidates.iter().map(|it| it.words.analyzer).collect();
     let words = words::of_query(query, analyzers);
@@ -79,7 +79,7 @@ fn by_words(candidates: &[BriefCandidate<'_>], query: &str) -> Vec<(i64, f32)> {
     (0..).zip(scores).filter(|(_, score)| *score > 0.0).collect()
 }
 
-/// A ranking; of texts with the same score, the earlier one comes first.
+/// Sorts by score, descending; ties are sorted by index.
 fn best_first(mut scores: Vec<(i64, f32)>) -> Vec<Candidate> {
     scores.sort_by(|one, other| other.1.total_cmp(&one.1));
     scores.truncate(DEPTH);

@@ -1,18 +1,18 @@
-//! Capture: a file's URL becomes a kept file, and a kept file becomes text.
+//! Capture: downloads a file from its URL, stores it, and reads its text.
 //!
 //! ```text
-//! fetch (or upload) → type from the bytes → keep → extract | decode | transcribe
+//! fetch (or upload) → type from the bytes → store → extract | decode | transcribe
 //! ```
 //!
 //! Invariants:
-//! - a file is fetched under the policy of captures, at every redirect again: nothing that is opened to
-//!   toolkits is open to it;
-//! - its type is read from its bytes; what its sender says chooses among kinds of text, and among documents that are
-//!   archives, compound files or messages where their bytes do not tell;
-//! - it is parsed in the sandbox, or not at all: what runs here decodes text and nothing else;
-//! - whatever it is, it costs bounded disk, memory and time, and ends as text, as nothing to index, or
-//!   as a failure with a reason;
-//! - users take turns at reading, and no user has all places.
+//! - a file is fetched under the network policy of captures, checked at every redirect: exceptions for
+//!   toolkits do not apply to it;
+//! - the file type is detected from the bytes; the sender's claims only choose among kinds of text, and among
+//!   documents that are archives, compound files or messages where the bytes are ambiguous;
+//! - files are parsed in the sandbox or not at all: code in this process only decodes text;
+//! - every file has bounded cost in disk, memory and time, and ends as text, as nothing to index, or as a
+//!   failure with a reason;
+//! - users take turns at reading, and no user has all slots.
 
 mod failure;
 mod fetch;
@@ -47,41 +47,42 @@ pub use text::Markup;
 use transcribe::Transcriber;
 pub use transcribe::TranscriptionSettings;
 
-/// The longest text of one file, in bytes; what a file has beyond is left out.
+/// Largest size of one file's text, in bytes; the rest is left out.
 pub const MAX_TEXT_BYTES: usize = 4 << 20;
 
-/// Folder in the data directory for files that are arriving; emptied at every start.
+/// Folder in the data directory for incoming files; emptied at every start.
 const ARRIVING: &str = "captures";
-/// Files whose bytes are in memory at the same time, to be decoded or extracted.
+/// Largest number of files whose bytes are in memory at once, for decoding or extraction.
 pub const MAX_FILES_IN_MEMORY: usize = 2;
-/// Files of one user among them: one less than of all, so that a user whose files take long leaves a place to others.
+/// Largest number of these files per user: one less, so that a user with slow files leaves a slot to others.
 const MAX_FILES_OF_USER: usize = MAX_FILES_IN_MEMORY - 1;
-/// Recordings that are transcribed at the same time: each takes minutes, for which no other file waits.
+/// Largest number of simultaneous transcriptions: each takes minutes, during which no other file waits for
+/// it.
 const MAX_RECORDINGS: usize = 2;
-/// Recordings of one user among them.
+/// Largest number of simultaneous transcriptions per user.
 const MAX_RECORDINGS_OF_USER: usize = MAX_RECORDINGS - 1;
 
-/// What the operator decides about captured files.
+/// Operator's settings for captured files.
 #[derive(Clone, Debug)]
 pub struct CaptureSettings {
-    /// The largest file, in bytes.
+    /// Largest size of a file, in bytes.
     pub size: u64,
-    /// How long the fetching of one file may take.
+    /// Time limit for downloading one file.
     pub time: Duration,
-    /// The service that turns speech into text, if there is one.
+    /// Speech-to-text service, if there is one.
     pub transcription: Option<TranscriptionSettings>,
 }
 
-/// Turns a file into text, inside the sandbox.
+/// Extracts text from a file, inside the sandbox.
 pub type Extract =
     Arc<dyn Fn(FileKind, Bytes) -> BoxFuture<'static, Result<Extracted, ExtractError>> + Send + Sync>;
 
-/// The kinds of files that are parsed inside the sandbox.
+/// Kinds of files that are parsed inside the sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileKind {
     /// `application/pdf`
     Pdf,
-    /// `text/html`, as UTF-8.
+    /// `text/html`, converted to UTF-8.
     Html,
     /// Office documents, e-books and notebooks.
     Office,
@@ -94,62 +95,62 @@ impl FileKind {
     pub const ALL: [Self; 4] = [Self::Pdf, Self::Html, Self::Office, Self::Mail];
 }
 
-/// What was read from a file.
+/// Text and title that were extracted from a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extracted {
-    /// The title that the file gives itself.
+    /// Title in the file's metadata or content.
     pub title: Option<String>,
-    /// Its text, of at most [`MAX_TEXT_BYTES`].
+    /// Text, at most [`MAX_TEXT_BYTES`] long.
     pub text: String,
-    /// Whether the file holds more text than that.
+    /// Whether the file contains more text than that.
     pub truncated: bool,
 }
 
-/// Why a file was not turned into text; says it to a person.
+/// Reason why no text could be extracted from a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExtractError {
-    /// For a person.
+    /// Message for the user.
     pub reason: String,
-    /// Whether trying again may help.
+    /// Whether a retry may help.
     pub kind: FailureKind,
 }
 
-/// What is to be captured.
+/// Input of a capture.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CaptureJob {
-    /// Whose document it is.
+    /// Owner of the document.
     pub(super) user: Arc<str>,
-    /// Where the file is; not needed once it is kept.
+    /// URL of the file; not used if `kept` is set.
     pub(super) file_url: Option<String>,
-    /// The media type that was claimed for it.
+    /// Media type that the document's sender claimed.
     pub(super) claimed_type: Option<String>,
-    /// Whether the file is only kept.
+    /// Whether to store the file without reading it.
     pub(super) capture_only: bool,
-    /// The file, where it was kept before: by an upload, or by an earlier try.
+    /// File that was stored before, by an upload or an earlier try.
     pub(super) kept: Option<Artifact>,
 }
 
 /// A captured file.
 #[derive(Debug)]
 pub(super) struct Captured {
-    /// The file; to be held until the document refers to it.
+    /// Stored file; keep this value until the document refers to the file.
     pub(super) file: Kept,
-    /// The title that the file gives itself.
+    /// Title in the file.
     pub(super) title: Option<String>,
-    /// Its text; nothing where there is none to index.
+    /// Text to index; `None` if there is none.
     pub(super) text: Option<String>,
-    /// The encoding that the text was read in, where the file does not fix it.
+    /// Encoding that was used to decode the text, unless the file format fixes it.
     pub(super) encoding: Option<&'static str>,
 }
 
-/// A file in the store, for a document that is about to refer to it, or that does so already.
+/// Stored file of a document, which refers to it already or is about to.
 #[derive(Debug)]
 pub struct Kept {
     artifact: Artifact,
     put: Option<Box<Put>>,
 }
 
-/// A file that was put for a document, and its bytes as they came.
+/// Lease on a file that was stored for a document, and a local copy of its bytes.
 #[derive(Debug)]
 struct Put {
     held: Held,
@@ -157,7 +158,7 @@ struct Put {
 }
 
 impl Kept {
-    /// Puts a file, of which `source` has the bytes.
+    /// Stores a file from the bytes in `source`.
     pub(super) async fn put(
         files: &Files,
         artifact: Artifact,
@@ -167,22 +168,22 @@ impl Kept {
         Ok(Self { artifact, put: Some(Box::new(Put { held, source })) })
     }
 
-    /// A file to which the document refers already.
+    /// File to which the document refers already.
     pub(super) fn of_document(artifact: Artifact) -> Self {
         Self { artifact, put: None }
     }
 
-    /// What is kept.
+    /// Digest, size and media type of the file.
     pub fn artifact(&self) -> &Artifact {
         &self.artifact
     }
 
-    /// What the document has to refer to; `None` if it does so already.
+    /// Lease on a file to which the document does not refer yet; `None` if it does.
     pub(super) fn held(&self) -> Option<&Held> {
         self.put.as_ref().map(|put| &put.held)
     }
 
-    /// Puts the file again, because it was dropped before the document referred to it.
+    /// Stores the file again after it was deleted before the document referred to it.
     pub(super) async fn put_again(&mut self, files: &Files) -> Result<(), ObjectsError> {
         if let Some(put) = self.put.take() {
             let Put { held, source } = *put;
@@ -192,7 +193,7 @@ impl Kept {
         Ok(())
     }
 
-    /// Does without the file: the document does not want it any more.
+    /// Ends the lease without a reference: the file is deleted unless something else needs it.
     pub(super) async fn give_up(self, files: &Files) {
         if let Some(put) = self.put {
             files.give_up(put.held).await;
@@ -200,7 +201,7 @@ impl Kept {
     }
 }
 
-/// Captures files; a clone shares everything.
+/// Captures files. Clones share their state.
 #[derive(Clone)]
 pub struct Capture(Arc<Parts>);
 
@@ -216,8 +217,8 @@ struct Parts {
 }
 
 impl Capture {
-    /// Opens the folder of a data directory for files that arrive, and throws away what earlier runs left there. Captured
-    /// files are kept in `artifacts`.
+    /// Opens the folder for incoming files in a data directory, and deletes leftovers of earlier runs.
+    /// Captured files are stored in `artifacts`.
     pub async fn open(
         data: &Path,
         artifacts: Files,
@@ -243,24 +244,23 @@ impl Capture {
         })))
     }
 
-    /// The captured files.
+    /// Store of captured files.
     pub fn artifacts(&self) -> &Files {
         &self.0.artifacts
     }
 
-    /// Bytes that a file may have.
+    /// Largest size of a file, in bytes.
     pub(super) fn max_size(&self) -> u64 {
         self.0.settings.size
     }
 
-    /// Whether what failed for want of a transcriber may be tried again.
+    /// Whether a transcriber is configured, so that captures that failed without one can be retried.
     pub(super) fn can_transcribe(&self) -> bool {
         self.0.transcriber.is_some()
     }
 
-    /// Keeps a file that somebody uploads, of the same size at most as one that is fetched; how slowly it
-    /// may come is for whoever receives it to say. `name` and `claimed_type` are what the sender says
-    /// about it.
+    /// Stores an uploaded file, with the same size limit as a downloaded one; a limit on its transfer rate is
+    /// the caller's responsibility. `name` and `claimed_type` are claims of the sender.
     pub async fn keep<E: std::fmt::Display>(
         &self,
         upload: impl Stream<Item = Result<Bytes, E>>,
@@ -271,7 +271,7 @@ impl Capture {
         self.store(file, &Label { media_type: claimed_type, name }).await
     }
 
-    /// Does a job: fetches the file unless it is kept already, and reads its text.
+    /// Runs a capture: downloads the file unless it is stored already, and reads its text.
     pub(super) async fn capture(&self, job: &CaptureJob) -> Result<Captured, CaptureFailure> {
         let file = match &job.kept {
             Some(artifact) => Kept::of_document(artifact.clone()),
@@ -295,7 +295,7 @@ impl Capture {
         let Parts { egress, arriving, settings, .. } = &*self.0;
         let url = job.file_url.as_deref().ok_or_else(|| failure::permanent("there is no file to capture"))?;
         let fetched = fetch::fetch(egress, url, &job.user, arriving, settings).await?;
-        // The sender's own word is nearer to the file than that of whoever ingested it.
+        // The media type from the file's server is more reliable than the one from the document's sender.
         let claimed = fetched.media_type.as_deref().filter(|it| kind::is_telling(it));
         let label = Label { media_type: claimed.or(job.claimed_type.as_deref()), name: Some(&fetched.name) };
         self.store(fetched.file, &label).await
@@ -314,7 +314,8 @@ impl Capture {
         })
     }
 
-    /// Reads the text of a kept file; returns the name of its encoding as well, where the kind of file leaves that open.
+    /// Reads the text of a stored file. Also returns the name of its encoding, unless the file format fixes
+    /// it.
     async fn read(
         &self,
         file: &Artifact,
@@ -324,7 +325,7 @@ impl Capture {
         let longest = match kind {
             Kind::Other => return Err(failure::permanent(kind::why_unread(&file.media_type))),
             Kind::Audio if self.0.transcriber.is_none() => return Err(failure::no_transcriber()),
-            // One byte more than fits, so that a longer file is seen to be longer.
+            // One byte beyond the limit reveals a longer file.
             Kind::Text => MAX_TEXT_BYTES as u64 + 1,
             Kind::Audio | Kind::Parsed(_) => u64::MAX,
         };

@@ -1,4 +1,4 @@
-//! Documents: what comes in, what is kept, what is shown.
+//! Documents: ingest input, stored metadata, query results.
 
 use std::ops::Range;
 
@@ -7,62 +7,62 @@ use serde::Serialize;
 
 pub use kitbag_manifest::documents::{NewDocument, NewFeed};
 
-/// The source of what users ingest themselves, beside the ids of toolkits.
+/// Source of documents that users ingest themselves, alongside the ids of toolkits.
 pub const USER_SOURCE: &str = "user";
 
-/// Whose documents, and through whom they come: both verified, neither taken from a document.
+/// Owner and source of ingested documents: both verified, neither read from a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// The user that the documents belong to.
+    /// Id of the user who owns the documents.
     pub user_id: String,
-    /// The id of the calling toolkit, or [`USER_SOURCE`].
+    /// Id of the calling toolkit, or [`USER_SOURCE`].
     pub source: String,
 }
 
-/// What became of a document that was ingested.
+/// Result of ingesting one document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ingested {
-    /// The document's id: that of the first time, when it came again.
+    /// Id of the document; unchanged if the document was ingested before.
     pub id: String,
-    /// Whether it is new.
+    /// Whether the document was created, updated or unchanged.
     pub change: Change,
 }
 
-/// What an ingest did to a document.
+/// Effect of an ingest on a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It was not there before.
+    /// The document is new.
     Created,
-    /// It was there with other content, or other metadata.
+    /// The document existed with other content or other metadata.
     Updated,
-    /// It was there with the same content and metadata.
+    /// The document existed with the same content and metadata.
     Unchanged,
 }
 
 /// Processing state of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It is stored; search finds it soon.
+    /// Stored, but not yet searchable.
     Pending,
-    /// Search finds it.
+    /// Searchable.
     Ready,
-    /// It failed permanently; says why, for a person.
+    /// Failed permanently, with a reason for the user.
     Failed(String),
 }
 
-/// Where a title comes from.
+/// Origin of a document's title.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TitleOrigin {
-    /// Whoever ingested the document gave it.
+    /// Given by the caller of the ingest.
     Given,
-    /// It was found in the file.
+    /// Found in the file.
     File,
-    /// It is the name of the file, which has no title of its own, or was not read yet.
+    /// Name of the file, which has no title of its own or was not read yet.
     FileName,
 }
 
 impl TitleOrigin {
-    /// The name in the database and in the API.
+    /// Name in the database and in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Given => "given",
@@ -71,7 +71,7 @@ impl TitleOrigin {
         }
     }
 
-    /// The origin of this name.
+    /// Parses a name that [`as_str`](Self::as_str) returned.
     pub(super) fn parse(name: &str) -> Self {
         match name {
             "file" => Self::File,
@@ -84,26 +84,26 @@ impl TitleOrigin {
 /// A document without its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// Opaque, and the same for ever.
+    /// Opaque, permanent id.
     pub id: String,
     /// Title.
     pub title: String,
-    /// Where the title comes from.
+    /// Origin of the title.
     pub title_origin: TitleOrigin,
-    /// The character encoding that its file was read in, by its name in the Encoding Standard, where it has one there:
-    /// of text files and web pages.
+    /// Character encoding that was used to decode the file, by its name in the Encoding Standard, or a name
+    /// in the same style for encodings that are not in it; only for text files and web pages.
     pub encoding: Option<String>,
     /// Canonical URL of the original.
     pub url: Option<String>,
     /// Free-text byline.
     pub author: Option<String>,
-    /// The id of the toolkit that ingested it, or [`USER_SOURCE`].
+    /// Id of the toolkit that ingested the document, or [`USER_SOURCE`].
     pub source: String,
-    /// The feed it belongs to.
+    /// Feed of the document.
     pub feed: Option<Feed>,
-    /// How far it is.
+    /// Processing state.
     pub state: State,
-    /// The captured file, once it is there.
+    /// Captured file; `None` until it is stored.
     pub artifact: Option<Artifact>,
     /// Milliseconds since 1970, UTC.
     pub created_at: i64,
@@ -114,63 +114,63 @@ pub struct Summary {
 /// A document with its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
-    /// All but the text.
+    /// Metadata.
     pub summary: Summary,
-    /// The body, or what was read from the captured file; empty until that was done.
+    /// Body, or the text of the captured file; empty until the file was read.
     pub text: String,
 }
 
 /// A document with a part of its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentPart {
-    /// All but the text.
+    /// Metadata.
     pub summary: Summary,
-    /// The part.
+    /// Requested part of the text.
     pub text: String,
-    /// Characters (Unicode scalar values) that the whole text has.
+    /// Length of the whole text, in characters (Unicode scalar values).
     pub characters: u64,
 }
 
-/// A captured file.
+/// File of a document, in the file store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Artifact {
     /// SHA-256, hexadecimal.
     pub digest: String,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// What its bytes are.
+    /// Media type, detected from the bytes.
     pub media_type: String,
 }
 
-/// A sub-group of a source's documents.
+/// Sub-group of a source's documents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Feed {
-    /// The entity's stable id upstream.
+    /// Stable id of the feed in the source's own system.
     pub key: String,
-    /// Shown to the user.
+    /// Display name.
     pub name: String,
-    /// Word for the kind of grouping.
+    /// Word for the kind of grouping, such as "channel".
     pub label: Option<String>,
-    /// The source whose feed it is.
+    /// Source of the feed.
     pub source: String,
 }
 
-/// Which documents to list: all conditions hold.
+/// Filter and page of a list of documents: all conditions must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// Of this source; exact.
+    /// Only documents of this source; exact match.
     pub source: Option<String>,
-    /// Of the feed with this key.
+    /// Only documents of the feed with this key.
     pub feed: Option<String>,
-    /// In this state: `pending`, `ready` or `failed`.
+    /// Only documents in this state: `pending`, `ready` or `failed`.
     pub state: Option<StateName>,
-    /// Older than the document with this cursor.
+    /// Only documents older than the one with this cursor.
     pub after: Option<i64>,
-    /// At most so many.
+    /// Largest number of documents to return.
     pub limit: u32,
 }
 
-/// A state by name alone.
+/// Processing state without its details.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StateName {
     /// [`State::Pending`]
@@ -181,18 +181,18 @@ pub enum StateName {
     Failed,
 }
 
-/// Some of a user's documents, newest first.
+/// One page of a user's documents, newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
-    /// Each with its cursor.
+    /// Documents, each with its cursor.
     pub documents: Vec<(i64, Summary)>,
-    /// Whether there are more.
+    /// Whether there are more pages.
     pub has_more: bool,
-    /// How many match in all.
+    /// Number of matching documents on all pages.
     pub total: u64,
 }
 
-/// How many documents a user has.
+/// Number of a user's documents in each state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// [`State::Pending`]
@@ -203,61 +203,62 @@ pub struct Counts {
     pub failed: u64,
 }
 
-/// What the server's own tools over documents are called by where others have the id of their toolkit: in records, metrics
-/// and traces, and where users and clients choose tools. No toolkit has this id.
+/// Name of the server's own document tools, used in place of a toolkit id: in records, metrics and traces,
+/// and where users and clients choose tools. No toolkit has this id.
 pub const TOOLS: &str = "knowledge";
 
-/// What to search for, and where.
+/// Search request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// In the user's words.
+    /// Query text as the user wrote it.
     pub text: String,
-    /// Whether operators in the text count, such as `-word`: in what people type, and not in what a toolkit asks.
+    /// Whether operators in the text, such as `-word`, are interpreted: for queries that people type, not for
+    /// those of toolkits.
     pub has_operators: bool,
-    /// How many results at most, 1 to [`MAX_RESULTS`].
+    /// Largest number of results, 1 to [`MAX_RESULTS`].
     pub limit: u32,
-    /// How many of the best to leave out: those that were shown before.
+    /// Number of top results to skip, for paging.
     pub offset: u32,
-    /// Only documents of this source; exact.
+    /// Only documents of this source; exact match.
     pub source: Option<String>,
-    /// Only documents with this byline; case does not matter.
+    /// Only documents with this byline; case-insensitive.
     pub author: Option<String>,
 }
 
-/// Results of a search that does not say how many.
+/// Default number of results of a search.
 pub const DEFAULT_RESULTS: u32 = limits::DEFAULT_SEARCH_RESULTS;
-/// Results of one search at most.
+/// Largest number of results of a search.
 pub const MAX_RESULTS: u32 = limits::MAX_SEARCH_RESULTS;
 
-/// What a search found.
+/// Search results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// Best first.
+    /// Results, best first.
     pub hits: Vec<Hit>,
-    /// Whether there are more.
+    /// Whether there are more results.
     pub has_more: bool,
-    /// How they were found.
+    /// Retrieval method that was used.
     pub mode: Mode,
 }
 
-/// One document that was found.
+/// Search result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hit {
-    /// The document.
+    /// Metadata of the document.
     pub document: Summary,
-    /// The passage that matched best, around the words of the query.
+    /// Best matching passage, cut around the words of the query.
     pub snippet: String,
-    /// Where the snippet has words of the query, in bytes: in order, and apart from each other.
+    /// Byte ranges of query words in the snippet: ascending, not overlapping.
     pub words: Vec<Range<usize>>,
-    /// Higher is better; comparable within one search only.
+    /// Relevance: higher is better; comparable only within one search.
     pub score: f64,
 }
 
-/// What search goes by.
+/// Retrieval method of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Words and meaning.
+    /// Full-text and semantic search.
     Hybrid,
-    /// Words alone: there is no model.
+    /// Full-text search only: there is no embedding model.
     FullText,
 }

@@ -1,9 +1,10 @@
-//! Texts as vectors whose nearness is nearness of meaning: by a model in this process, or by a service.
+//! Embeddings: vectors whose similarity is semantic similarity, from a model in this process or from a
+//! service.
 //!
 //! Invariants:
-//! - every vector has the length 1, so the cosine of two is their dot product;
-//! - a query never waits for documents: each kind has threads of its own, and those for documents have a small share
-//!   of the processor where others want it too, and the whole where nobody does.
+//! - every vector has length 1, so the cosine similarity of two vectors is their dot product;
+//! - a query never waits for documents: both have thread pools of their own, and threads for documents have a
+//!   small share of the processor when it is busy, and all of it when it is idle.
 
 mod bert;
 mod folder;
@@ -30,7 +31,7 @@ use self::queries::Queries;
 pub use self::remote::Endpoint;
 use self::remote::Remote;
 
-/// Makes vectors of texts; a clone shares everything.
+/// Computes embeddings of texts. Clones share their state.
 #[derive(Clone)]
 pub struct Embedder(Arc<Provider>);
 
@@ -39,28 +40,28 @@ enum Provider {
     Remote(Box<Remote>),
 }
 
-/// The model cannot be used.
+/// Error while loading a model.
 #[derive(Debug, Error)]
 pub enum ModelError {
-    /// A file of its folder is missing, or is not what it should be.
+    /// A file in the model's folder is missing or invalid.
     #[error("the model in {folder} cannot be used: {file}: {cause}")]
     File {
         /// The model's folder.
         folder: PathBuf,
-        /// The file in it.
+        /// Name of the file in the folder.
         file: String,
-        /// What is wrong.
+        /// Description of the error.
         cause: String,
     },
-    /// Its threads did not start.
+    /// The model's threads did not start.
     #[error("cannot start the threads of the model: {0}")]
     Threads(#[source] io::Error),
 }
 
-/// A text did not become a vector.
+/// Error while embedding a text.
 #[derive(Debug, Error)]
 pub enum EmbedError {
-    /// More queries wait than can be answered soon.
+    /// Too many queries are waiting.
     #[error("too many queries wait for the model")]
     Busy,
     /// The model failed on a text.
@@ -72,13 +73,13 @@ pub enum EmbedError {
     /// The service answered with an error.
     #[error("the embedding service answered {0}: check embedding-url, embedding-model and embedding-key")]
     Status(http::StatusCode),
-    /// The service answered something else than it was asked for.
+    /// The service returned an invalid answer.
     #[error("the answer of the embedding service is wrong: {0}")]
     Answer(String),
 }
 
 impl EmbedError {
-    /// Whether it is for the operator to mend, and no text's fault.
+    /// Whether the operator's configuration is the cause, and not a text.
     pub fn is_configuration(&self) -> bool {
         use http::StatusCode;
         let of_operator = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::NOT_FOUND];
@@ -100,19 +101,19 @@ impl EmbedError {
 }
 
 impl Embedder {
-    /// Loads the model in a folder as sentence-transformers write it: `config.json`, `tokenizer.json`
-    /// and `model.safetensors` of a BERT, and what other files say of its pooling and its prompts.
+    /// Loads a model from a folder in the format of sentence-transformers: `config.json`, `tokenizer.json`
+    /// and `model.safetensors` of a BERT model; other files configure pooling and prompts.
     pub async fn open(folder: &Path) -> Result<Self, ModelError> {
         let folder = folder.to_owned();
         off_thread(move || Ok(Self(Arc::new(Provider::Local(Local::open(&folder)?))))).await
     }
 
-    /// Asks a service that speaks as `OpenAI`'s does.
+    /// Uses a service with the API of `OpenAI`.
     pub fn remote(egress: Egress, endpoint: Endpoint) -> Self {
         Self(Arc::new(Provider::Remote(Box::new(Remote::new(egress, endpoint)))))
     }
 
-    /// What names the model: vectors with the same name can be compared.
+    /// Identifier of the model: vectors are comparable if they have the same identifier.
     pub fn model(&self) -> &str {
         match &*self.0 {
             Provider::Local(local) => &local.bert.id,
@@ -120,7 +121,7 @@ impl Embedder {
         }
     }
 
-    /// The vectors of passages, in their order.
+    /// Embeds passages; returns vectors in the order of `texts`.
     pub async fn documents(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, EmbedError> {
         match &*self.0 {
             Provider::Local(local) => local.documents(texts).await,
@@ -128,7 +129,7 @@ impl Embedder {
         }
     }
 
-    /// The vector of what a user searches for. Users take turns.
+    /// Embeds a search query. Users take turns.
     pub async fn query(&self, user_id: &str, text: String) -> Result<Vec<f32>, EmbedError> {
         match &*self.0 {
             Provider::Local(local) => local.query(user_id, text).await,
@@ -136,7 +137,8 @@ impl Embedder {
         }
     }
 
-    /// The tokeniser of a model that is here, and how many tokens it reads of a document at once, after its prompt.
+    /// Tokeniser of a local model, and the largest number of tokens of a document that it reads at once,
+    /// without its prompt.
     pub(super) fn tokenizer(&self) -> Option<(Arc<Tokenizer>, usize)> {
         match &*self.0 {
             Provider::Local(local) => {
@@ -148,7 +150,7 @@ impl Embedder {
     }
 }
 
-/// Queries of one user that may wait at once: half a second's work.
+/// Largest number of running and waiting queries per user: half a second's work.
 const MAX_QUERIES: usize = 64;
 
 /// A model in this process.
@@ -157,7 +159,7 @@ struct Local {
     query_threads: rayon::ThreadPool,
     queries: Queries,
     document_threads: rayon::ThreadPool,
-    /// One call at a time, in the order in which they came.
+    /// Serialises calls, in the order of arrival.
     documents: Semaphore,
 }
 
@@ -166,7 +168,7 @@ impl Local {
         let threads = |name: &'static str| {
             rayon::ThreadPoolBuilder::new()
                 .thread_name(move |_| name.to_owned())
-                // Whoever waits for the result learns of it: the sender is gone.
+                // The receiver learns of a panic because the sender is dropped.
                 .panic_handler(|_| {})
         };
         let failed = |error: rayon::ThreadPoolBuildError| ModelError::Threads(io::Error::other(error));
@@ -206,7 +208,7 @@ impl Local {
         let bert = self.bert.clone();
         threads.spawn(move || {
             let vectors = bert.embed(input_type, &texts, || sender.is_closed());
-            // Whoever wanted them may have gone.
+            // The receiver may be gone.
             let _ = sender.send(vectors);
         });
         let vectors = receiver.await.map_err(|_| EmbedError::Model("it panicked".to_owned()))?;

@@ -1,4 +1,4 @@
-//! What the knowledge base refuses, and why.
+//! Errors of the knowledge base.
 
 use kitbag_base::disk::DiskFull;
 use kitbag_base::tasks::Interrupted;
@@ -8,25 +8,25 @@ use thiserror::Error;
 
 use super::quota::{QuotaExceeded, TooManyUploads};
 
-/// Why the knowledge base did not do what it was asked for.
+/// Reason why a request to the knowledge base failed.
 #[derive(Debug, Error)]
 pub enum KnowledgeError {
-    /// The user has no such document; whether another has is not said.
+    /// No such document of this user; does not reveal whether another user has it.
     #[error("there is no such document")]
     NotFound,
-    /// The request breaks rules: all of them, each with its path. Nothing was stored.
+    /// Invalid request: lists every broken rule with its path. Nothing was stored.
     #[error("{0}")]
     Invalid(Problems),
-    /// It cannot answer now; says why, in words that a user may see.
+    /// Temporarily unavailable; the reason may be shown to a user.
     #[error("{0}")]
     Unavailable(&'static str),
-    /// The user's documents would be more than they may be. Nothing was stored.
+    /// The user's storage quota would be exceeded. Nothing was stored.
     #[error("nothing was stored: {0}")]
     Quota(#[from] QuotaExceeded),
-    /// The user brings in more at a time than one user may.
+    /// The user's upload rate limit is exceeded.
     #[error(transparent)]
     TooManyUploads(#[from] TooManyUploads),
-    /// There is no room on the disk. Nothing was stored.
+    /// The disk is full. Nothing was stored.
     #[error(transparent)]
     DiskFull(#[from] DiskFull),
     /// The database failed; the cause is for the log.

@@ -1,8 +1,8 @@
-//! Fusion: one ranking of two, by words and by meaning.
+//! Fusion of two rankings, full-text and semantic, into one.
 //!
-//! Scores are scaled so that the best of a ranking has 1 and the least that can be has 0, and added with fixed weights: a
-//! convex combination (Bruch, Gai and Ingber 2023). Unlike ranks, scores tell a document that is far ahead from one
-//! that is hardly better than the next.
+//! Scores are scaled so that the best score of a ranking is 1 and the least possible one is 0, and are added
+//! with fixed weights: a convex combination (Bruch, Gai and Ingber 2023). Unlike ranks, scores distinguish a
+//! document that is far ahead from one that is hardly better than the next.
 
 #[cfg(test)]
 mod tests;
@@ -13,20 +13,20 @@ use std::ops::Range;
 
 use super::index::{ChunkNumber, Cosines, UserIndex};
 
-/// How many documents of each ranking count. Not tuned.
+/// Number of documents of each ranking that are used. Not tuned.
 pub(super) const DEPTH: usize = 1000;
 
-/// The weight of meaning; the rest is that of words. Cosines of texts are all well above −1, so scaled ones differ
-/// little, and need more weight. The paper's value for all collections, not tuned.
+/// Weight of the semantic ranking; the full-text ranking has the rest. Cosines of texts are all well above
+/// −1, so scaled ones differ little, and need more weight. The paper's value for all collections, not tuned.
 pub(super) const MEANING_WEIGHT: f64 = 0.8;
 
 /// A document in one ranking.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Candidate {
     pub(super) document: i64,
-    /// Its best chunk.
+    /// Best chunk of the document.
     pub(super) chunk: i64,
-    /// Comparable within the ranking.
+    /// Score; comparable only within its ranking.
     pub(super) score: f32,
 }
 
@@ -34,14 +34,15 @@ pub(super) struct Candidate {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Fused {
     pub(super) document: i64,
-    /// The chunk with which it came higher; with which its words match, where both came as high.
+    /// Chunk from the ranking in which the document has the better rank; at equal ranks, the one from the
+    /// full-text ranking.
     pub(super) chunk: i64,
-    /// From 0 to 1.
+    /// Fused score, 0 to 1.
     pub(super) score: f64,
 }
 
-/// Fuses rankings, best first: by words, with scores from 0, and by meaning, with cosines, which have this weight. Where one
-/// is empty, the other one counts alone.
+/// Fuses two rankings; the result is sorted by score, descending. `words` has scores from 0; `meaning` has
+/// cosines and the weight `meaning_weight`. If one is empty, the other has the full weight.
 pub(super) fn fuse(words: &[Candidate], meaning: &[Candidate], meaning_weight: f64) -> Vec<Fused> {
     let rankings = [words, meaning].map(|ranking| &ranking[..ranking.len().min(DEPTH)]);
     let mut found = HashMap::<i64, Found>::new();
@@ -68,19 +69,19 @@ pub(super) fn fuse(words: &[Candidate], meaning: &[Candidate], meaning_weight: f
 
 /// A document in one ranking or both.
 struct Found {
-    /// By words, and by meaning.
+    /// Full-text score, and cosine.
     scores: [Option<f32>; 2],
     chunk: i64,
-    /// The better one.
+    /// Better of the two ranks.
     rank: usize,
 }
 
-/// How the scores of a ranking count.
+/// Scaling of the scores of a ranking.
 struct Scale {
     weight: f64,
-    /// What counts nothing, and what counts as much as `weight`.
+    /// Score range that is mapped to 0 and to `weight`.
     range: Range<f32>,
-    /// The score of documents that the ranking has not.
+    /// Score assumed for documents that the ranking does not contain.
     missing: f32,
 }
 
@@ -88,7 +89,7 @@ impl Scale {
     fn weighted(&self, score: Option<f32>) -> f64 {
         let Range { start, end } = self.range;
         let share = (score.unwrap_or(self.missing) - start) / (end - start);
-        // Not a number where the best is as bad as can be.
+        // NaN if the best score is the least possible one.
         if share.is_nan() { 0.0 } else { self.weight * f64::from(share.clamp(0.0, 1.0)) }
     }
 }
@@ -105,16 +106,16 @@ fn scales([words, meaning]: [&[Candidate]; 2], meaning_weight: f64) -> [Scale; 2
         Scale {
             weight: 1.0 - weight,
             range: 0.0..best(words),
-            // Other documents have none of the words, or match worse than all that there was room for.
+            // Other documents contain none of the words, or score lower than all `DEPTH` documents.
             missing: if words.len() < DEPTH { 0.0 } else { last(words) },
         },
-        // Other documents are less near than all that there was room for, or not embedded yet: then nothing can be
-        // said of them, for or against.
+        // Other documents are less similar than all `DEPTH` documents, or not embedded yet, which is neither
+        // for nor against them.
         Scale { weight, range: -1.0..best(meaning), missing: last(meaning) },
     ]
 }
 
-/// A document's best chunk, by its place.
+/// Best chunk of a document, by its place in the index.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BestChunk {
     place: ChunkNumber,
@@ -122,7 +123,7 @@ pub(super) struct BestChunk {
 }
 
 impl BestChunk {
-    /// Of a document that matches nothing.
+    /// Placeholder of a document without a match.
     pub(super) const NONE: Self = Self { place: 0, score: f32::NEG_INFINITY };
 
     /// Whether the document matches.
@@ -130,7 +131,7 @@ impl BestChunk {
         self.score > f32::NEG_INFINITY
     }
 
-    /// Replaces it by a better chunk; of chunks that are as good, the one that came first stays.
+    /// Replaces the chunk by a better one; at equal scores, the lower place wins.
     pub(super) fn improve(&mut self, place: ChunkNumber, score: f32) {
         if self.score < score || self.score <= score && place < self.place {
             *self = Self { place, score };
@@ -138,7 +139,7 @@ impl BestChunk {
     }
 }
 
-/// The best chunk of each document, by the document's place. Scores that are no numbers are left out.
+/// Best chunk of each document, indexed by the document's place. Scores that are not finite are ignored.
 fn best_chunks(index: &UserIndex, chunks: &[(ChunkNumber, f32)]) -> Vec<BestChunk> {
     let mut best = vec![BestChunk::NONE; index.document_places()];
     for (place, score) in chunks.iter().filter(|(_, score)| score.is_finite()) {
@@ -149,8 +150,8 @@ fn best_chunks(index: &UserIndex, chunks: &[(ChunkNumber, f32)]) -> Vec<BestChun
     best
 }
 
-/// The documents with a best chunk, best first: `depth` at most, of `allowed` where that is given. `best` is in the order
-/// of their places, from `first` on.
+/// Sorts documents with a best chunk by score, descending: at most `depth`, restricted to `allowed` if that
+/// is given. `best` is indexed by document place, relative to `first`.
 pub(super) fn best_first(
     index: &UserIndex,
     first: u32,
@@ -167,7 +168,7 @@ pub(super) fn best_first(
     first_of(candidates.collect(), depth)
 }
 
-/// One ranking of several, best first: `depth` documents at most.
+/// Merges rankings, best first: at most `depth` documents.
 pub(super) fn best_of(rankings: Vec<Vec<Candidate>>, depth: usize) -> Vec<Candidate> {
     match <[_; 1]>::try_from(rankings) {
         Ok([ranking]) => ranking,
@@ -187,8 +188,8 @@ fn first_of(mut ranking: Vec<Candidate>, depth: usize) -> Vec<Candidate> {
     ranking
 }
 
-/// The documents with the nearest chunks, nearest first: `depth` at most. Documents with an estimate alone come after all
-/// others.
+/// Documents sorted by the cosine of their nearest chunk, descending: at most `depth`. Documents that have
+/// only estimates come last.
 pub(super) fn nearest_first(index: &UserIndex, cosines: &Cosines, depth: usize) -> Vec<Candidate> {
     let mut best = best_chunks(index, &cosines.nearest);
     if !cosines.others.is_empty() {

@@ -8,18 +8,18 @@ pub use super::search::operators::fuzzing::{Phrase, Search, search};
 use super::document::NewDocument;
 use super::ingest;
 
-/// What is kept of a document.
+/// A validated document, reduced to the fields that are stored.
 #[derive(Debug)]
 pub struct Valid {
     /// Title.
     pub title: String,
     /// Body.
     pub text: String,
-    /// Normalised.
+    /// Normalised URL.
     pub url: Option<String>,
-    /// Normalised.
+    /// Normalised file URL.
     pub file_url: Option<String>,
-    /// What makes it the same document when it comes again.
+    /// Key by which a repeated ingest is recognised as the same document.
     pub identity: String,
 }
 

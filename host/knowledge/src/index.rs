@@ -1,10 +1,10 @@
-//! A user's chunks in memory, as search goes through them. The truth stays in the database.
+//! In-memory search index of a user's chunks. The database remains the source of truth.
 //!
 //! Invariants:
-//! - an index holds one user's chunks and no other's, so nothing that is counted in it (how many chunks
-//!   have a word, how long they are) tells about others;
-//! - a chunk that went away is never found: it is dead from then on, whatever still points to it;
-//! - a place is given to one chunk only, and never again.
+//! - an index has the chunks of one user only, so its statistics (document frequencies, lengths) reveal
+//!   nothing about other users;
+//! - a removed chunk is never found: it is marked dead, even if postings still refer to it;
+//! - a place is assigned to one chunk only, and never reused.
 
 pub(super) mod cache;
 pub(super) mod file;
@@ -30,82 +30,82 @@ use super::words::{self, Analyzer, Analyzers, Counted, QueryWord};
 /// Position of a chunk in its index.
 pub(super) type ChunkNumber = u32;
 
-/// The chunks of one user. Postings and vectors may be in mapped files; everything else is in memory.
+/// Index of one user's chunks. Postings and vectors may be in mapped files; everything else is in memory.
 #[derive(Clone, Default)]
 pub(super) struct UserIndex {
     chunks: Vec<Chunk>,
-    /// The database's name of each.
+    /// Database id of each chunk.
     ids: Vec<i64>,
-    /// The row of each, or [`NO_ROW`], and whether that is in the matrix of the previous model.
+    /// Matrix row of each chunk, or [`NO_ROW`], and whether the row is in the matrix of the previous model.
     rows: Vec<Row>,
-    /// So many chunks at the beginning are of a file: in ascending order of their documents, and of their ids.
+    /// Number of chunks from a file. They come first, in ascending order of their documents and of their ids.
     in_file: usize,
-    /// The places of the others that are alive.
+    /// Places of the other live chunks, by database id.
     places: HashMap<i64, ChunkNumber, RandomState>,
-    /// The documents that chunks are of, as the database names them.
+    /// Database id of each document.
     documents: Vec<i64>,
-    /// How many words each of them has. What its passages share is counted in each: the overlap of neighbours, and the
-    /// title.
+    /// Number of words of each document. Words that several passages share are counted in each: the overlap
+    /// of neighbours, and the title.
     document_lengths: Vec<u32>,
-    /// How many chunks of each are alive.
+    /// Number of live chunks of each document.
     document_chunks: Vec<u32>,
     alive_documents: usize,
     document_places: HashMap<i64, u32, RandomState>,
     postings: Postings,
     matrix: Matrix,
-    /// Vectors that the previous model has made of chunks which the current one has not read.
+    /// Vectors by the previous model of chunks that the current model has not embedded.
     previous: Matrix,
-    /// Chunks that are alive, and the words in them.
+    /// Number of live chunks, and of their words.
     alive: usize,
     words: u64,
-    /// How many of them each analyzer made.
+    /// Number of live chunks by each analyzer.
     analyzers: BTreeMap<Analyzer, usize>,
 }
 
-/// What a search by words needs of a chunk.
+/// Metadata of a chunk for full-text search.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunk {
-    /// Its document's place.
+    /// Place of the chunk's document.
     document: u32,
-    /// Its words, those of the title included.
+    /// Number of words, including those of the title.
     pub(super) length: u32,
-    /// What made its terms.
+    /// Analyzer that produced the terms.
     analyzer: Analyzer,
     is_alive: bool,
 }
 
-/// A row of a matrix.
+/// Reference to a row of a matrix.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     number: u32,
     is_previous: bool,
 }
 
-/// Chunks that are near a query.
+/// Chunks by similarity to a query.
 #[derive(Debug, Default)]
 pub(super) struct Cosines {
-    /// Those that seem the nearest, with exact cosines.
+    /// Chunks with the highest estimates, with exact cosines.
     pub(super) nearest: Vec<(ChunkNumber, f32)>,
-    /// The others, with estimates; none where the nearest are of enough documents.
+    /// All other chunks, with estimated cosines; empty if `nearest` covers enough documents.
     pub(super) others: Vec<(ChunkNumber, f32)>,
 }
 
-/// Why a row was not taken up.
+/// Error: the index has the largest possible number of chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Full;
 
 const NO_ROW: u32 = u32::MAX;
-/// Places that a posting can name.
+/// Number of chunks that a posting can address (24 bits).
 const MAX_CHUNKS: usize = 1 << 24;
 
-/// Memory of an index for each of its chunks, for each that is in no file and for each document, in bytes: fields, and the
-/// tables that find them.
+/// Approximate memory in bytes for each chunk, each chunk that is in no file, and each document: fields and
+/// lookup tables.
 const BYTES_PER_CHUNK: usize = size_of::<Chunk>() + size_of::<i64>() + size_of::<Row>();
 const BYTES_PER_NEW_CHUNK: usize = 32;
 const BYTES_PER_DOCUMENT: usize = 48;
 
 impl UserIndex {
-    /// Takes up a chunk, or the vector that a known one has got.
+    /// Adds a chunk, or sets the vector of an existing one.
     pub(super) fn put(&mut self, row: &ChunkRow) -> Result<(), Full> {
         let place = match self.place(row.id) {
             Some(place) => place,
@@ -121,7 +121,7 @@ impl UserIndex {
         Ok(())
     }
 
-    /// The place of a chunk that is alive.
+    /// Place of a live chunk.
     fn place(&self, id: i64) -> Option<ChunkNumber> {
         if let Some(place) = self.places.get(&id) {
             return Some(*place);
@@ -130,7 +130,7 @@ impl UserIndex {
         self.chunks[place].is_alive.then(|| u32::try_from(place).expect("there are no more than 2^24"))
     }
 
-    /// Lets go of a chunk's vector.
+    /// Removes the vector of a chunk.
     fn clear_row(&mut self, place: ChunkNumber) {
         let Row { number, is_previous } = self.rows[place as usize];
         if is_previous {
@@ -143,7 +143,7 @@ impl UserIndex {
         }
     }
 
-    /// Lets go of every chunk that is not among `live`.
+    /// Removes every chunk that is not in `live`.
     pub(super) fn retain(&mut self, live: &HashSet<i64>) {
         for place in 0..self.chunks.len() {
             if !self.chunks[place].is_alive || live.contains(&self.ids[place]) {
@@ -166,7 +166,8 @@ impl UserIndex {
         }
     }
 
-    /// Whether so much of it is dead that it should be loaded anew. What is in a file is only skipped.
+    /// Whether so many entries are dead that the index should be reloaded. Dead entries of a file are only
+    /// skipped.
     pub(super) fn is_worn(&self) -> bool {
         const TOLERATED: usize = 1024;
 
@@ -174,13 +175,13 @@ impl UserIndex {
         self.in_file == 0 && dead > TOLERATED.max(self.alive / 2)
     }
 
-    /// Lets go of all vectors, to be smaller.
+    /// Removes all vectors to free memory.
     pub(super) fn drop_vectors(&mut self) {
         (self.matrix, self.previous) = (Matrix::default(), Matrix::default());
         self.rows.iter_mut().for_each(|row| row.number = NO_ROW);
     }
 
-    /// Roughly how much memory it takes, without what is in files.
+    /// Approximate memory in bytes, without mapped files.
     pub(super) fn bytes(&self) -> usize {
         self.chunks.len() * BYTES_PER_CHUNK
             + self.places.len() * BYTES_PER_NEW_CHUNK
@@ -190,47 +191,48 @@ impl UserIndex {
             + self.previous.bytes()
     }
 
-    /// Roughly how much memory it would not take if everything were in files that can be.
+    /// Approximate memory in bytes that could be moved to files.
     pub(super) fn recent_bytes(&self) -> usize {
         self.postings.bytes() + self.matrix.recent_bytes() + self.previous.recent_bytes()
     }
 
-    /// How many chunks there are.
+    /// Number of live chunks.
     pub(super) fn len(&self) -> usize {
         self.alive
     }
 
-    /// How many places there are; every place is smaller.
+    /// Number of places, dead chunks included; every place is smaller.
     pub(super) fn places(&self) -> usize {
         self.chunks.len()
     }
 
-    /// How many documents have a place; every [`Chunk::document_place`] is smaller.
+    /// Number of document places; every [`Chunk::document_place`] is smaller.
     pub(super) fn document_places(&self) -> usize {
         self.documents.len()
     }
 
-    /// How many documents have a chunk that is alive.
+    /// Number of documents with a live chunk.
     pub(super) fn documents(&self) -> usize {
         self.alive_documents
     }
 
-    /// How many words all chunks have together.
+    /// Total number of words of live chunks.
     pub(super) fn words(&self) -> u64 {
         self.words
     }
 
-    /// How many words the chunks of a document have together, by its place.
+    /// Total number of words of a document's live chunks, by the document's place.
     pub(super) fn document_length(&self, place: u32) -> u32 {
         self.document_lengths[place as usize]
     }
 
-    /// The chunk at a place, if it is alive.
+    /// Chunk at a place, if it is live.
     pub(super) fn chunk(&self, place: ChunkNumber) -> Option<&Chunk> {
         self.chunks.get(place as usize).filter(|chunk| chunk.is_alive)
     }
 
-    /// Shows each chunk that has a word, as its analyzer writes it, and how often.
+    /// Calls `show` for each chunk that contains a word in the form of its own analyzer, with the term
+    /// frequency.
     pub(super) fn visit(&self, word: &QueryWord, mut show: impl FnMut(ChunkNumber, u8, &Chunk)) {
         for (term, analyzers) in word.terms() {
             for postings in self.postings.of(term) {
@@ -255,7 +257,8 @@ impl UserIndex {
         }
     }
 
-    /// The chunks that have all of these words, each as its analyzer writes them: the document of each, and its own id.
+    /// Ids (document, chunk) of the chunks that contain all of these words, each word in the form of the
+    /// chunk's analyzer.
     pub(super) fn having_all(&self, words: &[QueryWord]) -> Vec<(i64, i64)> {
         let words: HashSet<_> = words.iter().collect();
         let mut counts = vec![0_u16; self.places()];
@@ -272,32 +275,33 @@ impl UserIndex {
         having.collect()
     }
 
-    /// The documents that have a chunk.
+    /// Ids of documents with a live chunk.
     pub(super) fn all_documents(&self) -> impl Iterator<Item = i64> + '_ {
         let chunks = self.document_chunks.iter().zip(&self.documents);
         chunks.filter(|(chunks, _)| **chunks > 0).map(|(_, document)| *document)
     }
 
-    /// Those that have made the terms of its chunks.
+    /// Analyzers of live chunks.
     pub(super) fn analyzers(&self) -> Analyzers {
         self.analyzers.iter().filter(|(_, count)| **count > 0).map(|(analyzer, _)| *analyzer).collect()
     }
 
-    /// What made the terms of a chunk, by the database's name of it.
+    /// Analyzer of a chunk, by its database id; the default one if there is no such chunk.
     pub(super) fn analyzer_of(&self, id: i64) -> Analyzer {
         self.place(id).map(|place| self.chunks[place as usize].analyzer).unwrap_or_default()
     }
 
-    /// Whether there are chunks that only the previous model has read.
+    /// Whether there are chunks with a vector of the previous model only.
     pub(super) fn has_previous(&self) -> bool {
         self.previous.alive() > 0
     }
 
-    /// How near chunks with a vector are to a query, those of documents that are `allowed` where that is given: the
-    /// cosine with the query's vector. The nearest are enough if they are of `wanted` documents.
+    /// Cosine similarities of chunks with a query's vector, restricted to documents that are `allowed` if
+    /// that is given. If the exact ones cover at least `wanted` documents, the others are not estimated.
     ///
-    /// With the `previous` model's vector of the query, chunks that only that model has read are there too, by cosines
-    /// that are shifted and stretched to be spread over all chunks as those of the current model are.
+    /// With the `previous` model's vector of the query, chunks that only that model has embedded are
+    /// included. Their cosines are mapped to the mean and deviation that the current model's cosines have
+    /// over all chunks.
     pub(super) fn cosines(
         &self,
         vector: &[f32],
@@ -311,7 +315,7 @@ impl UserIndex {
         });
         let counts = |place: ChunkNumber| {
             let document = |place: ChunkNumber| self.chunks[place as usize].document as usize;
-            // A chunk that went away has no row.
+            // A removed chunk has no row.
             allowed.as_ref().is_none_or(|allowed| allowed[document(place)])
         };
         let is_enough = |nearest: &[(ChunkNumber, f32)]| self.documents_of(nearest) >= wanted;
@@ -327,13 +331,13 @@ impl UserIndex {
                 cosines.others.extend(of_previous.others.into_iter().map(mapped));
                 cosines
             }
-            // Too few of one kind to tell what their cosines mean.
+            // Too few vectors of one model to compare the distributions of cosines.
             _ if self.previous.alive() > self.matrix.alive() => of_previous().into(),
             _ => current().into(),
         }
     }
 
-    /// How many documents chunks are of.
+    /// Number of distinct documents of these chunks.
     fn documents_of(&self, chunks: &[(ChunkNumber, f32)]) -> usize {
         let mut is_there = vec![false; self.documents.len()];
         let is_new = |(place, _): &&(ChunkNumber, f32)| {
@@ -343,17 +347,17 @@ impl UserIndex {
         chunks.iter().filter(is_new).count()
     }
 
-    /// The database's name of the chunk at a place.
+    /// Database id of the chunk at a place.
     pub(super) fn id_at(&self, place: ChunkNumber) -> i64 {
         self.ids[place as usize]
     }
 
-    /// The database's name of the document at a place among documents.
+    /// Database id of the document at a document place.
     pub(super) fn document_at(&self, place: u32) -> i64 {
         self.documents[place as usize]
     }
 
-    /// The place of a document, which is given to it where it has none.
+    /// Place of a document; assigns one if it has none.
     fn document_place(&mut self, document: i64) -> u32 {
         *self.document_places.entry(document).or_insert_with(|| {
             self.documents.push(document);
@@ -368,7 +372,7 @@ impl UserIndex {
             return Err(Full);
         }
         let place = ChunkNumber::try_from(self.chunks.len()).expect("there are no more than 2^24");
-        // What is no count of words can be found by meaning only.
+        // Chunks with invalid term data are found by vector only.
         let (analyzer, length, terms) = match words::counted(&row.terms) {
             Some(Counted { analyzer, length, terms }) => (analyzer, length, Some(terms)),
             None => (Analyzer::default(), 0, None),
@@ -382,7 +386,8 @@ impl UserIndex {
         Ok(place)
     }
 
-    /// Gives a new chunk of the document at a place the next place. Its terms, its vector and what finds its place are not added.
+    /// Appends a chunk for the document at `document`. Does not add its terms, its vector, or its entry in
+    /// `places`.
     fn add_chunk(&mut self, id: i64, document: u32, analyzer: Analyzer, length: u32) {
         self.alive_documents += usize::from(self.document_chunks[document as usize] == 0);
         self.document_chunks[document as usize] += 1;
@@ -403,7 +408,7 @@ impl From<Products> for Cosines {
 }
 
 impl Chunk {
-    /// The place of its document among the documents.
+    /// Place of the chunk's document.
     pub(super) fn document_place(&self) -> u32 {
         self.document
     }

@@ -1,4 +1,4 @@
-//! Documents on their way in: checked, told apart, stored.
+//! Ingest: validates and deduplicates documents.
 
 mod identity;
 mod validation;
@@ -10,32 +10,32 @@ pub(super) use validation::{validate, validate_upload};
 
 use super::document::{Artifact, NewFeed};
 
-/// A document that keeps every rule.
+/// Valid document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ValidDocument {
     pub(super) title: String,
-    /// Whether the title was made of a file's name, and gives way to the file's own.
+    /// Whether the title is a file name, to be replaced by the title in the file.
     pub(super) title_is_name: bool,
-    /// Empty only where there is a file.
+    /// Body; empty only if there is a file.
     pub(super) text: String,
-    /// Normalised.
+    /// Normalised URL.
     pub(super) url: Option<String>,
     pub(super) author: Option<String>,
-    /// Normalised.
+    /// Normalised file URL.
     pub(super) file_url: Option<String>,
-    /// A file that is here already.
+    /// Uploaded file, stored already.
     pub(super) upload: Option<Artifact>,
     pub(super) claimed_type: Option<String>,
     pub(super) capture_only: bool,
     pub(super) feed: Option<NewFeed>,
-    /// What makes it the same document when it comes again, within its feed.
+    /// Key by which a repeated ingest is recognised as the same document, within its feed.
     pub(super) identity: String,
-    /// Of the title, if somebody gave it, and of the text.
+    /// SHA-256 of the title, unless that is a file name, and of the text.
     pub(super) digest: [u8; 32],
 }
 
 impl ValidDocument {
-    /// The same with a file that came with it, which is what it is known by if it has no URL.
+    /// Adds an uploaded file, whose digest is the document's identity if it has no URL.
     pub(super) fn with_upload(self, file: Artifact) -> Self {
         let identity = match self.url {
             Some(_) => self.identity,
@@ -44,24 +44,24 @@ impl ValidDocument {
         Self { identity, upload: Some(file), ..self }
     }
 
-    /// Whether there is something to capture.
+    /// Whether the document has a file to capture.
     pub(super) fn has_file(&self) -> bool {
         self.file_url.is_some() || self.upload.is_some()
     }
 }
 
-/// A batch in which no document stands twice.
+/// Batch without duplicates.
 #[derive(Debug)]
 pub(super) struct Batch {
-    /// In the order in which they came.
+    /// Documents, in the order of arrival.
     pub(super) documents: Vec<ValidDocument>,
-    /// For each document that came, which of these it has become.
+    /// Index into `documents` for each document that was passed in.
     pub(super) places: Vec<usize>,
 }
 
 impl Batch {
-    /// Of documents that are the same the last one stays, where the first one stood; but a title stays before one that is
-    /// only another file name.
+    /// Merges duplicates: the last one replaces the first one in its place, unless the last one's title is
+    /// only a file name.
     pub(super) fn new(all: Vec<ValidDocument>) -> Self {
         let mut known: HashMap<(Option<String>, String), usize> = HashMap::with_capacity(all.len());
         let mut batch =

@@ -1,11 +1,11 @@
-//! What follows an ingest: `capture → index → embed`, each kind in a task of its own. Several processes share the
-//! jobs: each takes some, and the others take them when it has gone (`peers`).
+//! Background jobs after an ingest: `capture → index → embed`, one task for each kind. Processes share the
+//! jobs: each claims some, and others reclaim them when it ends (`peers`).
 //!
 //! Invariants:
-//! - a job is in the database until what it does is there too: after a crash it is done again, and
-//!   nothing is lost or there twice;
-//! - users take turns: one with many documents does not keep another waiting;
-//! - what fails is tried again, later each time, and a bounded number of times.
+//! - a job stays in the database until its results are there too: after a crash it is repeated, and nothing
+//!   is lost or duplicated;
+//! - users take turns: one with many documents does not delay another;
+//! - failed jobs are retried after growing pauses, a bounded number of times.
 
 mod adapting;
 mod capturing;
@@ -37,16 +37,16 @@ use super::passages::Splitter;
 use super::store::{Job, Kind, Store, now};
 pub use retry::JobLimits;
 
-/// How long jobs rest after the database failed.
+/// Pause after a database failure.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
-/// How long at most they sleep when they know of a job that is put off: clocks may be set.
+/// Longest wait before the next look for jobs; bounded because clocks may be changed.
 const MAX_SLEEP: Duration = Duration::from_mins(1);
-/// The same where other processes put jobs off and give them back.
+/// Longest wait when there are other processes, which postpone jobs and give them back.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
-/// How long they sleep at least when there seems to be a job that they cannot take: somebody is changing it.
+/// Shortest wait when a due job cannot be claimed: another transaction is changing it.
 const MIN_SLEEP: Duration = Duration::from_millis(10);
 
-/// The tasks that do jobs. Dropped, they stop.
+/// Background tasks that run jobs. They stop when this value is dropped.
 pub(super) struct Jobs {
     wakes: Arc<Wakes>,
     task: Mutex<Option<JoinHandle<()>>>,
@@ -54,7 +54,7 @@ pub(super) struct Jobs {
     _stopped_with_it: DropGuard,
 }
 
-/// What tells a task that there is something for it, here and in other processes.
+/// Notifications of new jobs, within this process and from others.
 struct Wakes {
     capture: Notify,
     index: Notify,
@@ -62,12 +62,12 @@ struct Wakes {
     hints: Hints,
 }
 
-/// What the tasks share.
+/// State that the tasks share.
 #[derive(Clone)]
 struct Context {
     store: Store,
     process: Process,
-    /// The id of the process, by which it takes jobs.
+    /// Id of this process, under which it claims jobs.
     me: Arc<str>,
     artifacts: Files,
     wakes: Arc<Wakes>,
@@ -75,7 +75,7 @@ struct Context {
     disk: Disk,
 }
 
-/// What jobs are done with.
+/// Services that jobs use.
 #[derive(Clone)]
 struct Tools {
     embedder: Option<Embedder>,
@@ -83,7 +83,7 @@ struct Tools {
 }
 
 impl Jobs {
-    /// Takes up the jobs that are left, and starts to do all there are.
+    /// Resumes unfinished jobs, and starts the background tasks.
     pub(super) async fn start(
         store: Store,
         process: Process,
@@ -111,14 +111,14 @@ impl Jobs {
         })
     }
 
-    /// Says that there are jobs of these kinds.
+    /// Notifies the tasks of new jobs of these kinds.
     pub(super) fn wake(&self, kinds: &[Kind]) {
         for kind in kinds {
             self.wakes.wake(*kind);
         }
     }
 
-    /// Stops: what is under way is given up, and done again after the next start.
+    /// Stops the tasks: running jobs are aborted, and repeated after the next start.
     pub(super) async fn stop(&self) {
         self.stopping.cancel();
         if let Some(task) = self.task.lock().await.take() {
@@ -127,8 +127,8 @@ impl Jobs {
     }
 }
 
-/// Does jobs until it is stopped. When the process gets another id, because the others believed that it had ended,
-/// what is under way is given up: they do it.
+/// Runs jobs until stopped. If the process gets a new id, because others assumed that it had ended, its
+/// running jobs are aborted: others run them.
 async fn run(mut context: Context, tools: Tools, mut turn: Turn, stopping: CancellationToken) {
     let mut ids = context.process.id();
     loop {
@@ -139,7 +139,7 @@ async fn run(mut context: Context, tools: Tools, mut turn: Turn, stopping: Cance
         });
         let tasks: Vec<_> = tasks.collect();
         let other_id = async {
-            // An id that nobody can change any more stays.
+            // Without a sender, the id stays the same.
             if ids.changed().await.is_err() {
                 pending::<()>().await;
             }
@@ -193,13 +193,13 @@ impl Wakes {
         Self { capture: Notify::new(), index: Notify::new(), embed: Notify::new(), hints }
     }
 
-    /// Says that there are jobs of this kind, to the other processes too: they may have nothing else to do.
+    /// Notifies this process and the others of jobs of this kind.
     fn wake(&self, kind: Kind) {
         self.of(kind).notify_one();
         self.hints.tell_others(Hint::Jobs(kind.as_str().to_owned()));
     }
 
-    /// Wakes the tasks of this process when another one says so, for ever.
+    /// Forwards notifications from other processes to the tasks, forever.
     async fn hear(&self) {
         let mut listening = self.hints.listen();
         loop {
@@ -227,7 +227,7 @@ impl Wakes {
 }
 
 impl Context {
-    /// Waits until there may be a job of this kind; whatever was due until `looked_at` is not waited for.
+    /// Waits until there may be a job of this kind; jobs that were due by `looked_at` do not end the wait.
     async fn rest(&self, kind: Kind, looked_at: i64) {
         let rested = match self.time_to_rest(kind, looked_at).await {
             Ok(rested) => rested,
@@ -236,7 +236,8 @@ impl Context {
                 return;
             }
         };
-        // One who was woken before has a permit and goes on at once; either way it looks again.
+        // A notification since then left a permit, which ends the wait at once; either way the caller looks
+        // again.
         let _ = timeout(rested, self.wakes.of(kind).notified()).await;
     }
 
@@ -250,25 +251,25 @@ impl Context {
         Ok(Duration::from_millis(left).clamp(MIN_SLEEP, longest))
     }
 
-    /// Takes jobs, unless they are left to processes with newer settings.
+    /// Claims jobs, unless they are left to processes with newer settings.
     async fn take(&self, kind: Kind, last_user: &str, limit: usize) -> kitbag_database::Result<Vec<Job>> {
         if self.process.does_jobs().await? {
             self.store.take(kind, &self.me, last_user, limit).await
         } else {
-            // Of a batch that was taken before, some may be left.
+            // Gives back the rest of a batch that was claimed before.
             self.store.give_back(kind, &self.me, &[], 0).await?;
             Ok(Vec::new())
         }
     }
 
-    /// Waits until what was accepted may be worked on: that may use half of the disk's reserve.
+    /// Waits until there is disk space for work on accepted documents, which may use half of the reserve.
     async fn room(&self) {
         while self.disk.room_for_a_little().is_err() {
             sleep(RETRY_PAUSE).await;
         }
     }
 
-    /// Says that the database failed, and waits.
+    /// Logs a database failure, and pauses.
     async fn failed(&self, kind: Kind, cause: &DatabaseError) {
         error!(job = kind.as_str(), %cause, "jobs of the knowledge base wait: the database failed");
         sleep(RETRY_PAUSE).await;

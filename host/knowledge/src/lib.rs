@@ -1,28 +1,29 @@
-//! The knowledge base: documents of users, found by words and by meaning.
+//! Knowledge base: users' documents, with full-text and semantic search.
 //!
 //! Invariants:
 //! - a document belongs to one user and one source, both taken from the verified [`Origin`] and never
 //!   from a document; every statement names the user;
-//! - what was ingested is durable before [`Knowledge::ingest`] returns; everything after that is a job
-//!   that survives a crash;
-//! - of each batch all documents are stored, or none.
+//! - ingested documents are durable before [`Knowledge::ingest`] returns; every later step is a job that
+//!   survives a crash;
+//! - each batch is atomic: all of its documents are stored, or none.
 //!
 //! # Modules
 //!
-//! - `ingest`, `store`: checks documents, and finds out which are the same; all SQL about them, each
-//!   statement with its user
+//! - `ingest`, `store`: validation and deduplication of documents; all SQL about them, each statement with
+//!   its user
 //! - `jobs`: the jobs after an ingest: `capture → index → embed`, retried on failure and resumed after a
-//!   crash; each taken by one process
-//! - `quota`: how much each user may store, and how often; database triggers count what is stored
+//!   crash; each job is claimed by one process
+//! - `quota`: storage and rate limits per user; database triggers count what is stored
 //! - `passages`, `words`, `embedding`: text → passages → counted stems, by the rules of the document's
-//!   language (docs/decisions/0046), and a vector each
-//! - `brief`: search over texts that are no documents and that the caller keeps: descriptions of tools
-//! - `index`, `search`: a user's passages; BM25 and cosine, fused; snippets
-//! - `index/keeper`, `files`, `file`: indexes as files, which are searched where they are: which have
-//!   one, where it is, its bytes (docs/decisions/0053, docs/decisions/0049)
-//! - `model`: models by name (docs/decisions/0048): fetches one, checks its hashes, and writes how it is
-//!   used as sentence-transformers would; the server only ever reads a folder
-//! - `capture`: a file's URL → a kept file → text: fetch, type from the bytes, extract, decode or
+//!   language (docs/decisions/0046), and one vector per passage
+//! - `brief`: search over short texts that are not documents and that the caller stores: descriptions of
+//!   tools
+//! - `index`, `search`: a user's passages; BM25 and cosine similarity, fused; snippets
+//! - `index/keeper`, `files`, `file`: memory-mapped index files: which indexes have one, its path, its format
+//!   (docs/decisions/0053, docs/decisions/0049)
+//! - `model`: models by name (docs/decisions/0048): downloads a model, verifies its hashes, and writes its
+//!   settings as sentence-transformers would; the server itself only reads a folder
+//! - `capture`: a file's URL → a stored file → text: fetch, type from the bytes, extract, decode or
 //!   transcribe
 
 mod bm25;
@@ -85,17 +86,17 @@ use search::{Search, find_previous, models};
 use store::{Revision, Store, Stored};
 pub use words::language_of;
 
-/// The file that came with a document could not be stored.
+/// Error for a file that came with a document and could not be stored.
 const STORAGE_FAILED: KnowledgeError =
     KnowledgeError::Unavailable("the file cannot be stored now; try again in a minute");
 
-/// How often a file is put again that was dropped before its document referred to it.
+/// Largest number of attempts to store a batch whose file was deleted before its document referred to it.
 const MAX_PUTS: usize = 10;
 
-/// More text than this, in bytes, is checked off the threads that serve requests.
+/// Batches with more text than this, in bytes, are validated off the threads that serve requests.
 const MIN_BYTES_OFF_THREAD: usize = 64 << 10;
 
-/// The knowledge base of all users; a clone shares everything.
+/// Knowledge base of all users. Clones share their state.
 #[derive(Clone)]
 pub struct Knowledge(Arc<Parts>);
 
@@ -107,32 +108,32 @@ struct Parts {
     jobs: Jobs,
     uploads: Uploads,
     disk: Disk,
-    /// The server's own. Guests ask from threads that may have to wait long for a processor: no connection of
-    /// the database waits with them.
+    /// Runtime of the server. Guests call from threads that may wait long for a processor; running database
+    /// work here keeps connections from waiting with them.
     runtime: Handle,
 }
 
-/// What a knowledge base may have, beside its database.
+/// Settings of a knowledge base, besides its database.
 #[derive(Clone)]
 pub struct Options {
-    /// The model; without one, search goes by words alone.
+    /// Embedding model; `None`: full-text search only.
     pub embedder: Option<Embedder>,
-    /// Folders of models that may have read documents before. The vectors of one of them serve until `embedder` has
-    /// read everything.
+    /// Folders of earlier embedding models. Vectors of one of them serve until `embedder` has embedded
+    /// everything.
     pub previous_models: Vec<PathBuf>,
-    /// Bytes that the indexes of users who search may take.
+    /// Memory limit of all users' search indexes together, in bytes.
     pub search_memory: usize,
-    /// Where first searches find what they would read from the database.
+    /// Index files, which spare first searches from loading indexes from the database; `None`: no files.
     pub search_files: Option<SearchFiles>,
-    /// How often what follows an ingest is tried.
+    /// Retry limits of the jobs after an ingest.
     pub jobs: JobLimits,
-    /// What each user may have.
+    /// Storage limits per user.
     pub quota: Quota,
-    /// Batches and files that each user may bring in a minute.
+    /// Largest number of batches and files that each user may upload per minute.
     pub uploads_per_minute: NonZeroU32,
-    /// The disk with the data directory.
+    /// Disk of the data directory.
     pub disk: Disk,
-    /// What tells other processes of jobs.
+    /// Channel that tells other processes about new jobs.
     pub hints: Hints,
 }
 
@@ -152,12 +153,13 @@ impl Default for Options {
     }
 }
 
-/// The state of a user's documents: another one once any of them can be found, has changed or has gone.
+/// Snapshot of the state of a user's documents: differs once any document becomes searchable, changes or is
+/// deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DocumentsState(Revision);
 
 impl Parts {
-    /// Stores a batch, and the file that came with it. Returns the file too.
+    /// Stores a batch and the file that came with it. Also returns the file.
     async fn store_with(
         &self,
         origin: &Origin,
@@ -181,13 +183,13 @@ impl Parts {
 }
 
 impl Knowledge {
-    /// What jobs are done with, as processes compare it: see [`Process::register`].
+    /// Job settings as text, which processes compare; see [`Process::register`].
     pub fn job_settings(capture: &Capture, options: &Options) -> String {
         let model = options.embedder.as_ref().map(Embedder::model);
         json!({ "model": model, "transcribes": capture.can_transcribe() }).to_string()
     }
 
-    /// Opens the knowledge base in `database` for this process, and takes up the jobs that are left.
+    /// Opens the knowledge base in `database` for this process, and resumes unfinished jobs.
     pub async fn open(
         database: Database,
         process: Process,
@@ -227,7 +229,7 @@ impl Knowledge {
         Ok(Self(Arc::new(Parts { capture, embedder, store, search, jobs, uploads, disk, runtime })))
     }
 
-    /// Stops what follows an ingest; it goes on after the next start.
+    /// Stops background jobs; they resume at the next start.
     pub async fn close(&self) {
         self.0.jobs.stop().await;
         self.0.search.close().await;
@@ -257,8 +259,8 @@ impl Knowledge {
         self.store(origin, batch.map_err(KnowledgeError::Invalid)?, None).await
     }
 
-    /// Stores one document whose file the caller has: its bytes come as a stream, which is read no
-    /// further than the largest file that is kept. `name` and `length` are what the sender says of it.
+    /// Stores one document with an uploaded file, read from a stream up to the largest allowed size. `name`
+    /// and `length` are claims of the sender.
     pub async fn ingest_file(
         &self,
         origin: &Origin,
@@ -270,9 +272,9 @@ impl Knowledge {
         let Parts { capture, uploads, disk, .. } = &*self.0;
         uploads.admit(&origin.user_id)?;
         let _on_its_way = uploads.begin(&origin.user_id)?;
-        // One that does not say how long it is may be as long as any.
+        // Without a declared length, reserves space for the largest allowed file.
         let _room = disk.reserve(length.unwrap_or(u64::MAX).min(capture.max_size()))?;
-        // First the rules: a file that comes for nothing is not read.
+        // Validates first: the file of an invalid document is not read.
         let valid = validate_upload(document).map_err(KnowledgeError::Invalid)?;
         let keeping = capture.keep(file, valid.claimed_type.as_deref(), name.or(Some(&valid.title)));
         let kept = disk.while_there_is_room(keeping).await?;
@@ -292,14 +294,14 @@ impl Knowledge {
         Ok(ingested.pop().expect("one for each document"))
     }
 
-    /// Stores a batch, and the file that came with it.
+    /// Stores a batch and the file that came with it.
     async fn store(
         &self,
         origin: &Origin,
         batch: Batch,
         file: Option<Kept>,
     ) -> Result<Vec<Ingested>, KnowledgeError> {
-        // Whoever asked may go away: the jobs of what was stored are begun all the same.
+        // Runs to completion even if the caller goes away, so that the jobs of stored documents start.
         let (parts, origin) = (self.0.clone(), origin.clone());
         to_its_end(async move {
             let (stored, file) = parts.store_with(&origin, &batch, file).await;
@@ -315,12 +317,12 @@ impl Knowledge {
         .await?
     }
 
-    /// How many documents of all users wait for each kind of job.
+    /// Number of waiting jobs of each kind, over all users.
     pub async fn waiting_jobs(&self) -> Result<Vec<(&'static str, u64)>, KnowledgeError> {
         Ok(self.0.store.waiting_jobs().await?)
     }
 
-    /// What the documents of all users are together.
+    /// Total number and size of the documents of all users.
     pub async fn usage_of_all(&self) -> kitbag_database::Result<Usage> {
         self.0.store.usage_of_all().await
     }
@@ -331,28 +333,28 @@ impl Knowledge {
         run_on(&self.0.runtime, async move { parts.search.search(&user_id, &query).await }).await?
     }
 
-    /// The vector of what a user looks for; `None` without a model, or where it fails.
+    /// Embeds a search query of a user; `None` without a model, or if it fails.
     pub async fn query_vector(&self, user_id: &str, text: &str) -> Option<Vec<f32>> {
         self.0.search.embed(user_id, text).await
     }
 
-    /// The vectors of texts that are no documents, in their order; `None` without a model. They take their turn among those
-    /// of documents.
+    /// Embeds texts that are not documents, in order; `None` without a model. They share a queue with
+    /// documents.
     pub async fn text_vectors(&self, texts: Vec<String>) -> Option<Result<Vec<Vec<f32>>, EmbedError>> {
         Some(self.0.embedder.as_ref()?.documents(texts).await)
     }
 
-    /// What the user's documents are now, to be compared with what they are later.
+    /// Current state of the user's documents, for comparison with a later one.
     pub async fn state(&self, user_id: &str) -> Result<DocumentsState, KnowledgeError> {
         Ok(DocumentsState(self.0.store.revision(user_id).await?))
     }
 
-    /// Forgets what is kept in memory of all users, because another database may have taken the place of this one.
+    /// Discards the in-memory indexes of all users, after the database may have been replaced.
     pub fn forget_indexes(&self) {
         self.0.search.forget_indexes();
     }
 
-    /// One document of the user.
+    /// Returns one document of the user.
     pub async fn document(&self, user_id: &str, id: &str) -> Result<Document, KnowledgeError> {
         let (parts, user_id, id) = (self.0.clone(), user_id.to_owned(), id.to_owned());
         let document =
@@ -360,7 +362,7 @@ impl Knowledge {
         document?.ok_or(KnowledgeError::NotFound)
     }
 
-    /// One document of the user, with so many characters of its text from an offset on.
+    /// Returns one document of the user with at most `count` characters of its text from `offset` on.
     pub async fn document_part(
         &self,
         user_id: &str,
@@ -372,37 +374,38 @@ impl Knowledge {
         part.ok_or(KnowledgeError::NotFound)
     }
 
-    /// One document of the user without its text, which is not even read.
+    /// Returns one document of the user without its text, which is not read.
     pub async fn summary(&self, user_id: &str, id: &str) -> Result<Summary, KnowledgeError> {
         self.0.store.summary(user_id, id).await?.ok_or(KnowledgeError::NotFound)
     }
 
-    /// How many documents the user has in each state.
+    /// Number of the user's documents in each state.
     pub async fn counts(&self, user_id: &str) -> Result<Counts, KnowledgeError> {
         Ok(self.0.store.counts(user_id).await?)
     }
 
-    /// What the user's documents are, and what they may be.
+    /// Storage usage and quota of the user.
     pub async fn usage(&self, user_id: &str) -> Result<(Usage, Quota), KnowledgeError> {
         Ok((self.0.store.usage(user_id).await?, self.0.store.quota()))
     }
 
-    /// Some of the user's documents, newest first.
+    /// Returns one page of the user's documents, newest first.
     pub async fn documents(&self, user_id: &str, listing: &Listing) -> Result<Page, KnowledgeError> {
         Ok(self.0.store.documents(user_id, listing).await?)
     }
 
-    /// Some of the user's feeds, by source and name: `limit` of them after the first `offset`.
+    /// Returns one page of the user's feeds, sorted by source and name: at most `limit`, after the first
+    /// `offset`.
     pub async fn feeds(&self, user_id: &str, offset: u32, limit: u32) -> Result<Vec<Feed>, KnowledgeError> {
         Ok(self.0.store.feeds(user_id, offset, limit).await?)
     }
 
-    /// How many documents one feed of the user has.
+    /// Number of documents in one feed of the user.
     pub async fn feed_size(&self, user_id: &str, feed: &Feed) -> Result<u64, KnowledgeError> {
         Ok(self.0.store.feed_size(user_id, &feed.source, &feed.key).await?)
     }
 
-    /// Removes one document of the user, whatever its source.
+    /// Deletes one document of the user, whatever its source.
     pub async fn delete(&self, user_id: &str, id: &str) -> Result<(), KnowledgeError> {
         let (parts, user_id, id) = (self.0.clone(), user_id.to_owned(), id.to_owned());
         to_its_end(async move {
@@ -413,7 +416,7 @@ impl Knowledge {
         .await?
     }
 
-    /// The captured file of one document of the user, and its bytes.
+    /// Returns the captured file of one document of the user, and a stream of its bytes.
     pub async fn artifact(
         &self,
         user_id: &str,
@@ -422,7 +425,7 @@ impl Knowledge {
         let artifact = self.0.store.artifact(user_id, id).await?.ok_or(KnowledgeError::NotFound)?;
         match self.0.capture.artifacts().open(&artifact.digest).await {
             Ok(Some(opened)) => Ok((artifact, opened.bytes)),
-            // Its document has gone in the meantime.
+            // The document was deleted meanwhile.
             Ok(None) => Err(KnowledgeError::NotFound),
             Err(cause) => {
                 error!(%cause, digest = artifact.digest, "a captured file cannot be read");
@@ -431,7 +434,7 @@ impl Knowledge {
         }
     }
 
-    /// What search goes by.
+    /// Retrieval method of searches.
     pub fn mode(&self) -> Mode {
         self.0.search.mode()
     }

@@ -1,7 +1,7 @@
-//! Models that are fetched by name ([`CATALOG`]), checked, and put into the data directory: each into a folder of its
-//! own, as sentence-transformers write it.
+//! Models that are downloaded by name ([`CATALOG`]), verified, and stored in the data directory, each in a
+//! folder of its own in the format of sentence-transformers.
 //!
-//! Invariant: the folder of a model is there whole or not at all, and holds what its hashes say.
+//! Invariant: the folder of a model is complete or absent, and its contents match the pinned hashes.
 
 mod catalog;
 mod download;
@@ -17,26 +17,26 @@ use std::path::{Path, PathBuf};
 pub use self::catalog::{CATALOG, CatalogModel, DEFAULT_NAME, default_model, named, names};
 pub use self::fetch::{DownloadError, FetchError, Fetched, Origin, fetch};
 
-/// The folder of a data directory that has a folder for each model.
+/// Folder in the data directory that has one folder for each model.
 const MODELS: &str = "models";
 
-/// The model that a setting or an argument means.
+/// Location of a model that a setting or an argument refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Located {
-    /// Its folder, whether it is there or not.
+    /// Folder of the model; may not exist.
     pub folder: PathBuf,
-    /// Its name, if it is a model of the catalogue.
+    /// Name of the model, if it is in the catalogue.
     pub name: Option<&'static str>,
 }
 
 impl Located {
-    /// Its name, if it is a model of the catalogue that is not in the data directory.
+    /// Name of the model, if it is in the catalogue but not in the data directory.
     pub fn not_fetched(&self) -> Option<&'static str> {
         self.name.filter(|_| !self.folder.exists())
     }
 }
 
-/// What `named` means: a model of the catalogue by its name, else a folder.
+/// Resolves a setting: a model of the catalogue by its name, or else a folder.
 pub fn located(data: &Path, named: &Path) -> Located {
     match catalog::named(named) {
         Some(model) => Located { folder: folder(data, model), name: Some(model.name) },
@@ -44,23 +44,23 @@ pub fn located(data: &Path, named: &Path) -> Located {
     }
 }
 
-/// The folder of a model in a data directory, whether it is there or not.
+/// Folder of a model in a data directory; may not exist.
 pub fn folder(data: &Path, model: &CatalogModel) -> PathBuf {
     data.join(MODELS).join(model.name)
 }
 
-/// The models that a data directory has.
+/// Models of the catalogue that are in a data directory.
 pub fn fetched(data: &Path) -> impl Iterator<Item = &'static CatalogModel> {
     CATALOG.iter().filter(move |model| folder(data, model).exists())
 }
 
-/// The folders of all models in a data directory, those included that somebody else has put there.
+/// Folders of all models in a data directory, including those that were not downloaded by name.
 pub fn folders(data: &Path) -> Vec<PathBuf> {
     let named = fs::read_dir(data.join(MODELS)).into_iter().flatten().flatten().map(|entry| entry.path());
     named.filter(|folder| folder.is_dir()).collect()
 }
 
-/// Removes a model of a data directory; says whether there was one.
+/// Removes a model from a data directory. Returns whether it was there.
 pub fn remove(data: &Path, model: &CatalogModel) -> Result<bool, FetchError> {
     let place = folder(data, model);
     let is_there = place.exists();

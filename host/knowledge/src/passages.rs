@@ -1,7 +1,7 @@
-//! Documents in passages: as long as a model reads at once, cut where sentences and words end.
+//! Splits documents into passages that fit the input size of a model, at sentence and word boundaries.
 //!
-//! Invariant: the time is in proportion to the text, whatever the text is. So the text is measured once,
-//! in segments of bounded size, and no passage is longer than its number of words suggests.
+//! Invariant: the time is proportional to the text, whatever the text is. Therefore the text is measured
+//! once, in segments of bounded size, and the length of a passage is limited by its number of words.
 
 #[cfg(test)]
 mod tests;
@@ -15,26 +15,26 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::embedding::Embedder;
 use super::words::{self, Language};
 
-/// A part of a document, as it is indexed.
+/// Part of a document, as it is indexed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Passage {
-    /// The text; empty where a document has none, and is found by its title.
+    /// Text; empty if the document has none and is found by its title.
     pub text: String,
-    /// Its words and those of the title, counted: of the whole title in the first passage, and of its
+    /// Counted words of the text and the title: of the whole title in the first passage, and of the title's
     /// beginning in the others.
     pub terms: Vec<u8>,
 }
 
-/// Cuts documents into passages that fit a model.
+/// Splits documents into passages that fit a model.
 #[derive(Clone)]
 pub(super) struct Splitter {
-    /// The model's own, which knows best how much it can read.
+    /// Tokeniser of the model, which measures exactly how much it can read.
     tokenizer: Option<Arc<Tokenizer>>,
-    /// How many tokens a passage may have, with its title.
+    /// Largest number of tokens of a passage, including the title.
     window: usize,
 }
 
-/// What the model reads of a passage: what it is about, and what it says.
+/// Model input for a passage: beginning of the title, and text.
 pub(super) fn embedded(title: &str, text: &str) -> String {
     let title = beginning(title);
     match (title.is_empty(), text.is_empty()) {
@@ -45,8 +45,8 @@ pub(super) fn embedded(title: &str, text: &str) -> String {
 }
 
 impl Splitter {
-    /// Goes by the tokens of the model where it is here; else by words, so that most models can read
-    /// the passages later.
+    /// Measures in tokens of a local model, or else by words, so that most models can read the passages
+    /// later.
     pub(super) fn new(embedder: Option<&Embedder>) -> Self {
         match embedder.and_then(Embedder::tokenizer) {
             Some((tokenizer, window)) => Self { tokenizer: Some(tokenizer), window },
@@ -54,7 +54,7 @@ impl Splitter {
         }
     }
 
-    /// Cuts a document: one passage at least.
+    /// Splits a document into at least one passage.
     pub(super) fn split(&self, title: &str, text: &str) -> Vec<Passage> {
         let beginning = beginning(title);
         let taken = FRAME + self.measure(beginning).size(beginning);
@@ -91,37 +91,37 @@ impl Splitter {
     }
 }
 
-/// Tokens of a passage where no model says otherwise: what all-MiniLM-L6-v2 reads.
+/// Default number of tokens per passage: the input size of all-MiniLM-L6-v2.
 pub(super) const WINDOW: usize = 256;
 
-/// Tokens that two neighbours share, so that what stands across their border is found.
+/// Number of tokens that neighbouring passages share, so that text across their border is found.
 const OVERLAP: usize = 24;
 
-/// Tokens that are left for a passage, however long its title is.
+/// Smallest number of tokens for the text of a passage, however long its title is.
 const MIN_TOKENS: usize = 64;
 
-/// Tokens that models put around a text, and one between title and passage.
+/// Number of tokens that models add around a text, and one between title and passage.
 const FRAME: usize = 3;
 
-/// English has that many; more do not hurt, because models leave out what is too long.
+/// Average of English; a higher actual number is harmless, because models truncate their input.
 const TOKENS_PER_HUNDRED_WORDS: usize = 133;
 
-/// English has four or five; a "word" of a megabyte must not be one token of one passage.
+/// English has four or five bytes per token; a "word" of a megabyte must not count as one token.
 const BYTES_PER_TOKEN: usize = 8;
 
-/// Characters of a title that the model reads.
+/// Number of characters of a title that the model reads.
 const TITLE: usize = 160;
 
-/// The splitter looks at all that is left, again and again: so it gets that many bytes at a time.
+/// The splitter scans its whole remaining input repeatedly, so it gets this many bytes at a time.
 const SEGMENT: usize = 16 << 10;
 
-/// How long the slices of one text are, in tokens.
+/// Token counts of slices of one text.
 struct Measure {
-    /// Where the text is in memory; a slice of it tells by its own address where it begins.
+    /// Memory address of the text: the position of a slice follows from its own address.
     address: usize,
-    /// Where each token begins, in bytes from the beginning of the text; ascending.
+    /// Byte offsets at which tokens begin; ascending.
     starts: Vec<usize>,
-    /// Tokens for each hundred of `starts`.
+    /// Tokens per hundred of `starts`.
     percent: usize,
 }
 
@@ -134,8 +134,8 @@ impl ChunkSizer for Measure {
     }
 }
 
-/// Parts of at most [`SEGMENT`] bytes that hold more than white space, cut at the end of a paragraph, a
-/// line, a sentence or a word where there is one in the second half.
+/// Splits a text into segments of at most [`SEGMENT`] bytes, at the end of a paragraph, line, sentence or
+/// word in the second half, if there is one. Segments of white space only are left out.
 fn segments(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

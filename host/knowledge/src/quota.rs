@@ -1,4 +1,4 @@
-//! What one user may store: documents, bytes, and uploads a minute.
+//! Limits per user: documents, bytes, and uploads per minute.
 
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,30 +9,30 @@ use governor::{DefaultKeyedRateLimiter, Quota as Rate};
 use kitbag_base::shares::{Share, Shares};
 use thiserror::Error;
 
-/// Files of one user that may be on their way in at the same time.
+/// Largest number of simultaneous file uploads per user.
 const MAX_UPLOADS_AT_ONCE: usize = 4;
-/// After so many uploads the full buckets are forgotten: they are what a new one would be.
+/// Number of admitted uploads after which full rate-limit buckets are discarded: a new bucket would be equal.
 const FORGET_EVERY: u32 = 1024;
 
-/// What the documents of one user may be at most.
+/// Storage limits per user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
-    /// How many.
+    /// Largest number of documents.
     pub documents: u64,
-    /// What they take: what is kept of them as it was given, what was read from their files, and the files.
+    /// Largest size in bytes: stored metadata and text as given, text read from files, and the files.
     pub bytes: u64,
 }
 
-/// What the documents of one user are.
+/// Storage that a user's documents take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// How many.
+    /// Number of documents.
     pub documents: u64,
-    /// What they take, counted as [`Quota::bytes`] is.
+    /// Size in bytes, counted like [`Quota::bytes`].
     pub bytes: u64,
 }
 
-/// More than a user may store. Says what there is, what there may be, and what to do.
+/// Quota error: names current usage, limit and remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum QuotaExceeded {
     /// Too many documents.
@@ -42,11 +42,11 @@ pub enum QuotaExceeded {
         .used
     )]
     Documents {
-        /// How many there are.
+        /// Current number of documents.
         used: u64,
-        /// How many there may be.
+        /// Largest allowed number of documents.
         quota: u64,
-        /// How many there would have been beside them.
+        /// Number of documents that would have been added.
         more: u64,
     },
     /// Too many bytes.
@@ -56,39 +56,38 @@ pub enum QuotaExceeded {
         ByteSize(*.used), ByteSize(*.quota), ByteSize(*.more)
     )]
     Bytes {
-        /// What there is.
+        /// Current size in bytes.
         used: u64,
-        /// What there may be.
+        /// Largest allowed size in bytes.
         quota: u64,
-        /// What there would have been beside it.
+        /// Number of bytes that would have been added.
         more: u64,
     },
 }
 
-/// More uploads than a user may begin.
+/// Upload refused by a rate limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum TooManyUploads {
-    /// Too many within a minute.
+    /// Too many uploads within a minute.
     #[error("too many uploads within a minute (setting uploads-per-minute). Try again in {seconds} s")]
     AMinute {
-        /// When the next one is let in.
+        /// Time until the next upload is admitted, in seconds.
         seconds: u64,
     },
-    /// Too many at the same time.
+    /// Too many simultaneous uploads.
     #[error("{MAX_UPLOADS_AT_ONCE} of your files are on their way already. Wait for one of them to arrive")]
     AtOnce,
 }
 
 impl Default for Quota {
-    /// No bound: for a knowledge base that serves nobody.
+    /// No limit: for a knowledge base without users.
     fn default() -> Self {
         Self { documents: u64::MAX, bytes: u64::MAX }
     }
 }
 
 impl Quota {
-    /// Refuses a change that leads beyond the quota. One that makes less of what is too much already is
-    /// welcome.
+    /// Refuses a change that exceeds the quota. A change that reduces an existing excess is accepted.
     pub(super) fn check(self, before: Usage, after: Usage) -> Result<(), QuotaExceeded> {
         if after.documents > self.documents.max(before.documents) {
             let (used, more) = (before.documents, after.documents - before.documents);
@@ -102,7 +101,7 @@ impl Quota {
     }
 }
 
-/// Counts uploads of users: within a minute, and on their way.
+/// Upload limits of users: rate per minute, and simultaneous uploads.
 pub(super) struct Uploads {
     buckets: DefaultKeyedRateLimiter<String>,
     clock: DefaultClock,
@@ -130,7 +129,7 @@ impl Uploads {
         })
     }
 
-    /// Begins an upload of a file, or refuses it; what is returned is held until the file has arrived.
+    /// Starts a file upload, or refuses it. Hold the returned value until the file has arrived.
     pub(super) fn begin(&self, user: &str) -> Result<Share, TooManyUploads> {
         self.on_their_way.take(user, 1).ok_or(TooManyUploads::AtOnce)
     }
@@ -149,7 +148,7 @@ mod tests {
             (usage(0, 0), usage(2, 100), false),
             (usage(2, 100), usage(3, 100), true),
             (usage(2, 100), usage(2, 101), true),
-            // The quota was larger once.
+            // The quota was larger before.
             (usage(9, 900), usage(8, 900), false),
             (usage(9, 900), usage(9, 899), false),
             (usage(9, 900), usage(9, 901), true),

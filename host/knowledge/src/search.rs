@@ -1,4 +1,4 @@
-//! Search: by words and by meaning, both over the user's own chunks in memory, fused.
+//! Search: full-text and semantic rankings over the user's own chunks in memory, fused.
 
 mod filter;
 pub(super) mod operators;
@@ -34,44 +34,44 @@ use super::snippet::snippet;
 use super::store::{Models, Sources, Store};
 use super::words::{self, QueryWord};
 
-/// Searches the documents of all users, each their own.
+/// Search over the documents of all users, separately for each.
 pub(super) struct Search {
     store: Store,
     queries: Option<Queries>,
     previous: Option<Previous>,
     indexes: Indexes,
-    /// Searches that compute at once; more would only make each of them slower. Users take them in turn.
+    /// Limits simultaneous computations, since more would only slow each one down. Users take turns.
     computing: Turns,
-    /// When the log was last told that the model does not work.
+    /// Time of the last warning about a failing model.
     complained: Mutex<Option<Instant>>,
 }
 
-/// What the index of a user has for a query, by words.
+/// Full-text ranking of a query over a user's index.
 struct Ranked {
-    /// The documents that the query allows; nothing where it allows all.
+    /// Documents that the query's conditions allow; `None`: all.
     allowed: Option<Arc<HashSet<i64>>>,
     checks: Vec<Check>,
     words: Vec<QueryWord>,
     ranking: Vec<Candidate>,
-    /// Whether some chunks are compared by the previous model's vectors.
+    /// Whether some chunks are compared by vectors of the previous model.
     has_previous: bool,
 }
 
-/// A model that does not work says so in the log this often.
+/// Shortest time between two warnings about a failing model.
 const WARNING_INTERVAL: Duration = Duration::from_mins(1);
 
-/// How often the database is asked whether the previous model is still needed.
+/// Interval at which the need for the previous model is checked.
 const PREVIOUS_INTERVAL: Duration = Duration::from_secs(30);
 
-/// The names of the models whose vectors serve.
+/// Names of the models whose vectors are used.
 pub(super) fn models(current: Option<&Embedder>, previous: Option<&Embedder>) -> Models {
     let name = |embedder: Option<&Embedder>| embedder.map(|embedder| embedder.model().to_owned());
     Models { current: name(current), previous: name(previous) }
 }
 
 impl Search {
-    /// Searches by words alone where there is no model; keeps at most `memory` bytes of indexes. What only the
-    /// `previous` model has read is found by its vectors. The `keeper` keeps files of indexes.
+    /// Without an embedder, search is full-text only. Indexes take at most `memory` bytes. Vectors of the
+    /// `previous` model serve for documents that only it has embedded. `keeper` manages index files.
     pub(super) fn new(
         store: Store,
         embedder: Option<Embedder>,
@@ -91,17 +91,17 @@ impl Search {
         }
     }
 
-    /// What search goes by while everything works.
+    /// Retrieval method while everything works.
     pub(super) fn mode(&self) -> Mode {
         if self.queries.is_some() { Mode::Hybrid } else { Mode::FullText }
     }
 
-    /// Has all indexes loaded again.
+    /// Discards all indexes; they are loaded again.
     pub(super) fn forget_indexes(&self) {
         self.indexes.forget_all();
     }
 
-    /// Ends what is kept beside the database, before this process ends.
+    /// Cleans up index files before this process ends.
     pub(super) async fn close(&self) {
         self.indexes.close().await;
     }
@@ -145,13 +145,13 @@ impl Search {
         self.show(user_id, query, &entry, &words, ranking, mode).await
     }
 
-    /// The query's vector; nothing without a model, or where it fails: words are better than an error.
+    /// Vector of a query; `None` without a model, or if it fails: full-text results are better than an error.
     pub(super) async fn embed(&self, user_id: &str, text: &str) -> Option<Vec<f32>> {
         let vector = self.queries.as_ref()?.vector(user_id, text).await;
         vector.inspect_err(|error| self.complain(error)).ok()
     }
 
-    /// The previous model's vector of the query, while that model serves.
+    /// Vector of a query by the previous model, while that is in use.
     async fn embed_by_previous(&self, user_id: &str, text: &str) -> Option<Vec<f32>> {
         let vector = self.previous.as_ref()?.vector(user_id, text).await?;
         vector.inspect_err(|error| self.complain(error)).ok()
@@ -181,7 +181,7 @@ impl Search {
         .await
     }
 
-    /// The documents that the query allows; nothing where it allows all.
+    /// Documents that the query's filters allow; `None`: all.
     async fn allowed(
         &self,
         user_id: &str,
@@ -205,7 +205,7 @@ impl Search {
         off_thread(move || work(&entry)).await
     }
 
-    /// The part of the ranking that was asked for, as the user sees it.
+    /// Requested page of the ranking, with metadata and snippets.
     async fn show(
         &self,
         user_id: &str,
@@ -229,7 +229,7 @@ impl Search {
             chunks.iter().map(|chunk| (*chunk, index.analyzer_of(*chunk))).collect::<HashMap<_, _>>()
         });
         let analyzers = analyzers.await;
-        // What has gone since the ranking is left out.
+        // Documents that were deleted since the ranking are left out.
         let hits = shown.into_iter().filter_map(|found| {
             let document = documents.remove(&found.document)?;
             let text = texts.get(&found.chunk).map(String::as_str).filter(|text| !text.is_empty());

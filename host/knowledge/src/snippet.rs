@@ -1,4 +1,4 @@
-//! Snippets: of a passage, what stands around the words of the query.
+//! Snippets: the part of a passage around the query words.
 
 #[cfg(test)]
 mod tests;
@@ -8,14 +8,14 @@ use std::ops::Range;
 
 use super::words::{Analyzer, Term};
 
-/// Bytes of a snippet, without the marks of what was left out.
+/// Length of a snippet in bytes, without ellipses.
 const LENGTH: usize = 240;
 
-/// What is left out is marked.
+/// Mark of omitted text.
 const ELLIPSIS: char = '…';
 
-/// Cuts a snippet out of a passage: where most different words of the query stand, or its beginning. White
-/// space is as narrow as it can be. The query is as the analyzer of the passage writes it.
+/// Extracts a snippet from a passage: the part with the most distinct query words, or else the beginning.
+/// White space is collapsed. `query` has terms of the passage's analyzer.
 pub(super) fn snippet(passage: &str, analyzer: Analyzer, query: &[Term]) -> String {
     let passage = passage.split_whitespace().collect::<Vec<_>>().join(" ");
     let found = best_window(&passage, analyzer, query).unwrap_or(0..0);
@@ -31,8 +31,8 @@ pub(super) fn snippet(passage: &str, analyzer: Analyzer, query: &[Term]) -> Stri
     snippet
 }
 
-/// From the first to the last of the words of the query that stand near each other: of those places the one
-/// with the most different words, and of these the first and shortest.
+/// Range of at most [`LENGTH`] bytes from one query word to another that has the most distinct query words;
+/// the first one of several.
 fn best_window(passage: &str, analyzer: Analyzer, query: &[Term]) -> Option<Range<usize>> {
     let wanted: HashSet<_> = query.iter().copied().collect();
     let hits: Vec<_> = analyzer
@@ -45,7 +45,7 @@ fn best_window(passage: &str, analyzer: Analyzer, query: &[Term]) -> Option<Rang
     let mut best = None::<(usize, Range<usize>)>;
     for (range, term) in &hits {
         *inside.entry(*term).or_default() += 1;
-        // What does not fit any more, or stands there again later.
+        // Drops leading words that do not fit any more, or occur again later.
         while range.end - hits[first].0.start > LENGTH
             || inside.get(&hits[first].1).is_some_and(|count| *count > 1)
         {
@@ -63,10 +63,10 @@ fn best_window(passage: &str, analyzer: Analyzer, query: &[Term]) -> Option<Rang
     best.map(|(_, range)| range)
 }
 
-/// As much more on both sides as there is room, to the borders of words, where there are some near.
+/// Extends a range on both sides up to [`LENGTH`], to word borders if there are some near.
 fn widened(passage: &str, found: Range<usize>) -> Range<usize> {
     let room = LENGTH.saturating_sub(found.len());
-    // Where one side has less, the other one gets the rest.
+    // Space that one side cannot use goes to the other.
     let before = (room / 2).max(room.saturating_sub(passage.len() - found.end)).min(found.start);
     let after = (room - before).min(passage.len() - found.end);
     let start = passage.ceil_char_boundary(found.start - before);

@@ -1,7 +1,7 @@
-//! The tables of the knowledge base: all SQL about them.
+//! All SQL on the tables of the knowledge base.
 //!
-//! Invariant: every statement names the user. Only what finds out whose jobs are next, and which models are in use,
-//! looks at all, and what checks the files of several users' indexes at several.
+//! Invariant: every statement names the user. Exceptions: the selection of the next jobs and of the models in
+//! use covers all users; the check of index files covers several.
 
 mod artifacts;
 mod captures;
@@ -32,7 +32,7 @@ pub(super) use jobs::{Failed, Job, Kind};
 pub(super) use search::Sources;
 pub(super) use subjects::Subject;
 
-/// All documents, feeds, chunks and jobs.
+/// Access to all documents, feeds, chunks and jobs.
 #[derive(Clone)]
 pub(super) struct Store(Database, Quota);
 
@@ -42,13 +42,13 @@ impl Store {
     }
 }
 
-/// Milliseconds since 1970, UTC.
+/// Current time in milliseconds since 1970, UTC.
 pub(super) fn now() -> i64 {
     Timestamp::now().as_millisecond()
 }
 
 impl StateName {
-    /// As the tables spell it.
+    /// Name in the database.
     fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -58,7 +58,7 @@ impl StateName {
     }
 }
 
-/// A count as the tables keep it.
+/// Converts a count to the type of the database; saturates.
 fn as_i64(count: impl TryInto<i64>) -> i64 {
     count.try_into().unwrap_or(i64::MAX)
 }

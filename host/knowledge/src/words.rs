@@ -1,8 +1,9 @@
-//! Words as search compares them: folded, stemmed by the rules of their language, and named by a number of 32 bits.
+//! Words in the form in which search compares them: folded, stemmed by the rules of their language, and
+//! hashed to 32 bits.
 //!
 //! Invariants:
-//! - the number of a word never changes: chunks that were written years ago must be found;
-//! - everything here takes time in proportion to the text, whatever the text is.
+//! - the hash of a word never changes: chunks that were written years ago must be found;
+//! - every function takes time proportional to the text, whatever the text is.
 
 mod analyzer;
 mod fold;
@@ -21,20 +22,20 @@ pub(super) use self::language::Language;
 pub use self::language::language_of;
 pub(super) use self::query::{QueryWord, of_phrase, of_query};
 
-/// A word's number.
+/// XXH32 hash of a folded, stemmed word.
 pub(super) type Term = u32;
 
-/// How much more a word of the title says than one of the text.
+/// Weight of a title word relative to a word of the text.
 const TITLE_WEIGHT: u16 = 2;
 
-/// Returns a text as it is indexed and searched: without characters that only tell a typesetter where a word may be
-/// divided, and with indices as digits, so that CO₂ and CO2 are one word.
+/// Normalises a text for indexing and search: removes invisible hyphenation characters, and converts
+/// subscript digits, so that CO₂ and CO2 are one word.
 pub(super) fn plain(text: &str) -> Cow<'_, str> {
     let is_changed = |letter: char| is_division(letter) || matches!(letter, '₀'..='₉');
     if text.is_ascii() || !text.contains(is_changed) {
         return Cow::Borrowed(text);
     }
-    // Between words of Thai, Lao, Burmese and Khmer, which have no other space.
+    // In Thai, Lao, Burmese and Khmer, the only characters that separate words.
     let keeps_spaces = text.contains(
         |letter| matches!(letter, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'),
     );
@@ -53,11 +54,11 @@ fn is_division(letter: char) -> bool {
     matches!(letter, '\u{ad}' | '\u{200b}' | '\u{2060}' | '\u{feff}')
 }
 
-/// Counts the words of a passage of a document in a language: what a chunk's column `terms` holds.
+/// Counts the words of a passage of a document in a language. Returns the bytes of a chunk's column `terms`.
 ///
-/// The layout, little-endian: how many words there are (24 bits), the analyzer (8 bits), then for each
-/// different word, by its number, the number (`u32`) and how often it is there (`u16`), in the title twice as
-/// often. Chunks that are older than analyzers have 0 there: that of English.
+/// Layout, little-endian: number of words (24 bits), analyzer (8 bits), then for each distinct word, sorted
+/// by term: the term (`u32`) and its frequency (`u16`), where words of the title count twice. Chunks that are
+/// older than analyzers have the code 0, which stands for English.
 pub(super) fn count(language: Language, title: &str, text: &str) -> Vec<u8> {
     let analyzer = Analyzer::for_passage(language, title, text);
     let mut counts = BTreeMap::<Term, u16>::new();
@@ -66,7 +67,7 @@ pub(super) fn count(language: Language, title: &str, text: &str) -> Vec<u8> {
         for word in analyzer.words(text) {
             let count = counts.entry(word.term).or_default();
             *count = count.saturating_add(weight);
-            // The characters of a run are its length already.
+            // The length counts characters of a run, not pairs.
             length = length.saturating_add(u32::from(!word.is_pair));
         }
     }
@@ -79,16 +80,16 @@ pub(super) fn count(language: Language, title: &str, text: &str) -> Vec<u8> {
     bytes
 }
 
-/// What [`count`] wrote.
+/// Decoded result of [`count`].
 pub(super) struct Counted<I> {
     pub(super) analyzer: Analyzer,
-    /// How many words there are.
+    /// Number of words.
     pub(super) length: u32,
-    /// Each different word, and how often it is there.
+    /// Distinct words with their frequencies.
     pub(super) terms: I,
 }
 
-/// Reads what [`count`] wrote. Nothing where the bytes are something else.
+/// Decodes a result of [`count`]; `None` if the bytes are invalid.
 pub(super) fn counted(bytes: &[u8]) -> Option<Counted<impl Iterator<Item = (Term, u16)> + '_>> {
     let (header, entries) = bytes.split_first_chunk::<HEADER>()?;
     let (entries, rest) = entries.as_chunks::<ENTRY>();
@@ -99,18 +100,18 @@ pub(super) fn counted(bytes: &[u8]) -> Option<Counted<impl Iterator<Item = (Term
     Some(Counted { analyzer, length, terms })
 }
 
-/// How many words there are (24 bits) and the analyzer (8 bits), little-endian.
+/// Packs the number of words (24 bits) and the analyzer (8 bits), little-endian.
 pub(super) fn packed(analyzer: Analyzer, length: u32) -> [u8; HEADER] {
     (length.min(MAX_LENGTH) | u32::from(analyzer.code()) << LENGTH_BITS).to_le_bytes()
 }
 
-/// What [`packed`] made. Nothing where there is no such analyzer.
+/// Unpacks a result of [`packed`]; `None` for an unknown analyzer.
 pub(super) fn unpacked(bytes: [u8; HEADER]) -> Option<(Analyzer, u32)> {
     let [.., code] = bytes;
     Some((Analyzer::from_code(code)?, u32::from_le_bytes(bytes) & MAX_LENGTH))
 }
 
-/// Where a text has some words, in bytes: in order, and apart from each other.
+/// Byte ranges of some words in a text: ascending, not overlapping.
 pub(super) fn find(text: &str, analyzer: Analyzer, wanted: &[Term]) -> Vec<Range<usize>> {
     let mut found = Vec::<Range<usize>>::new();
     for word in analyzer.words(text).filter(|word| wanted.contains(&word.term)) {
@@ -123,7 +124,7 @@ pub(super) fn find(text: &str, analyzer: Analyzer, wanted: &[Term]) -> Vec<Range
     found
 }
 
-/// The words of a text one after the other, as they are compared.
+/// Terms of a text's words, in order.
 pub(super) fn sequence(text: &str, analyzer: Analyzer) -> Vec<Term> {
     analyzer.words(text).filter(|word| !word.is_pair).map(|word| word.term).collect()
 }

@@ -1,7 +1,7 @@
-//! Backups of a data directory: the database by the online backup of its engine, files by their hash.
+//! Backups of a data directory: the database by its engine's online backup, files by their hash.
 //!
 //! ```text
-//! DIR/lock                                  held by the backup that is running
+//! DIR/lock                                  locked by a running backup or restore
 //! DIR/files/<first two digits>/<sha256>     files of all backups, each once
 //! DIR/2026-11-23T04-26-32Z/kitbag.sqlite    the database of one backup
 //! DIR/2026-11-23T04-26-32Z/keys/…           only where asked for
@@ -10,16 +10,17 @@
 //! ```
 //!
 //! Invariants:
-//! - a backup that has its final name is complete: it has a manifest, its database is whole, and each file to which a
+//! - a backup with its final name is complete: it has a manifest, its database is intact, and each file to which a
 //!   row of that database refers is in `files`, except those that the manifest lists as missing, which the data
-//!   directory did not have either;
-//! - each file in `files` was checked against its name when it was copied, and before it is put in place;
-//! - a restore puts nothing in place before everything is checked, and the database last.
+//!   directory lacked too;
+//! - each file in `files` is checked against its name when it is copied, and again before it is restored;
+//! - a restore writes to the data directory only after everything is checked, and writes the database last.
 //!
-//! Why the first holds although a server writes and deletes meanwhile: a server deletes a file only after it has committed
-//! that nothing refers to it. So under the database's write lock, each file that a row names can be opened, and an open
-//! file can be read although it is deleted. `copier` copies what it can without
-//! the lock; then it takes the lock for a moment, freezes the database, and opens the few files that are still missing.
+//! The first invariant holds although a server writes and deletes meanwhile: a server deletes a file only
+//! after it has committed that no row refers to it. So under the database's write lock, each file that a row
+//! names can be opened, and an open file stays readable after its deletion. `copier` copies most files
+//! without the lock; then it takes the lock briefly, freezes the database, and opens the few files that are
+//! still missing.
 
 mod copier;
 mod create;
@@ -47,33 +48,33 @@ use kitbag_base::folder::Folder;
 use kitbag_database::Database;
 use rustix::fs::statvfs;
 
-/// Work of which a command reports how much is done.
+/// Steps that report progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Files are copied into the backup.
+    /// Copies files into the backup.
     CopyFiles,
-    /// The database is copied.
+    /// Copies the database.
     CopyDatabase,
-    /// Files of a backup are checked.
+    /// Checks files of a backup.
     CheckFiles,
-    /// Files are put in place.
+    /// Copies files into the data directory.
     PlaceFiles,
 }
 
-/// Is told the step, and how much of how much is done.
+/// Progress callback: the step, the amount done, and the total.
 pub type Progress<'a> = dyn FnMut(Step, u64, u64) + 'a;
 
-/// The database in a backup and in a data directory.
+/// Name of the database file, in a backup and in a data directory.
 const DATABASE: &str = Database::FILE;
-/// The folder for keys in a backup.
+/// Folder for keys in a backup.
 const KEYS: &str = "keys";
-/// The master key in a data directory and in a backup.
+/// Name of the master key file, in a data directory and in a backup.
 const MASTER_KEY: &str = "master-key";
-/// Other files of a data directory that cannot be made again: the signing key and the sign-in code of local mode. With
-/// others in their place, everybody has to sign in again.
+/// Other files of a data directory that cannot be recreated: the signing key and the sign-in code of local
+/// mode. If they are replaced by new ones, all users have to sign in again.
 const OTHER_KEYS: [&str; 2] = ["local-issuer.p8", "sign-in-code"];
 
-/// Fails if the disk of a folder has fewer free bytes.
+/// Fails if the disk that contains a folder has too few free bytes.
 fn require_room(folder: &Folder, needed: u64) -> Result<(), BackupError> {
     let disk = statvfs(folder.path()).map_err(|error| BackupError::file(folder.path())(error.into()))?;
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);

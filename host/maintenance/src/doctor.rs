@@ -1,9 +1,9 @@
-//! Checks a data directory, with or without a server running on it, and says what to do about what is wrong.
+//! Checks a data directory, with or without a running server, and suggests remedies.
 //!
 //! Invariants:
-//! - nothing is changed; beside a database on which no server runs, its engine may leave two empty files;
-//! - memory does not grow with the number of files or rows: names are read in pages, and of each kind of finding only
-//!   some examples are kept;
+//! - nothing is changed; if no server runs on the database, its engine may leave two empty files next to it;
+//! - memory does not grow with the number of files or rows: names are read in pages, and only some examples of each
+//!   kind of finding are stored;
 //! - no finding contains a secret or a key.
 
 mod audit;
@@ -31,59 +31,60 @@ use thiserror::Error;
 
 pub use certificate::Presented;
 
-/// What to check.
+/// Data directory to check, with the server's settings.
 #[derive(Clone, Debug)]
 pub struct Subject {
-    /// The data directory.
+    /// Data directory.
     pub data: PathBuf,
-    /// The folder with components and captured files.
+    /// Folder with components and captured files.
     pub files: PathBuf,
-    /// Where the master keys are.
+    /// Source of the master keys.
     pub key_source: KeySource,
-    /// The model that search uses; `None` if it uses none, or a service.
+    /// Local embedding model of the search; `None` if there is none, or a remote service.
     pub model: Option<Located>,
-    /// Whether the server starts without that model, if it is not there.
+    /// Whether the server starts without that model if it is missing.
     pub model_is_optional: bool,
-    /// The free space below which the server stores nothing more, in bytes; `None` for the default.
+    /// Reserve of free disk space, below which the server stores nothing more, in bytes; `None` for the
+    /// default.
     pub free_disk_space: Option<u64>,
-    /// The certificate; `None` if the server speaks plain HTTP.
+    /// Certificate of the server; `None` for plain HTTP.
     pub certificate: Option<Presented>,
-    /// How much is read.
+    /// Depth of the checks.
     pub depth: Depth,
 }
 
-/// How much is read.
+/// Depth of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// Names, permissions, keys and rows.
+    /// Checks names, permissions, keys and rows.
     Quick,
-    /// Also every byte of the database and of all files.
+    /// Also reads the whole database and all files.
     Full,
 }
 
-/// Something that is wrong.
+/// A problem.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What is wrong.
+    /// Description of the problem.
     pub what: String,
-    /// What to do.
+    /// Suggested remedy.
     pub remedy: String,
-    /// Some of the files or rows.
+    /// Examples of affected files or rows.
     pub examples: Vec<String>,
-    /// How many there are besides these examples.
+    /// Number of affected files or rows beyond the examples.
     pub more: u64,
 }
 
-/// The result of all checks.
+/// Result of all checks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// What is wrong.
+    /// Problems that were found.
     pub findings: Vec<Finding>,
-    /// What was checked and found in order, or could not be checked because of a finding.
+    /// Checks without a problem, and checks that were skipped because of a finding.
     pub notes: Vec<String>,
 }
 
-/// Why nothing could be checked: the data directory does not exist, or cannot be read.
+/// Error: the data directory does not exist, or cannot be read.
 #[derive(Debug, Error)]
 #[error("cannot read the data directory {}: {cause}", path.display())]
 pub struct CannotLook {
@@ -91,16 +92,16 @@ pub struct CannotLook {
     cause: std::io::Error,
 }
 
-/// Work of which a command reports how much is done.
+/// Steps that report progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Files to which rows refer are looked at.
+    /// Checks files to which rows refer.
     Files,
-    /// Files are looked for to which no row refers.
+    /// Searches for files to which no row refers.
     Strays,
 }
 
-/// Is told the step, and how much of how much is done; 0 if it is not known how much there is.
+/// Progress callback: the step, the amount done, and the total; the total is 0 if it is unknown.
 pub type Progress<'a> = dyn FnMut(Step, u64, u64) + 'a;
 
 /// Examples of one finding.
@@ -144,7 +145,7 @@ pub async fn examine(subject: &Subject, progress: &mut Progress<'_>) -> Result<R
     Ok(report)
 }
 
-/// Checks what rows refer to.
+/// Checks rows, and the files and secrets to which they refer.
 async fn check_rows(
     subject: &Subject,
     database: &Database,
@@ -191,7 +192,7 @@ impl Finding {
 }
 
 impl Report {
-    /// Adds a finding about these files or rows, if there are any. Their number follows `what`.
+    /// Adds a finding about the examples, if there are any. Appends their number to `what`.
     fn add(&mut self, examples: Examples, what: &str, remedy: impl Into<String>) {
         let count = examples.count();
         if count > 0 {

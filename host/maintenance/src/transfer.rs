@@ -1,5 +1,5 @@
-//! Copies a whole service to another database and another store of files, while neither has a server
-//! ([why so](../../docs/decisions/0043-a-service-is-copied-in-one-transaction.md)).
+//! Copies a whole service to another database and another store of files, while neither has a running server
+//! ([decision 0043](../../docs/decisions/0043-a-service-is-copied-in-one-transaction.md)).
 //!
 //! ```text
 //! [ keep servers from starting → is the target empty? whose users? do its keys open the secrets?
@@ -7,11 +7,11 @@
 //! ```
 //!
 //! Invariants:
-//! - nothing of the source is changed, whatever happens;
-//! - the target has all rows or none. Files that it has without rows are those of a copy that has not ended, which the
-//!   next one uses;
-//! - a row that refers to a file is there only if the file was checked, or is named as missing;
-//! - a secret opens for its user in the target if it did in the source, and for nobody else.
+//! - the source is never changed;
+//! - the target gets all rows or none. Files in it without rows are from an interrupted copy, and the next one uses
+//!   them;
+//! - a row that refers to a file is copied only if the file was checked, or is reported as missing;
+//! - a secret that opens for its user in the source opens in the target too, and for no other user.
 
 mod error;
 mod files;
@@ -34,88 +34,89 @@ use plan::Plan;
 pub use store::Counts;
 pub use users::{UserIds, UserIdsError};
 
-/// What is copied, and where to.
+/// Source and target of a copy, with its options.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// The service that is copied.
+    /// Service to copy.
     pub source: Source,
-    /// The service that it becomes.
+    /// New service.
     pub target: Target,
-    /// The ids that users have in the target; `None` if they have the same.
+    /// User ids in the target, by user id of the source; `None` if they are the same.
     pub users: Option<UserIds>,
-    /// What to do if files are missing or damaged in the source.
+    /// Policy for files that are missing or damaged in the source.
     pub missing: Missing,
 }
 
-/// A service that does not run.
+/// A stopped service.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// Its database.
+    /// Database of the service.
     pub database: Database,
-    /// Its files.
+    /// Files of the service.
     pub objects: Objects,
 }
 
-/// A service that has not begun.
+/// A service that has not been used yet.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// Its database, with this program's schema.
+    /// Database of the service, with this program's schema.
     pub database: Database,
-    /// Its files.
+    /// Files of the service.
     pub objects: Objects,
-    /// The issuer whom it trusts.
+    /// Issuer that the service trusts.
     pub issuer: String,
-    /// Another issuer whose user ids name the same people.
+    /// Another issuer, whose user ids identify the same people.
     pub issuer_replaces: Option<String>,
-    /// Where it has its master keys.
+    /// Source of the master keys.
     pub keys: KeySource,
 }
 
-/// What is done if files are missing or damaged.
+/// Policy for missing or damaged files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
-    /// No row is copied.
+    /// The copy fails, and no rows are copied.
     Refused,
-    /// Everything else is copied.
+    /// All other files are copied.
     LeftOut,
 }
 
-/// A service that was copied.
+/// Result of copying a service.
 #[derive(Clone, Debug)]
 pub struct Copied {
-    /// How much there is.
+    /// Numbers of copied items.
     pub counts: Counts,
-    /// Rows of all tables.
+    /// Number of copied rows in all tables.
     pub rows: u64,
-    /// The files.
+    /// Copied files.
     pub files: FilesCopied,
-    /// Secrets that did not open in the source and do not open in the target.
+    /// Examples of secrets that open neither in the source nor in the target.
     pub broken_secrets: Vec<String>,
-    /// Their number.
+    /// Number of secrets that open neither in the source nor in the target.
     pub broken_secrets_count: u64,
-    /// Texts with NUL, which the target's database does not have: U+FFFD takes its place there.
+    /// Number of texts in which NUL was replaced by U+FFFD, because the target's database does not support
+    /// it.
     pub changed_texts: u64,
-    /// Whether sessions of browsers were left behind, because another issuer signs people in.
+    /// Whether browser sessions were not copied, because the target trusts another issuer.
     pub ended_sessions: bool,
 }
 
-/// Work of which a command reports how much is done.
+/// Steps that report progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Files are copied.
+    /// Copies files.
     CopyFiles,
-    /// Rows are copied.
+    /// Copies rows.
     CopyRows,
 }
 
-/// Is told the step, and how much of how much is done.
+/// Progress callback: the step, the amount done, and the total.
 pub type Progress<'a> = dyn FnMut(Step, u64, u64) + 'a;
 
-/// Copies a service. Whoever calls this keeps other programs away from data directories.
+/// Copies a service. The caller must lock the data directories against other programs.
 pub async fn copy(job: &Job, progress: &mut Progress<'_>) -> Result<Copied, TransferError> {
     let Job { source, target, users, missing } = job;
     expect_empty(&mut target.database.snapshot().await?).await?;
-    // Until the end: a server that starts waits for this transaction, and gives up.
+    // Open until the end: a server that starts waits for this transaction, and gives up.
     let mut hold = source.database.begin(Scope::Processes).await?;
     hold.take_long().await?;
     if is_in_use(&source.database, &mut hold).await? {
@@ -136,7 +137,7 @@ pub async fn copy(job: &Job, progress: &mut Progress<'_>) -> Result<Copied, Tran
     if is_in_use(&target.database, &mut incoming).await? {
         return Err(TransferError::TargetInUse);
     }
-    // A server may have run there meanwhile.
+    // A server may have run on the target meanwhile.
     expect_empty(&mut incoming).await?;
     let rows = rows::copy(&mut state, &mut incoming, &mut plan, progress).await?;
     if plan.is_other_issuer() {
@@ -159,7 +160,7 @@ pub async fn copy(job: &Job, progress: &mut Progress<'_>) -> Result<Copied, Tran
     })
 }
 
-/// Fails if somebody has used a database.
+/// Fails if a database has been used.
 async fn expect_empty(transaction: &mut Transaction) -> Result<(), TransferError> {
     for table in TABLES {
         if table.is_used(transaction).await? {
@@ -169,7 +170,8 @@ async fn expect_empty(transaction: &mut Transaction) -> Result<(), TransferError
     Ok(())
 }
 
-/// Whether a process uses a database that is not a file. Who uses a file has locked its data directory.
+/// Whether a process uses a database on a server. A database in a file is protected by the lock of its data
+/// directory.
 async fn is_in_use(database: &Database, transaction: &mut Transaction) -> Result<bool, TransferError> {
     Ok(!database.is_exclusive() && is_process_alive(transaction).await?)
 }

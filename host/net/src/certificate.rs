@@ -1,5 +1,4 @@
-//! The certificate that a server presents, with its private key: reads both, and says how long they are valid and for
-//! which names.
+//! The server's TLS certificate and private key: reading, consistency check, validity period and host names.
 //!
 //! Invariant: a key that other users of the machine can read is not used.
 
@@ -26,11 +25,11 @@ pub use error::CertificateError;
 pub use files::CertificateFiles;
 pub use live::{CertificateStatus, LiveCertificate};
 
-/// How long before its end a certificate should have been replaced. Those that last ninety days are usually renewed
-/// thirty days before.
+/// Remaining validity below which renewal is overdue. Certificates for 90 days are usually renewed 30 days
+/// before expiry.
 const RENEWAL_MARGIN: SignedDuration = SignedDuration::from_hours(14 * 24);
 
-/// A certificate with those of the authorities that issued it, and its private key.
+/// Certificate chain, with the private key of its first certificate.
 pub struct Certificate {
     key: Arc<CertifiedKey>,
     not_before: Timestamp,
@@ -38,7 +37,7 @@ pub struct Certificate {
 }
 
 impl Certificate {
-    /// Reads the files, and checks that they belong together. Blocks.
+    /// Reads the files, and checks that certificate and key match. Blocks.
     pub fn read(files: &CertificateFiles) -> Result<Self, CertificateError> {
         let CertificateFiles { certificate, key } = files;
         let chain = files::certificates(certificate)?;
@@ -54,22 +53,22 @@ impl Certificate {
         Ok(Self { key: Arc::new(pair), not_before, not_after })
     }
 
-    /// When it ends.
+    /// Expiry of the certificate.
     pub fn not_after(&self) -> Timestamp {
         self.not_after
     }
 
-    /// Whether clients accept its times now.
+    /// Whether the current time is within the validity period.
     pub fn is_valid(&self) -> bool {
         (self.not_before..=self.not_after).contains(&Timestamp::now())
     }
 
-    /// Whether it ends within the time in which it should have been replaced.
+    /// Whether the certificate expires in less than 14 days: its renewal is overdue.
     pub fn expires_soon(&self) -> bool {
         self.not_after.duration_since(Timestamp::now()) < RENEWAL_MARGIN
     }
 
-    /// Whether it is for the host of a URL.
+    /// Whether the certificate is for the host of a URL.
     pub fn is_for(&self, url: &Url) -> bool {
         let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
         let (Ok(name), Ok(certificate)) = (ServerName::try_from(host), self.key.end_entity_cert()) else {
@@ -80,11 +79,11 @@ impl Certificate {
     }
 }
 
-/// From when until when a certificate is valid.
+/// Returns the validity period of a certificate: `notBefore` and `notAfter`.
 fn validity(certificate: &CertificateDer<'_>) -> Result<(Timestamp, Timestamp), x509_cert::der::Error> {
     let certificate = x509_cert::Certificate::from_der(certificate)?;
     let validity = certificate.tbs_certificate().validity();
-    // The last moment that the format knows means that it never ends (RFC 5280, section 4.1.2.5).
+    // The format's latest time means no expiry (RFC 5280, section 4.1.2.5); it is beyond `Timestamp::MAX`.
     let timestamp = |time: x509_cert::time::Time| {
         Timestamp::try_from(UNIX_EPOCH + time.to_unix_duration()).unwrap_or(Timestamp::MAX)
     };
@@ -98,7 +97,7 @@ mod tests {
     use super::testing::{Authority, Issued, pem};
     use super::*;
 
-    /// A folder with a pair, and its files.
+    /// Writes a pair into a temporary folder; returns the folder and the paths.
     fn written(pair: &Issued) -> (tempfile::TempDir, CertificateFiles) {
         let folder = tempfile::tempdir().expect("a scratch directory");
         let testing::Files { certificate, key } = pair.write(folder.path());

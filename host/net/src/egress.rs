@@ -11,9 +11,9 @@
 //! - toolkits, captures and the operator never share a connection: each has a guard and a client of its own,
 //!   so an address range opened to one is not opened to the others;
 //! - an idle connection serves only the user and the toolkit for whom it was opened (see `pool`);
-//! - through the operator's proxy, connections of toolkits and captures go to addresses that the guard has checked, never to
-//!   names: the proxy would resolve them without the guard's check. So proxy variables of the environment (`HTTPS_PROXY`, …)
-//!   are not read either;
+//! - through the operator's proxy, connections of toolkits and captures go to addresses that the guard has
+//!   checked, never to names: the proxy would resolve names without the guard's check. So proxy variables of
+//!   the environment (`HTTPS_PROXY`, …) are not read either;
 //! - redirects are not followed: a 3xx is returned like any other response. Code that follows one, with
 //!   [`Redirects`], sends each request through this client and so through the same policy;
 //! - connections, and all work on them, stay on the runtime that the client was built on, whichever
@@ -98,7 +98,7 @@ pub struct Egress {
     metrics: Metrics,
 }
 
-/// Counts one request when it is dropped, whether or not anybody waited for its end.
+/// Records the metric of one request on drop, so cancelled requests are counted too.
 struct Counting<'a> {
     metrics: &'a Metrics,
     purpose: &'static str,
@@ -123,8 +123,8 @@ impl Egress {
         Self::resolving(settings, &Resolver::dns(source), &Resolver::system())
     }
 
-    /// As [`new`](Self::new), with `untrusted` as the resolver for toolkits and captures, and `operator`
-    /// as that of the operator.
+    /// Like [`new`](Self::new), with explicit resolvers: `untrusted` for toolkits and captures, `operator`
+    /// for the operator's requests.
     fn resolving(settings: EgressSettings, untrusted: &Resolver, operator: &Resolver) -> Self {
         let EgressSettings { toolkit_ranges, capture_ranges, nat64_prefixes, proxy, connect_timeout, .. } =
             settings;
@@ -153,8 +153,8 @@ impl Egress {
         Self { metrics, ..self }
     }
 
-    /// Runs a future on the connections' runtime, whichever runtime this is called on. Dropping
-    /// the returned future cancels it. Requests of guests come here in tasks of their own (`wasmtime-wasi-http`).
+    /// Runs a future on the runtime of the connections; callable from any runtime. Dropping the returned
+    /// future cancels it. Each guest request calls this in its own task (`wasmtime-wasi-http`).
     pub fn run_on_runtime<F>(
         &self,
         future: F,
@@ -186,7 +186,7 @@ impl Egress {
         self.send_within(request, policy, Timeouts::default()).await
     }
 
-    /// As [`send`](Self::send), with shorter timeouts. Dropping the future cancels the request.
+    /// Like [`send`](Self::send), with shorter timeouts. Dropping the future cancels the request.
     pub async fn send_within<B>(
         &self,
         request: Request<B>,

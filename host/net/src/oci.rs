@@ -1,12 +1,13 @@
-//! Components in registries of the OCI distribution specification: pulls them as `wkg` and `wasm-to-oci` have pushed them, and
-//! pushes them so that `wkg` pulls them.
+//! Components in OCI registries: pulls components that `wkg` or `wasm-to-oci` have pushed, and pushes them in
+//! the format of `wkg`.
 //!
 //! Invariants:
-//! - of a registry's answers, no more is read than has been said before, or than the limit: sizes are compared before a byte of a
-//!   component is read, and each answer has a deadline;
-//! - what is returned has the digest that the manifest names, and the manifest the one that the reference names;
-//! - credentials are read when a registry asks for them, and sent to it and to the token service that it names, over TLS or on this
-//!   machine.
+//! - responses are read only up to the announced size or a limit: the announced size of a component is
+//!   checked before its first byte is read, and each response has a deadline;
+//! - a returned component has the digest that its manifest names, and the manifest the digest that the
+//!   reference names;
+//! - credentials are read only when a registry requires them, and sent only to it and to the token service
+//!   that it names, over TLS or within this machine.
 
 mod answer;
 mod artifact;

@@ -1,10 +1,10 @@
-//! Traces of calls: one for each sampled call, with a span for each of its steps, sent to a collector by OTLP.
+//! Tracing of calls: one trace per sampled call, with a span per step, exported to a collector with OTLP.
 //!
-//! Invariant: a span has ids and versions of toolkits, names of their tools, hosts that they declare, statuses, and words
-//! of this program. The functions of [`Span`] take nothing else, so arguments, results, secrets, users, paths and
-//! queries cannot get into one (docs/decisions/0041).
-//! Invariant: a call never waits for the collector, however slow that is: spans that have ended wait in a queue of limited
-//! size, and what finds it full is dropped and counted.
+//! Invariant: a span contains ids and versions of toolkits, names of their tools, hosts that they declare,
+//! statuses, and fixed texts of this program. The functions of [`Span`] take nothing else, so arguments,
+//! results, secrets, users, paths and queries cannot get into a span (docs/decisions/0041).
+//! Invariant: a call never waits for the collector, however slow that is: ended spans are put into a bounded
+//! queue; if it is full, they are dropped and counted.
 
 mod arrival;
 mod exporter;
@@ -31,10 +31,10 @@ use exporter::Exporter;
 use queue::{Processor, Queue};
 pub use span::{CallStep, Span, Trace};
 
-/// How long [`Traces::close`] sends what is queued.
+/// Time limit for sending the queued spans in [`Traces::close`].
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Begins traces. Clones share the queue; the default records nothing.
+/// Tracer of calls. Clones share the queue; the default records nothing.
 #[derive(Clone, Default)]
 pub struct Traces(Option<Arc<Running>>);
 
@@ -43,40 +43,42 @@ struct Running {
     parents: Parents,
     exporter: Mutex<Option<JoinHandle<()>>>,
     stop: CancellationToken,
-    /// Ends the exporter when nobody can begin a trace any more.
+    /// Stops the exporter when the last clone of [`Traces`] is dropped.
     _stopped: DropGuard,
 }
 
-/// Where traces go, and of which calls.
+/// Collector and sampling of traces.
 #[derive(Clone, Debug)]
 pub struct TraceSettings {
     /// The collector's URL for traces, such as `http://127.0.0.1:4318/v1/traces`.
     pub endpoint: Uri,
-    /// Headers for it, which may have a key.
+    /// HTTP headers of export requests; may contain an API key.
     pub headers: HeaderMap,
     /// Share of calls that are traced, from 0 to 1.
     pub sample: f64,
-    /// What becomes of the trace that a request names.
+    /// Treatment of `traceparent` headers.
     pub parents: Parents,
 }
 
-/// What becomes of the trace that a request names (`traceparent`).
+/// Treatment of the trace that a request names (`traceparent`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Parents {
-    /// It is ignored. Whoever sends a request could otherwise have each of their calls traced, and mix them with the
-    /// traces of others.
+    /// The header is ignored. Otherwise, any sender could force tracing of all their calls, and mix them with
+    /// other traces.
     #[default]
     Ignored,
-    /// The call becomes a part of it, and is sampled if it is: a proxy of the operator sets the header.
+    /// The call becomes part of the named trace, and is sampled if that trace is. For servers behind a proxy
+    /// of the operator that sets the header.
     Accepted,
 }
 
 impl Traces {
-    /// Starts to send traces through `egress`, and counts spans in `metrics`. The collector need not be there yet.
+    /// Starts the exporter, which sends spans through `egress` and counts them in `metrics`. The collector
+    /// need not be reachable yet.
     pub fn start(settings: TraceSettings, egress: Egress, metrics: Metrics) -> Self {
         let TraceSettings { endpoint, headers, sample, parents } = settings;
         let queue = Arc::new(Queue::new(metrics.clone()));
-        // Each part that the environment could change is set here: settings are read in one place.
+        // All parts are set explicitly: the SDK's defaults would read environment variables.
         let provider = SdkTracerProvider::builder()
             .with_sampler(Sampler::ParentBased(Box::new(Sampler::TraceIdRatioBased(sample))))
             .with_span_limits(span::LIMITS)
@@ -91,7 +93,7 @@ impl Traces {
         Self(Some(Arc::new(Running { tracer, parents, exporter, stop, _stopped: stopped })))
     }
 
-    /// Notes when a request with these headers came. `None` if nothing is traced.
+    /// Records the arrival time of a request with these headers. `None` if tracing is disabled.
     pub fn arrival(&self, headers: &HeaderMap) -> Option<Arrival> {
         let running = self.0.as_ref()?;
         Some(match running.parents {
@@ -100,7 +102,7 @@ impl Traces {
         })
     }
 
-    /// Begins the trace of a call, if it is sampled. Without `arrival`, it begins now.
+    /// Begins the trace of a call, if the call is sampled. Without `arrival`, the trace begins now.
     pub fn begin(
         &self,
         arrival: Option<Arrival>,
@@ -111,7 +113,7 @@ impl Traces {
         Span::of_call(&running.tracer, arrival, toolkit, (method, name))
     }
 
-    /// Sends what is queued, for at most two seconds.
+    /// Sends the queued spans, for at most two seconds, and stops the exporter.
     pub async fn close(&self) {
         let Some(running) = &self.0 else { return };
         running.stop.cancel();

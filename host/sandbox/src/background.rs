@@ -1,10 +1,10 @@
-//! The background runtime: threads of the lowest priority for guests that compute for long.
+//! The background runtime: lowest-priority threads for guests that use much CPU time.
 //!
-//! A call starts on the server's own threads, where a short one also ends. One that has used more CPU
-//! time than [`FOREGROUND_CPU_TIME`] moves to these threads, which run only when no other thread wants the
-//! processor, so that even many such calls do not slow down other requests.
+//! A call starts on the server's own threads, and a short call also ends there. A call that has used more CPU
+//! time than [`FOREGROUND_CPU_TIME`] moves to the background threads, which run only when no other thread
+//! wants the processor, so that even many such calls do not slow down other requests.
 //!
-//! Invariant: no call uses more CPU time than that on the server's own threads.
+//! Invariant: no call uses more CPU time than [`FOREGROUND_CPU_TIME`] on the server's own threads.
 
 use std::future::{Future, pending, poll_fn};
 use std::io;
@@ -26,32 +26,33 @@ use tracing::instrument::WithSubscriber;
 /// CPU time a call may use before it moves to the background runtime. Waiting does not count.
 const FOREGROUND_CPU_TIME: Duration = Duration::from_millis(10);
 
-/// How long a caller waits until work that it stopped is dropped. A guest is interrupted within milliseconds,
-/// unless its thread gets no processor.
+/// Maximum time that a caller waits until cancelled work is dropped. A guest is interrupted within
+/// milliseconds, unless its thread gets no processor.
 const STOP_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The threads. Clones share them. Dropping the last clone ends them, and whatever they still run.
+/// Handle to the background threads. Clones share them. Dropping the last clone ends the threads and their
+/// work.
 #[derive(Clone)]
 pub struct Background(Arc<Threads>);
 
 struct Threads(Option<Runtime>);
 
 impl Background {
-    /// Starts one thread for each core but one.
+    /// Starts one thread per core except one, and at least one.
     pub fn start() -> io::Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(threads())
             .thread_name("sandbox-background")
             .on_thread_start(give_way)
-            // A poll takes some milliseconds, so checking the timers after each one costs little.
+            // A poll takes some milliseconds, so checking the timers after each poll costs little.
             .event_interval(1)
             .enable_all()
             .build()?;
         Ok(Self(Arc::new(Threads(Some(runtime)))))
     }
 
-    /// Runs `work` to its end, or drops it when it takes longer than `limit`. Dropping the future drops the
-    /// work.
+    /// Runs `work` until it ends, or drops it when it takes longer than `limit`. Dropping the future drops
+    /// the work.
     ///
     /// The timer of `limit` runs on the caller's runtime, so it fires in time however busy the background is.
     pub(super) async fn run<W>(&self, limit: Duration, work: W) -> Result<W::Output, Elapsed>
@@ -99,7 +100,7 @@ impl Drop for Threads {
     }
 }
 
-/// The number of threads. As many guests may exist for a moment after their calls have ended.
+/// Number of background threads, and so of guests that may exist for a moment after their calls have ended.
 ///
 /// One core is left free, so that a server thread that wakes up finds an idle core and does not wait for the
 /// kernel's next scheduler tick.
@@ -159,7 +160,8 @@ impl<W: Future> SharedWork<W> {
         let polled = self.lock().as_mut().map_or(Poll::Pending, |work| work.as_mut().poll(context));
         match polled {
             Poll::Ready(output) => Poll::Ready(Ok(output)),
-            // Checked after the lock is released: an owner that could not take it has set the flag before.
+            // Checked after the lock is released: an owner that failed to take the work out has set the flag
+            // before.
             Poll::Pending if self.is_cancelled.load(Ordering::SeqCst) => {
                 self.lock().take().map_or(Poll::Pending, |work| Poll::Ready(Err(work)))
             }
@@ -172,7 +174,7 @@ impl<W: Future> SharedWork<W> {
     }
 }
 
-/// The output, or the work itself when it was cancelled.
+/// The output of the work, or the work itself if it was cancelled.
 type Driven<W> = Result<<W as Future>::Output, Pin<Box<W>>>;
 
 /// The owner's handle to work in the background.
@@ -337,7 +339,7 @@ mod tests {
             let outcome = background.run(Duration::from_millis(300), work).await;
 
             assert!(outcome.is_err());
-            // The others never end; a busy machine needs some time.
+            // The other tasks never end; a busy machine needs some time.
             assert!(started.elapsed() < TIMEOUT, "{:?}", started.elapsed());
             assert!(is_gone(&gone).await, "work that waits: {work_waits}");
         }

@@ -1,4 +1,4 @@
-//! One call: a fresh instance, the limits, and how it ended.
+//! Runs one call: a fresh instance, its limits, and its outcome.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,85 +25,86 @@ use crate::observations::{Observations, QuestionId, Transcript, Unanswered, Usag
 /// The parameters of a call: what is called, its arguments, the user and their data.
 #[derive(Clone)]
 pub struct Invocation {
-    /// What is called.
+    /// The tool, prompt, resource or completion to call.
     pub target: Target,
-    /// JSON object.
+    /// Arguments, as a JSON object.
     pub arguments: String,
     /// The calling user.
     pub user_id: String,
-    /// The toolkit's owner; empty for what runs code of models, which belongs to nobody.
+    /// The toolkit's owner; empty for the component that runs code of models, which has no owner.
     pub owner: String,
-    /// JSON object of the user's settings.
+    /// The user's settings for the toolkit, as a JSON object.
     pub config: String,
-    /// The user's secrets, for all toolkits.
+    /// The user's secrets for all toolkits.
     pub secrets: Arc<UserSecrets>,
     /// Receives progress reports, if the client wants them.
     pub progress: Option<ProgressListener>,
-    /// What the user has answered; `None` if whoever calls cannot be asked.
+    /// The user's answers so far; `None` if the client cannot ask the user.
     pub answers: Option<Arc<Answers>>,
-    /// What answers its requests, if that is not the network.
+    /// Handler of the guest's HTTP requests in place of the network, if any.
     pub inner_calls: Option<Arc<dyn InnerCalls>>,
 }
 
 /// The outcome of a call, with its log and measurements.
 #[derive(Debug)]
 pub struct Report {
-    /// How it ended.
+    /// Outcome of the call.
     pub ended: Ended,
     /// The guest's log.
     pub log: Transcript,
-    /// Its outbound traffic.
+    /// Outbound traffic of the call.
     pub usage: UsageSnapshot,
-    /// From the start, waiting for memory included, to the end.
+    /// Wall time of the call, including the wait for memory.
     pub duration: Duration,
-    /// The durations of its parts, if the guest returned.
+    /// Durations of the call's stages, if the guest returned.
     pub stages: Option<Stages>,
-    /// Counts the result as memory of the user's calls until it is dropped.
+    /// Counts the result as memory of the user's calls until dropped.
     pub held: Option<Claim>,
-    /// The guest's instance, if it was not dropped yet.
+    /// The guest's instance, if it has not been dropped yet.
     pub instance: Option<Instance>,
 }
 
-/// How long the parts of a call took. The rest of its duration is set-up and tear-down.
+/// Durations of a call's stages. The rest of the call's duration is set-up and tear-down.
 #[derive(Clone, Copy, Debug)]
 pub struct Stages {
-    /// Instantiation.
+    /// Time to instantiate the component.
     pub instantiation: Duration,
-    /// The guest's own work, and the host functions that it called.
+    /// Time in the guest, including the host functions that it called.
     pub work: Duration,
 }
 
-/// How a call ended.
+/// Outcome of a call.
 #[derive(Debug)]
 pub enum Ended {
-    /// The handler returned.
+    /// The handler returned a result.
     Returned(ToolResult),
     /// The handler returned an error.
     Refused(CallError),
-    /// The host ended the run at a question to the user.
+    /// The host ended the run because a question to the user has no answer yet.
     Asked(QuestionId, Question),
-    /// The guest was stopped, or stopped itself.
+    /// The guest was stopped, or trapped.
     Faulted(Fault),
 }
 
-/// Why a guest was stopped. The texts are for the log only.
+/// Reason why a guest was stopped. The texts are for the log only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// It exceeded its deadline.
+    /// The call exceeded its deadline.
     Deadline(Duration),
-    /// It reached the named limit and stopped.
+    /// The guest reached the named limit and stopped.
     Limit(&'static str),
-    /// It needed more memory than was left in the budget for calls.
+    /// The guest needed more memory than was left in the memory budget for calls.
     OutOfMemory(Shortage),
-    /// The budget for calls had no memory for it to start, and none was released in time.
+    /// The memory budget for calls, or the pool of instances, had no room to start the call before the
+    /// timeout.
     NoRoom(Shortage),
-    /// Its result, or the data of one host call, is too large.
+    /// The result, or the data of one host call, is too large.
     ResultTooLarge,
-    /// It trapped, or violated the contract.
+    /// The guest trapped, or violated the contract.
     Trap(String),
 }
 
-/// How long a call waits for the memory, and for the slot, that it needs to start.
+/// Maximum time that a call waits for the memory and the slot that it needs to start.
 const ADMISSION_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A linked component, which can be instantiated repeatedly.
@@ -160,7 +161,8 @@ impl Runner {
         };
         let (ended, stages, held, instance) = match self.background.run(deadline, guest).await {
             Ok((Ok((ended, stages)), instance)) => {
-                // Counted before the guest's memory is released: the result is a copy of a part of it.
+                // Counted before the guest's memory is released: the result is a copy of a part of that
+                // memory.
                 let held = lease.count_existing(2 * size(&ended));
                 (ended, Some(stages), Some(held), Some(instance))
             }
@@ -178,18 +180,19 @@ impl Runner {
                     Ended::Refused(CallError::InvalidParams(problem))
                 }
             },
-            // The handler returned an error because a request failed; the cause is the missing memory.
+            // The handler returned an error because a request failed for lack of memory: reports the actual
+            // cause.
             (Ended::Refused(_), Some(shortage)) => Ended::Faulted(Fault::OutOfMemory(shortage)),
             (ended, _) => ended,
         };
 
         let instance = instance.map(Instance::close);
-        // Read after the instance was closed: its last output without a line end is logged only then.
+        // Read after the instance was closed, because closing logs its last incomplete output line.
         let (log, usage, duration) = (log.take(), usage.snapshot(), started.elapsed());
         Report { ended, log, usage, duration, stages, held, instance }
     }
 
-    /// Waits for the memory and the slot that a call needs to start.
+    /// Waits for the memory and the slot needed to start.
     async fn admit(
         &self,
         invocation: &Invocation,
@@ -251,8 +254,8 @@ impl Runner {
     }
 }
 
-/// Upper bound of the initial size of an instance's memories and tables, in bytes: each is counted as large
-/// as the largest one.
+/// Upper bound of the initial size of an instance's memories and tables, in bytes: every memory counts with
+/// the size of the largest one, and so does every table.
 fn initial_memory(component: &Component) -> usize {
     let Some(needed) = component.resources_required() else { return 0 };
     let bytes = |count: u32, largest: Option<u64>, size: usize| {
@@ -275,8 +278,8 @@ fn size(ended: &Ended) -> usize {
     }
 }
 
-/// Creates a store whose guest is interrupted at every epoch tick, and can pass the host at most
-/// the size of a result in one call.
+/// Creates a store whose guest is interrupted at every epoch tick, and can pass at most about one maximum
+/// result to the host in one host call.
 pub(super) fn new_store(engine: &Engine, limits: &Limits, state: State) -> Store<State> {
     /// Allowance for data around a result of the maximum size: the record, a short error.
     const RESULT_OVERHEAD_BYTES: usize = 64 * 1024;
@@ -284,14 +287,14 @@ pub(super) fn new_store(engine: &Engine, limits: &Limits, state: State) -> Store
     let mut store = Store::new(engine, state);
     store.limiter(|state| &mut state.meter);
     store.set_hostcall_fuel(limits.result.saturating_add(RESULT_OVERHEAD_BYTES));
-    // A handle takes memory besides its resource, also one to a resource that the component itself defines.
+    // Each handle takes memory besides its resource, even if the component itself defines the resource.
     store.set_max_component_handles(limits.resources.saturating_mul(2));
     store.call_hook(|mut store, hook| match hook {
         CallHook::ReturningFromHost => store.data_mut().after_host_call(),
         CallHook::CallingHost | CallHook::CallingWasm | CallHook::ReturningFromWasm => Ok(()),
     });
-    // Yielding at every tick lets `timeout` end a guest that never waits, and prevents a busy guest from
-    // blocking a thread that others need.
+    // Yielding at every tick lets `timeout` end a guest that never waits, and keeps a busy guest from
+    // blocking a server thread.
     store.epoch_deadline_async_yield_and_update(1);
     store.set_epoch_deadline(1);
     store
@@ -318,12 +321,13 @@ pub(super) fn fault(error: &wasmtime::Error, state: &State) -> Fault {
 }
 
 const STACK_LIMIT: &str = "stack limit";
-/// Added to a memory access out of bounds whose address is not known.
+/// Hint appended to the error of an out-of-bounds memory access whose address is unknown.
 const STACK_HINT: &str = "A toolkit that runs out of stack may end like this too: Cargo.toml can ask for more \
                           ([package.metadata.kitbag], stack-kib).";
 
-/// Whether the guest accessed memory below address 0. Toolchains place a guest's own stack at the start of its memory,
-/// so a guest that runs out of stack does this; one with a bad pointer rarely does. The address is only in the text of the error.
+/// Whether the guest accessed memory below address 0. Toolchains place a guest's own stack at the start of
+/// its memory, so a guest that runs out of stack does this; one with a bad pointer rarely does. The address
+/// is only in the text of the error.
 fn is_below_memory(error: &wasmtime::Error) -> bool {
     const FAULT: &str = "memory fault at wasm address 0x";
     const ADDRESS_SPACE: u64 = 1 << 32;
@@ -343,7 +347,8 @@ fn error_chain(error: &wasmtime::Error) -> String {
     error.chain().map(ToString::to_string).collect::<Vec<_>>().join("\n\nCaused by: ")
 }
 
-/// Whether the guest holds more handles than `set_max_component_handles` allows. The error has no type of its own.
+/// Whether the guest has more open handles than `set_max_component_handles` allows. The error has no type of
+/// its own, so its text is compared.
 fn is_out_of_handles(error: &wasmtime::Error) -> bool {
     error.root_cause().to_string().contains("store handle limit exceeded")
 }

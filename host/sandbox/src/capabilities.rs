@@ -31,7 +31,7 @@ use progress::Progress;
 use search::Search;
 use secrets::Secrets;
 
-/// The state of the capabilities for one call. The default gives no access to anything.
+/// State of the capabilities for one call. The default gives no access to anything.
 #[derive(Default)]
 pub struct Capabilities {
     log: Log,
@@ -45,7 +45,7 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// Creates the state for a call.
+    /// Creates the state for `call`.
     pub fn of(call: &CallContext<'_>) -> Self {
         Self {
             log: call.observations.log.clone(),
@@ -64,7 +64,7 @@ impl Capabilities {
         Self { log: Log::new(max_log_bytes), ..Self::default() }
     }
 
-    /// Releases the memory of what a host function returned, which is in the guest's memory now.
+    /// Releases the host's copy of what a host function returned: the guest has its own copy now.
     pub fn after_host_call(&mut self) {
         self.search.after_host_call();
         self.cache.after_host_call();
@@ -76,40 +76,40 @@ impl Capabilities {
     }
 }
 
-/// The data of a store, in which the host functions find the capabilities.
+/// Store data that holds the capabilities, for the host functions.
 pub trait HasCapabilities: Send + 'static {
-    /// The capabilities, and the table of the guest's resources.
+    /// Returns the capabilities and the table of the guest's resources.
     fn capabilities(&mut self) -> (&mut Capabilities, &mut ResourceTable);
 }
 
-/// One capability.
+/// A capability: its interface, and the condition under which it is linked.
 pub struct Capability<T: 'static> {
-    /// The interface, without its version.
+    /// Name of the interface, without its version.
     pub interface: &'static str,
-    /// When it is linked.
+    /// Condition under which the capability is linked.
     pub grant: Grant,
-    /// How a component is built without it, for error messages.
+    /// Advice on building a component without the capability, for error messages.
     pub leave_out: &'static str,
-    /// Links it.
+    /// Adds the host functions to a linker.
     pub add_to_linker: fn(&mut Linker<T>) -> wasmtime::Result<()>,
 }
 
-/// When a capability is linked.
+/// Condition under which a capability is linked.
 #[derive(Clone, Copy)]
 pub enum Grant {
-    /// For every toolkit.
+    /// Linked for every toolkit.
     Always,
-    /// For a toolkit that declares it.
+    /// Linked for toolkits that declare it.
     Declared {
-        /// What to declare, for error messages.
+        /// The declaration that is needed, for error messages.
         what: &'static str,
-        /// Whether a declaration grants it.
+        /// Returns whether a declaration grants the capability.
         by: fn(&ToolkitDefinition) -> bool,
     },
 }
 
 impl Grant {
-    /// What a toolkit has to declare for this; `None` if it does, or if no declaration is needed.
+    /// Returns the declaration that the toolkit lacks for this grant; `None` if nothing is lacking.
     pub fn missing(&self, definition: &ToolkitDefinition) -> Option<&'static str> {
         match self {
             Self::Declared { what, by } if !by(definition) => Some(what),
@@ -120,7 +120,7 @@ impl Grant {
 
 const OTHER_WORLD: &str = "build it for a world that does not import it";
 
-/// Every capability.
+/// Lists all capabilities.
 pub fn table<T: HasCapabilities>() -> [Capability<T>; 8] {
     [
         Capability {
@@ -178,8 +178,8 @@ pub fn table<T: HasCapabilities>() -> [Capability<T>; 8] {
     ]
 }
 
-/// Links the types of HTTP, which language runtimes import even if they send no requests. They give no access
-/// to anything.
+/// Links the types of HTTP, which language runtimes import even if they send no requests. The types give no
+/// access to anything.
 pub fn add_http_types_to_linker<T: HasCapabilities>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
     fetch::add_types_to_linker(linker, fetch_view)
 }

@@ -1,5 +1,5 @@
-//! Compiles components, and runs `describe` of toolkits. For untrusted components, only the compiler process
-//! does either.
+//! Compiles components, and runs `describe` of toolkits. Untrusted components are compiled and described only
+//! in the compiler process.
 
 use kitbag_manifest::ToolkitDefinition;
 use wasmtime::Engine;
@@ -9,7 +9,7 @@ use super::describe::{DescribeError, DescribeLimits, describe};
 use super::{EngineError, engine};
 
 /// An engine that produces machine code for [`Sandbox`](super::Sandbox), or for
-/// [`ExtractorSandbox`](super::ExtractorSandbox): their versions are equal.
+/// [`ExtractorSandbox`](super::ExtractorSandbox): their code versions are equal.
 pub struct CompilerEngine(Engine);
 
 /// A compiled component.
@@ -36,7 +36,7 @@ impl CompilerEngine {
         Ok(Compiled(Component::from_binary(&self.0, component)?))
     }
 
-    /// Runs `describe` of a compiled component, with every capability trapping. Needs a runtime with timers.
+    /// Runs `describe` of a compiled component with all capabilities trapping. Needs a runtime with timers.
     pub async fn describe(
         &self,
         compiled: &Compiled,

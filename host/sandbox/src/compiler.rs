@@ -37,26 +37,26 @@ pub use child::{ARGUMENT, run as run_child};
 use process::Ended;
 use protocol::{MAX_FILE_BYTES, Outcome, Request, Response, Task};
 
-/// Deploys that run or wait; further ones are refused.
+/// Maximum number of deploys that run or wait; further ones are refused.
 const MAX_DEPLOYS: usize = 9;
-/// The same for one operator.
+/// Maximum number of deploys of one operator that run or wait.
 const MAX_DEPLOYS_PER_OPERATOR: usize = 3;
-/// The owner of extractors, in the queue: documents of every user wait for them.
+/// Owner of extractors in the queue: documents of every user wait for them.
 const NO_OWNER: &str = "";
 
 /// Resource limits of one compilation.
 #[derive(Clone, Copy, Debug)]
 pub struct CompileLimits {
-    /// CPU time, over all cores; whole seconds, at least one.
+    /// Maximum CPU time, over all cores; whole seconds, at least one.
     pub time: Duration,
-    /// Wall time.
+    /// Maximum wall time.
     pub wall: Duration,
-    /// Private memory, in bytes.
+    /// Maximum private memory, in bytes.
     pub memory: usize,
 }
 
 impl CompileLimits {
-    /// Limits with a wall time derived from the CPU time, because the process runs at a low priority.
+    /// Creates limits with a wall time derived from the CPU time, because the process runs at a low priority.
     pub fn new(time: Duration, memory: usize) -> Self {
         const WALL_TIME_FACTOR: u32 = 5;
         const MIN_WALL_TIME: Duration = Duration::from_mins(1);
@@ -85,45 +85,45 @@ struct Shared {
 /// A compiled toolkit.
 #[derive(Debug)]
 pub struct Described {
-    /// Its imports.
+    /// Interfaces that the toolkit imports.
     pub imports: Imports,
-    /// The interfaces that it exports of those that only some toolkits do.
+    /// Exported interfaces that are optional for toolkits.
     pub optional_exports: BTreeSet<String>,
-    /// Its exports that the host does not use, for people.
+    /// Exports that the host does not use, for display.
     pub unused_exports: Vec<String>,
-    /// Its declaration, not validated yet.
+    /// The declaration, not validated yet.
     pub definition: ToolkitDefinition,
 }
 
-/// What to compile, for which engine, and where the machine code goes.
+/// A compilation: the component, the engine version, and the file for the machine code.
 pub struct Job<'a> {
     /// The component, open for reading.
     pub component: File,
-    /// The engine's version: see [`Sandbox::code_version`](crate::Sandbox::code_version).
+    /// Version of the engine to compile for; see [`Sandbox::code_version`](crate::Sandbox::code_version).
     pub code_version: String,
-    /// An empty file, open for writing.
+    /// Empty file for the machine code, open for writing.
     pub code: &'a File,
 }
 
-/// Why a component was not compiled.
+/// Reason why a component was not compiled.
 #[derive(Debug, Error)]
 pub enum CompileError {
-    /// The component has these problems.
+    /// The component has problems.
     #[error("the component is refused")]
     Refused(Vec<Problem>),
-    /// It exceeds a limit.
+    /// The compilation reached a limit.
     #[error(transparent)]
     Limit(#[from] LimitReached),
-    /// Too many others are waiting: of all operators, or of this one.
+    /// The queue is full, for all operators or for this one.
     #[error("too many other components are waiting to be compiled")]
     Busy,
-    /// Its machine code would use up the disk's reserve.
+    /// The machine code would use up the disk's reserve.
     #[error(transparent)]
     DiskFull(#[from] DiskFull),
     /// The server is shutting down.
     #[error("the server is stopping")]
     Stopping,
-    /// A failure of the server or the machine; the text is for the log.
+    /// The server or the machine failed; the text is for the log.
     #[error("the compiler failed: {0}")]
     Failed(String),
 }
@@ -131,47 +131,47 @@ pub enum CompileError {
 /// The limit that a compilation reached. Shown to the operator who uploaded the component.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum LimitReached {
-    /// CPU time.
+    /// Exceeded this CPU time.
     #[error(
         "inspecting and compiling it takes more than {} s of processor time; make it smaller, or have the operator raise the setting compile-time",
         .0.as_secs()
     )]
     ProcessorTime(Duration),
-    /// Wall time.
+    /// Exceeded this wall time.
     #[error(
         "inspecting and compiling it took longer than {} s; try again when the machine is less busy, or have the operator raise the setting compile-time",
         .0.as_secs()
     )]
     WallTime(Duration),
-    /// Memory.
+    /// Exceeded this memory, in bytes.
     #[error(
         "inspecting and compiling it takes more than {} MiB of memory; make it smaller, or have the operator raise the setting compile-memory",
         .0 >> 20
     )]
     Memory(usize),
-    /// Size of the machine code, in bytes.
+    /// The machine code exceeds this size, in bytes.
     #[error("its machine code is larger than {} MiB, which none may be", .0 >> 20)]
     MachineCode(u64),
-    /// Size of the compiler process's response, in bytes.
+    /// The compiler process's response exceeds this size, in bytes.
     #[error(
         "its imports, or what is wrong with it, take more than {} MiB to name; import fewer, or under shorter names",
         .0 >> 20
     )]
     Response(usize),
-    /// The compiler process died.
+    /// The compiler process died, with this description.
     #[error("the compiler gave up on it ({0}); please report it, with the component")]
     Crash(String),
 }
 
 impl Program {
-    /// The program of this process, even if its file was replaced on disk.
+    /// Returns the executable of this process, even if its file was replaced on disk.
     pub fn this() -> Self {
         let path =
             if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { std::env::current_exe() };
         Self(path.unwrap_or_else(|_| "kitbag".into()))
     }
 
-    /// The program in this file.
+    /// Uses the executable at `path`.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self(path.into())
     }

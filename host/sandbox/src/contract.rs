@@ -18,23 +18,23 @@ pub(crate) use v0_2::{
 /// The interface that makes a component a toolkit.
 pub(crate) const TOOLS: &str = "kitbag:toolkit/tools";
 
-/// What a toolkit exports if its declaration has prompts.
+/// The interface that a toolkit with prompts exports.
 pub const PROMPTS: &str = "kitbag:toolkit/prompts";
-/// What a toolkit exports if its declaration has resources.
+/// The interface that a toolkit with resources exports.
 pub const RESOURCES: &str = "kitbag:toolkit/resources";
-/// What a toolkit exports if its declaration has arguments that are completed.
+/// The interface that a toolkit exports if it completes arguments.
 pub const COMPLETION: &str = "kitbag:toolkit/completion";
 
 /// One call by one user, as passed to the guest.
 #[derive(Clone, Debug)]
 pub(crate) struct GuestCall {
-    /// What is called.
+    /// The tool, prompt, resource or completion to call.
     pub(crate) target: Target,
-    /// JSON object: arguments, or values of variables.
+    /// Arguments, or values of variables, as a JSON object.
     pub(crate) arguments: String,
     /// The calling user.
     pub(crate) user_id: String,
-    /// JSON object of the user's settings.
+    /// The user's settings for the toolkit, as a JSON object.
     pub(crate) config: String,
 }
 
@@ -47,23 +47,23 @@ pub enum Target {
     Prompt(String),
     /// A resource.
     Resource {
-        /// Its declared name.
+        /// The declared name.
         name: String,
-        /// Its URI, relative to the toolkit's.
+        /// The URI, relative to the toolkit's.
         uri: String,
     },
     /// The completion of an argument.
     Completion {
-        /// What has it.
+        /// The prompt or resource with the argument.
         subject: CompletionSubject,
-        /// The argument's name.
+        /// Name of the argument or variable.
         argument: String,
-        /// What was typed.
+        /// Text that the user has typed so far.
         value: String,
     },
 }
 
-/// What has an argument that is completed, by its name.
+/// A prompt or resource whose arguments can be completed, by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CompletionSubject {
     /// A prompt.

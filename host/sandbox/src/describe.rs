@@ -1,4 +1,4 @@
-//! Gets the declaration of a component.
+//! Runs `describe` of a component to get its declaration.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::capabilities::Capabilities;
 use crate::capabilities::fetch::FetchLimits;
 use crate::contract::{self, LinkedToolkit};
 
-/// Why a component has no usable declaration. Shown to the operator who deploys it.
+/// Reason why a component has no usable declaration. Shown to the operator who deploys the component.
 #[derive(Debug, Error)]
 pub enum DescribeError {
     /// The machine code cannot be used.
@@ -33,10 +33,10 @@ pub enum DescribeError {
     /// `describe` trapped, perhaps because it used a capability.
     #[error("describe() failed; it must not use a capability ({0})")]
     Failed(String),
-    /// The declaration is larger than a result may be.
+    /// The declaration exceeds the maximum size of a result.
     #[error("the declaration is larger than a result may be; make it shorter")]
     TooLarge,
-    /// The declaration is no manifest.
+    /// The declaration is not a valid manifest.
     #[error("{0}")]
     Invalid(Problems),
 }
@@ -79,7 +79,7 @@ impl DescribeLimits {
     }
 }
 
-/// Runs `describe` with every capability trapping.
+/// Runs `describe` with all capabilities linked to functions that trap.
 pub(super) async fn describe(
     engine: &Engine,
     limits: DescribeLimits,
@@ -106,8 +106,8 @@ pub(super) async fn describe(
     }
 }
 
-/// Resolves when this thread has used the CPU time of `describe`, or its wall time has passed, which is much
-/// longer because of the low priority.
+/// Resolves when this thread has used up the CPU time of `describe`, or its wall time has passed, which is
+/// much longer because of the low priority.
 async fn out_of_time() {
     const DESCRIBE_WALL_TIME: Duration = Duration::from_secs(30);
 
@@ -121,12 +121,12 @@ async fn out_of_time() {
     }
 }
 
-/// Converts the error, with its root cause and without the backtrace.
+/// Converts the error to its root cause, without the backtrace.
 fn explain(error: &wasmtime::Error, state: &State) -> DescribeError {
     match fault(error, state) {
         Fault::Limit(limit) => DescribeError::Failed(format!("it ran into the {limit}")),
         Fault::ResultTooLarge => DescribeError::TooLarge,
-        // The last three occur in calls only.
+        // `Deadline`, `OutOfMemory` and `NoRoom` occur in calls only.
         Fault::Trap(_) | Fault::Deadline(_) | Fault::OutOfMemory(_) | Fault::NoRoom(_) => {
             DescribeError::Failed(error.root_cause().to_string())
         }

@@ -9,15 +9,15 @@ use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAlloc
 use super::background;
 use super::limits::Limits;
 
-/// How often the epoch advances: at each tick running guests yield, and their deadline is checked.
+/// Interval of epoch ticks. At each tick running guests yield, and their deadlines are checked.
 const EPOCH_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Up to this size a memory's initial image is one dense copy-on-write mapping, even if it is sparse. A
-/// larger sparse memory is initialised segment by segment for each call.
+/// Maximum size of a memory's initial image that is one dense copy-on-write mapping, even if the image is
+/// sparse. A larger sparse memory is initialised segment by segment for each call.
 const MAX_IMAGE_BYTES: u64 = 64 << 20;
 
 /// Bytes of a pooled table that stay resident and are cleared with `memset` instead of `madvise`: the whole
-/// table, for most toolkits. An element has 8 bytes.
+/// table, for most toolkits. An element takes 8 bytes.
 const TABLE_RESIDENT_BYTES: usize = 64 << 10;
 
 /// Maximum number of bytes of a pooled memory that stay allocated: after a call they are overwritten with the initial
@@ -37,7 +37,7 @@ const MAX_INSTANCE_BYTES: usize = 1 << 20;
 
 /// WebAssembly stack of an extractor: parsers of nested formats recurse.
 const EXTRACTOR_STACK_BYTES: usize = 4 << 20;
-/// The additional part of that stack for host functions.
+/// Additional stack of an extractor for host functions.
 const HOST_STACK_BYTES: usize = 2 << 20;
 
 /// Creates the engine for toolkits and starts its clock.
@@ -88,7 +88,7 @@ fn start_clocked(config: &Config) -> wasmtime::Result<Engine> {
     Ok(engine)
 }
 
-/// A short name for the engine version and settings that machine code depends on.
+/// Returns a short identifier of the engine version and settings that machine code depends on.
 pub(super) fn code_version(engine: &Engine) -> String {
     let mut hasher = DefaultHasher::new();
     engine.precompile_compatibility_hash().hash(&mut hasher);

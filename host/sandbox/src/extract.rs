@@ -20,25 +20,25 @@ use crate::contract::{ExtractError, Extracted, LinkedExtractor};
 
 /// Maximum number of elements of each table: large parsers have thousands of functions.
 const MAX_TABLE_ELEMENTS: usize = 100_000;
-/// Handles to host resources that an extractor may hold; it needs none.
+/// Maximum number of handles to host resources; an extractor needs none.
 const MAX_RESOURCES: usize = 16;
-/// Random bytes that may be requested at once.
+/// Maximum number of random bytes per request.
 const MAX_RANDOM_BYTES: u64 = 64 << 10;
-/// Maximum size of the data returned besides the text: a title, a reason.
+/// Maximum size of the data returned besides the text (a title, a reason), in bytes.
 const TEXT_OVERHEAD_BYTES: usize = 64 << 10;
 
 /// Limits for one file. Sizes are in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct ExtractionLimits {
-    /// Wall time.
+    /// Maximum wall time.
     pub time: Duration,
-    /// Linear memory, over all memories of an instance.
+    /// Maximum linear memory, the sum of all memories of an instance.
     pub memory: usize,
-    /// The longest text.
+    /// Maximum size of the text.
     pub text: usize,
 }
 
-/// The engine for extractors. Clones share it.
+/// The engine for extractors, with its limits. Clones share it.
 #[derive(Clone)]
 pub struct ExtractorSandbox {
     engine: Engine,
@@ -53,7 +53,7 @@ pub struct Extractor {
     sandbox: ExtractorSandbox,
 }
 
-/// Why a file was not read.
+/// Reason why a file was not read.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ExtractionError {
     /// The file violates its format.
@@ -65,13 +65,13 @@ pub enum ExtractionError {
     /// The file uses a feature that the extractor does not support.
     #[error("unsupported: {0}")]
     Unsupported(String),
-    /// It exceeded the time limit.
+    /// Extraction exceeded the time limit.
     #[error("not read within {} s", .0.as_secs())]
     Deadline(Duration),
-    /// It exceeded the memory limit, in bytes.
+    /// Extraction exceeded this memory limit, in bytes.
     #[error("more memory than {0} bytes")]
     Memory(usize),
-    /// It overflowed the stack, because the file is nested too deeply.
+    /// The extractor overflowed the stack, because the file is nested too deeply.
     #[error("nested too deeply")]
     Stack,
     /// The extractor trapped, or violated the contract. For the log only.
@@ -80,7 +80,7 @@ pub enum ExtractionError {
 }
 
 impl ExtractorSandbox {
-    /// Starts the engine. Reading a file continues on `background` if it takes long.
+    /// Starts the engine. Extractions that use much CPU time continue on `background`.
     pub fn new(limits: ExtractionLimits, background: Background) -> Result<Self, EngineError> {
         Ok(Self { engine: engine::start_for_extractors()?, background, limits })
     }
@@ -90,7 +90,7 @@ impl ExtractorSandbox {
         engine::code_version(&self.engine)
     }
 
-    /// Maps machine code from a file, and links only what language runtimes need.
+    /// Maps machine code from a file, and links only the imports of language runtimes.
     pub fn load(&self, code: &Path) -> Result<Extractor, LoadError> {
         let component = map(&self.engine, code).map_err(LoadError::Code)?;
         let mut linker = Linker::new(&self.engine);
@@ -103,7 +103,7 @@ impl ExtractorSandbox {
 }
 
 impl Extractor {
-    /// Reads a whole file. Dropping the future ends the instance.
+    /// Extracts the text of a whole file. Dropping the future ends the instance.
     pub async fn extract(&self, file: Bytes) -> Result<Extracted, ExtractionError> {
         let ExtractorSandbox { engine, background, limits } = &self.sandbox;
         let (linked, limits) = (self.linked.clone(), *limits);
@@ -148,7 +148,7 @@ fn new_store(engine: &Engine, limits: ExtractionLimits) -> Store<State> {
     store
 }
 
-/// Cuts the text to `max_bytes`. The extractor should have done so, but is not trusted to.
+/// Cuts the text to `max_bytes`. The extractor should have done this, but is not trusted to.
 fn bounded(it: Extracted, max_bytes: usize) -> Extracted {
     let Extracted { title, mut text, truncated } = it;
     let is_longer = text.len() > max_bytes;
@@ -161,7 +161,7 @@ fn fault(error: &wasmtime::Error, state: &State, limits: ExtractionLimits) -> Ex
         return ExtractionError::Memory(limits.memory);
     }
     match error.downcast_ref::<Trap>() {
-        // Compilers to WebAssembly keep a part of the stack at the beginning of the memory.
+        // Compilers to WebAssembly place a part of the stack at the beginning of the memory.
         Some(Trap::StackOverflow | Trap::MemoryOutOfBounds) => ExtractionError::Stack,
         _ => ExtractionError::Trap(format!("{error:#}")),
     }

@@ -17,27 +17,28 @@ use crate::compiler::Compiler;
 use crate::installed::{InstalledComponents, NotLoaded, Role};
 use crate::{ExtractionError, Extractor, ExtractorSandbox};
 
-/// The folder for their machine code in the data directory.
+/// Subfolder of the data directory with the machine code of extractors.
 const CODE_FOLDER: &str = "extractor-code";
-/// Concurrent extractions; each may use `extraction-memory`.
+/// Maximum number of concurrent extractions; each may use the memory of the setting `extraction-memory`.
 const MAX_CONCURRENT: usize = 2;
 /// Maximum length of a parser's error message, in characters.
 const MAX_ERROR_CHARS: usize = 200;
 
-/// The installed extractors. Clones share everything.
+/// The installed extractors. Clones share all state.
 #[derive(Clone)]
 pub struct Extractors(Arc<Parts>);
 
 struct Parts {
     sandbox: ExtractorSandbox,
     installed: InstalledComponents,
-    /// In the order of [`FileKind::ALL`].
+    /// Loaded extractors, in the order of [`FileKind::ALL`].
     loaded: [OnceCell<Extractor>; FileKind::ALL.len()],
     slots: Semaphore,
 }
 
 impl Extractors {
-    /// Opens the folder of machine code in the data directory. `folder` has the components.
+    /// Opens the folder of machine code in the data directory `data`. `folder` contains the installed
+    /// components.
     pub async fn open(
         data: &Path,
         folder: PathBuf,
@@ -58,7 +59,8 @@ impl Extractors {
         })
     }
 
-    /// Extracts the text of a whole file in the sandbox. Waits while too many others are read.
+    /// Extracts the text of a whole file in the sandbox. Waits while the maximum number of extractions is
+    /// running.
     pub async fn extract(&self, kind: FileKind, file: Bytes) -> Result<Extracted, ExtractError> {
         let _slot = self.0.slots.acquire().await.expect("the semaphore is never closed");
         let extractor = self.0.loaded[kind as usize].get_or_try_init(|| self.load(kind)).await?;
@@ -152,7 +154,7 @@ fn explain(kind: FileKind, error: &ExtractionError) -> ExtractError {
     ExtractError { reason, kind: FailureKind::Permanent }
 }
 
-/// The first line, without control characters, limited in length.
+/// Returns the first line without control characters, limited in length.
 fn first_line(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     line.chars().filter(|it| !it.is_control()).take(MAX_ERROR_CHARS).collect()

@@ -24,37 +24,37 @@ const UNPRIVILEGED: [&str; 8] = [
     "wasi:random/",
 ];
 
-/// Why bytes are not a valid toolkit.
+/// Reason why bytes are not a valid toolkit.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ImportError {
-    /// Not valid WebAssembly.
+    /// The bytes are not valid WebAssembly.
     #[error("this is not a valid WebAssembly component: {0}")]
     Invalid(String),
-    /// A core module.
+    /// The bytes are a core module, not a component.
     #[error(
         "this is a core WebAssembly module, not a component; `kitbag toolkit build` makes a component from a crate, and so do compilers for the target wasm32-wasip2"
     )]
     CoreModule,
-    /// It needs a host that runs asynchronous functions.
+    /// The component needs a host that supports asynchronous functions.
     #[error(
         "this component uses asynchronous functions of the Component Model ({0}), of which {contract} has none; build it with synchronous ones, which for `jco componentize --backend qjs` is the option --backend-qjs-disable-async",
         contract = contract::NAME
     )]
     Async(&'static str),
-    /// A limit is exceeded. Instantiated parts count once per instance.
+    /// The component exceeds a limit. Parts count once per instance.
     #[error("this component has {found} {what}, and one may have at most {most}")]
     TooMany {
-        /// What is counted, in the plural.
+        /// Name of the counted parts, in the plural.
         what: &'static str,
-        /// The count when reading stopped.
+        /// Count at which reading stopped.
         found: u64,
-        /// The limit.
+        /// Maximum count.
         most: u64,
     },
-    /// It instantiates an imported component, whose size is unknown.
+    /// The component instantiates an imported component, whose size is unknown.
     #[error("this component instantiates a component that it does not define itself, which none may")]
     ForeignComponent,
-    /// A component of another world, with the names of its exports.
+    /// The component is built for another world; contains the names of its exports.
     #[error(
         "this component is no toolkit: it does not export the interface tools of {contract}, but {0}; build it for the world toolkit of wit/current/toolkit.wit, or for a world of your own that exports {tools}",
         contract = contract::NAME, tools = contract::TOOLS
@@ -65,16 +65,16 @@ pub enum ImportError {
 /// The imports and exports of a valid toolkit.
 #[derive(Clone, Debug, Default)]
 pub struct Interfaces {
-    /// What it imports.
+    /// The imports.
     pub imports: Imports,
-    /// The interfaces that it exports of those that only some toolkits do, by name and without version.
+    /// Exported interfaces that are optional for toolkits, by name and without version.
     pub optional_exports: BTreeSet<String>,
-    /// The exports that the host does not use, for people: the first ten, and how many there are besides.
+    /// Exports that the host does not use, for display: the first ten, and the number of further ones.
     pub unused_exports: Vec<String>,
 }
 
 impl Interfaces {
-    /// Reads and validates a component, and checks that it exports the interface of toolkits.
+    /// Reads and validates a component, and checks that it exports the toolkit interface.
     pub fn of_toolkit(component: &[u8]) -> Result<Self, ImportError> {
         let Names { imports, exports } = shape::check(component)?;
         if !exports.iter().any(|export| contract::is_toolkit(export)) {
@@ -107,7 +107,7 @@ impl Imports {
         Self(names.iter().map(|name| without_version(name).to_owned()).collect())
     }
 
-    /// The capabilities among them that a declaration has to grant, in alphabetical order.
+    /// The imports that are capabilities which a declaration has to grant, in alphabetical order.
     pub fn capabilities(&self) -> Vec<String> {
         self.0.iter().filter(|name| is_declared(name)).cloned().collect()
     }
@@ -150,12 +150,12 @@ fn find(name: &str) -> Option<Capability<State>> {
     table().into_iter().find(|capability| capability.interface == without_version(name))
 }
 
-/// `wasi:io/poll@0.2.0` → `wasi:io/poll`.
+/// Removes the version: `wasi:io/poll@0.2.0` → `wasi:io/poll`.
 pub(super) fn without_version(name: &str) -> &str {
     name.split_once('@').map_or(name, |(interface, _)| interface)
 }
 
-/// The first of these names, each cut to a readable length, and how many there are besides.
+/// Formats names for display: the first ten, each cut to a readable length, and the number of further ones.
 fn shown(names: &[String]) -> Vec<String> {
     const MAX_NAMES: usize = 10;
     const MAX_NAME_CHARS: usize = 80;

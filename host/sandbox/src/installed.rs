@@ -1,4 +1,5 @@
-//! Components of the operator's, as files: each compiled once, and then stored as sealed machine code.
+//! Components that the operator installs as files. Each is compiled once, and then stored as sealed machine
+//! code.
 
 use std::error::Error;
 use std::fs::File;
@@ -14,7 +15,7 @@ use tracing::info;
 
 use crate::compiler::{CompileError, Compiler, Job};
 
-/// Compiles installed components, and keeps their machine code. Clones share it.
+/// Compiles installed components, and caches their machine code. Clones share it.
 #[derive(Clone)]
 pub struct InstalledComponents(Arc<Shared>);
 
@@ -27,22 +28,22 @@ struct Shared {
     role: Role,
 }
 
-/// What the components are for.
+/// Purpose of installed components.
 #[derive(Clone, Copy, Debug)]
 pub enum Role {
-    /// Reading files.
+    /// Extractors, which read files.
     Extractor,
-    /// Running as toolkits do.
+    /// Components that run like toolkits.
     Toolkit,
 }
 
-/// Why a component cannot be loaded.
+/// Reason why a component cannot be loaded.
 #[derive(Debug, Error)]
 pub enum NotLoaded {
-    /// There is no such file.
+    /// The component's file does not exist.
     #[error("it is not installed")]
     Missing,
-    /// For another reason.
+    /// The component exists but cannot be read, compiled or loaded.
     #[error(transparent)]
     Unusable(#[from] Box<dyn Error + Send + Sync>),
 }
@@ -92,7 +93,7 @@ impl InstalledComponents {
         Component { file, digest }: Component,
         load: impl Fn(&Path) -> Result<T, E> + Send + 'static,
     ) -> Result<T, Box<dyn Error + Send + Sync>> {
-        /// Whose turn it is at the compiler.
+        /// Owner under which installed components wait for the compiler.
         const NO_OWNER: &str = "";
 
         let shared = self.0.clone();

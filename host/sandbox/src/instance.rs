@@ -10,7 +10,7 @@ use wasmtime::Store;
 
 use super::state::State;
 
-/// The slots of the pool. Clones share them.
+/// Semaphore for the slots of the pool. Clones share it.
 #[derive(Clone)]
 pub(super) struct Slots(Arc<Semaphore>);
 
@@ -19,16 +19,18 @@ impl Slots {
         Self(Arc::new(Semaphore::new(count as usize)))
     }
 
-    /// Takes a slot. Instances of finished calls may hold the last ones for a moment.
+    /// Acquires a slot; `None` after the time `wait`. Instances of finished calls may occupy the last slots
+    /// for a moment.
     pub(super) async fn take(&self, wait: Duration) -> Option<OwnedSemaphorePermit> {
         timeout(wait, self.0.clone().acquire_owned()).await.ok()?.ok()
     }
 }
 
-/// An instance. Dropping it resets its memory and frees its slot; its memory counts as the user's until then.
+/// An instance of a call. Dropping it resets its memory and frees its slot; until then its memory counts as
+/// the user's.
 pub struct Instance {
     pub(super) store: Store<State>,
-    /// Dropped after the store, as fields are in their order.
+    /// Dropped after the store: fields are dropped in declaration order.
     _slot: OwnedSemaphorePermit,
 }
 
@@ -43,8 +45,8 @@ impl Instance {
         self
     }
 
-    /// Drops the instance once the current task waits for something, which for a call is after its response was
-    /// written: resetting memory takes 65 µs a MiB.
+    /// Drops the instance when the current task next waits. For a call, that is after its response was
+    /// written, because resetting memory takes 65 µs per MiB.
     pub fn drop_later(self) {
         tokio::spawn(async move { drop(self) });
     }

@@ -1,4 +1,4 @@
-//! How full the pool of instances is, for the operator's monitoring.
+//! Occupancy of the pool of instances, for the operator's monitoring.
 
 use kitbag_base::metrics::Reading;
 use wasmtime::Engine;
@@ -6,16 +6,16 @@ use wasmtime::Engine;
 use super::Sandbox;
 use super::engine;
 
-/// The pool of the instances of calls.
+/// The pool from which calls take their instances.
 #[derive(Clone)]
 pub struct InstancePool {
     engine: Engine,
-    /// The most instances that there may be.
+    /// Maximum number of instances.
     limit: u32,
 }
 
 impl InstancePool {
-    /// The numbers now.
+    /// Returns the current metrics.
     pub fn readings(&self) -> Vec<Reading> {
         let Some(pool) = self.engine.pooling_allocator_metrics() else { return Vec::new() };
         let in_use = usize::try_from(pool.component_instances()).unwrap_or(usize::MAX);
@@ -29,7 +29,7 @@ impl InstancePool {
 }
 
 impl Sandbox {
-    /// The pool that calls take their instances from.
+    /// Returns the pool from which calls take their instances.
     pub fn instance_pool(&self) -> InstancePool {
         InstancePool { engine: self.engine.clone(), limit: engine::instance_slots(self.limits.instances) }
     }

@@ -1,6 +1,6 @@
-//! `wasi:io/error`: what a guest may read of an error of the host.
+//! `wasi:io/error`: the text of host errors for guests.
 //!
-//! Invariant: a guest reads the error's message only. wasmtime's own implementation would include the
+//! Invariant: a guest can read only the error's message. wasmtime's own implementation would include the
 //! causes, and the backtrace with the host's file paths when `RUST_BACKTRACE` is set.
 
 use wasmtime::component::{HasData, Linker, Resource, ResourceTable};
@@ -8,7 +8,7 @@ use wasmtime_wasi::WasiView;
 use wasmtime_wasi::p2::IoError;
 use wasmtime_wasi::p2::bindings::io::error;
 
-/// Borrows an instance's resources, which include the errors.
+/// Borrows an instance's resources, which include errors.
 struct Errors<'a>(&'a mut ResourceTable);
 
 impl error::Host for Errors<'_> {}

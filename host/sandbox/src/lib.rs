@@ -10,10 +10,10 @@
 //! - `shape`, `imports`, `refused`: limits on the structure of a component; what it may import; imports that are
 //!   always refused
 //! - `call`, `instance`, `background`: a fresh instance for each call, and for each captured file
-//! - `resources`: the memory of a guest's resources
-//! - `extractors`: the installed components that read captured files: finds, compiles once and runs them;
-//!   describes failures for people
-//! - `installed`: components of the operator's, the extractors and `code.wasm`: found as files, compiled
+//! - `resources`: measures the host memory of a guest's resources
+//! - `extractors`: the installed components that read captured files: locates them, compiles each once, runs
+//!   them, and explains failures to users
+//! - `installed`: components that the operator installs as files (extractors and `code.wasm`), each compiled
 //!   once
 //! - `compiler`: untrusted bytes → machine code and declaration, in a separate process with limits;
 //!   `compiler/child` is that process, `compiler/confinement` drops its privileges
@@ -78,7 +78,7 @@ use state::State;
 #[derive(Clone)]
 pub struct Sandbox {
     engine: Engine,
-    /// What every toolkit gets.
+    /// Linker with the interfaces of every toolkit, before grants are added.
     linker: Arc<Linker<State>>,
     background: Background,
     limits: Arc<Limits>,
@@ -99,7 +99,7 @@ pub struct Loaded {
 pub struct EngineError(#[from] wasmtime::Error);
 
 impl EngineError {
-    /// Whether the system refused memory to the engine.
+    /// Whether the operating system refused to allocate memory.
     pub fn is_out_of_memory(&self) -> bool {
         const ENOMEM: i32 = 12;
 
@@ -109,10 +109,10 @@ impl EngineError {
     }
 }
 
-/// Why machine code could not be loaded.
+/// Reason why machine code could not be loaded.
 #[derive(Debug, Error)]
 pub enum LoadError {
-    /// The file is missing, damaged, or of another engine.
+    /// The file is missing, damaged, or was compiled for another engine version.
     #[error("the machine code cannot be used: {0:#}")]
     Code(wasmtime::Error),
     /// The component imports an interface with a type or version that differs from the contract.
@@ -121,8 +121,8 @@ pub enum LoadError {
 }
 
 impl Sandbox {
-    /// Starts the engine and the clock that interrupts guests. Calls use `services`; those that compute for
-    /// long continue on `background`.
+    /// Starts the engine and the clock that interrupts guests. Calls use `services`; those that use much CPU
+    /// time continue on `background`.
     pub fn new(limits: Limits, services: Services, background: Background) -> Result<Self, EngineError> {
         let engine = engine::start(&limits)?;
         let linker = Arc::new(linker::for_every_toolkit(&engine)?);
@@ -131,7 +131,7 @@ impl Sandbox {
         Ok(Self { engine, linker, background, limits, services, memory, slots })
     }
 
-    /// Limits the memory of all calls together. By default there is only a limit for each call.
+    /// Limits the total memory of all calls. By default only each call is limited.
     #[must_use]
     pub fn with_memory(self, memory: MemoryBudget) -> Self {
         Self { memory, ..self }
@@ -151,7 +151,7 @@ impl Sandbox {
         Ok(Loaded { runner: Arc::new(runner) })
     }
 
-    /// The limits of `describe`.
+    /// Returns the limits of `describe`.
     pub fn describe_limits(&self) -> DescribeLimits {
         DescribeLimits::of(&self.limits)
     }
@@ -163,7 +163,7 @@ impl Loaded {
         self.runner.new_observations()
     }
 
-    /// Runs one call to its end, and reports how it ended. Dropping the future ends the guest.
+    /// Runs one call until it ends, and reports the outcome. Dropping the future ends the guest.
     pub async fn call(&self, invocation: Invocation, observations: &Observations) -> Report {
         self.runner.clone().run(invocation, observations).await
     }

@@ -13,51 +13,53 @@ use crate::capabilities::fetch::FetchLimits;
 /// Limits of the sandbox. Sizes are in bytes.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Wall time of one call, waiting included.
+    /// Maximum wall time of one call, including waiting.
     pub call_time: Duration,
-    /// Linear memory of one call, over all its memories.
+    /// Maximum linear memory of one call, the sum of all its memories.
     pub memory: usize,
-    /// Elements of each table.
+    /// Maximum number of elements of each table.
     pub table_elements: usize,
-    /// Handles to host resources (streams, requests, timers) that one call may hold at once.
+    /// Maximum number of handles to host resources (streams, requests, timers) that one call may have open at
+    /// once.
     pub resources: usize,
-    /// Text, structured value and content of a result together; also the data of one host call.
+    /// Maximum size of a result (text, structured value and content together), and of the data of one host
+    /// call.
     pub result: usize,
-    /// Log entries and output of one call.
+    /// Maximum size of the log entries and output of one call.
     pub log: usize,
-    /// Instances that exist at the same time: calls, and deploys that run `describe`.
+    /// Maximum number of concurrent instances: calls, and deploys that run `describe`.
     pub instances: u32,
-    /// Memory of finished calls that stays allocated for the next ones, over all instances.
+    /// Maximum memory of finished calls that stays allocated for reuse, over all instances.
     pub kept_memory: usize,
-    /// Outbound requests of one call.
+    /// Limits of the outbound requests of one call.
     pub fetch: FetchLimits,
 }
 
 /// CPU time of `describe`, which only builds a value.
 pub(super) const DESCRIBE_CPU_TIME: Duration = Duration::from_secs(3);
 
-/// Host memory of each call for its resources, and for its incomplete lines of output. What resources take beyond
-/// this is counted when it is taken.
+/// Host memory that each call is charged in advance for its resources and its incomplete lines of output.
+/// What resources take beyond this is counted when it is allocated.
 const BASIC_HOST_BYTES: usize = 256 << 10;
-/// Unit in which the memory of resources is counted, so that few host calls change the budget that calls share.
+/// Granularity in which the memory of resources is counted, so that few host calls change the shared budget.
 const RESOURCE_STEP_BYTES: usize = 64 << 10;
 
-/// Size of a table element.
+/// Size of a table element, in bytes.
 pub(super) const TABLE_ELEMENT_BYTES: usize = size_of::<usize>();
 
 impl Limits {
-    /// The most memory of finished calls that can stay allocated with so many instances, in bytes.
+    /// Maximum memory of finished calls that can stay allocated with this number of instances, in bytes.
     pub fn max_kept_memory(instances: u32) -> usize {
         engine::MAX_MEMORY_RESIDENT_BYTES.saturating_mul(engine::memory_slots(instances) as usize)
     }
 
-    /// Host memory of each call: the log, and its copy in the record; a few resources. The memory of requests and of
-    /// more resources is counted separately.
+    /// Host memory of each call, in bytes: the log, its copy in the invocation record, and a few resources.
+    /// The memory of requests and of more resources is counted separately.
     pub(super) fn host_memory(&self) -> usize {
         self.log.saturating_mul(2).saturating_add(BASIC_HOST_BYTES)
     }
 
-    /// Memory of one call that sends no request.
+    /// Maximum memory of one call that sends no request, in bytes.
     pub fn memory_of_one_call(&self) -> usize {
         self.memory.saturating_add(self.host_memory())
     }
@@ -70,15 +72,15 @@ pub(super) struct Meter {
     memory_left: usize,
     table_elements: usize,
     refused: Option<&'static str>,
-    /// The call's memory in the budget for all calls. `None` outside a call.
+    /// The call's lease on the memory budget for all calls. `None` outside a call.
     lease: Option<Arc<Lease>>,
-    /// Bytes that the lease already has for the guest.
+    /// Bytes of the lease that are reserved for the guest and not used yet.
     prepaid: usize,
-    /// Bytes counted for the guest's resources.
+    /// Bytes counted for the guest's resources so far.
     resources: usize,
 }
 
-/// Traps a guest for which the budget for calls has no memory: a failed `memory.grow` would look like the
+/// Traps a guest when the memory budget for calls is exhausted: a failed `memory.grow` would look like the
 /// limit of the call.
 #[derive(Debug, Error)]
 #[error("there is no memory left for calls")]
@@ -89,7 +91,7 @@ impl Meter {
         Self::of(limits.memory, limits.table_elements)
     }
 
-    /// Limits memory, in bytes, and the number of elements of each table.
+    /// Creates a meter with a limit for memory, in bytes, and for the number of elements of each table.
     pub(super) fn of(memory: usize, table_elements: usize) -> Self {
         Self {
             memory,
@@ -102,12 +104,12 @@ impl Meter {
         }
     }
 
-    /// Takes the guest's memory from `lease`, which already has `prepaid` bytes for it.
+    /// Charges the guest's memory to `lease`, which already includes `prepaid` bytes for it.
     pub(super) fn leasing(self, lease: Arc<Lease>, prepaid: usize) -> Self {
         Self { lease: Some(lease), prepaid, ..self }
     }
 
-    /// The shortage in the budget for all calls, if there was one.
+    /// The shortage in the memory budget for all calls, if there was one.
     pub(super) fn shortage(&self) -> Option<Shortage> {
         self.lease.as_ref()?.shortage()
     }
@@ -119,8 +121,8 @@ impl Meter {
         if bytes == prepaid { Ok(()) } else { lease.grow(bytes - prepaid).map_err(|_| OutOfMemory) }
     }
 
-    /// Counts the host memory of the guest's resources, which are `bytes` now, as memory of the call. Fails if there is
-    /// not so much left.
+    /// Counts `bytes`, the current host memory of the guest's resources, as memory of the call. Fails if the
+    /// call or the budget has not enough memory left.
     pub(super) fn hold(&mut self, bytes: usize) -> wasmtime::Result<()> {
         let needed = bytes.saturating_sub(RESOURCE_STEP_BYTES).next_multiple_of(RESOURCE_STEP_BYTES);
         if needed > self.resources {
@@ -135,7 +137,7 @@ impl Meter {
             self.memory_left = left;
             self.resources = needed;
         } else if self.resources - needed > RESOURCE_STEP_BYTES {
-            // One step is kept, so that a resource that comes and goes does not change the budget each time.
+            // One step stays reserved, so that a short-lived resource does not change the budget each time.
             let less = self.resources - needed - RESOURCE_STEP_BYTES;
             if let Some(lease) = &self.lease {
                 lease.shrink(less);
@@ -159,7 +161,7 @@ impl ResourceLimiter for Meter {
         desired: usize,
         maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        // The maximum is what the component declares, or else the pool's slot size, which equals the limit.
+        // `maximum` is what the component declares, or else the pool's slot size, which equals the limit.
         if maximum.is_some_and(|maximum| desired > maximum && maximum < self.memory) {
             self.refused = Some("own memory maximum");
             return Ok(false);

@@ -1,8 +1,8 @@
 //! Links the host functions of an instance: the granted capabilities, and unprivileged interfaces.
 //!
-//! Invariant: a capability is linked only when it is granted. One whose grant is a list (hosts, names of
-//! secrets) checks the list just before its effect. No implementation of `wasi:sockets` is ever linked, only
-//! functions that trap (`refused`), and the WASI context is empty.
+//! Invariant: a capability is linked only if it is granted. If the grant is a list (hosts, names of secrets),
+//! the capability checks the list just before its effect. No implementation of `wasi:sockets` is ever linked,
+//! only functions that trap (`refused`), and the WASI context is empty.
 
 use wasmtime::Engine;
 use wasmtime::component::types::ComponentItem;
@@ -18,8 +18,8 @@ use super::state::State;
 use super::{imports, io_error, refused};
 use crate::capabilities::{Grant, Grants, add_http_types_to_linker, table};
 
-/// Adds the capabilities in `grants` to what every toolkit gets, and trapping functions for what `component` imports
-/// and is always refused.
+/// Adds the capabilities in `grants` to the interfaces of every toolkit, and trapping functions for the
+/// imports of `component` that are always refused.
 pub(super) fn granted(
     for_every_toolkit: &Linker<State>,
     grants: &Grants,
@@ -37,7 +37,8 @@ pub(super) fn granted(
     Ok(linker)
 }
 
-/// Links what every toolkit gets, and trapping functions for all other capabilities that `component` imports.
+/// Links the interfaces of every toolkit, and trapping functions for all other capabilities that `component`
+/// imports.
 pub(super) fn trapping(engine: &Engine, component: &Component) -> wasmtime::Result<Linker<State>> {
     let mut linker = for_every_toolkit(engine)?;
     refused::link(&mut linker, component)?;
@@ -56,7 +57,7 @@ pub(super) fn trapping(engine: &Engine, component: &Component) -> wasmtime::Resu
     Ok(linker)
 }
 
-/// Links the capabilities that need no grant, and what language runtimes import.
+/// Links the capabilities that need no grant, and the imports of language runtimes.
 pub(super) fn for_every_toolkit(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine);
     for capability in table::<State>() {
@@ -69,7 +70,7 @@ pub(super) fn for_every_toolkit(engine: &Engine) -> wasmtime::Result<Linker<Stat
     Ok(linker)
 }
 
-/// Links what language runtimes import. The WASI context is empty, so this gives no access to anything.
+/// Links the imports of language runtimes. The WASI context is empty, so they give no access to anything.
 ///
 /// Invariant: no implementation of `wasi:sockets` is ever linked.
 pub(super) fn language_runtime<T: WasiView>(l: &mut Linker<T>) -> wasmtime::Result<()> {

@@ -1,6 +1,6 @@
-//! What the host records about one call while it runs.
+//! The host's records of one call while it runs.
 //!
-//! Capabilities write it, and the code that runs the call reads it, even if the call was aborted and its
+//! Capabilities write them, and the code that runs the call reads them, even if the call was aborted and its
 //! store dropped.
 
 mod asked_question;
@@ -20,28 +20,29 @@ pub use missing_secrets::MissingSecrets;
 pub use sign_in_failure::{Reason, SignInFailure};
 pub use usage::{Usage, UsageSnapshot};
 
-/// The log, traffic, attached tokens, missing secrets, sign-in failure, question and trace of one call. Clones share them.
+/// The log, traffic, attached tokens, missing secrets, sign-in failure, question and trace of one call.
+/// Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Observations {
-    /// The guest's output, and the host's messages to its author.
+    /// The guest's output, and the host's messages to the toolkit's author.
     pub log: Log,
-    /// The network traffic.
+    /// Network traffic.
     pub usage: Usage,
-    /// Tokens that the host has attached. An API may echo what it received, so all output of the sandbox is
-    /// searched for them.
+    /// Tokens that the host has attached. An API may echo them, so all output of the sandbox is searched for
+    /// them.
     pub tokens: AttachedTokens,
-    /// Requested secrets without a value.
+    /// Requested secrets that have no value.
     pub missing: MissingSecrets,
-    /// Why the host could not sign in for the call, if a retry does not help.
+    /// Reason why the host could not sign in for the call, if a retry does not help.
     pub sign_in: SignInFailure,
-    /// The question at which it ended.
+    /// The unanswered question at which the call ended.
     pub asked: AskedQuestion,
-    /// Where the spans of its requests belong.
+    /// Parent of the spans of the call's requests.
     pub trace: Trace,
 }
 
 impl Observations {
-    /// Observations of a call whose log keeps at most this many bytes.
+    /// Creates observations with a log of at most `max_log_bytes` bytes.
     pub fn new(max_log_bytes: usize) -> Self {
         Self { log: Log::new(max_log_bytes), ..Self::default() }
     }

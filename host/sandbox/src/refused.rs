@@ -1,7 +1,8 @@
-//! Interfaces that language runtimes import whether or not a program uses them, and that no declaration grants. A
-//! component may import them, because most of these never call them; every call ends the guest.
+//! Interfaces that language runtimes import whether or not a program uses them, and that no declaration can
+//! grant. A component may import them, because most programs never call them; a call ends the guest.
 //!
-//! Invariant: nothing of these interfaces is implemented. Their functions trap, so no resource of theirs ever exists.
+//! Invariant: nothing of these interfaces is implemented. Their functions trap, so no resource of theirs ever
+//! exists.
 
 use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, Linker, LinkerInstance, ResourceType};
@@ -9,7 +10,7 @@ use wasmtime::component::{Component, Linker, LinkerInstance, ResourceType};
 use super::imports::without_version;
 use super::state::State;
 
-/// The interfaces, without their version, and the resources that each of them defines. A closed list: any other interface
+/// The interfaces, without version, and the resources that each defines. A closed list: any other interface
 /// that the host does not link is refused at deploy.
 const ALWAYS_REFUSED: [(&str, &[&str]); 7] = [
     ("wasi:sockets/instance-network", &[]),
@@ -21,21 +22,22 @@ const ALWAYS_REFUSED: [(&str, &[&str]); 7] = [
     ("wasi:sockets/udp-create-socket", &[]),
 ];
 
-/// Functions of these interfaces that a component may import: twice as many as WASI 0.2 has. Each takes memory for as long
-/// as the component is loaded.
+/// Maximum number of functions of these interfaces that a component may import: twice as many as WASI 0.2
+/// has. Each takes memory while the component is loaded.
 const MAX_FUNCTIONS: usize = 120;
-/// Characters of a name that a message shows.
+/// Maximum number of characters of a name in a message.
 const MAX_NAME_CHARS: usize = 80;
 
-/// The type of a resource of these interfaces.
+/// Resource type of these interfaces, which has no values.
 enum NeverCreated {}
 
-/// Whether an import, with or without its version, is one whose functions always trap.
+/// Whether the functions of an import, with or without its version, always trap.
 pub fn is_always_refused(import: &str) -> bool {
     resources(import).is_some()
 }
 
-/// Links trapping functions for those of the interfaces that `component` imports, with the types of its imports.
+/// Links trapping functions for the always refused interfaces that `component` imports, with the types of its
+/// imports.
 pub(super) fn link(linker: &mut Linker<State>, component: &Component) -> wasmtime::Result<()> {
     let engine = component.engine();
     let mut functions = 0;
@@ -66,7 +68,7 @@ pub(super) fn link(linker: &mut Linker<State>, component: &Component) -> wasmtim
     Ok(())
 }
 
-/// Links a function that ends the guest, whatever its type is.
+/// Links a function of any type that ends the guest.
 pub(super) fn trap(
     instance: &mut LinkerInstance<'_, State>,
     function: &str,

@@ -12,17 +12,18 @@ use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, DynPollable, IoError};
 
 use crate::capabilities::fetch;
 
-/// Memory of a resource besides its data: its entry in the table, its links to other resources, allocations.
+/// Memory of a resource besides its data: its table entry, its links to other resources, allocations.
 const ENTRY_BYTES: usize = 256;
-/// Stream: buffers of response bodies are claimed with their requests, those of request bodies are counted with their
-/// requests, and incomplete lines of output are shared by all streams.
+/// Memory of a stream. Buffers of response bodies are claimed with their requests, those of request bodies
+/// are counted with their requests, and incomplete lines of output are shared by all streams.
 const STREAM_BYTES: usize = 512;
-/// Error: its causes, and its backtrace if the server's environment asks for backtraces.
+/// Memory of an error: its causes, and its backtrace if the server's environment enables backtraces.
 const ERROR_BYTES: usize = 8 << 10;
-/// Resource of a type that wasmtime does not export; those that a guest can create are timers.
+/// Memory of a resource whose type wasmtime does not export; the only such resources that a guest can create
+/// are timers.
 const UNKNOWN_BYTES: usize = 1 << 10;
 
-/// The number of resources, and their host memory in bytes.
+/// Number of resources, and their host memory in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Footprint {
     pub(super) count: usize,

@@ -2,7 +2,7 @@
 //!
 //! A few bytes can expand exponentially: a component that instantiates another one twice, which instantiates
 //! a third one twice, or a tuple of two tuples. The compiler expands both. So parts are counted as often as
-//! they are expanded, while each definition is visited once.
+//! they are expanded, while each definition is visited only once.
 
 mod types;
 
@@ -15,20 +15,20 @@ use wasmparser::{
 use super::engine::{MAX_CORE_INSTANCES, MAX_MEMORIES, MAX_TABLES};
 use super::imports::ImportError;
 
-/// Instances of components. Nested ones count once per instance of their parent.
+/// Maximum number of component instances. Nested ones count once per instance of their parent.
 const MAX_COMPONENT_INSTANCES: u64 = 200;
-/// Imports, exports, aliases, instances and functions of components. Those of nested components count once
-/// per instance. Toolkits in TypeScript have some hundreds.
+/// Maximum number of imports, exports, aliases, instances and functions of components. Those of nested
+/// components count once per instance. Toolkits in TypeScript have some hundreds.
 const MAX_ITEMS: u64 = 100_000;
-/// Values in the expanded types of all functions and definitions.
+/// Maximum number of values in the expanded types of all functions and definitions.
 const MAX_TYPE_SIZE: u64 = 1_000_000;
-/// Core modules, instantiated or not.
+/// Maximum number of core modules, instantiated or not.
 const MAX_MODULES: u64 = 100;
-/// Functions of all core modules. Toolkits in TypeScript have some 5,000.
+/// Maximum number of functions of all core modules. Toolkits in TypeScript have some 5,000.
 const MAX_FUNCTIONS: u64 = 250_000;
-/// Globals of all core modules.
+/// Maximum number of globals of all core modules.
 const MAX_GLOBALS: u64 = 100_000;
-/// Data and element segments of all core modules.
+/// Maximum number of data and element segments of all core modules.
 const MAX_SEGMENTS: u64 = 100_000;
 
 /// The names of the imports and exports of the root component.
@@ -38,7 +38,7 @@ pub(super) struct Names {
     pub(super) exports: Vec<String>,
 }
 
-/// Validates a whole component, and refuses one that is too large for the compiler.
+/// Validates a whole component, and rejects one that is too large for the compiler.
 pub(super) fn check(component: &[u8]) -> Result<Names, ImportError> {
     if !component.starts_with(b"\0asm") {
         return Err(ImportError::Invalid("it does not begin with the bytes \\0asm".to_owned()));
@@ -72,7 +72,7 @@ pub(super) fn check(component: &[u8]) -> Result<Names, ImportError> {
     Ok(walk.names)
 }
 
-/// Refuses asynchronous functions, which languages' runtimes use unless they are told not to.
+/// Rejects asynchronous functions, which language runtimes use unless configured otherwise.
 fn check_is_synchronous(payload: &Payload<'_>) -> Result<(), ImportError> {
     let Payload::ComponentCanonicalSection(section) = payload else { return Ok(()) };
     for function in section.clone() {
@@ -135,7 +135,7 @@ impl Total {
 #[derive(Debug, Default)]
 struct Frame {
     total: Total,
-    /// The components that it can instantiate, by index, with their expanded size if known.
+    /// Components that this one can instantiate, by index, with their expanded size if known.
     components: Vec<Option<Total>>,
     is_module: bool,
 }
@@ -330,7 +330,7 @@ mod tests {
         );
         let bytes = wat::parse_str(component(40)).expect("it is a component");
         assert!(bytes.len() < 3_000, "{} bytes", bytes.len());
-        // 2^7 - 1 of them.
+        // 2^7 - 1 instances.
         check(&wat::parse_str(component(7)).expect("a component")).expect("few enough");
         assert!(check(&wat::parse_str(component(8)).expect("a component")).is_err());
     }

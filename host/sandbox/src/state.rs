@@ -9,14 +9,14 @@ use crate::capabilities::log::Output;
 use crate::capabilities::{Capabilities, HasCapabilities};
 use crate::observations::Source;
 
-/// Random bytes that a guest may request at once: generating them cannot be interrupted.
+/// Maximum number of random bytes per request of a guest: generating them cannot be interrupted.
 const MAX_RANDOM_BYTES: u64 = 64 << 10;
 
-/// Number of resources, and their bytes, that are measured for each host call, on average. A guest with more of them is
-/// measured after every second, third … host call.
+/// Average number of resources, and of their bytes, measured per host call. A guest with more is measured
+/// only after every second, third … host call.
 const MEASURED_PER_HOST_CALL: usize = 32;
 const MEASURED_BYTES_PER_HOST_CALL: usize = 64 << 10;
-/// Maximum number of host calls between two measurements. Each of them can add some 50 KiB.
+/// Maximum number of host calls between two measurements. Each call can add some 50 KiB.
 const MAX_UNMEASURED_CALLS: usize = 64;
 
 /// The state of one store, for one call.
@@ -25,7 +25,7 @@ pub(super) struct State {
     capabilities: Capabilities,
     table: ResourceTable,
     wasi: WasiCtx,
-    /// Host calls until resources are measured again.
+    /// Number of host calls until resources are measured again.
     unmeasured_calls: usize,
 }
 
@@ -46,7 +46,7 @@ impl State {
         Self { meter: Meter::new(limits), capabilities, table, wasi, unmeasured_calls: 0 }
     }
 
-    /// Counts what the guest's resources take, after it has called the host. Fails if that is too much.
+    /// Counts the memory of the guest's resources after a host call. Fails if it exceeds the limit.
     pub(super) fn after_host_call(&mut self) -> wasmtime::Result<()> {
         self.capabilities.after_host_call();
         if self.unmeasured_calls > 0 {
@@ -60,7 +60,7 @@ impl State {
         self.meter.hold(footprint.bytes)
     }
 
-    /// Drops all resources of the guest: its requests end, and its output without a line end is logged.
+    /// Drops all resources of the guest: ends its requests, and logs its incomplete output line.
     pub(super) fn close(&mut self) {
         self.table = ResourceTable::new();
     }

@@ -1,10 +1,12 @@
-//! Builds packages of a workspace into components, with one run of cargo for each stack size, and judges none of them:
+//! Builds packages of a workspace into components, with one run of cargo for each stack size, and validates
+//! none of them:
 //!
 //! ```sh
 //! cargo run --workspace --example build-components -- DIRECTORY PACKAGE…
 //! ```
 //!
-//! `kitbag toolkit build` is for toolkits; this is also for what a deploy must refuse.
+//! `kitbag toolkit build` is for valid toolkits; this program also builds components that a deploy must
+//! refuse.
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -1,4 +1,5 @@
-//! Compiles packages of a workspace into core modules, with one run of cargo for each stack size, and puts each where it is wanted:
+//! Compiles packages of a workspace into core modules, with one run of cargo for each stack size, and copies
+//! each to a file:
 //!
 //! ```sh
 //! cargo run --workspace --example build-modules -- DIRECTORY PACKAGE=FILE…
@@ -29,7 +30,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Returns the directory, and each package with the file that it becomes.
+/// Returns the directory, and each package with its target file.
 fn wanted(arguments: &[String]) -> Option<(&str, Vec<(&str, &str)>)> {
     let (root, packages) = arguments.split_first()?;
     let packages = packages.iter().map(|it| it.split_once('=')).collect::<Option<_>>()?;

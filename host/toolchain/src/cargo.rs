@@ -15,11 +15,11 @@ use super::{BuildOptions, Step, ToolchainError};
 /// Interval of progress lines while cargo prints nothing.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
 
-/// Crates that compile for WebAssembly, and whose requests fail in the sandbox: they open sockets, or call a browser.
+/// HTTP clients that compile for WebAssembly but fail in the sandbox: they open sockets, or call a browser.
 const UNUSABLE_CLIENTS: [&str; 4] = ["attohttpc", "minreq", "reqwest", "ureq"];
 
-/// Compiles the libraries of `packages` with a stack of `stack_bytes`. Returns their WebAssembly files, by the paths of
-/// the packages' manifests.
+/// Compiles the libraries of `packages` with a stack of `stack_bytes`. Returns their WebAssembly files, by
+/// manifest path of the package.
 pub(super) async fn compile(
     root: &Path,
     packages: &[&str],
@@ -68,9 +68,10 @@ pub(super) async fn compile(
     Ok(modules(&messages))
 }
 
-/// The environment variable with the recipe's flags for rustc, and its value: what it has already, the recipe's flags and
-/// the stack size. Cargo adds them to the flags of the workspace's configuration under the same key. It takes the flags
-/// of one key only, and prefers those for a target: without flags of a recipe, an author's flags win over a stack size.
+/// Returns the environment variable with rustc's flags, and its value: the inherited flags, the recipe's
+/// flags and the stack size. Cargo adds them to the flags of the workspace's configuration under the same
+/// key. It uses the flags of one key only, and prefers those for a target: without flags of a recipe, an
+/// author's flags override the stack size.
 fn rustflags(recipe: &Recipe, stack_bytes: u32) -> (String, String) {
     let variable = if recipe.rustflags.is_empty() {
         "CARGO_BUILD_RUSTFLAGS".to_owned()
@@ -84,7 +85,7 @@ fn rustflags(recipe: &Recipe, stack_bytes: u32) -> (String, String) {
     (variable, flags)
 }
 
-/// Passes cargo's status lines on as they arrive, and returns all other lines: the compiler's diagnostics.
+/// Forwards cargo's status lines as they arrive. Returns all other lines: the compiler's diagnostics.
 async fn relay(stderr: impl AsyncRead + Unpin, progress: &impl Fn(&str)) -> io::Result<Vec<String>> {
     let started = Instant::now();
     let mut lines = BufReader::new(stderr).split(b'\n');
@@ -102,7 +103,7 @@ async fn relay(stderr: impl AsyncRead + Unpin, progress: &impl Fn(&str)) -> io::
     }
 }
 
-/// Whether this is one of cargo's status lines: a capitalised verb that ends in column 12.
+/// Whether the line is one of cargo's status lines: a capitalised verb that ends in column 12.
 fn is_status(line: &str) -> bool {
     let Some((verb, rest)) = line.split_at_checked(12) else { return false };
     let verb = verb.trim_start();
@@ -138,7 +139,8 @@ fn modules(messages: &[u8]) -> HashMap<PathBuf, PathBuf> {
         .collect()
 }
 
-/// Returns which of [`UNUSABLE_CLIENTS`] were compiled, or had been before.
+/// Returns the crates of [`UNUSABLE_CLIENTS`] among the compiled ones, including those that were already up
+/// to date.
 fn unusable_clients(messages: &[u8]) -> BTreeSet<&'static str> {
     let named = |name: &str| UNUSABLE_CLIENTS.into_iter().find(|client| *client == name);
     artifacts(messages).filter_map(|message| named(&message.target.name)).collect()

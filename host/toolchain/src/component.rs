@@ -1,4 +1,4 @@
-//! Makes a component from a compiled module.
+//! Converts a compiled module to a component.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use wit_component::ComponentEncoder;
 
 use super::{BuiltComponent, ToolchainError};
 
-/// Reads the compiler's output, makes it a component if it is not one yet, and writes it to
+/// Reads the compiler's output, converts it to a component if it is a core module, and writes it to
 /// `components/PACKAGE.wasm` in the target directory.
 pub(super) async fn make(
     package: &str,

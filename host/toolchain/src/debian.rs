@@ -1,7 +1,8 @@
-//! Debian's compiler, for machines that cannot reach rustup's servers.
+//! Debian's compiler, for machines without access to rustup's servers.
 //!
-//! Debian has no compiled standard library for WebAssembly, but its sources, and a C library for WASI.
-//! Cargo compiles the former against the latter (`-Zbuild-std`): under a minute, once per target directory.
+//! Debian packages the sources of the standard library, but not its compiled form for WebAssembly, and a C
+//! library for WASI. Cargo compiles the former against the latter (`-Zbuild-std`): under a minute, once per
+//! target directory.
 
 use std::env;
 use std::ffi::OsString;
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use super::recipe::Recipe;
 use super::{ToolchainError, linker};
 
-/// The files that are needed, each with its Debian package.
+/// Required files, each with its Debian package.
 const REQUIRED_FILES: [(&str, &str); 4] = [
     ("usr/bin/rustc", "rustc-web"),
     ("usr/bin/cargo", "cargo-web"),

@@ -1,10 +1,10 @@
-//! Builds a component from a toolkit's sources. A toolkit in TypeScript is built by its SDK; a crate in
-//! Rust by a compiler for WebAssembly that is installed on the machine.
+//! Builds components from toolkit sources: TypeScript with the builder of its SDK, Rust with a WebAssembly
+//! compiler that is installed on the machine.
 //!
 //! For Rust, three compilers are tried in this order:
 //!
 //! 1. rustup's target `wasm32-wasip2`: cargo's output is the component;
-//! 2. rustup's target `wasm32-wasip1`: cargo's output is a core module, which becomes a component here;
+//! 2. rustup's target `wasm32-wasip1`: cargo's output is a core module, which is converted to a component;
 //! 3. Debian's compiler and its sources of the standard library (`rustc-web`, `cargo-web`,
 //!    `rust-web-src`, `wasi-libc`): as 2, and the standard library is compiled first, once.
 //!
@@ -14,7 +14,7 @@
 //! in it then survives a `cargo clean`. Components are written to its folder `components`, one per
 //! package: `target-guests/components/PACKAGE.wasm`.
 //!
-//! Invariant: nothing here checks whether a component is a toolkit. The deploy does.
+//! Invariant: nothing here validates the toolkit. The deploy does.
 
 mod cargo;
 mod component;
@@ -36,14 +36,14 @@ pub use self::typescript::{BuiltToolkit, build_typescript, is_typescript, serve_
 use self::package::{Package, Workspace};
 use self::recipe::Recipe;
 
-/// Folder at a workspace's root that holds the compiler's output for WebAssembly.
+/// Folder for WebAssembly compiler output, at a workspace's root.
 pub const TARGET_DIRECTORY: &str = "target-guests";
 
 /// Options of a build.
 #[derive(Clone, Debug, Default)]
 pub struct BuildOptions {
-    /// Where compiler output and components go; by default [`TARGET_DIRECTORY`] at the root of the
-    /// crate's workspace.
+    /// Folder for compiler output and components; by default [`TARGET_DIRECTORY`] at the root of the crate's
+    /// workspace.
     pub target_directory: Option<PathBuf>,
     /// Features of the packages, in addition to the default ones.
     pub features: Vec<String>,
@@ -59,9 +59,9 @@ const SIZE_PROFILE: [(&str, &str); 3] = [
 /// A built component.
 #[derive(Clone, Debug)]
 pub struct BuiltComponent {
-    /// The cargo package that it was built from.
+    /// Cargo package of the component.
     pub package: String,
-    /// Where it was written.
+    /// Path of the component.
     pub path: PathBuf,
     /// The component's bytes.
     pub bytes: Vec<u8>,
@@ -89,8 +89,8 @@ pub async fn build_rust(
     Ok(built.pop().expect("build returns one component for each package"))
 }
 
-/// Builds several packages of the workspace in `root` with one run of cargo for each stack size, and returns their
-/// components in the order of `packages`.
+/// Builds several packages of the workspace in `root`, with one run of cargo for each stack size. Returns
+/// their components in the order of `packages`.
 ///
 /// For `progress` see [`build_rust`].
 pub async fn build_workspace(
@@ -110,8 +110,8 @@ pub async fn build_workspace(
     build(&workspace, &packages, &recipe, options, &progress).await
 }
 
-/// Compiles packages of the workspace in `root`, whose libraries are core modules, with one run of cargo for each stack size, and
-/// returns the modules in the order of `packages`.
+/// Compiles packages of the workspace in `root` whose libraries are core modules, with one run of cargo for
+/// each stack size. Returns the modules in the order of `packages`.
 ///
 /// For `progress` see [`build_rust`].
 pub async fn build_modules(
@@ -130,51 +130,51 @@ pub async fn build_modules(
     Ok(modules)
 }
 
-/// Why a build failed.
+/// Reason why a build failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolchainError {
     /// The directory is not a crate.
     #[error("{} is not a Rust crate: it has no Cargo.toml", directory.display())]
     NoManifest {
-        /// Where a crate was expected.
+        /// Directory of the expected crate.
         directory: PathBuf,
     },
     /// The manifest has only a `[workspace]`.
     #[error("{} is a workspace without a crate of its own: name the directory of one of its crates", directory.display())]
     NoPackage {
-        /// Where a crate was expected.
+        /// Directory of the expected crate.
         directory: PathBuf,
     },
     /// The workspace has no such package.
     #[error("the workspace {} has no package {name:?}", root.display())]
     UnknownPackage {
-        /// The workspace's root.
+        /// Root of the workspace.
         root: PathBuf,
-        /// The requested package.
+        /// Requested package.
         name: String,
     },
     /// The crate's library is not a `cdylib`.
     #[error("{package} does not build a component: add crate-type = [\"cdylib\"] to [lib] in {}", manifest.display())]
     NotACdylib {
-        /// The package.
+        /// Name of the package.
         package: String,
-        /// Its manifest.
+        /// Path of the manifest.
         manifest: PathBuf,
     },
     /// The package's `[package.metadata.kitbag]` is not valid.
     #[error("{package}: [package.metadata.kitbag] in {}: {reason}", manifest.display())]
     Settings {
-        /// The package.
+        /// Name of the package.
         package: String,
-        /// Its manifest.
+        /// Path of the manifest.
         manifest: PathBuf,
-        /// What is wrong.
+        /// Problem with the settings.
         reason: String,
     },
     /// None of the three compilers is installed; the text says what to install.
     #[error("no compiler for WebAssembly was found: {install}")]
     NoCompiler {
-        /// What to install, as commands.
+        /// Commands that install a compiler.
         install: String,
     },
     /// The compiler is installed, but no linker.
@@ -189,17 +189,17 @@ pub enum ToolchainError {
     /// A program could not be started or read.
     #[error("{step} failed: could not run {}: {reason}", program.display())]
     Run {
-        /// What was being done.
+        /// Step that failed.
         step: Step,
-        /// The program.
+        /// Program that was to run.
         program: PathBuf,
-        /// The operating system's reason.
+        /// Error of the operating system.
         reason: io::Error,
     },
     /// Cargo ran and failed.
     #[error("{step} failed ({status})\n{output}")]
     Cargo {
-        /// What was being done.
+        /// Step that failed.
         step: Step,
         /// Cargo's exit status.
         status: ExitStatus,
@@ -218,7 +218,7 @@ pub enum ToolchainError {
         path.display()
     )]
     NoTypeScriptSdk {
-        /// The toolkit.
+        /// Path of the toolkit.
         path: PathBuf,
     },
     /// The builder of the TypeScript SDK reported this error.
@@ -227,39 +227,39 @@ pub enum ToolchainError {
     /// A program's output was not as documented.
     #[error("{step} failed: {reason}")]
     Unexpected {
-        /// What was being done.
+        /// Step that failed.
         step: Step,
-        /// What was wrong or missing.
+        /// Problem with the output.
         reason: String,
     },
-    /// The core module could not be made into a component.
+    /// The core module could not be converted to a component.
     #[error("{} failed for {package}: {reason}", Step::Component)]
     Component {
-        /// The package.
+        /// Name of the package.
         package: String,
-        /// The encoder's reason, with its causes.
+        /// Error of the encoder, with its causes.
         reason: String,
     },
     /// A file could not be read or written.
     #[error("could not access {}: {reason}", path.display())]
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The operating system's reason.
+        /// Error of the operating system.
         reason: io::Error,
     },
 }
 
-/// The steps of a build, as errors name them.
+/// Steps of a build, as errors name them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Reading the workspace's metadata from cargo.
     Manifest,
     /// Compiling to WebAssembly.
     Compile,
-    /// Making a component from a core module.
+    /// Converting a core module to a component.
     Component,
-    /// Making tools of an OpenAPI document.
+    /// Generating tools from an OpenAPI document.
     OpenApi,
 }
 
@@ -292,7 +292,8 @@ async fn build(
     Ok(built)
 }
 
-/// Runs the compiler, once for each stack size. Returns the output file for each package, and the target directory.
+/// Runs the compiler, once for each stack size. Returns the output file of each package, and the target
+/// directory.
 async fn compile(
     workspace: &Workspace,
     packages: &[&Package],

@@ -1,4 +1,5 @@
-//! Makes a toolkit from an OpenAPI document, with the generator of the npm package `kitbag`, run by Node.js.
+//! Generates a toolkit from an OpenAPI document, with the generator of the npm package `kitbag`, run by
+//! Node.js.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,23 +12,23 @@ use tokio::process::Command;
 use super::typescript::{COMMANDS, failed_to_start, package_for};
 use super::{Step, ToolchainError};
 
-/// A document, and what to make of it.
+/// An OpenAPI document, with options for the generation.
 #[derive(Clone, Debug)]
 pub struct OpenApiSource {
-    /// Path or URL.
+    /// Path or URL of the document.
     pub document: String,
-    /// Tags, operations and methods; empty for all operations.
+    /// Tags, operations and methods to include; empty for all operations.
     pub only: Vec<String>,
-    /// Address of the API, instead of the document's.
+    /// Base URL of the API, instead of the document's.
     pub api_url: Option<String>,
 }
 
-/// A file with its text.
+/// A generated file.
 #[derive(Clone, Debug, Deserialize)]
 pub struct GeneratedFile {
-    /// Its name, without a folder.
+    /// Name, without a folder.
     pub name: String,
-    /// Its text.
+    /// Content.
     pub text: String,
 }
 
@@ -39,9 +40,9 @@ pub struct GeneratedToolkit {
     pub files: Vec<GeneratedFile>,
     /// Tools, in the order of the document.
     pub tools: Vec<GeneratedTool>,
-    /// Operations that are no tools.
+    /// Operations without a tool.
     pub not_made: Vec<NotMade>,
-    /// What the author should know.
+    /// Notes for the author.
     pub notes: Vec<String>,
 }
 
@@ -52,13 +53,13 @@ pub struct GeneratedTool {
     pub tool: String,
     /// Method and path.
     pub operation: String,
-    /// About how many bytes a model reads of it.
+    /// Approximate size of the tool's description for models, in bytes.
     pub bytes: u64,
-    /// What the author should know.
+    /// Notes for the author.
     pub notes: Vec<String>,
 }
 
-/// An operation that cannot be made.
+/// An operation from which no tool can be generated.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct NotMade {
     /// Method and path.
@@ -66,7 +67,7 @@ pub struct NotMade {
     /// The document's `operationId`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Why not.
+    /// Reason.
     pub reason: String,
 }
 
@@ -78,40 +79,40 @@ pub struct ListedOperation {
     /// The document's `operationId`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Name of the tool; `None` if it cannot be made.
+    /// Name of the tool; `None` if none can be generated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// The document's tags.
     pub tags: Vec<String>,
-    /// About how many bytes a model reads of the tool.
+    /// Approximate size of the tool's description for models, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// Why it cannot be made.
+    /// Reason why no tool can be generated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// What a newer document changes in a toolkit.
+/// Changes to a toolkit for a newer document.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenApiUpdate {
-    /// Whether the document is the one that the toolkit was made from.
+    /// Whether the document is unchanged since the toolkit was generated.
     pub is_same: bool,
     /// New tools, which the author has to list in `extension.ts`.
     pub added: Vec<ChangedTool>,
-    /// Tools whose arguments, words or requests are different.
+    /// Tools with different arguments, descriptions or requests.
     pub changed: Vec<ChangedTool>,
-    /// Tools whose operation is gone.
+    /// Tools whose operation was removed.
     pub removed: Vec<ChangedTool>,
-    /// Operations that are no tools.
+    /// Operations without a tool.
     pub not_made: Vec<NotMade>,
-    /// What the author should know.
+    /// Notes for the author.
     pub notes: Vec<String>,
     /// Files that were written.
     pub written: Vec<String>,
 }
 
-/// A tool of an update.
+/// A tool that an update adds, changes or removes.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct ChangedTool {
     /// Name of the tool.
@@ -123,7 +124,7 @@ pub struct ChangedTool {
     pub operation: String,
 }
 
-/// Makes the sources of a toolkit. Writes nothing.
+/// Generates the sources of a toolkit. Writes nothing.
 ///
 /// `sdk` is the folder of the npm package; by default the one that builds toolkits here.
 pub async fn generate(
@@ -138,7 +139,7 @@ pub async fn generate(
     run(Path::new("."), sdk, arguments).await
 }
 
-/// Lists the operations of a document with the sizes of their tools.
+/// Lists the operations of a document, with the sizes of their tools.
 pub async fn list(
     source: &OpenApiSource,
     sdk: Option<&Path>,
@@ -154,12 +155,12 @@ pub async fn list(
     run::<Listing>(Path::new("."), sdk, arguments).await.map(|listing| listing.operations)
 }
 
-/// Compares the toolkit in `folder` with a newer document, by default the one that it was made from.
+/// Compares the toolkit in `folder` with a newer document, by default from the same source.
 pub async fn compare(folder: &Path, document: Option<&str>) -> Result<OpenApiUpdate, ToolchainError> {
     update(folder, document, &[]).await
 }
 
-/// Compares as [`compare`] does, and writes the generated files anew.
+/// Same as [`compare`], and writes the generated files again.
 pub async fn compare_and_write(
     folder: &Path,
     document: Option<&str>,
@@ -181,14 +182,15 @@ async fn update(
     run(folder, None, arguments).await
 }
 
-/// Values follow their option after `=`: one that begins with a hyphen is no option.
+/// Options have the form `--name=value`, so that a value that starts with a hyphen is not parsed as an
+/// option.
 fn options(source: &OpenApiSource) -> Vec<OsString> {
     let only = source.only.iter().map(|word| format!("--only={word}"));
     let api_url = source.api_url.iter().map(|url| format!("--api-url={url}"));
     only.chain(api_url).map(Into::into).collect()
 }
 
-/// The generator's output: one line of JSON.
+/// Output of the generator: one line of JSON.
 #[derive(Deserialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 enum Outcome<T> {
@@ -218,7 +220,7 @@ async fn run<T: DeserializeOwned>(
     })
 }
 
-/// Returns what the generator says; `None` if it said nothing that is known.
+/// Parses the generator's output; `None` if it is not recognised.
 fn outcome<T: DeserializeOwned>(stdout: &[u8]) -> Option<Result<T, ToolchainError>> {
     match serde_json::from_slice(stdout).ok()? {
         Outcome::Done(result) => Some(Ok(result)),

@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::recipe::Recipe;
 use super::{Step, ToolchainError};
 
-/// Default stack of a guest, which is part of its memory: that is restored after each call, so a small stack makes calls
-/// faster. rustc's default is 1 MiB.
+/// Default stack size of a guest. The stack is part of the guest's memory, which is restored after each call,
+/// so a small stack makes calls faster. rustc's default is 1 MiB.
 const DEFAULT_STACK_KIB: u32 = 128;
 const MIN_STACK_KIB: u32 = 16;
 const MAX_STACK_KIB: u32 = 16 * 1024;
@@ -33,7 +33,7 @@ pub(super) struct Package {
 
 #[derive(Debug, Deserialize)]
 struct Metadata {
-    /// Whatever it holds; [`Package::settings`] judges it, for the packages that are built.
+    /// Unparsed: [`Package::stack_bytes`] validates it only for packages that are built.
     kitbag: Option<Value>,
 }
 
@@ -89,7 +89,7 @@ impl Workspace {
             .ok_or(ToolchainError::NoPackage { directory })
     }
 
-    /// Returns the package of that name.
+    /// Returns the package with this name.
     pub(super) fn package_named(&self, name: &str) -> Result<&Package, ToolchainError> {
         self.packages
             .iter()
@@ -106,7 +106,7 @@ impl Package {
         Err(ToolchainError::NotACdylib { package: self.name.clone(), manifest: self.manifest_path.clone() })
     }
 
-    /// Returns how large the stack of the package's calls is, in bytes.
+    /// Returns the stack size of the package's calls, in bytes.
     pub(super) fn stack_bytes(&self) -> Result<u32, ToolchainError> {
         let declared = self.metadata.as_ref().and_then(|metadata| metadata.kitbag.as_ref());
         let settings = match declared {

@@ -9,16 +9,16 @@ use tokio::process::Command;
 
 use super::{ToolchainError, debian};
 
-/// How long `rustc` may take to print its sysroot; a slower one is ignored. Rustup's proxy for `rustc` may
+/// Time limit for `rustc` to print its sysroot; a slower compiler is ignored. Rustup's proxy for `rustc` may
 /// try to download a toolchain first.
 const PROBE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How to compile for WebAssembly with one compiler.
+/// Instructions to compile for WebAssembly with one compiler.
 #[derive(Debug)]
 pub(super) struct Recipe {
-    /// The cargo to run.
+    /// Path of cargo.
     pub(super) cargo: PathBuf,
-    /// Its `--target`.
+    /// Value of `--target`.
     pub(super) target: &'static str,
     /// Additional arguments.
     pub(super) arguments: &'static [&'static str],
@@ -28,7 +28,7 @@ pub(super) struct Recipe {
     pub(super) rustflags: Vec<String>,
     /// Environment variables to remove.
     pub(super) removed_variables: &'static [&'static str],
-    /// Its description, shown after "Building with".
+    /// Description, shown after "Building with".
     pub(super) summary: String,
 }
 

@@ -8,7 +8,7 @@ use kitbag_manifest::{Problems, ToolDefinition, ToolkitDefinition};
 
 use super::openapi::GeneratedFile;
 
-/// A file's name, and its text with the placeholders `{{id}}`, `{{name}}`, `{{sdk}}` and `{{tests}}`.
+/// Name of a file, and its text with the placeholders `{{id}}`, `{{name}}`, `{{sdk}}` and `{{tests}}`.
 type Template = (&'static str, &'static str);
 
 const RUST: [Template; 4] = [
@@ -27,7 +27,7 @@ const TYPESCRIPT: [Template; 6] = [
     ("extension.test.ts", include_str!("../scaffold/typescript/extension.test.ts.tmpl")),
 ];
 
-/// Templates beside the files that are generated from an OpenAPI document.
+/// Templates of the files that accompany those generated from an OpenAPI document.
 const OPENAPI: [Template; 4] = [
     ("package.json", include_str!("../scaffold/typescript/package.json.tmpl")),
     ("tsconfig.json", include_str!("../scaffold/typescript/tsconfig.json.tmpl")),
@@ -51,7 +51,7 @@ pub enum CrateSource {
     Path(PathBuf),
     /// A revision of a Git repository.
     Git {
-        /// The repository.
+        /// URL of the repository.
         url: String,
         /// A commit, a tag or a branch.
         revision: String,
@@ -69,8 +69,8 @@ pub enum PackageSource {
     Version(String),
 }
 
-/// Writes a new toolkit with this id into `directory`, which is created if missing, and returns the
-/// files. Writes nothing if one of the files already exists.
+/// Writes a new toolkit with this id into `directory`, which is created if it is missing. Returns the files.
+/// Writes nothing if one of them already exists.
 pub fn create(id: &str, directory: &Path, language: &Language) -> Result<Vec<PathBuf>, ScaffoldError> {
     check_id(id)?;
     let (templates, sdk) = match language {
@@ -80,7 +80,7 @@ pub fn create(id: &str, directory: &Path, language: &Language) -> Result<Vec<Pat
     write_all(filled(templates, id, &sdk, "extension.test.ts"), directory)
 }
 
-/// Writes a new toolkit in TypeScript whose sources were generated from an OpenAPI document, as [`create`] does.
+/// Same as [`create`], for a TypeScript toolkit whose sources were generated from an OpenAPI document.
 pub fn create_generated(
     id: &str,
     directory: &Path,
@@ -123,15 +123,15 @@ fn write_all(files: Vec<(String, String)>, directory: &Path) -> Result<Vec<PathB
     Ok(files.into_iter().map(|(path, _)| path).collect())
 }
 
-/// Why a new toolkit could not be created.
+/// Reason why a new toolkit could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ScaffoldError {
     /// A server would refuse the toolkit because of its id.
     #[error("{id:?} cannot be a toolkit's id: {problems}")]
     InvalidId {
-        /// The id.
+        /// Requested id.
         id: String,
-        /// What is wrong with it.
+        /// Problems with the id.
         problems: Problems,
     },
     /// A file already exists.
@@ -143,14 +143,14 @@ pub enum ScaffoldError {
     /// A file could not be written.
     #[error("could not write {}: {reason}", path.display())]
     Write {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The operating system's reason.
+        /// Error of the operating system.
         reason: io::Error,
     },
 }
 
-/// Checks that a server would accept the toolkit that the templates make with this id.
+/// Checks that a server would accept the toolkit that the templates produce with this id.
 fn check(id: &str) -> Result<(), Problems> {
     let tool = ToolDefinition {
         name: "greet".to_owned(),
@@ -170,7 +170,7 @@ fn check(id: &str) -> Result<(), Problems> {
     kitbag_manifest::validate(definition).map(drop)
 }
 
-/// The value of the dependency in `Cargo.toml`.
+/// Returns the value of the dependency in `Cargo.toml`.
 fn crate_dependency(source: &CrateSource) -> Result<String, ScaffoldError> {
     Ok(match source {
         CrateSource::Path(path) => format!("{{ path = {} }}", quoted(utf8(path)?)),
@@ -181,7 +181,7 @@ fn crate_dependency(source: &CrateSource) -> Result<String, ScaffoldError> {
     })
 }
 
-/// The value of the dependency in `package.json`.
+/// Returns the value of the dependency in `package.json`.
 fn package_dependency(source: &PackageSource) -> Result<String, ScaffoldError> {
     Ok(match source {
         PackageSource::Path(path) => quoted(&format!("file:{}", utf8(path)?)),
@@ -198,7 +198,7 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// `word-count` becomes `Word count`.
+/// Converts an id to a display name: `word-count` becomes `Word count`.
 fn display_name(id: &str) -> String {
     let words = id.replace('-', " ");
     let mut letters = words.trim().chars();

@@ -12,27 +12,27 @@ use tokio::process::Command;
 
 use super::{Step, ToolchainError};
 
-/// The entry file of a toolkit. A folder that has one is a toolkit in TypeScript.
+/// Entry file of a toolkit. A folder that contains it is a TypeScript toolkit.
 const ENTRY: &str = "extension.ts";
-/// The builder, inside the npm package.
+/// Path of the builder in the npm package.
 const BUILDER: &str = "bin/kitbag-build.js";
-/// The package's command line.
+/// Path of the command line program in the npm package.
 pub(super) const COMMANDS: &str = "bin/kitbag.js";
-/// How long the server has to end by itself.
+/// Time limit for the server to shut down after its standard input was closed.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Output of the package's own build. Without it the builder does not start.
 const BUILT_FILE: &str = "dist/build/cli.js";
 
-/// The builder's output files.
+/// Output files of the builder.
 #[derive(Clone, Debug, Deserialize)]
 pub struct BuiltToolkit {
-    /// The component.
+    /// Path of the component.
     pub component: PathBuf,
-    /// Its manifest.
+    /// Path of its manifest.
     pub manifest: PathBuf,
 }
 
-/// Whether `path` is a toolkit in TypeScript: a source file, or a folder with an entry file.
+/// Whether `path` is a TypeScript toolkit: a source file, or a folder with an entry file.
 pub fn is_typescript(path: &Path) -> bool {
     let is_source = path
         .extension()
@@ -40,7 +40,7 @@ pub fn is_typescript(path: &Path) -> bool {
     is_source || path.join(ENTRY).is_file()
 }
 
-/// Builds the toolkit at `path`. Output goes to `out`, by default to the folder `dist` beside its entry.
+/// Builds the toolkit at `path`. Writes to `out`, by default to the folder `dist` beside its entry file.
 ///
 /// `progress` receives lines without line ends. Dropping the future ends the builder.
 pub async fn build_typescript(
@@ -121,7 +121,7 @@ enum Event {
     Done(BuiltToolkit),
 }
 
-/// Passes the builder's messages on until its output ends. Returns its result; `None` if it sent none.
+/// Forwards the builder's messages until its output ends. Returns its result; `None` if it sent none.
 async fn relay(
     events: impl tokio::io::AsyncRead + Unpin,
     progress: &impl Fn(&str),
@@ -141,8 +141,8 @@ async fn relay(
     Ok(outcome)
 }
 
-/// The npm package that builds the toolkit at `path`: the installed one, or else the one of the checkout
-/// that this program was built from.
+/// Returns the npm package that builds the toolkit at `path`: the installed one, or else that of the checkout
+/// from which this program was built.
 pub(super) fn package_for(path: &Path) -> Result<PathBuf, ToolchainError> {
     let start =
         path.canonicalize().map_err(|reason| ToolchainError::File { path: path.to_owned(), reason })?;

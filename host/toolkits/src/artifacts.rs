@@ -5,10 +5,11 @@
 //! code/<engine>/<digest>.cwasm  machine code, sealed; recompiled if missing or damaged
 //! ```
 //!
-//! These folders belong to one process. The components themselves are among the files that processes share (`objects`).
+//! These folders belong to one process. The components themselves are among the files that processes share
+//! (`objects`).
 //!
-//! Invariant: a file is used only if it is what was written. A component is checked against its name,
-//! machine code against its seal.
+//! Invariant: a file is used only if its contents are those that were written. A component is checked against
+//! its name, machine code against its seal.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -32,10 +33,10 @@ use super::ToolkitError;
 /// Maximum pause between two chunks of an upload.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long it may take to get a component.
+/// Maximum time to copy a component from the shared files.
 const COPY_TIMEOUT: Duration = Duration::from_mins(10);
 
-/// The folders of a data directory that hold toolkits, and the components.
+/// The folders for toolkits in the data directory, and the shared component files.
 #[derive(Clone, Debug)]
 pub(super) struct Artifacts(Arc<Parts>);
 
@@ -70,12 +71,12 @@ impl Artifacts {
         .map_err(io::Error::other)?
     }
 
-    /// The folder for temporary files, on the same file system as the final ones.
+    /// Returns the folder for temporary files, on the same file system as the final ones.
     pub(super) fn uploads(&self) -> &Path {
         &self.0.uploads
     }
 
-    /// Copies a component to a temporary file, checking its digest meanwhile.
+    /// Copies a component to a temporary file, and checks its digest while copying.
     pub(super) async fn copy_component(&self, digest: &str) -> Result<File, ObjectsError> {
         let copy = timeout(COPY_TIMEOUT, self.copy_component_now(digest)).await;
         copy.unwrap_or_else(|_| Err(ObjectsError::Source(io::ErrorKind::TimedOut.into())))
@@ -104,7 +105,7 @@ impl Artifacts {
         self.0.code.sealed(digest)
     }
 
-    /// Streams an upload to disk, and hashes it meanwhile.
+    /// Streams an upload to disk, and hashes it while writing.
     pub(super) async fn receive<E: std::fmt::Display>(
         &self,
         upload: impl Stream<Item = Result<Bytes, E>>,
@@ -137,17 +138,17 @@ impl Artifacts {
         Ok(Upload { file: path, digest, size: received })
     }
 
-    /// Puts an upload among the components.
+    /// Stores an upload among the components.
     pub(super) async fn put(&self, upload: &Upload) -> Result<Held, ObjectsError> {
         self.0.components.put(&upload.digest, &upload.file).await
     }
 
-    /// The components.
+    /// Returns the stored components.
     pub(super) fn components(&self) -> &Files {
         &self.0.components
     }
 
-    /// Creates a temporary file for machine code. It is deleted on drop unless it is kept.
+    /// Creates a temporary file for machine code. It is deleted on drop unless it is persisted.
     pub(super) fn new_code(&self) -> io::Result<NamedTempFile> {
         self.0.code.new_file()
     }
@@ -157,8 +158,8 @@ impl Artifacts {
         self.0.code.seal_and_persist(digest, code)
     }
 
-    /// Removes the machine code of components that are not in `kept`. What cannot be removed is left for the next
-    /// time.
+    /// Removes the machine code of components that are not in `kept`. Files that cannot be removed are
+    /// retried the next time.
     pub(super) async fn sweep_code(&self, kept: HashSet<String>) {
         let artifacts = self.clone();
         let swept = tokio::task::spawn_blocking(move || artifacts.0.code.retain(&kept));

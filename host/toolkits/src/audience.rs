@@ -1,6 +1,7 @@
-//! The audience of a toolkit: for whom it is, beyond its owner, and how often they may call its tools.
+//! The audience of a toolkit: the users beyond its owner who may use it, and their call limits.
 //!
-//! It is kept apart from the declaration: an author does not decide who uses a toolkit, and an update changes nothing of it.
+//! Stored separately from the declaration: an author does not decide who uses a toolkit, and an update does
+//! not change the audience.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,47 +16,47 @@ use serde::{Deserialize, Serialize};
 
 use super::{ToolkitError, Toolkits};
 
-/// Grants of one toolkit.
+/// Maximum number of grants per toolkit.
 pub(super) const MAX_GRANTS: usize = 200;
-/// Length of the id of a user, or of the name of a group.
+/// Maximum length of a user id or group name, in bytes.
 const MAX_NAME_BYTES: usize = 256;
 
-/// For whom a grant is.
+/// The users to whom a grant applies.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
     /// The user with this id.
     User(String),
     /// The members of the group with this name.
     Group(String),
-    /// All who sign in.
+    /// All users who can sign in.
     Everyone,
 }
 
-/// Calls that are allowed; `None` for any number.
+/// Maximum numbers of calls; `None`: no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CallLimits {
-    /// In each minute.
+    /// Calls per minute.
     pub per_minute: Option<NonZeroU32>,
-    /// In each day, UTC.
+    /// Calls per day, UTC.
     pub per_day: Option<NonZeroU32>,
-    /// Whether each member of a group may make as many, and not all of them together. Of grants to users and to everyone the
-    /// limits are always those of each user.
+    /// Whether each member of a group has this limit separately; otherwise the members share it. Limits of
+    /// grants to users and to everyone always apply to each user.
     pub each: bool,
 }
 
-/// A permission to call all tools of a toolkit, or one.
+/// A permission to call one tool of a toolkit, or all.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "GrantRecord", try_from = "GrantRecord")]
 pub struct Grant {
-    /// For whom it is.
+    /// The users to whom the grant applies.
     pub subject: Subject,
-    /// The tool; `None` for all.
+    /// The tool; `None`: all tools.
     pub tool: Option<String>,
-    /// How often.
+    /// Call limits.
     pub limits: CallLimits,
 }
 
-/// A grant as JSON: with `user`, `group` or `everyone`.
+/// A grant as JSON, with one of `user`, `group` and `everyone`.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct GrantRecord {
@@ -75,46 +76,47 @@ struct GrantRecord {
     each: bool,
 }
 
-/// What is wrong with a grant.
+/// Reason why a grant is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidGrant {
-    /// It is for several, or for nobody.
+    /// The grant names several subjects, or none.
     #[error("a grant is for one user, for one group, or for everyone")]
     Subject,
-    /// The name cannot be that of a user or group.
+    /// The name cannot be the name of a user or group.
     #[error("the name of a user or a group has from 1 to 256 bytes, and no NUL")]
     Name,
-    /// Only groups have members.
+    /// `each` is set for a subject that is not a group.
     #[error("`each` is for groups: limits of a user, and of everyone, are those of each user")]
     Each,
 }
 
-/// The grants of a toolkit, sorted. Without any, a shared toolkit is for everyone, and a private one for its owner.
+/// The grants of a toolkit, sorted. Without grants, everyone may use a shared toolkit, and only the owner a
+/// private one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Audience(Vec<Grant>);
 
-/// A part of a toolkit's tools.
+/// The part of a toolkit's tools that a user may call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// None.
+    /// No tools.
     Nothing,
-    /// These; some may not be there any more.
+    /// These tools, some of which may not exist any more.
     Tools(BTreeSet<String>),
-    /// All.
+    /// All tools.
     Whole,
 }
 
-/// Something that is counted: the calls of a user, or of a group.
+/// A counter of calls: of a user, or of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limited {
-    /// Its subject, tool and limits.
+    /// The grant with the limits.
     pub grant: Grant,
-    /// The user whose calls are counted; `None` for a group together.
+    /// The user whose calls are counted; `None` if the members of a group are counted together.
     pub user: Option<String>,
 }
 
 impl Subject {
-    /// The subject that is named: exactly one.
+    /// Returns the named subject. Fails unless exactly one is named.
     pub fn named(user: Option<String>, group: Option<String>, everyone: bool) -> Result<Self, InvalidGrant> {
         let subject = match (user, group, everyone) {
             (Some(user), None, false) => Self::User(user),
@@ -132,7 +134,7 @@ impl Subject {
         }
     }
 
-    /// Whether a user of this id, in these groups, is meant.
+    /// Whether the subject includes the user with this id and these groups.
     pub fn includes(&self, user: &str, groups: &Groups) -> bool {
         match self {
             Self::User(id) => id == user,
@@ -160,7 +162,7 @@ impl CallLimits {
 }
 
 impl fmt::Display for CallLimits {
-    /// Such as `60/m, 1000/d for each member`; empty without limits.
+    /// Formats the limits like `60/m, 1000/d for each member`; empty without limits.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rates = [(self.per_minute, 'm'), (self.per_day, 'd')];
         let rates = rates.iter().filter_map(|(limit, unit)| limit.map(|limit| format!("{limit}/{unit}")));
@@ -171,7 +173,7 @@ impl fmt::Display for CallLimits {
 }
 
 impl Grant {
-    /// As the audit log names it, such as `group:sales forecast 60/m`.
+    /// Formats the grant for the audit log, like `group:sales forecast 60/m`.
     pub(super) fn in_words(&self) -> String {
         let (tool, limits) = (self.tool.clone().unwrap_or_default(), self.limits.to_string());
         let parts = [self.subject.to_string(), tool, limits];
@@ -215,7 +217,7 @@ impl Audience {
         Self(grants)
     }
 
-    /// The grants, those of users first, then those of groups.
+    /// Returns the grants, those to users first, then those to groups.
     pub fn grants(&self) -> &[Grant] {
         &self.0
     }
@@ -225,7 +227,7 @@ impl Audience {
         self.0.is_empty()
     }
 
-    /// The tools that grants let a user of this id, in these groups, call.
+    /// Returns the tools that a user with this id and these groups may call.
     pub fn part_of(&self, user: &str, groups: &Groups) -> Part {
         let mut tools = BTreeSet::new();
         for grant in self.0.iter().filter(|grant| grant.subject.includes(user, groups)) {
@@ -237,7 +239,7 @@ impl Audience {
         if tools.is_empty() { Part::Nothing } else { Part::Tools(tools) }
     }
 
-    /// Whether a user of this id may call some tool, in whichever groups they are.
+    /// Whether a user with this id may call any tool in some combination of groups.
     pub fn may_include(&self, user: &str) -> bool {
         let includes = |grant: &Grant| match &grant.subject {
             Subject::User(id) => id == user,
@@ -246,11 +248,12 @@ impl Audience {
         self.0.iter().any(includes)
     }
 
-    /// The limits of calls of a tool by a user of this id, in these groups: alternatives, each a list of what is counted
-    /// together. Empty where there is no limit.
+    /// Returns the limits for calls of a tool by a user with this id and these groups: alternatives, each a
+    /// list of limits that must all have room. Empty if there is no limit.
     ///
-    /// The closest grants count: those to the user, else those to their groups, else those to everyone. Of several groups one
-    /// that has room is enough; of the grants to one of them, for all tools and for this one, each must have room.
+    /// The most specific grants apply: those to the user, otherwise those to the user's groups, otherwise
+    /// those to everyone. With several groups it suffices that one has room; of the grants to one group, for
+    /// all tools and for this one, each must have room.
     pub fn limits(&self, user: &str, groups: &Groups, tool: &str) -> Vec<Vec<Limited>> {
         let grants: Vec<_> =
             self.0.iter().filter(|it| it.covers(tool) && it.subject.includes(user, groups)).collect();
@@ -281,7 +284,7 @@ impl Limited {
 }
 
 impl Toolkits {
-    /// Grants tools of a toolkit; replaces the limits of grants that are there.
+    /// Grants tools of a toolkit; replaces the limits of existing grants.
     pub async fn share(
         self: &Arc<Self>,
         id: &str,
@@ -296,7 +299,8 @@ impl Toolkits {
         to_its_end(change).await?
     }
 
-    /// Takes grants back: that to a subject for one tool, or without a tool all to that subject. Fails if there is none.
+    /// Revokes grants: the one to a subject for one tool, or without a tool all to that subject. Fails if
+    /// there is none.
     pub async fn unshare(
         self: &Arc<Self>,
         id: &str,
@@ -356,7 +360,7 @@ mod tests {
         assert_eq!(part("ana", &["support", "legal"]), tools(&["find", "list"]));
         assert_eq!(part("ana", &["support", "sales"]), Part::Whole);
         assert_eq!(part("eve", &[]), tools(&["find"]));
-        // Names of users and groups have nothing to do with each other.
+        // Names of users and of groups are independent.
         assert_eq!(part("sales", &[]), Part::Nothing);
         assert_eq!(part("ana", &["eve"]), Part::Nothing);
         assert_eq!(part("ana", &["Sales", "sales ", "group:sales"]), Part::Nothing);

@@ -1,4 +1,5 @@
-//! The code of a live toolkit. It is loaded when it is first needed, and stays while the toolkit's audience changes.
+//! The code of a live toolkit, loaded when first needed, and not reloaded when the toolkit's audience
+//! changes.
 
 use std::error::Error;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -15,10 +16,10 @@ use tracing::warn;
 use super::artifacts::Artifacts;
 use super::schemas::Schemas;
 
-/// A component with its declaration, and what is made of both at the first call.
+/// A component with its declaration, and the loaded code and schemas once the first call needs them.
 pub(super) struct Code {
     definition: Arc<ToolkitDefinition>,
-    /// Whose turn it takes at the compiler.
+    /// Owner of the toolkit, under whom it is queued for the compiler.
     owner: String,
     digest: String,
     sandbox: Sandbox,
@@ -31,11 +32,11 @@ pub(super) struct Code {
 
 type Loading = Shared<BoxFuture<'static, Result<(), NotReady>>>;
 
-/// What calls of a toolkit need: its code, and the compiled schemas of each tool.
+/// Everything that calls of a toolkit need: its code, and the compiled schemas of its tools and prompts.
 pub struct Ready {
     /// The linked machine code.
     pub code: Loaded,
-    /// Of all its tools.
+    /// Compiled schemas of all tools and prompts.
     pub schemas: Schemas,
 }
 
@@ -60,13 +61,13 @@ impl Code {
         (&self.digest, &self.owner) == (&other.digest, &other.owner) && self.definition == other.definition
     }
 
-    /// Whether it is loaded.
+    /// Whether the code is loaded.
     pub(super) fn is_ready(&self) -> bool {
         self.ready.get().is_some()
     }
 
-    /// Returns what a call needs, loading it once at the first call. Dropping the future does not stop the
-    /// load.
+    /// Returns the code and schemas, loading them once at the first call. Dropping the future does not stop
+    /// the load.
     pub(super) async fn ready(self: &Arc<Self>) -> Result<&Ready, NotReady> {
         if let Some(ready) = self.ready.get() {
             return Ok(ready);
@@ -78,7 +79,7 @@ impl Code {
     /// Returns the load in progress, or starts one.
     fn loading(self: &Arc<Self>) -> Loading {
         let mut loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
-        // A load that has ended is not joined: after a failure the next call tries again.
+        // A load that has ended is not reused: after a failure the next call retries.
         if let Some(under_way) = loading.as_ref().filter(|loading| loading.peek().is_none()) {
             return under_way.clone();
         }
@@ -129,8 +130,8 @@ impl Code {
         .await
     }
 
-    /// Compiles the component again, because its machine code is missing, damaged, or of another engine
-    /// version.
+    /// Compiles the component again, because its machine code is missing, damaged, or was compiled for
+    /// another engine version.
     async fn recompile(&self) -> Result<Loaded, Box<dyn Error + Send + Sync>> {
         let component = self.artifacts.copy_component(&self.digest).await?;
         let artifacts = self.artifacts.clone();

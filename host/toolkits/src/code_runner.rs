@@ -1,5 +1,5 @@
-//! The component that runs code which models have written, and its tool `run_code`. It is a toolkit of the server's own, in a
-//! sandbox like any other, and reaches nothing but the tools that its calls answer for
+//! The component that runs code written by models, and its tool `run_code`. The component is a built-in
+//! toolkit in a sandbox like any other, and can reach only the tools that its calls go to
 //! (`capabilities/fetch/inner_calls`).
 
 use std::io;
@@ -23,59 +23,60 @@ use crate::knowledge_tools;
 
 /// The tool's name.
 pub const RUN_CODE: &str = "run_code";
-/// Calls of tools that one run may make.
+/// Maximum number of tool calls per run.
 pub const MAX_CALLS: u32 = 50;
-/// Those that it may make at once; further ones wait.
+/// Maximum number of concurrent tool calls per run; further ones wait.
 pub const MAX_CALLS_AT_ONCE: usize = 8;
 
-/// Bytes of what a run answers, after which it is cut: more than the component gives, in characters of four bytes.
+/// Maximum size of a run's result in bytes, at which it is cut: more than the component returns, in
+/// characters of four bytes.
 pub const MAX_ANSWER: usize = 4 * 70_000;
 
-/// The component's file in the folder of the setting `extractors`.
+/// File name of the component in the folder of the setting `extractors`.
 const FILE: &str = "code.wasm";
-/// The folder for its machine code in the data directory.
+/// Subfolder of the data directory for its machine code.
 const CODE_FOLDER: &str = "code-runner";
-/// Characters of the code.
+/// Maximum length of the code, in characters.
 const MAX_CODE: usize = 100_000;
 
-/// Runs code.
+/// Runs code of models.
 pub struct CodeRunner {
     component: Arc<Component>,
     definition: ToolkitDefinition,
     schemas: Schemas,
 }
 
-/// The component, once it is needed.
+/// The component, loaded when first needed.
 struct Component {
     sandbox: Sandbox,
     installed: InstalledComponents,
     loaded: OnceCell<Loaded>,
 }
 
-/// One run.
+/// One run of code.
 #[derive(Clone)]
 pub struct CodeRun {
-    /// What runs it.
+    /// The component that runs the code.
     pub runner: Arc<CodeRunner>,
-    /// Answers its calls of tools.
+    /// Handler of the code's tool calls.
     pub calls: Arc<dyn InnerCalls>,
-    /// Names it in its record, and in those of its calls.
+    /// Id of the run, in its record and in the records of its calls.
     pub id: Arc<str>,
 }
 
 /// Code cannot be run. The cause is in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NoCodeRunner {
-    /// The component is not there.
+    /// The component is not installed.
     #[error("the folder of the setting extractors has no code.wasm")]
     NotInstalled,
-    /// It cannot be used.
+    /// The component cannot be used.
     #[error("the component that runs code cannot be used")]
     Unusable,
 }
 
 impl CodeRunner {
-    /// Opens the folder of machine code in the data directory. `folder` has the component.
+    /// Opens the folder of machine code in the data directory. `folder` contains the component.
     pub async fn open(
         data: &Path,
         folder: PathBuf,
@@ -90,18 +91,18 @@ impl CodeRunner {
         Ok(Self { component, definition, schemas })
     }
 
-    /// The declaration of the tool, among the server's own.
+    /// Returns the declaration with the tool.
     pub fn definition(&self) -> &ToolkitDefinition {
         &self.definition
     }
 
-    /// The compiled schemas of the tool.
+    /// Returns the compiled schemas of the tool.
     pub fn schemas(&self) -> &Schemas {
         &self.schemas
     }
 
-    /// The loaded component; the first time it may have to be compiled, which takes seconds. Dropping the future does not stop
-    /// that.
+    /// Returns the loaded component. The first time it may have to be compiled, which takes seconds. Dropping
+    /// the future does not stop that.
     pub async fn ready(&self) -> Result<Loaded, NoCodeRunner> {
         if let Some(loaded) = self.component.loaded.get() {
             return Ok(loaded.clone());
@@ -126,12 +127,12 @@ impl Component {
     }
 }
 
-/// The arguments of `run_code` as the component takes them, JSON.
+/// Converts the arguments of `run_code` to those of the component, as JSON.
 pub fn arguments(arguments: &Value) -> String {
     json!({ "code": arguments["code"], "calls": MAX_CALLS }).to_string()
 }
 
-/// The declaration of `run_code`.
+/// Returns the declaration of `run_code`.
 pub fn tool() -> ToolDefinition {
     ToolDefinition {
         name: RUN_CODE.to_owned(),

@@ -1,10 +1,11 @@
-//! What users have agreed to that toolkits reach: stored when they first give a toolkit something, and compared before each
-//! call.
+//! The reach of toolkits to which users have agreed: stored when a user first gives a toolkit something, and
+//! compared before each call.
 //!
 //! Invariants:
-//! - what is cached lets a call go on, and is of one live version; what refuses a call was read for it;
-//! - what is stored is what its user has agreed to, and never more: nothing is added to it when a version reaches less, or
-//!   somebody vouches for one.
+//! - a cached consent only lets a call proceed, and belongs to one live version; a refusal is always based on
+//!   a fresh read;
+//! - the stored reach is what its user has agreed to, and never more: it does not grow when a version reaches
+//!   less, or when an operator vouches for one.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,45 +19,47 @@ use super::reach::{Reach, ReachItem};
 use super::store::{AgreedReach, NewConsent, StoredConsent};
 use super::{Live, ToolkitError, Toolkits};
 
-/// Who consents to a further reach.
+/// The party that consents to a further reach.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ConsentBy {
-    /// Each user, for what they have given.
+    /// Each user, for their own data.
     #[default]
     Users,
     /// The operators, by making a version live.
     Operators,
 }
 
-/// What a user has agreed to.
+/// The reach to which a user has agreed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Consent {
-    /// The reach.
+    /// Reach of the toolkit at that time.
     pub reach: Reach,
-    /// The version that was live then.
+    /// Version that was live at that time.
     pub version: String,
-    /// When: RFC 3339, UTC.
+    /// Time of the consent: RFC 3339, UTC.
     pub agreed_at: String,
-    /// Whether the user has given it anything. Who has not has agreed to nothing, and what they called reached this.
+    /// Whether the user has given the toolkit anything. If not, the user has agreed to nothing, and `reach`
+    /// is that of the version that was called.
     pub has_given: bool,
 }
 
 impl Consent {
-    /// What of a live version the user has to agree to: all that is beyond this; of who has given nothing only if the version
-    /// takes documents with the next call.
+    /// Returns the parts of a live version's reach that the user still has to agree to: everything beyond
+    /// this consent. If the user has given nothing, that applies only to a version that takes documents with
+    /// the next call.
     pub fn beyond(&self, live: &Live) -> Vec<ReachItem> {
         beyond(live, &self.reach, self.has_given)
     }
 }
 
-/// The act by which a user first agrees to what a toolkit reaches.
+/// The act by which a user first agrees to a toolkit's reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstAct {
-    /// A call of a version that takes nothing with it: no consent, but it is noted what was called.
+    /// Call of a version that takes no documents: no consent, but the called version's reach is recorded.
     Call,
-    /// A call of a version that takes documents.
+    /// Call of a version that takes documents.
     CallWithDocuments,
-    /// Giving it something: a secret, a setting, an account.
+    /// Giving the toolkit a secret, a setting or an account.
     Gift,
 }
 
@@ -64,7 +67,7 @@ fn beyond(live: &Live, agreed: &Reach, has_given: bool) -> Vec<ReachItem> {
     if has_given || live.reach.has_scopes() { live.reach.beyond(agreed) } else { Vec::new() }
 }
 
-/// Users whose calls of one live version may go on, as long as one activation lasts.
+/// Cached ids of users whose calls of one live version need no further consent. Valid for one activation.
 pub(super) struct Agreed(Mutex<OfActivation>);
 
 struct OfActivation {
@@ -72,7 +75,7 @@ struct OfActivation {
     users: HashSet<String>,
 }
 
-/// Users that are cached for each version: with more, all are read again.
+/// Maximum number of cached users per version; at the limit, the cache is cleared.
 const MAX_CACHED: usize = 10_000;
 
 impl Agreed {
@@ -80,12 +83,13 @@ impl Agreed {
         Self(Mutex::new(OfActivation { activation, users: HashSet::new() }))
     }
 
-    /// Starts anew, when the same version has become live again: its users may have agreed to something else in between.
+    /// Clears the cache when the same version becomes live again: its users may have agreed to something else
+    /// in between.
     pub(super) fn renew(&self, activation: i64) {
         *self.lock() = OfActivation { activation, users: HashSet::new() };
     }
 
-    /// The activation, of which what is read from here on is.
+    /// Returns the current activation, to be passed to `add` with results that are read after this call.
     fn activation(&self) -> i64 {
         self.lock().activation
     }
@@ -94,7 +98,7 @@ impl Agreed {
         self.lock().users.contains(user)
     }
 
-    /// Adds a user who was read during this activation.
+    /// Caches a user whose consent was read during `activation`. Ignored if another activation has begun.
     fn add(&self, user: &str, activation: i64) {
         let mut agreed = self.lock();
         if agreed.activation != activation {
@@ -112,14 +116,15 @@ impl Agreed {
 }
 
 impl Toolkits {
-    /// Has these agree to a further reach.
+    /// Sets the party that consents to a further reach.
     #[must_use]
     pub fn with_consent_by(self, consent_by: ConsentBy) -> Self {
         Self { consent_by, ..self }
     }
 
-    /// What of a live version its user has to agree to before a call gets anything of theirs; nothing where the call may go
-    /// on. The first call of a toolkit ever is the user's consent to what it takes with a call, which are documents.
+    /// Returns the parts of a live version's reach that the user has to agree to before a call gets any of
+    /// their data; empty if the call may proceed. The user's first call of a toolkit is consent to what it
+    /// takes with a call, which are documents.
     pub async fn awaits_consent(
         self: &Arc<Self>,
         user: &str,
@@ -136,7 +141,7 @@ impl Toolkits {
             if !self.agree_first(user, live, &live.reach, act).await? {
                 return Err(ToolkitError::LiveChanged { id: live.definition.id.clone(), live: None });
             }
-            // Of two first calls, one of another version may have come before.
+            // If two first calls race, one of another version may have been stored first.
             consent = self.consent(user, live).await?;
         }
         let beyond = consent.map(|consent| consent.beyond(live)).unwrap_or_default();
@@ -147,12 +152,12 @@ impl Toolkits {
         Ok(beyond)
     }
 
-    /// Whether calls of a live version wait for users who have agreed to less.
+    /// Whether calls of a live version wait for the consent of users who have agreed to less.
     pub fn asks_for(&self, live: &Live) -> bool {
         self.consent_by == ConsentBy::Users && live.vouch.is_none() && live.takes_anything()
     }
 
-    /// What a user has agreed to of a toolkit, if they have ever given it something.
+    /// Returns the user's consent for a toolkit, if there is one.
     pub async fn consent(&self, user: &str, live: &Live) -> Result<Option<Consent>, ToolkitError> {
         let stored = self.store.consent(user, &live.definition.id).await?;
         Ok(stored.map(|StoredConsent { owner, reach, version, agreed_at, given }| Consent {
@@ -163,9 +168,10 @@ impl Toolkits {
         }))
     }
 
-    /// Stores that a user agrees by an act to `reach`, as it was shown, unless they have agreed to something before. Stored before
-    /// what is given, and only while that is what the toolkit reaches: a version that becomes live later asks. Returns whether
-    /// anything is stored; of a gift, that a gift is.
+    /// Stores that a user agrees by `act` to `reach`, as it was shown to them, unless they have agreed
+    /// before. Called before the given data is stored, and has an effect only while `reach` is the toolkit's
+    /// reach: a version that becomes live later asks. Returns whether a consent is stored; for a gift,
+    /// whether one that covers gifts is.
     pub async fn agree_first(
         self: &Arc<Self>,
         user: &str,
@@ -196,7 +202,7 @@ impl Toolkits {
         .await?
     }
 
-    /// Stores that a user agrees to all that a live version reaches.
+    /// Stores that a user agrees to the whole reach of a live version.
     pub async fn agree(self: &Arc<Self>, by: &Actor, live: &Arc<Live>) -> Result<(), ToolkitError> {
         let (toolkits, by, live) = (self.clone(), by.clone(), live.clone());
         to_its_end(async move {
@@ -217,7 +223,7 @@ impl Toolkits {
         .await?
     }
 
-    /// Number of users whose calls of a live version wait for their consent.
+    /// Returns the number of users whose calls of a live version wait for their consent.
     pub async fn waiting_consents(&self, live: &Live) -> Result<u64, ToolkitError> {
         if !self.asks_for(live) {
             return Ok(0);
@@ -226,7 +232,7 @@ impl Toolkits {
         Ok(agreed.iter().map(|agreed| waiting(agreed, live)).sum())
     }
 
-    /// The same of all toolkits, by their ids; without those of which nobody waits.
+    /// Returns the number of waiting users by toolkit id, without toolkits that have none.
     pub async fn waiting_by_toolkit(&self) -> Result<HashMap<String, u64>, ToolkitError> {
         let (registry, mut all) = (self.registry(), HashMap::new());
         for agreed in self.store.agreed_reaches(None).await? {
@@ -240,7 +246,7 @@ impl Toolkits {
     }
 }
 
-/// How many of the users who have agreed to this have to agree again.
+/// Number of users with this consent who have to agree again.
 fn waiting(agreed: &AgreedReach, live: &Live) -> u64 {
     let reach = stored_reach(agreed.owner.clone(), &agreed.reach, live);
     if beyond(live, &reach, agreed.given != 0).is_empty() {
@@ -250,7 +256,7 @@ fn waiting(agreed: &AgreedReach, live: &Live) -> u64 {
     }
 }
 
-/// A reach as it was stored. One that cannot be read covers nothing: its user is asked.
+/// Parses a stored reach. One that cannot be read covers nothing, so its user is asked again.
 fn stored_reach(owner: String, text: &str, live: &Live) -> Reach {
     Reach::stored(owner, text).unwrap_or_else(|error| {
         warn!(toolkit.id = %live.definition.id, %error, "a stored reach cannot be read; its users are asked");

@@ -1,4 +1,4 @@
-//! From uploaded bytes to a live version: receive, inspect, keep the files, record, publish.
+//! Deploys an uploaded component: receives, inspects and stores it, records the version, and publishes it.
 
 use bytes::Bytes;
 use futures::Stream;
@@ -22,22 +22,22 @@ use super::{
 /// The result of a deploy.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Deployed {
-    /// The toolkit.
+    /// Id of the toolkit.
     pub id: String,
-    /// Its live version.
+    /// The version that is live now.
     pub version: String,
     /// SHA-256 of the component, hexadecimal.
     pub digest: String,
-    /// Listed names of its tools.
+    /// Listed names of the tools.
     pub tools: Vec<String>,
-    /// Its capabilities: `egress api.example.com`, `secret API_KEY`, `scope svc:search`.
+    /// Capabilities: `egress api.example.com`, `secret API_KEY`, `scope svc:search`.
     pub capabilities: Vec<String>,
-    /// Their changes since the version that was live before.
+    /// Changes of the capabilities since the previous live version.
     pub changes: Changes,
-    /// Where it comes from, and who signed it.
+    /// Source and signer of the version.
     #[serde(flatten)]
     pub provenance: Provenance,
-    /// What some clients refuse of it.
+    /// Properties of the toolkit that some clients refuse.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Problem>,
     /// The former owner, if this deploy took the toolkit over.
@@ -46,8 +46,9 @@ pub struct Deployed {
 }
 
 impl Toolkits {
-    /// Deploys an upload and makes it live. `by` is who deploys it, `length` the size in bytes that the
-    /// sender declared, `limit` the maximum, `vouch` the reason if they vouch for it, `origin` what they say about it.
+    /// Deploys an upload and makes it live. `by` is the deploying operator, `length` the size in bytes that
+    /// the sender declared, `limit` the maximum, `vouch` the reason if the operator vouches for the version,
+    /// `origin` the sender's statement of origin.
     ///
     /// The same version with the same bytes is made live again; with other bytes it is refused.
     pub async fn deploy<E: std::fmt::Display>(
@@ -93,8 +94,8 @@ impl Toolkits {
         }
     }
 
-    /// Gives up a component to which no row could refer because of this error, and puts it again if the last version that had the
-    /// same bytes has gone meanwhile. Any other error is returned.
+    /// Ends the lease of a component to which no row refers because of `error`. Stores it again if the last
+    /// version with the same bytes was removed meanwhile; returns any other error.
     pub(super) async fn put_again(
         &self,
         error: ToolkitError,
@@ -105,13 +106,13 @@ impl Toolkits {
         if matches!(error, ToolkitError::ComponentDropped) { self.put(upload).await } else { Err(error) }
     }
 
-    /// Puts an upload among the components. A row has to refer to it within half an hour.
+    /// Stores an upload among the components. A row has to refer to it within half an hour.
     pub(super) async fn put(&self, upload: &Upload) -> Result<Held, ToolkitError> {
         let _room = self.disk.reserve(upload.size())?;
         Ok(self.disk.while_there_is_room(self.artifacts.put(upload)).await??)
     }
 
-    /// Keeps the machine code of a component. The caller holds `changing`.
+    /// Stores the machine code of a component. The caller has locked `changing`.
     pub(super) async fn keep_code(&self, digest: &str, code: NamedTempFile) -> Result<(), ToolkitError> {
         let (artifacts, digest) = (self.artifacts.clone(), digest.to_owned());
         off_thread(move || artifacts.keep_code(&digest, code)).await?;
@@ -138,12 +139,13 @@ impl Toolkits {
         inspect(&self.sandbox, &self.compiler, upload.open()?, folder, by).await
     }
 
-    /// Records a version, whose component is in the store, and publishes it. The caller holds `changing`.
+    /// Records a version, whose component is in the store, and publishes it. The caller has locked
+    /// `changing`.
     pub(super) async fn make_live(&self, new: NewVersion<'_>) -> Result<Deployed, ToolkitError> {
         let NewVersion { definition, digest, by, .. } = new;
         let recorded = self.store.record(new).await;
         if recorded.as_ref().is_err_and(|error| !matches!(error, ToolkitError::ComponentDropped)) {
-            // A refused version must not leave its machine code behind.
+            // The machine code of a refused version must not remain.
             self.sweep_code().await?;
         }
         let (changes, provenance, taken_over) = recorded?;
@@ -164,8 +166,8 @@ impl Toolkits {
         })
     }
 
-    /// Removes the machine code of components to which no version and no waiting upload refers. The caller holds
-    /// `changing`.
+    /// Removes the machine code of components to which no version and no waiting upload refers. The caller
+    /// has locked `changing`.
     pub(super) async fn sweep_code(&self) -> Result<(), ToolkitError> {
         self.artifacts.sweep_code(self.store.digests().await?).await;
         Ok(())

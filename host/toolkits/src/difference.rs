@@ -1,7 +1,7 @@
 //! The difference between two versions of a toolkit: its capabilities, its imports, and every text that users and models
 //! read.
 //!
-//! Invariant: what is too large to be shown is counted in `left_out`; nothing is omitted silently.
+//! Invariant: lines that are too large to be shown are counted in `left_out`; nothing is omitted silently.
 
 mod text;
 
@@ -24,84 +24,85 @@ pub use text::{Line, LineKind, TextChange};
 pub struct Changes {
     /// New capabilities.
     pub added: Vec<String>,
-    /// Capabilities that were dropped.
+    /// Removed capabilities.
     pub removed: Vec<String>,
 }
 
 /// The difference between two versions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
-    /// The capabilities of both: first those of the newer version, in its order.
+    /// Capabilities of both versions: first those of the newer one, in its order.
     pub grants: Vec<GrantChange>,
-    /// The interfaces that both import, in the same order; empty if those of one version are not known.
+    /// Imported interfaces of both versions, in the same order; empty if those of one version are unknown.
     pub imports: Vec<ImportChange>,
-    /// What differs of the toolkit itself: `name`, `description`, `icon`, `author`, `visibility`, `auth`.
+    /// Changed texts of the toolkit itself: `name`, `description`, `icon`, `author`, `visibility`, `auth`.
     pub toolkit: Vec<TextChange>,
-    /// The settings of both, by key.
+    /// Settings of both versions, by key.
     pub settings: Vec<ItemChange>,
-    /// The tools of both, by name.
+    /// Tools of both versions, by name.
     pub tools: Vec<ItemChange>,
-    /// The prompts of both, by name.
+    /// Prompts of both versions, by name.
     #[serde(default)]
     pub prompts: Vec<ItemChange>,
-    /// The resources of both, by name.
+    /// Resources of both versions, by name.
     #[serde(default)]
     pub resources: Vec<ItemChange>,
 }
 
-/// A capability, and whether it is new.
+/// A capability, and whether it was added or removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GrantChange {
-    /// As in a deploy's answer: `egress api.example.com`, `secret API_KEY`, `scope svc:search`.
+    /// The capability as in the response to a deploy: `egress api.example.com`, `secret API_KEY`, `scope
+    /// svc:search`.
     pub capability: String,
-    /// Never `Changed`.
+    /// Added, removed or unchanged; never `Changed`.
     pub change: Change,
 }
 
-/// An imported interface, and whether it is new.
+/// An imported interface, and whether it was added or removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ImportChange {
-    /// Its name, without its version: `wasi:http/outgoing-handler`.
+    /// Name of the interface, without its version: `wasi:http/outgoing-handler`.
     pub interface: String,
     /// Whether every call of its functions is refused, whatever the toolkit declares.
     #[serde(default)]
     pub always_refused: bool,
-    /// Never `Changed`.
+    /// Added, removed or unchanged; never `Changed`.
     pub change: Change,
 }
 
-/// A tool, a prompt, a resource or a setting, and what differs of it.
+/// A tool, a prompt, a resource or a setting, and its changed texts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ItemChange {
-    /// Its name, or the setting's key.
+    /// Name of the item, or key of the setting.
     pub name: String,
-    /// Whether it is new.
+    /// State of the item as a whole.
     pub change: Change,
-    /// What differs: of a new one everything, of a removed one nothing.
+    /// Changed texts: all texts of an added item, none of a removed one.
     pub texts: Vec<TextChange>,
 }
 
-/// What became of a part of the older version.
+/// State of an item in a comparison of two versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
-    /// Only the newer version has it.
+    /// Only the newer version has the item.
     Added,
-    /// Only the older version has it.
+    /// Only the older version has the item.
     Removed,
-    /// Both have it, and it differs.
+    /// Both versions have the item, with differences.
     Changed,
-    /// It is the same in both.
+    /// The item is the same in both versions.
     Kept,
 }
 
-/// One of two versions.
+/// One of the two compared versions.
 #[derive(Clone, Copy, Debug)]
 pub struct Side<'a> {
-    /// Its declaration.
+    /// The declaration.
     pub manifest: &'a ToolkitDefinition,
-    /// The interfaces that it imports, without their versions.
+    /// Imported interfaces, without their versions.
     pub imports: &'a [String],
 }
 
@@ -111,7 +112,7 @@ impl<'a> From<&'a Version> for Side<'a> {
     }
 }
 
-/// Named texts of a part of a declaration.
+/// Names and contents of the texts of a declaration's part.
 type Texts = Vec<(&'static str, String)>;
 
 impl Difference {
@@ -148,7 +149,7 @@ impl Difference {
         }
     }
 
-    /// Whether the versions differ in nothing but their number and their code.
+    /// Whether the versions differ only in their version number and code.
     pub fn is_empty(&self) -> bool {
         let is_kept = |item: &ItemChange| item.change == Change::Kept;
         self.grants.iter().all(|grant| grant.change == Change::Kept)
@@ -198,7 +199,7 @@ pub fn capabilities(definition: &ToolkitDefinition) -> Vec<String> {
     .concat()
 }
 
-/// A sign-in in a line: where, and with what.
+/// Formats a sign-in as one line: its host and its credentials.
 fn sign_in(auth: &Auth) -> String {
     let host = auth.api_host();
     match auth {
@@ -231,7 +232,7 @@ fn imports(before: Option<Side<'_>>, after: Side<'_>) -> Vec<ImportChange> {
     .collect()
 }
 
-/// What became of each name: first those of `after` in their order, then those that are gone in alphabetical order.
+/// Compares names: first those of `after` in their order, then the removed ones in alphabetical order.
 fn each(before: Vec<String>, after: Vec<String>) -> impl Iterator<Item = (String, Change)> {
     let mut gone: BTreeSet<_> = before.into_iter().collect();
     let present = after.into_iter().map(|name| {

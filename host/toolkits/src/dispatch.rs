@@ -1,5 +1,5 @@
-//! Dispatches calls of tools, prompts, resources and completions: (caller, callee, arguments) → reply. Arguments are validated; results are redacted
-//! and validated.
+//! Dispatches calls of tools, prompts, resources and completions: (caller, callee, arguments) → reply.
+//! Arguments are validated; results are redacted and validated.
 //!
 //! Invariant: internal details of a failure never reach the reply. They go to the record of the call, which
 //! is written here exactly once, even if the call is cancelled.
@@ -48,11 +48,11 @@ pub use kitbag_sandbox::capabilities::progress::{ProgressListener, ProgressRepor
 pub use kitbag_sandbox::observations::QuestionId;
 pub use reply::{ErrorCode, Failure, Reply, Success};
 
-/// How long a call waits for its toolkit, which may have to be compiled again. Compiling continues after
-/// that.
+/// Maximum time that a call waits for its toolkit, which may have to be compiled again. Compiling continues
+/// after that.
 const READY_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Calls tools.
+/// Dispatches calls.
 pub struct Dispatch {
     toolkits: Arc<Toolkits>,
     vault: Arc<Vault>,
@@ -64,19 +64,19 @@ pub struct Dispatch {
     traces: Traces,
 }
 
-/// A call whose permission was checked.
+/// A call whose permission has been checked.
 pub struct Call<'a> {
-    /// For whom.
+    /// The calling user.
     pub caller: &'a Caller,
-    /// When its request came, if calls are traced.
+    /// Arrival time of the request, if calls are traced.
     pub arrival: Option<Arrival>,
-    /// What is called.
+    /// The tool, prompt, resource or completion to call.
     pub tool: &'a Callee,
-    /// What limits it: alternatives, as [`Audience::limits`](crate::audience::Audience::limits) has them.
+    /// Call limits: alternatives, as returned by [`Audience::limits`](crate::audience::Audience::limits).
     pub limits: Vec<Vec<Limited>>,
-    /// The run of code that makes it, if one does.
+    /// Id of the run of code that makes the call, if any.
     pub run: Option<Arc<str>>,
-    /// What the caller has answered to questions of the tool; `None` if they cannot be asked.
+    /// The caller's answers to questions of the tool; `None` if the caller cannot be asked.
     pub answers: Option<Arc<Answers>>,
 }
 
@@ -86,9 +86,9 @@ pub struct Call<'a> {
 pub struct Unavailable;
 
 impl Dispatch {
-    /// Creates a dispatcher. Calls get the caller's secrets and settings, once the caller has agreed to what their toolkit
-    /// reaches, and are recorded in `invocations`, counted in `metrics` and traced by `traces`. Fails if threads cannot be
-    /// started.
+    /// Creates a dispatcher. Calls get the caller's secrets and settings once the caller has agreed to the
+    /// toolkit's reach. They are recorded in `invocations`, counted in `metrics` and traced by `traces`.
+    /// Fails if threads cannot be started.
     pub fn new(
         toolkits: Arc<Toolkits>,
         (vault, user_config): (Arc<Vault>, Arc<UserConfig>),
@@ -101,7 +101,7 @@ impl Dispatch {
         Ok(Self { toolkits, vault, user_config, invocations, admission, checks, metrics, traces })
     }
 
-    /// Number of calls in flight.
+    /// Returns the number of calls in flight.
     pub fn calls_in_flight(&self) -> usize {
         self.admission.in_flight()
     }
@@ -133,7 +133,7 @@ impl Dispatch {
         recorded.instrument(in_log).await
     }
 
-    /// Texts of a user as they are told to models: without the user's secrets.
+    /// Redacts a user's secrets from texts that are sent to models.
     pub async fn redacted(&self, user_id: &str, mut texts: Vec<String>) -> Result<Vec<String>, Unavailable> {
         let secrets = self.vault.of_user(user_id).await.map_err(|cause| {
             error!(%cause, "texts cannot be redacted");
@@ -163,7 +163,7 @@ impl Dispatch {
         let Some(_admitted) = admitted else {
             return Ok((Reply::Failure(Failure::busy()), Outcome::Busy.into()));
         };
-        // Before anything of the user is read for the call.
+        // Before any data of the user is read for the call.
         if let Some(refusal) = self.awaiting_consent(tool, caller).await? {
             return Ok((Reply::Failure(refusal), Outcome::NeedsConsent.into()));
         }
@@ -179,7 +179,7 @@ impl Dispatch {
             }
             prepared => prepared.map_err(|cause| unavailable(tool.toolkit(), &cause))?,
         };
-        // Secrets that cannot be read cannot be redacted either, so the call must not start.
+        // Secrets that cannot be read cannot be redacted, so the call must not start.
         let secrets = secrets.map_err(|cause| unavailable(tool.toolkit(), &cause))?;
         drop(step);
 
@@ -246,7 +246,7 @@ impl Dispatch {
         let (mut reply, conclusion) = conclude(report, result_size, structured);
         reply.complete_links(tool.toolkit());
         if let Callee::Code(_) = tool {
-            // What the component bounds, code can change.
+            // The component limits its result, but the code inside it could change that.
             reply.cut_to(code_runner::MAX_ANSWER);
         }
         if let Reply::Failure(failure) = &mut reply {
@@ -256,7 +256,7 @@ impl Dispatch {
         Ok((reply, conclusion))
     }
 
-    /// The refusal of a call whose toolkit reaches further than its caller has agreed to.
+    /// Returns the refusal of a call whose toolkit reaches further than its caller has agreed to.
     async fn awaiting_consent(&self, tool: &Callee, caller: &Caller) -> Result<Option<Failure>, Unavailable> {
         let (Callee::Toolkit(Tool { toolkit, .. }) | Callee::Offer(Offer { toolkit, .. })) = tool else {
             return Ok(None);
@@ -266,7 +266,7 @@ impl Dispatch {
         Ok((!beyond.is_empty()).then(|| Failure::needs_consent(&toolkit.definition, &beyond)))
     }
 
-    /// The caller's settings as JSON text. Not read for a toolkit that declares none.
+    /// Returns the caller's settings as JSON text. Not read for a toolkit that declares none.
     async fn config(&self, toolkit: &ToolkitDefinition, caller: &Caller) -> Result<String, Unavailable> {
         let ToolkitDefinition { id, config: fields, .. } = toolkit;
         if fields.is_empty() {
@@ -278,7 +278,7 @@ impl Dispatch {
     }
 }
 
-/// Replaces the handler's error where the host could not sign in.
+/// Replaces the handler's error if the host could not sign in.
 async fn explain(failure: &mut Failure, sign_in: Option<Reason>, secrets: &Arc<UserSecrets>) {
     let Some(reason) = sign_in else { return };
     **failure = reason.failure;

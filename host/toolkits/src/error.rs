@@ -9,21 +9,21 @@ use kitbag_sandbox::compiler::CompileError;
 use thiserror::Error;
 use tracing::warn;
 
-/// Why an upload was not deployed, or a version not activated.
+/// Reason why an operation on a toolkit failed.
 #[derive(Debug, Error)]
 pub enum ToolkitError {
     /// The upload was interrupted.
     #[error("the upload broke off after {received} bytes: {cause}")]
     Interrupted {
-        /// Bytes received so far.
+        /// Number of bytes received.
         received: u64,
-        /// The cause.
+        /// Cause of the interruption.
         cause: String,
     },
     /// The upload is larger than a component may be.
     #[error("the component is larger than {limit} bytes, the limit of this server")]
     TooLarge {
-        /// In bytes.
+        /// Maximum size in bytes.
         limit: u64,
     },
     /// The component was refused for these reasons.
@@ -32,9 +32,9 @@ pub enum ToolkitError {
     /// The version is already deployed with other bytes.
     #[error("version {version} of {id} is already deployed with other contents; raise the version")]
     VersionTaken {
-        /// The toolkit.
+        /// Id of the toolkit.
         id: String,
-        /// Its declared version.
+        /// The declared version.
         version: String,
     },
     /// There is no such toolkit.
@@ -49,9 +49,9 @@ pub enum ToolkitError {
          recorded and removes the secrets and settings that were set for it"
     )]
     NotOwner {
-        /// The toolkit.
+        /// Id of the toolkit.
         id: String,
-        /// Its owner.
+        /// User id of the owner.
         owner: String,
     },
     /// The removed toolkit of this id belonged to another operator, and the new one would be private.
@@ -60,15 +60,15 @@ pub enum ToolkitError {
          whoever takes it over (`kitbag toolkit deploy --take-over`), which is recorded"
     )]
     RemovedOfOther {
-        /// The toolkit.
+        /// Id of the toolkit.
         id: String,
-        /// The owner when it was removed.
+        /// User id of the owner at the time of the removal.
         owner: String,
     },
-    /// A take-over of one's own toolkit.
+    /// The toolkit belongs already to the operator who wants to take it over.
     #[error("{0} belongs to you already")]
     AlreadyOwner(String),
-    /// The signature is not one of these bytes by any publisher that the server knows.
+    /// The signature was not made for these bytes by a known publisher.
     #[error(
         "the signature was not made for these bytes by any publisher that this server knows: it is one of other bytes, or its \
          publisher is missing (`kitbag publisher list`; an operator adds one with `kitbag publisher add NAME KEY.pub`)"
@@ -79,9 +79,9 @@ pub enum ToolkitError {
         "{id} was not changed: this version is signed by {publisher}, who was removed from the publishers of this server"
     )]
     PublisherRemoved {
-        /// The toolkit.
+        /// Id of the toolkit.
         id: String,
-        /// The name of the publisher.
+        /// Name of the publisher.
         publisher: String,
     },
     /// The toolkit is bound to a publisher who has not signed the version.
@@ -95,128 +95,129 @@ pub enum ToolkitError {
         }
     )]
     OtherPublisher {
-        /// The toolkit.
+        /// Id of the toolkit.
         id: String,
-        /// The name of the publisher that it is bound to.
+        /// Name of the publisher that the toolkit is bound to.
         publisher: String,
-        /// The name of the publisher who signed the version, if one did.
+        /// Name of the publisher who signed the version, if any.
         signed_by: Option<String>,
     },
-    /// The server takes signed versions alone.
+    /// The server accepts only signed versions.
     #[error(
         "nothing was changed: this server takes versions that a publisher has signed (setting `require-signature`), and {} is \
          not. `kitbag toolkit sign` signs a component, `--signature` gives a signature",
         .0.as_deref().unwrap_or("this component")
     )]
     SignatureRequired(Option<String>),
-    /// The name says that there is no publisher.
+    /// The publisher's name suggests that nobody, or the server itself, has signed.
     #[error(
         "{0:?} is no name for a publisher: it reads as if nobody, or the server itself, had signed. Choose another one"
     )]
     PublisherNobody(String),
-    /// The text does not name a publisher.
+    /// The text is not a valid publisher name.
     #[error(
         "{0:?} does not name a publisher: a name has at most 64 letters, digits, and - _ . @ between them"
     )]
     PublisherName(String),
-    /// There is a publisher of this name, or of one that looks like it.
+    /// A publisher with this name, or one that looks like it, exists already.
     #[error(
         "there is a publisher {0} already, whose name looks like this one; remove it first (`kitbag publisher remove {0}`), or \
          choose another name"
     )]
     PublisherTaken(String),
-    /// The key is that of a publisher.
+    /// The key belongs to another publisher.
     #[error("this key is that of the publisher {0} already")]
     PublisherKeyTaken(String),
-    /// There are as many publishers as may be.
+    /// The maximum number of publishers is reached.
     #[error("there are as many publishers as may be, 100; remove one")]
     TooManyPublishers,
-    /// There is no such publisher.
+    /// The publisher does not exist.
     #[error("there is no publisher {0:?}; `kitbag publisher list` lists them")]
     UnknownPublisher(String),
     /// The toolkit is not bound to a publisher.
     #[error("{0} is not bound to a publisher: no version of it was signed")]
     NotBound(String),
-    /// There is no such version to roll back to.
+    /// The version to roll back to does not exist.
     #[error("{0}")]
     NoSuchVersion(String),
-    /// There is no such version.
+    /// The version does not exist.
     #[error("{id} has no version {version}")]
     UnknownVersion {
-        /// The toolkit.
+        /// Id of the toolkit.
         id: String,
-        /// The version that was asked for.
+        /// The requested version.
         version: String,
     },
-    /// There is no such picture.
+    /// The picture does not exist.
     #[error("there is no such picture")]
     UnknownPicture,
-    /// There is no such upload: it was deployed or discarded, or has waited for too long.
+    /// The upload does not exist: it was deployed, discarded, or has expired.
     #[error("no upload {0:?} is waiting")]
     UnknownUpload(String),
-    /// As many uploads wait as may.
+    /// The maximum number of waiting uploads is reached.
     #[error("as many uploads are waiting as may; deploy or discard one (`kitbag toolkit uploads list`)")]
     TooManyUploads,
-    /// The toolkit has as many grants as one may.
+    /// The maximum number of grants of a toolkit is reached.
     #[error("a toolkit has at most 200 grants; share it with groups, or unshare some")]
     TooManyGrants,
-    /// There is no such grant.
+    /// The grant does not exist.
     #[error("{id} is not shared with {with}; `kitbag toolkit show {id}` lists with whom it is")]
     NotShared {
-        /// The toolkit.
+        /// Id of the toolkit.
         id: String,
-        /// The subject and, if it was named, the tool.
+        /// The subject of the grant and, if it was named, the tool.
         with: String,
     },
-    /// Without its last grant a toolkit that is not private would be for everyone.
+    /// The last grant of a toolkit that is not private cannot be revoked: without it the toolkit would be
+    /// open to everyone.
     #[error(
         "that is the last grant of {id}, and without any it is for everyone. Share it first with whom it is for: \
          everyone (`--everyone`), or its owner alone (`--user {owner}`)"
     )]
     LastGrant {
-        /// The toolkit.
+        /// Id of the toolkit.
         id: String,
-        /// Who owns it.
+        /// User id of the owner.
         owner: String,
     },
-    /// The user hides as many tools as one may.
+    /// The maximum number of tools that a user hides is reached.
     #[error("you hide as many tools as you may; hide whole toolkits, or show some again")]
     TooManyHidden,
-    /// Another version is live than the one that was compared.
+    /// The live version is not the one that was compared.
     #[error(
         "{} in the meantime; compare again",
         match live { Some(live) => format!("{live} of {id} went live"), None => format!("{id} was removed") }
     )]
     LiveChanged {
-        /// The toolkit.
+        /// Id of the toolkit.
         id: String,
-        /// Its live version.
+        /// The live version; `None` if the toolkit was removed.
         live: Option<String>,
     },
-    /// The version is another one than the one that was compared.
+    /// The version was deployed again since it was compared.
     #[error("{version} of {id} was deployed anew in the meantime; compare again")]
     VersionChanged {
-        /// The toolkit.
+        /// Id of the toolkit.
         id: String,
-        /// Its number.
+        /// The version number.
         version: String,
     },
-    /// The waiting upload with this digest has another declaration than the one that was reviewed.
+    /// The declaration of the waiting upload with this digest is not the one that was reviewed.
     #[error("the upload was replaced in the meantime and describes itself differently; review it again")]
     ManifestChanged(String),
-    /// The component was dropped before its version was recorded: it has to be put again.
+    /// The component was deleted before its version was recorded: it has to be stored again.
     #[error("the component was removed in the meantime; try again")]
     ComponentDropped,
     /// A temporary failure. The text says when to try again.
     #[error("{0}")]
     Unavailable(String),
-    /// A server error; the text is for the log.
+    /// The compiler failed; the text is for the log.
     #[error("the compiler failed: {0}")]
     Compiler(String),
     /// The disk is full.
     #[error(transparent)]
     DiskFull(#[from] DiskFull),
-    /// A server error; the text is for the log.
+    /// The database or the file storage failed; the text is for the log.
     #[error("storage failed: {0}")]
     Storage(String),
 }

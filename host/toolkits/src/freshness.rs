@@ -1,4 +1,4 @@
-//! The registry as it is in the database: read after a change of our own, and when another process has changed it.
+//! Keeps the registry equal to the database: reads it after each change by this process or by another one.
 
 use std::sync::Arc;
 
@@ -14,17 +14,17 @@ use super::vouch::Vouch;
 use super::{ToolkitError, Toolkits};
 
 impl Toolkits {
-    /// Reads the registry again, unless it is the one of this generation. What other processes have deployed is
-    /// compiled in the background.
+    /// Reads the registry again, unless it is of this generation already. Toolkits that other processes have
+    /// deployed are compiled in the background.
     pub async fn catch_up(self: &Arc<Self>, generation: i64) -> Result<(), ToolkitError> {
         if self.registry().is_of(generation) {
             return Ok(());
         }
         let toolkits = self.clone();
-        // To its end, because the next request would have to begin again.
+        // Not cancelled with the request, because the next request would have to start again.
         to_its_end(async move {
             let _publishing = toolkits.publishing.lock().await;
-            // Whoever held it may have read the same change.
+            // The previous lock owner may have read the same change.
             if !toolkits.registry().is_of(generation) {
                 toolkits.prepare(toolkits.read_and_replace().await?);
             }
@@ -33,7 +33,8 @@ impl Toolkits {
         .await?
     }
 
-    /// Reads the registry again, whichever generation it has: generations of a lost database may have been given again.
+    /// Reads the registry again, whatever its generation: after the loss of a database, generations may be
+    /// reused.
     pub async fn start_over(self: &Arc<Self>) -> Result<(), ToolkitError> {
         let _publishing = self.publishing.lock().await;
         self.registry.store(Arc::new(self.registry().unconfirmed()));
@@ -41,15 +42,16 @@ impl Toolkits {
         Ok(())
     }
 
-    /// Replaces the registry by what is live in the database. Running calls keep their snapshot.
+    /// Replaces the registry by the live toolkits in the database. Running calls use their snapshot.
     pub(super) async fn publish(&self) -> Result<(), ToolkitError> {
         let _publishing = self.publishing.lock().await;
-        // Other processes have to read it even if this one fails to.
+        // Other processes have to read the change even if this one fails to.
         self.changed.send_replace(());
         self.read_and_replace().await.map(drop)
     }
 
-    /// Returns the toolkits that are new, or have changed. The caller holds `publishing`.
+    /// Reads and replaces the registry. Returns the toolkits that are new or changed. The caller has locked
+    /// `publishing`.
     async fn read_and_replace(&self) -> Result<Vec<Arc<Live>>, ToolkitError> {
         let before = self.registry();
         let LiveState { generation, toolkits, mut manifests } =
@@ -82,8 +84,8 @@ impl Toolkits {
         Some(Live::new(definition, owner, (code, row.picture.clone()), activation))
     }
 
-    /// Loads the code of toolkits before their first call, one after the other. What has been replaced meanwhile is
-    /// left out.
+    /// Loads the code of toolkits before their first call, one after the other. Skips toolkits that have been
+    /// replaced since.
     fn prepare(self: &Arc<Self>, new: Vec<Arc<Live>>) {
         let toolkits = self.clone();
         tokio::spawn(async move {

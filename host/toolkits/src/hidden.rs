@@ -7,7 +7,7 @@ use kitbag_base::tasks::to_its_end;
 
 use super::{ToolkitError, Toolkits};
 
-/// What one user hides.
+/// Toolkits and tools that one user hides.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Hidden(BTreeMap<String, Part>);
 
@@ -17,7 +17,8 @@ enum Part {
     Tools(BTreeSet<String>),
 }
 
-/// What users hide, as it was read since the registry was. A change of it replaces the registry.
+/// Cache of hidden toolkits and tools by user, filled since the registry was read. A change of them replaces
+/// the registry, and with it this cache.
 #[derive(Default)]
 pub(super) struct HiddenOfUsers(Mutex<Kept>);
 
@@ -27,11 +28,12 @@ struct Kept {
     entries: usize,
 }
 
-/// Users and what they hide, one entry each: with more, all are read again.
+/// Maximum number of cached entries: users, and their hidden toolkits and tools. At the limit, the cache is
+/// cleared.
 const MAX_ENTRIES: usize = 50_000;
 
 impl Hidden {
-    /// Of pairs of a toolkit and a tool; without a tool, of all that the toolkit has.
+    /// Builds the set from pairs of a toolkit and a tool; without a tool, the whole toolkit is hidden.
     pub(super) fn of(pairs: impl IntoIterator<Item = (String, Option<String>)>) -> Self {
         let mut hidden = BTreeMap::new();
         for (toolkit, tool) in pairs {
@@ -59,12 +61,12 @@ impl Hidden {
         matches!(self.0.get(toolkit), Some(Part::Whole))
     }
 
-    /// Whether a toolkit is hidden, or any of its tools.
+    /// Whether a toolkit or any of its tools is hidden.
     pub fn has_any_of(&self, toolkit: &str) -> bool {
         self.0.contains_key(toolkit)
     }
 
-    /// How many toolkits and tools are hidden.
+    /// Number of hidden toolkits and tools.
     fn len(&self) -> usize {
         let of_part = |part: &Part| match part {
             Part::Whole => 1,
@@ -73,7 +75,8 @@ impl Hidden {
         self.0.values().map(of_part).sum()
     }
 
-    /// Toolkits by id, each with the tools that are hidden; without tools where all of it is.
+    /// Iterates over toolkits by id, each with its hidden tools; without tools if the whole toolkit is
+    /// hidden.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Vec<&str>)> {
         self.0.iter().map(|(toolkit, part)| match part {
             Part::Whole => (toolkit.as_str(), Vec::new()),
@@ -100,9 +103,9 @@ impl HiddenOfUsers {
 }
 
 impl Toolkits {
-    /// What a user hides.
+    /// Returns the toolkits and tools that a user hides.
     pub async fn hidden(&self, user: &str) -> Result<Arc<Hidden>, ToolkitError> {
-        // What is read from here on is at least as new as the registry.
+        // Values that are read after this line are at least as new as the registry.
         let registry = self.registry();
         if let Some(known) = registry.hidden.get(user) {
             return Ok(known);
@@ -112,7 +115,7 @@ impl Toolkits {
         Ok(hidden)
     }
 
-    /// Hides a tool from the models of a user, or all tools of a toolkit.
+    /// Hides a tool, or all tools of a toolkit, from a user's models.
     pub async fn hide(
         self: &Arc<Self>,
         user: &str,
@@ -128,7 +131,7 @@ impl Toolkits {
         .await?
     }
 
-    /// Shows a tool again, or whatever is hidden of a toolkit.
+    /// Shows a hidden tool again, or everything hidden of a toolkit.
     pub async fn show_again(
         self: &Arc<Self>,
         user: &str,

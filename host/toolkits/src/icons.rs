@@ -1,10 +1,11 @@
-//! Pictures of toolkits whose icon is a URL: fetched once, when a version is deployed, and served from here, so that
-//! the pages do not report their readers to a server that an author has chosen.
+//! Pictures of toolkits whose icon is a URL: fetched once, when a version is deployed, and served by this
+//! server, so that pages do not make browsers contact a server that the author has chosen.
 //!
 //! Invariants:
-//! - a picture is a raster image by its own bytes, small in bytes and in pixels, whatever its sender says about it;
-//! - a picture that cannot be had is left out, and the deploy goes on;
-//! - the request goes where any user's capture may go, and nowhere else.
+//! - a picture is a raster image according to its own bytes, whatever its sender claims, and small in bytes
+//!   and pixels;
+//! - a picture that cannot be fetched is omitted, and the deploy continues;
+//! - the request may go only where a user's capture may go.
 
 pub(super) mod fuzzing;
 
@@ -21,29 +22,30 @@ use tracing::{info, warn};
 use url::Url;
 
 const MAX_BYTES: usize = 64 << 10;
-/// First bytes of a PNG file (PNG specification, section 5.2): the crate that reads sizes looks at four of them.
+/// First bytes of a PNG file (PNG specification, section 5.2): the crate that reads sizes checks only four of
+/// them.
 const PNG_SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
-/// Width and height in pixels: a few bytes may unpack to a picture that fills a reader's memory.
+/// Maximum width and height in pixels: a few bytes may unpack to a picture that fills a reader's memory.
 const MAX_SIDE: usize = 1024;
-/// From the start of the request to the end of the picture; the deploy waits for it.
+/// Maximum time from the start of the request to the end of the picture; the deploy waits for it.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A picture, as it was fetched.
+/// A fetched picture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
-    /// Of the content.
+    /// Media type of the content.
     pub media_type: String,
-    /// The file.
+    /// Contents of the image file.
     pub content: Bytes,
 }
 
 impl Picture {
-    /// SHA-256 of the content, hexadecimal.
+    /// Returns the SHA-256 of the content, hexadecimal.
     pub fn digest(&self) -> String {
         hex::encode(Sha256::digest(&self.content))
     }
 
-    /// Reads the type and the size from the first bytes.
+    /// Determines the media type and the size from the first bytes.
     fn of(content: Bytes) -> Result<Self, &'static str> {
         let media_type = match imagesize::image_type(&content) {
             Ok(ImageType::Png) if content.starts_with(PNG_SIGNATURE) => "image/png",
@@ -60,8 +62,8 @@ impl Picture {
     }
 }
 
-/// Fetches the picture of a toolkit on behalf of `by`, who deploys it. `None` if its icon is no URL, or if there is no
-/// usable picture.
+/// Fetches the picture of a toolkit on behalf of `by`, who deploys it. `None` if its icon is not a URL, or if
+/// there is no usable picture.
 pub(super) async fn fetch(egress: &Egress, toolkit: &str, icon: &str, by: &str) -> Option<Picture> {
     let url = Url::parse(icon).ok()?;
     let policy = Policy::Capture { user: by.into() };
@@ -85,7 +87,7 @@ async fn download(egress: &Egress, url: &Url, policy: &Policy) -> Result<Picture
     }
     let body = Limited::new(response.into_body(), MAX_BYTES).collect().await;
     let content = body.map_err(|_| format!("it broke off, or is larger than {MAX_BYTES} bytes"))?.to_bytes();
-    // On a thread of its own: if the parser panics, there is no picture, and still a deploy.
+    // In a separate task: if the parser panics, the picture is missing, but the deploy continues.
     let read = spawn_blocking(move || Picture::of(content)).await;
     read.unwrap_or(Err("it cannot be read")).map_err(str::to_owned)
 }
@@ -99,7 +101,7 @@ mod tests {
 
     use super::*;
 
-    /// The header of a PNG file of this size.
+    /// Builds the header of a PNG file of this size.
     fn png(width: u32, height: u32) -> Vec<u8> {
         let mut file = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
         file.extend(width.to_be_bytes());
@@ -112,7 +114,7 @@ mod tests {
         [b"GIF89a".to_vec(), width.to_le_bytes().to_vec(), height.to_le_bytes().to_vec(), vec![0; 8]].concat()
     }
 
-    /// Serves files by their path; `/moved` leads to `/icon.png`.
+    /// Serves files by their path; `/moved` redirects to `/icon.png`.
     async fn server() -> TestServer {
         TestServer::start(|request| {
             let content = match request.uri.path() {
@@ -131,14 +133,14 @@ mod tests {
                 }
                 _ => return Response::builder().status(404).body(Full::default()).expect("a response"),
             };
-            // A lie, which nobody believes.
+            // A wrong type, which must be ignored.
             let response = Response::builder().header(header::CONTENT_TYPE, "text/html");
             response.body(Full::from(content)).expect("a response")
         })
         .await
     }
 
-    /// The client, with this machine opened to captures or not.
+    /// A client that may reach the `opened` address ranges for captures.
     fn egress(opened: &[&str]) -> Egress {
         let capture_ranges = opened.iter().map(|range| range.parse().expect("a range")).collect();
         Egress::new(EgressSettings { capture_ranges, ..EgressSettings::default() })

@@ -15,13 +15,13 @@ use super::ToolkitError;
 
 /// A component that has passed all checks.
 pub struct Inspected {
-    /// Its declaration.
+    /// The declaration.
     pub definition: ValidDefinition,
-    /// Its imports: granted by the declaration, in need of no grant, or always refused.
+    /// The imports: granted by the declaration, in need of no grant, or always refused.
     pub imports: Imports,
-    /// Its exports that the host does not use, for people.
+    /// Exports that the host does not use, for display.
     pub unused_exports: Vec<String>,
-    /// Its machine code, in a file that is deleted on drop unless it is kept.
+    /// Machine code, in a file that is deleted on drop unless it is persisted.
     pub code: NamedTempFile,
 }
 

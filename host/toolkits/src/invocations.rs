@@ -1,4 +1,4 @@
-//! The log of calls: records are written in the background, kept for a limited time, read and followed.
+//! The log of calls: records are written in the background, stored for a limited time, read and followed.
 //!
 //! Invariants:
 //! - a call never waits for its record: records that cannot be queued are dropped, and their number is
@@ -55,22 +55,22 @@ use retention::Retention;
 use store::Store;
 use writer::{Committed, Message, Writer};
 
-/// Bytes of records that may wait to be written, in total.
+/// Maximum number of bytes of queued records, in total.
 const MAX_QUEUED_BYTES: usize = 64 << 20;
-/// The same for one toolkit.
+/// Maximum number of bytes of queued records per toolkit.
 const MAX_QUEUED_BYTES_PER_TOOLKIT: usize = 16 << 20;
-/// The same for one user of one toolkit.
+/// Maximum number of bytes of queued records per user of a toolkit.
 const MAX_QUEUED_BYTES_PER_USER: usize = 4 << 20;
-/// Concurrent readers, in total. As many again may follow a log.
+/// Maximum number of concurrent readers, in total. As many again may follow a log.
 const MAX_READERS: usize = 256;
-/// The same for one user.
+/// Maximum number of concurrent readers per user.
 const MAX_READERS_PER_USER: usize = 16;
 
 /// The records of all calls.
 pub struct Invocations {
     store: Store,
     queue: UnboundedSender<Message>,
-    /// Signals a message that does not wait for more records.
+    /// Signals a message that is written at once, without waiting for more records.
     urgent: Arc<Notify>,
     room: Shares,
     room_of_users: Shares,
@@ -79,12 +79,13 @@ pub struct Invocations {
     readers: Shares,
     followers: Shares,
     writer: Mutex<Option<JoinHandle<()>>>,
-    /// How long records are kept.
+    /// Retention time of records.
     age: Duration,
 }
 
 impl Invocations {
-    /// Starts to write records to `database`, and to remove those beyond `limits`. `hints` tell other processes of them.
+    /// Starts to write records to `database`, and to remove those beyond `limits`. `hints` notify other
+    /// processes of new records.
     pub async fn open(
         database: Database,
         hints: Hints,
@@ -119,8 +120,8 @@ impl Invocations {
         })
     }
 
-    /// Queues a record. If the queue is full, its content is left out; if that is not enough, the record is
-    /// dropped.
+    /// Queues a record. If the queue is full, the record's content is omitted; if that is not enough, the
+    /// record is dropped.
     pub fn record(&self, record: Record) {
         let queued = self.with_room(Box::new(record));
         let queued = queued.or_else(|record| self.with_room(Box::new(record.without_content())));
@@ -139,8 +140,8 @@ impl Invocations {
         }
     }
 
-    /// Starts to read. All calls that this process answered before are included, and those of others that have committed
-    /// their records.
+    /// Starts to read. Includes all calls that this process answered before, and those of other processes
+    /// whose records are committed.
     pub async fn read(&self, query: Query, scope: Scope) -> kitbag_database::Result<Reading> {
         self.flush().await;
         Reading::start(self.store.clone(), self.committed.clone(), query, scope).await
@@ -160,14 +161,15 @@ impl Invocations {
         Ok(Usage::new(scope, first, &counts))
     }
 
-    /// The toolkits of which calls failed in the last day, those with the most failures first.
+    /// Returns the toolkits with failed calls in the last day, sorted by number of failures, descending.
     pub async fn failing(&self) -> kitbag_database::Result<Vec<Failing>> {
         self.flush().await;
         let counts = self.store.failing(usage::first_hour(Timestamp::now())).await?;
         Ok(counts.into_iter().map(Failing::from).collect())
     }
 
-    /// Counts the calls of all toolkits, and their users. All calls that this process answered before are included.
+    /// Counts the calls of all toolkits, and their users. Includes all calls that this process answered
+    /// before.
     pub async fn counts(&self, period: Period) -> kitbag_database::Result<Counts> {
         self.flush().await;
         let now = Timestamp::now();
@@ -184,7 +186,7 @@ impl Invocations {
         })
     }
 
-    /// The toolkits that were called in the last day, those with the most calls first.
+    /// Returns the toolkits that were called in the last day, sorted by number of calls, descending.
     pub async fn used_toolkits(&self) -> kitbag_database::Result<Vec<String>> {
         self.store.used(usage::first_hour(Timestamp::now())).await
     }
@@ -213,7 +215,7 @@ impl Invocations {
     async fn flush(&self) {
         let (done, flushed) = oneshot::channel();
         self.send_urgently(Message::Flush(done));
-        // Fails if the writer has ended, and then there is nothing left to write.
+        // Fails if the writer has ended; then there is nothing left to write.
         let _ = flushed.await;
     }
 

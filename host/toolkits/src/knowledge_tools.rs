@@ -1,6 +1,7 @@
-//! The server's own tools, `search` and `fetch`: MCP clients read their user's documents with them, without a toolkit.
+//! The server's own tools `search` and `fetch`, with which MCP clients read their user's documents without a
+//! toolkit.
 //!
-//! Names and shapes are those that `ChatGPT` asks of a server for its connectors and deep research
+//! Names and schemas are those that `ChatGPT` requires of a server for its connectors and deep research
 //! (<https://platform.openai.com/docs/mcp>): clients that know no other tools know these.
 
 use std::ops::Range;
@@ -22,33 +23,33 @@ use url::Url;
 use crate::Schemas;
 pub use kitbag_knowledge::TOOLS as ID;
 
-/// Of a document's text in one answer, in characters and in bytes: some 15,000 tokens, or 20,000 of a text without Latin
-/// letters. Clients take 25,000.
+/// Maximum length of a document's text in one answer, in characters and in bytes: some 15,000 tokens, or
+/// 20,000 of a text without Latin letters. Clients accept 25,000.
 pub const MAX_CHARACTERS: u32 = 50_000;
 const MAX_BYTES: usize = 60_000;
-/// Characters that can be left out: databases count them in 32 bits, with a sign.
+/// Maximum offset in characters: databases count them in signed 32-bit integers.
 const MAX_OFFSET: u32 = 1 << 30;
 
-/// The tool that finds documents.
+/// Name of the tool that finds documents.
 const SEARCH: &str = "search";
-/// The tool that reads one.
+/// Name of the tool that reads a document.
 pub const FETCH: &str = "fetch";
 
-/// The tools of a server.
+/// The server's own tools.
 pub struct KnowledgeTools {
     knowledge: Knowledge,
-    /// Where a document's page is, without its id.
+    /// URL of a document's page, without the document's id.
     pages: String,
     definition: ToolkitDefinition,
     schemas: Schemas,
 }
 
-/// One of them.
+/// One of the server's own tools.
 #[derive(Clone)]
 pub struct KnowledgeTool {
-    /// All of them.
+    /// All of the server's own tools.
     pub tools: Arc<KnowledgeTools>,
-    /// Its index among them.
+    /// Index of this tool among them.
     pub index: usize,
 }
 
@@ -95,19 +96,19 @@ struct Metadata {
     source: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     author: Option<String>,
-    /// RFC 3339, UTC.
+    /// Time of the last change: RFC 3339, UTC.
     updated_at: String,
-    /// Of the whole text.
+    /// Length of the whole text.
     characters: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_offset: Option<u64>,
-    /// What is missing, where the text may not be whole.
+    /// Description of the missing parts, if the text may be incomplete.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }
 
 impl KnowledgeTools {
-    /// Tools over `knowledge` of the server with this URL.
+    /// Creates the tools over `knowledge` for the server with this URL.
     pub fn new(knowledge: Knowledge, base_url: &Url) -> Self {
         let definition = definition();
         let schemas = Schemas::compile(&definition.tools).expect("these schemas compile");
@@ -115,17 +116,17 @@ impl KnowledgeTools {
         Self { knowledge, pages, definition, schemas }
     }
 
-    /// What they declare.
+    /// Returns the declaration of the tools.
     pub fn definition(&self) -> &ToolkitDefinition {
         &self.definition
     }
 
-    /// Their compiled schemas.
+    /// Returns the compiled schemas of the tools.
     pub fn schemas(&self) -> &Schemas {
         &self.schemas
     }
 
-    /// Finds one by its name.
+    /// Finds a tool by its name.
     pub fn find(self: &Arc<Self>, name: &str) -> Option<KnowledgeTool> {
         let index = self.definition.tools.iter().position(|tool| tool.name == name)?;
         Some(KnowledgeTool { tools: self.clone(), index })
@@ -153,7 +154,7 @@ impl KnowledgeTools {
     ) -> Result<ToolResult, CallError> {
         let FetchArguments { id, offset } = arguments;
         let offset = offset.unwrap_or_default();
-        // A secret that the part cuts is found by what is around it.
+        // Reads a margin around the part, so that a secret that the part cuts is found.
         let longest = u32::try_from(redactor.longest()).unwrap_or(u32::MAX);
         let margin = longest.min(offset);
         let count = MAX_CHARACTERS.saturating_add(longest.saturating_mul(2));
@@ -178,20 +179,20 @@ impl KnowledgeTools {
         })
     }
 
-    /// Where a person finds the document.
+    /// Returns the URL of the document for people.
     fn url(&self, document: &Summary) -> String {
         document.url.clone().unwrap_or_else(|| format!("{}{}", self.pages, document.id))
     }
 }
 
 impl KnowledgeTool {
-    /// What it declares.
+    /// Returns the tool's declaration.
     pub fn definition(&self) -> &ToolDefinition {
         &self.tools.definition.tools[self.index]
     }
 
-    /// Runs a call of this user, whose arguments were checked. `redactor` is for the user's secrets: it finds those that a part
-    /// of a text cuts. Whole ones are left to the caller.
+    /// Runs a call of this user with validated arguments. `redactor` contains the user's secrets: it finds
+    /// those that a part of a text cuts. Whole secrets are left to the caller.
     pub async fn call(
         &self,
         user_id: &str,
@@ -205,7 +206,7 @@ impl KnowledgeTool {
     }
 }
 
-/// Where the part of a text is that one answer has, after so many characters before it.
+/// Returns the byte range of one answer's part of a text, after `before` characters.
 fn bytes_of_part(text: &str, before: u32) -> Range<usize> {
     let at = |characters: u32| {
         let mut places = text.char_indices().map(|(place, _)| place);
@@ -216,12 +217,13 @@ fn bytes_of_part(text: &str, before: u32) -> Range<usize> {
     start..text.floor_char_boundary(end.min(start + MAX_BYTES))
 }
 
-/// A whole number within 32 bits that schemas let through may be written as `1.0`, which serde does not take for one.
+/// Deserialises arguments. Schemas accept a whole number within 32 bits written as `1.0`, which serde rejects
+/// as an integer.
 fn read<T: for<'de> Deserialize<'de>>(arguments: Value) -> Result<T, CallError> {
     serde_json::from_value(arguments).map_err(|error| CallError::InvalidParams(error.to_string()))
 }
 
-/// The result as clients want it: the same JSON as structure and as text.
+/// Returns the result in the form that clients expect: the same JSON as structured value and as text.
 fn returned(result: &impl Serialize) -> Result<ToolResult, CallError> {
     let json = serde_json::to_string(result).map_err(|error| CallError::Failure(error.to_string()))?;
     Ok(ToolResult { text: json.clone(), structured: Some(json), ..ToolResult::default() })
@@ -341,7 +343,7 @@ fn definition() -> ToolkitDefinition {
     }
 }
 
-/// What both tools are: they change nothing, and reach nothing else.
+/// Common part of both declarations: the tools are read-only, and reach nothing else.
 fn reading() -> ToolDefinition {
     let annotations = ToolAnnotations {
         read_only_hint: Some(true),

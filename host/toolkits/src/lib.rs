@@ -1,38 +1,38 @@
-//! Toolkits: from uploaded bytes to live tools; their calls, and the records of these.
+//! Toolkits: deployment of uploaded components, calls, and the records of calls.
 //!
 //! Invariant: components are stored before the database refers to them, and a version becomes live in one
-//! transaction. After a crash at any point, the next start finds either the old version live or the new
-//! one, complete.
+//! transaction. After a crash at any point, the next start finds either the old or the new version live,
+//! complete.
 //!
 //! # Modules
 //!
-//! - `registry`, `live`: what is live now, and the code of each version
-//! - `store`: all SQL about toolkits; `store/ownership` decides who may change which
+//! - `registry`, `live`: the live toolkits, and the code of each version
+//! - `store`: all SQL about toolkits; `store/ownership` decides who may change which toolkit
 //! - `dispatch`: (caller, call of a tool, a prompt, a resource or a completion) → reply: admission,
-//!   validation in, validation out, one record
-//! - `code_runner`: the component that runs code of models, and its tool `run_code`
-//!   (docs/decisions/0073); `capabilities/fetch/inner_calls` answers its calls of tools, `access/code`
-//!   makes them
-//! - `knowledge_tools`: the server's own tools `search` and `fetch`, which clients call as they call
-//!   those of toolkits (docs/decisions/0062)
-//! - `invocations`: the record of each call: written in the background, kept for a limited time, listed,
+//!   validation of arguments and results, one record per call
+//! - `code_runner`: the component that runs code of models, and its tool `run_code` (docs/decisions/0073);
+//!   `capabilities/fetch/inner_calls` receives its tool calls, `access/code` runs them
+//! - `knowledge_tools`: the server's own tools `search` and `fetch`, which clients call like those of
+//!   toolkits (docs/decisions/0062)
+//! - `invocations`: the records of calls: written in the background, stored for a limited time, listed,
 //!   filtered and followed; `invocations/usage` counts calls and failures of the last day,
-//!   `invocations/counts` what is kept for thirty days (docs/decisions/0071)
-//! - `user_config`: the values that users have set for the settings that toolkits declare; refuses values
-//!   that look like a secret
-//! - `icons`: pictures of toolkits whose icon is a URL: fetched at the deploy, checked by their bytes
-//! - `audience`, `limited_calls`: for whom toolkits and tools are, and the limits of their calls
+//!   `invocations/counts` the calls of the last thirty days (docs/decisions/0071)
+//! - `user_config`: users' values for the settings that toolkits declare; refuses values that look like a
+//!   secret
+//! - `icons`: pictures of toolkits whose icon is a URL: fetched at deploy, their type verified from their
+//!   bytes
+//! - `audience`, `limited_calls`: the users who may use toolkits and tools, and limits of their calls
 //!   (docs/decisions/0069)
-//! - `reach`, `consents`: what a toolkit reaches, and what of it is beyond what a user has agreed to;
-//!   `dispatch` asks before it reads anything of the user (docs/decisions/0070)
-//! - `hidden`: what users hide from models, read once for each user and state of the registry
-//! - `updates`, `successor`: asks the registries that the settings name for newer versions, once an hour
-//!   in one process, and has them wait for their review, if they are later than the live one
-//!   (docs/decisions/0076)
-//! - `provenance`, `store/publishers`: where versions come from and who signed them, and which may follow
-//!   one that is signed (docs/decisions/0075)
-//! - `uploads`, `difference`: uploads that wait for their review (docs/decisions/0025); what one version
-//!   changes of another: capabilities, imports, and texts line by line
+//! - `reach`, `consents`: the hosts, secrets and documents that a toolkit reaches, and the part of them that
+//!   a user has not agreed to; `dispatch` checks it before it reads any data of the user
+//!   (docs/decisions/0070)
+//! - `hidden`: toolkits and tools that users hide from models, read once per user and state of the registry
+//! - `updates`, `successor`: asks the registries in the settings for newer versions, once an hour in one
+//!   process, and stores later versions for review (docs/decisions/0076)
+//! - `provenance`, `store/publishers`: the source and the signer of each version, and which versions may
+//!   follow a signed one (docs/decisions/0075)
+//! - `uploads`, `difference`: uploads that wait for review (docs/decisions/0025), and the differences between
+//!   two versions: capabilities, imports, and texts line by line
 
 mod artifacts;
 pub mod audience;
@@ -128,15 +128,16 @@ pub struct Toolkits {
     store: Store,
     limited_calls: LimitedCalls,
     registry: ArcSwap<Registry>,
-    /// Signals each replacement of `registry`.
+    /// Signals each replacement of `registry`, whatever its cause.
     published: watch::Sender<()>,
-    /// The same for those that this process has caused.
+    /// Signals each replacement of `registry` that this process has caused.
     changed: watch::Sender<()>,
-    /// Held while the database and the registry are changed together.
+    /// Locked while the database and the registry are changed together.
     changing: Mutex<()>,
-    /// Held while the registry is read and replaced: an older one must not follow a newer one.
+    /// Locked while the registry is read and replaced: an older one must not replace a newer one.
     publishing: Mutex<()>,
-    /// Called after secrets of a toolkit were deleted: with the toolkit, or because its owner changed.
+    /// Called after users' secrets for a toolkit were deleted, because the toolkit was removed or its owner
+    /// changed.
     removed: Box<dyn Fn() + Send + Sync>,
     consent_by: ConsentBy,
     signature_rule: SignatureRule,
@@ -147,9 +148,9 @@ pub struct Toolkits {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RolledBack {
-    /// The toolkit.
+    /// Id of the toolkit.
     pub id: String,
-    /// Its live version.
+    /// The version that is live now.
     pub version: String,
     /// The former owner, if the rollback took the toolkit over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -157,8 +158,8 @@ pub struct RolledBack {
 }
 
 impl Toolkits {
-    /// Reads the deployed toolkits, whose components are in `components`. Machine code is loaded at the first call of
-    /// each toolkit, so that start-up time does not grow with the number of toolkits.
+    /// Reads the deployed toolkits, whose components are in `components`. Machine code is loaded at the first
+    /// call of each toolkit, so that start-up time does not grow with the number of toolkits.
     pub async fn open(
         directory: &Path,
         components: Files,
@@ -191,7 +192,7 @@ impl Toolkits {
             followed: Followed::default(),
         };
         toolkits.publish().await?;
-        // In the background: the first call finds it done, or waits for the rest.
+        // In the background: the first call uses the result, or waits for the rest.
         tokio::task::spawn_blocking(schema::prepare);
         Ok(toolkits)
     }
@@ -202,32 +203,32 @@ impl Toolkits {
         Self { removed: Box::new(removed), ..self }
     }
 
-    /// The current registry. A call keeps the snapshot that it started with.
+    /// Returns the current registry. A call uses the snapshot with which it started.
     pub fn registry(&self) -> Arc<Registry> {
         self.registry.load_full()
     }
 
-    /// Counts of calls that are limited.
+    /// Returns the counters of limited calls.
     pub fn limited_calls(&self) -> &LimitedCalls {
         &self.limited_calls
     }
 
-    /// Signals each replacement of the registry.
+    /// Returns a receiver that is notified of each replacement of the registry.
     pub fn published(&self) -> watch::Receiver<()> {
         self.published.subscribe()
     }
 
-    /// Signals that users may see something else, although the toolkits are the same.
+    /// Notifies receivers that users may see other toolkits or tools, although the registry is the same.
     pub fn announce(&self) {
         self.published.send_replace(());
     }
 
-    /// Whether anybody waits for [`published`](Self::published).
+    /// Whether anyone listens to [`published`](Self::published).
     pub fn is_followed(&self) -> bool {
         self.published.receiver_count() > 0
     }
 
-    /// Signals each change that this process has made to what is live.
+    /// Returns a receiver that is notified of each change of the live toolkits by this process.
     pub fn changed(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }
@@ -273,8 +274,8 @@ impl Toolkits {
         Ok(())
     }
 
-    /// Deletes those of these components that nothing refers to any more, with their machine code. The caller holds
-    /// `changing`.
+    /// Deletes those of these components, with their machine code, that nothing refers to any more. The
+    /// caller has locked `changing`.
     async fn end_components(&self, digests: &[String]) -> Result<(), ToolkitError> {
         self.artifacts.components().end(digests).await;
         self.sweep_code().await
@@ -307,7 +308,7 @@ impl Toolkits {
         warn!(toolkit.id = %id, %from, to = %by, "a toolkit has got another owner");
     }
 
-    /// One toolkit with all its versions, newest deploy first.
+    /// Returns one toolkit with all its versions, newest deploy first.
     pub async fn record(&self, id: &str) -> Result<ToolkitRecord, ToolkitError> {
         let mut record = self.store.toolkit(id).await?;
         let known = self.store.known_keys().await?;
@@ -320,23 +321,23 @@ impl Toolkits {
         Ok(record)
     }
 
-    /// The hosts that the version of a toolkit listed which was live at this time; none if there was no version.
+    /// Returns the hosts listed by the version that was live at this time; none if there was no version.
     pub async fn hosts_at(&self, id: &str, time: Timestamp) -> Result<Vec<String>, ToolkitError> {
         let live = self.store.manifest_at(id, time.as_millisecond()).await?;
         Ok(live.map(|definition| definition.egress).unwrap_or_default())
     }
 
-    /// A version of a toolkit, with its declaration.
+    /// Returns a version of a toolkit, with its declaration.
     pub async fn version(&self, id: &str, version: &str) -> Result<Version, ToolkitError> {
         self.store.version(id, version).await
     }
 
-    /// The picture of a version of a toolkit, if it has one.
+    /// Returns the picture of a version of a toolkit, if it has one.
     pub async fn picture(&self, id: &str, version: &str) -> Result<Option<Picture>, ToolkitError> {
         Ok(self.store.picture(id, version).await?)
     }
 
-    /// Bytes of the component that is live, by the id of its toolkit.
+    /// Returns the sizes of the live components in bytes, by toolkit id.
     pub async fn component_sizes(&self) -> Result<HashMap<String, u64>, ToolkitError> {
         let sizes = self.store.component_sizes().await?.into_iter();
         Ok(sizes.map(|(id, size)| (id, u64::try_from(size).unwrap_or_default())).collect())

@@ -1,4 +1,4 @@
-//! Calls that count towards the limits of audiences, counted in the database for all processes together.
+//! Counts calls that have limits, in the database for all processes together.
 
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -12,10 +12,10 @@ use tracing::warn;
 use super::audience::{Grant, Limited, Subject};
 use super::store::{CountStore, keys};
 
-/// How often counts are removed whose period is long over.
+/// Interval in which counts of past periods are removed, in milliseconds.
 const SWEEP_INTERVAL: i64 = 60 * 60 * 1000;
 
-/// A time in which calls are counted: it begins with each minute, or with each day, UTC.
+/// A period in which calls are counted: a calendar minute or day, UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Period {
     Minute,
@@ -37,47 +37,47 @@ impl Period {
         }
     }
 
-    /// When the present one began: milliseconds since 1970.
+    /// Start of the current period, in milliseconds since 1970.
     pub(super) fn began(self, now: i64) -> i64 {
         now - now.rem_euclid(self.milliseconds())
     }
 }
 
-/// Counts calls.
+/// Counters of limited calls.
 pub struct LimitedCalls {
     store: CountStore,
-    /// When counts were last removed: milliseconds since 1970.
+    /// Time of the last removal of old counts, in milliseconds since 1970.
     swept: AtomicI64,
 }
 
-/// A limit that is reached.
+/// A reached limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OverLimit {
-    /// What is limited.
+    /// The grant and the user whose calls are limited.
     pub limited: Limited,
-    /// Calls that are allowed in the period.
+    /// Maximum number of calls in the period.
     pub limit: u32,
-    /// `minute` or `day`.
+    /// Name of the period: `minute` or `day`.
     pub period: &'static str,
-    /// When calls are possible again.
+    /// Time from which calls are possible again.
     pub again: Timestamp,
 }
 
-/// A limit, and how much of it is used.
+/// A limit and its current use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LimitUsage {
-    /// What is limited.
+    /// The grant with the limit.
     #[serde(flatten)]
     pub grant: Grant,
-    /// Calls in the present minute.
+    /// Calls in the current minute.
     pub calls_in_minute: u32,
-    /// Calls in the present day, UTC.
+    /// Calls in the current day, UTC.
     pub calls_in_day: u32,
 }
 
 impl fmt::Display for LimitUsage {
-    /// What is used of the limit, such as `Used: 3 of 60 calls a minute in this one`.
+    /// Formats the used part of the limit, such as `Used: 3 of 60 calls a minute in this one`.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Grant { subject, tool, limits } = &self.grant;
         let rates = [
@@ -97,13 +97,14 @@ impl fmt::Display for LimitUsage {
 }
 
 impl LimitedCalls {
-    /// Counts in `database`.
+    /// Creates counters in `database`.
     pub fn new(database: Database) -> Self {
         Self { store: CountStore::new(database), swept: AtomicI64::new(0) }
     }
 
-    /// Counts a call of a tool of `toolkit`, whose `limits` are [alternatives](super::audience::Audience::limits), or says
-    /// which limit is reached. A call that is refused is not counted.
+    /// Counts a call of a tool of `toolkit`, whose `limits` are
+    /// [alternatives](super::audience::Audience::limits), or returns the limit that is reached. A refused
+    /// call is not counted.
     pub async fn count(
         &self,
         toolkit: &str,
@@ -113,7 +114,7 @@ impl LimitedCalls {
             return Ok(Ok(()));
         }
         let now = Timestamp::now().as_millisecond();
-        // Old counts are in nobody's way.
+        // Old counts do no harm, so a failure to remove them is only logged.
         if let Err(error) = self.sweep(now).await {
             warn!(%error, "old counts of limited calls were not removed");
         }
@@ -132,7 +133,7 @@ impl LimitedCalls {
         Ok(soonest.map_or(Ok(()), Err))
     }
 
-    /// How much of each of these limits is used now.
+    /// Returns the current use of each of these limits.
     pub async fn usage(
         &self,
         toolkit: &str,
@@ -156,12 +157,12 @@ impl LimitedCalls {
 }
 
 impl OverLimit {
-    /// Until calls are possible again.
+    /// Returns the time until calls are possible again.
     pub fn wait(&self) -> Duration {
         self.again.duration_since(Timestamp::now()).try_into().unwrap_or_default()
     }
 
-    /// What the user is told.
+    /// Returns the message for the user.
     pub fn message(&self, toolkit: &str) -> String {
         let Limited { grant: Grant { subject, tool, .. }, user } = &self.limited;
         let what = tool.as_ref().map_or_else(|| toolkit.to_owned(), |tool| format!("{toolkit} ({tool})"));
@@ -180,13 +181,13 @@ impl OverLimit {
         )
     }
 
-    /// Whole seconds until calls are possible again, at least one.
+    /// Returns the whole seconds until calls are possible again, at least one.
     pub fn seconds(&self) -> u64 {
         self.wait().as_secs() + 1
     }
 }
 
-/// What has a limit.
+/// A counter of one limit in one period.
 pub(super) struct Counter<'a> {
     pub(super) limited: &'a Limited,
     pub(super) period: Period,
@@ -194,13 +195,14 @@ pub(super) struct Counter<'a> {
 }
 
 impl Counter<'_> {
-    /// The key of its row in a toolkit's.
+    /// Key of the counter's row among those of a toolkit.
     fn row(&self) -> impl Ord {
         (keys(self.limited), &self.limited.grant.tool, self.period.name())
     }
 }
 
-/// The counters of these limits, for each a minute, a day, or both: in the order of their rows, in which all calls lock them.
+/// Returns the counters of these limits, up to two for each (minute, day), in the order of their rows: all
+/// calls lock rows in this order.
 fn counters(limits: &[Limited]) -> Vec<Counter<'_>> {
     let of = |limited: &'_ Limited| {
         let rates =
@@ -214,7 +216,7 @@ fn counters(limits: &[Limited]) -> Vec<Counter<'_>> {
     counters
 }
 
-/// The limit of `limits` that is reached for longest, by the index of its counter.
+/// Returns the limit of the counter with index `reached`, with the time at which its period ends.
 fn over(limits: &[Limited], reached: usize, now: i64) -> OverLimit {
     let counters = counters(limits);
     let Counter { limited, period, limit } = &counters[reached];

@@ -1,4 +1,4 @@
-//! One live toolkit.
+//! A live toolkit.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,21 +16,21 @@ use super::vouch::Vouch;
 
 /// A live version of a toolkit.
 pub struct Live {
-    /// Its declaration, with defaults filled in.
+    /// The declaration, with defaults filled in.
     pub definition: Arc<ToolkitDefinition>,
-    /// For whom it is.
+    /// The users who may use the toolkit.
     pub audience: Audience,
-    /// The declaration with some of the tools, for users who may call only these.
+    /// Declarations reduced to some of the tools, for users who may call only those.
     narrowed: Narrowed,
-    /// Who deployed its first version, or took it over last.
+    /// The operator who deployed the first version, or took the toolkit over last.
     pub owner: String,
     /// The former owner, if the toolkit was taken over.
     pub taken_over: Option<FormerOwner>,
-    /// SHA-256 of its picture, hexadecimal, if it has one.
+    /// SHA-256 of the picture, hexadecimal, if there is one.
     pub picture: Option<String>,
-    /// What it reaches.
+    /// Hosts, secrets, documents and sign-ins that the toolkit reaches.
     pub reach: Reach,
-    /// The operator who vouches for it, if one does.
+    /// The operator who vouches for the live version, if any.
     pub vouch: Option<Vouch>,
     pub(super) agreed: Agreed,
     pub(super) code: Arc<Code>,
@@ -39,9 +39,9 @@ pub struct Live {
 /// The owner of a toolkit before another operator took it over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FormerOwner {
-    /// The former owner.
+    /// User id of the former owner.
     pub from: String,
-    /// When it was taken over: RFC 3339, UTC.
+    /// Time of the take-over: RFC 3339, UTC.
     pub at: String,
 }
 
@@ -66,7 +66,7 @@ impl Live {
         }
     }
 
-    /// With the code that `before` may have loaded, if it is the same.
+    /// Reuses the code that `before` may have loaded, if it is the same code.
     pub(super) fn after(mut self, before: &Self) -> Self {
         if self.code.is_same(&before.code) {
             self.code = before.code.clone();
@@ -80,25 +80,26 @@ impl Live {
             && self.code.is_same(&other.code)
     }
 
-    /// The declaration with these tools alone. The same object for the same tools, as long as it is in use.
+    /// Returns the declaration with only these tools. Returns the same object for the same tools while it is
+    /// in use.
     pub fn narrowed_to(&self, tools: &BTreeSet<String>) -> Arc<ToolkitDefinition> {
         self.narrowed.get(&self.definition, tools)
     }
 
-    /// Whether anything that its user has given may come to it, or be attached for it.
+    /// Whether any data that its user has given may reach the toolkit, or be attached for it.
     pub(super) fn takes_anything(&self) -> bool {
         self.reach.takes_anything() || !self.definition.config.is_empty()
     }
 
-    /// Returns what a call needs, loading it once at the first call. Dropping the future does not stop the
-    /// load.
+    /// Returns the code and schemas, loading them once at the first call. Dropping the future does not stop
+    /// the load.
     pub async fn ready(&self) -> Result<&Ready, NotReady> {
         self.code.ready().await
     }
 }
 
 impl FormerOwner {
-    /// `at` in milliseconds since 1970.
+    /// Creates the value from `at` in milliseconds since 1970.
     pub(super) fn new(from: String, at: i64) -> Self {
         Self { from, at: Timestamp::from_millisecond(at).unwrap_or_default().to_string() }
     }

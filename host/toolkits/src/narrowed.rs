@@ -1,14 +1,16 @@
-//! A declaration with some of its tools, and without what is no tool, made once for all users who may call the same ones.
+//! Declarations reduced to some of the tools, without prompts and resources, created once for all users who
+//! may call the same tools.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kitbag_manifest::ToolkitDefinition;
 
-/// Declarations that are kept of one live toolkit. With more, those that nobody uses are made again; if all are used, every one.
+/// Maximum number of cached declarations per live toolkit. At the limit, unused ones are dropped; if all are
+/// in use, all.
 const MAX_KEPT: usize = 32;
 
-/// Narrowed declarations of one toolkit, by their tools.
+/// Cache of one toolkit's reduced declarations, by their tools.
 #[derive(Default)]
 pub(super) struct Narrowed(Mutex<HashMap<BTreeSet<String>, Arc<ToolkitDefinition>>>);
 
@@ -26,7 +28,7 @@ impl Narrowed {
         }
         let mut narrowed = whole.clone();
         narrowed.tools.retain(|tool| tools.contains(&tool.name));
-        // They are for whoever may call the whole toolkit.
+        // Only users of the whole toolkit may use prompts and resources.
         narrowed.prompts.clear();
         narrowed.resources.clear();
         kept.entry(tools.clone()).or_insert(Arc::new(narrowed)).clone()

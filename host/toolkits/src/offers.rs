@@ -11,21 +11,21 @@ const PROMPT: &str = "prompt";
 const RESOURCE: &str = "resource";
 const COMPLETION: &str = "completion";
 
-/// A part of a live toolkit that is called as a tool is, and is none.
+/// A callable part of a live toolkit other than a tool.
 #[derive(Clone)]
 pub struct Offer {
-    /// Its toolkit.
+    /// The toolkit.
     pub toolkit: Arc<Live>,
-    /// Which one it is.
+    /// The part of the toolkit.
     pub kind: OfferKind,
 }
 
-/// A part of a toolkit; indices are those of the declaration.
+/// A part of a toolkit, by its index in the declaration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OfferKind {
     /// A prompt.
     Prompt(usize),
-    /// A resource, with the path that was asked for.
+    /// A resource, with the requested path.
     Resource(ResourcePath),
     /// The completion of an argument of a prompt.
     PromptCompletion(usize, String),
@@ -40,13 +40,13 @@ impl Offer {
         Some(Self { toolkit: toolkit.clone(), kind: OfferKind::Prompt(index) })
     }
 
-    /// Finds the resource of a toolkit whose URI fits a path.
+    /// Finds the resource of a toolkit whose URI matches a path.
     pub fn resource(toolkit: &Arc<Live>, path: &str) -> Option<Self> {
         let found = ResourcePath::find(&toolkit.definition.resources, path)?;
         Some(Self { toolkit: toolkit.clone(), kind: OfferKind::Resource(found) })
     }
 
-    /// The name of what it is a part of.
+    /// Returns the name of the prompt or resource.
     pub fn name(&self) -> &str {
         let definition = &self.toolkit.definition;
         match &self.kind {
@@ -59,7 +59,7 @@ impl Offer {
         }
     }
 
-    /// What it is called in records, such as `prompt:triage`; no tool has such a name.
+    /// Returns the part's name in records, such as `prompt:triage`; no tool can have such a name.
     pub fn record_name(&self) -> String {
         let kind = match self.kind {
             OfferKind::Prompt(_) => PROMPT,
@@ -70,7 +70,7 @@ impl Offer {
     }
 }
 
-/// The names of all parts of a toolkit in records: of tools, prompts, resources, and of what it completes.
+/// Returns the names of all parts of a toolkit in records: of tools, prompts, resources and completions.
 pub fn record_names(definition: &ToolkitDefinition) -> Vec<String> {
     let ToolkitDefinition { tools, prompts, resources, .. } = definition;
     let of_kind = |kind: &str, name: &str| format!("{kind}:{name}");

@@ -1,10 +1,11 @@
-//! Where a version comes from and who signed it, and which versions may follow one that is signed.
+//! Source and signer of versions, and the rule which versions may follow a signed one.
 //!
 //! Invariants:
-//! - who signed a version is what this server has verified of the bytes that it has received; where they were pulled from is
-//!   what the operator's command has said;
-//! - once a version of a toolkit was signed by a publisher, no version becomes live that this publisher has not signed, by
-//!   whichever way, until an operator resets it. That outlives the removal of the toolkit.
+//! - the signer of a version is what this server has verified for the bytes that it has received; the source
+//!   is what the operator's command has stated;
+//! - once a version of a toolkit was signed by a publisher, no version that this publisher has not signed
+//!   becomes live in any way, until an operator resets the toolkit's publisher. This outlives the removal of
+//!   the toolkit.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -16,28 +17,29 @@ use serde::{Deserialize, Serialize};
 
 use super::{ToolkitError, Toolkits};
 
-/// What is said about a component by its sender, or by the server that has pulled it. Nothing is said of a plain file.
+/// Statement about a component by its sender, or by the server itself if it has pulled the component. Empty
+/// for a plain file.
 #[derive(Clone, Debug, Default)]
 pub struct Origin {
-    /// Where the sender has pulled it from.
+    /// The registry reference from which the sender has pulled it.
     pub source: Option<PinnedReference>,
-    /// Whether it is this server itself that has pulled it.
+    /// Whether this server itself has pulled it.
     pub pulled: bool,
-    /// A publisher's signature of its bytes.
+    /// A publisher's signature of the component's bytes.
     pub signature: Option<Signature>,
 }
 
-/// Whether versions have to be signed.
+/// Rule for signatures of versions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SignatureRule {
-    /// No, unless the version before was.
+    /// Signatures are optional, unless the toolkit's earlier version was signed.
     #[default]
     Optional,
-    /// Yes, all that become live.
+    /// All versions that become live must be signed.
     Required,
 }
 
-/// Where a version came from.
+/// Source of a version.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Source {
@@ -46,11 +48,11 @@ pub enum Source {
     Upload,
     /// A registry.
     Registry {
-        /// The reference, without the digest.
+        /// Registry reference, without the digest.
         reference: String,
-        /// Digest of the manifest there, such as `sha256:…`.
+        /// Digest of the manifest in the registry, such as `sha256:…`.
         digest: String,
-        /// Whether this server has pulled it from there. Otherwise whoever has uploaded it said so.
+        /// Whether this server has pulled it from there. Otherwise the uploader has stated so.
         #[serde(default)]
         pulled: bool,
     },
@@ -59,38 +61,38 @@ pub enum Source {
 /// The publisher whose signature this server has verified.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignedBy {
-    /// The name that operators have given the publisher.
+    /// Name that operators have given the publisher.
     pub publisher: String,
     /// SHA-256 of the publisher's key in DER, hexadecimal.
     pub key: String,
-    /// Whether the key is no publisher's any more. Filled in for people; `false` where it does not matter.
+    /// Whether the key belongs to no publisher any more. Set for display only; otherwise `false`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removed: bool,
 }
 
-/// Where a version comes from, and who signed it.
+/// Source and signer of a version.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Provenance {
-    /// Where it comes from.
+    /// Source of the version.
     #[serde(default)]
     pub source: Source,
-    /// Who signed it; `None` if nobody did.
+    /// Signer of the version; `None` if it is not signed.
     #[serde(default)]
     pub signed_by: Option<SignedBy>,
 }
 
-/// A publisher, whose signatures this server knows.
+/// A publisher whose signatures this server accepts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Publisher {
-    /// The name that operators have given the publisher.
+    /// Name that operators have given the publisher.
     pub name: String,
     /// SHA-256 of the key in DER, hexadecimal.
     pub key: String,
     /// The operator who added it.
     pub added_by: String,
-    /// RFC 3339, UTC.
+    /// Time of the addition: RFC 3339, UTC.
     pub added_at: String,
 }
 
@@ -100,17 +102,17 @@ impl Source {
         Self::Registry { reference, digest, pulled }
     }
 
-    /// Whether this server has pulled it from a registry.
+    /// Whether this server has pulled the component from a registry.
     pub fn is_pulled(&self) -> bool {
         matches!(self, Self::Registry { pulled: true, .. })
     }
 
-    /// Whether it is the same place, whoever says so.
+    /// Whether both are the same place, regardless of who stated it.
     fn is_same(&self, other: &Self) -> bool {
         self.pinned() == other.pinned()
     }
 
-    /// The reference with the digest, if it is one.
+    /// Returns the registry reference with the digest; `None` for an upload.
     pub fn pinned(&self) -> Option<String> {
         match self {
             Self::Upload => None,
@@ -120,18 +122,19 @@ impl Source {
 }
 
 impl Provenance {
-    /// The same in words that begin with `from`, or with `said to be from` where the server has not pulled it itself.
+    /// Formats the source as a phrase that begins with `from`, or with `said to be from` if the server has
+    /// not pulled it itself.
     pub fn told(&self) -> String {
         let is_said = self.source != Source::Upload && !self.source.is_pulled();
         format!("{}from {self}", if is_said { "said to be " } else { "" })
     }
 
-    /// Whether both are from the same place and signed by the same publisher, whoever says so of the place.
+    /// Whether source and publisher are the same, regardless of who stated the source.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.source.is_same(&other.source) && self.signed_by == other.signed_by
     }
 
-    /// Marks a publisher whose key is not among `known`.
+    /// Marks the signer as removed if its key is not among `known`.
     pub(super) fn mark_removed(&mut self, known: &HashSet<String>) {
         if let Some(signed_by) = &mut self.signed_by {
             signed_by.removed = !known.contains(&signed_by.key);
@@ -140,7 +143,7 @@ impl Provenance {
 }
 
 impl fmt::Display for SignedBy {
-    /// Such as `acme (key 7bcc96c5e1abafcd)`.
+    /// Formats the signer like `acme (key 7bcc96c5e1abafcd)`.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key: String = self.key.chars().take(SHOWN_OF_KEY).collect();
         write!(out, "{} (key {key}{})", self.publisher, if self.removed { ", removed since" } else { "" })
@@ -148,7 +151,8 @@ impl fmt::Display for SignedBy {
 }
 
 impl fmt::Display for Provenance {
-    /// Such as `oci://ghcr.io/acme/weather:1.0.0@sha256:…, signed by acme (key 7bcc96c5e1abafcd)`.
+    /// Formats source and signer like `oci://ghcr.io/acme/weather:1.0.0@sha256:…, signed by acme (key
+    /// 7bcc96c5e1abafcd)`.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(self.source.pinned().as_deref().unwrap_or("uploaded file"))?;
         match &self.signed_by {
@@ -158,8 +162,8 @@ impl fmt::Display for Provenance {
     }
 }
 
-/// Checks whether a version may become live: `pinned` is the publisher that the toolkit is bound to, `signed_by` who has signed
-/// the version.
+/// Checks whether a version may become live. `pinned` is the publisher that the toolkit is bound to,
+/// `signed_by` the signer of the version.
 pub(super) fn admit(
     id: &str,
     rule: SignatureRule,
@@ -181,19 +185,19 @@ pub(super) fn admit(
 }
 
 impl Toolkits {
-    /// Has versions signed by this rule.
+    /// Sets the rule for signatures of versions.
     #[must_use]
     pub fn with_signature_rule(self, signature_rule: SignatureRule) -> Self {
         Self { signature_rule, ..self }
     }
 
-    /// What is recorded of a component whose SHA-256 is `digest`, hexadecimal. Fails if its signature is not one of a
-    /// publisher's.
+    /// Returns the provenance to record for a component with the SHA-256 `digest`, hexadecimal. Fails if its
+    /// signature is not valid for a known publisher.
     pub(super) async fn provenance(&self, digest: &str, origin: &Origin) -> Result<Provenance, ToolkitError> {
         let source = origin.source.as_ref().map(|source| Source::of(source, origin.pulled));
         let source = source.unwrap_or_default();
         let Some(signature) = &origin.signature else {
-            // Before anything of it is compiled.
+            // Checked before any part of the component is compiled.
             return match self.signature_rule {
                 SignatureRule::Required => Err(ToolkitError::SignatureRequired(None)),
                 SignatureRule::Optional => Ok(Provenance { source, signed_by: None }),
@@ -212,7 +216,7 @@ impl Toolkits {
         }
     }
 
-    /// The publishers, by name.
+    /// Returns the publishers, by name.
     pub async fn publishers(&self) -> Result<Vec<Publisher>, ToolkitError> {
         self.store.publishers().await
     }
@@ -233,27 +237,28 @@ impl Toolkits {
         self.store.add_publisher(name, key, by).await
     }
 
-    /// Removes a publisher: from now on no version that it has signed becomes live.
+    /// Removes a publisher: no version that it has signed can become live any more.
     pub async fn remove_publisher(&self, name: &str, by: &Actor) -> Result<(), ToolkitError> {
         self.store.remove_publisher(name, by).await
     }
 
-    /// Unbinds a toolkit from its publisher: the next version may be signed by another one, or by none. Returns the publisher.
+    /// Unbinds a toolkit from its publisher: the next version may be signed by another one, or by none.
+    /// Returns the former publisher.
     pub async fn reset_publisher(&self, id: &str, by: &Actor) -> Result<SignedBy, ToolkitError> {
         self.store.reset_publisher(id, by).await
     }
 }
 
-/// Longest name of a publisher, in characters.
+/// Maximum length of a publisher's name, in characters.
 const MAX_NAME_CHARS: usize = 64;
-/// What is shown of the SHA-256 of a key beside the publisher's name, in digits.
+/// Number of hexadecimal digits of a key's SHA-256 that are shown beside the publisher's name.
 const SHOWN_OF_KEY: usize = 16;
-/// Words that say that nobody has signed, or that the server has, as names look ([`look`]).
+/// Forbidden names, reduced by [`look`]: they would claim that nobody, or the server itself, has signed.
 const NOT_NAMES: [&str; 10] =
     ["nobody", "noone", "none", "null", "unknown", "unsigned", "notsigned", "anonymous", "server", "kitbag"];
 
-/// Whether this names a publisher: letters, digits, and `-`, `_`, `.` or `@` between them. Names stand in sentences that say who
-/// has signed, and in URLs.
+/// Whether a text is a valid publisher name: letters, digits, and `-`, `_`, `.` or `@` between them. Names
+/// appear in sentences about the signer, and in URLs.
 fn is_name(name: &str) -> bool {
     let is_word = |letter: char| letter.is_ascii_alphanumeric();
     name.len() <= MAX_NAME_CHARS
@@ -262,13 +267,13 @@ fn is_name(name: &str) -> bool {
         && name.chars().all(|letter| is_word(letter) || matches!(letter, '-' | '_' | '.' | '@'))
 }
 
-/// Whether people may take one name for the other.
+/// Whether people may mistake one name for the other.
 pub(super) fn looks_like(one: &str, other: &str) -> bool {
     look(one) == look(other)
 }
 
-/// What is left of a name for a reader in a hurry: neither case nor what is between letters counts, nor which of several letters
-/// it is that look alike.
+/// Reduces a name to its appearance: ignores case and punctuation, and maps letters that look alike to one
+/// (`0` to `o`, `rn` to `m`).
 fn look(name: &str) -> String {
     let letters = name.chars().filter(char::is_ascii_alphanumeric).map(|it| it.to_ascii_lowercase());
     let letters: String = letters

@@ -1,6 +1,8 @@
-//! What a toolkit reaches of its users and for them, and what of it is beyond what a user has agreed to.
+//! The reach of a toolkit: hosts, secrets, documents and sign-ins of its users, and the part of it beyond a
+//! user's consent.
 //!
-//! Invariant: hosts and URLs are compared as parsed, never as text, and what cannot be parsed is covered by nothing.
+//! Invariant: hosts and URLs are compared as parsed, never as text; one that cannot be parsed is not covered
+//! by anything.
 
 #[cfg(test)]
 mod tests;
@@ -11,10 +13,11 @@ use kitbag_net::egress::{Allowlist, canonical_host};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-/// The reach of one version of a toolkit, each list sorted and without repetition.
+/// Reach of one version of a toolkit, each list sorted and without duplicates.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reach {
-    /// User id of the toolkit's owner. Kept beside the text, as user ids of all tables are.
+    /// User id of the toolkit's owner. Not part of the JSON text: stored in its own column, like user ids in
+    /// all tables.
     #[serde(skip)]
     owner: String,
     /// Hosts that receive requests, in their canonical spelling.
@@ -23,26 +26,27 @@ pub struct Reach {
     reads: Vec<String>,
     /// Secrets that only the server uses, to sign in.
     uses: Vec<String>,
-    /// Scopes of the user's knowledge base. The others give nothing that the user does not give in the call itself.
+    /// Scopes for the user's knowledge base. Other scopes give nothing that the user does not give in the
+    /// call itself.
     scopes: Vec<String>,
     auth: Vec<Auth>,
 }
 
 const KNOWLEDGE: [&str; 2] = [SCOPE_SEARCH, SCOPE_INGEST];
 
-/// A part of a reach, in words.
+/// A part of a reach, described for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReachItem {
-    /// `Owner`, `Network`, `Secret`, `Knowledge base` or `Sign-in`.
+    /// Kind of the part: `Owner`, `Network`, `Secret`, `Knowledge base` or `Sign-in`.
     pub kind: String,
-    /// A user id, a host, the name of a secret, a scope, or the host of a sign-in.
+    /// Name of the part: a user id, a host, the name of a secret, a scope, or the host of a sign-in.
     pub name: String,
-    /// What it means, to be read after the name: `receives its requests`.
+    /// Meaning of the part, to be read after the name: `receives its requests`.
     pub meaning: String,
 }
 
 impl Reach {
-    /// The reach of a declaration of this owner's.
+    /// Returns the reach of a declaration by this owner.
     pub(super) fn of(definition: &ToolkitDefinition, owner: &str) -> Self {
         let used = definition.credentials().into_iter().filter(|name| !definition.reads(name));
         Self {
@@ -55,37 +59,38 @@ impl Reach {
         }
     }
 
-    /// A reach as it was stored.
+    /// Parses a stored reach.
     pub(super) fn stored(owner: String, text: &str) -> serde_json::Result<Self> {
         Ok(Self { owner, ..serde_json::from_str(text)? })
     }
 
-    /// The canonical JSON of everything but the owner.
+    /// Returns the canonical JSON of everything except the owner.
     pub(super) fn text(&self) -> String {
         serde_json::to_string(self).expect("lists of texts are valid in JSON")
     }
 
-    /// SHA-256 of the reach with its owner, hexadecimal.
+    /// Returns the SHA-256 of the reach with its owner, hexadecimal.
     pub fn digest(&self) -> String {
         hex::encode(Sha256::digest(format!("{}\n{}", self.text(), self.owner)))
     }
 
-    /// User id of the toolkit's owner.
+    /// Returns the user id of the toolkit's owner.
     pub fn owner(&self) -> &str {
         &self.owner
     }
 
-    /// Whether anything of a user may come to the toolkit or be attached for it, besides arguments and settings.
+    /// Whether any data of a user may reach the toolkit or be attached for it, besides arguments and
+    /// settings.
     pub(super) fn takes_anything(&self) -> bool {
         !(self.reads.is_empty() && self.uses.is_empty() && self.scopes.is_empty() && self.auth.is_empty())
     }
 
-    /// Whether the toolkit takes documents of its users, who give nothing by hand for that.
+    /// Whether the toolkit takes documents of its users, who do not pass these explicitly.
     pub(super) fn has_scopes(&self) -> bool {
         !self.scopes.is_empty()
     }
 
-    /// The parts that are beyond `agreed`. None of them: everything is covered.
+    /// Returns the parts that are beyond `agreed`; empty if everything is covered.
     pub fn beyond(&self, agreed: &Self) -> Vec<ReachItem> {
         let allowed = Allowlist::parse(&agreed.hosts).unwrap_or_default();
         let mut all = Vec::new();
@@ -116,15 +121,16 @@ impl Reach {
         all
     }
 
-    /// Whether a sign-in attaches nothing that this reach does not attach there, or could send there by itself.
+    /// Whether `wanted` attaches nothing that this reach does not already attach there, or could send there
+    /// itself.
     fn covers_auth(&self, wanted: &Auth) -> bool {
-        // The toolkit may send what it reads to all its hosts, which include those of the sign-in.
+        // The toolkit may send secrets that it reads to all its hosts, which include those of the sign-in.
         let reads_all = wanted.secrets().iter().all(|(_, name)| self.reads.iter().any(|it| it == name));
         let is_account = matches!(wanted, Auth::AuthorizationCode(_));
         (reads_all && !is_account) || self.auth.iter().any(|auth| covers(auth, wanted))
     }
 
-    /// What requests to the toolkit's hosts may carry.
+    /// Describes what requests to the toolkit's hosts may carry.
     fn what_it_sends(&self) -> String {
         let documents = self.scopes.iter().any(|scope| scope == SCOPE_SEARCH).then_some("your documents");
         let secrets = (!self.reads.is_empty()).then(|| format!("your secrets {}", self.reads.join(", ")));
@@ -166,12 +172,12 @@ fn sorted(texts: impl Iterator<Item = String>) -> Vec<String> {
     all
 }
 
-/// A host in its canonical spelling, or as it is where it is none.
+/// Returns a host in its canonical spelling, or unchanged if it is not a valid host.
 fn canonical(host: &str) -> String {
     canonical_host(host).unwrap_or_else(|| host.to_owned())
 }
 
-/// A sign-in whose hosts, URLs and scopes have their canonical spelling.
+/// Returns a sign-in with its hosts, URLs and scopes in canonical spelling.
 fn canonical_auth(auth: &Auth) -> Auth {
     let url = |text: &mut String| {
         if let Ok(url) = Url::parse(text) {
@@ -203,7 +209,7 @@ fn canonical_auth(auth: &Auth) -> Auth {
     auth
 }
 
-/// Whether two canonical sign-ins are the same, but for scopes that `wanted` does without.
+/// Whether two canonical sign-ins are the same, except that `wanted` may have fewer scopes.
 fn covers(agreed: &Auth, wanted: &Auth) -> bool {
     match (agreed, wanted) {
         (Auth::ClientCredentials(agreed), Auth::ClientCredentials(wanted)) => {
@@ -226,7 +232,8 @@ fn covers(agreed: &Auth, wanted: &Auth) -> bool {
     }
 }
 
-/// Whether scopes were agreed to. Without any, the provider decides which: that is covered by itself alone.
+/// Whether scopes were agreed to. Without scopes, the provider decides: that is covered only if both have
+/// none.
 fn covers_scope(agreed: Option<&str>, wanted: Option<&str>) -> bool {
     match (agreed, wanted) {
         (None, None) => true,

@@ -9,19 +9,20 @@ use super::hidden::HiddenOfUsers;
 use super::live::Live;
 use super::store::LiveRow;
 
-/// Separates the toolkit's id from the tool's name in a listed name. An id cannot contain it.
+/// Separator between the toolkit's id and the tool's name in a listed name. An id cannot contain it.
 const SEPARATOR: &str = "__";
 
 /// The live toolkits at one moment.
 #[derive(Default)]
 pub struct Registry {
-    /// What the database counted when it was read; `None` before that, and after the database was replaced.
+    /// Database generation from which this was read; `None` before the first read, and after the database was
+    /// replaced.
     generation: Option<i64>,
     toolkits: BTreeMap<String, Entry>,
     pub(super) hidden: HiddenOfUsers,
 }
 
-/// A live toolkit, and what it was made from.
+/// A live toolkit, and the database row from which it was created.
 struct Entry {
     /// `None` after the database was replaced.
     row: Option<LiveRow>,
@@ -31,15 +32,15 @@ struct Entry {
 /// One tool of a live toolkit.
 #[derive(Clone)]
 pub struct Tool {
-    /// Its toolkit.
+    /// The toolkit.
     pub toolkit: Arc<Live>,
-    /// Its index among the toolkit's tools.
+    /// Index of the tool in the toolkit's declaration.
     pub index: usize,
 }
 
 impl Registry {
-    /// Creates the registry after `before`, of all rows that are live. What is the same as before is reused, and so
-    /// is loaded code; `read` makes the others.
+    /// Creates the registry that follows `before`, from all live rows. Unchanged toolkits and loaded code are
+    /// reused; `read` creates the others.
     pub(super) fn succeeding(
         before: &Self,
         generation: i64,
@@ -67,7 +68,7 @@ impl Registry {
         Self { generation: Some(generation), toolkits, hidden: HiddenOfUsers::default() }
     }
 
-    /// The same toolkits, of which nothing in the database is known to be the same.
+    /// Returns a registry of the same toolkits, none of which is assumed to be unchanged in the database.
     pub(super) fn unconfirmed(&self) -> Self {
         let entry =
             |(id, known): (&String, &Entry)| (id.clone(), Entry { row: None, live: known.live.clone() });
@@ -75,34 +76,34 @@ impl Registry {
         Self { generation: None, toolkits, hidden: HiddenOfUsers::default() }
     }
 
-    /// Whether it was read when the database counted this.
+    /// Whether the registry was read from this database generation.
     pub(super) fn is_of(&self, generation: i64) -> bool {
         self.generation == Some(generation)
     }
 
-    /// Whether this is what the registry was made from.
+    /// Whether the registry's toolkit was created from this row.
     pub(super) fn has(&self, row: &LiveRow) -> bool {
         self.toolkits.get(&row.id).is_some_and(|known| known.row.as_ref() == Some(row))
     }
 
-    /// The toolkits that are not in `before`, or have changed since.
+    /// Returns the toolkits that are not in `before`, or have changed since.
     pub(super) fn new_since(&self, before: &Self) -> Vec<Arc<Live>> {
         let is_new =
             |live: &&Arc<Live>| before.get(&live.definition.id).is_none_or(|known| !Arc::ptr_eq(known, live));
         self.all().filter(is_new).cloned().collect()
     }
 
-    /// All toolkits, by id.
+    /// Iterates over all toolkits, by id.
     pub fn all(&self) -> impl Iterator<Item = &Arc<Live>> {
         self.toolkits.values().map(|entry| &entry.live)
     }
 
-    /// One toolkit.
+    /// Returns a toolkit by its id.
     pub fn get(&self, id: &str) -> Option<&Arc<Live>> {
         self.toolkits.get(id).map(|entry| &entry.live)
     }
 
-    /// Finds `{id}__{tool}`, without checking who may see it.
+    /// Finds a tool by its listed name `{id}__{tool}`, without checking who may use it.
     pub fn find(&self, listed_name: &str) -> Option<Tool> {
         let (id, name) = names_of(listed_name)?;
         let toolkit = self.get(id)?;
@@ -112,23 +113,23 @@ impl Registry {
 }
 
 impl Tool {
-    /// The tool's declaration.
+    /// Returns the tool's declaration.
     pub fn definition(&self) -> &ToolDefinition {
         &self.toolkit.definition.tools[self.index]
     }
 }
 
-/// The toolkit's id and the tool's name in a listed name; `None` for a tool that is no toolkit's.
+/// Splits a listed name into the toolkit's id and the tool's name; `None` for a tool without a toolkit.
 pub fn names_of(listed_name: &str) -> Option<(&str, &str)> {
     listed_name.split_once(SEPARATOR)
 }
 
-/// The toolkit's id in a listed name, if it has one.
+/// Returns the toolkit's id in a listed name, if it has one.
 pub fn toolkit_of(listed_name: &str) -> Option<&str> {
     names_of(listed_name).map(|(id, _)| id)
 }
 
-/// The name under which a tool is listed: `{id}__{tool}`.
+/// Returns the name under which a tool is listed: `{id}__{tool}`.
 pub fn listed_name(toolkit_id: &str, tool_name: &str) -> String {
     format!("{toolkit_id}{SEPARATOR}{tool_name}")
 }

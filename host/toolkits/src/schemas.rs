@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kitbag_manifest::schema::{Schema, SchemaError};
 use kitbag_manifest::{ToolDefinition, ToolkitDefinition};
 
-/// Those of some tools and prompts, in their order.
+/// Compiled schemas of tools and prompts, in their order.
 pub struct Schemas {
     tools: Vec<OfTool>,
     prompts: Vec<Arc<Schema>>,
@@ -17,29 +17,29 @@ struct OfTool {
 }
 
 impl Schemas {
-    /// Compiles the schemas of these tools. Takes a while.
+    /// Compiles the schemas of these tools. CPU-intensive.
     pub fn compile(tools: &[ToolDefinition]) -> Result<Self, SchemaError> {
         let tools = tools.iter().map(OfTool::compile).collect::<Result<_, _>>()?;
         Ok(Self { tools, prompts: Vec::new() })
     }
 
-    /// Compiles those of a toolkit. Takes a while.
+    /// Compiles the schemas of a toolkit's tools and prompts. CPU-intensive.
     pub fn of(toolkit: &ToolkitDefinition) -> Result<Self, SchemaError> {
         let prompts = toolkit.prompts.iter().map(|it| Schema::compile(&it.input_schema()).map(Arc::new));
         Ok(Self { prompts: prompts.collect::<Result<_, _>>()?, ..Self::compile(&toolkit.tools)? })
     }
 
-    /// The schema of a prompt's arguments.
+    /// Returns the schema of a prompt's arguments, by its index.
     pub fn prompt(&self, prompt: usize) -> &Arc<Schema> {
         &self.prompts[prompt]
     }
 
-    /// The schema of a tool's arguments.
+    /// Returns the schema of a tool's arguments, by its index.
     pub fn input(&self, tool: usize) -> &Arc<Schema> {
         &self.tools[tool].input
     }
 
-    /// The schema of a tool's structured result, if it declares one.
+    /// Returns the schema of a tool's structured result, if it declares one.
     pub fn output(&self, tool: usize) -> Option<&Arc<Schema>> {
         self.tools[tool].output.as_ref()
     }

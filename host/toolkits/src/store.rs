@@ -43,7 +43,7 @@ pub(super) use updates::{FoundNewer, TrackedRow};
 pub(super) use uploads::{Compared, LIFETIME, NewUpload, UploadRow};
 pub use versions::{ToolkitRecord, Version, VersionRecord};
 
-/// The tables of toolkits.
+/// The database tables of toolkits.
 #[derive(Clone, Debug)]
 pub(super) struct Store(Database);
 
@@ -54,7 +54,7 @@ pub(super) struct NewVersion<'a> {
     pub(super) picture: Option<&'a Picture>,
     pub(super) digest: &'a str,
     pub(super) size: u64,
-    /// The component that was put for it; `None` for one that waits already.
+    /// The stored component; `None` for an upload that waits already.
     pub(super) file: Option<&'a Held>,
     pub(super) by: &'a Actor,
     pub(super) claim: Claim,
@@ -64,12 +64,12 @@ pub(super) struct NewVersion<'a> {
     pub(super) rule: SignatureRule,
 }
 
-/// What is live, as it was at one moment.
+/// The live toolkits at one moment.
 pub(super) struct LiveState {
-    /// Another one after each change.
+    /// Number that differs after each change.
     pub(super) generation: i64,
     pub(super) toolkits: Vec<LiveRow>,
-    /// Manifests by toolkit, where the caller does not know them.
+    /// Manifests by toolkit id, of the rows that the caller does not know.
     pub(super) manifests: HashMap<String, String>,
 }
 
@@ -80,18 +80,18 @@ pub(super) struct LiveRow {
     pub(super) owner: String,
     pub(super) version: String,
     pub(super) digest: String,
-    /// Another one each time that a version becomes live: after a removal, the same version may describe itself
-    /// differently.
+    /// Id of the activation, new each time a version becomes live: after a removal, the same version may
+    /// describe itself differently.
     pub(super) activation: i64,
-    /// The owner before the present one, if that one took it over, and when: milliseconds since 1970.
+    /// The former owner, if the toolkit was taken over, and the time in milliseconds since 1970.
     pub(super) taken_from: Option<String>,
     pub(super) taken_at: Option<i64>,
-    /// Digest of its picture, if it has one.
+    /// Digest of the picture, if there is one.
     pub(super) picture: Option<String>,
-    /// For whom it is.
+    /// The users who may use the toolkit.
     #[sqlx(skip)]
     pub(super) audience: Audience,
-    /// Why whoever made the version live vouches for it, and who, if they do.
+    /// The reason why an operator vouches for the live version, and the operator; `None` if none does.
     pub(super) vouched: Option<String>,
     pub(super) vouched_by: Option<String>,
 }
@@ -101,7 +101,8 @@ impl Store {
         Self(database)
     }
 
-    /// The live version of every toolkit. Manifests are read where `is_known` says no.
+    /// Returns the live version of every toolkit. Manifests are read only for rows for which `is_known`
+    /// returns `false`.
     pub(super) async fn live(
         &self,
         is_known: impl Fn(&LiveRow) -> bool,
@@ -149,14 +150,14 @@ impl Store {
         Ok(())
     }
 
-    /// The digests of the components of all versions and all waiting uploads.
+    /// Returns the digests of the components of all versions and all waiting uploads.
     pub(super) async fn digests(&self) -> kitbag_database::Result<HashSet<String>> {
         let digests = sql("SELECT digest FROM toolkit_versions UNION SELECT digest FROM toolkit_uploads");
         Ok(digests.fetch_values(self.0.readers()).await?.into_iter().collect())
     }
 
-    /// Records a version and makes it live, in one transaction. This may change the toolkit's owner. Returns what it changes,
-    /// its provenance as it is recorded, and the former owner.
+    /// Records a version and makes it live, in one transaction. This may change the toolkit's owner. Returns
+    /// the changed capabilities, the recorded provenance, and the former owner.
     pub(super) async fn record(
         &self,
         new: NewVersion<'_>,
@@ -210,7 +211,7 @@ impl Store {
             icons::keep(&mut transaction, id, version, picture).await?;
         }
         record_activation(&mut transaction, id, version, by, vouch).await?;
-        // An upload that has waited has its component as long as it waits.
+        // A waiting upload already has a reference to its component, so the version needs no new one.
         let waited = uploads::remove(&mut transaction, digest).await? > 0;
         let is_kept = change_references(&mut transaction, FileKind::Component, file, &[]).await?;
         match file {
@@ -236,8 +237,8 @@ impl Store {
         Ok(transaction)
     }
 
-    /// Removes a toolkit and everything that belongs to it, except the history of its ownership.
-    /// Returns the digests of its components.
+    /// Removes a toolkit and everything that belongs to it, except the history of its ownership. Returns the
+    /// digests of its components.
     pub(super) async fn remove(&self, id: &str, by: &Actor) -> Result<Vec<String>, ToolkitError> {
         drop(self.begin_removal(id, by).await?);
         kitbag_vault::forget_most(&self.0, id).await?;
@@ -247,7 +248,7 @@ impl Store {
             .fetch_values(&mut transaction)
             .await?;
         sql("DELETE FROM toolkits WHERE id = $1").bind(id).execute(&mut transaction).await?;
-        // Not all calls are of toolkits, so that no foreign key does it.
+        // No foreign keys, because not all calls belong to toolkits.
         sql("DELETE FROM invocations WHERE toolkit_id = $1").bind(id).execute(&mut transaction).await?;
         sql("DELETE FROM call_counts WHERE toolkit_id = $1").bind(id).execute(&mut transaction).await?;
         sql("DELETE FROM toolkit_users WHERE toolkit_id = $1").bind(id).execute(&mut transaction).await?;
@@ -295,7 +296,7 @@ async fn record_activation(
     Ok(())
 }
 
-/// Appends that `by` vouches for a version, after the entry of what makes it live.
+/// Appends to the audit log that `by` vouches for a version, after the entry of the act that makes it live.
 async fn record_vouch(
     transaction: &mut Transaction,
     id: &str,

@@ -1,23 +1,25 @@
-//! What a component that the server has found by itself has to be, so that nothing older comes back as if it were newer.
+//! Conditions for a component that the server has found by itself, so that no older version can pass for a
+//! newer one.
 
 use kitbag_manifest::{Problem, ToolkitDefinition};
 use semver::Version;
 
 use super::ToolkitError;
 
-/// The version after the live one of a toolkit.
+/// Requirements for the version that follows a toolkit's live one.
 #[derive(Clone, Debug)]
 pub(super) struct Successor<'a> {
-    /// The toolkit.
+    /// Id of the toolkit.
     pub(super) id: &'a str,
-    /// Its live version.
+    /// The live version.
     pub(super) live: &'a str,
-    /// The version that its tag is, if it is one.
+    /// The version that the tag names, if it names one.
     pub(super) tagged: Option<Version>,
 }
 
 impl Successor<'_> {
-    /// Refuses another toolkit, a version that is not later than the live one, and one that is not what its tag says.
+    /// Rejects another toolkit, a version that is not later than the live one, and one that differs from its
+    /// tag.
     pub(super) fn admit(&self, definition: &ToolkitDefinition) -> Result<(), ToolkitError> {
         let Self { id, live, tagged } = self;
         if definition.id != *id {

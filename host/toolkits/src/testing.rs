@@ -10,13 +10,13 @@ use kitbag_sandbox::compiler::{CompileLimits, Compiler, Program};
 use kitbag_sandbox::{Background, Limits, Sandbox};
 use tokio_util::sync::CancellationToken;
 
-/// A compiler without a program, so nothing can be compiled.
+/// Creates a compiler without a program, so that nothing can be compiled.
 pub fn compiler() -> Compiler {
     let limits = CompileLimits::new(Duration::from_secs(1), 1 << 20);
     Compiler::new(Program::at("/nonexistent"), limits, Disk::unwatched(), CancellationToken::new())
 }
 
-/// A sandbox with small limits.
+/// Creates a sandbox with small limits.
 pub fn sandbox() -> Sandbox {
     let fetch = FetchLimits { in_flight: 1, requests: 1, request_body: 1 << 10, response_body: 1 << 10 };
     let limits = Limits {

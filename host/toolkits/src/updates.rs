@@ -1,13 +1,13 @@
-//! Newer versions, in registries, of toolkits that came from there: found, and kept waiting for their review.
+//! Finds newer versions, in registries, of toolkits that came from there, and stores them for review.
 //!
 //! Invariants:
-//! - a registry is asked if the settings name it, by nobody's credentials, and once an hour for each toolkit, by whichever
-//!   process is first;
-//! - what is newer waits as any upload does, after the same checks and if it is a later version, and becomes live by an operator
-//!   alone;
-//! - the same artifact is not pulled whole twice within the time that uploads wait, and not again once it was discarded or
-//!   deployed;
-//! - neither a registry nor an answer keeps the others from being asked.
+//! - a registry is asked only if the settings name it, without credentials, and once an hour for each
+//!   toolkit, by the first process that gets to it;
+//! - a newer version waits like any upload, after the same checks and if it is a later version, and only an
+//!   operator makes it live;
+//! - the same artifact is not pulled completely twice within the time that uploads wait, and not again once
+//!   it was discarded or deployed;
+//! - neither a registry nor an answer prevents the others from being asked.
 
 #[cfg(test)]
 mod tests;
@@ -31,28 +31,29 @@ use super::successor::Successor;
 use super::{Origin, ToolkitError, Toolkits};
 pub use tracked::{NewerState, NewerVersion, Tracked};
 
-/// How often it is looked whether a registry is to be asked.
+/// Interval in which due registries are looked for.
 const INTERVAL: Duration = Duration::from_mins(1);
-/// Registries that are asked at the same time; each of them is asked one thing after the other.
+/// Maximum number of registries that are asked concurrently; each is asked for one toolkit at a time.
 const AT_A_TIME: usize = 4;
-/// How long a registry may take to say what is newer, and again to send it.
+/// Maximum time for a registry to name a newer version, and again to send it.
 const PATIENCE: Duration = Duration::from_mins(10);
-/// What is kept of an error, in characters.
+/// Maximum length of a recorded error, in characters.
 const MAX_PROBLEM_CHARS: usize = 500;
 
-/// The registries that are asked.
+/// The registries to ask.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Followed {
     registries: Vec<String>,
-    /// Largest component that is pulled, in bytes.
+    /// Maximum size of a pulled component, in bytes.
     limit: u64,
 }
 
-/// What keeps a newer version from waiting.
+/// Reason why a newer version cannot wait for review.
 enum Hindrance {
-    /// The network's, the registry's or the server's. It is tried again in an hour; a day after the pull, if it was pulled whole.
+    /// A temporary problem of the network, the registry or the server. Retried after an hour, or a day after
+    /// the pull if the component was pulled completely.
     Passing(String),
-    /// What the registry has is not for this toolkit.
+    /// The artifact in the registry does not fit this toolkit.
     Lasting(String),
 }
 
@@ -87,26 +88,27 @@ impl From<RegistryError> for Hindrance {
 }
 
 impl Toolkits {
-    /// Asks these registries for newer versions, and pulls components of at most `limit` bytes.
+    /// Sets the registries that are asked for newer versions, and the maximum size of components in bytes.
     #[must_use]
     pub fn following(self, registries: Vec<String>, limit: u64) -> Self {
         Self { followed: Followed { registries, limit }, ..self }
     }
 
-    /// The toolkits whose live version came from a registry by a tag, with what is newer, by id.
+    /// Returns the toolkits whose live version came from a registry by a tag, with the newer version if there
+    /// is one, by id.
     pub async fn tracked(&self) -> Result<Vec<Tracked>, ToolkitError> {
         let rows = self.store.tracked().await?.into_iter();
         Ok(rows
             .filter_map(|row| Some((row.followable()?, row)))
             .map(|(reference, row)| {
                 let tracked = Tracked { followed: self.followed.includes(&reference), ..Tracked::from(row) };
-                // What it said while it was followed is of then.
+                // Results from the time when the registry was followed are outdated.
                 if tracked.followed { tracked } else { tracked.unasked() }
             })
             .collect())
     }
 
-    /// Asks registries, now and regularly, until the server stops; not at all if the settings name none.
+    /// Asks registries, now and regularly, until the server stops; never if the settings name none.
     pub fn keep_asking_registries(self: &Arc<Self>, stopping: CancellationToken) {
         if self.followed.registries.is_empty() {
             return;
@@ -124,7 +126,8 @@ impl Toolkits {
         tokio::spawn(async move { stopping.run_until_cancelled(asking).await });
     }
 
-    /// Asks for what is due. What goes wrong with one toolkit keeps no other from being asked for.
+    /// Asks for all toolkits that are due. A failure with one toolkit does not prevent the others from being
+    /// asked for.
     pub(super) async fn ask_registries(&self) -> Result<(), ToolkitError> {
         let mut due = BTreeMap::<String, Vec<_>>::new();
         for row in self.store.tracked().await? {
@@ -148,7 +151,7 @@ impl Toolkits {
         if self.store.take_question(row).await? { self.ask(row, reference).await } else { Ok(()) }
     }
 
-    /// Asks for one toolkit.
+    /// Asks the registry for one toolkit.
     async fn ask(&self, row: &TrackedRow, reference: Reference) -> Result<(), ToolkitError> {
         let newest = match patiently(Registry::of(&self.egress, reference).anonymous().newest()).await {
             Ok(newest) => newest,
@@ -157,7 +160,7 @@ impl Toolkits {
                 return self.store.keep_problem(row, &problem).await;
             }
         };
-        // Before it is pulled: somebody may discard it as soon as it waits.
+        // Recorded before the pull: an operator may discard the version as soon as it waits.
         self.store.keep_seen(row, &newest).await?;
         if !self.store.is_wanted(row, newest.digest().as_str()).await? {
             return Ok(());
@@ -180,8 +183,8 @@ impl Toolkits {
         self.store.keep_found(row, found).await
     }
 
-    /// Pulls a newer version and keeps it waiting, unless it is a component that waits already or was deployed before. `component`
-    /// becomes its SHA-256 once it was pulled whole.
+    /// Pulls a newer version and stores it for review, unless the component waits already or was deployed
+    /// before. Sets `component` to its SHA-256 once it is pulled completely.
     async fn fetch(
         &self,
         row: &TrackedRow,
@@ -209,7 +212,7 @@ impl Toolkits {
     }
 }
 
-/// Waits for a registry, within the time that it may take.
+/// Waits for a registry, at most [`PATIENCE`].
 async fn patiently<T>(answer: impl Future<Output = Result<T, RegistryError>>) -> Result<T, Hindrance> {
     let late = || format!("the registry has taken longer than {} minutes", PATIENCE.as_secs() / 60);
     Ok(timeout(PATIENCE, answer).await.map_err(|_| Hindrance::Passing(late()))??)
@@ -222,7 +225,7 @@ impl Followed {
 }
 
 impl TrackedRow {
-    /// The reference, if something newer can be found by it.
+    /// Returns the reference, if newer versions can be found by it.
     fn followable(&self) -> Option<Reference> {
         self.reference.parse().ok().filter(Reference::can_be_followed)
     }

@@ -1,10 +1,11 @@
-//! Uploads that wait: received and inspected like any deploy, seen by operators alone, until one of them deploys or
-//! discards them.
+//! Uploads that wait for review: received and inspected like any deploy, visible only to operators, until one
+//! of them deploys or discards them.
 //!
 //! Invariants:
-//! - what is deployed are the bytes and the declaration that were reviewed, both named by their digests, and only while
-//!   the version with which they were compared is live;
-//! - components are kept before a row refers to them, and removed after it, as those of deployed versions.
+//! - the deployed bytes and declaration are those that were reviewed, both identified by their digests, and
+//!   are deployed only while the version with which they were compared is live;
+//! - components are stored before a row refers to them, and removed after it, like those of deployed
+//!   versions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,7 +30,7 @@ use super::{
     icons,
 };
 
-/// How often expired uploads are removed. Nobody sees them meanwhile.
+/// Interval in which expired uploads are removed. They are invisible meanwhile.
 const SWEEP_INTERVAL: Duration = Duration::from_mins(10);
 
 /// A waiting upload.
@@ -40,17 +41,17 @@ pub struct UploadRecord {
     pub digest: String,
     /// Id of the toolkit.
     pub id: String,
-    /// The version that it would become.
+    /// Version that the upload would become.
     pub version: String,
-    /// In bytes.
+    /// Size in bytes.
     pub size: i64,
     /// The operator who uploaded it; empty if the server itself has pulled it.
     pub uploaded_by: String,
-    /// RFC 3339, UTC.
+    /// Time of the upload: RFC 3339, UTC.
     pub uploaded_at: String,
-    /// When it is removed: RFC 3339, UTC.
+    /// Time of the removal: RFC 3339, UTC.
     pub expires_at: String,
-    /// Where it comes from, and who signed it.
+    /// Source and signer of the component.
     #[serde(flatten)]
     pub provenance: Provenance,
 }
@@ -62,7 +63,7 @@ pub struct Review {
     /// The upload.
     #[serde(flatten)]
     pub upload: UploadRecord,
-    /// Who owns the toolkit, or owned it when it was removed; `None` for a new id.
+    /// The toolkit's owner, or its owner when it was removed; `None` for a new id.
     pub owner: Option<String>,
     /// Whether the owner has released the toolkit.
     pub released: bool,
@@ -70,45 +71,46 @@ pub struct Review {
     pub needs_owner: bool,
     /// The live version, which a deploy has to name; `None` if the toolkit is not deployed.
     pub live: Option<LiveVersion>,
-    /// What the upload would change.
+    /// Differences from the live version.
     pub difference: Difference,
-    /// For each secret that it could read, the number of users who have set it.
+    /// Number of users who have set each secret that the toolkit could read.
     pub secret_users: BTreeMap<String, u64>,
-    /// The interfaces that it imports, without their versions.
+    /// Imported interfaces, without their versions.
     pub imports: Vec<String>,
-    /// Its declaration.
+    /// The declaration.
     pub manifest: ToolkitDefinition,
     /// SHA-256 of the declaration, hexadecimal, which a deploy has to name: the same component may describe itself
     /// differently when it is uploaded again.
     pub manifest_digest: String,
 }
 
-/// What an operator has reviewed; nothing else is deployed.
+/// The state that an operator has reviewed; nothing else is deployed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Reviewed {
-    /// `live` as the review has it. It has to be named, even where it is null.
+    /// `live` from the review. Required, even if it is null.
     #[serde(deserialize_with = "Option::deserialize")]
     pub live: Option<LiveVersion>,
-    /// `manifestDigest` as the review has it.
+    /// `manifestDigest` from the review.
     pub manifest_digest: String,
 }
 
 impl Review {
-    /// What a deploy has to name.
+    /// Returns the reviewed state, which a deploy has to name.
     pub fn reviewed(&self) -> Reviewed {
         Reviewed { live: self.live.clone(), manifest_digest: self.manifest_digest.clone() }
     }
 
-    /// Whether a deploy by `user` makes them the owner, even if they do not ask for it.
+    /// Whether a deploy by `user` makes them the owner even if they do not request it.
     pub fn changes_owner(&self, user: &str) -> bool {
         self.released && self.needs_owner && self.owner.as_ref().is_some_and(|owner| owner != user)
     }
 }
 
 impl Toolkits {
-    /// Receives and inspects an upload of `by`, and keeps it waiting. `length` is the size in bytes that the sender
-    /// declared, `limit` the maximum, `origin` what the sender says about it. Returns its digest.
+    /// Receives and inspects an upload of `by`, and stores it for review. `length` is the size in bytes that
+    /// the sender declared, `limit` the maximum, `origin` the sender's statement of origin. Returns the
+    /// digest.
     pub async fn upload<E: std::fmt::Display>(
         &self,
         upload: impl Stream<Item = Result<Bytes, E>>,
@@ -121,7 +123,8 @@ impl Toolkits {
         self.keep_waiting(&upload, None, by, origin).await
     }
 
-    /// Inspects an upload, and keeps it waiting: if it is this successor, where there is one. Returns its digest.
+    /// Inspects an upload and stores it for review. Fails if `successor` is given and the upload does not
+    /// meet it. Returns the digest.
     pub(super) async fn keep_waiting(
         &self,
         upload: &Upload,
@@ -130,7 +133,7 @@ impl Toolkits {
         origin: &Origin,
     ) -> Result<String, ToolkitError> {
         let provenance = &self.provenance(upload.digest(), origin).await?;
-        // Before it is compiled, and by its digest: an upload that waits already may come again.
+        // Checked before compiling, and by digest: an upload that waits already may be repeated.
         self.store.has_place_for_upload(upload.digest()).await?;
         let inspected = self.inspect_upload(upload, by.user()).await?;
 
@@ -157,7 +160,7 @@ impl Toolkits {
         Ok(digest)
     }
 
-    /// The waiting uploads, newest first.
+    /// Returns the waiting uploads, newest first.
     pub async fn uploads(&self) -> Result<Vec<UploadRecord>, ToolkitError> {
         let known = self.store.known_keys().await?;
         let mut uploads: Vec<_> = self.store.uploads().await?.iter().map(UploadRecord::from).collect();
@@ -235,7 +238,7 @@ impl Toolkits {
         to_its_end(deploy).await?
     }
 
-    /// A waiting upload, if its declaration is the one that was reviewed.
+    /// Returns a waiting upload, if its declaration is the one that was reviewed.
     async fn reviewed_upload(&self, digest: &str, manifest_digest: &str) -> Result<UploadRow, ToolkitError> {
         let upload = self.store.upload(digest).await?;
         if upload.manifest_digest() == manifest_digest {
@@ -295,7 +298,8 @@ impl From<&UploadRow> for UploadRecord {
     }
 }
 
-/// The declaration of an upload, by the rules of this server: those of an earlier version may have accepted it.
+/// Validates the declaration of an upload by the rules of this server: an earlier version of the server may
+/// have accepted it.
 async fn valid(upload: &UploadRow) -> Result<ValidDefinition, ToolkitError> {
     let definition = upload.definition()?;
     off_thread(move || validate(definition)).await.map_err(|problems| problems.0.into())

@@ -16,16 +16,16 @@ use thiserror::Error;
 use looks_secret::looks_secret;
 use store::Store;
 
-/// Longest string, in bytes.
+/// Maximum length of a string, in bytes.
 const MAX_STRING_BYTES: usize = 8 << 10;
 
 /// The settings of all users.
 pub struct UserConfig(Store);
 
-/// Why settings were not changed, or cannot be read.
+/// Reason why settings were not changed, or cannot be read.
 #[derive(Debug, Error)]
 pub enum UserConfigError {
-    /// They were refused for these reasons.
+    /// The settings were refused for these reasons.
     #[error("the settings were refused:\n{0}")]
     Refused(Problems),
     /// The toolkit was removed, or its owner is no longer the expected one.
@@ -33,7 +33,7 @@ pub enum UserConfigError {
         "the toolkit has another version, or was removed or taken over in the meantime; nothing is changed"
     )]
     ToolkitChanged,
-    /// An internal error; the text is for the log.
+    /// The database failed; the text is for the log.
     #[error("storage failed: {0}")]
     Storage(#[from] DatabaseError),
 }
@@ -44,7 +44,7 @@ impl UserConfig {
         Self(Store::new(database))
     }
 
-    /// The values that `user` has set for a toolkit, declared or not.
+    /// Returns the values that `user` has set for a toolkit, declared or not.
     pub async fn values(&self, user: &str, toolkit: &str) -> Result<Map<String, Value>, UserConfigError> {
         let rows = self.0.values(user, toolkit).await?;
         rows.into_iter()
@@ -103,7 +103,7 @@ fn refusal(field: &ConfigField, value: &Value) -> Option<String> {
     if let Some(mismatch) = config::mismatch(field, value) {
         return Some(mismatch);
     }
-    // The options of a select come from the author of the toolkit.
+    // The author of the toolkit chooses the options of a select, so they cannot be secrets.
     let text = value.as_str().filter(|_| field.options.is_empty())?;
     if text.len() > MAX_STRING_BYTES {
         return Some(format!("must have at most {MAX_STRING_BYTES} bytes"));

@@ -1,28 +1,28 @@
-//! Operators who vouch for a version, so that no user is asked to agree to what it reaches.
+//! Vouching: an operator vouches for a version, so that no user is asked to agree to its reach.
 
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Longest reason, in characters.
+/// Maximum length of a reason, in characters.
 const MAX_CHARS: usize = 300;
 
-/// The reason why an operator vouches for a version, which users read: one line of text.
+/// The reason why an operator vouches for a version, shown to users: one line of text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct VouchReason(String);
 
-/// An operator who vouches for the version that is live, until another act makes a version live.
+/// An operator's vouch for the live version, valid until a version is made live again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Vouch {
-    /// The operator.
+    /// Id of the operator.
     pub by: String,
-    /// The reason.
+    /// The reason, shown to users.
     pub reason: String,
 }
 
 impl VouchReason {
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,12 +1,12 @@
-//! Accounts that users have connected: tokens of a user at the API of one toolkit.
+//! Accounts connected by users: tokens of a user for the API of one toolkit.
 //!
-//! An account is a sealed row beside the user's secrets, under a name that no secret can have. So keys are rotated, services
-//! copied and toolkits taken over for both alike.
+//! An account is an encrypted row beside the user's secrets, under a name that no secret can have. Key
+//! rotation, service copies and take-overs of toolkits therefore treat both alike.
 //!
 //! Invariants:
-//! - a token is never given to a guest, and never leaves the vault but to be attached, renewed or revoked;
-//! - one process at a time renews the tokens of an account: providers end all of them when a refresh token is used twice
-//!   (RFC 9700, section 4.14.2);
+//! - a token is never given to a guest, and leaves the vault only to be attached, renewed or revoked;
+//! - one process at a time renews the tokens of an account: providers revoke all of them when a refresh token
+//!   is used twice (RFC 9700, section 4.14.2);
 //! - new tokens are stored before they are used.
 
 use std::sync::Arc;
@@ -24,66 +24,67 @@ use super::seal::SecretId;
 use super::store::{Row, Write};
 use super::{EveryoneOptions, MAX_ACCOUNTS_PER_USER, SecretSlot, Vault, VaultError, log_broken, seal};
 
-/// The name of the rows of accounts.
+/// Reserved name of the rows of accounts.
 pub(super) const ACCOUNT: &str = "@account";
 
-/// The account of a user for one toolkit.
+/// Account of a user for one toolkit.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Account {
-    /// The toolkit's grants as it declared them when the user agreed: for others the account is no good.
+    /// The toolkit's grants as declared when the user agreed. The account is valid for these only.
     pub grants: Vec<OAuth2AuthorizationCode>,
-    /// When it was connected, in seconds since 1970.
+    /// Time of connection, in seconds since 1970.
     pub connected_at: i64,
-    /// Whether it can be used.
+    /// Connection state.
     pub state: AccountState,
 }
 
-/// Whether an account can be used.
+/// State of an account.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum AccountState {
-    /// With these tokens.
+    /// Usable, with these tokens.
     Connected(Tokens),
-    /// Until its user connects it again.
+    /// Unusable until the user connects the account again.
     Ended {
-        /// Why, as a clause such as `the provider has ended it`.
+        /// Reason, as a clause such as `the provider has ended it`.
         reason: String,
     },
 }
 
-/// What a provider has granted (RFC 6749, section 5.1).
+/// Tokens granted by a provider (RFC 6749, section 5.1).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Tokens {
-    /// Goes with requests to the API.
+    /// Access token, attached to requests to the API.
     #[serde(serialize_with = "expose")]
     pub access_token: SecretString,
-    /// Gets another one.
+    /// Refresh token, if the provider issued one.
     #[serde(serialize_with = "expose_some")]
     pub refresh_token: Option<SecretString>,
-    /// In seconds since 1970; `None` if it is good until it is refused.
+    /// Expiry of the access token, in seconds since 1970; `None` if it is valid until the API refuses it.
     pub expires_at: Option<i64>,
-    /// From when on another one is asked for, in seconds since 1970: somewhat before it expires.
+    /// Time from which the access token is renewed, in seconds since 1970: shortly before its expiry.
     pub renew_at: Option<i64>,
-    /// What was granted, separated by spaces; `None` if the provider did not say, which means as asked for.
+    /// Granted scopes, separated by spaces; `None` if the provider did not say: as requested (RFC 6749,
+    /// section 5.1).
     pub scope: Option<String>,
 }
 
-/// What was used up with an act, and can be used for no other one: the hash of a link or of a state.
+/// Record of a single-use link or state: its hash. Stored when it is used, so that it cannot be used again.
 #[derive(Clone, Debug)]
 pub struct Once {
     pub(super) digest: Digest,
-    /// In seconds since 1970. After it, the thing itself is no longer accepted.
+    /// Expiry in seconds since 1970, after which the link or state itself is no longer accepted.
     pub(super) expires: i64,
 }
 
 impl Once {
-    /// Names a thing that is good until `expires`, in seconds since 1970.
+    /// Creates the record of a link or state that is valid until `expires`, in seconds since 1970.
     pub fn new(thing: &str, expires: i64) -> Self {
         Self { digest: Sha256::digest(thing), expires }
     }
 }
 
 impl SecretSlot {
-    /// The place of a user's account for a toolkit of this owner.
+    /// Creates the slot of a user's account for a toolkit of this owner.
     pub fn account(user: &str, toolkit: &str, owner: &str) -> Self {
         let [user, toolkit, owner, name] = [user, toolkit, owner, ACCOUNT].map(str::to_owned);
         Self { user, toolkit, owner, name }
@@ -91,7 +92,7 @@ impl SecretSlot {
 }
 
 impl Account {
-    /// Whether both are of one connection and have the same tokens.
+    /// Returns whether both have the same connection time and tokens.
     fn is(&self, other: &Self) -> bool {
         let tokens = |account: &Self| match &account.state {
             AccountState::Connected(tokens) => Some((
@@ -107,7 +108,7 @@ impl Account {
         serde_json::to_string(self).expect("texts and numbers are valid in JSON").into()
     }
 
-    /// Decrypts a row; `None` if it does not open.
+    /// Decrypts a row; `None` if that fails.
     pub(super) fn open(row: &Row, keys: &MasterKeys) -> Option<Self> {
         let account = row.open(keys).ok().and_then(|text| serde_json::from_str(text.expose_secret()).ok());
         if account.is_none() {
@@ -130,19 +131,20 @@ impl Account {
 }
 
 impl Vault {
-    /// The account of a user for a toolkit as it is in memory: as fresh as the request.
+    /// Returns the account of a user for a toolkit from the cache of decrypted secrets, which is as current
+    /// as the request.
     pub async fn account(&self, user: &str, toolkit: &str) -> Result<Option<Arc<Account>>, VaultError> {
         Ok(self.of_user(user).await?.account(toolkit).cloned())
     }
 
-    /// The same as it is in the database, which another process may just have changed.
+    /// Returns the account as stored in the database, where another process may just have changed it.
     pub async fn stored_account(&self, user: &str, toolkit: &str) -> Result<Option<Account>, VaultError> {
         let row = self.store.row(SecretId { user, toolkit, name: ACCOUNT }).await?;
         // Loaded after the row, so the key that wraps it is included.
         Ok(row.and_then(|row| Account::open(&row, &self.keys.load())))
     }
 
-    /// The accounts of all users for a toolkit, at most `limit` of them.
+    /// Returns the accounts of a toolkit with their user ids, at most `limit`.
     pub async fn accounts_of(&self, toolkit: &str, limit: u32) -> Result<Vec<(String, Account)>, VaultError> {
         let rows = self.store.accounts_of(toolkit, limit).await?;
         let keys = self.keys.load_full();
@@ -150,12 +152,12 @@ impl Vault {
         Ok(rows.into_iter().filter_map(open).collect())
     }
 
-    /// Notes that a thing is used up. Returns whether it was good until now.
+    /// Records the use of a single-use link or state. Returns whether it was unused until now.
     pub async fn spend(&self, once: &Once) -> Result<bool, VaultError> {
         Ok(self.store.spend(once).await?)
     }
 
-    /// Stores an account that was connected.
+    /// Stores a newly connected account.
     pub async fn put_account(
         self: &Arc<Self>,
         by: &Actor,
@@ -170,7 +172,8 @@ impl Vault {
         .await
     }
 
-    /// Stores what has become of an account. Fails with [`VaultError::ToolkitChanged`] if it was removed or connected anew since it was `before`.
+    /// Stores the new state of an account. Fails with [`VaultError::ToolkitChanged`] if the stored account no
+    /// longer equals `before`, as it was removed or connected again.
     pub async fn replace_account(
         self: &Arc<Self>,
         user: &str,
@@ -183,11 +186,13 @@ impl Vault {
         let check = move |rows: &[Row], keys: &MasterKeys| {
             let row = rows.iter().find(|row| row.id() == id.id());
             let stored = row.and_then(|row| Account::open(row, keys)).ok_or(VaultError::ToolkitChanged)?;
-            // It is `written` where an earlier attempt succeeded, and its answer was lost: then it was recorded, too.
+            // Equal to `written` if an earlier attempt succeeded and its response was lost; then it was
+            // recorded, too.
             let is_written = stored.is(&written);
             if is_written || stored.is(&before) { Ok(!is_written) } else { Err(VaultError::ToolkitChanged) }
         };
-        // A toolkit that was taken over has no accounts: whoever owns it now, this one is theirs to use.
+        // No owner check: accounts are deleted by a take-over, so an existing one belongs to the current
+        // owner's toolkit.
         let has_ended = matches!(after.state, AccountState::Ended { .. });
         let act = has_ended.then(|| (Act::AccountEndedByProvider, Actor::server()));
         self.write_account(slot, None, after, act, check).await
@@ -230,7 +235,7 @@ impl Vault {
         to_its_end(write).await?
     }
 
-    /// Removes an account, and returns it, if there is one.
+    /// Deletes an account and returns it, if it exists.
     pub async fn remove_account(
         self: &Arc<Self>,
         by: &Actor,
@@ -252,18 +257,18 @@ impl Vault {
         to_its_end(removal).await?
     }
 
-    /// Forgets the copy of a user's secrets: another process has changed them.
+    /// Discards the cached secrets of a user, which another process has changed.
     pub async fn forget(&self, user: &str) {
         self.cache.forget(user).await;
     }
 
-    /// Who renews the tokens of an account at the moment.
+    /// Returns the id of the attempt that currently renews the tokens of an account.
     pub async fn refresh_holder(&self, user: &str, toolkit: &str) -> Result<Option<String>, VaultError> {
         Ok(self.store.refresh_holder(user, toolkit).await?)
     }
 
-    /// Takes the turn of renewing the tokens of an account, as `holder`; `false` if another one has it who is not the
-    /// `ended` one.
+    /// Claims the renewal of an account's tokens as `holder`. Returns `false` if another holder has claimed
+    /// it, unless that one is `ended`.
     pub async fn begin_refresh(
         &self,
         user: &str,
@@ -274,7 +279,7 @@ impl Vault {
         Ok(self.store.take_refresh(user, toolkit, holder, ended).await?)
     }
 
-    /// Gives the turn back.
+    /// Releases the claim on the renewal.
     pub async fn end_refresh(&self, user: &str, toolkit: &str, holder: &str) -> Result<(), VaultError> {
         Ok(self.store.end_refresh(user, toolkit, holder).await?)
     }

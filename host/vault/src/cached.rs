@@ -1,12 +1,13 @@
-//! What toolkits have cached goes with the secrets that it was had with, and with the master key that it is sealed with.
+//! Deletes cached values of toolkits together with the secrets they were obtained with, or with the master
+//! key they are encrypted with.
 
 use kitbag_database::{Database, EVERYONE, Scope, Transaction, sql};
 
-/// Values that are removed in one transaction.
+/// Maximum number of values deleted in one transaction.
 const BATCH_ROWS: u32 = 500;
 
-/// Removes what a toolkit has cached for a user whose secrets or account for it change: it was had with those before. A
-/// secret for everyone is one of each user.
+/// Deletes the values that a toolkit has cached for a user whose secrets or account for it change, as they
+/// were obtained with the old ones. A change of a secret for everyone ([`EVERYONE`]) affects all users.
 pub(super) async fn forget(
     transaction: &mut Transaction,
     user: &str,
@@ -21,8 +22,8 @@ pub(super) async fn forget(
     Ok(())
 }
 
-/// Removes what a toolkit has cached for all users, in batches, before a transaction that removes what is left: so that no
-/// toolkit makes that transaction longer than a database allows.
+/// Deletes the values that a toolkit has cached for all users, in batches, before a transaction that deletes
+/// the remaining ones: this keeps that transaction within the database's time limits.
 pub async fn forget_most(database: &Database, toolkit: &str) -> kitbag_database::Result<()> {
     loop {
         let mut transaction = database.begin(Scope::AllCached).await?;
@@ -39,9 +40,10 @@ pub async fn forget_most(database: &Database, toolkit: &str) -> kitbag_database:
     }
 }
 
-/// Removes everything that is sealed with another master key than `current`: unlike secrets, it can be had again.
+/// Deletes all cached values encrypted with another master key than `current`: unlike secrets, they can be
+/// obtained again.
 pub(super) async fn forget_other_keys(database: &Database, current: &str) -> kitbag_database::Result<()> {
-    // In the order of the primary key, so that no batch passes over the rows of those before.
+    // In primary key order, so that no batch scans the rows of earlier ones.
     let mut after = (String::new(), String::new(), Vec::new());
     loop {
         let mut transaction = database.begin(Scope::AllCached).await?;

@@ -1,6 +1,6 @@
-//! The secrets of a call: those of its user, and those that operators have set for everyone who uses the toolkit.
+//! The secrets of a call: those of its user, and those set by operators for all users of the toolkit.
 //!
-//! Invariant: what is kept was made from the very secrets that are current, or is made anew.
+//! Invariant: a cached merge is returned only while both of its sources are the current ones.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use moka::sync::Cache;
 
 use super::{UserSecrets, Vault, VaultError};
 
-/// Memory of what is kept, in bytes.
+/// Maximum size of the cached merges in memory, in bytes.
 const MAX_BYTES: u64 = 64 << 20;
 
 /// Merged secrets, by user and toolkit.
@@ -25,25 +25,25 @@ struct Merged {
 }
 
 impl CallSecrets {
-    /// Keeps what is unused for `idle`.
+    /// Creates a cache in which unused entries stay for `idle`.
     pub(super) fn new(idle: Duration) -> Self {
         let weigh = |_: &(String, String), merged: &Merged| merged.both.memory();
         Self(Cache::builder().max_capacity(MAX_BYTES).weigher(weigh).time_to_idle(idle).build())
     }
 
-    /// Removes everything.
+    /// Removes all entries.
     pub(super) fn forget_all(&self) {
         self.0.invalidate_all();
     }
 
-    /// Removes what nobody has used for long.
+    /// Removes expired entries.
     pub(super) fn sweep(&self) {
         self.0.run_pending_tasks();
     }
 }
 
 impl Vault {
-    /// The secrets that a call of a toolkit may use, and that its output is searched for.
+    /// Returns the secrets that a call of a toolkit may use, and that are redacted from its output.
     pub async fn for_call(&self, user: &str, toolkit: &str) -> Result<Arc<UserSecrets>, VaultError> {
         let own = self.of_user(user).await?;
         let everyones = self.of_user(EVERYONE).await?;

@@ -1,4 +1,4 @@
-//! Checks whether sealed secrets open, for commands that look at a database without a server.
+//! Checks whether secrets can be decrypted, for commands that inspect a database without a server.
 
 use kitbag_database::{Database, EVERYONE};
 
@@ -8,32 +8,32 @@ use super::master_key::{Creation, KeySource, MasterKeys};
 use super::seal::SecretId;
 use super::store::{Row, Store};
 
-/// Records that are read at once.
+/// Number of records per batch.
 const BATCH_ROWS: u32 = 500;
-/// Broken records that are named.
+/// Maximum number of broken records that are named.
 const MAX_EXAMPLES: usize = 20;
 
-/// Which secrets a key opens.
+/// Result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SecretsCheck {
-    /// Number of secrets that open.
+    /// Number of secrets that can be decrypted.
     pub open: u64,
-    /// Number of secrets that do not, although their master key is there.
+    /// Number of secrets that cannot be decrypted, although their master key is available.
     pub broken: u64,
-    /// Some of those: user, toolkit and name.
+    /// Descriptions of some broken secrets: name, user and toolkit.
     pub examples: Vec<String>,
-    /// Names of master keys that are needed and not there, each with the number of its secrets.
+    /// Names of missing master keys, each with the number of secrets encrypted with it.
     pub missing_keys: Vec<(String, u64)>,
 }
 
-/// Names of the master keys with which the secrets of a database are sealed.
+/// Returns the names of the master keys with which the secrets of a database are encrypted.
 pub async fn master_key_names(database: &Database) -> kitbag_database::Result<Vec<String>> {
     let used = Store::new(database.clone()).master_keys().await?;
     Ok(used.into_iter().map(|(name, _)| name).collect())
 }
 
-/// Opens each secret of a database with the keys of `source`. Creates no key and changes nothing. Fails if the keys
-/// cannot be read.
+/// Tries to decrypt each secret of a database with the keys of `source`. Creates no key and changes nothing.
+/// Fails if the keys cannot be read.
 pub async fn check_secrets(database: &Database, source: &KeySource) -> Result<SecretsCheck, OpenError> {
     let keys = MasterKeys::load(source, Creation::Refused).await?;
     let store = Store::new(database.clone());
@@ -46,7 +46,7 @@ pub async fn check_secrets(database: &Database, source: &KeySource) -> Result<Se
     let mut last: Option<Row> = None;
     loop {
         let after = last.as_ref().map_or(SecretId { user: "", toolkit: "", name: "" }, Row::id);
-        // No key has an empty name: these are all records.
+        // Returns all records, as no key has an empty name.
         let mut rows = store.not_wrapped_by("", after, BATCH_ROWS).await?;
         for row in rows.iter().filter(|row| keys.named(&row.master_key).is_some()) {
             if row.open(&keys).is_ok() {
@@ -85,7 +85,7 @@ mod tests {
         "INSERT INTO toolkit_versions VALUES ('books', '1.0.0', 'd', 1, '{}', '{}', '[]', 'op', 0);
         INSERT INTO toolkits VALUES ('books', 'op', '1.0.0');";
 
-    /// A database with a secret of each user.
+    /// Creates a database with a secret for each user.
     async fn with_secrets(data: &Path, users: &[&str]) -> (Database, KeySource) {
         let database = Database::open(data).await.expect("a database");
         database.execute(TOOLKIT).await;

@@ -1,5 +1,5 @@
-//! Secrets and accounts of users, encrypted at rest; what is attached for them to a toolkit's requests, and what toolkits
-//! cache for them.
+//! Secrets and accounts of users, encrypted at rest; credentials attached to requests of toolkits; values
+//! cached by toolkits.
 //!
 //! ```text
 //! value ──AES-256-GCM──▶ sealed     under a key of the record's own
@@ -9,20 +9,21 @@
 //! Invariants:
 //! - the database never contains a value, or a key that decrypts one;
 //! - values are given only to calls of their user, and values for everyone only to calls of their toolkit;
-//! - a call sees the secrets as they were when it began;
+//! - a call uses the secrets as of its start;
 //! - a change that has begun is completed with all its consequences, even if the caller no longer waits.
 //!
 //! # Modules
 //!
 //! - `link`: seals and opens links to the page of a secret (docs/decisions/0037)
-//! - `user_cache`: what toolkits keep for their users between calls, sealed as secrets are
-//!   (docs/decisions/0077); `cached` removes it with the secrets and the master key that it was had with
-//! - `outbound_auth`: what `auth` attaches to a toolkit's requests, and where: tokens of accounts and of
-//!   the toolkit's own grant, API keys, HTTP Basic
-//! - `outbound_auth/accounts`: connected accounts: to the provider and back, renewal, revocation
+//! - `user_cache`: values that toolkits cache for their users between calls, encrypted like secrets
+//!   (docs/decisions/0077); `cached` deletes them when the secrets they were obtained with, or the master
+//!   key, change
+//! - `outbound_auth`: attaches the credentials declared in `auth` to requests of toolkits: tokens of accounts
+//!   and of the toolkit's own grant, API keys, HTTP Basic
+//! - `outbound_auth/accounts`: connected accounts: authorization at the provider, renewal, revocation
 //!   (docs/decisions/0065)
-//! - `account`: accounts as sealed rows, and which attempt renews the tokens of each
-//! - `call_secrets`: the secrets of a call: its user's, and those for everyone (docs/decisions/0066)
+//! - `account`: accounts as encrypted rows, and the lock for renewing the tokens of each
+//! - `call_secrets`: the secrets of a call: those of its user and those for everyone (docs/decisions/0066)
 
 mod account;
 mod cached;
@@ -77,7 +78,7 @@ use seal::SecretId;
 use secret_cache::SecretCache;
 use store::{Row, Store, Write};
 
-/// Longest value, in bytes. A key or a certificate fits; a file does not.
+/// Maximum length of a value, in bytes. A key or a certificate fits; a file does not.
 pub const MAX_VALUE_BYTES: usize = 8 << 10;
 /// Total size of all values of one user, in bytes: all output of the sandbox is searched for each of them.
 pub const MAX_BYTES_PER_USER: usize = 64 << 10;
@@ -85,27 +86,29 @@ pub const MAX_BYTES_PER_USER: usize = 64 << 10;
 /// Total lines of all values of one user: each line is searched for separately, in many encodings.
 pub const MAX_LINES_PER_USER: usize = 512;
 
-/// Accounts that a user may connect.
+/// Maximum number of connected accounts per user.
 pub const MAX_ACCOUNTS_PER_USER: usize = 100;
 
-/// How long the decrypted secrets of a user without calls stay in memory.
+/// Time after a user's last call for which their decrypted secrets stay in memory.
 const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
-/// How often expired secrets are removed from memory.
+/// Interval at which expired secrets are removed from memory.
 const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
 
-/// Sealed secrets, and a cache of decrypted ones.
+/// Store of encrypted secrets, with a cache of decrypted ones.
 pub struct Vault {
     store: Store,
     source: KeySource,
-    /// Keys are only added while the process runs, so a record read just before a rotation can be decrypted.
+    /// Keys are only added while the process runs, so a record read just before a rotation can still be
+    /// decrypted.
     keys: ArcSwap<MasterKeys>,
     cache: SecretCache,
     merged: Arc<CallSecrets>,
-    /// Held while a value is sealed or the keys change, so that no value is sealed with a key being retired.
+    /// Locked while a value is encrypted or the keys change, so that no value is encrypted with a key being
+    /// retired.
     sealing: Mutex<()>,
 }
 
-/// The status of a secret's name that is declared or has a value; without the value.
+/// Status of a secret that is declared or has a value, without the value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SecretStatus {
@@ -113,31 +116,31 @@ pub struct SecretStatus {
     pub name: String,
     /// Whether the live version of the toolkit declares it.
     pub declared: bool,
-    /// Whether the toolkit can read it. The server alone uses the others, to sign in for the toolkit.
+    /// Whether the toolkit can read the value. Otherwise only the server uses it, to sign in for the toolkit.
     #[serde(default)]
     pub readable: bool,
     /// Whether the user has set a value.
     pub set: bool,
-    /// When it was set: RFC 3339, UTC.
+    /// Time at which the value was set: RFC 3339, UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<String>,
-    /// The value that an operator has set for everyone, if one has.
+    /// Value set by an operator for everyone, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub for_everyone: Option<ForEveryone>,
 }
 
-/// A value that an operator has set for all who may use the toolkit; without the value.
+/// Status of a value that an operator has set for all users of a toolkit, without the value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ForEveryone {
-    /// Whether it also applies to users who have set their own.
+    /// Whether the value overrides the users' own ones.
     pub only: bool,
-    /// When it was set: RFC 3339, UTC.
+    /// Time at which the value was set: RFC 3339, UTC.
     pub updated_at: String,
 }
 
 impl SecretStatus {
-    /// Whether calls of the user have a value.
+    /// Returns whether calls of the user have a value.
     pub fn has_value(&self) -> bool {
         self.set || self.for_everyone.is_some()
     }
@@ -146,13 +149,13 @@ impl SecretStatus {
 /// Identifies a user's secret for a toolkit of a given owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecretSlot {
-    /// The user.
+    /// User id.
     pub user: String,
-    /// Id of the toolkit that may read it.
+    /// Id of the toolkit that may use the secret.
     pub toolkit: String,
-    /// The toolkit's owner, whom the user trusts with it.
+    /// Owner of the toolkit, whom the user trusts with the secret.
     pub owner: String,
-    /// The secret's name, which the toolkit declares.
+    /// Name of the secret, as declared by the toolkit.
     pub name: String,
 }
 
@@ -162,17 +165,17 @@ impl SecretSlot {
     }
 }
 
-/// Why an operation of the vault failed.
+/// Errors of vault operations.
 #[derive(Debug, Error)]
 pub enum VaultError {
     /// The value is not allowed; the text says why, without quoting it.
     #[error("{0}")]
     Refused(String),
-    /// The toolkit was removed, has another version than its user has seen, or its owner is no longer the one in the
-    /// [`SecretSlot`].
+    /// The toolkit was removed, its version differs from the one shown to the user, or its owner is no longer
+    /// the one in the [`SecretSlot`].
     #[error("the toolkit has another version, or was removed or taken over in the meantime; nothing was set")]
     ToolkitChanged,
-    /// The link has set its secret before.
+    /// The link was used before.
     #[error("the link was used before; nothing was set")]
     LinkSpent,
     /// An internal error; the text is for the log.
@@ -180,7 +183,7 @@ pub enum VaultError {
     Storage(String),
 }
 
-/// Why the vault could not be opened.
+/// Errors of opening the vault.
 #[derive(Debug, Error)]
 pub enum OpenError {
     /// The master keys cannot be read.
@@ -249,7 +252,7 @@ impl Vault {
         Ok(vault)
     }
 
-    /// The names of the master keys. The first one seals.
+    /// Returns the names of the master keys. The first one encrypts.
     pub fn master_keys(&self) -> Vec<String> {
         self.keys.load().names()
     }
@@ -260,7 +263,7 @@ impl Vault {
         opened.map_err(|error: Arc<VaultError>| VaultError::Storage(error.to_string()))
     }
 
-    /// Removes the decrypted secrets of a user from memory, unless they were read at this revision.
+    /// Removes the decrypted secrets of a user from memory unless they have this revision.
     pub async fn catch_up(&self, user: &str, revision: i64) {
         self.cache.catch_up(user, revision, || self.read(user)).await;
     }
@@ -278,7 +281,8 @@ impl Vault {
         Ok((revision, open.await.map_err(Interrupted::from)??))
     }
 
-    /// Seals a value for one toolkit of one user. The caller has checked that the name is declared.
+    /// Encrypts and stores a value for one user and one toolkit. The caller has checked that the name is
+    /// declared.
     pub async fn set(
         self: &Arc<Self>,
         by: &Actor,
@@ -288,8 +292,8 @@ impl Vault {
         self.set_with(by, slot, value, None, EveryoneOptions::default()).await
     }
 
-    /// Seals a value for everyone who may use the toolkit. The caller has checked that an operator sets it, and that the name
-    /// is declared.
+    /// Encrypts and stores a value for all users of a toolkit. The caller has checked that the actor is an
+    /// operator and that the name is declared.
     pub async fn set_for_everyone(
         self: &Arc<Self>,
         by: &Actor,
@@ -347,7 +351,7 @@ impl Vault {
         toolkit: &str,
         name: &str,
     ) -> Result<bool, VaultError> {
-        // An account is no secret, and ends in its own way.
+        // Accounts are removed by `remove_account` only.
         if name == ACCOUNT {
             return Ok(false);
         }
@@ -367,7 +371,7 @@ impl Vault {
         to_its_end(change).await?
     }
 
-    /// Lists the names that a declaration has, and other names that the user has set.
+    /// Lists the status of all declared secrets, and of other secrets that have a value.
     pub async fn list(
         &self,
         user: &str,
@@ -399,7 +403,7 @@ impl Vault {
         };
         let declared = definition.map(ToolkitDefinition::credentials).unwrap_or_default();
         let mut list: Vec<_> = declared.into_iter().map(status).collect();
-        // So that an operator can remove what a version no longer names, and the next one may name again.
+        // Lets an operator remove values that a version no longer declares but a later one may declare again.
         list.extend(everyones.into_iter().filter(|_| definition.is_some()).map(|(name, (at, overrides))| {
             let updated_at = known.remove(&name).map(shown);
             let for_everyone = Some(ForEveryone { only: overrides != 0, updated_at: shown(at) });
@@ -417,12 +421,13 @@ impl Vault {
         Ok(list)
     }
 
-    /// The names that a user has set for a toolkit.
+    /// Returns the names of the secrets that a user has set for a toolkit.
     pub async fn names(&self, user: &str, toolkit: &str) -> Result<HashSet<String>, VaultError> {
         Ok(self.store.names(user, toolkit).await?.into_iter().map(|(name, _)| name).collect())
     }
 
-    /// The names that users have set for a toolkit, declared or not, with the number of users.
+    /// Returns the names of the secrets that users have set for a toolkit, declared or not, each with the
+    /// number of users.
     pub async fn users(&self, toolkit: &str) -> Result<BTreeMap<String, u64>, VaultError> {
         let users = self.store.users(toolkit).await?.into_iter();
         Ok(users.map(|(name, users)| (name, u64::try_from(users).unwrap_or_default())).collect())
@@ -438,15 +443,16 @@ impl Vault {
         }
     }
 
-    /// Empties the cache: after records were deleted together with a toolkit, or the database was replaced.
+    /// Clears the cache of decrypted secrets, after records were deleted with a toolkit or the database was
+    /// replaced.
     pub fn clear_cache(&self) {
         self.cache.forget_all();
         self.merged.forget_all();
     }
 }
 
-/// Refuses a value that would exceed the user's limits, beside their other secrets. A record that cannot be decrypted
-/// counts by its size, so that the user can still replace it.
+/// Fails if a value would exceed the limits together with the user's other secrets. A record that cannot be
+/// decrypted counts by its size, so that the user can still replace it.
 fn check_share(
     rows: &[Row],
     keys: &MasterKeys,
@@ -489,8 +495,8 @@ fn check(value: &SecretString) -> Result<(), VaultError> {
     }
 }
 
-/// The error for a record that cannot be decrypted, because it was changed outside the vault. The user's
-/// calls must fail then: an unknown value could not be redacted.
+/// Creates the error for a record that cannot be decrypted, because it was changed outside the vault. The
+/// user's calls must fail then: an unknown value could not be redacted.
 fn broken_record(id: SecretId<'_>) -> VaultError {
     log_broken(id);
     VaultError::Storage("a sealed secret does not open".to_owned())

@@ -1,13 +1,14 @@
-//! Links with which a user sets one secret. Nothing is kept of a link until it is used: what it is for is in its id, sealed
-//! with a key that is derived from a master key ([why so](../../../docs/decisions/0037-links-are-sealed.md)).
+//! Links with which a user sets one secret. Nothing is stored for a link until it is used: its id contains
+//! the target, encrypted with a key that is derived from a master key
+//! ([why](../../../docs/decisions/0037-links-are-sealed.md)).
 //!
 //! ```text
 //! id = base64url(expiry ‖ AES-256-GCM-SIV(user, owner, revision))     associated data: toolkit, name
 //! ```
 //!
 //! Invariants:
-//! - a link opens for one secret of one user, for a toolkit of one owner, within ten minutes, and only for who has the
-//!   master key that it was made with;
+//! - a link is valid for one secret of one user, for a toolkit of one owner, within ten minutes, and only on
+//!   servers with the master key that it was made with;
 //! - a link sets its secret once, on whichever process: its hash is stored in the transaction that does so.
 
 use std::sync::Arc;
@@ -26,25 +27,25 @@ use super::account::Once;
 use super::master_key::MasterKey;
 use super::{EveryoneOptions, SecretSlot, Vault, VaultError};
 
-/// For so many seconds everybody who asks gets the same link. It is good until the end of the next such period: for more
-/// than five minutes, and at most ten.
+/// Period in seconds within which requests for the same secret return the same link. A link expires at the
+/// end of the next period: after more than five minutes, and at most ten.
 pub(super) const PERIOD: i64 = 300;
-/// How long the hash of a used link is kept after its expiry, in seconds: clocks of processes differ.
+/// Time in seconds for which the hash of a used link is stored after its expiry: clocks of processes differ.
 pub(super) const CLOCK_MARGIN: i64 = 600;
-/// Longest id that is read, in bytes: four times as long as names of users make it.
+/// Maximum length of an accepted id, in bytes: four times the length for the longest user names.
 const MAX_ID_BYTES: usize = 4096;
 
-/// A link that has opened. Whether it was used before is known to the database.
+/// A valid, decrypted link. Whether it was used before is recorded in the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
     slot: SecretSlot,
     digest: Digest,
-    /// In seconds since 1970.
+    /// Expiry in seconds since 1970.
     expires: i64,
 }
 
 impl Link {
-    /// The secret that it sets.
+    /// Returns the slot of the secret that the link sets.
     pub fn slot(&self) -> &SecretSlot {
         &self.slot
     }
@@ -55,28 +56,28 @@ impl Link {
 }
 
 impl Vault {
-    /// Returns the id of a link for this secret: the same for a while, so that a page which is open stays good, and
-    /// another one as soon as a secret of the user has changed, because the link may have been used for it.
+    /// Returns the id of a link for this secret. It is the same for a while, so that an open page stays
+    /// valid, and changes when a secret of the user has changed, as the link may have been used for that.
     pub async fn link(&self, slot: &SecretSlot) -> Result<SecretString, VaultError> {
         let revision = self.store.revision(&slot.user).await?;
         let expires = (now() / PERIOD + 2) * PERIOD;
         Ok(seal(self.keys.load().current(), slot, revision, expires))
     }
 
-    /// Opens a link to the page of a secret; `None` if no master key of this server made it for that page, or its time is
-    /// over.
+    /// Decrypts a link to the page of a secret; `None` if it was not made for that page with a master key of
+    /// this server, or has expired.
     pub fn open_link(&self, id: &str, toolkit: &str, name: &str) -> Option<Link> {
         let link = self.keys.load().all().find_map(|key| open(key, id, toolkit, name))?;
         let left = link.expires.saturating_sub(now());
         (left > 0 && left <= 2 * PERIOD + CLOCK_MARGIN).then_some(link)
     }
 
-    /// Whether a link has set its secret.
+    /// Returns whether a link was used.
     pub async fn is_spent(&self, link: &Link) -> Result<bool, VaultError> {
         Ok(self.store.is_spent(&link.digest).await?)
     }
 
-    /// As [`set`](Self::set), once for each link. A value that is refused leaves the link good.
+    /// As [`set`](Self::set), but only once per link. A refused value does not use up the link.
     pub async fn set_by_link(self: &Arc<Self>, link: &Link, value: &SecretString) -> Result<(), VaultError> {
         let by = Actor::user_only(&link.slot.user);
         let options = EveryoneOptions::default();
@@ -84,7 +85,7 @@ impl Vault {
     }
 }
 
-/// Hashes of used links that expired before this time are no longer needed.
+/// Returns the time, in seconds since 1970, before which the hashes of expired links are no longer needed.
 pub(super) fn forgotten_before() -> i64 {
     now() - CLOCK_MARGIN
 }
@@ -96,7 +97,7 @@ pub(super) fn now() -> i64 {
 pub(super) fn seal(master: &MasterKey, slot: &SecretSlot, revision: i64, expires: i64) -> SecretString {
     let revision = revision.to_be_bytes();
     let mut text = Zeroizing::new(parts(&[slot.user.as_bytes(), slot.owner.as_bytes(), &revision]));
-    // The cipher allows for nonces that are used again: who asks twice gets the same bytes, and nobody learns more.
+    // The cipher is resistant to nonce reuse: equal inputs give equal bytes, and reveal nothing more.
     let nonce = nonce_of(expires);
     cipher(master)
         .seal_in_place_append_tag(
@@ -131,7 +132,8 @@ fn open(master: &MasterKey, id: &str, toolkit: &str, name: &str) -> Option<Link>
     is_whole.then_some(Link { slot, digest, expires: i64::from_be_bytes(*expires) })
 }
 
-/// The key for links is another one than the master key: what one of them seals, the other does not open.
+/// Derives the key for links. It differs from the master key, so neither decrypts what the other one has
+/// encrypted.
 fn cipher(master: &MasterKey) -> LessSafeKey {
     let derived = Salt::new(HKDF_SHA256, b"kitbag links 1").extract(master.bytes().as_slice());
     let key = derived.expand(&[b"AES-256-GCM-SIV"], &AES_256_GCM_SIV).expect("HKDF makes longer keys too");
@@ -144,12 +146,12 @@ fn nonce_of(expires: i64) -> [u8; NONCE_LEN] {
     nonce
 }
 
-/// What the page's path says, which the id therefore need not repeat.
+/// Returns the associated data: toolkit and name, which are in the page's path and therefore not in the id.
 fn associated(toolkit: &str, name: &str) -> Aad<Vec<u8>> {
     Aad::from(parts(&[toolkit.as_bytes(), name.as_bytes()]))
 }
 
-/// Each part is preceded by its length, so that they are unambiguous.
+/// Concatenates parts, each with a length prefix, so that they are unambiguous.
 pub(super) fn parts(parts: &[&[u8]]) -> Vec<u8> {
     // With capacity for the tag: growing would leave a copy in memory.
     let length: usize = parts.iter().map(|part| part.len() + 4).sum();

@@ -1,4 +1,4 @@
-//! The master keys, which wrap the records' own keys, and their sources.
+//! Master keys, which wrap the records' own keys, and their sources.
 
 use std::collections::HashSet;
 use std::fs;
@@ -19,42 +19,42 @@ use tokio::time::timeout;
 
 use super::seal::{Key, random_key};
 
-/// How long the command that prints the keys may take.
+/// Time limit of the command that prints the keys.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The source of the master keys. The format is the same for all: keys of 32 bytes, in base64 or
 /// hexadecimal, separated by white space or commas. The first key encrypts; all keys decrypt.
 #[derive(Clone, Debug)]
 pub enum KeySource {
-    /// A file with mode 0600, which this server keeps: created at the first start, replaced by a rotation.
+    /// A file with mode 0600, managed by this server: created at the first start, replaced by a rotation.
     File(PathBuf),
-    /// A file with mode 0600, which the operator keeps: several processes need the same keys.
+    /// A file with mode 0600, managed by the operator: several processes need the same keys.
     GivenFile(PathBuf),
-    /// The text itself, from an environment variable.
+    /// The keys as text, from an environment variable.
     Text(SecretString),
-    /// A shell command that prints them, such as one that asks a key management service.
+    /// A shell command that prints the keys, such as a request to a key management service.
     Command(String),
 }
 
-/// Why the master keys could not be read.
+/// Errors of reading the master keys.
 #[derive(Debug, Error)]
 pub enum MasterKeyError {
     /// The file cannot be read or created.
     #[error("cannot use the master key file {path}: {cause}")]
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The cause.
+        /// Underlying error.
         cause: io::Error,
     },
-    /// The operator has to make the file.
+    /// The file is missing, and the operator has to create it.
     #[error(
         "there is no master key at {path}. All processes of a service need the same one, so it is given, not made: run \
          `openssl rand -base64 32` once, and put what it prints into {argument} on each machine, with mode 0600",
         path = .path.display(), argument = shell_quoted(.path)
     )]
     NotGiven {
-        /// Where the file should be.
+        /// Expected path of the file.
         path: PathBuf,
     },
     /// Other users of the machine can read the file.
@@ -63,7 +63,7 @@ pub enum MasterKeyError {
         path = .path.display(), argument = shell_quoted(.path)
     )]
     Exposed {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
     /// The command did not print keys.
@@ -74,7 +74,7 @@ pub enum MasterKeyError {
     Malformed,
 }
 
-/// A key, and the name by which records refer to it.
+/// A master key with the name that records refer to.
 #[derive(Clone)]
 pub(super) struct MasterKey {
     bytes: Key,
@@ -97,7 +97,7 @@ impl MasterKey {
     }
 }
 
-/// The first key encrypts; all keys decrypt.
+/// All master keys. The first one encrypts; all decrypt.
 #[derive(Clone)]
 pub(super) struct MasterKeys {
     keys: Vec<MasterKey>,
@@ -122,7 +122,7 @@ impl MasterKeys {
         }
     }
 
-    /// Makes a file with one new key if there is none.
+    /// Creates a missing key file with one new key, if `creation` allows.
     fn make_missing(path: &Path, creation: Creation) -> Result<(), MasterKeyError> {
         let failed = |cause| MasterKeyError::File { path: path.to_owned(), cause };
         if creation == Creation::Allowed && !path.try_exists().map_err(failed)? {
@@ -147,38 +147,38 @@ impl MasterKeys {
         if keys.is_empty() { Err(MasterKeyError::Malformed) } else { Ok(Self { keys }) }
     }
 
-    /// The key for encrypting.
+    /// Returns the key for encrypting.
     pub(super) fn current(&self) -> &MasterKey {
         &self.keys[0]
     }
 
-    /// The key of this name.
+    /// Returns the key of this name, if available.
     pub(super) fn named(&self, name: &str) -> Option<&MasterKey> {
         self.keys.iter().find(|key| key.name == name)
     }
 
-    /// The names of all keys, the current one first.
+    /// Returns the names of all keys, the current one first.
     pub(super) fn names(&self) -> Vec<String> {
         self.keys.iter().map(|key| key.name.clone()).collect()
     }
 
-    /// All keys, the one for encrypting first.
+    /// Returns all keys, the current one first.
     pub(super) fn all(&self) -> impl Iterator<Item = &MasterKey> {
         self.keys.iter()
     }
 
-    /// Whether there are keys besides the current one.
+    /// Returns whether there are keys besides the current one.
     pub(super) fn has_old_keys(&self) -> bool {
         self.keys.len() > 1
     }
 
-    /// These keys, with a new one as the first.
+    /// Returns these keys with a new one as the first.
     pub(super) fn with_new_key(&self) -> Self {
         let keys = std::iter::once(MasterKey::new(random_key())).chain(self.keys.iter().cloned());
         Self { keys: keys.collect() }
     }
 
-    /// The current key, and those that are still `used`.
+    /// Returns the current key and those that are still `used`.
     pub(super) fn only_current_and(&self, used: &HashSet<String>) -> Self {
         let is_needed = |key: &&MasterKey| key.name == self.current().name || used.contains(&key.name);
         Self { keys: self.keys.iter().filter(is_needed).cloned().collect() }
@@ -197,7 +197,7 @@ impl MasterKeys {
     }
 }
 
-/// Whether a missing key file may be created: not if records need the lost key.
+/// Whether a missing key file may be created. Refused if records need the lost key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Creation {
     Allowed,

@@ -1,12 +1,14 @@
-//! Outbound sign-in: the host attaches what `auth` declares to requests, and the guest never sees it.
+//! Outbound authentication: the host attaches the credentials declared in `auth` to requests. The guest never
+//! sees them.
 //!
 //! Invariants:
-//! - only the declared `apiHost` receives what is attached ([`SignIns::for_request`]), never after a redirect by another
-//!   host, and never where the handler has put something itself;
+//! - only the declared `apiHost` receives credentials ([`SignIns::for_request`]): not after a redirect by
+//!   another host, and not where the handler has set the header or parameter itself;
 //! - a token is for one user, one toolkit, one declaration and one pair of credentials: if any of them
 //!   differs, it is not used;
 //! - requests for tokens are checked by the toolkit's own policy and follow no redirect;
-//! - a token of a grant to the toolkit is removed from memory within minutes after its expiry, or after its last call;
+//! - a token of a client-credentials grant is removed from memory within minutes after its expiry or last
+//!   use;
 //! - no error contains a credential's value, a token, or free text from the token endpoint.
 
 mod accounts;
@@ -39,7 +41,7 @@ use self::client_credentials::ClientCredentials;
 pub use self::error::SignInError;
 use crate::UserSecrets;
 
-/// What is needed to sign in for the calls of all users. Clones share the tokens.
+/// Outbound authentication for the calls of all users. Clones share the tokens.
 #[derive(Clone)]
 pub struct OutboundAuth {
     egress: Egress,
@@ -50,17 +52,17 @@ pub struct OutboundAuth {
 /// The calling user and the called toolkit.
 #[derive(Clone, Debug)]
 pub struct Principal {
-    /// The calling user.
+    /// Id of the calling user.
     pub user_id: String,
-    /// The called toolkit.
+    /// Id of the called toolkit.
     pub toolkit_id: Arc<str>,
 }
 
-/// All sign-ins of one call. Nothing is requested before the first use.
+/// All sign-ins of one call, one per API host. No token is requested before the first use.
 #[derive(Default)]
 pub struct SignIns(Vec<SignIn>);
 
-/// The sign-in of one call to one host.
+/// Authentication of one call at one API host.
 pub struct SignIn {
     egress: Egress,
     principal: Principal,
@@ -72,7 +74,7 @@ pub struct SignIn {
     attached: AttachedTokens,
 }
 
-/// A kind of sign-in, with its credentials.
+/// Authentication method, with its credentials.
 enum Means {
     ClientCredentials(ClientCredentials),
     Account(AccountSignIn),
@@ -81,20 +83,21 @@ enum Means {
 }
 
 impl OutboundAuth {
-    /// Creates an empty cache. Token requests are sent through `egress`. Accounts are not known.
+    /// Creates an instance with an empty token cache and without accounts. Token requests are sent through
+    /// `egress`.
     pub fn new(egress: Egress) -> Self {
         let cache = Arc::<Cache>::default();
         egress.spawn_on_runtime(Cache::sweep_regularly(Arc::downgrade(&cache)));
         Self { egress, cache, accounts: None }
     }
 
-    /// Signs in with accounts, too.
+    /// Adds support for accounts.
     #[must_use]
     pub fn with_accounts(self, accounts: Accounts) -> Self {
         Self { accounts: Some(accounts), ..self }
     }
 
-    /// Prepares the sign-ins of a call. Tokens that are attached are recorded in `attached`.
+    /// Prepares the sign-ins of a call. Values that are attached to requests are recorded in `attached`.
     pub fn sign_ins(
         &self,
         user_id: &str,
@@ -128,7 +131,7 @@ impl OutboundAuth {
                     (authorization(), Means::Basic(it.clone(), pair))
                 }
             };
-            // One that is no host is refused by the validation of the declaration.
+            // Validation of the declaration refuses an invalid host.
             let api_host = ApiHost::parse(auth.api_host()).ok()?;
             Some(SignIn {
                 egress: self.egress.clone(),
@@ -145,7 +148,8 @@ impl OutboundAuth {
     }
 }
 
-/// The grants of the account that a toolkit uses, in the order of its declaration.
+/// Returns the authorization-code grants of a toolkit, in the order of its declaration. One account covers
+/// all.
 pub fn account_grants(definition: &ToolkitDefinition) -> Vec<OAuth2AuthorizationCode> {
     let grants = definition.auth.iter().filter_map(|auth| match auth {
         Auth::AuthorizationCode(grant) => Some(grant.clone()),
@@ -155,9 +159,9 @@ pub fn account_grants(definition: &ToolkitDefinition) -> Vec<OAuth2Authorization
 }
 
 impl SignIns {
-    /// The sign-in whose host a request goes to, with its place in the list.
+    /// Returns the sign-in for the host of a request, with its index.
     pub fn for_request<B>(&self, request: &Request<B>) -> Option<(usize, &SignIn)> {
-        // TRACE returns what it got (RFC 9110, section 9.3.8), and CONNECT asks a proxy.
+        // TRACE echoes the request (RFC 9110, section 9.3.8), and CONNECT is for proxies.
         let may_carry = ![Method::TRACE, Method::CONNECT].contains(request.method());
         let matching = |(_, it): &(usize, &SignIn)| may_carry && it.api_host.is(request.uri());
         self.0.iter().enumerate().find(matching)
@@ -165,12 +169,12 @@ impl SignIns {
 }
 
 impl SignIn {
-    /// Whether the handler has put something itself where this would be attached.
+    /// Returns whether the handler has set the header or query parameter itself.
     pub fn is_set_in<B>(&self, request: &Request<B>) -> bool {
         self.place.is_taken(request)
     }
 
-    /// Where tokens are requested, if they are.
+    /// Returns the URI of the token endpoint, if the method has one.
     pub fn token_uri(&self) -> Option<Uri> {
         match &self.means {
             Means::ClientCredentials(grant) => grant.token_url().parse().ok(),
@@ -179,26 +183,26 @@ impl SignIn {
         }
     }
 
-    /// Whether a request that the API answers with this status is repeated with another token.
+    /// Returns whether a request is repeated with another token after a response with this status.
     pub fn renews_after(&self, status: StatusCode) -> bool {
         match &self.means {
             Means::ClientCredentials(_) => {
                 [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&status)
             }
-            // Many APIs answer 403 to an account that may not do something.
+            // Many APIs respond with 403 to an account that lacks a permission.
             Means::Account(_) => status == StatusCode::UNAUTHORIZED,
             Means::ApiKey(..) | Means::Basic(..) => false,
         }
     }
 
-    /// Returns what to attach, requesting a token unless a valid one is there. `may_send` is called
-    /// before a token request is sent; concurrent calls share one request.
+    /// Returns the credentials to attach, and requests a token unless a valid one is cached. `may_send` is
+    /// called before a token request is sent; concurrent calls share one request.
     pub async fn attachment(&self, may_send: impl FnOnce() -> bool) -> Result<Attachment, SignInError> {
         self.obtain(None, may_send).await
     }
 
-    /// Returns another attachment than the one that the API has refused. If a concurrent request has already
-    /// replaced its token, that one is returned and nothing is sent.
+    /// Returns other credentials after the API has refused some. If a concurrent request has already replaced
+    /// the token, returns that one and sends nothing.
     pub async fn replace(
         &self,
         refused: &Attachment,
@@ -207,15 +211,15 @@ impl SignIn {
         self.obtain(Some(refused), may_send).await
     }
 
-    /// Removes the token that the API has refused, so that the next one is another one.
+    /// Removes a token that the API has refused from the cache, so that the next call requests another one.
     pub async fn forget(&self, refused: &Attachment) {
         if let (Means::ClientCredentials(grant), Some(token)) = (&self.means, &refused.token) {
             grant.forget(token).await;
         }
     }
 
-    /// The failure that the model is told if a call fails with `error`. `None` if a retry may help, or
-    /// if the user cannot fix it.
+    /// Returns the failure to report to the model if a call fails with `error`. `None` if a retry may help,
+    /// or if the user cannot fix it.
     pub fn for_model(&self, error: &SignInError) -> Option<Failure> {
         let toolkit = &self.principal.toolkit_id;
         match error {
@@ -243,8 +247,8 @@ impl SignIn {
         }
     }
 
-    /// The failure that the model is told if a call fails after the API has refused what was attached with this status.
-    /// `None` if it is no account, which its user could connect again.
+    /// Returns the failure to report to the model after the API has refused the credentials with this status.
+    /// `None` unless an account was refused with 401, which its user can connect again.
     pub fn refusal(&self, status: StatusCode) -> Option<Failure> {
         let is_accounts = matches!(self.means, Means::Account(_)) && status == StatusCode::UNAUTHORIZED;
         is_accounts.then(|| Failure::account_refused(&self.principal.toolkit_id, &self.host, status.as_u16()))
@@ -271,7 +275,7 @@ impl SignIn {
             Means::ApiKey(key, value) => {
                 let value =
                     value.as_ref().ok_or_else(|| missing(&self.principal, [(key.secret.as_str(), false)]))?;
-                // It is searched for as a secret of the call already.
+                // Not recorded: as a secret of the call, it is redacted already.
                 Attachment::key(key, value)
             }
             Means::Basic(auth, [username, password]) => {
@@ -290,7 +294,7 @@ impl SignIn {
     }
 }
 
-/// The error for credentials of which some are not set. Each name comes with whether it is.
+/// Creates the error for missing credentials. Each name comes with whether it is set.
 fn missing<'a>(principal: &Principal, names: impl IntoIterator<Item = (&'a str, bool)>) -> SignInError {
     let names: Vec<_> =
         names.into_iter().filter(|(_, is_set)| !is_set).map(|(name, _)| name.to_owned()).collect();

@@ -1,19 +1,19 @@
-//! Secrets of users who get other ids, when a whole service is copied.
+//! Re-encryption of secrets for users whose ids change when a whole service is copied.
 
 use super::master_key::{Creation, KeySource, MasterKeyError, MasterKeys};
 use super::seal::{self, Sealed, SecretId};
 use super::sealed_value::SealedValue;
 
-/// Seals secrets anew for other user ids. Their values are in memory for that moment only.
+/// Re-encrypts secrets for other user ids. Decrypted values are in memory only during an operation.
 pub struct Resealing(MasterKeys);
 
 impl Resealing {
-    /// Reads the keys, with which every secret opens. Makes none.
+    /// Reads the master keys, which have to decrypt all secrets. Creates none.
     pub async fn load(source: &KeySource) -> Result<Self, MasterKeyError> {
         MasterKeys::load(source, Creation::Refused).await.map(Self)
     }
 
-    /// Seals the secret `name` of a user for a toolkit as that of another user; `None` if it does not open.
+    /// Re-encrypts a secret of the user `before` for the user `after`; `None` if it cannot be decrypted.
     pub fn reseal(
         &self,
         [before, after]: [&str; 2],

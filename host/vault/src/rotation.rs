@@ -1,7 +1,7 @@
 //! Rotation of the master key: every record's key is wrapped with a new one.
 //!
-//! Invariant: a key file that the server keeps always has every key that a record refers to, and a broken record does
-//! not prevent the server from starting.
+//! Invariant: a key file managed by the server always contains every key that a record refers to, and a
+//! broken record does not prevent the server from starting.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use super::seal::SecretId;
 use super::store::Row;
 use super::{OpenError, Vault, VaultError, log_broken, seal};
 
-/// Records that are rewrapped in one transaction.
+/// Maximum number of records rewrapped in one transaction.
 const BATCH_ROWS: u32 = 500;
 
-/// The result of a rotation.
+/// Result of a rotation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Rotated {
@@ -29,12 +29,12 @@ pub struct Rotated {
     pub rewrapped: u64,
     /// Number of records that cannot be decrypted, and are unchanged; the log names each.
     pub broken: u64,
-    /// What the operator has to do, if nothing was rotated.
+    /// Instructions for the operator, if nothing was rotated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
 
-/// Number of records that were rewrapped, and that could not be.
+/// Number of rewrapped and of broken records.
 #[derive(Default)]
 struct Rewrapped {
     whole: u64,
@@ -42,8 +42,8 @@ struct Rewrapped {
 }
 
 impl Vault {
-    /// Rewraps every record with a new master key. If the server keeps the key file, the new one is created here
-    /// and the old ones are removed; otherwise the new one is the first of those that the operator gave.
+    /// Rewraps every record with a new master key. If the server manages the key file, the new key is created
+    /// here and the old ones are removed; otherwise the new key is the first of those given by the operator.
     /// Records that cannot be decrypted are kept, and so are their keys.
     pub async fn rotate(self: &Arc<Self>, by: &Actor) -> Result<Rotated, VaultError> {
         let (vault, by) = (self.clone(), by.clone());
@@ -75,7 +75,8 @@ impl Vault {
     }
 
     /// Completes a rotation that a crash interrupted: a file with several keys is from such a rotation, or
-    /// from one with broken records. It is recorded before the file is without the old keys, so at least once.
+    /// from one with broken records. The audit entry is written before the old keys are removed from the
+    /// file, so at least once.
     pub(super) async fn finish_rotation(&self) -> Result<(), OpenError> {
         if matches!(self.source, KeySource::File(_)) && self.keys.load().has_old_keys() {
             let Rewrapped { whole: rewrapped, broken } = self.rewrap_all().await?;
@@ -95,18 +96,18 @@ impl Vault {
         Ok(())
     }
 
-    /// The current key, and those that records refer to.
+    /// Returns the current key and those that records refer to.
     async fn without_unused_keys(&self) -> Result<MasterKeys, VaultError> {
         let used: HashSet<_> = self.store.master_keys().await?.into_iter().map(|(name, _)| name).collect();
         Ok(self.keys.load().only_current_and(&used))
     }
 
-    /// Replaces the key file, if there is one.
+    /// Replaces the key file, if the server manages one.
     fn save(&self, keys: &MasterKeys) -> Result<(), MasterKeyError> {
         if let KeySource::File(path) = &self.source { keys.save(path) } else { Ok(()) }
     }
 
-    /// Rewraps secrets, and removes what toolkits have cached: it can be had again.
+    /// Rewraps secrets, and deletes the cached values of toolkits, which can be obtained again.
     async fn rewrap_all(&self) -> Result<Rewrapped, VaultError> {
         let keys = self.keys.load_full();
         let current = keys.current();

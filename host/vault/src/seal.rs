@@ -16,7 +16,7 @@ pub(super) const KEY_LENGTH: usize = 32;
 /// A key that is zeroed in memory when dropped.
 pub(super) type Key = Zeroizing<[u8; KEY_LENGTH]>;
 
-/// The identity of a record.
+/// Identity of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SecretId<'a> {
     pub(super) user: &'a str,
@@ -24,19 +24,19 @@ pub(super) struct SecretId<'a> {
     pub(super) name: &'a str,
 }
 
-/// A sealed value, as stored in the database.
+/// An encrypted value, as stored in the database.
 pub(super) struct Sealed {
-    /// Nonce, the record's key, tag.
+    /// Nonce, the record's encrypted key, tag.
     pub(super) wrapped_key: Vec<u8>,
-    /// Nonce, value, tag.
+    /// Nonce, encrypted value, tag.
     pub(super) value: Vec<u8>,
 }
 
-/// The bytes were not sealed as this secret with this key.
+/// Error: the bytes were not encrypted as this secret with this key.
 #[derive(Debug)]
 pub(super) struct Broken;
 
-/// Seals `value` as the secret `id`.
+/// Encrypts `value` as the secret `id`.
 pub(super) fn seal(master: &MasterKey, id: SecretId<'_>, value: &SecretString) -> Sealed {
     let key = random_key();
     Sealed {
@@ -45,14 +45,14 @@ pub(super) fn seal(master: &MasterKey, id: SecretId<'_>, value: &SecretString) -
     }
 }
 
-/// Decrypts a value that was sealed as the secret `id`.
+/// Decrypts a value that was encrypted as the secret `id`.
 pub(super) fn open(master: &MasterKey, id: SecretId<'_>, sealed: &Sealed) -> Result<SecretString, Broken> {
     let key = unwrap(master, id, &sealed.wrapped_key)?;
     let value = decrypt(&key, id.associated("value"), &sealed.value)?;
     std::str::from_utf8(&value).map(SecretString::from).map_err(|_| Broken)
 }
 
-/// Wraps a record's key with `new` instead of `old`; the value stays as it is.
+/// Wraps a record's key with `new` instead of `old`. The encrypted value does not change.
 pub(super) fn rewrap(
     old: &MasterKey,
     new: &MasterKey,
@@ -83,8 +83,8 @@ fn unwrap(master: &MasterKey, id: SecretId<'_>, wrapped: &[u8]) -> Result<Key, B
     Ok(key)
 }
 
-/// Returns nonce, ciphertext, tag. Nonces are random: a record's key encrypts once, and a master key would
-/// have to wrap billions of keys before a nonce repeats (NIST SP 800-38D, section 8.3).
+/// Encrypts, and returns nonce, ciphertext and tag. Nonces are random: a record's key encrypts once, and a
+/// master key would have to wrap billions of keys before a nonce repeats (NIST SP 800-38D, section 8.3).
 fn encrypt(key: &Key, associated: Vec<u8>, plain: &[u8]) -> Vec<u8> {
     // With capacity for the tag: growing would leave a copy of the plain text in memory.
     let mut text = Vec::with_capacity(plain.len() + AES_256_GCM.tag_len());
@@ -112,7 +112,8 @@ fn cipher(key: &Key) -> RandomizedNonceKey {
 }
 
 impl SecretId<'_> {
-    /// The associated data of a layer. Each part is preceded by its length, so that it is unambiguous.
+    /// Returns the associated data of a layer. Each part has a length prefix, so that the parts are
+    /// unambiguous.
     fn associated(self, layer: &str) -> Vec<u8> {
         let mut bytes = Vec::new();
         for part in ["kitbag vault 1", layer, self.user, self.toolkit, self.name] {

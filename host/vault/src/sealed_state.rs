@@ -1,8 +1,8 @@
-//! States that clients keep between two requests: sealed, so that nobody but a server with the same master key can read or
-//! make one, and bound to what it is about.
+//! Encrypted states that clients return with a later request. Only servers with the same master key can read
+//! or create them; each is bound to its context by associated data.
 //!
 //! ```text
-//! state = base64url(nonce ‖ AES-256-GCM-SIV(expiry ‖ text))     associated data: what it is bound to
+//! state = base64url(nonce ‖ AES-256-GCM-SIV(expiry ‖ text))     associated data: the context
 //! ```
 
 use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
@@ -14,16 +14,17 @@ use super::Vault;
 use super::link::{now, parts};
 use super::master_key::MasterKey;
 
-/// Longest state that is read, in bytes: all answers of a call, as base64.
+/// Maximum length of an accepted state, in bytes: all answers of a call, as base64.
 const MAX_STATE_BYTES: usize = 256 << 10;
 
 impl Vault {
-    /// Seals a text for so many seconds. It opens for the same `bound_to` alone.
+    /// Encrypts a text that is valid for `seconds`, and can be decrypted only with the same `bound_to`.
     pub fn seal_state(&self, text: &[u8], bound_to: &[&[u8]], seconds: i64) -> String {
         seal(self.keys.load().current(), text, bound_to, now() + seconds)
     }
 
-    /// Opens a state; `None` if no master key of this server sealed it, for something else, or too long ago.
+    /// Decrypts a state; `None` if it was not created with a master key of this server, is bound to another
+    /// context, or has expired.
     pub fn open_state(&self, state: &str, bound_to: &[&[u8]]) -> Option<Vec<u8>> {
         if state.len() > MAX_STATE_BYTES {
             return None;
@@ -57,7 +58,8 @@ fn open(master: &MasterKey, sealed: &[u8], bound_to: &[&[u8]], now: i64) -> Opti
     (i64::from_be_bytes(*expires) > now).then(|| text.to_vec())
 }
 
-/// The key for states is another one than the master key and that of links: what one of them seals, no other one opens.
+/// Derives the key for states. It differs from the master key and from the key for links, so none of them
+/// decrypts what another one has encrypted.
 fn cipher(master: &MasterKey) -> LessSafeKey {
     let derived = Salt::new(HKDF_SHA256, b"kitbag states 1").extract(master.bytes().as_slice());
     let key = derived.expand(&[b"AES-256-GCM-SIV"], &AES_256_GCM_SIV).expect("HKDF makes longer keys too");

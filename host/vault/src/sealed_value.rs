@@ -1,4 +1,4 @@
-//! Values that other parts of the server keep in tables of their own, sealed like secrets.
+//! Values that other parts of the server store in their own tables, encrypted like secrets.
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -7,7 +7,7 @@ use secrecy::SecretString;
 use super::Vault;
 use super::seal::{self, Sealed, SecretId};
 
-/// A value sealed by [`Vault::seal_value`].
+/// A value encrypted by [`Vault::seal_value`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SealedValue {
     /// Name of the master key.
@@ -19,13 +19,13 @@ pub struct SealedValue {
 }
 
 impl SealedValue {
-    /// As one word for a cookie or a URL.
+    /// Encodes the value as one word for a cookie or a URL.
     pub fn to_word(&self) -> String {
         let encode = |bytes| BASE64_URL_SAFE_NO_PAD.encode(bytes);
         format!("{}.{}.{}", self.master_key, encode(&self.wrapped_key), encode(&self.value))
     }
 
-    /// Reads a word; `None` if it is no sealed value.
+    /// Decodes a word; `None` if it is not an encrypted value.
     pub fn from_word(word: &str) -> Option<Self> {
         let decode = |text| BASE64_URL_SAFE_NO_PAD.decode(text).ok();
         let (master_key, rest) = word.split_once('.')?;
@@ -36,17 +36,18 @@ impl SealedValue {
 }
 
 impl Vault {
-    /// Seals a value that opens only for the same `purpose` and `id`.
+    /// Encrypts a value that can be decrypted only for the same `purpose` and `id`.
     ///
-    /// Its key is not rewrapped when the master key is rotated: where the server itself makes the keys, the value opens
-    /// until the next restart. So this is for values that can be obtained again.
+    /// Its key is not rewrapped when the master key is rotated: if the server manages the keys, the value can
+    /// be decrypted until the next restart only. Therefore use this for values that can be obtained again.
     pub fn seal_value(&self, purpose: &str, id: &str, value: &SecretString) -> SealedValue {
         let keys = self.keys.load_full();
         let Sealed { wrapped_key, value } = seal::seal(keys.current(), identity(purpose, id), value);
         SealedValue { master_key: keys.current().name().to_owned(), wrapped_key, value }
     }
 
-    /// Opens a value; `None` if it was sealed for another purpose or id, or its master key is gone.
+    /// Decrypts a value; `None` if it was encrypted for another purpose or id, or its master key is no longer
+    /// available.
     pub fn open_value(&self, purpose: &str, id: &str, sealed: &SealedValue) -> Option<SecretString> {
         let keys = self.keys.load_full();
         let SealedValue { master_key, wrapped_key, value } = sealed.clone();
@@ -54,7 +55,7 @@ impl Vault {
     }
 }
 
-/// No secret has this identity: every toolkit has a name.
+/// Returns an identity that no secret has, as the toolkit id is empty.
 fn identity<'a>(purpose: &'a str, id: &'a str) -> SecretId<'a> {
     SecretId { user: id, toolkit: "", name: purpose }
 }

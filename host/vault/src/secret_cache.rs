@@ -1,8 +1,8 @@
 //! A cache of users' decrypted secrets.
 //!
-//! Invariant: secrets read before a change are not returned after it. Each entry has the generation that
-//! its user had before it was read, and each committed change increments the generation. Changes by other processes are
-//! found by the revision in the database ([`SecretCache::catch_up`]).
+//! Invariant: secrets read before a change are not returned after it. Each entry has the generation that its
+//! user had before it was read, and each committed change increments the generation. Changes by other
+//! processes are detected by the revision in the database ([`SecretCache::catch_up`]).
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
@@ -23,30 +23,31 @@ use super::master_key::MasterKeys;
 use super::store::Row;
 use super::{VaultError, broken_record, log_broken, seal};
 
-/// Memory of the decrypted secrets of all users, in bytes.
+/// Maximum size in memory of the decrypted secrets of all users, in bytes.
 const MAX_BYTES: u64 = 256 << 20;
-/// Number of slots, which users share by hash. After a collision, one user's change makes the other's secrets be read
-/// again.
+/// Number of slots, which users share by hash. After a collision, one user's change makes the other's secrets
+/// be read again.
 const SLOTS: usize = 1024;
 
 /// All secrets of one user, decrypted.
 #[derive(Default)]
 pub struct UserSecrets {
     values: HashMap<(String, String), SecretString>,
-    /// Those of `values` that apply to users who have set their own.
+    /// Keys of `values` that override the users' own values.
     overriding: HashSet<(String, String)>,
-    /// Those of `values` that only the server may use, whatever the toolkit declares.
+    /// Keys of `values` that only the server may use, whatever the toolkit declares.
     sealed: HashSet<(String, String)>,
-    /// Toolkits for which a value for everyone does not open.
+    /// Toolkits with a value for everyone that cannot be decrypted.
     broken: HashSet<String>,
-    /// By toolkit. Their tokens are redacted from the output of calls that they were attached in.
+    /// Accounts by toolkit. Their tokens are redacted only from the output of calls that they were attached
+    /// in.
     accounts: HashMap<String, Arc<Account>>,
     redactor: Arc<Redactor>,
 }
 
 /// Decrypted secrets by user.
 pub(super) struct SecretCache {
-    /// By user. Of concurrent calls, one reads and the others wait for it.
+    /// Secrets by user. Of concurrent calls, one reads and the others wait for its result.
     cache: Cache<String, Known>,
     slots: Box<[Slot]>,
     hasher: RandomState,
@@ -56,25 +57,25 @@ pub(super) struct SecretCache {
 
 #[derive(Default)]
 struct Slot {
-    /// Changes by this process.
+    /// Number of changes by this process.
     generation: AtomicU64,
-    /// Calls that are getting secrets, which may be reading them.
+    /// Number of calls in [`SecretCache::get_or`], which may be reading secrets.
     readers: AtomicUsize,
 }
 
-/// Counts a reader as long as it exists.
+/// Guard that counts a reader.
 struct Reader<'a>(&'a Slot);
 
 #[derive(Clone)]
 struct Known {
     generation: u64,
-    /// In the database, before they were read.
+    /// Revision in the database before the secrets were read.
     revision: i64,
     secrets: Arc<UserSecrets>,
 }
 
 impl SecretCache {
-    /// Keeps unused secrets for `idle`, and up to `sweep` longer.
+    /// Creates a cache in which unused secrets stay for `idle`, and up to `sweep` longer.
     pub(super) fn new(idle: Duration, sweep: Duration, merged: Arc<CallSecrets>) -> Self {
         let cache: Cache<String, Known> = Cache::builder()
             .max_capacity(MAX_BYTES)
@@ -100,8 +101,8 @@ impl SecretCache {
         }
     }
 
-    /// Returns the cached secrets of a user, or those that `open` reads with their revision; never secrets that were
-    /// read before a change that was complete when this was called.
+    /// Returns the cached secrets of a user, or those that `open` reads with their revision; never secrets
+    /// that were read before a change that was complete when this was called.
     pub(super) async fn get_or<Opening>(
         &self,
         user: &str,
@@ -123,14 +124,14 @@ impl SecretCache {
         }
     }
 
-    /// Removes the secrets of a user, unless they were read at this revision. A read under way ends first, for it may
-    /// cache what it has read before the change.
+    /// Removes the secrets of a user unless they have this revision. Waits for a read in progress, which may
+    /// cache secrets from before the change.
     pub(super) async fn catch_up<Opening>(&self, user: &str, revision: i64, open: impl Fn() -> Opening)
     where
         Opening: Future<Output = Result<(i64, UserSecrets), VaultError>>,
     {
         let known = if self.slot(user).readers.load(Ordering::SeqCst) > 0 {
-            // What cannot be read is not cached either.
+            // A failed read caches nothing.
             self.read(user, &open).await.ok()
         } else {
             self.cache.get(user).await
@@ -140,7 +141,7 @@ impl SecretCache {
         }
     }
 
-    /// Returns what is cached, or joins the read under way, or begins one.
+    /// Returns the cached secrets, or joins the read in progress, or starts one.
     async fn read<Opening>(&self, user: &str, open: &impl Fn() -> Opening) -> Result<Known, Arc<VaultError>>
     where
         Opening: Future<Output = Result<(i64, UserSecrets), VaultError>>,
@@ -192,13 +193,13 @@ impl UserSecrets {
         let (mut accounts, mut broken, mut sealed) = (HashMap::new(), HashSet::new(), HashSet::new());
         for row in rows {
             if row.name == ACCOUNT {
-                // One that does not open is none: its user connects it again.
+                // An account that cannot be decrypted counts as missing: its user connects it again.
                 accounts.extend(Account::open(&row, keys).map(|it| (row.toolkit_id, Arc::new(it))));
                 continue;
             }
             let value = match row.open(keys) {
                 Ok(value) => value,
-                // Calls of other toolkits need not fail.
+                // Calls of other toolkits still succeed.
                 Err(seal::Broken) if row.user_id == EVERYONE => {
                     log_broken(row.id());
                     broken.insert(row.toolkit_id);
@@ -224,18 +225,18 @@ impl UserSecrets {
         Self { values, redactor, ..Self::default() }
     }
 
-    /// Whether a value for this toolkit does not open.
+    /// Returns whether a value for this toolkit cannot be decrypted.
     pub(super) fn is_broken_for(&self, toolkit: &str) -> bool {
         self.broken.contains(toolkit)
     }
 
-    /// Whether there is a value for this toolkit.
+    /// Returns whether there is a value for this toolkit.
     pub(super) fn has_any_for(&self, toolkit: &str) -> bool {
         self.values.keys().any(|(of, _)| of == toolkit)
     }
 
-    /// These secrets of a user, with those for everyone who uses the toolkit. The user's own value wins, unless the other
-    /// one overrides it.
+    /// Merges these secrets of a user with those for everyone who uses the toolkit. The user's own value
+    /// wins, unless the value for everyone is marked as overriding.
     pub(super) fn with_everyones(&self, everyones: &Self, toolkit: &str) -> Self {
         let (mut values, mut sealed) = (self.values.clone(), HashSet::new());
         for (key, value) in everyones.values.iter().filter(|((of, _), _)| of == toolkit) {
@@ -248,30 +249,31 @@ impl UserSecrets {
         Self { values, sealed, redactor, accounts: self.accounts.clone(), ..Self::default() }
     }
 
-    /// The account that the user has connected for a toolkit.
+    /// Returns the user's account for a toolkit.
     pub(super) fn account(&self, toolkit: &str) -> Option<&Arc<Account>> {
         self.accounts.get(toolkit)
     }
 
-    /// The value of a name, for a call of that toolkit.
+    /// Returns the value of a secret, for a call of that toolkit.
     pub fn get(&self, toolkit: &str, name: &str) -> Option<&SecretString> {
         self.values.get(&(toolkit.to_owned(), name.to_owned()))
     }
 
-    /// The same, if the toolkit itself may read it. An operator who sets a value for everyone says whether it may: a later
-    /// version that declares the name does not get what was set for the server alone.
+    /// As [`get`](Self::get), but only if the toolkit itself may read the value. For values for everyone, the
+    /// operator decides that when setting them: a later version that declares the name does not get a value
+    /// set for the server alone.
     pub fn readable(&self, toolkit: &str, name: &str) -> Option<&SecretString> {
         let key = (toolkit.to_owned(), name.to_owned());
         self.values.get(&key).filter(|_| !self.sealed.contains(&key))
     }
 
-    /// A redactor for all of these values.
+    /// Returns a redactor for all of these values.
     pub fn redactor(&self) -> &Redactor {
         &self.redactor
     }
 
-    /// A redactor for these values and for `others`. One finds values that overlap, of which two, one after the other,
-    /// would leave a part. Cheap without others, and they are few.
+    /// Returns a redactor for these values and for `others`. A single redactor handles overlapping values, of
+    /// which two in sequence would leave a part. Cheap without `others`, which are few.
     pub fn redactor_with(&self, others: &[SecretString]) -> Arc<Redactor> {
         if others.is_empty() {
             return self.redactor.clone();

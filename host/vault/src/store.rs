@@ -12,11 +12,11 @@ use super::master_key::MasterKeys;
 use super::seal::{self, Broken, Sealed, SecretId};
 use super::{SecretSlot, VaultError};
 
-/// The table of sealed values.
+/// Access to the tables of secrets and accounts.
 #[derive(Clone, Debug)]
 pub(super) struct Store(Database);
 
-/// One sealed value of a user.
+/// An encrypted value of a user.
 pub(super) struct Row {
     pub(super) user_id: String,
     pub(super) toolkit_id: String,
@@ -26,29 +26,29 @@ pub(super) struct Row {
     pub(super) for_everyone: EveryoneOptions,
 }
 
-/// How a value for everyone is used.
+/// Options of a value for everyone.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EveryoneOptions {
-    /// It also applies to users who have set their own.
+    /// The value overrides the users' own ones.
     pub only: bool,
-    /// The toolkit may read it, too.
+    /// The toolkit may read the value; otherwise only the server uses it.
     pub readable: bool,
 }
 
-/// What is written into a row.
+/// Content of a row to be written, with the conditions and records of the write.
 pub(super) struct Write<'a> {
-    /// Whom the toolkit must belong to; `None` for anybody.
+    /// Required owner of the toolkit; `None` for any.
     pub(super) owner: Option<&'a str>,
     pub(super) master_key: &'a str,
     pub(super) sealed: Sealed,
-    /// Used up with it.
+    /// Single-use link that this write uses up.
     pub(super) once: Option<&'a Once>,
     pub(super) options: EveryoneOptions,
-    /// Recorded with it; `None` for what is no act of anybody.
+    /// Audit entry of the write; `None` if it is not an act, such as the renewal of a token.
     pub(super) audit: Option<Entry<'a>>,
 }
 
-/// The columns of the table.
+/// Columns of the table `secrets`.
 #[derive(FromRow)]
 struct Columns {
     user_id: String,
@@ -61,11 +61,11 @@ struct Columns {
     readable: i64,
 }
 
-/// A value for everyone, without the value.
+/// Metadata of a value for everyone.
 #[derive(FromRow)]
 pub(super) struct Everyones {
     pub(super) name: String,
-    /// In milliseconds since 1970.
+    /// Time at which the value was set, in milliseconds since 1970.
     pub(super) updated_at: i64,
     pub(super) overrides: i64,
 }
@@ -104,12 +104,12 @@ impl Store {
         &self.0
     }
 
-    /// All secrets of a user, and their revision before they were read.
+    /// Returns all secrets of a user, and their revision before they were read.
     pub(super) async fn of_user(&self, user: &str) -> kitbag_database::Result<(i64, Vec<Row>)> {
         Ok((self.revision(user).await?, rows_of(self.0.readers(), user).await?))
     }
 
-    /// How often the secrets of a user have changed.
+    /// Returns the revision of a user's secrets, the number of their changes.
     pub(super) async fn revision(&self, user: &str) -> kitbag_database::Result<i64> {
         let revision: Option<i64> = sql("SELECT revision FROM secret_revisions WHERE user_id = $1")
             .bind(user)
@@ -118,7 +118,7 @@ impl Store {
         Ok(revision.unwrap_or_default())
     }
 
-    /// Whether a secret was set with the link of this hash.
+    /// Returns whether the link with this hash was used.
     pub(super) async fn is_spent(&self, digest: &[u8]) -> kitbag_database::Result<bool> {
         sql("SELECT EXISTS (SELECT 1 FROM spent_links WHERE digest = $1)")
             .bind(digest)
@@ -126,7 +126,8 @@ impl Store {
             .await
     }
 
-    /// Names that a user has set for a toolkit, with the time in milliseconds since 1970.
+    /// Returns the names of the secrets that a user has set for a toolkit, each with its time in milliseconds
+    /// since 1970.
     pub(super) async fn names(
         &self,
         user: &str,
@@ -140,7 +141,7 @@ impl Store {
             .await
     }
 
-    /// What is set for everyone, for a toolkit.
+    /// Returns the metadata of the values for everyone of a toolkit.
     pub(super) async fn for_everyone(&self, toolkit: &str) -> kitbag_database::Result<Vec<Everyones>> {
         sql("SELECT name, updated_at, overrides FROM secrets WHERE user_id = $1 AND toolkit_id = $2")
             .bind(EVERYONE)
@@ -149,7 +150,7 @@ impl Store {
             .await
     }
 
-    /// Names that any user has set for a toolkit, with the number of users.
+    /// Returns the names of the secrets that users have set for a toolkit, each with the number of users.
     pub(super) async fn users(&self, toolkit: &str) -> kitbag_database::Result<Vec<(String, i64)>> {
         sql("SELECT name, count(*) FROM secrets
              WHERE toolkit_id = $1 AND user_id <> $2 AND name <> $3 GROUP BY name")
@@ -160,9 +161,10 @@ impl Store {
         .await
     }
 
-    /// Inserts or replaces a sealed value, if `check` accepts it beside all values of the user, and the toolkit still
-    /// has the given owner. Returns whether it has: it may have been taken over after the caller's check. Fails if what is
-    /// to be used up with it was used before. `check` also says whether it is an act, or was recorded before.
+    /// Inserts or replaces an encrypted value, if `check` accepts it beside all values of the user and the
+    /// toolkit has the required owner. Returns `false` if the toolkit is missing or has another owner: it may
+    /// have been taken over after the caller's check. Fails with [`VaultError::LinkSpent`] if `once` was used
+    /// before. `check` returns whether to record the act; `false` if it was recorded before.
     pub(super) async fn put(
         &self,
         slot: &SecretSlot,
@@ -172,7 +174,7 @@ impl Store {
         if slot.user == EVERYONE {
             cached::forget_most(&self.0, &slot.toolkit).await?;
         }
-        // The renewal of a token forgets nothing.
+        // The renewal of a token deletes no cached values.
         let scope = if audit.is_some() { Scope::Secrets } else { Scope::Vault };
         let mut transaction = self.0.begin(scope).await?;
         let is_act = check(&rows_of(&mut transaction, &slot.user).await?)?;
@@ -205,7 +207,7 @@ impl Store {
             return Ok(false);
         }
         count_change(&mut transaction, &slot.user).await?;
-        // The renewal of a token is no act.
+        // The renewal of a token is not recorded.
         if let Some(audit) = audit.as_ref().filter(|_| is_act) {
             cached::forget(&mut transaction, &slot.user, &slot.toolkit).await?;
             audit::append(&mut transaction, audit).await?;
@@ -214,7 +216,7 @@ impl Store {
         Ok(true)
     }
 
-    /// Removes a value. Returns whether there was one; then this is recorded.
+    /// Deletes a value and records that. Returns whether there was one.
     pub(super) async fn delete(&self, id: SecretId<'_>, audit: &Entry<'_>) -> kitbag_database::Result<bool> {
         let mut transaction = self.0.begin(Scope::Secrets).await?;
         let deleted = delete(&mut transaction, id).await?;
@@ -226,7 +228,7 @@ impl Store {
         Ok(deleted)
     }
 
-    /// One sealed value.
+    /// Returns one encrypted value.
     pub(super) async fn row(&self, id: SecretId<'_>) -> kitbag_database::Result<Option<Row>> {
         let row: Option<Columns> =
             sql("SELECT * FROM secrets WHERE user_id = $1 AND toolkit_id = $2 AND name = $3")
@@ -238,7 +240,7 @@ impl Store {
         Ok(row.map(Row::from))
     }
 
-    /// The accounts of up to `limit` users for a toolkit.
+    /// Returns the accounts of up to `limit` users for a toolkit.
     pub(super) async fn accounts_of(&self, toolkit: &str, limit: u32) -> kitbag_database::Result<Vec<Row>> {
         let rows: Vec<Columns> =
             sql("SELECT * FROM secrets WHERE toolkit_id = $1 AND name = $2 ORDER BY user_id LIMIT $3")
@@ -250,7 +252,7 @@ impl Store {
         Ok(rows.into_iter().map(Row::from).collect())
     }
 
-    /// Notes that a thing is used up. Returns whether it was good until now.
+    /// Records the use of a single-use link or state. Returns whether it was unused until now.
     pub(super) async fn spend(&self, once: &Once) -> kitbag_database::Result<bool> {
         let mut transaction = self.0.begin(Scope::Vault).await?;
         let was_good = spend(&mut transaction, once).await?;
@@ -258,7 +260,7 @@ impl Store {
         Ok(was_good)
     }
 
-    /// Who renews an account's tokens at the moment.
+    /// Returns the id of the attempt that currently renews an account's tokens.
     pub(super) async fn refresh_holder(
         &self,
         user: &str,
@@ -271,7 +273,7 @@ impl Store {
             .await
     }
 
-    /// Takes the turn of renewing an account's tokens, if nobody has it, or the one who has it is `ended`.
+    /// Claims the renewal of an account's tokens, if no attempt has claimed it, or only `ended`.
     pub(super) async fn take_refresh(
         &self,
         user: &str,
@@ -294,7 +296,7 @@ impl Store {
         Ok(taken > 0)
     }
 
-    /// Gives the turn back, if this one still has it.
+    /// Releases the claim on the renewal, if `holder` still has it.
     pub(super) async fn end_refresh(
         &self,
         user: &str,
@@ -311,7 +313,8 @@ impl Store {
         transaction.commit().await
     }
 
-    /// Ends all turns: those of a process that was alone with this database, and is gone.
+    /// Releases all claims on renewals, left by an earlier process of a `SQLite` file. Does nothing for
+    /// PostgreSQL.
     pub(super) async fn end_refreshes_of_the_last_process(&self) -> kitbag_database::Result<()> {
         if self.0.server().is_some() {
             return Ok(());
@@ -321,7 +324,7 @@ impl Store {
         transaction.commit().await
     }
 
-    /// Removes a value and returns it. Where there was one, this is recorded.
+    /// Deletes a value, records that, and returns the value, if it exists.
     pub(super) async fn take(
         &self,
         id: SecretId<'_>,
@@ -344,17 +347,18 @@ impl Store {
         Ok(row.map(Row::from))
     }
 
-    /// Names of the master keys that records refer to, with the number of records.
+    /// Returns the names of the master keys that records refer to, each with the number of records.
     pub(super) async fn master_keys(&self) -> kitbag_database::Result<Vec<(String, i64)>> {
         sql("SELECT master_key, count(*) FROM secrets GROUP BY master_key").fetch_all(self.0.readers()).await
     }
 
-    /// The name of the master key of an arbitrary record, if there is one.
+    /// Returns the name of the master key of an arbitrary record, if there is one.
     pub(super) async fn any_master_key(&self) -> kitbag_database::Result<Option<String>> {
         sql("SELECT master_key FROM secrets LIMIT 1").fetch_optional_value(self.0.readers()).await
     }
 
-    /// Up to `limit` records after `after` that are not wrapped by `current`, in the order of their ids.
+    /// Returns up to `limit` records after `after` that are not wrapped by `current`, ordered by user,
+    /// toolkit and name.
     pub(super) async fn not_wrapped_by(
         &self,
         current: &str,
@@ -374,7 +378,7 @@ impl Store {
         Ok(rows.into_iter().map(Row::from).collect())
     }
 
-    /// Removes what toolkits have cached that is sealed with another master key.
+    /// Deletes the cached values of toolkits that are encrypted with another master key.
     pub(super) async fn forget_cached(&self, current: &str) -> kitbag_database::Result<()> {
         cached::forget_other_keys(&self.0, current).await
     }
@@ -416,7 +420,7 @@ async fn rows_of(executor: impl Into<Executor<'_>>, user: &str) -> kitbag_databa
     Ok(rows.into_iter().map(Row::from).collect())
 }
 
-/// Removes a value. Returns whether there was one.
+/// Deletes a value. Returns whether there was one.
 async fn delete(transaction: &mut Transaction, id: SecretId<'_>) -> kitbag_database::Result<bool> {
     let deleted = sql("DELETE FROM secrets WHERE user_id = $1 AND toolkit_id = $2 AND name = $3")
         .bind(id.user)
@@ -430,7 +434,7 @@ async fn delete(transaction: &mut Transaction, id: SecretId<'_>) -> kitbag_datab
     Ok(deleted > 0)
 }
 
-/// Notes that a thing is used up. Returns whether it was good until now.
+/// Records the use of a single-use link or state. Returns whether it was unused until now.
 async fn spend(transaction: &mut Transaction, once: &Once) -> kitbag_database::Result<bool> {
     sql("DELETE FROM spent_links WHERE expires < $1")
         .bind(forgotten_before())
@@ -445,7 +449,7 @@ async fn spend(transaction: &mut Transaction, once: &Once) -> kitbag_database::R
     Ok(spent > 0)
 }
 
-/// Counts a change of a user's secrets, in the transaction that makes it: other processes compare.
+/// Increments the revision of a user's secrets, in the transaction of the change: other processes compare it.
 async fn count_change(transaction: &mut Transaction, user: &str) -> kitbag_database::Result<()> {
     sql("INSERT INTO secret_revisions (user_id, revision) VALUES ($1, 1)
          ON CONFLICT (user_id) DO UPDATE SET revision = secret_revisions.revision + 1")

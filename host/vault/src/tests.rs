@@ -32,7 +32,7 @@ async fn vault(folder: &Path) -> Arc<Vault> {
     Arc::new(Vault::open(database(folder).await, key_file(folder)).await.expect("the vault opens"))
 }
 
-/// A secret for a toolkit of `ana`.
+/// Returns the slot of a secret for a toolkit owned by `ana`.
 fn slot(user: &str, toolkit: &str, name: &str) -> SecretSlot {
     let [user, toolkit, name] = [user, toolkit, name].map(str::to_owned);
     SecretSlot { user, toolkit, owner: "ana".to_owned(), name }
@@ -45,7 +45,7 @@ impl Vault {
     }
 }
 
-/// All bytes in the data directory.
+/// Returns all bytes in the data directory.
 fn bytes_on_disk(folder: &Path) -> Vec<u8> {
     let files = fs::read_dir(folder).expect("the folder").map(|entry| entry.expect("an entry").path());
     files.flat_map(|path| fs::read(path).expect("a file")).collect()
@@ -162,7 +162,7 @@ fn everyone(only: bool) -> EveryoneOptions {
     EveryoneOptions { only, readable: true }
 }
 
-/// The values that a call of `books` by this user finds under a name.
+/// Returns the value of `API_KEY` in a call of the toolkit by this user.
 async fn in_call(vault: &Arc<Vault>, user: &str, toolkit: &str) -> Option<String> {
     let secrets = vault.for_call(user, toolkit).await.expect("they open");
     secrets.get(toolkit, "API_KEY").map(|value| value.expose_secret().to_owned())
@@ -417,7 +417,7 @@ async fn a_broken_record_keeps_its_key_and_stops_neither_a_rotation_nor_a_start(
 
     assert_eq!((first.rewrapped, first.broken), (1, 1));
     assert_eq!((second.rewrapped, second.broken), (1, 1));
-    // The new key, and the one of the broken record.
+    // The new key and the key of the broken record.
     assert_eq!(keys(), 2);
     drop(before);
     let after = vault(folder.path()).await;

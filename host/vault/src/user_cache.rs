@@ -1,11 +1,11 @@
-//! What toolkits keep for their users between calls, sealed as secrets are.
+//! Values that toolkits cache for their users between calls, encrypted like secrets.
 //!
 //! Invariants:
-//! - a value is found by the user, the toolkit, its owner and the key with which it was set, and a row that is moved to
-//!   others does not open;
-//! - nothing is in memory: all processes see what the database has;
-//! - no value that is there outlives a change of the secrets or the account with which its toolkit may have obtained it
-//!   (`vault/cached`). A call that runs at that moment may keep once more what it has.
+//! - a value is found only by the user, the toolkit, its owner and the key with which it was set; a row that
+//!   is moved to others cannot be decrypted;
+//! - nothing is cached in memory: all processes read the database;
+//! - a change of the secrets or the account with which a toolkit may have obtained a value deletes it
+//!   (`vault/cached`). A call that runs at that moment may still store its own value.
 
 mod slot;
 mod store;
@@ -31,14 +31,14 @@ use crate::Vault;
 pub use slot::CacheSlot;
 use store::{NewValue, Store};
 
-/// Changes by one toolkit for one user, on average and at once: each is a transaction.
+/// Limit of changes by one toolkit for one user, on average and in a burst: each is a transaction.
 const CHANGES_PER_MINUTE: NonZeroU32 = NonZeroU32::new(600).expect("not zero");
 const MAX_CHANGES_AT_ONCE: NonZeroU32 = NonZeroU32::new(200).expect("not zero");
 
-/// What a value is sealed for.
+/// Purpose of the encryption ([`Vault::seal_value`]).
 const PURPOSE: &str = "cached value";
 
-/// The values that all toolkits keep.
+/// Cache of the values of all toolkits.
 pub struct UserCache {
     store: Store,
     vault: Arc<Vault>,
@@ -46,40 +46,40 @@ pub struct UserCache {
     changes: RateLimit,
 }
 
-/// How much a toolkit keeps for a user.
+/// Amount of data that a toolkit has cached for a user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CacheUsage {
     /// Number of values.
     pub values: u64,
-    /// Bytes of keys and values.
+    /// Total size of keys and values, in bytes.
     pub bytes: u64,
 }
 
-/// Why the cache does not do what a toolkit asks for.
+/// Errors of cache operations.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CacheError {
-    /// The request breaks these rules.
+    /// The request is invalid; the text says why.
     #[error("{0}")]
     Invalid(String),
-    /// Nothing can be changed now; says why, in words a user may see.
+    /// The cache cannot be changed now; the text says why, and may be shown to users.
     #[error("{0}")]
     Unavailable(String),
 }
 
 impl UserCache {
-    /// Keeps values in `database`, sealed by `vault`, as long as there is room on `disk`.
+    /// Creates a cache that stores values in `database`, encrypted by `vault`, while `disk` has space.
     pub fn new(database: Database, vault: Arc<Vault>, disk: Disk) -> Self {
         let changes = RateLimit::with_burst(CHANGES_PER_MINUTE, MAX_CHANGES_AT_ONCE);
         Self { store: Store::new(database), vault, disk, changes }
     }
 
-    /// Removes values whose time is over, now and regularly, until the cache is dropped.
+    /// Starts a task that deletes expired values, now and regularly, until the cache is dropped.
     pub fn keep_sweeping(self: &Arc<Self>) {
         sweep::start(Arc::downgrade(self));
     }
 
-    /// Returns a value. One that cannot be read counts as gone.
+    /// Returns a value. One that cannot be read counts as missing.
     pub async fn get(&self, slot: &CacheSlot, key: &str) -> Result<Option<SecretString>, CacheError> {
         check_key(key)?;
         let digest = slot.digest(key);
@@ -91,7 +91,7 @@ impl UserCache {
         Ok(found.and_then(|sealed| self.vault.open_value(PURPOSE, &hex::encode(digest), &sealed)))
     }
 
-    /// Keeps a value for `seconds`, or as long as one may be kept. The oldest values make room for it.
+    /// Stores a value for `seconds`, or for the maximum lifetime. Deletes the oldest values if necessary.
     pub async fn set(
         &self,
         slot: &CacheSlot,
@@ -109,30 +109,31 @@ impl UserCache {
         let master_key = sealed.master_key.clone();
         let new = NewValue { digest, size, sealed, written_at, expires_at: written_at.saturating_add(age) };
         match self.store.set(slot, new).await {
-            // The toolkit was removed meanwhile, and with it all that it had kept.
+            // The toolkit was removed meanwhile, with all its cached values.
             Err(cause) if cause.is_missing_reference() => return Ok(()),
             stored => stored.map_err(|cause| unavailable(slot, &cause))?,
         }
-        // A rotation removes what is sealed with the former key: if it was over before this was stored, this is left.
+        // A rotation deletes values encrypted with the old key, but misses this one if it ended before the
+        // value was stored.
         if self.vault.master_keys().first() != Some(&master_key) {
             self.store.delete(slot, &digest).await.map_err(|cause| unavailable(slot, &cause))?;
         }
         Ok(())
     }
 
-    /// Removes a value, if there is one.
+    /// Deletes a value, if it exists.
     pub async fn delete(&self, slot: &CacheSlot, key: &str) -> Result<(), CacheError> {
         check_key(key)?;
         self.admit(slot)?;
         self.store.delete(slot, &slot.digest(key)).await.map_err(|cause| unavailable(slot, &cause))
     }
 
-    /// How much a toolkit keeps for a user.
+    /// Amount of data that a toolkit has cached for a user.
     pub async fn usage(&self, user: &str, toolkit: &str) -> kitbag_database::Result<CacheUsage> {
         self.store.usage(user, toolkit).await
     }
 
-    /// Removes all that a toolkit keeps for a user. Returns how much that was.
+    /// Deletes all values that a toolkit has cached for a user. Returns their amount.
     pub async fn clear(&self, user: &str, toolkit: &str) -> kitbag_database::Result<CacheUsage> {
         self.store.clear(user, toolkit).await
     }
@@ -158,7 +159,7 @@ fn unavailable(slot: &CacheSlot, cause: &kitbag_database::DatabaseError) -> Cach
     CacheError::Unavailable("the server's database does not answer".to_owned())
 }
 
-/// Milliseconds since 1970.
+/// Returns the current time in milliseconds since 1970.
 fn now() -> i64 {
     Timestamp::now().as_millisecond()
 }

@@ -1,4 +1,5 @@
-//! A user's connected account for a toolkit over HTTP: shown and ended. It is connected on a page, in a browser.
+//! HTTP API of a user's connected account for a toolkit: show and disconnect. Connecting needs a browser
+//! page.
 
 use axum::Json;
 use axum::extract::Path;
@@ -20,7 +21,7 @@ pub(super) async fn show(
 /// `DELETE /toolkits/{id}/account`
 pub(super) async fn end(By(user): By<User>, Path(id): Path<String>) -> Result<StatusCode, WebError> {
     if !user.end_account(&id).await? {
-        // Nothing was ended: fails if there is no such toolkit.
+        // No account was connected: fails if the toolkit does not exist.
         user.toolkit(&id)?;
     }
     Ok(StatusCode::NO_CONTENT)

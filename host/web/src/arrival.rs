@@ -1,5 +1,5 @@
-//! The time that the body of a request has to arrive: a layer around the whole router, so that no route
-//! can be without it. While nobody reads the body, the client is not waited for.
+//! Time limits for request bodies, as a layer around the whole router, so that no route is without them. Time
+//! during which no handler reads the body does not count.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use thiserror::Error;
 use super::error::WebError;
 use super::pace::{Allowance, Pace};
 
-/// How far the body of a request has come; in the request's extensions.
+/// Progress of reading a request's body; stored in the request's extensions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Arrival(Arc<Flags>);
 
@@ -28,12 +28,12 @@ struct Flags {
 }
 
 impl Arrival {
-    /// Whether a reader waited for the body in vain.
+    /// Whether a read of the body timed out.
     pub(super) fn is_late(&self) -> bool {
         self.0.is_late.load(Ordering::Relaxed)
     }
 
-    /// Forgets that the body was late: its handler had finished without it.
+    /// Resets the timeout: the handler finished without the body.
     pub(super) fn forgive(&self) {
         self.0.is_late.store(false, Ordering::Relaxed);
     }
@@ -44,9 +44,9 @@ impl Arrival {
     }
 }
 
-/// Answers 408 where a handler waited for a body that did not arrive in time (RFC 9110, section 15.5.9). The response
-/// of a handler that did not wait for it stays: what it says was done. A connection with the rest of a body on it is
-/// closed.
+/// Answers 408 if the handler waited for a body that did not arrive in time (RFC 9110, section 15.5.9). A
+/// handler that did not wait for the body still sends its own response. Closes the connection if part of the
+/// body is unread.
 pub(super) async fn require(pace: Pace, request: Request, next: Next) -> Response {
     if request.body().is_end_stream() {
         return next.run(request).await;
@@ -71,7 +71,7 @@ fn too_late(Pace { pause, rate }: Pace) -> Response {
     WebError::new(StatusCode::REQUEST_TIMEOUT, detail).into_response()
 }
 
-/// Why a body ends before its end.
+/// Timeout error that ends a body early.
 #[derive(Debug, Error)]
 #[error("the body did not arrive in time")]
 struct Late;
@@ -138,7 +138,7 @@ mod tests {
         Body::new(Timed::new(Body::from_stream(pieces.map(Ok::<_, io::Error>)), PACE, Arrival::default()))
     }
 
-    /// Whether a body of `pieces` arrives whole, each of so many bytes and after such a pause.
+    /// Whether the whole body arrives in time, for pieces given as (pause before the piece, length in bytes).
     async fn arrives(pieces: impl IntoIterator<Item = (Duration, usize), IntoIter: Send + 'static>) -> bool {
         let pieces = stream::iter(pieces).then(async |(pause, length)| {
             sleep(pause).await;
@@ -154,7 +154,7 @@ mod tests {
             arrives([(NEVER, 1)]),
             arrives([(MOMENT, 1 << 20), (NEVER, 1)]),
             arrives(repeat_n((MOMENT, 1), 1000)),
-            // A quarter of the least rate.
+            // A quarter of the minimum rate.
             arrives(repeat_n((MOMENT, 200), 1000)),
         );
 
@@ -163,7 +163,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_slow_upload_that_goes_on_is_not_cut_off() {
-        // Five times the rate, for longer than a pause may be.
+        // Five times the minimum rate, for longer than the maximum pause.
         assert!(arrives(repeat_n((MOMENT, 4096), 15)).await);
     }
 

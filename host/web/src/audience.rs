@@ -1,4 +1,4 @@
-//! For whom toolkits are, over HTTP. For operators.
+//! HTTP API for the audience of toolkits (grants). Operators only.
 
 use axum::Json;
 use axum::body::Body;
@@ -13,7 +13,7 @@ use super::body::read_small;
 use super::error::WebError;
 use crate::authenticate::By;
 
-/// Bytes of a list of grants: as many as there may be, of the longest names.
+/// Maximum bytes of a list of grants: the maximum number of grants with names of maximum length.
 const MAX_GRANTS_BYTES: usize = 256 << 10;
 
 /// Grants of a toolkit.
@@ -23,7 +23,7 @@ pub(super) struct Grants {
     grants: Vec<Grant>,
 }
 
-/// From whom to take grants: of one tool, or of all.
+/// Subject whose grants are removed: for one tool, or for all tools.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Unshared {
@@ -34,8 +34,8 @@ pub(super) struct Unshared {
     tool: Option<String>,
 }
 
-/// `GET /toolkits/{id}/audience`: `{"grants": [{"group": "sales", "tool": "forecast", "perMinute": 60}, …]}`. Without grants
-/// a shared toolkit is for everyone, and a private one for its owner.
+/// `GET /toolkits/{id}/audience`: `{"grants": [{"group": "sales", "tool": "forecast", "perMinute": 60}, …]}`.
+/// Without grants, everyone may use a shared toolkit, and only its owner a private one.
 pub(super) async fn show(
     By(operator): By<Operator>,
     Path(id): Path<String>,
@@ -43,8 +43,8 @@ pub(super) async fn show(
     Ok(Json(Grants { grants: operator.audience(&id)?.grants().to_vec() }))
 }
 
-/// `POST /toolkits/{id}/audience`: adds grants, a body as above, and replaces the limits of those that are there. Answers with
-/// all.
+/// `POST /toolkits/{id}/audience`: adds grants (body as above), replacing the limits of existing ones.
+/// Responds with all grants.
 pub(super) async fn share(
     By(operator): By<Operator>,
     Path(id): Path<String>,
@@ -58,8 +58,8 @@ pub(super) async fn share(
     show(By(operator), Path(id)).await
 }
 
-/// `DELETE /toolkits/{id}/audience?group=sales&tool=forecast`, or with `user=…` or `everyone=true`; without `tool` all grants
-/// to that subject.
+/// `DELETE /toolkits/{id}/audience?group=sales&tool=forecast`, or with `user=…` or `everyone=true`. Without
+/// `tool`, removes all grants of that subject.
 pub(super) async fn unshare(
     By(operator): By<Operator>,
     Path(id): Path<String>,

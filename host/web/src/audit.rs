@@ -1,4 +1,4 @@
-//! The audit log as newline-delimited JSON, on request followed as new entries come. For operators.
+//! The audit log as newline-delimited JSON, with optional streaming of new entries. Operators only.
 
 use std::io;
 
@@ -17,27 +17,27 @@ use super::logs::tail::{Lines, Tail, json_lines};
 use super::logs::{MAX_STREAM_TIME, bad_query};
 use crate::authenticate::By;
 
-/// The query string.
+/// Query string of `GET /audit`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Parameters {
     /// A time (RFC 3339) or a duration before now.
     since: Option<String>,
     until: Option<String>,
-    /// An act, or the part of its name before the dot.
+    /// An audited action (`act`), or the part of its name before the dot.
     act: Option<String>,
-    /// Who acted, or whom the act concerned.
+    /// User who acted or who was affected.
     user: Option<String>,
     toolkit: Option<String>,
-    /// An id; only entries before it.
+    /// Entry id; only entries before it.
     before: Option<i64>,
-    /// Only so many of the newest that there are.
+    /// Maximum number of entries; the newest ones are returned.
     limit: Option<u32>,
     #[serde(default)]
     follow: bool,
 }
 
-/// Entries of the audit log.
+/// Line source that reads the audit log.
 pub(super) struct AuditLines(AuditReader);
 
 /// `GET /audit?since=…&until=…&act=…&user=…&toolkit=…&before=…&limit=…&follow=true`: oldest first.
@@ -54,7 +54,7 @@ pub(super) async fn read(
 }
 
 impl Parameters {
-    /// Without `since` and `limit`: the last hundred.
+    /// Defaults to the last 100 entries without `since` and `limit`.
     fn query(self) -> Result<AuditQuery, WebError> {
         if self.limit.is_some_and(|limit| limit > MAX_LIMIT) {
             return Err(bad_query(format!("limit must be at most {MAX_LIMIT}.")));
@@ -86,7 +86,7 @@ impl Lines for AuditLines {
     async fn next_lines(&mut self) -> io::Result<Bytes> {
         let page = match self.0.next_page().await {
             Ok(page) => json_lines(&page),
-            // Somebody has changed the operators meanwhile.
+            // The list of operators changed meanwhile.
             Err(refused @ AccessError::NotOperator(_)) => return Err(io::Error::other(refused)),
             Err(cause) => Err(io::Error::other(cause)),
         };

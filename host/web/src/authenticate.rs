@@ -1,4 +1,4 @@
-//! Who makes a request: without a valid token it goes no further.
+//! Authentication of requests: a request without a valid token reaches no handler.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ use super::error::WebError;
 use super::share::{Purpose, RequestShare, RequestShares};
 use super::{ConnectionState, Shared, header_value};
 
-/// What verifies tokens, and what is said without one.
+/// State of the authentication layer: token verification, and the challenges of 401 responses.
 pub(super) struct Authentication {
     identity: Arc<Identity>,
     access: Access,
@@ -31,12 +31,12 @@ pub(super) struct Authentication {
     refusals: Refusals,
 }
 
-/// The log of refused tokens: an operator who sets up a provider finds there what is wrong, and nobody fills it.
+/// Rate-limited log of refused tokens: helps an operator to set up a provider, and clients cannot flood it.
 #[derive(Default)]
 struct Refusals(Mutex<Option<Instant>>);
 
 impl Refusals {
-    /// Between two lines.
+    /// Minimum interval between two log lines.
     const INTERVAL: Duration = Duration::from_secs(5);
 
     fn log(&self, cause: &AuthError) {
@@ -54,16 +54,17 @@ impl Refusals {
     }
 }
 
-/// `WWW-Authenticate` of a 401: where the resource's metadata is (RFC 9728, section 5.1), and what to ask for.
+/// `WWW-Authenticate` of a 401: URL of the resource metadata (RFC 9728, section 5.1), and scopes to request.
 struct Challenge {
     without_token: HeaderValue,
-    /// With what is wrong (RFC 6750, section 3.1).
+    /// Header for a wrong token, with `error` (RFC 6750, section 3.1).
     wrong_token: HeaderValue,
 }
 
 impl Challenge {
     fn new(base_url: &Url, scopes: Option<Vec<String>>) -> Self {
-        // Without a path, the document about the whole host is the one that all clients have always been told.
+        // Without a path in the base URL, clients get the metadata document of the whole host, as they always
+        // have.
         let metadata = match path_of(base_url) {
             "" => below(base_url, "/.well-known/oauth-protected-resource"),
             _ => well_known(base_url, "oauth-protected-resource", "/mcp").into(),
@@ -84,7 +85,7 @@ impl Challenge {
 }
 
 impl Authentication {
-    /// For a layer, which clones it for each request.
+    /// Builds the state in an [`Arc`]: axum clones a layer's state for each request.
     pub(super) fn of(shared: &Shared) -> Arc<Self> {
         Arc::new(Self {
             identity: shared.identity.clone(),
@@ -98,8 +99,8 @@ impl Authentication {
     }
 }
 
-/// Turns the token into a [`Caller`] in the request's extensions, beside the request's share. From here on, the request
-/// gets what is in the database.
+/// Verifies the token and puts a [`Caller`] into the request's extensions, beside the request's share. Also
+/// updates the cached state, so that the request sees what is in the database.
 pub(super) async fn require_caller(
     State(authentication): State<Arc<Authentication>>,
     mut request: Request,
@@ -119,7 +120,7 @@ pub(super) async fn require_caller(
     }
     let share = shares.begin(Purpose::Api, &caller.user_id)?;
     access.catch_up(&caller.user_id).await?;
-    // No handler sees a token.
+    // Handlers never see the token.
     request.headers_mut().remove(header::AUTHORIZATION);
     request.headers_mut().remove(header::COOKIE);
     if let Some(connection_state) = request.extensions().get::<ConnectionState>() {
@@ -133,19 +134,20 @@ pub(super) async fn require_caller(
     Ok(share.answer(next.run(request).await))
 }
 
-/// Whether a caller who may use some toolkits alone may come by this route.
+/// Whether a caller who is limited to some toolkits may use this route.
 fn is_for_limited(request: &Extensions) -> bool {
     const ROUTES: [&str; 3] = ["/mcp", "/mcp/", "/toolkits/{id}/tools/{tool}"];
 
     request.get::<MatchedPath>().is_some_and(|path| ROUTES.contains(&path.as_str()))
 }
 
-/// Who asks, as a parameter of a handler: `By<User>` is anybody who has signed in, `By<Operator>` an operator.
+/// The authenticated caller, as a parameter of a handler: `By<User>` is any signed-in user, `By<Operator>` an
+/// operator.
 pub(super) struct By<T>(pub(super) T);
 
-/// The state of routes whose handlers take [`By`].
+/// State of routes whose handlers take [`By`].
 pub(super) trait Authorizes: Sync {
-    /// Who may do what.
+    /// Authorization service.
     fn access(&self) -> &Access;
 }
 
@@ -170,7 +172,7 @@ impl<S: Authorizes> FromRequestParts<S> for By<User> {
     }
 }
 
-/// Others than operators are refused before their request's body is read.
+/// Non-operators are refused before the body of their request is read.
 impl<S: Authorizes> FromRequestParts<S> for By<Operator> {
     type Rejection = Response;
 

@@ -1,10 +1,12 @@
-//! A base URL with a path, such as `https://host.example/kitbag`: the proxy in front may take the path off, or not.
+//! A base URL with a path, such as `https://host.example/kitbag`. The proxy in front may strip the path or
+//! not.
 //!
-//! Inside, every route, link and redirect is as without it. Here it is taken off requests that still have it, and put before
-//! what answers say to browsers: places of redirects, and links of pages.
+//! Internally, every route, link and redirect is without the path. This module strips it from requests that
+//! still have it, and prepends it in responses to browsers: to the targets of redirects, and to links of
+//! pages.
 //!
-//! Invariant: what a page shows of others' texts is not changed. There, every quotation mark is escaped, so none of the
-//! beginnings that are looked for can occur. Files of users pass as they are, also those that are pages themselves.
+//! Invariant: foreign text on a page is never changed. Quotation marks in it are escaped, so it cannot
+//! contain the prefixes that are searched for. Files of users pass unchanged, also if they are HTML pages.
 
 use std::sync::{Arc, LazyLock};
 
@@ -20,11 +22,11 @@ use tracing::error;
 
 use super::pages::OwnPage;
 
-/// How attributes with a path of this server begin in pages.
+/// Prefixes of attributes in pages that hold a path on this server.
 static LINKS: LazyLock<AhoCorasick> = LazyLock::new(|| {
     AhoCorasick::new([" href=\"/", " action=\"/", " src=\"/", " data-live=\"/"]).expect("they are short")
 });
-/// Where clients look for metadata about what is below the path.
+/// Paths of well-known metadata; clients append the path of the resource.
 const WELL_KNOWN: [&str; 2] =
     ["/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server"];
 
@@ -33,7 +35,7 @@ pub(super) fn serve_below(path: &str, router: Router) -> Router {
     if path.is_empty() {
         return router;
     }
-    // A layer of the router itself would come after the route was chosen.
+    // A layer of the router itself would run after routing.
     let path: Arc<str> = path.into();
     Router::new().fallback_service(router).layer(from_fn_with_state(path, translate))
 }
@@ -45,11 +47,11 @@ async fn translate(State(path): State<Arc<str>>, mut request: Request, next: Nex
     outside(&path, next.run(request).await).await
 }
 
-/// A URI without the path; `None` if it does not have it.
+/// Returns the URI without the path; `None` if it does not begin with it.
 fn inside(path: &str, uri: &Uri) -> Option<Uri> {
     let asked = uri.path();
     let rest = match WELL_KNOWN.iter().find_map(|known| Some((known, asked.strip_prefix(known)?))) {
-        // The path is in the middle there.
+        // In well-known URIs the path comes after the well-known prefix.
         Some((known, rest)) => format!("{known}{}", strip(path, rest)?),
         None => match strip(path, asked)? {
             "" => "/".to_owned(),
@@ -62,7 +64,7 @@ fn inside(path: &str, uri: &Uri) -> Option<Uri> {
     Uri::from_parts(parts).ok()
 }
 
-/// What comes after a path, which ends where a segment does.
+/// Returns the rest after a path prefix that ends at a segment boundary.
 fn strip<'a>(path: &str, asked: &'a str) -> Option<&'a str> {
     asked.strip_prefix(path).filter(|rest| rest.is_empty() || rest.starts_with('/'))
 }
@@ -78,7 +80,7 @@ async fn outside(path: &str, mut response: Response) -> Response {
         return response;
     }
     let (mut parts, body) = response.into_parts();
-    // A page is in memory already.
+    // No limit needed: a page is already in memory.
     let page = match to_bytes(body, usize::MAX).await {
         Ok(page) => page,
         Err(cause) => {
@@ -91,11 +93,11 @@ async fn outside(path: &str, mut response: Response) -> Response {
     Response::from_parts(parts, Body::from(page))
 }
 
-/// A page whose links have the path before theirs.
+/// Returns the page with the path prepended to its links.
 fn with_links(path: &str, page: &str) -> String {
     let mut linked = String::with_capacity(page.len() + page.len() / 32);
     let mut done = 0;
-    // A second slash begins the name of another host.
+    // `//` begins the name of another host.
     for found in LINKS.find_iter(page).filter(|found| !page[found.end()..].starts_with('/')) {
         let slash = found.end() - 1;
         linked.push_str(&page[done..slash]);

@@ -1,4 +1,5 @@
-//! Bodies that are read whole into memory, within a bound. Those of users count in their share (`share`).
+//! Request bodies that are read whole into memory, up to a limit. Bodies of users count towards their memory
+//! share (`share`).
 
 use axum::body::{Body, Bytes, HttpBody};
 use futures::StreamExt;
@@ -7,29 +8,30 @@ use thiserror::Error;
 /// Bytes of each body that are not counted: the number of connections bounds them.
 pub(super) const UNCOUNTED_BYTES: usize = 64 << 10;
 
-/// Why a body was not read to its end.
+/// Reason why a body was not read to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(super) enum Unread {
-    /// It is longer than allowed. Where it says so itself, nothing was read.
+    /// Longer than allowed. If the size is declared, nothing was read.
     #[error("the body is too large")]
     TooLarge,
-    /// It has more JSON values than allowed, of which there are so many.
+    /// More JSON values than allowed; the number is the limit.
     #[error("the body has too many values")]
     TooManyValues(usize),
-    /// What the user's requests hold, or those of all, is too much at the moment.
+    /// No memory left at the moment: the requests of this user, or of all users, use too much.
     #[error("too much is being received")]
     NoRoom,
-    /// The client went away, or was too slow.
+    /// The client disconnected or was too slow.
     #[error("the request broke off")]
     BrokeOff,
 }
 
-/// Reads a body of `limit` bytes at most, which is small, and not counted.
+/// Reads a small body of at most `limit` bytes, without counting its memory.
 pub(super) async fn read_small(body: Body, limit: usize) -> Result<Bytes, Unread> {
     read(body, limit, |_| true).await
 }
 
-/// Reads a body; `charge` is told of the memory that it takes beyond [`UNCOUNTED_BYTES`], and says whether there is room.
+/// Reads a body of at most `limit` bytes. `charge` reserves memory beyond [`UNCOUNTED_BYTES`] and returns
+/// `false` if there is none.
 pub(super) async fn read(
     body: Body,
     limit: usize,

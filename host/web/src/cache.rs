@@ -1,4 +1,4 @@
-//! What a toolkit keeps for the caller between calls, over HTTP.
+//! HTTP API for the data that a toolkit caches for the caller between calls.
 
 use axum::Json;
 use axum::extract::Path;
@@ -8,7 +8,7 @@ use kitbag_access::values::user_cache::CacheUsage;
 use super::error::WebError;
 use crate::authenticate::By;
 
-/// `DELETE /toolkits/{id}/cache`: removes it. Returns how much it was.
+/// `DELETE /toolkits/{id}/cache`: clears it. Returns the usage before.
 pub(super) async fn clear(By(user): By<User>, Path(id): Path<String>) -> Result<Json<CacheUsage>, WebError> {
     Ok(Json(user.clear_cache(&id).await?))
 }

@@ -1,4 +1,4 @@
-//! The tools that may change something, and that code of the caller may call, over HTTP.
+//! HTTP API for the tools with side effects that the caller's code may call (code mode).
 
 use axum::Json;
 use axum::extract::Path;
@@ -8,7 +8,7 @@ use kitbag_access::User;
 use super::error::WebError;
 use crate::authenticate::By;
 
-/// `GET /toolkits/{id}/code-tools`: their names.
+/// `GET /toolkits/{id}/code-tools`: names of the allowed tools.
 pub(super) async fn list(By(user): By<User>, Path(id): Path<String>) -> Result<Json<Vec<String>>, WebError> {
     Ok(Json(user.toolkit(&id)?.code_tools().await?))
 }

@@ -15,18 +15,18 @@ use super::body::read_small;
 use super::error::WebError;
 use crate::authenticate::By;
 
-/// Bytes of a change.
+/// Maximum bytes of a `PATCH` body.
 pub(super) const MAX_CHANGE_BYTES: usize = 64 << 10;
 
-/// One declared field, and what it comes to for the caller.
+/// A declared field with the caller's value.
 #[derive(Serialize)]
 pub(super) struct Field {
     definition: ConfigField,
-    /// What the user set; `null` where that is nothing.
+    /// Value that the user set; `null` if unset.
     value: Option<Value>,
-    /// What a call gets; `null` where that is nothing.
+    /// Value that a call gets; `null` if there is none.
     effective: Option<Value>,
-    /// Whether the user must fill it in and has not.
+    /// Whether the field is required and unset.
     missing: bool,
 }
 
@@ -38,7 +38,7 @@ pub(super) async fn show(
     fields(&user.toolkit(&id)?).await
 }
 
-/// `PATCH /toolkits/{id}/config`: a JSON object of values by key; `null` unsets. Answers as `GET` does.
+/// `PATCH /toolkits/{id}/config`: a JSON object of values by key; `null` unsets. Responds as `GET` does.
 pub(super) async fn change(
     By(user): By<User>,
     Path(id): Path<String>,
@@ -47,7 +47,7 @@ pub(super) async fn change(
     let toolkit = user.toolkit(&id)?;
     let body =
         read_small(body, MAX_CHANGE_BYTES).await.map_err(|why| WebError::unread(why, MAX_CHANGE_BYTES))?;
-    // The parser's own message could quote what was sent.
+    // The parser's own message could quote the values sent.
     let changes: Map<String, Value> = serde_json::from_slice(&body).map_err(|_| {
         WebError::new(StatusCode::BAD_REQUEST, "The body must be a JSON object of settings by key.")
     })?;

@@ -1,56 +1,56 @@
-//! The state of a connection that decides which one is closed when too many are open: whose its latest request was,
-//! and when.
+//! State of a connection: user and time of its latest request. Decides which connection is closed when too
+//! many are open.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// The state of one connection; a clone shares it. Each request has it in its extensions.
+/// State of one connection; clones share it. Stored in the extensions of each request.
 #[derive(Clone, Debug)]
 pub struct ConnectionState {
-    /// `None` for a proxy, and on a Unix socket.
+    /// `None` for a proxy or a Unix socket.
     address: Option<IpAddr>,
     state: Arc<Mutex<State>>,
 }
 
 #[derive(Debug)]
 struct State {
-    /// Of the latest request, where its token was good.
+    /// User of the latest request, if its token was valid.
     user: Option<Arc<str>>,
-    /// Requests whose responses are not sent completely.
+    /// Requests whose responses have not been sent completely.
     under_way: usize,
-    /// When the latest request began or ended.
+    /// Time at which the latest request began or ended.
     since: Instant,
 }
 
-/// What a connection is used for; the least important is closed first.
+/// Importance of a connection, ascending; the least important one is closed first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
-    /// Its latest request, if any, had no valid token.
+    /// No request yet, or the latest one had no valid token.
     Anonymous,
-    /// Its latest request was this user's, and is answered.
+    /// The latest request was by this user and has been answered.
     Idle(Arc<str>),
-    /// It serves this user now.
+    /// A request of this user is in progress.
     Serving(Arc<str>),
 }
 
-/// A request under way, until its answer has been sent.
+/// Guard of a request in progress; dropped once the response has been sent.
 #[derive(Debug)]
 pub struct UnderWay(ConnectionState);
 
 impl ConnectionState {
-    /// A connection of a client at `address`, if that is known.
+    /// Creates the state of a connection from a client at `address`, if known.
     pub fn new(address: Option<IpAddr>) -> Self {
         let state = State { user: None, under_way: 0, since: Instant::now() };
         Self { address, state: Arc::new(Mutex::new(state)) }
     }
 
-    /// The client's address, or its network in IPv6. `None` for a proxy, and on a Unix socket.
+    /// The client's address; for IPv6 its network. `None` for a proxy or a Unix socket.
     pub fn address(&self) -> Option<IpAddr> {
         self.address
     }
 
-    /// Begins a request, which has no user until its token was verified.
+    /// Begins a request, which has no user until its token is verified.
     pub fn begin(&self) -> UnderWay {
         let mut state = self.lock();
         state.user = None;
@@ -59,12 +59,12 @@ impl ConnectionState {
         UnderWay(self.clone())
     }
 
-    /// Records whose the request is.
+    /// Sets the user of the latest request.
     pub fn sign_in(&self, user: &str) {
         self.lock().user = Some(user.into());
     }
 
-    /// What it is used for, and since when.
+    /// The connection's priority, and the time of its last change.
     pub fn priority(&self) -> (Priority, Instant) {
         let state = self.lock();
         let priority = match &state.user {

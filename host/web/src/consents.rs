@@ -1,4 +1,5 @@
-//! What a user has agreed to that a toolkit reaches, over HTTP; and where a refused call leads.
+//! HTTP API for a user's consent to a toolkit's capabilities, and links to the consent page for refused
+//! calls.
 
 use std::fmt::Write as _;
 
@@ -20,11 +21,11 @@ use crate::authenticate::By;
 /// Bytes of the body of a consent.
 const MAX_CONSENT_BYTES: usize = 4 << 10;
 
-/// What a user agrees to.
+/// Body of a consent.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Agreed {
-    /// As the status has it.
+    /// Digest from the consent status.
     digest: String,
 }
 
@@ -36,8 +37,8 @@ pub(super) async fn show(
     Ok(Json(user.toolkit(&id)?.consent().await?))
 }
 
-/// `POST /toolkits/{id}/consent`: body `{"digest": …}` as in the answer of `GET`; 409 if the toolkit reaches something else
-/// by now.
+/// `POST /toolkits/{id}/consent`: body `{"digest": …}` from the answer of `GET`; 409 if the toolkit's
+/// capabilities have changed since.
 pub(super) async fn agree(
     By(user): By<User>,
     Path(id): Path<String>,
@@ -52,12 +53,12 @@ pub(super) async fn agree(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The page on which a user sees what is new, and agrees.
+/// URL of the page on which a user reviews new capabilities and consents.
 pub(super) fn page_of(base_url: &Url, toolkit: &str) -> String {
     below(base_url, &format!("/ui/toolkits/{toolkit}/consent"))
 }
 
-/// A reply that names that page, if the call waits for its user's consent.
+/// Adds the URL of that page to the reply if the call needs the user's consent.
 pub(super) fn with_page(mut reply: Reply, base_url: &Url, toolkit: &str) -> Reply {
     if let Reply::Failure(failure) = &mut reply
         && failure.needs_consent

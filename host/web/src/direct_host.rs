@@ -1,7 +1,7 @@
-//! The `Host` of requests that are answered to anybody who reaches the address.
+//! Check of the `Host` header, for routes that answer without authentication.
 //!
-//! After DNS rebinding, a page of any site can read what a server on its browser's machine or network answers. Such a
-//! request has the name of the page as its `Host`.
+//! After DNS rebinding, a page of any site can read the responses of a server on its browser's machine or
+//! network. The `Host` of such a request is the name of that site.
 
 use std::net::IpAddr;
 
@@ -9,8 +9,8 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, header};
 use url::Url;
 
-/// Whether the `Host` is one that no other page can have: an IP address, `localhost`, or the host of the base URL, each
-/// with any port. Every browser sends one; probes in HTTP/1.0 need not.
+/// Whether the `Host` cannot belong to another site: an IP address, `localhost`, or the host of the base URL,
+/// each with any port. A missing `Host` is accepted: every browser sends one; probes in HTTP/1.0 need not.
 pub fn is_direct(headers: &HeaderMap, base_url: &Url) -> bool {
     let mut hosts = headers.get_all(header::HOST).iter();
     let Some(host) = hosts.next() else { return true };

@@ -1,4 +1,4 @@
-//! Files of documents: in from a user's own disk, and out to their owner.
+//! Upload of document files from a user's disk, and download by their owner.
 
 pub(super) mod fuzzing;
 
@@ -20,11 +20,11 @@ use serde::{Deserialize, Serialize};
 use super::error::WebError;
 use crate::authenticate::By;
 
-/// What is known about a file, in the query string.
+/// Metadata of a file, in the query string.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct About {
-    /// By default the name without its extension, until the file's own title is known.
+    /// Defaults to the file name without its extension, until the file's own title is known.
     title: Option<String>,
     /// File name.
     name: Option<String>,
@@ -34,18 +34,18 @@ pub(super) struct About {
     #[serde(default)]
     capture_only: bool,
     feed_key: Option<String>,
-    /// By default the key.
+    /// Defaults to the key.
     feed_name: Option<String>,
 }
 
-/// What became of a file.
+/// Result of an upload.
 #[derive(Serialize)]
 pub(super) struct Stored {
     id: String,
     change: &'static str,
 }
 
-/// `POST /documents/file`: the file as the body, and what it is in the query string.
+/// `POST /documents/file`: the file as the body, its metadata in the query string.
 pub(super) async fn upload(
     By(user): By<User>,
     Query(about): Query<About>,
@@ -65,15 +65,16 @@ pub(super) async fn upload(
     Ok((status, Json(Stored { id: stored.id, change })))
 }
 
-/// How long a body is, as far as its sender says (RFC 9110, section 8.6).
+/// Length of a body as declared by its sender (RFC 9110, section 8.6).
 pub(super) fn declared_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// `GET /documents/{id}/artifact`: the captured file, for the document's owner. Whoever else asks learns
-/// what everybody learns about a document that is not there.
+/// `GET /documents/{id}/artifact`: the captured file, for the document's owner. Other users get the same
+/// response as for a document that does not exist.
 ///
-/// A browser shows none of it: what was captured comes from anywhere, and this is the server's origin.
+/// Sent so that browsers never render it: captured content comes from anywhere, and this is the server's
+/// origin.
 pub(super) async fn artifact(By(user): By<User>, Path(id): Path<String>) -> Result<Response, WebError> {
     let documents = user.documents();
     let document = documents.summary(&id).await?;
@@ -90,7 +91,7 @@ pub(super) async fn artifact(By(user): By<User>, Path(id): Path<String>) -> Resu
     Ok((headers, Body::from_stream(bytes)).into_response())
 }
 
-/// Document for a file of which nothing is known but its name.
+/// Creates a document for a file of which only the name is known.
 pub(super) fn named(file_name: &str) -> NewDocument {
     let title =
         std::path::Path::new(file_name).file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -124,7 +125,7 @@ impl About {
     }
 }
 
-/// The title as a file name, with the extension that the type is known by.
+/// The title as a file name, with the usual extension of the media type.
 fn file_name(title: &str, media_type: &str) -> String {
     const MAX_CHARACTERS: usize = 100;
 
@@ -134,7 +135,7 @@ fn file_name(title: &str, media_type: &str) -> String {
         .take(MAX_CHARACTERS)
         .map(|letter| if is_unfit(letter) { '_' } else { letter })
         .collect();
-    // U+202E, for one, shows `exe.pdf` where the name ends in `fdp.exe`.
+    // Bidirectional overrides disguise names: with U+202E, a name that ends in `fdp.exe` shows as `exe.pdf`.
     let name = visible::replaced(&name, '_');
     let name = name.trim_matches(|letter: char| letter == '.' || letter.is_whitespace());
     let name = if name.is_empty() { "document" } else { name };
@@ -178,7 +179,7 @@ fn extension(media_type: &str) -> Option<&'static str> {
     })
 }
 
-/// What is not `attr-char` (RFC 8187, section 3.2.1).
+/// All characters except `attr-char` (RFC 8187, section 3.2.1).
 const NOT_ATTR_CHAR: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'!')
     .remove(b'#')
@@ -193,7 +194,7 @@ const NOT_ATTR_CHAR: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'|')
     .remove(b'~');
 
-/// RFC 6266: a name for every client, and the whole name as RFC 8187 writes it.
+/// `Content-Disposition` (RFC 6266): an ASCII name for every client, and the full name encoded by RFC 8187.
 fn disposition(name: &str) -> HeaderValue {
     let plain: String = name
         .chars()

@@ -1,6 +1,6 @@
 //! Domain errors → HTTP: the only place that knows both.
 //!
-//! Errors are `application/problem+json` (RFC 9457). What went wrong inside stays in the log.
+//! Errors are `application/problem+json` (RFC 9457). Internal causes are only logged.
 
 mod oauth;
 
@@ -26,24 +26,24 @@ use super::body::Unread;
 use super::media_type;
 pub(crate) use oauth::{AuthorizeFailure, EndpointFailure};
 
-/// When to try again what a part of the server could not do, such as the store of files.
+/// `Retry-After` when a part of the server, such as the file store, is unavailable.
 const RETRY_AFTER_SECONDS: u64 = 30;
 
-/// RFC 9457, section 3.
+/// Media type of errors (RFC 9457, section 3).
 const PROBLEM: &str = "application/problem+json";
 
-/// An error as a client sees it.
+/// An error response.
 #[derive(Clone, Debug)]
 pub(super) struct WebError {
     status: StatusCode,
     detail: String,
     problems: Vec<Problem>,
     challenge: Option<HeaderValue>,
-    /// Seconds after which a later try may do better.
+    /// Seconds for `Retry-After`.
     retry_after: Option<u64>,
 }
 
-/// RFC 9457, section 3; `problems` is our extension member.
+/// Problem details (RFC 9457, section 3); `problems` is our extension member.
 #[derive(Serialize)]
 struct ProblemDetails {
     title: &'static str,
@@ -54,23 +54,23 @@ struct ProblemDetails {
 }
 
 impl WebError {
-    /// An error with nothing but a status and a sentence.
+    /// An error with only a status and a message.
     pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
         Self { status, detail: detail.into(), problems: Vec::new(), challenge: None, retry_after: None }
     }
 
-    /// An error that may not come back in a second.
+    /// A transient error: sets `Retry-After` to one second.
     pub(super) fn retryable(status: StatusCode, detail: impl Into<String>) -> Self {
         Self { retry_after: Some(1), ..Self::new(status, detail) }
     }
 
-    /// 500 of a database that does not answer; the cause is for the log.
+    /// 500 for a failed database; logs the cause.
     pub(super) fn storage(cause: &dyn std::fmt::Display) -> Self {
         error!(%cause, "storage failed");
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "The server could not store or read this.")
     }
 
-    /// A body that was not read to its end; `limit` is in bytes.
+    /// Converts [`Unread`] to an error; `limit` is in bytes.
     pub(super) fn unread(why: Unread, limit: usize) -> Self {
         match why {
             Unread::TooLarge => {
@@ -89,25 +89,25 @@ impl WebError {
         }
     }
 
-    /// 404 of a path that does not exist.
+    /// 404 for a path that does not exist.
     pub(super) fn nothing_here() -> Self {
         Self::new(StatusCode::NOT_FOUND, "There is nothing here.")
     }
 
-    /// 422 of a request that breaks one rule, at `path`.
+    /// 422 for a request that breaks one rule, at `path`.
     pub(super) fn invalid(path: &str, message: impl Into<String>) -> Self {
         let mut problems = Problems::default();
         problems.add(path, message);
         KnowledgeError::Invalid(problems).into()
     }
 
-    /// Status, message and problems, for responses in another form than HTTP's.
+    /// Status, message and problems, for responses that are not plain HTTP errors.
     pub(super) fn into_parts(self) -> (StatusCode, String, Vec<Problem>) {
         (self.status, self.detail, self.problems)
     }
 
-    /// 401 with the challenge of RFC 9728, section 5.1, or 503 while the provider's keys are out
-    /// of reach. The reason is for the log: a client with a bad token learns that it is bad.
+    /// 401 with the challenge of RFC 9728, section 5.1, or 503 while the provider's keys are unavailable. The
+    /// reason is only logged: a client learns just that its token is invalid.
     pub(super) fn unauthenticated(cause: &AuthError, challenge: HeaderValue) -> Self {
         if let AuthError::Unavailable = cause {
             return Self::new(StatusCode::SERVICE_UNAVAILABLE, "Sign-in cannot be checked at the moment.");
@@ -135,14 +135,13 @@ impl IntoResponse for WebError {
         if let Some(challenge) = self.challenge {
             headers.insert(header::WWW_AUTHENTICATE, challenge);
         }
-        // For `ui`, which shows it as a page.
+        // `ui` renders it as a page.
         response.extensions_mut().insert(for_pages);
         response
     }
 }
 
-/// Gives the errors that axum makes by itself (no such method, a body that does not fit) the form of
-/// all others.
+/// Converts errors that axum generates itself (method not allowed, invalid body) to problem details.
 pub(super) async fn as_problem(response: Response) -> Response {
     const MAX_BYTES: usize = 16 << 10;
 
@@ -211,7 +210,7 @@ impl From<AccessError> for WebError {
     }
 }
 
-/// The status of an answer that says why no account was connected.
+/// HTTP status for a failed connection of an account.
 pub(super) fn status_of(cause: &ConnectError) -> StatusCode {
     match cause {
         ConnectError::NoState => StatusCode::BAD_REQUEST,

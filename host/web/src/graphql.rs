@@ -1,10 +1,11 @@
-//! `/graphql`: a schema over `access`, as the other routes are.
+//! `/graphql`: a schema over `access`, like the other routes.
 //!
-//! A request is bounded before it is executed: the size of its body, as sent and as parsed, the form of its query
-//! (`bounds`), the cost of its fields (`schema`), its time, and how many its user has in progress. A request counts among
-//! those from when its body has arrived, so a body that does not arrive blocks nobody, until its answer has been sent.
+//! A request is limited before it is executed: the size of its body, as sent and as parsed, the structure of
+//! its query (`bounds`), the cost of its fields (`schema`), its time, and the number of requests that its
+//! user has in progress. A request counts as in progress from the arrival of its body, so that a slow body
+//! blocks no one, until its response has been sent.
 //!
-//! Invariant: the schema holds no user. The user is part of each request's [`RequestContext`].
+//! Invariant: the schema contains no user. The user is part of each request's [`RequestContext`].
 
 mod bounds;
 mod documents;
@@ -47,24 +48,24 @@ use super::share::RequestShare;
 use crate::authenticate::By;
 use schema::KitbagSchema;
 
-/// Bytes of a request: a batch of documents fits.
+/// Maximum bytes of a request: enough for a batch of documents.
 const MAX_REQUEST_BYTES: usize = 34 << 20;
-/// Bytes of the query in it. Values belong in its variables.
+/// Maximum bytes of the query itself. Values belong in its variables.
 const MAX_QUERY_BYTES: usize = 64 << 10;
-/// Bytes from which a request is large: it takes several times as much memory while it is executed.
+/// Minimum bytes of a large request, which takes several times its size in memory while it is executed.
 const LARGE_BYTES: usize = 1 << 20;
-/// Large requests that are executed at the same time; one of each user.
+/// Maximum number of large requests executed concurrently; one per user.
 const MAX_LARGE_REQUESTS: usize = 2;
-/// Requests of one user whose answers have not been sent.
+/// Limit per user of requests whose responses have not been sent.
 const MAX_REQUESTS_PER_USER: usize = 4;
-/// Requests of all users that are executed at the same time; further ones wait, and users alternate.
+/// Maximum number of requests executed concurrently, of all users; further ones wait, and users take turns.
 const MAX_REQUESTS: usize = 16;
-/// How long a request may take once it has arrived.
+/// Maximum execution time of a request after its arrival.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
-/// Bytes of document texts and of schemas, as JSON, after which a request gets no more of them.
+/// Maximum bytes of document texts and schemas in a response, as JSON; further ones are refused.
 const MAX_CONTENT_BYTES: usize = 16 << 20;
 
-/// What all requests share.
+/// State shared by all requests.
 pub(super) struct Service {
     schema: KitbagSchema,
     in_progress: Shares,
@@ -72,29 +73,30 @@ pub(super) struct Service {
     large: Turns,
 }
 
-/// Who makes the request, and what it has used so far.
+/// User of a request, and the resources it has used so far.
 struct RequestContext {
     user: User,
     share: RequestShare,
     base_url: Url,
-    /// Texts and schemas in the answer so far.
+    /// Texts and schemas added to the response so far.
     content: Mutex<Content>,
-    /// How many documents the caller has: counted once, however often the request asks.
+    /// Number of the user's documents: counted once for each request.
     counts: OnceCell<Counts>,
-    /// Serialises reads of the request: it uses one database connection, and exceeds the bound by one text at most.
+    /// Serialises reads of the request: it uses one database connection, and exceeds the limit by one text at
+    /// most.
     reading: Semaphore,
 }
 
-/// Texts and schemas in an answer.
+/// Resources of texts and schemas in a response.
 #[derive(Default)]
 struct Content {
-    /// Their size as JSON.
+    /// Size as JSON, in bytes.
     bytes: usize,
-    /// Of the user's share, until the answer is written.
+    /// Memory reservations of the user, until the response is written.
     held: Vec<Share>,
 }
 
-/// What a client sends (GraphQL over HTTP, section 5.4).
+/// Body of a request (GraphQL over HTTP, section 5.4).
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct GraphqlRequest {
@@ -123,7 +125,7 @@ pub(super) async fn answer(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, WebError> {
-    // A form of a foreign page cannot send this type without being asked for permission first.
+    // A form of a foreign page cannot send this type without a CORS preflight.
     require_json(&headers)?;
     let unread = |why| match why {
         Unread::TooLarge => {
@@ -158,7 +160,7 @@ pub(super) async fn answer(
 
 async fn ask(schema: &KitbagSchema, request: GraphqlRequest, context: RequestContext) -> Answer {
     let GraphqlRequest { query, operation_name, variables } = request;
-    // Parsing and counting take milliseconds, not seconds: both are bounded by the query's length.
+    // Parsing and counting take milliseconds: both are bounded by the query's length.
     let document = match off_thread(move || bounds::parse(&query)).await {
         Ok(document) => document,
         Err(refusal) => return Answer::from_errors(vec![refusal]),
@@ -180,7 +182,7 @@ impl GraphqlRequest {
         if first == Some(&b'[') {
             return Err(refused("Batches are not answered. Send one request at a time."));
         }
-        // The parser's own message could quote what was sent, secrets included.
+        // The parser's own message could quote the values sent, including secrets.
         let JsonObject::<Self>(question) = serde_json::from_slice(body).map_err(|error| {
             let place = format!("line {}, column {}", error.line(), error.column());
             refused(&format!(
@@ -214,18 +216,18 @@ impl RequestContext {
         context.data().expect("every request carries its context")
     }
 
-    /// Waits until nothing else is read for the request; held while something is.
+    /// Waits for other reads of this request; the permit is held during a read.
     async fn turn(&self) -> SemaphorePermit<'_> {
         self.reading.acquire().await.expect("the semaphore is never closed")
     }
 
-    /// How many documents the user has.
+    /// Returns the number of the user's documents.
     async fn counts(&self) -> Result<Counts, WebError> {
         let _turn = self.turn().await;
         Ok(*self.counts.get_or_try_init(async || self.user.documents().counts().await).await?)
     }
 
-    /// Reads the text of one of the user's documents, unless the request has had its share.
+    /// Reads the text of one of the user's documents; fails if the request's limit is used up.
     async fn text(&self, id: &str) -> Result<String, WebError> {
         let _turn = self.turn().await;
         self.check_content(0)?;
@@ -241,7 +243,7 @@ impl RequestContext {
         Ok(off_thread(move || language_of(&document.summary.title, &document.text)).await)
     }
 
-    /// The schema of a tool, unless the request has had its share.
+    /// Returns the schema of a tool; fails if the request's limit is used up.
     async fn schema(&self, schema: &Value) -> Result<Json<Value>, WebError> {
         let _turn = self.turn().await;
         let bytes = memory(schema);
@@ -249,7 +251,7 @@ impl RequestContext {
         Ok(Json(schema.clone()))
     }
 
-    /// Adds content to the answer, if it has room for it; the first is always added.
+    /// Adds content to the response within the limit; the first text or schema is always allowed.
     fn add_content(&self, bytes_as_json: usize, bytes_in_memory: usize) -> Result<(), WebError> {
         self.check_content(bytes_as_json)?;
         let held = self.share.bytes(bytes_in_memory).ok_or_else(|| WebError::unread(Unread::NoRoom, 0))?;
@@ -276,7 +278,7 @@ impl RequestContext {
     }
 }
 
-/// Bytes of a text as JSON, without its quotes.
+/// Size of a text as JSON in bytes, without its quotes.
 fn bytes_as_json(text: &str) -> usize {
     let of_byte = |byte: u8| match byte {
         b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
@@ -286,7 +288,7 @@ fn bytes_as_json(text: &str) -> usize {
     text.bytes().map(of_byte).sum()
 }
 
-/// About how many bytes a JSON value takes in memory: much more than as text where it has many small parts.
+/// Approximate memory of a JSON value in bytes; for many small values, much more than its text.
 fn memory(value: &Value) -> usize {
     const BYTES_OF_A_VALUE: usize = 64;
 

@@ -1,4 +1,4 @@
-//! Whether the server is alive, and whether it can serve: for load balancers.
+//! Liveness and readiness endpoints for load balancers.
 
 use std::sync::Arc;
 
@@ -17,40 +17,41 @@ use super::direct_host::is_direct;
 use super::error::WebError;
 use super::pages::NOT_STORED;
 
-/// The answer of `/readyz`.
+/// Response of `/readyz`.
 #[derive(Serialize)]
 #[serde(tag = "status", rename_all = "lowercase")]
 enum Readiness {
     Ready(Parts),
     Failing(Parts),
-    /// It was asked to stop, and still serves those whom load balancers send.
+    /// Asked to stop, but still serving requests that load balancers route here.
     Draining,
-    /// It was asked to stop, and waits for calls under way.
+    /// Stopping: waiting for calls in progress.
     Stopping,
 }
 
-/// What serves users, each `ok` or `failing`; the log says why.
+/// Status of each dependency, `ok` or `failing`; the log has the cause.
 #[derive(Serialize)]
 struct Parts {
     database: &'static str,
     vault: &'static str,
     registry: &'static str,
-    /// Of a server that speaks TLS itself: `ok`, `not-renewed`, `expires-soon` or `not-valid`, which is only a warning:
-    /// without this process nobody would be served better.
+    /// TLS certificate, if this server terminates TLS: `ok`, `not-renewed`, `expires-soon` or `not-valid`.
+    /// Only a warning that does not affect the status: taking this process out of service would help no user.
     #[serde(skip_serializing_if = "Option::is_none")]
     certificate: Option<&'static str>,
     #[serde(flatten)]
     peers: Option<Peers>,
 }
 
-/// How this process stands with others that serve the same users.
+/// State of this process relative to the others of the same deployment.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Peers {
     processes: &'static str,
-    /// `ok`, or `preparing` while the code of toolkits that are in use is loaded.
+    /// `ok`, or `preparing` while the code of toolkits in use is loaded.
     toolkits: &'static str,
-    /// The names of settings in which other processes differ from this one, which is only a warning.
+    /// Names of settings that differ between this process and others. Only a warning that does not affect the
+    /// status.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     differing_settings: Vec<String>,
 }
@@ -60,8 +61,8 @@ pub(super) async fn live() -> &'static str {
     "ok\n"
 }
 
-/// `GET /readyz`: 503 while a part of the server fails, or the server is being prepared or stops. A load balancer may ask
-/// under any name: under one that may be another page's, the status is all that it learns.
+/// `GET /readyz`: 503 while a part of the server fails, while the server starts, or when it stops. Accepts
+/// any `Host`; for one that may belong to another site, the response has no body, only the status.
 pub(super) async fn ready(State(shared): State<Shared>, headers: HeaderMap) -> Response {
     let readiness = if shared.stopping.is_cancelled() {
         Readiness::Stopping
@@ -85,7 +86,7 @@ pub(super) async fn ready(State(shared): State<Shared>, headers: HeaderMap) -> R
     }
 }
 
-/// Refuses requests that come while the server stops; those under way are answered.
+/// Refuses new requests with 503 while the server stops; requests in progress are answered.
 pub(super) async fn refuse_while_stopping(
     State(refusing): State<Arc<CancellationToken>>,
     request: Request,

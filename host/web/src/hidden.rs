@@ -1,4 +1,4 @@
-//! What a user hides from models, over HTTP.
+//! HTTP API for the toolkits and tools that a user hides from models.
 
 use std::sync::Arc;
 
@@ -13,20 +13,20 @@ use super::error::WebError;
 use super::tools::CallLimits;
 use crate::authenticate::By;
 
-/// What is hidden of one toolkit.
+/// Hidden tools of one toolkit.
 #[derive(Serialize)]
 pub(super) struct HiddenPart {
     toolkit: String,
-    /// `None` where all of it is.
+    /// `None` if the whole toolkit is hidden.
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<Vec<String>>,
 }
 
-/// What to hide of a toolkit, or to show.
+/// Query string: the part of a toolkit to hide or to show.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Part {
-    /// All of it, if no tool is named.
+    /// `None` for the whole toolkit.
     tool: Option<String>,
 }
 
@@ -40,7 +40,7 @@ pub(super) async fn list(By(user): By<User>) -> Result<Json<Vec<HiddenPart>>, We
     Ok(Json(parts.collect()))
 }
 
-/// `POST /toolkits/{id}/hide?tool=…`: from the models of the caller.
+/// `POST /toolkits/{id}/hide?tool=…`: hides a toolkit or tool from the caller's models.
 pub(super) async fn hide(
     By(user): By<User>,
     Extension(limits): Extension<Arc<CallLimits>>,
@@ -52,7 +52,7 @@ pub(super) async fn hide(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// `POST /toolkits/{id}/show-again?tool=…`; without a tool, whatever is hidden of the toolkit.
+/// `POST /toolkits/{id}/show-again?tool=…`. Without `tool`, shows everything hidden of the toolkit.
 pub(super) async fn show_again(
     By(user): By<User>,
     Extension(limits): Extension<Arc<CallLimits>>,

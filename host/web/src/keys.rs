@@ -1,4 +1,5 @@
-//! Keys of programs, over HTTP. A key makes and revokes none: it would outlive its own end.
+//! HTTP API for API keys of programs. A key cannot create or revoke keys: its access could outlive its
+//! revocation.
 
 use std::collections::BTreeSet;
 
@@ -20,12 +21,12 @@ use super::error::WebError;
 use super::pages::NOT_STORED;
 use crate::authenticate::By;
 
-/// Seconds: 90 days.
+/// 90 days, in seconds.
 const DEFAULT_LIFETIME: i64 = 90 * 24 * 60 * 60;
-/// Bytes of the body that asks for a key.
+/// Maximum bytes of the body that creates a key.
 const MAX_BODY_BYTES: usize = 64 << 10;
 
-/// A key that is asked for.
+/// Body of a request to create a key.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Wanted {
@@ -35,7 +36,7 @@ struct Wanted {
     lifetime: Lifetime,
 }
 
-/// How long a key is good: seconds, or the word `never` for one that does not expire.
+/// Lifetime of a key: seconds, or `never` for a key that does not expire.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "lifetime is a number of seconds, or \"never\"")]
 enum Lifetime {
@@ -55,7 +56,7 @@ impl Default for Lifetime {
     }
 }
 
-/// A key, without the key itself. Times are RFC 3339, UTC.
+/// Metadata of a key, without the secret. Times are RFC 3339, UTC.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Listed {
@@ -68,7 +69,7 @@ pub(super) struct Listed {
     used_at: Option<String>,
 }
 
-/// A key that was just made.
+/// A new key, with the secret.
 #[derive(Serialize)]
 struct Made {
     key: String,
@@ -76,7 +77,7 @@ struct Made {
     listed: Listed,
 }
 
-/// `GET /keys`: those of the caller.
+/// `GET /keys`: the caller's keys.
 pub(super) async fn list(
     By(user): By<User>,
     State(shared): State<Shared>,
@@ -85,7 +86,8 @@ pub(super) async fn list(
     Ok(Json(keys.into_iter().map(Listed::from).collect()))
 }
 
-/// `POST /keys`: body `{"name": …, "toolkits": […], "lifetime": seconds | "never"}`. The answer has the key, this once.
+/// `POST /keys`: body `{"name": …, "toolkits": […], "lifetime": seconds | "never"}`. The key is in this
+/// response only.
 pub(super) async fn create(
     By(user): By<User>,
     State(shared): State<Shared>,
@@ -111,7 +113,7 @@ pub(super) async fn create(
     Ok((StatusCode::CREATED, NOT_STORED, Json(made)).into_response())
 }
 
-/// `DELETE /keys/{id}`: one of the caller.
+/// `DELETE /keys/{id}`: revokes a key of the caller.
 pub(super) async fn revoke(
     By(user): By<User>,
     State(shared): State<Shared>,
@@ -131,7 +133,7 @@ fn keys(shared: &Shared) -> Result<&ProgramKeys, WebError> {
     })
 }
 
-/// The keys, for a caller who is no program.
+/// The key service; 403 for a caller that signed in with a key itself.
 fn of_person<'s>(user: &User, shared: &'s Shared) -> Result<&'s ProgramKeys, WebError> {
     if user.is_program() {
         return Err(WebError::new(

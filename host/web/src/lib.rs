@@ -1,49 +1,46 @@
-//! Every route, with its handler and for whom it is.
+//! Every route, with its handler and its audience.
 //!
-//! What a handler takes says who may call it: `By<User>` is for everybody who has signed in, `By<Operator>` for operators
-//! (`authenticate`). How long a body may be stands where it is read; how slowly it may come is a layer around all routes
-//! (`arrival`).
+//! The type of a handler's parameter says who may call it: `By<User>` is any signed-in user, `By<Operator>`
+//! an operator (`authenticate`). Size limits of bodies are where the bodies are read; the minimum transfer
+//! rate is a layer around all routes (`arrival`).
 //!
-//! The layers of a group of routes are one tuple, the outermost first: axum copies whatever is inside a layer for each
-//! request, and allocates for each `layer` in it.
+//! The layers of a group of routes are one tuple, the outermost first: axum copies the inner service of a
+//! layer for each request, and allocates for each `layer` in it.
 //!
 //! # Modules
 //!
-//! - `routing`, `authenticate`: methods of routes; who asks, as a parameter of a handler
+//! - `routing`, `authenticate`: methods of routes; the caller as a parameter of a handler
 //! - `error`: the only place that knows both domain errors and HTTP
-//! - `share`: what each user's requests hold: places in progress, bytes of bodies as sent and as parsed,
-//!   bytes of answers until they are sent (docs/security.md)
-//! - `arrival`, `pace`, `body`, `connection_state`: the minimum rate of request bodies; how long a peer
-//!   may keep the server waiting; bodies that are read into memory; which user sent the latest request of
-//!   a connection
-//! - `mcp`: MCP, implemented by `rmcp` behind checks of our own; docs/mcp.md says how results and errors
-//!   are encoded
-//! - `mcp/handler`, `tool_calls`, `progress`: the methods of MCP; calls of tools, which all ways lead to:
-//!   directly, through `rmcp`, or in a stream in which the user is asked; what a client is told of their
-//!   progress
-//! - `mcp/modes`, `catalogue/finding`: tools that a model finds instead of reading a list of all
-//!   (docs/decisions/0072); `catalogue/searched` has their words and vectors, for each live version once
-//! - `mcp/asking`, `conversation`, `questions`: questions of tools to their users: as results, or in the
-//!   stream of a call, whose responses find it (docs/decisions/0079); `access/asking` seals what was
-//!   asked, `peers/mailbox` passes answers between processes
-//! - `mcp/offers`, `catalogue/offers`, `access/offers`: prompts, resources and completions of toolkits,
-//!   which are called as tools are (docs/decisions/0078); `guest-sdk/manifest` (`offers`) reads their
-//!   URIs
+//! - `share`: resources that each user's requests use: requests in progress, bytes of bodies as sent and as
+//!   parsed, bytes of answers until they are sent (docs/security.md)
+//! - `arrival`, `pace`, `body`, `connection_state`: the minimum rate of request bodies; how long a peer may
+//!   keep the server waiting; bodies that are read into memory; the user of a connection's latest request
+//! - `mcp`: MCP, implemented by `rmcp` behind checks of our own; docs/mcp.md says how results and errors are
+//!   encoded
+//! - `mcp/handler`, `tool_calls`, `progress`: the methods of MCP; calls of tools, common to all paths
+//!   (direct, through `rmcp`, or in a stream in which the user is asked); progress notifications
+//! - `mcp/modes`, `catalogue/finding`: tools that a model searches for instead of reading a list of all
+//!   (docs/decisions/0072); `catalogue/searched` has their words and vectors, once for each live version
+//! - `mcp/asking`, `conversation`, `questions`: elicitation: as results, or in the stream of a call, and the
+//!   matching of responses to the call (docs/decisions/0079); `access/asking` seals the state of a question,
+//!   `peers/mailbox` passes answers between processes
+//! - `mcp/offers`, `catalogue/offers`, `access/offers`: prompts, resources and completions of toolkits, which
+//!   are called as tools are (docs/decisions/0078); `guest-sdk/manifest` (`offers`) parses their URIs
 //! - `tools`: calls of tools without MCP, and their limits
-//! - `graphql`: the knowledge base, toolkits, secrets and settings as GraphQL; `bounds` computes the cost
-//!   of a query before it is parsed; its schema is docs/schema.graphql
+//! - `graphql`: the knowledge base, toolkits, secrets and settings as GraphQL; `bounds` limits nesting and size
+//!   of a query before it is validated, `schema` its cost; the schema is in docs/schema.graphql
 //! - `documents`: upload of files, and their download by the owner
-//! - `ui`: the pages for people below `/ui`; `ui/session` has the cookie, which counts nowhere else, and
-//!   `ui/guard` refuses what other pages send
-//! - `ui/schema_form`: JSON Schema → the fields of a form → arguments, within bounds; what has no field
-//!   is typed as JSON
+//! - `ui`: the pages for people below `/ui`; `ui/session` has the cookie, which is valid nowhere else, and
+//!   `ui/guard` refuses cross-site requests
+//! - `ui/schema_form`: JSON Schema → the fields of a form → arguments, within limits; values without a field
+//!   are entered as JSON
 //! - `ui/try_tool`: the page of a tool: calls it, and shows the reply
-//! - `ui/log`, `logs/tail`: the page of a toolkit's log, and what its script follows; the body of an
-//!   answer with records, for pages and the API
-//! - `ui/overview`: the overview for operators; `overview/chart` has its charts, as SVG without text, so
-//!   that they fit every screen
-//! - `secret_page`: the page on which a person sets a secret that a call needed; `pages` has what all
-//!   pages share
+//! - `ui/log`, `logs/tail`: the page of a toolkit's log, and the stream that its script follows; the response
+//!   body with records, for pages and the API
+//! - `ui/overview`: the overview for operators; `overview/chart` has its charts, as SVG without text, so that
+//!   they fit every screen
+//! - `secret_page`: the page on which a person sets a secret that a call needed; `pages` has what all pages
+//!   share
 
 mod accounts;
 mod arrival;
@@ -118,46 +115,46 @@ use secret_page::SecretPage;
 pub use share::{AnswerShare, RequestShares};
 use tools::CallLimits;
 
-/// What the routes share.
+/// Services and settings shared by all routes.
 #[derive(Clone)]
 pub struct Shared {
-    /// Tokens → callers.
+    /// Token verification: tokens → callers.
     pub identity: Arc<Identity>,
-    /// Kitbag's own sign-in, in local mode.
+    /// Built-in OAuth authorization server, in local mode.
     pub authorization_server: Option<Arc<AuthorizationServer>>,
     /// Sign-in of browsers with an external provider, if this server is a client there.
     pub provider_sign_in: Option<Arc<ProviderSignIn>>,
     /// Sessions of browsers on this server's pages.
     pub browser_sessions: Arc<BrowserSessions>,
-    /// Keys of programs, unless the operator forbids them.
+    /// API keys of programs; `None` if the operator forbids them.
     pub program_keys: Option<ProgramKeys>,
-    /// What callers may do.
+    /// Authorization and domain services.
     pub access: Access,
-    /// What is counted.
+    /// Metrics of the process.
     pub metrics: Metrics,
-    /// The certificate that this server presents, if it speaks TLS itself.
+    /// TLS certificate of this server, if it terminates TLS.
     pub certificate: Option<LiveCertificate>,
-    /// What notes when requests come.
+    /// Tracing of requests.
     pub traces: Traces,
-    /// Cancelled when the server was asked to stop, and still serves for a while.
+    /// Cancelled when the server was asked to stop but still serves requests for a while.
     pub draining: CancellationToken,
-    /// Cancelled when it only waits for requests in progress. Streams end.
+    /// Cancelled when the server only waits for requests in progress. Ends streams.
     pub stopping: CancellationToken,
-    /// Cancelled when it then refuses other requests.
+    /// Cancelled last: new requests are refused from then on.
     pub refusing: CancellationToken,
     /// Public URL of this server.
     pub base_url: Url,
-    /// Origins of browser pages that may call.
+    /// Origins of browser pages that may call the API.
     pub allowed_origins: Arc<[String]>,
-    /// How slow the body of a request may be.
+    /// Minimum pace of request bodies.
     pub pace: Pace,
     /// Largest component, in bytes.
     pub component_size: u64,
     /// Largest MCP request, and largest arguments of a call over another route, in bytes.
     pub mcp_request_size: usize,
-    /// What each user's requests may hold.
+    /// Memory and concurrency limits per user.
     pub request_shares: RequestShares,
-    /// MCP requests of one user, and calls over other routes.
+    /// Limit per user of MCP requests and of calls over other routes.
     pub mcp_requests_per_minute: NonZeroU32,
 }
 
@@ -174,7 +171,7 @@ pub fn router(shared: Shared) -> Router {
         .merge(discovery())
         .merge(shared.authorization_server.clone().map_or_else(Router::new, |it| local_sign_in(&shared, it)))
         .fallback(async || WebError::nothing_here())
-        // In an `Arc`, since a clone of the token itself takes its lock.
+        // In an `Arc`, since cloning the token itself takes its lock.
         .layer(from_fn_with_state(Arc::new(shared.refusing.clone()), health::refuse_while_stopping))
         .merge(for_load_balancers())
         .layer((from_fn_with_state((pace, shared.metrics.clone()), answer), CatchPanicLayer::new()))
@@ -182,14 +179,14 @@ pub fn router(shared: Shared) -> Router {
     base_path::serve_below(&path, router)
 }
 
-/// Around everything: no route reads a body that need not arrive, and all errors have one form.
+/// Outermost layer: limits the arrival time of bodies and gives all errors one form.
 async fn answer(State((pace, metrics)): State<(Pace, Metrics)>, request: Request, next: Next) -> Response {
     let response = error::as_problem(arrival::require(pace, request, next).await).await;
     metrics.response(response.status().as_u16());
     response
 }
 
-/// For whoever brings a token.
+/// Routes that need a token.
 fn for_users(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared> {
     Router::new()
         .route("/toolkits", get(toolkits::list).merge(post(toolkits::deploy)))
@@ -243,11 +240,11 @@ fn for_users(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared> {
         ))
 }
 
-/// For programs that speak MCP, with a token.
+/// MCP routes, which need a token.
 fn for_mcp_clients(shared: &Shared, rate: Arc<RateLimit>) -> Router<Shared> {
     Router::new()
         .route("/mcp", mcp_methods())
-        // Some clients add the slash. A redirect would cost them their token.
+        // Some clients add the slash. They would drop their token on a redirect.
         .route("/mcp/", mcp_methods())
         .with_state(mcp::endpoint(shared, rate))
         .layer((
@@ -262,7 +259,7 @@ fn mcp_methods() -> MethodRouter<Arc<mcp::Endpoint>> {
     post(mcp::receive).merge(get(mcp::listen)).fallback(mcp::no_such_method)
 }
 
-/// For whoever has a link, in a browser: sets one secret.
+/// Routes for people with a link, in a browser: set one secret.
 fn for_people(shared: &Shared) -> Router<Shared> {
     let own = OwnOrigin::of(&shared.base_url);
     Router::new()
@@ -272,7 +269,7 @@ fn for_people(shared: &Shared) -> Router<Shared> {
         .layer(from_fn_with_state(own, refuse_other_hosts))
 }
 
-/// For anybody: how to sign in.
+/// Public routes: OAuth metadata.
 fn discovery() -> Router<Shared> {
     Router::new()
         .route("/.well-known/oauth-protected-resource", get(well_known::protected_resource))
@@ -281,7 +278,7 @@ fn discovery() -> Router<Shared> {
         .layer(open_to_any_page())
 }
 
-/// For anybody, in local mode only: to sign in.
+/// Public sign-in routes, in local mode only.
 fn local_sign_in(shared: &Shared, server: Arc<AuthorizationServer>) -> Router<Shared> {
     let own = OwnOrigin::of(&shared.base_url);
     let for_people = Router::new()
@@ -295,23 +292,24 @@ fn local_sign_in(shared: &Shared, server: Arc<AuthorizationServer>) -> Router<Sh
         .layer(open_to_any_page());
     for_people
         .merge(for_clients)
-        // A page that makes its name resolve to this machine would be of the same origin as the consent page.
+        // A site that resolves its name to this machine (DNS rebinding) would share the origin of the consent
+        // page.
         .layer(from_fn_with_state(own, refuse_other_hosts))
         .with_state(server)
 }
 
-/// For load balancers, also while the server stops.
+/// Routes for load balancers, which also answer while the server stops.
 fn for_load_balancers() -> Router<Shared> {
     Router::new().route("/healthz", get(health::live)).route("/readyz", get(health::ready))
 }
 
-/// Lets scripts of every origin read the answer, for routes where neither cookie nor token takes part:
-/// a client that runs in a browser starts to sign in like any other.
+/// CORS for scripts of every origin, on routes without cookies or tokens: clients in a browser can sign in
+/// too.
 fn open_to_any_page() -> CorsLayer {
     CorsLayer::new().allow_origin(Any).allow_headers(Any).allow_methods([Method::GET, Method::POST])
 }
 
-/// A header made of a URL: the URL parser has left nothing in it that a header cannot hold.
+/// Converts the text of a URL to a header value, which cannot fail: a parsed URL is visible ASCII.
 fn header_value(text: &str) -> HeaderValue {
     HeaderValue::from_str(text).expect("a parsed URL is visible ASCII")
 }

@@ -1,5 +1,5 @@
-//! Records of a toolkit's calls, as newline-delimited JSON, on request followed as new ones come; how many calls there
-//! were, and which toolkits fail.
+//! Call records of a toolkit as newline-delimited JSON, with optional streaming of new records; call counts,
+//! and failing toolkits.
 
 pub(super) mod parameters;
 pub(super) mod tail;
@@ -19,7 +19,7 @@ use crate::authenticate::By;
 use parameters::Parameters;
 use tail::{CallLines, Tail, json_lines};
 
-/// How long a stream lasts. Its client then reconnects, and its token is verified again.
+/// Maximum duration of a stream. Its client then reconnects, and its token is verified again.
 pub(super) const MAX_STREAM_TIME: Duration = Duration::from_hours(1);
 
 /// `GET /toolkits/{id}/logs?since=…&after=…&before=…&limit=…&tool=…&outcome=…&follow=true`: oldest first.
@@ -43,17 +43,17 @@ pub(super) async fn usage(By(user): By<User>, Path(id): Path<String>) -> Result<
     Ok(Json(user.records(&id).await?.usage().await?))
 }
 
-/// `GET /failures`, by operators: the toolkits with failed calls in the last day, at most twenty.
+/// `GET /failures`, for operators: toolkits with failed calls in the last day, at most twenty.
 pub(super) async fn failures(By(operator): By<Operator>) -> Result<Json<Vec<Failing>>, WebError> {
     Ok(Json(operator.failing().await?))
 }
 
-/// 400 of a query that cannot be understood.
+/// 400 for an invalid query.
 pub(super) fn bad_query(detail: impl Into<String>) -> WebError {
     WebError::new(StatusCode::BAD_REQUEST, detail)
 }
 
-/// The outcomes that a query asks for.
+/// Parses the outcome filter of a query.
 pub(super) fn outcome(text: &str) -> Result<OutcomeFilter, WebError> {
     text.parse().map_err(|unknown| bad_query(format!("{unknown}.")))
 }

@@ -1,8 +1,9 @@
-//! MCP at `/mcp`: rmcp implements the protocol; authentication, tools and the HTTP transport's checks are ours.
+//! MCP at `/mcp`: rmcp implements the protocol; authentication, tools and the HTTP transport's checks are
+//! ours.
 //!
 //! `docs/mcp.md` documents how results and errors are encoded; keep the two together.
 //!
-//! Invariant: nothing is kept between requests but who is calling now, and how often of late.
+//! Invariant: the only state between requests is the calls in progress and the rate limits.
 
 mod answer;
 mod asking;
@@ -65,20 +66,20 @@ use selection::Selection;
 
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
-/// The endpoint. Stateless: every request stands alone, so any process can answer it.
+/// State of the endpoint. Stateless between requests, so any process can answer each of them.
 pub(super) struct Endpoint {
     access: Access,
     catalogue: Arc<Catalogue>,
     calls: Calls,
     elicitation: Elicitation,
     questions: Questions,
-    /// Calls that wait for the answer of their user, in a stream.
+    /// Calls that wait in a stream for an answer of their user.
     asked: Shares,
     streams: Shares,
     rate: Arc<RateLimit>,
     /// Largest request, in bytes.
     request_size: usize,
-    /// Ends the streams that wait for changes once the server stops.
+    /// Cancelled when the server stops: ends the streams that wait for changes.
     stopping: CancellationToken,
     transport: StreamableHttpServerConfig,
     sessions: Arc<NeverSessionManager>,
@@ -90,7 +91,7 @@ impl Authorizes for Arc<Endpoint> {
     }
 }
 
-/// The endpoint of a server.
+/// Creates the endpoint of a server.
 pub(super) fn endpoint(shared: &Shared, rate: Arc<RateLimit>) -> Arc<Endpoint> {
     Arc::new(Endpoint {
         access: shared.access.clone(),
@@ -107,14 +108,14 @@ pub(super) fn endpoint(shared: &Shared, rate: Arc<RateLimit>) -> Arc<Endpoint> {
             .with_legacy_session_mode(false)
             .with_json_response(true)
             .with_max_request_body_bytes(shared.mcp_request_size)
-            // `OriginCheck` checks both, more strictly.
+            // `OriginCheck` checks hosts and origins, more strictly.
             .disable_allowed_hosts()
             .disable_allowed_origins(),
         sessions: Arc::new(NeverSessionManager::default()),
     })
 }
 
-/// Lets scripts of the origins that the operator allows read the answers.
+/// CORS for the origins that the operator allows.
 pub(super) fn open_to_allowed_pages(shared: &Shared) -> CorsLayer {
     CorsLayer::new()
         .allow_origin(OriginCheck::of(shared).other_pages())
@@ -139,7 +140,7 @@ pub(super) async fn receive(
     Ok(if accepts.json { events::unbuffered(response) } else { events::one_event(response) })
 }
 
-/// `GET /mcp`: clients of the older revisions wait here for changes of what they see.
+/// `GET /mcp`: stream of change notifications for clients of the older revisions.
 pub(super) async fn listen(
     State(endpoint): State<Arc<Endpoint>>,
     By(user): By<User>,
@@ -167,7 +168,7 @@ impl Endpoint {
         let (mut parts, body) = request.into_parts();
         let held = share.read(body, self.request_size).await;
         let held = held.map_err(|why| answer::unread(why, self.request_size))?;
-        // Held during the call, as its arguments are.
+        // Reserved during the call, as long as its arguments are in memory.
         let parsed = share.parsing(&held.bytes, MAX_VALUES);
         if let Err(why @ Unread::NoRoom) = parsed {
             return Err(answer::unread(why, self.request_size));
@@ -221,7 +222,7 @@ impl Endpoint {
         Ok(response)
     }
 
-    /// Lets rmcp answer. Each request gets a service of its own, made for its caller.
+    /// Passes the request to rmcp, with a service of its own for its caller.
     async fn serve(&self, handler: Handler, request: Request) -> Response {
         let handler = move || Ok(handler.clone());
         let service = StreamableHttpService::new(handler, self.sessions.clone(), self.transport.clone());
@@ -237,7 +238,7 @@ impl Endpoint {
     ) -> Result<Response, TransportError> {
         self.rate.admit(user.id())?;
         let version = headers.get(PROTOCOL_VERSION).and_then(|version| version.to_str().ok());
-        // Later revisions ask with a POST of `subscriptions/listen`.
+        // Later revisions send a POST of `subscriptions/listen` instead.
         let is_current = version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str());
         if is_current || !Accepts::names_stream(headers) {
             return Err(method_not_allowed("POST"));
@@ -258,7 +259,7 @@ impl Endpoint {
     }
 }
 
-/// What the client of a user sees that sends requests to a URL with this query.
+/// Toolkits and tools selected by the query string of the client's URL, without those that the user hides.
 async fn selection(user: &User, query: Option<&str>) -> Result<Selection, TransportError> {
     let chosen = Selection::of(query)
         .map_err(|error| TransportError::invalid(StatusCode::BAD_REQUEST, None, error.to_string()))?;

@@ -7,13 +7,13 @@ use super::error::WebError;
 
 pub(super) const JSON: &str = "application/json";
 
-/// Whether a body is of the type `expected`, as its sender says, whatever the parameters.
+/// Whether the `Content-Type` is `expected`, ignoring parameters.
 pub(super) fn is(headers: &HeaderMap, expected: &str) -> bool {
     let said = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     said.is_some_and(|said| essence(said).eq_ignore_ascii_case(expected))
 }
 
-/// Refuses a body that does not say that it is JSON.
+/// Fails unless the `Content-Type` is JSON.
 pub(super) fn require_json(headers: &HeaderMap) -> Result<(), WebError> {
     if is(headers, JSON) {
         return Ok(());

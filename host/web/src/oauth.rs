@@ -1,16 +1,15 @@
-//! Signing in with the local issuer, over HTTP. With an external issuer these routes do not exist.
+//! OAuth endpoints of the local issuer. With an external issuer these routes do not exist.
 //!
-//! | path | for whom |
+//! | path | caller and purpose |
 //! |---|---|
-//! | `/oauth/register` | clients, once: RFC 7591 |
-//! | `/oauth/authorize` | a browser: the consent page, and its answer |
+//! | `/oauth/register` | clients: registration (RFC 7591) |
+//! | `/oauth/authorize` | browsers: the consent page, and its form |
 //! | `/oauth/token` | clients: a code or a refresh token → tokens |
-//! | `/oauth/revoke` | clients: a refresh token ends |
-//! | `/oauth/jwks` | whoever verifies a token |
+//! | `/oauth/revoke` | clients: revokes a refresh token |
+//! | `/oauth/jwks` | anyone who verifies a token |
 //!
-//! All of them answer only to the server's own name: a page that makes its name resolve to this
-//! machine (DNS rebinding) would otherwise be of the same origin as the consent page, and could press
-//! its button.
+//! All of them require the server's own `Host`: a site that resolves its name to this machine (DNS rebinding)
+//! would otherwise share the origin of the consent page, and could press its button.
 
 mod page;
 
@@ -33,7 +32,7 @@ use super::pages::origin::{self, OwnOrigin, Sender};
 use crate::error::{AuthorizeFailure, EndpointFailure};
 pub(super) use page::{code_problem, failure};
 
-/// In bytes; of a body or a query.
+/// Maximum bytes of a body or a query.
 const MAX_REQUEST_BYTES: usize = 16 * 1024;
 
 const NO_FORM: OAuthError = OAuthError {
@@ -41,10 +40,10 @@ const NO_FORM: OAuthError = OAuthError {
     description: "the body must be application/x-www-form-urlencoded of at most 16 KiB",
 };
 
-/// Keeps other pages from fetching or framing the consent page, and from answering it.
+/// Stops other pages from fetching or framing the consent page, and from submitting its form.
 ///
-/// The form's `request_id`, which only the consent page has, is the main defence; this is a second one. `Origin: null`
-/// passes: older browsers send it for the consent page, because of its `Referrer-Policy`.
+/// The form's `request_id`, which only the consent page has, is the main defence; this is a second one.
+/// `Origin: null` passes: older browsers send it for the consent page, because of its `Referrer-Policy`.
 pub(super) async fn refuse_other_pages(
     State(own): State<OwnOrigin>,
     request: Request,
@@ -128,7 +127,7 @@ pub(super) async fn jwks(State(server): State<Arc<AuthorizationServer>>) -> Json
     Json(server.issuer().jwks())
 }
 
-/// Sends the browser on with GET, and does not tell the client the URL that it comes from.
+/// Redirects the browser with GET, without revealing the previous URL to the client.
 fn back_to_client(url: &str) -> Response {
     let location = HeaderValue::from_str(url).expect("a redirect URI in normal form is ASCII");
     let headers =
@@ -141,7 +140,7 @@ async fn form(headers: &HeaderMap, body: Body) -> Option<String> {
     String::from_utf8(body.into()).ok()
 }
 
-/// The body, if it is of this media type and not too large; one that is not is not waited for.
+/// Returns the body if it has this media type and is not too large. A body of another type is not read.
 async fn body_of_type(expected: &str, headers: &HeaderMap, body: Body) -> Option<Bytes> {
     if media_type::is(headers, expected) { read_small(body, MAX_REQUEST_BYTES).await.ok() } else { None }
 }

@@ -1,4 +1,4 @@
-//! Figures of all toolkits over a day or thirty days. For operators.
+//! Statistics of all toolkits over 1 or 30 days. Operators only.
 
 use axum::Json;
 use axum::extract::Query;
@@ -11,7 +11,7 @@ use super::error::WebError;
 use super::logs::bad_query;
 use crate::authenticate::By;
 
-/// The query string.
+/// Query string of `GET /overview`.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Parameters {
@@ -23,7 +23,7 @@ fn one() -> u32 {
     1
 }
 
-/// `GET /overview?days=…`: of 1 day, or of 30.
+/// `GET /overview?days=…`: statistics of 1 or 30 days.
 pub(super) async fn show(
     By(operator): By<Operator>,
     parameters: Result<Query<Parameters>, QueryRejection>,
@@ -32,7 +32,7 @@ pub(super) async fn show(
     Ok(Json(operator.overview(period(days)?).await?))
 }
 
-/// The period of so many days.
+/// Period of this number of days; 400 unless it is 1 or 30.
 pub(super) fn period(days: u32) -> Result<Period, WebError> {
     Period::of_days(days).ok_or_else(|| bad_query("days must be 1 or 30."))
 }

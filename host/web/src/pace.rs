@@ -1,8 +1,9 @@
-//! How long a peer may keep the server waiting.
+//! Limits how long a peer may keep the server waiting.
 //!
-//! A peer has an allowance of waiting time. The server's waiting for it uses the allowance up, and each byte that it sends
-//! or takes restores some of it, at the least rate that is allowed and never beyond where it began. So a pause ends a
-//! transfer as a drip does, and a slow one that goes on is never cut off, however long it takes.
+//! A peer has an allowance of waiting time. Time that the server waits uses it up; each byte that the peer
+//! sends or receives restores some of it, at the minimum rate and never beyond the initial allowance. So both
+//! a long pause and a trickle end a transfer, while a slow but steady one is never cut off, however long it
+//! takes.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -10,34 +11,34 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// How slow a peer may be.
+/// Minimum pace of a peer.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// How long it may pause.
+    /// Maximum pause.
     pub pause: Duration,
-    /// Bytes a second that it must send or take on average.
+    /// Minimum average rate, in bytes per second sent or received.
     pub rate: usize,
 }
 
-/// The waiting time that is left to a peer.
+/// Remaining waiting time of a peer.
 #[derive(Debug)]
 pub struct Allowance {
     pace: Pace,
-    /// What was left when the server began to wait.
+    /// Time left when the current wait began.
     left: Duration,
-    /// When the server began to wait, while it does.
+    /// Start of the current wait, if any.
     since: Option<Instant>,
-    /// Made when the server first waits: most peers never keep it waiting.
+    /// Created at the first wait: most peers never keep the server waiting.
     deadline: Option<Pin<Box<Sleep>>>,
 }
 
 impl Allowance {
-    /// The whole allowance.
+    /// Creates a full allowance.
     pub fn new(pace: Pace) -> Self {
         Self { pace, left: pace.pause, since: None, deadline: None }
     }
 
-    /// Waits for the peer; ready once its allowance is used up.
+    /// Polls a wait for the peer; ready once the allowance is used up.
     pub fn poll_used_up(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let starts = self.since.is_none();
         let since = *self.since.get_or_insert_with(Instant::now);
@@ -49,7 +50,7 @@ impl Allowance {
         wait.as_mut().poll(context)
     }
 
-    /// Ends a wait: the peer has sent or taken so many bytes.
+    /// Ends a wait after the peer has sent or received this many bytes.
     pub fn progress(&mut self, bytes: usize) {
         if let Some(since) = self.since.take() {
             self.left = self.left.saturating_sub(since.elapsed());

@@ -1,4 +1,4 @@
-//! Pages for people: no script, no image, nothing from elsewhere.
+//! Pages for people: no scripts, no images, no external resources.
 
 pub(super) mod origin;
 
@@ -14,12 +14,12 @@ use kitbag_base::sha256::Sha256;
 
 pub(super) const STYLE: &str = include_str!("pages/page.css");
 
-/// The page's own style and nothing else.
+/// Allows only the page's own style.
 ///
-/// There is no `form-action`: browsers apply it to the redirect that answers a form, and to every
-/// redirect after that one. So for the consent page it would have to name the client's address, which
-/// may be of a scheme or form that it cannot express, and then wherever the client goes on to. It guards
-/// against forms that somebody else brought into the page, and nobody can: everything in it is escaped.
+/// There is no `form-action`: browsers apply it to the redirect after a form, and to every further redirect.
+/// So for the consent page it would have to name the client's address, which may have a scheme or form that
+/// it cannot express, and every target after it. It protects against injected forms, which cannot occur: all
+/// content is escaped.
 static CONTENT_SECURITY_POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
     let style = STANDARD.encode(Sha256::digest(STYLE));
     let policy =
@@ -27,11 +27,11 @@ static CONTENT_SECURITY_POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
     HeaderValue::from_str(&policy).expect("base64 is ASCII")
 });
 
-/// Responses with something to keep from others (RFC 6749, section 5.1).
+/// Header for responses with confidential content (RFC 6749, section 5.1).
 pub(super) const NOT_STORED: [(HeaderName, HeaderValue); 1] =
     [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
 
-/// A page that says one thing.
+/// A page with a single message.
 #[derive(Template)]
 #[template(path = "pages/notice.html")]
 pub(super) struct Notice<'a> {
@@ -40,16 +40,16 @@ pub(super) struct Notice<'a> {
     pub(super) message: &'a str,
 }
 
-/// Marks an answer as a page that this server has made, and not a file of a user that is one.
+/// Marks a response as a page made by this server, as opposed to a user's HTML file.
 #[derive(Clone, Copy)]
 pub(super) struct OwnPage;
 
-/// What a template makes. What it shows is escaped unless the template says otherwise.
+/// Renders a template. Values are escaped unless the template says otherwise.
 pub(super) fn html(template: &impl Template) -> (Extension<OwnPage>, Html<String>) {
     (Extension(OwnPage), Html(template.render().expect("a string takes everything")))
 }
 
-/// Answers with a page without a frame.
+/// Responds with a page that is not in the frame of `ui`.
 pub(super) fn page(status: StatusCode, template: &impl Template) -> Response {
     let headers = [
         (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY.clone()),

@@ -1,4 +1,4 @@
-//! Publishers, whose signatures the server verifies, over HTTP. For operators.
+//! HTTP API for publishers, whose signatures the server verifies. Operators only.
 
 use axum::Json;
 use axum::body::Body;
@@ -14,10 +14,10 @@ use super::body::read_small;
 use super::error::WebError;
 use crate::authenticate::By;
 
-/// Bytes of the body that adds one.
+/// Maximum bytes of the body that adds a publisher.
 const MAX_BODY_BYTES: usize = 16 << 10;
 
-/// A publisher that is to be added.
+/// Body of a request to add a publisher.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Wanted {
@@ -25,12 +25,12 @@ struct Wanted {
     key: String,
 }
 
-/// `GET /publishers`: by name, each with the fingerprint of its key.
+/// `GET /publishers`: sorted by name, each with the fingerprint of its key.
 pub(super) async fn list(By(operator): By<Operator>) -> Result<Json<Vec<Publisher>>, WebError> {
     Ok(Json(operator.publishers().await?))
 }
 
-/// `POST /publishers`: body `{"name": …, "key": …}`, where the key is a public one of ECDSA with P-256 in PEM.
+/// `POST /publishers`: body `{"name": …, "key": …}`; the key is an ECDSA P-256 public key in PEM.
 pub(super) async fn add(
     By(operator): By<Operator>,
     body: Body,

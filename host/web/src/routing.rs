@@ -1,6 +1,6 @@
-//! `get`, `post` and the others of axum, which erase the type of a handler. What axum makes of a handler is then compiled once
-//! for each state, and the compiler proves once for each handler that its future may change threads
-//! (docs/performance.md, "The first build").
+//! Wrappers of axum's functions for routes (`get` and the others), which erase the type of a handler. Axum's
+//! code for a handler is then compiled once for each state, and the compiler proves once for each handler
+//! that its future may change threads (docs/performance.md, "The first build").
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -12,10 +12,10 @@ use axum::handler::Handler;
 use axum::response::Response;
 use axum::routing::{self, MethodRouter};
 
-/// The future of a response, as axum boxes that of a function.
+/// Boxed future of a response, as axum boxes that of a function.
 type Answer = Pin<Box<dyn Future<Output = Response> + Send>>;
 
-/// A handler of requests to a server with the state `S`.
+/// A type-erased handler for routers with the state `S`.
 struct Erased<S>(Arc<dyn Fn(Request, S) -> Answer + Send + Sync>);
 
 impl<S> Clone for Erased<S> {

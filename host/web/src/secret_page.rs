@@ -1,16 +1,16 @@
-//! The page on which a person sets a secret that a call went without: `GET` shows it, `POST` sets it.
+//! The page on which a person sets a secret that a call lacked: `GET` shows it, `POST` sets the secret.
 //!
-//! A client gets the link and no more (`mcp/elicitation`): the value goes from the person's browser to the
-//! vault, and neither client nor model sees it.
+//! A client gets only the link (`mcp/elicitation`): the value goes from the person's browser to the vault,
+//! and neither client nor model sees it.
 //!
 //! Invariants:
-//! - without a link that is good (`vault/link`) there is nothing here, whoever asks, and the link decides
-//!   whose secret is set, and for the toolkit of which owner: nothing in the request does;
-//! - where an external provider signs people in, the browser must be signed in as the link's user, with the session
-//!   that it has on the pages (`ui/session`), or a person could be sent a link that hands their credential to whoever
-//!   sent it. In local mode, which knows no passwords and is for one machine, the link alone must do;
+//! - without a valid link (`vault/link`) the page does not exist for anyone, and the link alone, nothing in
+//!   the request, decides for which user, toolkit and owner the secret is set;
+//! - with an external provider, the browser must be signed in as the link's user, by its session of the pages
+//!   (`ui/session`). Otherwise an attacker could send a link that hands the recipient's credential to the
+//!   attacker. In local mode, which has no passwords and is for one machine, the link suffices;
 //! - only a form of the page itself sets anything;
-//! - neither a link's id nor a value gets into the log, and no value into an answer.
+//! - neither a link's id nor a value is logged, and no value is in a response.
 
 mod view;
 
@@ -40,10 +40,10 @@ use super::share::{Purpose, RequestShare, RequestShares};
 use super::ui::{Sessions, SignInMode};
 use view::PageError;
 
-/// Largest form, in bytes: every byte of the longest value may take three.
+/// Maximum bytes of the form: each byte of the longest value may be percent-encoded as three.
 const MAX_FORM_BYTES: usize = 3 * MAX_VALUE_BYTES + 1024;
 
-/// What the handlers share.
+/// Shared state of the handlers.
 #[derive(Clone)]
 pub(super) struct SecretPage {
     access: Access,
@@ -51,7 +51,7 @@ pub(super) struct SecretPage {
     shares: RequestShares,
 }
 
-/// The page that a link leads to.
+/// Path parameters of the page.
 #[derive(Deserialize)]
 pub(super) struct PagePath {
     id: String,
@@ -63,18 +63,18 @@ pub(super) struct Parameters {
     link: String,
 }
 
-/// The query of a page's URL, if it is one.
+/// Parsed query of the page's URL.
 type LinkQuery = Result<Query<Parameters>, QueryRejection>;
 
-/// A good link, and the toolkit that gets the secret.
+/// A valid link, and the toolkit that gets the secret.
 struct Question {
     linked: LinkedSecret,
     toolkit: Arc<Live>,
-    /// The share of the link's user.
+    /// Request share of the link's user.
     share: RequestShare,
 }
 
-/// Where the person behind a client sets a secret. It names no user, and an id that says nothing.
+/// URL of the page for a secret. It contains no user, only an opaque link id.
 pub(super) fn url(base_url: &Url, secret: &OwnSecret, link: &SecretString) -> String {
     below(base_url, &path_of(secret, link.expose_secret()))
 }
@@ -111,20 +111,20 @@ pub(super) async fn set(
     let secret = linked.secret();
     page.require_user(secret, &link, &Method::POST, &headers).await?;
     let again = |why: &str| Ok(share.clone().answer(view::form(secret, &toolkit, &link, Some(why))));
-    // Nobody's form is waited for but that of the link's user.
+    // Only the form of the link's user is read.
     let Ok(form) = read_small(body, MAX_FORM_BYTES).await else { return again("The value is too long.") };
     let value = match value(&form) {
         Ok(value) => value,
         Err(why) => return again(why),
     };
-    // Who gives a toolkit a secret agrees to what they were shown that it reaches.
+    // Setting a secret also consents to the capabilities that were shown.
     if field(&form, "reach") != Some(&toolkit.reach.digest()) {
         return again(
             "The toolkit has changed since you opened the page, and nothing was set. Look again at what it may reach.",
         );
     }
     let linked = linked.clone().seen_with(toolkit.reach.clone());
-    // Of two forms with the same link, one sets the secret.
+    // Of two concurrent forms with the same link, only one sets the secret.
     match page.access.set_linked_secret(&linked, &value).await {
         Ok(StoredSecret { redacted, .. }) => Ok(share.clone().answer(view::done(secret, redacted))),
         Err(AccessError::Secrets(VaultError::Refused(why))) => {
@@ -152,7 +152,7 @@ impl SecretPage {
         }
     }
 
-    /// Finds what a link is for, if it leads to this page and the toolkit is as it was.
+    /// Resolves a link. Fails if it is used, expired or not for this page, or if the toolkit has changed.
     async fn question(&self, path: &PagePath, link: &str) -> Result<Question, PageError> {
         let linked = self.access.linked_secret(link, &path.id, &path.name).ok_or(PageError::NoLink)?;
         let secret = linked.secret();
@@ -166,7 +166,7 @@ impl SecretPage {
         Ok(Question { linked, toolkit, share })
     }
 
-    /// Refuses everybody but the user whose call it was, where an external provider signs people in.
+    /// With an external provider, refuses everyone except the link's user.
     async fn require_user(
         &self,
         secret: &OwnSecret,
@@ -196,9 +196,9 @@ impl SecretPage {
     }
 }
 
-/// Keeps other pages from fetching or framing the page, and from sending its form.
+/// Stops other pages from fetching or framing the page, and from submitting its form.
 ///
-/// `Origin: null` does not pass: the `Referrer-Policy` of this page has its browser name it.
+/// `Origin: null` does not pass: with the `Referrer-Policy` of this page, its browser sends the origin.
 pub(super) async fn refuse_other_pages(
     State(own): State<OwnOrigin>,
     request: Request,
@@ -212,18 +212,18 @@ pub(super) async fn refuse_other_pages(
     }
 }
 
-/// The link's id; a query without one, or with two, has one that leads nowhere.
+/// Returns the link's id; an invalid one if the query does not have exactly one.
 fn link_of(query: LinkQuery) -> String {
     query.map(|Query(Parameters { link })| link).unwrap_or_default()
 }
 
-/// The first value of a field that holds nothing to decode.
+/// Returns the first value of a form field that needs no decoding.
 fn field<'a>(form: &'a [u8], name: &str) -> Option<&'a str> {
     let fields = std::str::from_utf8(form).ok()?.split('&');
     fields.filter_map(|field| field.split_once('=')).find_map(|(key, value)| (key == name).then_some(value))
 }
 
-/// The field `value` of a form, as it was typed.
+/// Returns the decoded form field `value`.
 fn value(form: &[u8]) -> Result<SecretString, &'static str> {
     const NO_TEXT: &str = "The value must be text in UTF-8.";
 

@@ -1,4 +1,5 @@
-//! A user's own secrets over HTTP: set, removed, listed; and those that operators set for everyone. No route ever returns a value.
+//! HTTP API for secrets: a user's own (set, remove, list), and those that operators set for everyone. No
+//! route ever returns a value.
 
 use axum::Json;
 use axum::body::Body;
@@ -14,11 +15,11 @@ use super::body::{Unread, read_small};
 use super::error::WebError;
 use crate::authenticate::By;
 
-/// What became of a value.
+/// Result of setting a secret.
 #[derive(Serialize)]
 pub(super) struct Stored {
     name: String,
-    /// Whether the value is removed from all that leaves the sandbox: one that is too short is not.
+    /// Whether the value is redacted in all output of the sandbox; values that are too short are not.
     redacted: bool,
 }
 
@@ -30,19 +31,19 @@ pub(super) async fn list(
     Ok(Json(user.secrets(&id).await?))
 }
 
-/// For whom a value is set or removed.
+/// Query string: the users for whom a value is set or removed.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct ForWhom {
-    /// For all who may use the toolkit, by an operator.
+    /// For all users of the toolkit; operators only.
     for_everyone: bool,
-    /// Also for users who have set their own.
+    /// Takes precedence over values that users have set themselves.
     only: bool,
-    /// Although the toolkit can read it.
+    /// Allows a secret that the toolkit can read.
     readable: bool,
 }
 
-/// `PUT /toolkits/{id}/secrets/{name}`: the value as the body, as it is.
+/// `PUT /toolkits/{id}/secrets/{name}`: the raw value as the body.
 pub(super) async fn set(
     By(user): By<User>,
     Path((id, name)): Path<(String, String)>,
@@ -91,7 +92,7 @@ pub(super) async fn unset(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// `POST /vault/rotate`: a new master key for every record.
+/// `POST /vault/rotate`: re-encrypts every record with a new master key.
 pub(super) async fn rotate(By(operator): By<Operator>) -> Result<Json<Rotated>, WebError> {
     Ok(Json(operator.rotate_master_key().await?))
 }

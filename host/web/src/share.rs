@@ -1,8 +1,9 @@
-//! What one user's requests may hold at the same time: places for requests in progress, and bytes of bodies, as sent and
-//! as parsed, and of answers until they are written.
+//! Resource limits of each user's concurrent requests: requests in progress, and bytes of bodies, as sent and
+//! as parsed, and of responses until they are written.
 //!
-//! Invariant: no handler of a user runs without a share ([`RequestShare`]): what makes a `User` of a request takes it from
-//! the request's extensions, and the share is given back once the answer has been handed to the connection.
+//! Invariant: no handler of a user runs without a share ([`RequestShare`]): the extractor of a `User` takes
+//! it from the request's extensions, and the share is released once the response has been handed to the
+//! connection.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,28 +20,28 @@ use tracing::error;
 use super::body::{UNCOUNTED_BYTES, Unread, read};
 use super::error::WebError;
 
-/// Requests of one user in progress, besides calls of tools.
+/// Limit per user of requests in progress, besides calls of tools.
 const MAX_REQUESTS_PER_USER: usize = 64;
-/// Requests of one user for pages in progress. Half of them may follow a log; browsers open at most six connections to a
-/// server.
+/// Limit per user of page requests in progress. Half of them may follow a log; browsers open at most six
+/// connections to a server.
 const MAX_PAGES_PER_USER: usize = 32;
-/// Bytes that the requests of one user hold, at least.
+/// Minimum memory limit per user, in bytes.
 const MIN_BYTES_PER_USER: usize = 96 << 20;
-/// Users who may hold that much at the same time, where the memory allows it.
+/// Number of users who may use their full limit at the same time, memory permitting.
 const USERS_AT_A_TIME: usize = 8;
-/// Bytes of memory of a JSON value, besides its text: with copies of it that exist while it is converted.
+/// Memory of a parsed JSON value besides its text, in bytes, including temporary copies during conversion.
 const BYTES_PER_VALUE: usize = 256;
 
-/// What requests are for.
+/// Kind of a request, with a limit of its own.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Purpose {
-    /// A program's request.
+    /// API request of a program.
     Api,
-    /// A page for a person.
+    /// Page for a person.
     Page,
 }
 
-/// The shares of all users. A clone shares them.
+/// Resource limits of all users; clones share them.
 #[derive(Clone, Debug)]
 pub struct RequestShares {
     requests: Shares,
@@ -48,7 +49,7 @@ pub struct RequestShares {
     bytes: Shares,
 }
 
-/// The share of one request, in its extensions; a clone is the same share.
+/// Resources of one request, stored in its extensions; clones share them.
 #[derive(Clone, Debug)]
 pub(super) struct RequestShare(Arc<Inner>);
 
@@ -56,35 +57,35 @@ pub(super) struct RequestShare(Arc<Inner>);
 struct Inner {
     user: Arc<str>,
     bytes: Shares,
-    /// Given back with the request's place.
+    /// Reservations that are released together with the request.
     held: Mutex<Vec<Share>>,
 }
 
-/// The share of a request that is being answered; in the extensions of the response, until its body has been sent.
+/// Resources of a response, stored in its extensions until its body has been sent.
 #[derive(Clone, Debug)]
 pub struct AnswerShare {
     request: RequestShare,
-    /// The frame that is being sent.
+    /// Memory of the frame that is being sent.
     frame: Option<Arc<Share>>,
-    /// Whether the whole body is counted already.
+    /// Whether the whole body was already counted.
     is_counted: bool,
 }
 
-/// A body in memory; dropped, it makes room.
+/// A body in memory; releases its memory reservation when dropped.
 #[derive(Debug)]
 pub(super) struct ReadBody {
     pub(super) bytes: Bytes,
     _room: Option<Share>,
 }
 
-/// The answers of the user that are not read yet take too much memory.
+/// Error: responses that the user has not read yet take too much memory.
 #[derive(Clone, Copy, Debug, Error)]
 #[error("too many bytes of answers are being sent to this user")]
 pub struct TooMuchUnread;
 
 impl RequestShares {
-    /// Shares of `memory` bytes, of which a user may have what the largest request of `largest` bytes takes. A user may
-    /// have `calls` calls of tools in progress.
+    /// Creates the limits: `memory` bytes for all users; one user may use three times `largest`, the size of
+    /// the largest request, and have `calls` calls of tools in progress.
     pub fn new(memory: usize, largest: usize, calls: usize) -> Self {
         let per_user = MIN_BYTES_PER_USER.max(largest.saturating_mul(3));
         let total = per_user.saturating_mul(USERS_AT_A_TIME).min(memory).max(per_user);
@@ -95,12 +96,12 @@ impl RequestShares {
         }
     }
 
-    /// Bytes that the requests of all users hold at most.
+    /// Memory limit of all users' requests, in bytes.
     pub fn memory(&self) -> usize {
         self.bytes.capacity()
     }
 
-    /// Begins a request of `user`.
+    /// Begins a request of `user`; 429 if too many are in progress.
     pub(super) fn begin(&self, purpose: Purpose, user: &str) -> Result<RequestShare, WebError> {
         let places = match purpose {
             Purpose::Api => &self.requests,
@@ -116,7 +117,7 @@ impl RequestShares {
 }
 
 impl RequestShare {
-    /// Reads a body of `limit` bytes at most. Only what has arrived takes room.
+    /// Reads a body of at most `limit` bytes. Memory is reserved only for what has arrived.
     pub(super) async fn read(&self, body: Body, limit: usize) -> Result<ReadBody, Unread> {
         let mut room: Option<Share> = None;
         let charge = |more| {
@@ -130,7 +131,7 @@ impl RequestShare {
         Ok(ReadBody { bytes, _room: room })
     }
 
-    /// Makes room for what a JSON text of at most `max_values` values takes once it is parsed.
+    /// Reserves memory for the parsed form of a JSON text of at most `max_values` values.
     pub(super) fn parsing(&self, json: &[u8], max_values: usize) -> Result<Option<Share>, Unread> {
         let values = measure(json, max_values).values;
         if values > max_values {
@@ -143,18 +144,18 @@ impl RequestShare {
         self.bytes(bytes).map(Some).ok_or(Unread::NoRoom)
     }
 
-    /// Takes bytes of the user's share.
+    /// Reserves bytes of the user's memory limit.
     pub(super) fn bytes(&self, bytes: usize) -> Option<Share> {
         self.0.bytes.take(&self.0.user, bytes)
     }
 
-    /// Holds a share of something else until the answer has been sent.
+    /// Keeps another reservation until the response has been sent.
     pub(super) fn hold(&self, share: Share) {
         self.0.held.lock().unwrap_or_else(PoisonError::into_inner).push(share);
     }
 
-    /// Holds the share until the response has been sent; counts its bytes where their number is known. Refuses a response
-    /// for which there is no room: what the request has changed stays changed.
+    /// Keeps the share until the response has been sent, and counts its bytes if their number is known.
+    /// Without memory, replaces the response by an error; changes made by the request remain.
     pub(super) fn answer(self, mut response: Response) -> Response {
         let bytes = response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
         if let Some(bytes) = bytes.filter(|bytes| *bytes > UNCOUNTED_BYTES) {
@@ -170,7 +171,7 @@ impl RequestShare {
 }
 
 impl AnswerShare {
-    /// Counts the frame of a stream, in place of the frame before. Fails where the user's share has no room for it.
+    /// Counts a frame of a streamed body in place of the previous one. Fails if the user has no memory left.
     pub fn count_frame(&mut self, bytes: usize) -> Result<(), TooMuchUnread> {
         self.frame = None;
         if !self.is_counted {
@@ -248,7 +249,7 @@ mod tests {
             begin(&shares, "ana").read(body(&[UNCOUNTED_BYTES, 1]), limit).await.map(drop)
         };
 
-        // One byte more makes room for as many again, unless the body cannot become as long.
+        // One more byte doubles the reservation, unless the limit of the body is lower.
         assert_eq!(read(2 * UNCOUNTED_BYTES).await, Err(Unread::NoRoom));
         assert_eq!(read(UNCOUNTED_BYTES + 1).await, Ok(()));
     }

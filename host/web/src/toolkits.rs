@@ -1,4 +1,4 @@
-//! Deploying and managing toolkits over HTTP.
+//! HTTP API to deploy and manage toolkits.
 
 use axum::Json;
 use axum::body::Body;
@@ -23,10 +23,10 @@ use super::error::WebError;
 use super::media_type;
 use crate::authenticate::By;
 
-/// Bytes of the body of a rollback.
+/// Maximum bytes of the body of a rollback.
 const MAX_ROLLBACK_BYTES: usize = 4 << 10;
 
-/// One line of the listing.
+/// Entry of the listing.
 #[derive(Serialize)]
 pub(super) struct Summary {
     id: String,
@@ -41,22 +41,22 @@ pub(super) struct Summary {
     tools: Vec<String>,
 }
 
-/// How a deploy is meant.
+/// Query string of a deploy.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct DeployOptions {
-    /// Whether the toolkit becomes the caller's where it is another operator's.
+    /// Whether the caller takes over the toolkit if another operator owns it.
     #[serde(default)]
     take_over: bool,
-    /// Why the caller vouches for the version, if they do.
+    /// The caller's reason for vouching for the version, if any.
     vouch: Option<VouchReason>,
-    /// Where the component was pulled from, with the digest.
+    /// Registry reference from which the component was pulled, with its digest.
     source: Option<PinnedReference>,
-    /// A publisher's signature of the component, in base64.
+    /// Signature of the component by a publisher, in base64.
     signature: Option<SignatureText>,
 }
 
-/// How a deploy of an upload is meant.
+/// Query string of a deploy of an earlier upload.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct DeployTerms {
@@ -65,7 +65,7 @@ pub(super) struct DeployTerms {
     vouch: Option<VouchReason>,
 }
 
-/// What an upload comes with.
+/// Query string of an upload.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct UploadOptions {
@@ -73,7 +73,7 @@ pub(super) struct UploadOptions {
     signature: Option<SignatureText>,
 }
 
-/// A signature in a query.
+/// A signature in a query string.
 #[derive(Deserialize)]
 #[serde(try_from = "String")]
 struct SignatureText(Signature);
@@ -99,9 +99,9 @@ impl UploadOptions {
     }
 }
 
-/// `POST /toolkits`: the component as the body; `?takeOver=true` where it may be another operator's, `vouch` with the
-/// reason of an operator who vouches for the version, `source` with the pinned reference that it was pulled from, and
-/// `signature` with that of a publisher, in base64.
+/// `POST /toolkits`: the component as the body. `?takeOver=true` permits taking it over from another
+/// operator, `vouch` is the reason of an operator who vouches for the version, `source` the pinned reference
+/// from which it was pulled, and `signature` a publisher's signature in base64.
 pub(super) async fn deploy(
     State(shared): State<Shared>,
     By(operator): By<Operator>,
@@ -118,7 +118,7 @@ pub(super) async fn deploy(
     Ok((StatusCode::CREATED, Json(deployed)))
 }
 
-/// Refuses a body of another type than a component's.
+/// Fails unless the `Content-Type` is that of a component.
 pub(super) fn expect_component(headers: &HeaderMap) -> Result<(), WebError> {
     if media_type::is(headers, "application/wasm") {
         return Ok(());
@@ -127,20 +127,20 @@ pub(super) fn expect_component(headers: &HeaderMap) -> Result<(), WebError> {
     Err(WebError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail))
 }
 
-/// `GET /toolkits`: what the caller can see; operators see all.
+/// `GET /toolkits`: toolkits that the caller can see; operators see all.
 pub(super) async fn list(By(user): By<User>) -> Json<Vec<Summary>> {
     Json(user.listing().into_iter().map(Summary::from).collect())
 }
 
-/// A toolkit as the caller sees it.
+/// A toolkit from the caller's view.
 #[derive(Serialize)]
 pub(super) struct Shown {
     #[serde(flatten)]
     record: ToolkitRecord,
-    /// For whom it is; for operators.
+    /// Grants; only for operators.
     #[serde(skip_serializing_if = "Option::is_none")]
     audience: Option<Vec<Grant>>,
-    /// Limits of the caller's calls, with what is used of them.
+    /// Limits of the caller's calls, with their usage.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     limits: Vec<LimitUsage>,
 }
@@ -156,7 +156,7 @@ pub(super) async fn show(By(user): By<User>, Path(id): Path<String>) -> Result<J
     Ok(Json(Shown { record, audience: audience.map(|it| it.grants().to_vec()), limits }))
 }
 
-/// `GET /toolkits/{id}/versions/{version}`, by operators: its manifest and imports, and who deployed it when.
+/// `GET /toolkits/{id}/versions/{version}`, for operators: its manifest, imports, deployer and time.
 pub(super) async fn version(
     By(operator): By<Operator>,
     Path((id, version)): Path<(String, String)>,
@@ -164,8 +164,9 @@ pub(super) async fn version(
     Ok(Json(operator.version(&id, &version).await?))
 }
 
-/// `POST /toolkits/{id}/rollback`: body `{"version": "1.0.0"}`, or none; with `"live": {"version": …, "digest": …}` only
-/// if that is live, with `vouch` by an operator who vouches for it, and with `digest` or `manifestDigest` only to the version that has these.
+/// `POST /toolkits/{id}/rollback`: body `{"version": "1.0.0"}`, or none. With `"live": {"version": …,
+/// "digest": …}` it fails unless that version is live; `vouch` is the reason of an operator who vouches for
+/// the version; with `digest` or `manifestDigest` it fails unless the version has these.
 pub(super) async fn roll_back(
     By(operator): By<Operator>,
     Path(id): Path<String>,
@@ -179,8 +180,8 @@ pub(super) async fn roll_back(
     Ok(Json(operator.roll_back(&id, wanted).await?))
 }
 
-/// `DELETE /toolkits/{id}/publisher`: the next version may be signed by another publisher, or by none. Answers with the one that
-/// it was bound to.
+/// `DELETE /toolkits/{id}/publisher`: the next version may be signed by another publisher, or unsigned.
+/// Responds with the former publisher.
 pub(super) async fn reset_publisher(
     By(operator): By<Operator>,
     Path(id): Path<String>,
@@ -188,7 +189,7 @@ pub(super) async fn reset_publisher(
     Ok(Json(operator.reset_publisher(&id).await?))
 }
 
-/// `DELETE /toolkits/{id}`: with all its versions.
+/// `DELETE /toolkits/{id}`: removes it with all its versions.
 pub(super) async fn remove(
     By(operator): By<Operator>,
     Path(id): Path<String>,
@@ -197,7 +198,7 @@ pub(super) async fn remove(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// `POST /toolkits/{id}/release`, by its owner: any operator may have it.
+/// `POST /toolkits/{id}/release`, by its owner: any operator may take it over from then on.
 pub(super) async fn release(
     By(operator): By<Operator>,
     Path(id): Path<String>,
@@ -206,7 +207,8 @@ pub(super) async fn release(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// `POST /toolkits/{id}/take-over`: it is the caller's from now on, and what users have set for it is gone.
+/// `POST /toolkits/{id}/take-over`: makes the caller the owner, and deletes what users have set for the
+/// toolkit.
 pub(super) async fn take_over(
     By(operator): By<Operator>,
     Path(id): Path<String>,

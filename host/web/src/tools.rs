@@ -1,4 +1,4 @@
-//! Calls of tools over HTTP, for programs that do not speak MCP: within the limits of MCP, and counted with its requests.
+//! HTTP API for calls of tools without MCP: with the limits of MCP, sharing its rate limit.
 
 use std::sync::Arc;
 
@@ -23,14 +23,14 @@ use super::share::RequestShare;
 use super::{Shared, consents};
 use crate::authenticate::By;
 
-/// What a user's calls may take.
+/// Limits of a user's calls.
 pub(super) struct CallLimits {
     pub(super) rate: Arc<RateLimit>,
-    /// Largest body, in bytes.
+    /// Maximum bytes of a body.
     body_size: usize,
 }
 
-/// The reply to a call. `ok` tells the two apart.
+/// Reply to a call; `ok` distinguishes the two forms.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Answer {
@@ -43,11 +43,11 @@ enum Answer {
         /// Content besides the text, as blocks of MCP.
         content: Vec<ContentBlock>,
     },
-    /// The error envelope, whose `ok` is `false`.
+    /// Error envelope, with `ok: false`.
     Failure(Failure),
 }
 
-/// The refusal of a call beyond a limit: the error envelope, and a problem document (RFC 9457) for who expects one.
+/// Response to a call beyond a limit: the error envelope, which is also a problem document (RFC 9457).
 #[derive(Serialize)]
 struct OverLimit {
     title: &'static str,
@@ -65,20 +65,21 @@ impl From<kitbag_manifest::reply::Failure> for OverLimit {
 }
 
 impl CallLimits {
-    /// The limits of `shared`; `rate` is that of MCP.
+    /// Creates the limits of `shared`; `rate` is shared with MCP.
     pub(super) fn new(shared: &Shared, rate: Arc<RateLimit>) -> Self {
         Self { rate, body_size: shared.mcp_request_size }
     }
 
-    /// Counts what costs as much as a call.
+    /// Counts an operation that costs as much as a call.
     pub(super) fn admit(&self, user: &User) -> Result<(), WebError> {
         Ok(self.rate.admit(user.id())?)
     }
 }
 
-/// `POST /toolkits/{id}/tools/{tool}`: the arguments as a JSON object. Answers 200 with the reply, also where the tool
-/// has failed: `{ok: true, text, structuredContent?, content}` or `{ok: false, code, error, retryable}`; and 429 with
-/// `Retry-After` and the failure where a limit of calls is reached. Closing the connection ends the call.
+/// `POST /toolkits/{id}/tools/{tool}`: the arguments as a JSON object. Responds 200 with the reply, even if
+/// the tool failed: `{ok: true, text, structuredContent?, content}` or `{ok: false, code, error, retryable}`;
+/// 429 with `Retry-After` and the failure if a limit of calls is reached. Closing the connection cancels the
+/// call.
 pub(super) async fn call(
     State(shared): State<Shared>,
     By(user): By<User>,
@@ -90,11 +91,11 @@ pub(super) async fn call(
 ) -> Result<Response, WebError> {
     limits.admit(&user)?;
     let listed_name = user.listed_name(&id, &tool)?;
-    // A form of a foreign page cannot send this type without being asked for permission first.
+    // A form of a foreign page cannot send this type without a CORS preflight.
     require_json(&headers)?;
     let unread = |why| WebError::unread(why, limits.body_size);
     let body = share.read(body, limits.body_size).await.map_err(unread)?;
-    // Held during the call, as its arguments are.
+    // Reserved during the call, as long as its arguments are in memory.
     let _parsed = share.parsing(&body.bytes, MAX_VALUES).map_err(unread)?;
     let arguments = arguments(&body.bytes)?;
     drop(body);
@@ -109,10 +110,10 @@ pub(super) async fn call(
     })
 }
 
-/// Reads the arguments of a call, whose values are limited.
+/// Parses the arguments of a call, whose number of values has been limited.
 pub(super) fn arguments(json: &[u8]) -> Result<Map<String, Value>, WebError> {
     serde_json::from_slice(json).map_err(|error| {
-        // The parser's own message could quote what was sent.
+        // The parser's own message could quote the values sent.
         let place = if error.is_data() {
             String::new()
         } else {

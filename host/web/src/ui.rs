@@ -1,9 +1,9 @@
-//! Pages for people, below `/ui`: rendered here, without a build step, and usable without scripts.
+//! Pages for people, below `/ui`: server-rendered, without a build step, and usable without scripts.
 //!
 //! Invariants:
-//! - the cookie of a browser's session counts here and on no other route;
-//! - nothing but a form of these pages changes anything, and no other page can read, frame or fetch one;
-//! - what toolkits and users have written stays text.
+//! - the session cookie of a browser is accepted here and on no other route;
+//! - only forms of these pages change anything, and no other page can read, frame or fetch one;
+//! - text written by toolkits and users is never interpreted as HTML.
 
 mod account;
 mod assets;

@@ -1,7 +1,7 @@
 //! Discards the rest of a body that its handler did not read.
 //!
-//! A client that is still sending a large upload when the server closes the connection sees an error, and never the
-//! response (RFC 9112, section 9.6).
+//! If the server closes the connection while a client is still sending a large upload, the client sees an
+//! error and never the response (RFC 9112, section 9.6).
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 use super::arrival::Arrival;
 
-/// How long the rest of a body is discarded before the response is sent anyway.
+/// Maximum time for discarding the rest of a body; the response is sent afterwards in any case.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Lends the body to the handler, and discards what is left of it.

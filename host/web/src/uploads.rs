@@ -1,4 +1,4 @@
-//! Uploads that wait for an operator to deploy or discard them, over HTTP.
+//! HTTP API for uploads that wait for an operator to deploy or discard them.
 
 use axum::Json;
 use axum::body::Body;
@@ -15,11 +15,11 @@ use super::error::WebError;
 use super::toolkits::{DeployTerms, UploadOptions, expect_component};
 use crate::authenticate::By;
 
-/// Bytes of the body of a deploy.
+/// Maximum bytes of the body of a deploy.
 const MAX_DEPLOY_BYTES: usize = 4 << 10;
 
-/// `POST /uploads`: the component as the body, with `?source=` and `&signature=` as for a deploy. It is inspected as by a
-/// deploy, and waits.
+/// `POST /uploads`: the component as the body, with `?source=` and `&signature=` as for a deploy. Inspects it
+/// like a deploy, and stores it for review.
 pub(super) async fn receive(
     State(shared): State<Shared>,
     By(operator): By<Operator>,
@@ -33,12 +33,12 @@ pub(super) async fn receive(
     Ok((StatusCode::CREATED, Json(review)))
 }
 
-/// `GET /uploads`: newest first.
+/// `GET /uploads`: all uploads, newest first.
 pub(super) async fn list(By(operator): By<Operator>) -> Result<Json<Vec<UploadRecord>>, WebError> {
     Ok(Json(operator.uploads().await?))
 }
 
-/// `GET /uploads/{digest}`: what it would change, and the live version with which it is compared.
+/// `GET /uploads/{digest}`: the changes it would make, and the live version it is compared with.
 pub(super) async fn show(
     By(operator): By<Operator>,
     Path(digest): Path<String>,
@@ -46,10 +46,10 @@ pub(super) async fn show(
     Ok(Json(operator.review(&digest).await?))
 }
 
-/// `POST /uploads/{digest}/deploy`: body `{"live": {"version": "1.0.0", "digest": …}, "manifestDigest": …}` as in the
-/// review, with `"live": null` for a toolkit that is not deployed; 409 if something else is live, or the upload was
-/// replaced by one with another manifest. `?takeOver=true` where it may be another operator's, and
-/// `vouch` with the reason of an operator who vouches for the version.
+/// `POST /uploads/{digest}/deploy`: body `{"live": {"version": "1.0.0", "digest": …}, "manifestDigest": …}`
+/// from the review, with `"live": null` for a toolkit that is not deployed; 409 if another version is live,
+/// or the upload was replaced by one with another manifest. `?takeOver=true` permits taking it over from
+/// another operator; `vouch` is the reason of an operator who vouches for the version.
 pub(super) async fn deploy(
     By(operator): By<Operator>,
     Path(digest): Path<String>,
@@ -64,7 +64,8 @@ pub(super) async fn deploy(
     Ok((StatusCode::CREATED, Json(deployed)))
 }
 
-/// `GET /updates`: the toolkits that came from registries by a tag, with what is newer there as far as the server has asked.
+/// `GET /updates`: toolkits that were deployed from a registry by a tag, with newer versions found at the
+/// last check.
 pub(super) async fn updates(By(operator): By<Operator>) -> Result<Json<Vec<Tracked>>, WebError> {
     Ok(Json(operator.tracked().await?))
 }

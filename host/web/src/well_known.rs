@@ -1,4 +1,4 @@
-//! Discovery: where to sign in, and for what.
+//! OAuth discovery: authorization server and scopes.
 
 use axum::Json;
 use axum::extract::State;
@@ -23,7 +23,7 @@ pub(super) async fn protected_resource(State(shared): State<Shared>) -> Json<Val
     Json(metadata)
 }
 
-/// The metadata of who signs people in, an identity provider or this server itself (RFC 8414).
+/// Authorization server metadata (RFC 8414), of the identity provider or of this server itself.
 pub(super) async fn authorization_server(
     State(shared): State<Shared>,
 ) -> Result<impl IntoResponse, WebError> {

@@ -1,4 +1,4 @@
-//! `HAProxy` before some processes.
+//! `HAProxy` in front of several processes.
 
 use std::env;
 use std::fs;
@@ -11,23 +11,23 @@ use tempfile::TempDir;
 use crate::Outcome;
 use crate::child::Server;
 
-/// How requests are spread.
+/// Routing of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Routing {
-    /// Those of a user go to the same process.
+    /// All requests of a user go to the same process.
     ByUser,
-    /// One to each process after the other.
+    /// Round robin.
     InTurn,
 }
 
-/// A running load balancer.
+/// Running load balancer.
 pub(crate) struct Balancer {
     server: Server,
     _folder: TempDir,
 }
 
 impl Balancer {
-    /// Starts `HAProxy` at an address.
+    /// Starts `HAProxy` on an address.
     pub(crate) fn start(address: SocketAddr, processes: &[SocketAddr], routing: Routing) -> Outcome<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let folder = tempfile::tempdir()?;
@@ -46,18 +46,18 @@ impl Balancer {
         Ok(Self { server, _folder: folder })
     }
 
-    /// What listens there.
+    /// Process of the load balancer.
     pub(crate) fn server(&self) -> &Server {
         &self.server
     }
 
-    /// Where it listens.
+    /// Listening address.
     pub(crate) fn address(&self) -> SocketAddr {
         self.server.address()
     }
 }
 
-/// The configuration that is shipped, for these processes.
+/// Adapts the shipped configuration to these processes.
 fn configuration(
     shipped: &str,
     address: SocketAddr,
@@ -84,7 +84,7 @@ fn configuration(
             }
         }
     }
-    // They are the last lines of the file.
+    // The server list is at the end of the file.
     for (number, process) in processes.iter().enumerate() {
         lines.push(format!("    server process-{number} {process}"));
     }

@@ -1,4 +1,4 @@
-//! The processor time of the PostgreSQL server.
+//! Processor time of the PostgreSQL server.
 
 use std::env;
 use std::fs;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::Outcome;
 use crate::child::processor_time_of;
 
-/// The processor time that the server has used so far: all of its processes, those that have ended included.
+/// Processor time of the server so far: all of its processes, including ended ones.
 pub(crate) fn processor_time() -> Outcome<Duration> {
     let folder =
         env::var_os("TEST_POSTGRES_FOLDER").ok_or("`scripts/with-postgres` sets TEST_POSTGRES_FOLDER")?;
@@ -18,7 +18,7 @@ pub(crate) fn processor_time() -> Outcome<Duration> {
     for process in fs::read_dir("/proc")? {
         let name = process?.file_name();
         let Some(process) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
-        // It may have ended meanwhile.
+        // The process may have ended meanwhile.
         let Ok(time) = processor_time_of(process) else { continue };
         if process == first || time.parent == first {
             sum += time.own;

@@ -1,4 +1,4 @@
-//! The report that is printed: tables of results, and goals.
+//! Printed report: tables of results, and goals.
 
 use std::fmt;
 
@@ -6,14 +6,14 @@ use super::search::Searches;
 use super::{Figures, Point, TOPOLOGIES};
 use crate::report::{Goal, goal};
 
-/// Everything that was measured.
+/// All results.
 pub(crate) struct Report {
     pub(super) points: Vec<Point>,
     pub(super) searches: Vec<Searches>,
 }
 
 impl Report {
-    /// At the largest number of connections.
+    /// Goals for the largest number of connections.
     fn goals(&self) -> Vec<Goal> {
         let Some(Point { figures, .. }) = self.points.last() else { return Vec::new() };
         let [file, one, two, ..] = figures.as_slice() else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! Ingest, and the first and the second search of each user.
+//! Ingest, and the first and second search of each user.
 
 use std::time::{Duration, Instant};
 
@@ -12,21 +12,21 @@ use crate::report::Effort;
 use crate::stats::median;
 use crate::words::words;
 
-/// Words of a document: one passage.
+/// Words per document: one chunk.
 const WORDS: usize = 120;
 
-/// What was measured of one topology.
+/// Results for one topology.
 pub(crate) struct Searches {
-    /// Jobs a second, from the first request until all documents are found.
+    /// Indexing jobs per second, from the first request until all documents are searchable.
     pub(crate) jobs_per_second: f64,
-    /// Medians over users.
+    /// First and second search of a user: medians over users.
     pub(crate) first_us: f64,
     pub(crate) second_us: f64,
-    /// KiB that the processes grew by with the searches, for each user.
+    /// Memory growth of all processes during the searches, in KiB per user.
     pub(crate) memory_kib: f64,
 }
 
-/// Ingests documents of some users, and searches as each of them.
+/// Ingests documents of several users, and searches as each of them.
 pub(crate) async fn measure(topology: &Topology, effort: &Effort) -> Outcome<Searches> {
     let (users, documents) = (effort.search_users, effort.search_documents);
     let mut clients = Vec::new();
@@ -55,7 +55,7 @@ pub(crate) async fn measure(topology: &Topology, effort: &Effort) -> Outcome<Sea
             times.push(micros(started.elapsed()));
         }
     }
-    // The last one has released what it needed for a moment only.
+    // Waits until the last search has released its temporary memory.
     sleep(Duration::from_millis(200)).await;
     let memory_kib = f64::from(topology.memory()?.saturating_sub(before)) / users as f64;
     Ok(Searches { jobs_per_second, first_us: median(first), second_us: median(second), memory_kib })

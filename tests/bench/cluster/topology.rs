@@ -1,4 +1,4 @@
-//! A service behind a load balancer.
+//! Service behind a load balancer.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -17,10 +17,10 @@ use crate::client::Connection;
 use crate::processes::PROGRAM;
 use crate::service::{Engine, OPERATOR, Service, free_address};
 
-/// How long processes may take until they are ready.
+/// Time limit for processes to become ready.
 const START_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Some processes of one service, and what spreads requests over them.
+/// Processes of one service, with the load balancer in front of them.
 pub(crate) struct Topology {
     pub(crate) name: &'static str,
     pub(crate) service: Service,
@@ -29,7 +29,8 @@ pub(crate) struct Topology {
 }
 
 impl Topology {
-    /// Starts a service with one toolkit, and each of its processes on a core of its own, as far as there are cores.
+    /// Starts a service with one toolkit, and pins each of its processes to a core, as far as there are
+    /// cores.
     pub(crate) async fn start(
         name: &'static str,
         engine: Engine,
@@ -44,7 +45,7 @@ impl Topology {
         for number in 0..processes {
             let mut pinned = Command::new("taskset");
             pinned.args(["-c", &(number % cores).to_string(), PROGRAM]);
-            // Texts are not embedded: that would take longer than everything else.
+            // Without a model: embedding would take longer than everything else.
             servers.push(service.start_with(pinned, free_address()?, &["--model", "none"])?);
         }
         let addresses: Vec<_> = servers.iter().map(Server::address).collect();
@@ -57,12 +58,12 @@ impl Topology {
         Ok(topology)
     }
 
-    /// Processor time that the processes have used so far.
+    /// Processor time of the processes so far.
     pub(crate) fn processor_time(&self) -> Outcome<Duration> {
         self.processes.iter().map(Server::processor_time).sum()
     }
 
-    /// KiB of memory that the processes have.
+    /// Memory of the processes, in KiB.
     pub(crate) fn memory(&self) -> Outcome<u32> {
         self.processes.iter().map(Server::memory).sum()
     }
@@ -77,7 +78,7 @@ impl Topology {
     }
 }
 
-/// Waits until a process that users know by another address is ready.
+/// Waits until a process is ready, by requests with the host name `known_as`.
 async fn become_ready(process: SocketAddr, known_as: SocketAddr) -> Outcome<()> {
     let started = Instant::now();
     let ready =

@@ -1,4 +1,4 @@
-//! Requests to the GraphQL API. The rest of this benchmark knows documents and results only.
+//! Requests to the GraphQL API. The other modules of this benchmark handle only documents and results.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -16,14 +16,14 @@ use crate::Outcome;
 use crate::child::Server;
 use crate::client::Connection;
 
-/// A user's connection to a server.
+/// Connection of a user to a server.
 pub(crate) struct Client {
     connection: Connection,
     address: SocketAddr,
     token: String,
 }
 
-/// A document to ingest.
+/// Document to ingest.
 pub(crate) struct Document {
     pub(crate) url: String,
     pub(crate) title: String,
@@ -82,7 +82,7 @@ impl Client {
         Self::with_token(server, token).await
     }
 
-    /// A user who has signed in.
+    /// Opens a connection for a user with an access token.
     pub(crate) async fn with_token(server: &Server, token: String) -> Outcome<Self> {
         let address = server.address();
         Ok(Self { connection: Connection::open(address).await?, address, token })
@@ -95,7 +95,7 @@ impl Client {
         self.ask(INGEST, json!({ "documents": documents })).await.map(drop)
     }
 
-    /// Waits until search finds everything.
+    /// Waits until everything is searchable.
     pub(crate) async fn settled(&mut self) -> Outcome<()> {
         loop {
             let counts = self.ask(COUNTS, json!({})).await?["me"]["documents"].take();
@@ -109,7 +109,7 @@ impl Client {
         }
     }
 
-    /// The URLs of the best documents, best first, and the mode of the search.
+    /// Returns the URLs of the best documents, best first, and the search mode.
     pub(crate) async fn search(&mut self, query: &str, wanted: usize) -> Outcome<(Vec<String>, String)> {
         let (mut urls, mut after, mut limit) = (Vec::new(), None, wanted.min(50));
         loop {

@@ -1,14 +1,14 @@
-//! Means over queries, and how sure they are.
+//! Means over queries, with confidence intervals.
 
 use crate::stats::percentile;
 
-/// The mean; 0 if there are no values.
+/// Arithmetic mean; 0 if there are no values.
 pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// The interval in which the mean lies with a probability of 95 %, by the bootstrap: that of 10,000 samples drawn from
-/// the values, with replacement. The samples are the same in every run.
+/// 95 % confidence interval of the mean, by the bootstrap with 10,000 resamples. The resamples are the same
+/// in every run.
 pub(crate) fn mean_interval(values: &[f64]) -> [f64; 2] {
     const SAMPLES: usize = 10_000;
 
@@ -22,11 +22,11 @@ pub(crate) fn mean_interval(values: &[f64]) -> [f64; 2] {
     [0.025, 0.975].map(|share| percentile(&mut means, share).unwrap_or_default())
 }
 
-/// Pseudorandom numbers (Steele, Lea and Flood 2014).
+/// `SplitMix64` pseudorandom number generator (Steele, Lea and Flood 2014).
 struct SplitMix(u64);
 
 impl SplitMix {
-    /// A number from 0, below `limit`.
+    /// Returns a number from 0 to below `limit`.
     fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,4 +1,4 @@
-//! Collections in BEIR layout.
+//! Test collections in BEIR layout.
 
 use std::collections::HashMap;
 use std::fs;
@@ -15,10 +15,10 @@ pub(crate) struct Collection {
     pub(crate) queries: Vec<Query>,
 }
 
-/// A query with judgements.
+/// Query with relevance judgements.
 pub(crate) struct Query {
     pub(crate) text: String,
-    /// Grades of relevant documents, by URL.
+    /// Relevance grades of documents, by URL.
     pub(crate) relevant: HashMap<String, f64>,
 }
 
@@ -31,7 +31,7 @@ struct Entry {
     text: String,
 }
 
-/// Reads a collection; queries without judgements are left out.
+/// Reads a collection. Skips queries without judgements.
 pub(crate) fn read(folder: &Path) -> Outcome<Collection> {
     let mut relevant = HashMap::<String, HashMap<String, f64>>::new();
     for line in text(&folder.join("qrels/test.tsv"))?.lines().skip(1) {
@@ -52,7 +52,8 @@ pub(crate) fn read(folder: &Path) -> Outcome<Collection> {
     Ok(Collection { documents, queries })
 }
 
-/// A document with title and text. One is made from the other if it is missing; `None` if both are.
+/// Creates a document with title and text. A missing one is derived from the other; `None` if both are
+/// missing.
 fn document(Entry { id, title, text }: Entry) -> Option<Document> {
     let beginning = |text: &str| text.chars().take(100).collect::<String>();
     let (title, text) = match (title.trim().is_empty(), text.trim().is_empty()) {

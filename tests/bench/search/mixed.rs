@@ -1,4 +1,4 @@
-//! A large user beside many small ones, with memory for a quarter of what all of their indexes take.
+//! One large user among many small ones, with search memory for a quarter of all their indexes.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use crate::kitbag_server;
 use crate::speed::{clients, timed};
 use crate::stats::percentile;
 
-/// Searches of the small users for each of the large one.
+/// Searches of small users per search of the large user.
 const SMALL_SEARCHES: usize = 4;
 
-/// Prints how long searches take that are sent in turn, once every user has searched.
+/// Prints the duration of searches by different users in turn, after every user has searched once.
 pub(crate) async fn measure(
     data: &Path,
     model: &str,

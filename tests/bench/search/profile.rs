@@ -1,4 +1,4 @@
-//! Where the time of searches goes, seen from outside: the same queries with parts of the work left out.
+//! Breakdown of search time, measured from outside: the same queries with parts of the work left out.
 
 use std::time::{Duration, Instant};
 
@@ -7,14 +7,14 @@ use crate::api::Client;
 use crate::child::Server;
 use crate::stats::percentile;
 
-/// Searches, one after the other.
+/// Sequential searches.
 pub(crate) struct Searches {
     times: Vec<Duration>,
     /// Processor time of the server.
     processor: Duration,
 }
 
-/// What the server must say that its searches go by.
+/// Search mode that the server must report.
 #[derive(Clone, Copy)]
 pub(crate) enum By {
     Meaning,
@@ -22,7 +22,7 @@ pub(crate) enum By {
 }
 
 impl Searches {
-    /// Runs queries, each for its first ten results.
+    /// Runs queries, each for its first ten results. Fails if the server reports another search mode.
     pub(crate) async fn run(
         server: &Server,
         client: &mut Client,
@@ -46,19 +46,19 @@ impl Searches {
         Ok(Self { times, processor: server.processor_time()?.saturating_sub(before) })
     }
 
-    /// The time below which this share (0 to 1) of the searches took.
+    /// Percentile of the search times; `share` is from 0 to 1.
     pub(crate) fn at(&self, share: f64) -> Duration {
         percentile(&mut self.times.clone(), share).unwrap_or_default()
     }
 
-    /// Processor time of one.
+    /// Processor time per search.
     fn processor_time(&self) -> Duration {
         per(self.processor, self.times.len())
     }
 }
 
-/// Prints how long queries take, and what adds to it. `again` are the same queries as `first`, whose vectors the server
-/// has kept; `by_words` are they on a server without a model.
+/// Prints the duration of queries and its parts. `again`: the queries of `first` repeated, with cached query
+/// vectors. `by_words`: the same queries on a server without a model.
 pub(crate) fn print(first: &Searches, again: &Searches, by_words: &Searches) {
     let (p50, p99, processor) = (first.at(0.5), first.at(0.99), first.processor_time());
     println!("  query       p50 {p50:.1?}, p99 {p99:.1?}, processor time {processor:.1?}; of that");
@@ -74,7 +74,7 @@ pub(crate) fn print(first: &Searches, again: &Searches, by_words: &Searches) {
     }
 }
 
-/// The share of one of `count` in some processor time.
+/// Average of a processor time over `count` operations.
 pub(crate) fn per(time: Duration, count: usize) -> Duration {
     time / u32::try_from(count.max(1)).unwrap_or(u32::MAX)
 }

@@ -11,11 +11,11 @@ use crate::collection::{self, Collection};
 use crate::profile::{self, By, Searches, per};
 use crate::service::{Engine, Service, free_address};
 
-/// Ranks that each measure considers.
+/// Ranks (cut-offs) of the measures.
 const NDCG_RANKS: usize = 10;
 const RECALL_RANKS: usize = 100;
 
-/// Prints nDCG@10 and recall@100 with the model and by words alone, and how long everything took.
+/// Prints nDCG@10 and recall@100 for hybrid and for lexical search, with the durations.
 pub(crate) async fn measure(folder: &Path, model: &Path, engine: Engine) -> Outcome<()> {
     let collection = collection::read(folder)?;
     let model = model.to_str().ok_or("the model's path is no text")?;
@@ -49,23 +49,23 @@ pub(crate) async fn measure(folder: &Path, model: &Path, engine: Engine) -> Outc
     Ok(())
 }
 
-/// What one server made of a collection.
+/// Results of one server for a collection.
 struct Run {
     mode: String,
-    /// For each query.
+    /// nDCG and recall per query.
     ndcg: Vec<f64>,
     recall: Vec<f64>,
-    /// All queries, and all of them again.
+    /// First run of all queries, and a repetition.
     first: Searches,
     again: Searches,
-    /// How long it took until the documents were durable, and until all were found.
+    /// Time until the documents were durable, and until all were searchable.
     stored: Duration,
     ready: Duration,
-    /// Processor time of the ingest.
+    /// Processor time of ingesting.
     processor: Duration,
 }
 
-/// Runs the queries of a collection on a new server with `model`: a folder, or `none`.
+/// Runs the queries of a collection on a new server. `model`: a folder, or `none`.
 async fn run(collection: &Collection, model: &str, engine: Engine) -> Outcome<Run> {
     let service = Service::create(engine, free_address()?)?;
     let server = service.start(&["--model", model])?;
@@ -97,13 +97,13 @@ async fn run(collection: &Collection, model: &str, engine: Engine) -> Outcome<Ru
     Ok(run)
 }
 
-/// A mean over queries, and how far another sample of such queries would let it vary.
+/// Formats a mean over queries with its confidence interval.
 fn estimate(values: &[f64]) -> String {
     let [low, high] = mean_interval(values);
     format!("{:.4} (95 % interval {low:.4} to {high:.4})", mean(values))
 }
 
-/// nDCG of the first ten, with the grades as gains.
+/// nDCG@10, with the grades as gains.
 fn normalised_gain(found: &[String], relevant: &HashMap<String, f64>) -> f64 {
     let discounted = |gains: &[f64]| -> f64 {
         gains.iter().zip(2_u32..).take(NDCG_RANKS).map(|(gain, rank)| gain / f64::from(rank).log2()).sum()

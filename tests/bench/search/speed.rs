@@ -22,25 +22,25 @@ use crate::mixed;
 use crate::profile::{self, By, Searches};
 use crate::stats::percentile;
 
-/// Chunks of each small user.
+/// Chunks per small user.
 const CHUNKS_PER_SMALL_USER: usize = 500;
-/// A document of this length is one chunk.
+/// Words per document: one chunk.
 const WORDS_PER_DOCUMENT: usize = 120;
 /// Searches per measurement.
 const SEARCHES: usize = 200;
 
 const SMALL_GOAL: Duration = Duration::from_millis(10);
 
-/// How long it may take until the large user's index has a file.
+/// Time limit for writing the large user's index to a file.
 const FILE_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// Goals of the large user's p50 and first search, with at most so many chunks.
+/// Goals: maximum number of chunks, p50 of the large user, and duration of the first search.
 const GOALS: [(usize, Duration, Duration); 2] = [
     (100_000, Duration::from_millis(8), Duration::from_millis(200)),
     (usize::MAX, Duration::from_millis(30), Duration::from_secs(1)),
 ];
 
-/// Prints how long searches take.
+/// Prints the duration of searches.
 pub(crate) async fn measure(chunks: usize, users: usize, model: &Path) -> Outcome<()> {
     let data = tempfile::tempdir()?;
     let goals = GOALS.into_iter().find(|(most, ..)| chunks <= *most);
@@ -100,12 +100,12 @@ pub(crate) async fn measure(chunks: usize, users: usize, model: &Path) -> Outcom
     mixed::measure(data.path(), model, all / 4, users, &queries).await
 }
 
-/// Searches for what no other query has.
+/// Measures the first search of a client, with words that no other query contains.
 async fn first_search(client: &mut Client) -> Outcome<Duration> {
     timed(client, "warm up").await
 }
 
-/// Waits until an index of this data directory has a file. Returns its size in bytes.
+/// Waits until an index of this data directory has been written to a file. Returns its size in bytes.
 async fn wait_for_file(data: &Path) -> Outcome<u64> {
     const DIGEST: usize = 64;
 
@@ -162,7 +162,7 @@ pub(crate) async fn timed(client: &mut Client, query: &str) -> Outcome<Duration>
     Ok(started.elapsed())
 }
 
-/// Queries of six words, each another one.
+/// Generates distinct queries of six words.
 fn queries(count: usize) -> Vec<String> {
     (77..).take(count).map(|seed| Words(seed).text(6)).collect()
 }
@@ -172,7 +172,7 @@ fn verdict(time: Duration, goal: Duration) -> String {
     format!(": {verdict} the goal of {goal:.0?}")
 }
 
-/// The model's id and the number of dimensions of its vectors.
+/// Returns the model's id and the dimensions of its vectors.
 fn identify(model: &Path) -> Outcome<(String, usize)> {
     let output = Command::new(env!("CARGO_BIN_EXE_kitbag")).args(["model", "show"]).arg(model).output()?;
     let shown = String::from_utf8(output.stdout)?;
@@ -183,7 +183,7 @@ fn identify(model: &Path) -> Outcome<(String, usize)> {
     }
 }
 
-/// Writes an arbitrary unit vector for every chunk.
+/// Stores an arbitrary unit vector for every chunk.
 async fn give_vectors(data: &Path, model: &str, dimensions: usize) -> Outcome<()> {
     let options = SqliteConnectOptions::new().filename(data.join("kitbag.sqlite"));
     let mut connection: SqliteConnection = options.connect().await?;
@@ -206,7 +206,7 @@ async fn give_vectors(data: &Path, model: &str, dimensions: usize) -> Outcome<()
     Ok(())
 }
 
-/// Pseudorandom words, the same in every run: few are frequent, many are rare, as in a language.
+/// Pseudorandom words, the same in every run, with frequencies as in a natural language.
 struct Words(u32);
 
 impl Words {

@@ -1,4 +1,4 @@
-//! Finding tools among many, and what a listing costs a model in each mode: over MCP, from a server with as many toolkits.
+//! Search among many tools, and the size of tool listings in each mode, over MCP.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -16,18 +16,18 @@ use crate::kitbag_server;
 use crate::stats::percentile;
 use crate::wat::Wat;
 
-/// Declarations of public APIs, of which all tools are variants.
+/// Tool declarations of public APIs. All deployed tools are variants of them.
 const DECLARATIONS: &str = include_str!("../../spec/finding/tools.json");
 const QUESTIONS: &str = include_str!("../../spec/finding/questions.json");
 
-/// Tools of the measured toolkits, one after the other: all tools until then are there.
+/// Numbers of deployed tools at which listings are measured, ascending.
 const COUNTS: [usize; 4] = [10, 150, 1000, 5000];
-/// Tools of the largest toolkit.
+/// Tools per toolkit, at most.
 const PER_TOOLKIT: usize = 250;
-/// Goal of the median for words and meaning, with the most tools: of the server's own work.
+/// Goal for the median duration of a hybrid search with the most tools, on the server.
 const GOAL: Duration = Duration::from_millis(5);
 
-/// Prints the size of listings, and how long searches take.
+/// Prints the size of listings, and the duration of searches.
 pub(crate) async fn measure(model: &Path) -> Outcome<()> {
     let data = tempfile::tempdir()?;
     let model = model.to_str().ok_or("the model's path is no text")?;
@@ -51,7 +51,7 @@ pub(crate) async fn measure(model: &Path) -> Outcome<()> {
     let started = Instant::now();
     for toolkit in 0..toolkits {
         let path = format!("/mcp?mode=search&toolkits=bulk-{toolkit}");
-        // Without vectors, nothing is near to this.
+        // A nonsense query matches nothing until there are vectors: then it has nearest neighbours.
         while client.find(&path, "xyzzy").await?.0 == 0 {
             sleep(Duration::from_millis(100)).await;
         }
@@ -86,7 +86,7 @@ fn print(what: &str, times: &mut [Duration]) -> Duration {
     median
 }
 
-/// As many tools as are ever deployed.
+/// Declarations of all tools, as many as the last count needs.
 fn tools() -> Outcome<Vec<Value>> {
     let toolkits: Vec<Value> = serde_json::from_str(DECLARATIONS)?;
     let declared: Vec<_> =
@@ -116,7 +116,7 @@ fn manifest(toolkit: usize, tools: &[Value]) -> String {
     .to_string()
 }
 
-/// An MCP client of the operator.
+/// MCP client of the operator.
 struct Client {
     connection: Connection,
     host: String,
@@ -129,7 +129,7 @@ impl Client {
         Ok(Self { connection, host, token: kitbag_server::token(data)? })
     }
 
-    /// Bytes of all pages of a listing.
+    /// Total size of all pages of a listing, in bytes.
     async fn listing(&mut self, path: &str) -> Outcome<usize> {
         let (mut bytes, mut params) = (0, json!({}));
         loop {
@@ -143,7 +143,7 @@ impl Client {
         }
     }
 
-    /// How many tools are found, and how long it takes.
+    /// Number of tools found, and duration of the search.
     async fn find(&mut self, path: &str, query: &str) -> Outcome<(usize, Duration)> {
         let params = json!({ "name": "find_tools", "arguments": { "query": query } });
         let request = self.request(path, "tools/call", &params)?;

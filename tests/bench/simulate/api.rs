@@ -1,4 +1,4 @@
-//! Requests of a user.
+//! HTTP requests of a user.
 
 use std::net::SocketAddr;
 
@@ -11,7 +11,7 @@ use crate::Outcome;
 use crate::client::{Connection, Prepared};
 use crate::tool_call::tool_call;
 
-/// A user's client. It connects again when its connection was closed.
+/// Client of a user. Reconnects after its connection was closed.
 pub(crate) struct Client {
     address: SocketAddr,
     token: String,
@@ -29,7 +29,7 @@ impl Client {
         Self { address, token, connection: None }
     }
 
-    /// Calls a tool, which must succeed.
+    /// Calls a tool; fails if the call fails.
     pub(crate) async fn call(&mut self, tool: &str, arguments: &Value) -> Outcome<()> {
         let answer = self.exchange(&tool_call(self.address, Some(&self.token), tool, arguments)?).await?;
         let said: Value = serde_json::from_slice(&answer.body)?;
@@ -39,7 +39,7 @@ impl Client {
         }
     }
 
-    /// The data of a GraphQL query.
+    /// Returns the data of a GraphQL query.
     pub(crate) async fn graphql(&mut self, query: &str, variables: Value) -> Outcome<Value> {
         let body = json!({ "query": query, "variables": variables }).to_string();
         let answer = self.expect(Method::POST, "/graphql", "application/json", body.into()).await?;
@@ -50,12 +50,12 @@ impl Client {
         Ok(said["data"].take())
     }
 
-    /// Sends a request whose answer may have any status.
+    /// Sends a GET request; accepts any status.
     pub(crate) async fn get(&mut self, path: &str) -> Outcome<Answer> {
         self.send(Method::GET, path, "text/plain", Bytes::new()).await
     }
 
-    /// Sends a request that must succeed.
+    /// Sends a request; fails unless it succeeds.
     pub(crate) async fn expect(
         &mut self,
         method: Method,

@@ -1,4 +1,4 @@
-//! A connection of the simulation to the database, beside those of the server: it fills tables, counts, and explains.
+//! The simulation's own connection to the database: fills tables, counts rows, and explains statements.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,10 +12,10 @@ use url::Url;
 
 use crate::Outcome;
 
-/// PostgreSQL's sessions report what they have done once they have been idle for ten seconds.
+/// Wait for PostgreSQL's statistics: sessions report them after ten idle seconds.
 const REPORT_TIME: Duration = Duration::from_secs(11);
 
-/// A connection.
+/// Connection to the database of either engine.
 pub(crate) enum Database {
     File(SqliteConnection),
     Server(PgConnection),
@@ -25,7 +25,7 @@ pub(crate) enum Database {
 pub(crate) type ByTable = BTreeMap<String, u64>;
 
 impl Database {
-    /// Connects to the database at a URL, or else in a data directory.
+    /// Connects to the PostgreSQL database at a URL, or else to the `SQLite` file in a data directory.
     pub(crate) async fn open(data: &Path, url: Option<&Url>) -> Outcome<Self> {
         Ok(match url {
             Some(url) => Self::Server(PgConnection::connect(url.as_str()).await?),
@@ -45,7 +45,7 @@ impl Database {
         done.map_err(|error| format!("{error}, in: {sql}").into())
     }
 
-    /// All columns of the rows that a statement finds, as texts.
+    /// Returns all columns of a query's rows as text.
     pub(crate) async fn rows(&mut self, sql: &str) -> Outcome<Vec<Vec<String>>> {
         let statement = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
         let rows = match self {
@@ -63,7 +63,7 @@ impl Database {
         }
     }
 
-    /// A number.
+    /// Returns the number that a query yields.
     pub(crate) async fn number(&mut self, sql: &str) -> Outcome<u64> {
         let rows = self.rows(&format!("SELECT CAST(({sql}) AS TEXT)")).await?;
         let number =
@@ -71,7 +71,7 @@ impl Database {
         Ok(number.parse()?)
     }
 
-    /// The columns of a table that can be written.
+    /// Names of a table's writable columns.
     pub(crate) async fn columns(&mut self, table: &str) -> Outcome<Vec<String>> {
         let sql = match self {
             Self::File(_) => {
@@ -86,7 +86,7 @@ impl Database {
         Ok(self.rows(&sql).await?.into_iter().flatten().collect())
     }
 
-    /// Rows, and bytes with indexes, of each table.
+    /// Rows and bytes (indexes included) of each table.
     pub(crate) async fn sizes(&mut self) -> Outcome<(ByTable, ByTable)> {
         let bytes = match self {
             Self::File(_) => {
@@ -109,8 +109,8 @@ impl Database {
         Ok((rows, sizes))
     }
 
-    /// How often each table was read from one end to the other so far, also by triggers and foreign keys, which no plan
-    /// tells of. A server counts that; of a file it is not known.
+    /// Sequential scans of each table so far, including those by triggers and foreign keys, which appear in
+    /// no plan. Empty for `SQLite`, which does not count them.
     pub(crate) async fn sequential_scans(&mut self) -> Outcome<ByTable> {
         let Self::Server(_) = self else { return Ok(ByTable::new()) };
         let mut scans = ByTable::new();
@@ -123,7 +123,7 @@ impl Database {
         Ok(scans)
     }
 
-    /// Does what PostgreSQL does by itself after some time: clears up, and gathers statistics.
+    /// Does what PostgreSQL does by itself after some time: vacuums and gathers statistics.
     pub(crate) async fn analyze(&mut self) -> Outcome<()> {
         match self {
             Self::File(_) => Ok(()),
@@ -131,7 +131,7 @@ impl Database {
         }
     }
 
-    /// Bytes of the whole database.
+    /// Size of the whole database, in bytes.
     pub(crate) async fn total_bytes(&mut self) -> Outcome<u64> {
         let sql = match self {
             Self::File(_) => "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",

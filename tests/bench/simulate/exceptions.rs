@@ -1,9 +1,9 @@
-//! Statements that may read all of a table that grows.
+//! Statements that are allowed to read a whole table that grows.
 
-/// A part of a statement, the table, and why it may.
+/// Part of a statement, the table, and the reason why it is allowed.
 pub(crate) type Exception = (&'static str, &'static str, &'static str);
 
-/// All of them.
+/// All exceptions.
 pub(crate) const EXCEPTIONS: [Exception; 8] = [
     ("SELECT t.id, t.owner, v.version", "toolkits", REGISTRY),
     ("SELECT t.id, t.owner, v.version", "toolkit_versions", REGISTRY),

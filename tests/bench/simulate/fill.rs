@@ -1,46 +1,47 @@
-//! Many users: copies of one whose rows the server has written.
+//! Fills the database with many users: copies of one whose rows the server has written.
 //!
-//! Everything of the user `template` is copied for `user-1`, `user-2`, and so on. Rows of different users alternate, as if
-//! all had come at the same time: those of one user are far apart in the table.
+//! All rows of the user `template` are copied for `user-1`, `user-2`, and so on. Rows of different users
+//! alternate, as if all had been written at the same time: rows of one user are far apart in the table.
 
 use super::database::Database;
 use super::server::Simulated;
 use super::work::DOCUMENTS;
 use crate::Outcome;
 
-/// The user who is copied.
+/// User id of the template.
 pub(crate) const TEMPLATE: &str = "template";
-/// A user with as many documents as there are users.
+/// User id of a user with as many documents as there are users.
 pub(crate) const LARGE: &str = "large";
-/// Users whose requests are measured: the first copies. They have no copied secret, which would not open.
+/// Number of users whose requests are measured: the first copies. They have no copied secrets, which could
+/// not be decrypted.
 pub(crate) const MEASURED: u64 = 40;
-/// At least so many users.
+/// Minimum number of users.
 pub(crate) const MIN_USERS: u64 = 2 * MEASURED;
-/// Users for each toolkit of somebody's own.
+/// Number of users per private toolkit.
 pub(crate) const USERS_PER_TOOLKIT: u64 = 10;
-/// Users whose calls were all of the one toolkit that everybody knows. Each has eleven records, and the server keeps
-/// 10,000 of a toolkit.
+/// Users whose calls were all to the one shared toolkit. Each has eleven records, and the server keeps 10,000
+/// per toolkit.
 const CALLERS_OF_ONE: u64 = 800;
 
-/// Ids of copies, which alternate: those that copies of the same row have are next to each other.
+/// Assignment of ids to copies: copies of the same row have consecutive ids.
 struct Ids {
-    /// The first one that is free.
+    /// First free id.
     first: u64,
-    /// The lowest id that is copied.
+    /// Lowest id of the copied rows.
     lowest: u64,
     copies: u64,
     first_user: u64,
 }
 
 impl Ids {
-    /// What the copy of a row has in place of `column`.
+    /// SQL expression for the value of `column` in a copy.
     fn copied(&self, column: &str) -> String {
         let Self { first, lowest, copies, first_user } = self;
         format!("{first} + (t.{column} - {lowest}) * {copies} + n.n - {first_user}")
     }
 }
 
-/// Makes `before` users `users`.
+/// Increases the number of users from `before` to `users`.
 pub(crate) async fn grow(
     database: &mut Database,
     simulated: &Simulated,
@@ -69,7 +70,7 @@ pub(crate) async fn grow(
     copy_toolkits(database, before, users).await?;
     copy(database, "feeds", &[("id", &feed), user], &of_template, "t.id, n.n").await?;
     let (feed_id, of_document) = (feeds.copied("feed_id"), documents.copied("document"));
-    // Files of different users differ.
+    // Different users have different files.
     let artifact = "substr(t.artifact, 1, 54) || substr(CAST(10000000000 + n.n AS TEXT), 2)";
     let changed = [("sequence", sequence.as_str()), user, ("feed_id", &feed_id), ("artifact", artifact)];
     copy(database, "documents", &changed, &of_template, "t.sequence, n.n").await?;
@@ -90,7 +91,7 @@ pub(crate) async fn grow(
     let others = format!("{of_template} AND n.n > {MEASURED}");
     copy(database, "secrets", &[user], &others, "n.n").await?;
 
-    // Calls of some in the last day, of others in the two weeks before.
+    // Some users' calls were within the last day, others in the two weeks before.
     let toolkit = format!(
         "CASE WHEN n.n <= {CALLERS_OF_ONE} THEN t.toolkit_id
          ELSE 'toolkit-' || (n.n % {} + 1) END",
@@ -118,7 +119,8 @@ pub(crate) async fn grow(
     database.run("COMMIT").await
 }
 
-/// Makes the `before` documents of one user `documents`: copies of one without a file.
+/// Increases the number of the large user's documents from `before` to `documents`: copies of one without a
+/// file.
 async fn grow_large(database: &mut Database, before: u64, documents: u64) -> Outcome<()> {
     let numbers = format!(
         "CREATE TEMPORARY TABLE numbers AS WITH RECURSIVE counted (n) AS
@@ -145,7 +147,7 @@ async fn grow_large(database: &mut Database, before: u64, documents: u64) -> Out
         ("identity", "t.identity || '-' || n.n"),
         ("feed_id", feed),
     ];
-    // One after the other, the template's documents without a file.
+    // Copies the template's documents without a file in turn.
     let one = format!("{of_template} AND t.artifact IS NULL AND t.number = n.n % {DOCUMENTS} + 1");
     copy(database, "documents", &changed, &one, "n.n").await?;
     let chunks = format!(
@@ -181,7 +183,8 @@ async fn grow_large(database: &mut Database, before: u64, documents: u64) -> Out
     database.run("DROP TABLE numbers").await
 }
 
-/// Has the files of every tenth user captured again tomorrow. A server that starts alone does at once what was put off.
+/// Schedules another capture, tomorrow, of the files of every tenth user. A server that starts alone would
+/// run deferred jobs at once.
 pub(crate) async fn put_jobs_off(database: &mut Database) -> Outcome<()> {
     let jobs = "INSERT INTO knowledge_jobs (document, user_id, kind, tries, run_at)
         SELECT sequence, user_id, 'capture', 1, created_at + 86400000
@@ -190,12 +193,12 @@ pub(crate) async fn put_jobs_off(database: &mut Database) -> Outcome<()> {
     database.analyze().await
 }
 
-/// Removes these jobs.
+/// Removes all knowledge jobs.
 pub(crate) async fn remove_jobs(database: &mut Database) -> Outcome<()> {
     database.run("DELETE FROM knowledge_jobs").await
 }
 
-/// The ids that copies of the template's rows get.
+/// Determines the ids for copies of the template's rows.
 async fn ids(
     database: &mut Database,
     table: &str,
@@ -209,7 +212,7 @@ async fn ids(
     Ok(Ids { first, lowest, copies, first_user })
 }
 
-/// Copies rows once for each number, with some columns changed.
+/// Copies rows once per number, with some columns changed.
 async fn copy(
     database: &mut Database,
     table: &str,
@@ -233,14 +236,14 @@ async fn copy(
     database.run(&insert).await
 }
 
-/// Adds toolkits that only their owners see.
+/// Adds private toolkits, visible only to their owners.
 async fn copy_toolkits(database: &mut Database, before: u64, users: u64) -> Outcome<()> {
     let (before, after) = (before / USERS_PER_TOOLKIT, users / USERS_PER_TOOLKIT);
     let condition = |column: &str| format!("t.{column} = 'weather' AND n.n > {before} AND n.n <= {after}");
     let (id, owner) = ("'toolkit-' || n.n", "'user-' || n.n");
     let manifest = "replace(replace(t.manifest, '\"id\":\"weather\"', '\"id\":\"toolkit-' || n.n || '\"'),
                     '\"shared\"', '\"private\"')";
-    // Their numbers begin at 1, whatever the users' do.
+    // Numbers of toolkits start at 1, independently of the users' numbers.
     database.run("ALTER TABLE numbers RENAME TO numbers_of_users").await?;
     let numbers = format!(
         "CREATE TEMPORARY TABLE numbers AS WITH RECURSIVE counted (n) AS
@@ -258,7 +261,7 @@ async fn copy_toolkits(database: &mut Database, before: u64, users: u64) -> Outc
     database.run("ALTER TABLE numbers_of_users RENAME TO numbers").await
 }
 
-/// Adds a browser session for each user, used within the last hours.
+/// Adds a browser session for each user, last used within the last hours.
 async fn add_sessions(database: &mut Database, issuer: &str) -> Outcome<()> {
     let (digest, now) = match database {
         Database::File(_) => ("randomblob(32)", "CAST(unixepoch('subsec') * 1000 AS INTEGER)"),
@@ -282,7 +285,7 @@ async fn add_sessions(database: &mut Database, issuer: &str) -> Outcome<()> {
     database.run(&grants).await
 }
 
-/// Lets ids go on behind those of the copies.
+/// Advances the id sequences past the ids of the copies.
 async fn continue_ids(database: &mut Database) -> Outcome<()> {
     let Database::Server(_) = database else { return Ok(()) };
     for (table, column) in [

@@ -1,4 +1,4 @@
-//! The log of the PostgreSQL server: each statement of Kitbag with its parameters and its time.
+//! Log of the PostgreSQL server: each statement of Kitbag with its parameters and duration.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,18 +13,18 @@ use super::database::Database;
 use super::statements::{self, ByText};
 use crate::Outcome;
 
-/// How long a line may take to be written.
+/// Wait for log lines to be written.
 const WRITE_TIME: Duration = Duration::from_millis(500);
 
-/// The log, from the place on where it was opened.
+/// Reader of the log, from its end when opened.
 pub(crate) struct ServerLog {
     file: Mutex<File>,
-    /// Begins each entry about this database and this program.
+    /// Prefix of each entry about this database and this program.
     prefix: String,
 }
 
 impl ServerLog {
-    /// Has the server log statements from now on.
+    /// Turns on logging of statements.
     pub(crate) async fn open(name: &str, database: &mut Database) -> Outcome<Self> {
         let folder = std::env::var_os("TEST_POSTGRES_FOLDER")
             .ok_or("`scripts/with-postgres` sets TEST_POSTGRES_FOLDER")?;
@@ -33,12 +33,12 @@ impl ServerLog {
         database.run("ALTER SYSTEM SET log_line_prefix = '~%d~%a~ '").await?;
         database.run("ALTER SYSTEM SET log_min_duration_statement = 0").await?;
         database.run("SELECT pg_reload_conf()").await?;
-        // Each session notices before its next statement.
+        // Each session applies the setting before its next statement.
         sleep(WRITE_TIME).await;
         Ok(Self { file: Mutex::new(file), prefix: format!("~{name}~kitbag~ ") })
     }
 
-    /// The statements since then. No more are logged.
+    /// Returns the statements logged since [`Self::open`], and turns logging off.
     pub(crate) async fn take(&self, database: &mut Database) -> Outcome<ByText> {
         database.run("ALTER SYSTEM RESET log_min_duration_statement").await?;
         database.run("SELECT pg_reload_conf()").await?;
@@ -54,7 +54,7 @@ impl ServerLog {
     }
 }
 
-/// Adds up the entries: parsing, binding and executing a statement are one each.
+/// Aggregates the log entries: parsing, binding and executing a statement are one entry each.
 fn parse(log: &str, prefix: &str) -> ByText {
     let mut seen = ByText::new();
     let mut times: BTreeMap<String, Duration> = BTreeMap::new();
@@ -81,7 +81,7 @@ fn parse(log: &str, prefix: &str) -> ByText {
     seen
 }
 
-/// The entries with this prefix, without it, each on as many lines as it has.
+/// Log entries with this prefix, which is removed. An entry may have several lines.
 fn entries(log: &str, prefix: &str) -> Vec<String> {
     let mut entries: Vec<Option<String>> = Vec::new();
     for line in log.lines() {
@@ -97,12 +97,12 @@ fn entries(log: &str, prefix: &str) -> Vec<String> {
     entries.into_iter().flatten().collect()
 }
 
-/// The values of `$1 = 'a', $2 = NULL`.
+/// Parses the values of `$1 = 'a', $2 = NULL`.
 fn literals(mut text: &str) -> Vec<String> {
     let mut literals = Vec::new();
     while let Some((_, value)) = text.split_once(" = ") {
         let end = match value.strip_prefix('\'') {
-            // Quotes in the text are doubled.
+            // Quotes within a value are doubled.
             Some(quoted) => {
                 let mut end = 0;
                 let bytes = quoted.as_bytes();

@@ -1,10 +1,10 @@
-//! The memory of this process, which the server is a part of.
+//! Memory of this process, which includes the server.
 
 use std::fs;
 
 use crate::Outcome;
 
-/// Bytes that are nobody else's.
+/// Anonymous resident memory (`RssAnon`), in bytes.
 pub(crate) fn private() -> Outcome<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line =

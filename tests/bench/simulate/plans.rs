@@ -1,4 +1,5 @@
-//! What engines do for each statement: which index they seek in, and which table they read as a whole.
+//! Query plans of the engines for each statement: indexes that are searched, and tables that are read
+//! completely.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -7,10 +8,10 @@ use super::database::Database;
 use super::statements::{ByText, Seen};
 use crate::Outcome;
 
-/// PostgreSQL decides between plans for given values and one for all values after this many executions.
+/// Executions after which PostgreSQL chooses between custom plans and a generic plan.
 const EXECUTIONS: usize = 6;
 
-/// A statement with its plan.
+/// Statement with its plan.
 #[derive(Debug, Serialize)]
 pub(crate) struct Explained {
     pub(crate) statement: String,
@@ -19,19 +20,19 @@ pub(crate) struct Explained {
     pub(crate) accesses: Vec<Access>,
 }
 
-/// How a statement reads one table.
+/// Access of a statement to one table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Access {
     pub(crate) table: String,
     pub(crate) index: Option<String>,
-    /// Whether it reads the table, or an index of it, from one end to the other.
+    /// Whether it scans the whole table or a whole index of it.
     pub(crate) reads_all: bool,
-    /// Rows that were read, where the engine tells.
+    /// Number of rows read, if the engine reports it.
     pub(crate) rows: Option<u64>,
 }
 
 impl Access {
-    /// Whether both read the same in the same way.
+    /// Whether both are the same kind of access to the same table.
     fn is_same(&self, other: &Self) -> bool {
         (&self.table, &self.index, self.reads_all) == (&other.table, &other.index, other.reads_all)
     }
@@ -61,7 +62,8 @@ pub(crate) async fn explain(database: &mut Database, seen: ByText) -> Outcome<Ve
     Ok(explained)
 }
 
-/// Without statistics, which the server does not have made, the plan does not depend on parameters.
+/// Explains a statement with `SQLite`. The server creates no statistics, so the plan does not depend on
+/// parameters.
 async fn of_file(database: &mut Database, seen: &Seen, tables: &[String]) -> Outcome<Vec<Access>> {
     let steps = database.rows(&format!("EXPLAIN QUERY PLAN {}", seen.text)).await?;
     let text = format!(" {} ", seen.text.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -71,7 +73,7 @@ async fn of_file(database: &mut Database, seen: &Seen, tables: &[String]) -> Out
             let detail = step.last()?;
             let (kind, rest) = detail.split_once(' ')?;
             let name = rest.split(' ').next()?;
-            // A plan has the name that the statement gives to a table.
+            // A plan names the table by its alias in the statement.
             let table = tables.iter().find(|table| {
                 *table == name
                     || [format!(" {table} {name}"), format!(" {table} AS {name}")].iter().any(|named| {
@@ -93,7 +95,8 @@ fn ends_word(rest: &str) -> bool {
     !rest.starts_with(|letter: char| letter.is_ascii_alphanumeric() || letter == '_')
 }
 
-/// Executes what only reads, to count its rows. Nothing is changed.
+/// Explains a statement with PostgreSQL; executes it, in a transaction that is rolled back, only if it just
+/// reads, to count rows.
 async fn of_server(database: &mut Database, seen: &Seen, first: &str) -> Outcome<Vec<Access>> {
     let literals = seen.parameters.as_deref().unwrap_or_default();
     prepare(database, &seen.text, literals).await?;
@@ -113,7 +116,7 @@ async fn of_server(database: &mut Database, seen: &Seen, first: &str) -> Outcome
         let mut found = Vec::new();
         walk(&serde_json::from_str::<Value>(&plan)?[0]["Plan"], false, &mut found);
         if execution == EXECUTIONS {
-            // Of other plans only what is bad about them is worth knowing.
+            // From the plans of earlier executions, only full scans are kept.
             accesses.retain(|access: &Access| access.reads_all && !found.iter().any(|it| it.is_same(access)));
         }
         for access in found {
@@ -127,8 +130,8 @@ async fn of_server(database: &mut Database, seen: &Seen, first: &str) -> Outcome
     Ok(accesses)
 }
 
-/// Prepares a statement. Its parameters have the types that follow from it; where none follows, or the wrong one, those
-/// of the values.
+/// Prepares a statement. PostgreSQL infers the types of parameters; if it cannot, or infers a wrong one, the
+/// types of the values are declared.
 async fn prepare(database: &mut Database, text: &str, literals: &[String]) -> Outcome<()> {
     let of_value = |literal: &String| {
         let is_number = literal.trim_matches('\'').parse::<i64>().is_ok();
@@ -157,7 +160,7 @@ async fn prepare(database: &mut Database, text: &str, literals: &[String]) -> Ou
     }
 }
 
-/// Collects what a plan reads. `is_limited`: whether somebody above takes the first rows only.
+/// Collects the accesses of a plan. `is_limited`: whether a node above takes only the first rows.
 fn walk(plan: &Value, is_limited: bool, found: &mut Vec<Access>) {
     let kind = plan["Node Type"].as_str().unwrap_or_default();
     let number = |name: &str| plan[name].as_f64();
@@ -176,17 +179,17 @@ fn walk(plan: &Value, is_limited: bool, found: &mut Vec<Access>) {
             rows: rows.map(|rows| rows as u64),
         });
     }
-    // Sorting, grouping and hashing need all rows, whoever takes only some of theirs.
+    // Sort, aggregate and hash nodes read all rows, even if a node above takes only some.
     let needs_all = ["Sort", "Aggregate", "Hash", "WindowAgg"].contains(&kind);
     let is_limited = (is_limited || kind == "Limit") && !needs_all;
     for below in plan["Plans"].as_array().into_iter().flatten() {
-        // A subquery begins anew.
+        // A limit does not apply to subqueries.
         let is_apart = matches!(below["Parent Relationship"].as_str(), Some("InitPlan" | "SubPlan"));
         walk(below, is_limited && !is_apart, found);
     }
 }
 
-/// The index that a scan uses: of a bitmap scan, that of the step below it.
+/// Index of a scan node; for a bitmap scan, that of its child node.
 fn index_of(plan: &Value) -> Option<String> {
     if let Some(index) = plan["Index Name"].as_str() {
         return Some(index.to_owned());

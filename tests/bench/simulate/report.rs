@@ -1,4 +1,4 @@
-//! The report that is printed: a table of figures, the statements, and what is wrong with them.
+//! Printed report: a table of figures, the statements, and their problems.
 
 use std::fmt;
 
@@ -9,19 +9,20 @@ use super::exceptions::EXCEPTIONS;
 use super::plans::{Access, Explained};
 use crate::service::Engine;
 
-/// A table with less rows in the end is none that grows.
+/// Minimum number of rows of a growing table, at the last size.
 const MIN_ROWS: u64 = 1_000;
-/// A statement grows if it takes so many times as long, or reads so many times the rows, at ten times the users.
+/// Factor of the duration, or of the rows read, at ten times the users, from which a statement counts as
+/// growing.
 const GROWTH: f64 = 3.0;
-/// Shorter statements vary by more than they grow, in ms.
+/// Minimum duration of a growing statement, in ms: shorter ones vary by more than they grow.
 const MIN_MS: f64 = 0.5;
-/// Less rows are read as quickly as one.
+/// Minimum number of rows read by a growing statement: fewer are read as fast as one.
 const MIN_READ: u64 = 2_000;
 
-/// Characters of a statement that are shown. The file has all of it.
+/// Characters of a statement in the printed report. The JSON file has the whole text.
 const SHOWN: usize = 240;
 
-/// Everything that was found out about one engine.
+/// All results for one engine.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     engine: Engine,
@@ -31,16 +32,16 @@ pub(crate) struct Report {
     growing: Vec<String>,
     #[serde(skip)]
     rows: Vec<ByTable>,
-    /// How often tables were read from one end to the other, at the last size.
+    /// Sequential scans per table, at the last size.
     sequential_scans: ByTable,
     statements: Vec<Vec<Explained>>,
-    /// Those of the large user.
+    /// Statements of the large user, for each size.
     statements_of_large: Vec<Vec<Explained>>,
-    /// Statements that read all of a growing table, or more rows at each size.
+    /// Statements that read a whole growing table, or many more rows at the last size than before.
     scans: Vec<Scan>,
 }
 
-/// Figures of one size, in the order of the report.
+/// Figures for one size, in the order of the report.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Figures(Vec<Figure>);
 
@@ -51,13 +52,13 @@ struct Figure {
     value: f64,
 }
 
-/// A statement that reads more than it should.
+/// Statement that reads more than it should.
 #[derive(Debug, Serialize)]
 struct Scan {
     statement: String,
     table: String,
     what: String,
-    /// Why it may.
+    /// Reason why it is allowed, if it is.
     exception: Option<&'static str>,
 }
 
@@ -73,14 +74,14 @@ impl Figures {
         self.add(name, unit, value);
     }
 
-    /// Adds those of somebody else.
+    /// Adds another user's figures, with the prefix `whose`.
     pub(crate) fn add_of(&mut self, whose: &str, figures: Self) {
         for Figure { name, unit, value } in figures.0 {
             self.add(format!("{whose}{name}"), unit, value);
         }
     }
 
-    /// Adds what there is.
+    /// Adds the number of users, and the rows and bytes of tables.
     pub(crate) fn sizes(&mut self, users: u64, rows: &ByTable, bytes: &ByTable, total: u64) {
         const MB: f64 = 1e6;
         self.add("users", "", users as f64);
@@ -117,7 +118,7 @@ impl Report {
         }
     }
 
-    /// Adds a size.
+    /// Adds the results for one size.
     pub(crate) fn add(
         &mut self,
         rows: ByTable,
@@ -130,7 +131,7 @@ impl Report {
         self.statements_of_large.push(of_large);
     }
 
-    /// Sets how often tables were read from one end to the other until the work began, and until it ended.
+    /// Sets the sequential scans per table: the difference between the counts before and after the work.
     pub(crate) fn set_scans(&mut self, before: &ByTable, after: &ByTable) {
         let began = |table: &String| before.get(table).copied().unwrap_or_default();
         self.sequential_scans =
@@ -167,7 +168,7 @@ impl Report {
                 scans.push(Scan { statement, table, what, exception });
             }
         }
-        // What no plan of a statement tells of is done by a trigger, or for a foreign key.
+        // A scan that appears in no statement's plan is due to a trigger or a foreign key.
         for (table, count) in self.sequential_scans.iter().filter(|(_, count)| **count > 0) {
             if self.growing.contains(table) && !scans.iter().any(|scan: &Scan| scan.table == *table) {
                 let statement = "none of those above: a trigger, or what a foreign key needs".to_owned();
@@ -179,7 +180,8 @@ impl Report {
         self.scans = scans;
     }
 
-    /// The rows that a statement read of a table at the size before the last, and at the last, if it is many more.
+    /// Rows that a statement read of a table at the last size but one and at the last; `None` unless they
+    /// grew considerably.
     fn growth_of_rows(&self, statement: &str, access: &Access) -> Option<(u64, u64)> {
         let rows = |explained: &Explained| -> Option<u64> {
             explained.accesses.iter().find(|it| it.table == access.table && it.index == access.index)?.rows
@@ -190,7 +192,7 @@ impl Report {
         (after as f64 >= GROWTH * before as f64).then_some((before, after))
     }
 
-    /// What is wrong, for people.
+    /// Problems, for people.
     pub(crate) fn faults(&self) -> Vec<String> {
         self.scans
             .iter()
@@ -199,7 +201,7 @@ impl Report {
             .collect()
     }
 
-    /// The mean factor from one size to the next.
+    /// Mean growth factor from one size to the next.
     fn growth(values: &[Option<f64>]) -> Option<f64> {
         let (first, last) = ((*values.first()?)?, (*values.last()?)?);
         let steps = i32::try_from(values.len()).ok()? - 1;
@@ -208,7 +210,7 @@ impl Report {
 }
 
 impl Access {
-    /// The table, and the index that is used.
+    /// Table, with the index that is used.
     fn place(&self) -> String {
         match &self.index {
             Some(index) => format!("{} by {index}", self.table),
@@ -256,7 +258,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Lists the statements of the last size.
+/// Lists the statements at the last size.
 fn list(
     f: &mut fmt::Formatter<'_>,
     statements: &[Vec<Explained>],
@@ -277,7 +279,7 @@ fn list(
     Ok(())
 }
 
-/// A line of the table: values, and by which factor they grow from one size to the next.
+/// Writes a line of the table: values, and their mean growth factor from one size to the next.
 fn line(f: &mut fmt::Formatter<'_>, name: &str, values: &[Option<f64>]) -> fmt::Result {
     write!(f, "{name:<50}")?;
     for value in values {

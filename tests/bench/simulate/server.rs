@@ -1,4 +1,4 @@
-//! The service that is simulated: the real server, in this process.
+//! Simulated service: the real server, in this process.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -21,30 +21,30 @@ use super::statements::{Recorder, Statements};
 use crate::Outcome;
 use crate::service::{Engine, OPERATOR, Service, free_address};
 
-/// How long a start may take until the server is ready.
+/// Time limit for the server to become ready.
 const START_TIMEOUT: Duration = Duration::from_mins(5);
-/// How long sessions of browsers last.
+/// Lifetime of browser sessions.
 const SESSION_LIFETIME: Duration = Duration::from_hours(12);
 
-/// A service that need not be running.
+/// Service that may be stopped.
 pub(crate) struct Simulated {
     service: Service,
     settings: Settings,
     metrics: SocketAddr,
 }
 
-/// The running server.
+/// Running server.
 pub(crate) struct Running<'s> {
     simulated: &'s Simulated,
-    /// From the start until the server says that it is ready.
+    /// Time from the start until the server reports that it is ready.
     pub(crate) ready_after: Duration,
     stop: oneshot::Sender<()>,
     served: JoinHandle<()>,
-    /// Of this start alone: what a server leaves running ends with its process.
+    /// Threads of this start only: the tasks that a server leaves behind end with its process.
     _threads: Background,
 }
 
-/// Threads that end when this is dropped.
+/// Runtime whose threads end when this value is dropped.
 struct Background(Option<Runtime>);
 
 impl Drop for Background {
@@ -104,12 +104,12 @@ impl Simulated {
         Ok(running)
     }
 
-    /// A connection to the database beside those of the server.
+    /// Opens a separate connection to the database.
     pub(crate) async fn database(&self) -> Outcome<Database> {
         Database::open(&self.settings.data, self.service.database()).await
     }
 
-    /// The program's own store of browser sessions. Signing in with a provider takes a browser.
+    /// Opens the program's own store of browser sessions. Signing in with a provider would take a browser.
     pub(crate) async fn sessions(&self) -> Outcome<BrowserSessions> {
         let database = match self.service.database() {
             None => kitbag_database::Database::open(&self.settings.data).await?,
@@ -118,12 +118,12 @@ impl Simulated {
         Ok(BrowserSessions::new(database, self.service.issuer(), SessionLifetime::of(SESSION_LIFETIME)))
     }
 
-    /// The issuer of its users' tokens.
+    /// Issuer of the users' tokens.
     pub(crate) fn issuer(&self) -> &str {
         self.service.issuer()
     }
 
-    /// Watches what the server executes from now on.
+    /// Starts to record the statements that the server executes.
     pub(crate) async fn statements<'r>(
         &self,
         recorder: &'r Recorder,
@@ -139,19 +139,19 @@ impl Simulated {
 }
 
 impl Running<'_> {
-    /// A client of a user.
+    /// Creates a client for a user.
     pub(crate) fn client(&self, user: &str) -> Outcome<Client> {
         Ok(Client::new(self.simulated.service.address(), self.simulated.service.token(user)?))
     }
 
-    /// A client of the address with the metrics.
+    /// Creates a client for the metrics address.
     pub(crate) fn metrics_client(&self) -> Client {
         Client::new(self.simulated.metrics, String::new())
     }
 
     /// Stops the server and waits until it has ended.
     pub(crate) async fn stop(self) -> Outcome<()> {
-        // It has ended already if nobody receives this, which the next line notices.
+        // Fails if the server has already ended, which the next line detects.
         let _ = self.stop.send(());
         Ok(self.served.await?)
     }

@@ -1,4 +1,4 @@
-//! The statements that the server executes, as its own stores have written them.
+//! Statements that the server executes, as written in its own stores.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,36 +16,37 @@ use super::database::Database;
 use super::log::ServerLog;
 use crate::Outcome;
 
-/// A statement, with all its executions.
+/// Statement with the totals of its executions.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
-    /// As the last execution had it.
+    /// Text of the last execution.
     pub(crate) text: String,
     pub(crate) executions: u64,
     pub(crate) time: Duration,
-    /// Of the last execution, as literals; unknown where the engine does not need them to explain a statement.
+    /// Parameters of the last execution, as literals; `None` if the engine does not need them to explain a
+    /// statement.
     pub(crate) parameters: Option<Vec<String>>,
 }
 
-/// Statements by their text with one row of values at most.
+/// Statements by normalized text, with at most one row of values.
 pub(crate) type ByText = BTreeMap<String, Seen>;
 
-/// Where statements are seen.
+/// Source of executed statements.
 pub(crate) enum Statements<'r> {
-    /// The driver's events: the time is that of the program.
+    /// Events of the database driver: durations measured in the program.
     OfEvents(&'r Recorder),
-    /// The log of the PostgreSQL server: the time is the server's.
+    /// Log of the PostgreSQL server: durations measured in the server.
     OfLog(ServerLog),
 }
 
 impl<'r> Statements<'r> {
-    /// Those of which the driver tells from now on.
+    /// Starts to collect statements from the driver's events.
     pub(crate) fn of_events(recorder: &'r Recorder) -> Self {
         recorder.seen().clear();
         Self::OfEvents(recorder)
     }
 
-    /// What was seen.
+    /// Returns the statements collected.
     pub(crate) async fn take(self, database: &mut Database) -> Outcome<ByText> {
         match self {
             Self::OfEvents(recorder) => Ok(std::mem::take(&mut *recorder.seen())),
@@ -54,7 +55,7 @@ impl<'r> Statements<'r> {
     }
 }
 
-/// Adds an execution.
+/// Adds an execution of a statement.
 pub(crate) fn add(seen: &mut ByText, text: &str, time: Duration, parameters: Option<Vec<String>>) {
     let seen = seen.entry(outline(text)).or_insert_with(|| Seen {
         text: String::new(),
@@ -68,7 +69,7 @@ pub(crate) fn add(seen: &mut ByText, text: &str, time: Duration, parameters: Opt
     seen.parameters = parameters;
 }
 
-/// The text on one line, without rows of values after the first: their number varies.
+/// Normalizes a statement: one line, without rows of values after the first, because their number varies.
 fn outline(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let Some(start) = text.find("VALUES (") else { return text };
@@ -78,19 +79,19 @@ fn outline(text: &str) -> String {
     while let Some(next) = rest.strip_prefix(", (").and_then(|row| row.find(')')) {
         rest = &rest[", (".len() + next + 1..];
     }
-    // Parameters behind them have other numbers each time.
+    // Parameters after the rows are numbered differently each time.
     let is_varying = rest.len() < values.len() - first.len();
     let rest =
         if is_varying { rest.replace(|letter: char| letter.is_ascii_digit(), "") } else { rest.to_owned() };
     format!("{before}{first}{rest}")
 }
 
-/// Records the driver's events about statements.
+/// Recorder of the driver's events about statements.
 #[derive(Clone, Default)]
 pub(crate) struct Recorder(Arc<Mutex<ByText>>);
 
 impl Recorder {
-    /// Records from now on. Threads of the driver are not the runtime's: this is for the whole process.
+    /// Installs the recorder for the whole process: the driver's threads do not belong to the runtime.
     pub(crate) fn install() -> Self {
         let recorder = Self::default();
         let statements = filter_fn(|event| event.target() == "sqlx::query");
@@ -107,7 +108,7 @@ impl<S: Subscriber> Layer<S> for Recorder {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let mut fields = Fields::default();
         event.record(&mut fields);
-        // A short statement is its own summary.
+        // For a short statement, the event has only a summary, which is the whole text.
         let text = if fields.statement.is_empty() { &fields.summary } else { &fields.statement };
         add(&mut self.seen(), text.trim(), Duration::from_secs_f64(fields.seconds), None);
     }

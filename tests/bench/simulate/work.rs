@@ -1,4 +1,4 @@
-//! What users and operators do while their server is watched.
+//! Actions of users and operators while the server is measured.
 
 use kitbag_database::audit::Actor;
 use std::time::{Duration, Instant};
@@ -34,18 +34,18 @@ const LIST: &str =
 const DOCUMENT: &str = "query ($id: ID!) { document(id: $id) { title text } }";
 const DELETE: &str = "mutation ($id: ID!) { deleteDocument(id: $id) }";
 
-/// Documents of each user, besides one with a file.
+/// Documents per user, in addition to one with a file.
 pub(crate) const DOCUMENTS: usize = 9;
-/// Words of a document: two passages.
+/// Words per document: two chunks.
 const WORDS: usize = 150;
-/// Calls of each user.
+/// Calls per user.
 const CALLS: usize = 10;
-/// Requests of one user of each kind.
+/// Requests of each kind by a single user.
 const REPETITIONS: usize = 10;
-/// Processes look for jobs, and count what waits, at least this often.
+/// Longest interval at which processes look for jobs and count pending ones.
 const IDLE: Duration = Duration::from_secs(6);
 
-/// Deploys toolkits, and gives the user who is copied all that users have.
+/// Deploys toolkits, and creates the data of the template user.
 pub(crate) async fn prepare(running: &Running<'_>, components: &[Vec<u8>]) -> Outcome<()> {
     let mut operator = running.client(OPERATOR)?;
     for component in components {
@@ -67,7 +67,7 @@ pub(crate) async fn prepare(running: &Running<'_>, components: &[Vec<u8>]) -> Ou
     Ok(())
 }
 
-/// Sends the requests of some users, one after the other, and adds how long each kind takes: medians.
+/// Sends requests of some users, one after the other, and adds the median duration of each kind.
 pub(crate) async fn run(
     simulated: &Simulated,
     running: &Running<'_>,
@@ -80,7 +80,7 @@ pub(crate) async fn run(
         clients.push(running.client(&format!("user-{number}"))?);
     }
     let of_users = &mut Users { clients, figures };
-    // Opens connections, and has tokens verified.
+    // Warms up: opens connections, and has tokens verified. The second measurement replaces the first.
     of_users
         .measure("counts of documents", async |user, _| user.graphql(COUNTS, json!({})).await.map(drop))
         .await?;
@@ -104,7 +104,7 @@ pub(crate) async fn run(
 pub(crate) async fn run_large(running: &Running<'_>, place: usize, figures: &mut Figures) -> Outcome<()> {
     let mut figures_of_large = Figures::default();
     let mut large = Users { clients: vec![running.client(LARGE)?], figures: &mut figures_of_large };
-    // The others' requests have ended, and what they have begun.
+    // Waits until the work started by other users' requests has ended.
     sleep(IDLE).await;
     let before = memory::private()?;
     search(&mut large).await?;
@@ -141,7 +141,7 @@ struct Users<'f> {
 }
 
 impl Users<'_> {
-    /// Does something as each user, and adds the median of the times, unless it was measured before.
+    /// Runs `work` as each user, and sets the figure `name` to the median duration, replacing an earlier one.
     async fn measure(
         &mut self,
         name: &str,
@@ -253,7 +253,7 @@ async fn write_documents(users: &mut Users<'_>, place: usize) -> Outcome<()> {
             user.graphql(SEARCH, json!({ "query": words(number + 77, 6) })).await.map(drop)
         })
         .await?;
-    // The file, which came last, and the document before it.
+    // The file, which was added last, and the document before it.
     for name in ["removal of a document with a file", "removal of a document"] {
         users
             .measure(name, async |user, _| {
@@ -330,7 +330,7 @@ async fn operate(figures: &mut Figures, running: &Running<'_>, components: &[Vec
     Ok(())
 }
 
-/// Signs in with browsers, by the store of sessions alone.
+/// Measures browser sessions by direct use of the session store.
 async fn browse(figures: &mut Figures, simulated: &Simulated) -> Outcome<()> {
     let sessions = simulated.sessions().await?;
     let (mut begins, mut finds) = (Vec::new(), Vec::new());
@@ -367,7 +367,7 @@ async fn upload(user: &mut Client, title: &str) -> Outcome<()> {
     user.expect(Method::POST, &path, "text/plain", text.into()).await.map(drop)
 }
 
-/// Waits until everything of the user can be found.
+/// Waits until all documents of the user are searchable.
 async fn settled(user: &mut Client) -> Outcome<()> {
     loop {
         let counts = user.graphql(COUNTS, json!({})).await?["me"]["documents"].take();
@@ -390,7 +390,7 @@ fn expect_some(found: &Value) -> Outcome<()> {
     }
 }
 
-/// A document to ingest: two of three are in one of two feeds.
+/// Creates a document to ingest. Two of three are in one of two feeds.
 fn document(number: usize, kind: &str) -> Value {
     let mut document = json!({
         "title": format!("{kind} {}", words(number, 5)),

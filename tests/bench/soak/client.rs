@@ -1,4 +1,4 @@
-//! A user's HTTP client, which has one connection at a time and accepts responses of any status.
+//! HTTP client of a user, with one connection at a time. Accepts responses of any status.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -16,10 +16,10 @@ use crate::Outcome;
 use crate::client::{Connection, Prepared};
 use crate::tool_call::tool_call;
 
-/// Longer than any response takes.
+/// Time limit for a response; none takes that long.
 const TIMEOUT: Duration = Duration::from_mins(2);
 
-/// A user's client.
+/// Client of a user.
 pub(crate) struct Client {
     pub(crate) address: SocketAddr,
     /// The server's data directory.
@@ -28,7 +28,7 @@ pub(crate) struct Client {
     connection: Option<Connection>,
 }
 
-/// A response of any status.
+/// Response of any status.
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
@@ -36,12 +36,12 @@ pub(crate) struct Answer {
 }
 
 impl Client {
-    /// A client that has not connected yet.
+    /// Creates a client that has not connected yet.
     pub(crate) fn new(address: SocketAddr, data: PathBuf, token: String) -> Self {
         Self { address, data, token, connection: None }
     }
 
-    /// Calls a tool. A tool that fails is no error here.
+    /// Calls a tool. A failed call is not an error here.
     pub(crate) async fn call(&mut self, tool: &str, arguments: &Value) -> Outcome<Answer> {
         self.exchange(&tool_call(self.address, Some(&self.token), tool, arguments)?).await
     }
@@ -102,7 +102,7 @@ impl Client {
                 read += count;
             }
         };
-        // The time is over, or the server has closed the connection.
+        // The time has elapsed, or the server has closed the connection.
         let _ = timeout(stay, read_on).await;
         Ok(read)
     }
@@ -115,7 +115,7 @@ impl Client {
         let mut buffer = vec![0; 16 << 10];
         let read = timeout(TIMEOUT, stream.read(&mut buffer)).await??;
         let read_on = async { while let Ok(1..) = stream.read(&mut buffer).await {} };
-        // The time is over, or the server has closed the connection.
+        // The time has elapsed, or the server has closed the connection.
         let _ = timeout(stay, read_on).await;
         Ok(read)
     }

@@ -1,4 +1,4 @@
-//! The components that are deployed.
+//! Components to deploy.
 
 use std::path::Path;
 
@@ -8,13 +8,13 @@ use crate::Outcome;
 
 /// Components, built from this repository.
 pub(crate) struct Components {
-    /// Deployed at the beginning: a real toolkit, one that misbehaves, one that uses every capability.
+    /// Deployed at the start: a real toolkit, one that misbehaves, one that uses every capability.
     pub(crate) lasting: [Vec<u8>; 3],
     /// Two versions of one toolkit, deployed and removed over and over.
     pub(crate) greeter: [Vec<u8>; 2],
 }
 
-/// Builds the components. Quick if nothing has changed.
+/// Builds the components. Fast if they are up to date.
 pub(crate) async fn build() -> Outcome<Components> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let packages = ["toolkit-text", "guest-hostile", "guest-probe", "guest-greeter-v1", "guest-greeter-v2"];

@@ -1,4 +1,4 @@
-//! The resources that the server's process uses.
+//! Resource usage of the server process.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::trend::{Tolerance, Trend};
 use crate::Outcome;
 
-/// A quantity that is measured.
+/// Measured quantity.
 struct Quantity {
     what: &'static str,
     unit: &'static str,
@@ -38,7 +38,7 @@ pub(crate) struct Meter {
     series: [Vec<f64>; WATCHED.len()],
 }
 
-/// A quantity and its trend.
+/// Quantity with its trend.
 #[derive(Debug, Serialize)]
 pub(crate) struct QuantityTrend {
     pub(crate) what: &'static str,
@@ -66,7 +66,7 @@ impl Meter {
         Ok(())
     }
 
-    /// The last sample, as a line of progress.
+    /// Formats the last sample as a line of progress.
     pub(crate) fn latest(&self) -> String {
         let values = WATCHED.iter().zip(&self.series).filter_map(|(it, samples)| {
             let value = samples.last()?;
@@ -75,7 +75,7 @@ impl Meter {
         values.collect::<Vec<_>>().join(", ")
     }
 
-    /// Judges all samples; an error if there are too few.
+    /// Evaluates all samples; fails if there are too few.
     pub(crate) fn courses(&self) -> Outcome<Vec<QuantityTrend>> {
         let courses = WATCHED.iter().zip(&self.series).map(|(it, samples)| {
             let trend = Trend::of(samples, it.tolerance)?;
@@ -86,7 +86,7 @@ impl Meter {
     }
 }
 
-/// The number of a line `Name:   123 kB`.
+/// Parses the number in a line `Name:   123 kB`.
 fn kibibytes(file: &Path, name: &str) -> Outcome<f64> {
     let text = fs::read_to_string(file)?;
     let value = text.lines().find_map(|line| line.strip_prefix(name));
@@ -98,15 +98,15 @@ fn entries(folder: &Path) -> Outcome<usize> {
     Ok(fs::read_dir(folder)?.count())
 }
 
-/// Number of child processes that have not ended; 0 if the kernel does not list them.
+/// Number of running child processes; 0 if the kernel does not list them.
 fn children(process: &Path) -> Outcome<usize> {
     let tasks = fs::read_dir(process.join("task"))?.filter_map(Result::ok);
-    // A thread may end meanwhile.
+    // A thread may have ended meanwhile.
     let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
     Ok(lists.map(|list| list.split_whitespace().count()).sum())
 }
 
-/// Total size of the files below a folder. Files that are removed meanwhile count as 0.
+/// Total size of the files below a folder. Files removed meanwhile count as 0.
 fn bytes_below(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
     let sizes = entries.map(|entry| match entry.metadata() {

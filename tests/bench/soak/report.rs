@@ -1,4 +1,4 @@
-//! The report that is printed at the end.
+//! Printed report of the run.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::meter::QuantityTrend;
 use super::work::Kind;
 
-/// The results of the work of one kind.
+/// Counts of results for one kind of work.
 #[derive(Debug, Serialize)]
 pub(crate) struct Tally {
     pub(crate) kind: Kind,
@@ -20,7 +20,7 @@ pub(crate) struct Tally {
     pub(crate) example: Option<String>,
 }
 
-/// A whole run.
+/// Results of a whole run.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     pub(crate) minutes: f64,
@@ -37,7 +37,7 @@ impl Tally {
 }
 
 impl Report {
-    /// Everything that is wrong, one line each.
+    /// Problems of the run, one line each.
     pub(crate) fn faults(&self) -> Vec<String> {
         let growing = self.courses.iter().filter(|course| course.trend.grows);
         let growing = growing.map(|course| format!("{} grows without end", course.what));

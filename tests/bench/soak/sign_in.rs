@@ -16,10 +16,10 @@ use crate::Outcome;
 
 const CALLBACK: &str = "http://127.0.0.1:33418/callback";
 
-/// How often a refresh token is used before the grant is revoked.
+/// Uses of refresh tokens before the grant is revoked.
 const REFRESHES: usize = 3;
 
-/// A client that is registered once and signs in again and again.
+/// OAuth client that is registered once and signs in repeatedly.
 #[derive(Default)]
 pub(crate) struct SignIn {
     client_id: Option<String>,
@@ -103,7 +103,7 @@ async fn consent(
     Ok(code.ok_or_else(|| wrong(&answer)))
 }
 
-/// The sign-in code, as the program prints it to users who can read the data directory.
+/// Sign-in code, as the program prints it to users who can read the data directory.
 fn sign_in_code(client: &Client) -> Outcome<String> {
     let output = Command::new(env!("CARGO_BIN_EXE_kitbag"))
         .arg("sign-in-code")

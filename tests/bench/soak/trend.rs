@@ -2,16 +2,16 @@
 
 use serde::Serialize;
 
-/// How much a quantity may be higher late in a run than in its middle.
+/// Tolerated increase of a quantity from the middle of a run to its end.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Tolerance {
-    /// As a fraction of the level in the middle.
+    /// Fraction of the level in the middle.
     pub(crate) share: f64,
-    /// As an amount in the quantity's unit, whatever the level is.
+    /// Absolute amount in the quantity's unit.
     pub(crate) amount: f64,
 }
 
-/// The trend of a series of samples.
+/// Trend of a series of samples.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Trend {
     /// The first sample.
@@ -26,14 +26,14 @@ pub(crate) struct Trend {
     pub(crate) grows: bool,
 }
 
-/// The fewest samples of a third of a run that can be judged.
+/// Minimum number of samples in a third of a run.
 const MIN_SAMPLES: usize = 5;
 
 impl Trend {
-    /// Judges samples that were taken at equal intervals; `None` if there are too few.
+    /// Evaluates samples taken at equal intervals; `None` if there are too few.
     ///
-    /// The level of a third is its lower quartile, which leaves out what is in use only at the moment of
-    /// some samples. A leak is never released, so it raises the lower quartile too.
+    /// The level of a third is its lower quartile, which ignores short peaks in some samples. A leak is never
+    /// released, so it raises the lower quartile too.
     pub(crate) fn of(samples: &[f64], tolerance: Tolerance) -> Option<Self> {
         let third = samples.len() / 3;
         if third < MIN_SAMPLES {

@@ -1,4 +1,4 @@
-//! The work that each of the connections repeats.
+//! Work that each connection repeats.
 
 use std::time::Duration;
 
@@ -34,16 +34,16 @@ const MISBEHAVIOURS: [&str; 18] = [
     "resource_flood",
 ];
 
-/// Documents that a connection ingests through a toolkit, and updates over and over.
+/// Documents that a connection ingests through a toolkit, and updates repeatedly.
 const DOCUMENTS: usize = 20;
 
-/// How long a log is followed before the client disconnects.
+/// Time that a client follows a log before it disconnects.
 const FOLLOW_DURATION: Duration = Duration::from_secs(5);
 
-/// How long a client that has sent half a request stays connected.
+/// Time that a client stays connected after half a request.
 const STALL_DURATION: Duration = Duration::from_secs(3);
 
-/// A kind of work.
+/// Kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Kind {
@@ -60,7 +60,7 @@ pub(crate) enum Kind {
     HalfRequests,
 }
 
-/// Every kind, with its connections: 64 in all.
+/// Number of connections for every kind: 64 in total.
 pub(crate) const SHARES: [(Kind, usize); 11] = [
     (Kind::FastCalls, 20),
     (Kind::SlowCalls, 8),
@@ -75,14 +75,14 @@ pub(crate) const SHARES: [(Kind, usize); 11] = [
     (Kind::HalfRequests, 4),
 ];
 
-/// The result of a piece of work.
+/// Result of a unit of work.
 #[derive(Debug)]
 pub(crate) enum WorkResult {
-    /// As expected.
+    /// Expected result.
     Done,
     /// Refused by the server for lack of capacity.
     Refused,
-    /// Unexpected, with a description.
+    /// Unexpected result, with a description.
     Wrong(String),
 }
 
@@ -104,7 +104,7 @@ impl Kind {
         }
     }
 
-    /// How long a connection rests after each piece of work, so that no kind starves the others.
+    /// Pause of a connection after each unit of work, so that no kind starves the others.
     pub(crate) fn pause(self) -> Duration {
         Duration::from_millis(match self {
             Self::FastCalls | Self::SlowCalls => 20,
@@ -115,7 +115,7 @@ impl Kind {
     }
 }
 
-/// One connection's work.
+/// Worker of one connection.
 pub(crate) struct Worker<'a> {
     pub(crate) kind: Kind,
     /// Index among the workers of its kind.
@@ -252,10 +252,10 @@ fn succeeded(answer: &Answer) -> WorkResult {
     if answer.status.is_success() { WorkResult::Done } else { not_done(answer) }
 }
 
-/// Whether an unexpected response is a refusal for lack of capacity, or wrong.
+/// Classifies an unexpected response: refused for lack of capacity, or wrong.
 fn not_done(answer: &Answer) -> WorkResult {
     let is_full = || {
-        // GraphQL errors have the status 200.
+        // GraphQL errors have status 200.
         let said = serde_json::from_slice::<Value>(&answer.body).unwrap_or_default();
         let mut errors = said["errors"].as_array().into_iter().flatten();
         errors.any(|error| ["LIMIT", "UNAVAILABLE"].iter().any(|code| error["extensions"]["code"] == *code))
@@ -278,7 +278,7 @@ fn worse(one: WorkResult, other: WorkResult) -> WorkResult {
     }
 }
 
-/// A text of 300 words, another one in each turn.
+/// Generates a text of 300 words, different in each turn.
 fn words(turn: usize) -> String {
     (0..300).map(|at| word(turn.wrapping_mul(31).wrapping_add(at * 7))).collect::<Vec<_>>().join(" ")
 }

@@ -13,7 +13,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// The body as JSON; of a stream, its one event: so the server answers a call that takes long.
+    /// Body as JSON, or the data of an event stream's only event: the response format of slow calls.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
         let is_stream = self.header("content-type") == Some("text/event-stream");
@@ -23,7 +23,7 @@ impl Answer {
         serde_json::from_slice(json).unwrap_or_else(|error| panic!("no JSON ({error}): {self:?}"))
     }
 
-    /// The body as JSON objects, one per line.
+    /// Body as JSON objects, one per line.
     #[track_caller]
     pub(crate) fn json_lines(&self) -> Vec<Value> {
         assert_eq!(self.header("content-type"), Some("application/x-ndjson"));
@@ -31,13 +31,13 @@ impl Answer {
         text.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect()
     }
 
-    /// The body as text.
+    /// Body as text.
     #[track_caller]
     pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.body).expect("the body is text")
     }
 
-    /// The header's value; `None` if it is absent.
+    /// Header value; `None` if it is absent.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().expect("headers are ASCII"))
     }
@@ -59,20 +59,20 @@ impl Answer {
         answer
     }
 
-    /// Asserts that a page contains `words`, as they are in HTML.
+    /// Asserts that the HTML source of a page contains `words`.
     #[track_caller]
     pub(crate) fn assert_says(&self, words: &str) {
         assert!(self.text().contains(words), "no {words:?} in {}", self.text());
     }
 
-    /// The value of a page's first hidden field of this name.
+    /// Value of a page's first hidden field with this name.
     #[track_caller]
     pub(crate) fn hidden(&self, name: &str) -> String {
         let (_, after) = self.text().split_once(&format!("name=\"{name}\" value=\"")).expect("a field");
         after.split('"').next().expect("a value").to_owned()
     }
 
-    /// The problems of a refused upload: path and message of each.
+    /// Problems of a rejected upload: path and message of each.
     #[track_caller]
     pub(crate) fn problems(&self) -> Vec<(String, String)> {
         let body = self.json();

@@ -1,4 +1,4 @@
-//! Documents that are archives (APPNOTE.TXT), regular and hostile; and those of `tests/documents`.
+//! Documents that are ZIP archives (APPNOTE.TXT), regular and hostile; and those in `tests/documents`.
 
 use std::collections::HashSet;
 use std::io::{Cursor, Write};
@@ -8,17 +8,17 @@ use zip::write::SimpleFileOptions;
 
 use super::root;
 
-/// Namespaces of the documents, which readers may insist on.
+/// XML namespaces of the documents, which readers may require.
 const WORD: &str = "http://schemas.openxmlformats.org/wordprocessingml/2006/main";
 const OFFICE: &str = "urn:oasis:names:tc:opendocument:xmlns:office:1.0";
 const TEXT: &str = "urn:oasis:names:tc:opendocument:xmlns:text:1.0";
 
-/// A file of `tests/documents`, which a library has written.
+/// Reads a file of `tests/documents`, written by a library.
 pub(crate) fn of_library(name: &str) -> Vec<u8> {
     std::fs::read(root().join("tests/documents").join(name)).expect("the document is in the repository")
 }
 
-/// An archive with these parts.
+/// Creates an archive with these parts.
 pub(crate) fn of(parts: &[(&str, &str)]) -> Vec<u8> {
     let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, content) in parts {
@@ -28,7 +28,7 @@ pub(crate) fn of(parts: &[(&str, &str)]) -> Vec<u8> {
     archive.finish().expect("it is in memory").into_inner()
 }
 
-/// A DOCX file; `declaration` comes before its element, which has `body`.
+/// Creates a DOCX file; `declaration` precedes the root element, which contains `body`.
 pub(crate) fn docx(declaration: &str, body: &str) -> Vec<u8> {
     of(&[
         (
@@ -56,12 +56,12 @@ pub(crate) fn paragraph(text: &str) -> String {
     format!("<w:p><w:r><w:t>{text}</w:t></w:r></w:p>")
 }
 
-/// An XLSX file with a sheet of this XML, and one shared string.
+/// Creates an XLSX file with these rows and one shared string.
 pub(crate) fn xlsx(shared: &str, rows: &str) -> Vec<u8> {
     workbook(shared, rows, &[], &[])
 }
 
-/// An XLSX file whose cells are numbers with a format, of which the first begin with a link.
+/// Creates an XLSX file of formatted numbers, one per row. The first cells have hyperlinks.
 pub(crate) fn xlsx_of_numbers(cells: &[(f64, &str)], links: &[&str]) -> Vec<u8> {
     let formats: Vec<_> = cells.iter().map(|(_, format)| *format).collect();
     let rows = cells.iter().enumerate();
@@ -71,7 +71,7 @@ pub(crate) fn xlsx_of_numbers(cells: &[(f64, &str)], links: &[&str]) -> Vec<u8> 
     workbook("", &rows.concat(), &formats, links)
 }
 
-/// An XLSX file; each of the formats is that of a style, each of the links belongs to the first cell of a row.
+/// Creates an XLSX file with one style per format, and one hyperlink per row in its first cell.
 fn workbook(shared: &str, rows: &str, formats: &[&str], links: &[&str]) -> Vec<u8> {
     const TYPES: &str = "application/vnd.openxmlformats-officedocument.spreadsheetml";
     const RELATION: &str = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
@@ -156,7 +156,7 @@ fn workbook(shared: &str, rows: &str, formats: &[&str], links: &[&str]) -> Vec<u
     ])
 }
 
-/// An ODT file; `declaration` comes before its element, which has `body`.
+/// Creates an ODT file; `declaration` precedes the root element, which contains `body`.
 pub(crate) fn odt(declaration: &str, body: &str) -> Vec<u8> {
     of(&[
         ("mimetype", "application/vnd.oasis.opendocument.text"),
@@ -170,7 +170,7 @@ pub(crate) fn odt(declaration: &str, body: &str) -> Vec<u8> {
     ])
 }
 
-/// An ODS file with a row of these cells.
+/// Creates an ODS file with one row of these cells.
 pub(crate) fn ods(cells: &str) -> Vec<u8> {
     let row = format!("<table:table><table:table-row>{cells}</table:table-row></table:table>");
     of(&[
@@ -187,7 +187,8 @@ pub(crate) fn ods(cells: &str) -> Vec<u8> {
     ])
 }
 
-/// An EPUB file with chapters at these paths, relative to a folder of the archive, and other parts.
+/// Creates an EPUB file with chapters at these paths, relative to a folder of the archive, and with other
+/// parts.
 pub(crate) fn epub(chapters: &[(&str, &str)], others: &[(&str, &str)]) -> Vec<u8> {
     let numbered = || chapters.iter().enumerate();
     let items: String = numbered()
@@ -210,19 +211,20 @@ pub(crate) fn epub(chapters: &[(&str, &str)], others: &[(&str, &str)]) -> Vec<u8
     of(&parts)
 }
 
-/// The archive with another claim of how large its parts are.
+/// Changes the declared uncompressed size of all parts.
 pub(crate) fn claiming_size(mut archive: Vec<u8>, size: u32) -> Vec<u8> {
     change_headers(&mut archive, 22, 24, |field| field[..4].copy_from_slice(&size.to_le_bytes()));
     archive
 }
 
-/// The archive with the mark of parts that are encrypted.
+/// Marks all parts as encrypted.
 pub(crate) fn claiming_encryption(mut archive: Vec<u8>) -> Vec<u8> {
     change_headers(&mut archive, 6, 8, |field| field[0] |= 1);
     archive
 }
 
-/// Changes a field of each header: at `local` in those before the parts, at `central` in those of the directory.
+/// Changes a field of each header, at the offset `local` in local file headers and `central` in central
+/// directory headers.
 fn change_headers(archive: &mut [u8], local: usize, central: usize, change: impl Fn(&mut [u8])) {
     for at in 0..archive.len() - 4 {
         match &archive[at..at + 4] {

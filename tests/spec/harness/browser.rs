@@ -11,15 +11,15 @@ use super::{Answer, Http, sign_in_code};
 /// More redirects than any sign-in needs.
 const MAX_PAGES: usize = 20;
 
-/// Keeps cookies, follows redirects, and fills in forms.
+/// Browser that stores cookies, follows redirects and submits forms.
 #[derive(Default)]
 pub(crate) struct Browser {
-    /// Values by name, for each server by its authority.
+    /// Cookie values by name, for each server (authority).
     cookies: HashMap<String, HashMap<String, String>>,
     person: Person,
 }
 
-/// Who uses the browser.
+/// User of the browser.
 #[derive(Default, PartialEq, Eq)]
 enum Person {
     /// The owner of the test servers, who knows their sign-in codes.
@@ -36,37 +36,37 @@ impl Browser {
         self.answer(page, &[("user", user), ("decision", "allow")]).await
     }
 
-    /// As [`Self::sign_in`], but stops before it opens a page with the path `stop`, and returns its URL.
+    /// Like [`Self::sign_in`], but stops before opening a page with the path `stop`, and returns its URL.
     pub(crate) async fn sign_in_until(&mut self, page: &str, user: &str, stop: &str) -> Url {
         let (url, answer) = self.go(page, &[("user", user), ("decision", "allow")], Some(stop)).await;
         assert!(answer.is_none(), "it ended at {url}");
         url
     }
 
-    /// Opens a page, and follows no redirect.
+    /// Opens a page without following redirects.
     pub(crate) async fn open(&mut self, url: &Url) -> Answer {
         self.fetch(url, None).await
     }
 
-    /// The header `Cookie` of requests to a server.
+    /// `Cookie` header of requests to a server.
     pub(crate) fn cookies(&self, url: &Url) -> String {
         let jar = self.cookies.get(url.authority()).into_iter().flatten();
         jar.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("; ")
     }
 
-    /// Sets a cookie of a server, `name=value`.
+    /// Sets a cookie (`name=value`) for a server.
     pub(crate) fn plant(&mut self, url: &Url, cookie: &str) {
         let (name, value) = cookie.split_once('=').expect("a pair");
         let jar = self.cookies.entry(url.authority().to_owned()).or_default();
         jar.insert(name.to_owned(), value.to_owned());
     }
 
-    /// As [`Self::sign_in`], but denies consent.
+    /// Like [`Self::sign_in`], but denies consent.
     pub(crate) async fn refuse(&mut self, page: &str) -> (Url, Answer) {
         self.answer(page, &[("user", ""), ("decision", "deny")]).await
     }
 
-    /// The browser of a user who does not know the sign-in codes of the test servers.
+    /// Creates the browser of a user who does not know the sign-in codes of the test servers.
     pub(crate) fn without_sign_in_codes() -> Self {
         Self { person: Person::OtherAccount, ..Self::default() }
     }

@@ -1,4 +1,4 @@
-//! A collector of traces: receives what `OpenTelemetry` calls OTLP over HTTP, and decodes it.
+//! Collector of traces: receives and decodes OTLP over HTTP.
 
 use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -22,20 +22,20 @@ use tokio::task::JoinHandle;
 
 use super::eventually;
 
-/// What the collector does with a request.
+/// Response of the collector to a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Collecting {
-    /// It takes all spans.
+    /// Accepts all spans.
     All,
-    /// It takes all but so many.
+    /// Stores all spans, but reports this number as rejected (partial success).
     AllBut(i64),
-    /// It answers with this status, and asks for no pause.
+    /// Responds with this status and `Retry-After: 0`.
     Nothing(u16),
-    /// It does not answer.
+    /// Does not respond.
     Silently,
 }
 
-/// A collector. Stops when it is dropped.
+/// Collector of traces. Stops when dropped.
 pub(crate) struct Collector {
     shared: Arc<Mutex<Shared>>,
     url: String,
@@ -45,21 +45,21 @@ pub(crate) struct Collector {
 struct Shared {
     collecting: Collecting,
     received: Vec<(HeaderMap, Bytes)>,
-    /// Those that were taken.
+    /// Batches of spans that were accepted.
     batches: Vec<ResourceSpans>,
 }
 
-/// A span that was received.
+/// Received span.
 #[derive(Clone, Debug)]
 pub(crate) struct Span {
     pub(crate) name: String,
-    /// Hexadecimal, as the ids below.
+    /// Trace id in hexadecimal, like `id` and `parent`.
     pub(crate) trace: String,
     pub(crate) id: String,
-    /// Empty for the span of the whole call, unless another program's span is its parent.
+    /// Parent span id. Empty for the root span of a call, unless another program's span is its parent.
     pub(crate) parent: String,
     pub(crate) kind: i32,
-    /// In nanoseconds since 1970.
+    /// Start time, in nanoseconds since 1970.
     pub(crate) began: u64,
     pub(crate) ended: u64,
     pub(crate) is_error: bool,
@@ -97,17 +97,17 @@ impl Collector {
         &self.url
     }
 
-    /// Changes what it does with requests.
+    /// Changes the response to further requests.
     pub(crate) fn now(&self, collecting: Collecting) {
         self.shared().collecting = collecting;
     }
 
-    /// The requests that came, taken or not.
+    /// Received requests, whether accepted or not.
     pub(crate) fn received(&self) -> Vec<(HeaderMap, Bytes)> {
         self.shared().received.clone()
     }
 
-    /// The spans that were taken, with those of a call before the next.
+    /// Accepted spans, in order of arrival.
     pub(crate) fn spans(&self) -> Vec<Span> {
         let shared = self.shared();
         let spans = shared.batches.iter().flat_map(|batch| &batch.scope_spans).flat_map(|it| &it.spans);
@@ -126,7 +126,7 @@ impl Collector {
             .collect()
     }
 
-    /// What the processes that sent spans say of themselves.
+    /// Resource attributes of the processes that sent spans.
     pub(crate) fn resources(&self) -> Vec<Vec<(String, Value)>> {
         let shared = self.shared();
         let resources = shared.batches.iter().filter_map(|batch| batch.resource.as_ref());
@@ -134,7 +134,7 @@ impl Collector {
         resources.map(|resource| attributes(&resource.attributes)).collect()
     }
 
-    /// Waits until the spans of so many calls are complete, and returns all spans.
+    /// Waits until the spans of this number of calls have arrived, and returns all spans.
     pub(crate) async fn spans_of(&self, calls: usize) -> Vec<Span> {
         let is_call = |span: &Span| span.name.starts_with("tools/call");
         eventually("the traces arrive", async || {
@@ -150,7 +150,7 @@ impl Collector {
 }
 
 impl Shared {
-    /// `None` if there is to be no answer.
+    /// Returns the response; `None`: no response.
     fn answer(&mut self, headers: HeaderMap, body: Bytes) -> Option<Response> {
         self.received.push((headers, body.clone()));
         let rejected = match self.collecting {
@@ -171,7 +171,7 @@ impl Shared {
 }
 
 impl Span {
-    /// An attribute; null if it has none of this name.
+    /// Value of an attribute; null if it is absent.
     pub(crate) fn attribute(&self, name: &str) -> Value {
         self.attributes.iter().find(|it| it.key == name).map_or(Value::Null, value)
     }

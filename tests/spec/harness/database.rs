@@ -1,4 +1,4 @@
-//! The databases of servers: a file, or, if `TEST_DATABASE` is the URL of a PostgreSQL server, a database there.
+//! Databases of servers: `SQLite` files, or databases on the PostgreSQL server at the URL in `TEST_DATABASE`.
 
 use std::fs::File;
 use std::io::Write;
@@ -15,7 +15,8 @@ use sqlx::{
 };
 use url::Url;
 
-/// The tables of local sign-in. `kitbag serve` refuses it with PostgreSQL; tests get their tokens from it.
+/// Tables of local sign-in. `kitbag serve` rejects local sign-in with PostgreSQL, but tests get their tokens
+/// from it.
 const LOCAL_SIGN_IN: &str = "
     CREATE TABLE oauth_clients (
         id TEXT PRIMARY KEY, name TEXT, redirect_uris TEXT NOT NULL, used_at BIGINT NOT NULL);
@@ -24,29 +25,30 @@ const LOCAL_SIGN_IN: &str = "
         user_id TEXT NOT NULL, scopes TEXT NOT NULL, refresh_digest BYTEA NOT NULL, expires_at BIGINT NOT NULL);
 ";
 
-/// A connection to a server's database beside those of the server.
+/// Connection of a test to a server's database.
 pub(crate) enum Database {
     File(SqliteConnection),
     Server(PgConnection),
 }
 
-/// Where a server that uses this data directory has its database.
+/// Database location of a server with this data directory.
 pub(crate) fn location(data: &Path) -> DatabaseLocation {
     let Ok(server) = std::env::var("TEST_DATABASE") else { return DatabaseLocation::DataDirectory };
     DatabaseLocation::Server(url(&server, name(data)).into())
 }
 
-/// Whether servers have their databases in a PostgreSQL server.
+/// Whether tests use a PostgreSQL server.
 pub(crate) fn is_server() -> bool {
     std::env::var_os("TEST_DATABASE").is_some()
 }
 
-/// What the engine calls the type of bytes.
+/// SQL type of byte strings.
 pub(crate) fn type_of_bytes() -> &'static str {
     if is_server() { "BYTEA" } else { "BLOB" }
 }
 
-/// Creates the database of a data directory, unless it is a file, and the master key that its operator gives it.
+/// Prepares a PostgreSQL server's database for a data directory, with the master key that its operator
+/// provides. Does nothing for a file.
 pub(crate) async fn create(data: &Path) {
     let Ok(server) = std::env::var("TEST_DATABASE") else { return };
     let key_file = data.join("master-key");
@@ -82,7 +84,7 @@ impl Database {
         Self::File(file.connect().await.expect("there is a database"))
     }
 
-    /// Executes a statement with these parameters.
+    /// Executes a statement with text parameters.
     pub(crate) async fn execute(&mut self, sql: impl SqlSafeStr, parameters: &[&str]) {
         match self {
             Self::File(file) => {
@@ -98,7 +100,7 @@ impl Database {
         .expect("the change is possible");
     }
 
-    /// The rows that a statement with these parameters finds.
+    /// Returns the rows of a query with text parameters.
     pub(crate) async fn rows<T>(&mut self, sql: &'static str, parameters: &[&str]) -> Vec<T>
     where
         T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin,

@@ -10,10 +10,10 @@ use url::Url;
 use super::database::Database;
 use super::{Kitbag, User};
 
-/// How long a capture may take. Some compile an extractor first, at the lowest priority.
+/// Time limit for a capture. It may include compiling an extractor, at the lowest priority.
 const SETTLE_TIMEOUT: Duration = Duration::from_mins(4);
 
-/// A document with a file.
+/// Document with a captured file.
 #[derive(Clone, Debug, FromRow)]
 pub(crate) struct Stored {
     pub(crate) title: String,
@@ -22,7 +22,7 @@ pub(crate) struct Stored {
     pub(crate) artifact: Option<String>,
     pub(crate) artifact_size: Option<i64>,
     pub(crate) artifact_type: Option<String>,
-    /// What was read from the file.
+    /// Text extracted from the file.
     pub(crate) captured: Option<String>,
 }
 
@@ -57,7 +57,7 @@ impl Kitbag {
 }
 
 impl Kitbag {
-    /// Waits until no document is pending, also if extractors have to be compiled first.
+    /// Waits until no document is pending, even if extractors must be compiled first.
     pub(crate) async fn all_settled(&self) {
         let mut database = Database::of(self.data()).await;
         let deadline = Instant::now() + SETTLE_TIMEOUT;
@@ -74,14 +74,14 @@ impl Kitbag {
 }
 
 impl Stored {
-    /// Asserts that it is ready, and returns what was read from its file.
+    /// Asserts that the document is ready, and returns the text of its file.
     #[track_caller]
     pub(crate) fn text(&self) -> &str {
         assert_eq!((self.state.as_str(), &self.reason), ("ready", &None), "{self:?}");
         self.captured.as_deref().unwrap_or_default()
     }
 
-    /// Asserts that it failed for a reason with these words.
+    /// Asserts that processing failed for a reason containing `words`.
     #[track_caller]
     pub(crate) fn assert_failed(&self, words: &str) {
         let reason = self.reason.as_deref().unwrap_or_default();

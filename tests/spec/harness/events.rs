@@ -37,7 +37,7 @@ impl Events {
         within("the next event", self.message()).await
     }
 
-    /// All messages to the end of the stream.
+    /// Returns all messages until the end of the stream.
     pub(crate) async fn rest(mut self) -> Vec<Value> {
         let mut messages = Vec::new();
         while let Some(message) = self.next().await {

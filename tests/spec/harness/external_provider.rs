@@ -9,12 +9,12 @@ use tokio::sync::MutexGuard;
 
 use super::{Recorder, Transcript, root, within};
 
-/// The port of providers of accounts, which the guest declares.
+/// Port of account providers, which the guest declares.
 const ACCOUNTS_PORT: u16 = 18997;
-/// Held by the running one.
+/// Locked by the running account provider.
 static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
-/// npm's `oidc-provider`, behind a recorder. Killed when it is dropped.
+/// npm's `oidc-provider` behind a recorder. Killed when dropped.
 pub(crate) struct ExternalProvider {
     recorder: Recorder,
     lines: Lines<BufReader<ChildStdout>>,
@@ -43,13 +43,13 @@ impl ExternalProvider {
         assert_eq!(line.as_deref(), Some("groups are set"));
     }
 
-    /// Its issuer identifier.
+    /// Issuer identifier of the provider.
     pub(crate) fn issuer(&self) -> &str {
         self.recorder.url()
     }
 }
 
-/// npm's `oidc-provider` with accounts of users, which rotates refresh tokens. Killed when it is dropped.
+/// npm's `oidc-provider` for users' accounts; rotates refresh tokens. Killed when dropped.
 pub(crate) struct AccountProvider {
     lines: Lines<BufReader<ChildStdout>>,
     input: ChildStdin,
@@ -58,15 +58,15 @@ pub(crate) struct AccountProvider {
 }
 
 impl AccountProvider {
-    /// The API, which answers with the user of the token.
+    /// API that responds with the token's user.
     pub(crate) const API: &str = "http://127.0.0.1:18997/me";
 
-    /// Waits until no other test has such a provider.
+    /// Waits until no other test runs an account provider.
     pub(crate) async fn turn() -> MutexGuard<'static, ()> {
         TURN.lock().await
     }
 
-    /// Starts a provider that sends browsers back to `redirect_uri`.
+    /// Starts a provider whose client has this redirect URI.
     pub(crate) async fn start(redirect_uri: &str, access_token_seconds: u32) -> Self {
         let turn = Self::turn().await;
         let (port, seconds) = (ACCOUNTS_PORT.to_string(), access_token_seconds.to_string());
@@ -78,7 +78,7 @@ impl AccountProvider {
         provider
     }
 
-    /// Waits until it says this: `token refresh_token 200` after it has rotated a refresh token.
+    /// Waits for an output line, such as `token refresh_token 200` after a rotated refresh token.
     pub(crate) async fn says(&mut self, expected: &str) {
         loop {
             let line =
@@ -89,7 +89,7 @@ impl AccountProvider {
         }
     }
 
-    /// Keeps back what the token endpoint answers from now on, or no longer.
+    /// Holds back responses of the token endpoint, or releases them.
     pub(crate) async fn hold(&mut self, holds: bool) {
         let word = if holds { "hold" } else { "go" };
         self.input.write_all(format!("{word}\n").as_bytes()).await.expect("it listens");

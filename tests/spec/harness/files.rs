@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-/// Serves the files put into it. Stops when it is dropped.
+/// Server of test files. Stops when dropped.
 pub(crate) struct Files {
     shared: Arc<Mutex<Shared>>,
     origin: String,
@@ -63,7 +63,7 @@ impl Files {
         self.url(path)
     }
 
-    /// URL of a path.
+    /// Returns the URL of a path.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("{}{path}", self.origin)
     }

@@ -38,7 +38,7 @@ impl User {
         GraphqlError { message, extensions: first["extensions"].clone(), answer }
     }
 
-    /// Stores documents, and returns their ids once search finds them.
+    /// Ingests documents, and returns their ids once they are searchable.
     pub(crate) async fn ingest(&self, documents: Value) -> Vec<String> {
         let mutation = "mutation ($documents: [IngestDocumentInput!]!) {
             ingest(documents: $documents) { documents { id } }

@@ -1,4 +1,4 @@
-//! Toolkits to deploy: components that were built before the tests run.
+//! Toolkits to deploy: components built before the tests run.
 
 use crate::harness::root;
 
@@ -8,7 +8,7 @@ pub(crate) struct Guest(&'static str);
 
 /// A real toolkit: counts, compares and tidies text.
 pub(crate) const TEXT: Guest = Guest("toolkit-text");
-/// A real toolkit: keeps web pages in the knowledge base.
+/// A real toolkit: saves web pages in the knowledge base.
 pub(crate) const CLIPPER: Guest = Guest("toolkit-clipper");
 /// A real toolkit: notes in the knowledge base.
 pub(crate) const NOTES: Guest = Guest("toolkit-notes");
@@ -36,7 +36,7 @@ pub(crate) const RUST: Guest = Guest("language-rust");
 pub(crate) const HINTS: Guest = Guest("guest-hints");
 /// One tool for each kind of reply.
 pub(crate) const REPLIES: Guest = Guest("guest-replies");
-/// Misbehaves, one tool for each way in which a call can.
+/// Misbehaves, with one tool per failure mode of a call.
 pub(crate) const HOSTILE: Guest = Guest("guest-hostile");
 /// Calls each capability directly, and declares all of them.
 pub(crate) const PROBE: Guest = Guest("guest-probe");
@@ -51,9 +51,9 @@ pub(crate) const SHOP: Guest = Guest("guest-shop");
 pub(crate) const CROWD: Guest = Guest("guest-crowd");
 /// Declares `auth`: the host signs in for it at one of its two egress hosts.
 pub(crate) const SIGNED_IN: Guest = Guest("guest-signed-in");
-/// Acts with its user's account, a key and a password, each at another host.
+/// Acts with its user's account, an API key and a password, each at a different host.
 pub(crate) const ACCOUNT: Guest = Guest("guest-account");
-/// Asks for credentials: required, optional, and those of its declared `auth`.
+/// Declares secrets: required, optional, and those of its `auth`.
 pub(crate) const NEEDS_SECRET: Guest = Guest("guest-needs-secret");
 /// A private toolkit: version 1.0.0.
 pub(crate) const GREETER_V1: Guest = Guest("guest-greeter-v1");
@@ -61,7 +61,7 @@ pub(crate) const GREETER_V1: Guest = Guest("guest-greeter-v1");
 pub(crate) const GREETER_V1_CHANGED: Guest = Guest("guest-greeter-v1-changed");
 /// Version 2.0.0, which also declares an egress host.
 pub(crate) const GREETER_V2: Guest = Guest("guest-greeter-v2");
-/// A valid component of another world.
+/// Valid component that targets another WIT world.
 pub(crate) const OTHER_WORLD: Guest = Guest("guest-other-world");
 /// Imports `wasi:sockets`, and tries to use them.
 pub(crate) const IMPORTS_SOCKETS: Guest = Guest("guest-imports-sockets");
@@ -71,18 +71,18 @@ pub(crate) const OVERREACH: Guest = Guest("guest-overreach");
 pub(crate) const TEN_MISTAKES: Guest = Guest("guest-ten-mistakes");
 /// Never returns its declaration.
 pub(crate) const DESCRIBE_SPINS: Guest = Guest("guest-describe-spins");
-/// Uses a capability while it describes itself.
+/// Calls a capability from `describe`.
 pub(crate) const DESCRIBE_USES_SECRET: Guest = Guest("guest-describe-uses-secret");
 
 impl Guest {
-    /// The component.
+    /// Reads the component.
     pub(crate) fn bytes(self) -> Vec<u8> {
         let path = self.path();
         std::fs::read(&path)
             .unwrap_or_else(|error| panic!("run `just build-guests`: {}: {error}", path.display()))
     }
 
-    /// Where the component is.
+    /// Returns the path of the component.
     pub(crate) fn path(self) -> std::path::PathBuf {
         root().join("target-guests/components").join(format!("{}.wasm", self.0))
     }

@@ -11,7 +11,7 @@ use url::Url;
 use super::wait::WAIT_TIMEOUT;
 use super::{Answer, Events, Stream, within};
 
-/// A client without a token.
+/// HTTP client without a token.
 #[derive(Clone)]
 pub(crate) struct Http {
     base_url: Url,
@@ -49,7 +49,7 @@ impl Http {
         .await
     }
 
-    /// Sends a request and returns the open stream of events that it is answered with.
+    /// Sends a request and returns its open response stream of events.
     pub(crate) async fn open(
         &self,
         method: Method,
@@ -91,7 +91,7 @@ impl Http {
 }
 
 impl Http {
-    /// Sends a GET request and returns the open stream of lines that it is answered with.
+    /// Sends a GET request and returns its open response stream of lines.
     pub(crate) async fn stream(&self, path: &str, headers: HeaderMap) -> Stream {
         let request = self.request(Method::GET, path, headers, Bytes::new());
         let response = within("the request", self.egress.send(request, &Policy::Operator)).await;

@@ -1,4 +1,4 @@
-//! An HTTP server that is not Kitbag: it answers as a test says, and records requests.
+//! HTTP server that is not Kitbag: responds as a test specifies, and records requests.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +9,7 @@ use axum::response::Response;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// Listens on loopback. Stops when it is dropped.
+/// Server on loopback. Stops when dropped.
 pub(crate) struct Impostor {
     url: String,
     seen: Arc<Mutex<Vec<Parts>>>,

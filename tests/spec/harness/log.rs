@@ -1,4 +1,4 @@
-//! What a server wrote to its log.
+//! Log output of a server.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -7,7 +7,7 @@ use serde_json::Value;
 use tracing::Dispatch;
 use tracing_subscriber::EnvFilter;
 
-/// One server's log. Clones share it.
+/// Log of one server. Clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -17,14 +17,14 @@ impl Log {
         String::from_utf8_lossy(&self.0.lock().expect("no writer panicked")).into_owned()
     }
 
-    /// The lines about calls, oldest first. They have no content of calls: operators may see them all.
+    /// Log lines about calls, oldest first. They contain no content of calls: operators may see them all.
     pub(crate) fn calls(&self) -> Vec<Value> {
         let text = self.text();
         let events = text.lines().map(|line| serde_json::from_str(line).expect("each line is JSON"));
         events.filter(|event: &Value| event["target"] == "kitbag::toolkit").collect()
     }
 
-    /// The subscriber to a server's events. It writes all of Kitbag's own, so that tests see any leak.
+    /// Subscriber to a server's events. Writes all events of Kitbag, so that tests detect any leak.
     pub(super) fn subscriber(&self) -> Dispatch {
         let log = self.clone();
         tracing_subscriber::fmt()

@@ -13,7 +13,7 @@ use super::{Answer, Events, Http, Outcome, Stream, within};
 pub(crate) enum Revision {
     /// 2026-07-28: stateless requests.
     Current,
-    /// 2025-11-25: begins with a handshake (`initialize`).
+    /// 2025-11-25: starts with a handshake (`initialize`).
     Older,
 }
 
@@ -30,7 +30,7 @@ impl Revision {
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 
-/// A user who has signed in.
+/// Client of a signed-in user.
 #[derive(Clone)]
 pub(crate) struct User {
     http: Http,
@@ -56,7 +56,7 @@ impl User {
         Self { endpoint, ..self }
     }
 
-    /// The same client, whose requests go where those of `other` go, with its token.
+    /// Redirects the client's requests to the server of `other`, with the token of `other`.
     pub(crate) fn through(self, other: Self) -> Self {
         Self { http: other.http, authorization: other.authorization, ..self }
     }
@@ -66,7 +66,7 @@ impl User {
         Self { capabilities, ..self }
     }
 
-    /// Sets the revision of the client, and makes the handshake if the revision has one.
+    /// Sets the protocol revision, and performs the handshake if the revision has one.
     pub(crate) async fn speaking(mut self, revision: Revision) -> Self {
         self.revision = revision;
         if revision == Revision::Older {
@@ -84,14 +84,14 @@ impl User {
         self
     }
 
-    /// The tools of toolkits that are listed for this user.
+    /// Toolkits' tools that are listed for this user.
     pub(crate) async fn tools(&self) -> Vec<Value> {
         let mut tools = self.all_tools().await;
         tools.retain(|tool| tool["name"].as_str().is_some_and(|name| name.contains("__")));
         tools
     }
 
-    /// The tools that are listed for this user, on all pages: the server's own too.
+    /// All tools that are listed for this user, on all pages, including the server's own.
     pub(crate) async fn all_tools(&self) -> Vec<Value> {
         let (mut tools, mut params) = (Vec::new(), json!({}));
         loop {
@@ -105,7 +105,7 @@ impl User {
         }
     }
 
-    /// Names of the tools of toolkits that are listed for this user.
+    /// Names of the toolkits' tools that are listed for this user.
     pub(crate) async fn tool_names(&self) -> Vec<String> {
         let tools = self.tools().await;
         tools.iter().map(|tool| tool["name"].as_str().expect("a name").to_owned()).collect()
@@ -131,7 +131,7 @@ impl User {
             let mut running = self.start_call(tool, arguments.clone());
             while !self.call(other, json!({})).await.is_busy() {
                 if running.is_finished() {
-                    // It arrived while the other tool ran, and was rejected itself.
+                    // Rejected itself, because it arrived while the other tool ran.
                     running = self.start_call(tool, arguments.clone());
                 }
             }
@@ -162,7 +162,7 @@ impl User {
         self.try_to_listen().await.assert_open()
     }
 
-    /// As [`User::listen`], but the server may refuse.
+    /// Like [`User::listen`], but the server may reject the request.
     pub(crate) async fn try_to_listen(&self) -> Events {
         let wanted = json!({ "notifications": { "toolsListChanged": true } });
         let (mut headers, body) = self.message("subscriptions/listen", None, wanted);
@@ -215,12 +215,12 @@ impl User {
         (headers, json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }))
     }
 
-    /// The last thousand records of a toolkit's calls as this user sees them, oldest first.
+    /// Latest 1000 call records of a toolkit that this user may see, oldest first.
     pub(crate) async fn logs(&self, toolkit: &str) -> Vec<Value> {
         self.get(&format!("/toolkits/{toolkit}/logs?limit=1000")).await.assert_status(200).json_lines()
     }
 
-    /// The last record of a tool, by its listed name, as this user sees it.
+    /// Latest call record of a tool, by its listed name, that this user may see.
     pub(crate) async fn logged(&self, tool: &str) -> Value {
         let (toolkit, name) = tool.split_once("__").expect("a listed name");
         let records = self.logs(toolkit).await;
@@ -228,22 +228,22 @@ impl User {
         last.unwrap_or_else(|| panic!("no call of {tool} in {records:#?}")).clone()
     }
 
-    /// `PATCH` with a JSON body.
+    /// Sends `PATCH` with a JSON body.
     pub(crate) async fn patch(&self, path: &str, body: &Value) -> Answer {
         self.http.send(Method::PATCH, path, self.headers(), body.to_string()).await
     }
 
-    /// Starts to follow a log.
+    /// Opens the stream of a log.
     pub(crate) async fn follow(&self, path: &str) -> Stream {
         self.http.stream(path, self.headers()).await
     }
 
-    /// `POST /toolkits`
+    /// Sends `POST /toolkits`.
     pub(crate) async fn deploy(&self, component: Vec<u8>) -> Answer {
         self.upload("application/wasm", component).await
     }
 
-    /// `POST /toolkits` with a content type.
+    /// Sends `POST /toolkits` with a content type.
     pub(crate) async fn upload(&self, content_type: &'static str, component: Vec<u8>) -> Answer {
         let mut headers = self.headers();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
@@ -279,7 +279,7 @@ impl User {
         self.http.send(Method::DELETE, path, self.headers(), "").await
     }
 
-    /// Sets a secret, which must succeed.
+    /// Sets a secret; panics on failure.
     pub(crate) async fn set_secret(&self, toolkit: &str, name: &str, value: &str) {
         self.put(&format!("/toolkits/{toolkit}/secrets/{name}"), value).await.assert_status(200);
     }

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use tokio::net::UdpSocket;
 use tokio::task::JoinHandle;
 
-/// Resolves some names to 127.0.0.1, and never answers queries for others. Stops when it is dropped.
+/// DNS server that resolves some names to 127.0.0.1, and never answers queries for others. Stops when
+/// dropped.
 pub(crate) struct NameServer {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<String>>>,
@@ -35,7 +36,7 @@ impl NameServer {
         Self { address, asked, serving }
     }
 
-    /// The address that it listens on, in the format of the setting `name-servers`.
+    /// Listening address, in the format of the setting `name-servers`.
     pub(crate) fn address(&self) -> String {
         self.address.to_string()
     }
@@ -52,7 +53,7 @@ impl Drop for NameServer {
     }
 }
 
-/// The name of a query's only question (RFC 1035, section 4.1).
+/// Reads the name in a query's only question (RFC 1035, section 4.1).
 fn name(query: &[u8]) -> String {
     let (mut labels, mut rest) = (Vec::new(), &query[12..]);
     while let Some((length, tail)) = rest.split_first().filter(|(length, _)| **length > 0) {
@@ -63,7 +64,7 @@ fn name(query: &[u8]) -> String {
     labels.join(".")
 }
 
-/// The response to a query: 127.0.0.1 for an A record, no record of any other type.
+/// Builds the response to a query: 127.0.0.1 for an A record, no record of any other type.
 fn answer(query: &[u8], name: &str) -> Vec<u8> {
     let question = &query[12..12 + name.len() + 6];
     let is_for_ipv4 = question.ends_with(&[0, 1, 0, 1]);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// The reply to a `tools/call`.
+/// Reply to a `tools/call`.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
     tool: String,
@@ -14,7 +14,7 @@ impl Outcome {
         Self { tool: tool.to_owned(), reply }
     }
 
-    /// The result of a call that succeeded.
+    /// Result of a successful call.
     #[track_caller]
     pub(crate) fn result(&self) -> &Value {
         let result = &self.reply["result"];
@@ -22,13 +22,13 @@ impl Outcome {
         result
     }
 
-    /// The text of a call that succeeded.
+    /// Text of a successful call.
     #[track_caller]
     pub(crate) fn text(&self) -> &str {
         text_of(self.result())
     }
 
-    /// The structured value of a call that succeeded.
+    /// Structured result of a successful call.
     #[track_caller]
     pub(crate) fn structured(&self) -> &Value {
         self.result()
@@ -36,8 +36,8 @@ impl Outcome {
             .unwrap_or_else(|| panic!("nothing structured in {}", self.reply))
     }
 
-    /// The error envelope of a call that failed: the text of a result with `isError`. Asserts that it has
-    /// the four members of an envelope and no others.
+    /// Error envelope of a failed call: the text of a result with `isError`. Asserts that it has exactly the
+    /// four members of an envelope.
     #[track_caller]
     pub(crate) fn envelope(&self) -> Value {
         let result = &self.reply["result"];
@@ -94,7 +94,7 @@ impl Outcome {
         assert_eq!(self.envelope(), expected, "{}", self.tool);
     }
 
-    /// Whether the call was rejected because others were running.
+    /// Whether the call was rejected because other calls were running.
     pub(crate) fn is_busy(&self) -> bool {
         self.reply["result"]["isError"] == true && self.envelope()["retryable"] == true
     }
@@ -106,7 +106,7 @@ impl Outcome {
         assert_eq!(self.reply.get("result"), None, "{}", self.reply);
     }
 
-    /// The whole reply as text, to look for what must not be in it.
+    /// Whole reply as text, for asserting that something is absent.
     pub(crate) fn raw(&self) -> String {
         self.reply.to_string()
     }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::gzip;
 
-/// A file with a title, and one page for each text.
+/// Creates a PDF file with a title and one page per text.
 pub(crate) fn with_pages(title: &str, pages: &[&str]) -> Vec<u8> {
     let first = 4;
     let kids: Vec<_> = (0..pages.len()).map(|page| format!("{} 0 R", first + 2 * page)).collect();
@@ -20,7 +20,7 @@ pub(crate) fn with_pages(title: &str, pages: &[&str]) -> Vec<u8> {
     file(&objects, "/Info 3 0 R")
 }
 
-/// One page with this content, and entries of the page and of the information.
+/// Creates one page with this content, and with additional entries in the page and information dictionaries.
 pub(crate) fn with_content(content: &str, page: &str, information: &str) -> Vec<u8> {
     let mut objects = objects_of("");
     objects[2] = object(&format!("<< {information} >>"));
@@ -30,7 +30,8 @@ pub(crate) fn with_content(content: &str, page: &str, information: &str) -> Vec<
     file(&objects, "/Info 3 0 R")
 }
 
-/// One page with these entries and this content, and streams with their entries, which are the objects from 6.
+/// Creates one page with these entries and this content. Further streams, with their entries, are objects
+/// from number 6.
 pub(crate) fn with_streams(page: &str, content: &str, streams: &[(&str, &str)]) -> Vec<u8> {
     let mut objects = objects_of("");
     objects[3] = object(&format!("<< /Type /Page /Parent 2 0 R /Contents 5 0 R {page} >>"));
@@ -39,7 +40,7 @@ pub(crate) fn with_streams(page: &str, content: &str, streams: &[(&str, &str)]) 
     file(&objects, "")
 }
 
-/// One page whose filter is named by an object of its own.
+/// Creates one page whose content stream has an indirect object as its filter.
 pub(crate) fn with_indirect_filter(filter: &str, text: &str) -> Vec<u8> {
     let mut objects = objects_of("");
     objects[4] = stream("/Filter 6 0 R", format!("{}>", hex::encode(lines(text))).as_bytes());
@@ -47,24 +48,25 @@ pub(crate) fn with_indirect_filter(filter: &str, text: &str) -> Vec<u8> {
     file(&objects, "")
 }
 
-/// Operators that show texts at places, each by itself.
+/// Content operators that show each text at its own position.
 pub(crate) fn placed(size: u32, texts: &[(f64, f64, &str)]) -> String {
     let shown: Vec<_> = texts.iter().map(|(x, y, text)| format!("1 0 0 1 {x} {y} Tm ({text}) Tj")).collect();
     format!("BT /F1 {size} Tf {} ET", shown.join(" "))
 }
 
-/// One page whose compressed content is `matches` × 258 spaces.
+/// Creates one page whose compressed content is `matches` × 258 spaces.
 pub(crate) fn flate_bomb(matches: usize) -> Vec<u8> {
     let content = stream("/Filter /FlateDecode", &gzip::zlib(b' ', matches));
     one_page(content)
 }
 
-/// One page whose content has three filters for decompression. The first one's output is 1 GB of zeros.
+/// Creates one page whose content has three decompression filters. The output of the first one is 1 GB of
+/// zeros.
 pub(crate) fn bomb_of_bombs() -> Vec<u8> {
     one_page(stream("/Filter [/FlateDecode /FlateDecode /FlateDecode]", &gzip::zlib(0, 4_000_000)))
 }
 
-/// Page trees that contain themselves.
+/// Creates page trees that contain themselves.
 pub(crate) fn self_referencing_pages() -> Vec<u8> {
     let catalog = object("<< /Type /Catalog /Pages 2 0 R >>");
     let pages = object("<< /Type /Pages /Kids [2 0 R 3 0 R] /Count 1000000000 >>");
@@ -72,7 +74,7 @@ pub(crate) fn self_referencing_pages() -> Vec<u8> {
     file(&[catalog, pages, more], "")
 }
 
-/// A cross-reference table whose `/Prev` is itself.
+/// Creates a cross-reference table whose `/Prev` is itself.
 pub(crate) fn self_referencing_table() -> Vec<u8> {
     let objects = objects_of("around");
     // The last `xref` is in `startxref`; the table is the one before.
@@ -84,7 +86,7 @@ pub(crate) fn self_referencing_table() -> Vec<u8> {
     file(&objects, &format!("/Prev {}", place.expect("a table")))
 }
 
-/// A stream whose length refers to the stream itself, and a form that draws itself.
+/// Creates a stream whose length refers to the stream itself, and a form that draws itself.
 pub(crate) fn self_referencing_streams() -> Vec<u8> {
     let content = b"<< /Length 5 0 R >>\nstream\n/F Do\nendstream".to_vec();
     let mut objects = objects_of("");
@@ -98,14 +100,14 @@ pub(crate) fn self_referencing_streams() -> Vec<u8> {
     file(&objects, "")
 }
 
-/// Nested arrays, `arrays` deep.
+/// Creates nested arrays, `arrays` levels deep.
 pub(crate) fn deep(arrays: usize) -> Vec<u8> {
     let mut objects = objects_of("deep");
     objects[2] = object(&format!("<< /Title {}{} >>", "[".repeat(arrays), "]".repeat(arrays)));
     file(&objects, "/Info 3 0 R")
 }
 
-/// A file that needs a password.
+/// Creates a file that needs a password.
 pub(crate) fn encrypted() -> Vec<u8> {
     let mut objects = objects_of("secret");
     let (owner, user) = ("a1".repeat(32), "5e".repeat(32));
@@ -140,7 +142,7 @@ fn page_object(content: usize) -> Vec<u8> {
     ))
 }
 
-/// Operators that show each line of `text` below the last.
+/// Content operators that show the lines of `text` below each other.
 fn lines(text: &str) -> String {
     let shown: Vec<_> = text.lines().map(|line| format!("({line}) Tj T*")).collect();
     format!("BT /F1 12 Tf 14 TL 72 720 Td {} ET", shown.join(" "))
@@ -157,7 +159,7 @@ fn stream(entries: &str, data: &[u8]) -> Vec<u8> {
     object
 }
 
-/// A file of `objects`, which are numbered from 1. The first must be the catalog.
+/// Assembles a file from `objects`, which are numbered from 1. The first must be the catalog.
 fn file(objects: &[Vec<u8>], trailer: &str) -> Vec<u8> {
     let mut bytes = b"%PDF-1.7\n%\xE2\xE3\xCF\xD3\n".to_vec();
     let mut table = format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1);

@@ -2,7 +2,7 @@
 
 use std::io::{Cursor, Write};
 
-/// A presentation whose slide has a title and a table, and whose outline has other lines.
+/// Creates a presentation of one slide with a title and a table, and with different text in the outline.
 pub(crate) fn ppt(title: &str, table: &[[&str; 2]; 2], outline: &[&str]) -> Vec<u8> {
     let listed = [persist_atom(SLIDE_ID), outline.iter().flat_map(|line| text(line)).collect()].concat();
     let document = container(0x03E8, &container(0x0FF0, &listed));
@@ -30,7 +30,7 @@ pub(crate) fn ppt(title: &str, table: &[[&str; 2]; 2], outline: &[&str]) -> Vec<
     file.into_inner().into_inner()
 }
 
-/// Numbers by which the document and the slide are found.
+/// Persist ids of the document and the slide.
 const DOCUMENT_ID: usize = 1;
 const SLIDE_ID: usize = 2;
 

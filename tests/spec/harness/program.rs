@@ -54,7 +54,7 @@ impl CommandOutput {
         self.stdout
     }
 
-    /// Asserts that the command was run and failed, with `words` on standard error.
+    /// Asserts that the command line was valid and the command failed, with `words` on standard error.
     #[track_caller]
     pub(crate) fn assert_failed(&self, words: &str) {
         assert!(matches!(self.code, Some(1 | 3 | 4)), "{self:?}");
@@ -73,7 +73,7 @@ async fn signal(child: &Child, signal: &str) {
     assert!(asked.success());
 }
 
-/// A server in its own process. Killed when it is dropped.
+/// Server in its own process. Killed when dropped.
 pub(crate) struct ServerProcess {
     child: Child,
     base_url: Url,
@@ -95,14 +95,14 @@ impl ServerProcess {
         server
     }
 
-    /// As [`start_with`](Self::start_with), for another format: returns the first line of standard output, and a
-    /// server whose URL is not known.
+    /// Like [`start_with`](Self::start_with), for another output format: returns the first line of standard
+    /// output, and a server whose URL is unknown.
     pub(crate) async fn start_saying(data: &Path, change: impl FnOnce(&mut Command)) -> (String, Self) {
         let mut log = tempfile::tempfile().expect("a scratch file");
         if data.exists() {
             super::server::make_private(data);
         }
-        // As a variable: a flag would take precedence over that of a test.
+        // A variable, because a flag would take precedence over the variable of a test.
         let mut command = kitbag(["serve", "--data"]);
         command.arg(data).env("KITBAG_LISTEN", "127.0.0.1:0");
         change(&mut command);
@@ -122,12 +122,12 @@ impl ServerProcess {
         (line, Self { child, base_url, data: data.to_owned(), log })
     }
 
-    /// Its process id.
+    /// Process id of the server.
     pub(crate) fn process(&self) -> u32 {
         self.child.id().expect("the server runs")
     }
 
-    /// What it has written to standard error so far.
+    /// Standard error of the server so far.
     pub(crate) fn log(&self) -> Vec<u8> {
         // A positioned read: the file offset is shared with the server, and must not move.
         let length = self.log.metadata().expect("a file").len();
@@ -160,7 +160,7 @@ impl ServerProcess {
         User::new(Http::new(self.base_url.clone()), token.trim())
     }
 
-    /// Its data directory.
+    /// Data directory of the server.
     pub(crate) fn data(&self) -> &Path {
         &self.data
     }

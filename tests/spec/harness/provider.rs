@@ -15,8 +15,8 @@ use tokio::task::JoinHandle;
 use super::signer::rsa_jwk;
 use super::{Kitbag, Signer};
 
-/// Publishes its metadata, the key that it signs with, and an RSA key that it does not sign with.
-/// Stops when it is dropped.
+/// Provider that publishes its metadata, its signing key, and an RSA key that it does not sign with. Stops
+/// when dropped.
 pub(crate) struct Provider {
     issuer: String,
     metadata: Value,

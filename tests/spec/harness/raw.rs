@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 
 use super::{Kitbag, within};
 
-/// An open connection. Closed when it is dropped.
+/// Open TCP connection. Closed when dropped.
 pub(crate) struct Raw(TcpStream);
 
 impl Raw {
@@ -53,7 +53,7 @@ impl Raw {
         rest(&mut self.0).await
     }
 
-    /// Reads a little of the response: its head, if that is short.
+    /// Reads the first part of the response, up to 512 bytes: the head, if that is short.
     pub(crate) async fn head(&mut self) -> String {
         const LENGTH: usize = 512;
 
@@ -62,12 +62,13 @@ impl Raw {
         String::from_utf8_lossy(&said[..length]).into_owned()
     }
 
-    /// The same; empty if nothing comes in time.
+    /// Like [`Self::head`]; empty if nothing arrives within `time`.
     pub(crate) async fn head_within(&mut self, time: Duration) -> String {
         timeout(time, self.head()).await.unwrap_or_default()
     }
 
-    /// Reads the rest of a response whose body has at least `length` more bytes, until nothing comes for a moment.
+    /// Reads the rest of a response whose body has at least `length` more bytes, until nothing arrives for
+    /// 500 ms.
     pub(crate) async fn body(&mut self, length: usize) -> Vec<u8> {
         const MOMENT: Duration = Duration::from_millis(500);
 

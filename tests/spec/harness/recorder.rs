@@ -27,8 +27,8 @@ impl Transcript {
         self.0.lock().expect("no writer panicked").clear();
     }
 
-    /// Asserts that the record has lines that begin with these texts, in this order. Other lines may
-    /// be between them.
+    /// Asserts that the transcript has lines with these prefixes, in this order. Other lines may be between
+    /// them.
     #[track_caller]
     pub(crate) fn assert_in_order<T: AsRef<str>>(&self, expected: &[T]) {
         let lines = self.lines();
@@ -69,12 +69,12 @@ impl Recorder {
         Self { url, target, serving }
     }
 
-    /// Its URL, without a trailing slash.
+    /// URL of the proxy, without a trailing slash.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
-    /// Sets the server. To be called once, before the first request.
+    /// Sets the target server. To be called once, before the first request.
     pub(crate) fn forward_to(&self, server: SocketAddr) {
         self.target.set(server).expect("the server is told once");
     }

@@ -1,4 +1,4 @@
-//! A registry: Debian's `docker-registry`, which keeps its files in a folder.
+//! OCI registry: Debian's `docker-registry`, with its data in a folder.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,12 +11,12 @@ use tokio::process::{Child, Command};
 use super::certificates::Files;
 use super::{eventually, root};
 
-/// The name and the password that a registry with a sign-in takes.
+/// User name and password for a registry with authentication.
 pub(crate) const REGISTRY_USER: (&str, &str) = ("ana", "s3cr3t");
-/// The same as a line of htpasswd.
+/// [`REGISTRY_USER`] as a line of htpasswd.
 const HTPASSWD: &str = "ana:$2b$04$lLtv1cJUbt8rrQGKABcLQuLPQwX8aqILrz19a8kZ3HRqXgSnu/qd.\n";
 
-/// Killed when it is dropped, with its data.
+/// Registry process. Killed when dropped, and its data is deleted.
 pub(crate) struct DockerRegistry {
     folder: TempDir,
     host: String,
@@ -24,12 +24,12 @@ pub(crate) struct DockerRegistry {
 }
 
 impl DockerRegistry {
-    /// Starts one that takes everybody, over plain HTTP.
+    /// Starts a registry without authentication, over plain HTTP.
     pub(crate) async fn start() -> Self {
         Self::start_with("", None).await
     }
 
-    /// Starts one that takes [`REGISTRY_USER`] alone, over TLS.
+    /// Starts a registry that accepts only [`REGISTRY_USER`], over TLS.
     pub(crate) async fn start_with_sign_in(certificate: &Files) -> Self {
         Self::start_with(HTPASSWD, Some(certificate)).await
     }
@@ -71,24 +71,24 @@ impl DockerRegistry {
         Self { folder, host, _running: running }
     }
 
-    /// Its address.
+    /// Host and port of the registry.
     pub(crate) fn host(&self) -> &str {
         &self.host
     }
 
-    /// The reference to something in it.
+    /// Reference to an artifact in the registry.
     pub(crate) fn reference(&self, name: &str) -> String {
         format!("oci://{}/{name}", self.host)
     }
 
-    /// The file of a blob, by the hexadecimal digits of its digest.
+    /// File of a blob, by the hexadecimal digits of its digest.
     pub(crate) fn blob(&self, digest: &str) -> PathBuf {
         let blobs = self.folder.path().join("data/docker/registry/v2/blobs/sha256");
         blobs.join(&digest[..2]).join(digest).join("data")
     }
 }
 
-/// Where `scripts/install-debian-program` has put it, or from the system; `None` if there is none.
+/// Finds the program: from `scripts/install-debian-program`, or in `PATH`; `None` if it is not installed.
 fn program() -> Option<PathBuf> {
     let unpacked = root().join(".tools/docker-registry/docker-registry");
     let path = std::env::var_os("PATH")?;

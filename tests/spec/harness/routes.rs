@@ -1,4 +1,4 @@
-//! The routes of the server, as its source has them.
+//! Routes of the server, read from its source code.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ pub(crate) fn routes() -> Vec<String> {
     paths
 }
 
-/// The routes whose method may change something: `POST /toolkits/id/rollback`.
+/// Routes with a method that may change state, such as `POST /toolkits/id/rollback`.
 pub(crate) fn changing_routes() -> Vec<String> {
     let methods = [
         ("post(", "POST"),
@@ -36,7 +36,7 @@ pub(crate) fn changing_routes() -> Vec<String> {
     routes
 }
 
-/// The path of each route, and the text of its handlers.
+/// Path of each route, with the source text of its handlers.
 fn declared() -> Vec<(String, String)> {
     let mut texts = Vec::new();
     collect(&root().join("host/web/src"), &mut texts);
@@ -58,7 +58,7 @@ fn declared() -> Vec<(String, String)> {
     routes
 }
 
-/// The arguments of a call, up to the parenthesis that closes it.
+/// Arguments of a function call, up to its closing parenthesis.
 fn up_to_its_end(arguments: &str) -> &str {
     let mut depth = 1;
     let end = arguments.find(|letter| {

@@ -1,4 +1,5 @@
-//! An `OpenID` provider on loopback that signs people in without asking, and renews as a test says.
+//! `OpenID` provider on loopback: signs users in without asking, and answers refresh requests as a test
+//! specifies.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -18,21 +19,21 @@ use url::form_urlencoded;
 use super::signer::now;
 use super::{Kitbag, Signer, User, Visitor};
 
-/// The path of its token endpoint.
+/// Path of the token endpoint.
 const TOKEN: &str = "/token";
 
-/// What becomes of a refresh token.
+/// Response to a refresh request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refresh {
-    /// It is exchanged for tokens of this user.
+    /// Tokens of this user.
     For(&'static str),
-    /// It is refused.
+    /// Rejection of the refresh token.
     Refused,
-    /// The provider answers with 503.
+    /// Status 503.
     Down,
 }
 
-/// Stops when it is dropped.
+/// Provider on loopback. Stops when dropped.
 pub(crate) struct ScriptedProvider {
     issuer: String,
     shared: Arc<Shared>,
@@ -47,17 +48,17 @@ struct Shared {
 
 struct Script {
     refresh: Refresh,
-    /// Of access tokens.
+    /// Lifetime of access tokens, in seconds.
     lifetime_seconds: u64,
     gives_refresh_tokens: bool,
-    /// The claim `groups`.
+    /// Value of the claim `groups`.
     groups: Vec<&'static str>,
     issued: usize,
-    /// Requests to the token endpoint and to that for revocation.
+    /// Requests to the token and revocation endpoints.
     requests: Vec<FormRequest>,
 }
 
-/// A form that was sent to the provider.
+/// Form received by the provider.
 #[derive(Clone, Debug)]
 pub(crate) struct FormRequest {
     pub(crate) path: String,
@@ -98,7 +99,8 @@ impl ScriptedProvider {
         Self { issuer, shared, serving }
     }
 
-    /// Starts a server whose pages are its client "pages", with the settings changed by `change`.
+    /// Starts a server whose web pages are the provider's client "pages", with the settings changed by
+    /// `change`.
     pub(crate) async fn kitbag_with(&self, change: impl FnOnce(&mut Settings)) -> Kitbag {
         Kitbag::start_with(|settings| {
             settings.issuer = self.issuer.parse().expect("an issuer");
@@ -108,7 +110,7 @@ impl ScriptedProvider {
         .await
     }
 
-    /// The query of its response to a sign-in of `user` with this state.
+    /// Query of the authorization response for a sign-in of `user` with this state.
     pub(crate) fn response(&self, user: &str, state: &str) -> String {
         form_urlencoded::Serializer::new(String::new())
             .append_pair("code", user)
@@ -117,7 +119,7 @@ impl ScriptedProvider {
             .finish()
     }
 
-    /// Signs a user in on the pages, and returns their browser with the session's cookie alone.
+    /// Signs a user in on the pages, and returns a browser that has only the session cookie.
     pub(crate) async fn sign_in(&self, kitbag: &Kitbag, user: &str) -> Visitor {
         let (mut visitor, state) = Visitor::begin_sign_in(kitbag, "/ui/").await;
         let path = format!("/ui/signin/callback?{}", self.response(user, &state));
@@ -141,7 +143,7 @@ impl ScriptedProvider {
         self.script().lifetime_seconds = seconds;
     }
 
-    /// The groups that tokens name from now on.
+    /// Sets the groups in tokens issued from now on.
     pub(crate) fn set_groups(&self, groups: &[&'static str]) {
         self.script().groups = groups.to_vec();
     }
@@ -210,7 +212,7 @@ async fn keys(State(shared): State<Arc<Shared>>) -> Json<Value> {
     Json(json!({ "keys": [shared.signer.jwk()] }))
 }
 
-/// A code is the name of the user who has signed in.
+/// Token endpoint. An authorization code is the name of the signed-in user.
 async fn token(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let fields = shared.record(request).await;
     let resource = &fields["resource"];

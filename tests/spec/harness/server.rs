@@ -29,7 +29,7 @@ pub(crate) struct Kitbag {
     stopped: Stopped,
 }
 
-/// A server that is not running: its settings and its data.
+/// Stopped server: its settings and its data.
 pub(crate) struct Stopped {
     settings: Settings,
     data: TempDir,
@@ -69,7 +69,7 @@ impl Kitbag {
         &self.running.base_url
     }
 
-    /// The address that it listens on. Behind a proxy it is not that of its URL.
+    /// Listening address. Behind a proxy it differs from that in the server's URL.
     pub(crate) fn address(&self) -> SocketAddr {
         self.running.address
     }
@@ -83,12 +83,12 @@ impl Kitbag {
         &self.stopped.log
     }
 
-    /// A client without a token.
+    /// Creates a client without a token.
     pub(crate) fn anonymous(&self) -> Http {
         Http::new(self.base_url().clone())
     }
 
-    /// A user who has signed in.
+    /// Creates a client signed in as `name`.
     pub(crate) fn as_user(&self, name: &str) -> User {
         let issuer =
             LocalIssuer::open(self.data(), self.base_url().as_str()).expect("the server has made its key");
@@ -101,17 +101,17 @@ impl Kitbag {
         self.with_token(token.expose_secret())
     }
 
-    /// The user of a token.
+    /// Creates a client with an access token.
     pub(crate) fn with_token(&self, token: &str) -> User {
         User::new(self.anonymous(), token)
     }
 
-    /// The operator.
+    /// Creates a client signed in as the operator.
     pub(crate) fn as_operator(&self) -> User {
         self.as_user(local_mode::USER)
     }
 
-    /// Deploys a toolkit, which must succeed, and returns the server's answer.
+    /// Deploys a toolkit and returns the server's response; panics on failure.
     pub(crate) async fn deploy(&self, guest: Guest) -> Value {
         self.as_operator().deploy(guest.bytes()).await.assert_status(201).json()
     }
@@ -128,7 +128,7 @@ impl Kitbag {
 }
 
 impl Stopped {
-    /// Settings, changed by `change`, and an empty data directory for a server that has never run.
+    /// Creates settings, changed by `change`, and an empty data directory.
     pub(crate) fn with(change: impl FnOnce(&mut Settings)) -> Self {
         let data = tempfile::tempdir().expect("a scratch directory");
         make_private(data.path());
@@ -140,7 +140,7 @@ impl Stopped {
             drain: "0s".parse().expect("a duration"),
             // Every server reserves address space for this many calls; a hundred servers must fit.
             concurrent_calls: 40,
-            // Tests poll: requests and uploads are not limited.
+            // Rates are unlimited because tests poll.
             mcp_requests_per_minute: NonZeroU32::MAX,
             uploads_per_minute: NonZeroU32::MAX,
             ..Settings::default()
@@ -190,7 +190,7 @@ impl Stopped {
         self.data.path()
     }
 
-    /// Changes the database directly, into a state that the tests' toolkits cannot produce.
+    /// Changes the database directly, into a state that the toolkits of tests cannot produce.
     pub(crate) async fn alter(&self, sql: &'static str) {
         Database::of(self.data()).await.execute(sql, &[]).await;
     }
@@ -208,13 +208,13 @@ impl Stopped {
         }
     }
 
-    /// See [`Kitbag::files`].
+    /// Like [`Kitbag::files`].
     pub(crate) fn files(&self, folder: &str) -> Vec<String> {
         files_below(&self.data().join(folder))
     }
 }
 
-/// Names of the files in a folder, its subfolders included; none if there is no such folder.
+/// Names of the files in a folder, including its subfolders; empty if the folder does not exist.
 pub(crate) fn files_below(folder: &Path) -> Vec<String> {
     let mut folders = vec![folder.to_owned()];
     let mut files = Vec::new();
@@ -229,14 +229,14 @@ pub(crate) fn files_below(folder: &Path) -> Vec<String> {
     files
 }
 
-/// Makes a scratch directory accessible to its owner alone: a server refuses any other data directory.
+/// Restricts a scratch directory to its owner: a server rejects any other data directory.
 pub(crate) fn make_private(directory: &Path) {
     let private = std::fs::Permissions::from_mode(0o700);
     std::fs::set_permissions(directory, private).expect("the directory is ours");
 }
 
-/// Starts the application, and tries again while the data directory is locked: a process that another
-/// test starts may hold a copy of the lock for a moment, between its fork and its exec.
+/// Starts the application, and retries while the data directory is locked: a process started by another test
+/// may hold a copy of the lock between its fork and its exec.
 async fn start(settings: Settings, compiler: Program) -> Result<App, StartError> {
     loop {
         match App::start_with(&settings, compiler.clone()).await {
@@ -246,7 +246,7 @@ async fn start(settings: Settings, compiler: Program) -> Result<App, StartError>
     }
 }
 
-/// The program to run as the compiler process. The tests' own program is not `kitbag`.
+/// Program for the compiler process. The tests' own program is not `kitbag`.
 pub(crate) fn compiler_program() -> Program {
     Program::at(env!("CARGO_BIN_EXE_kitbag"))
 }

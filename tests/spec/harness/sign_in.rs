@@ -1,4 +1,4 @@
-//! A server, its authorization server, and a transcript of all requests to both.
+//! A server and its authorization server, with a transcript of all requests to both.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub(crate) struct SignIn {
     pub(crate) kitbag: Kitbag,
     pub(crate) transcript: Transcript,
     _recorder: Recorder,
-    /// The server's public URL.
+    /// Public URL of the server.
     url: String,
     provider: Option<ExternalProvider>,
 }
@@ -48,7 +48,7 @@ impl SignIn {
         Self::local_below("", lifetime).await
     }
 
-    /// The same, with a path in its URL, which the proxy leaves on requests.
+    /// Starts a server in local mode with a path in its URL, which the proxy does not strip.
     pub(crate) async fn local_below(path: &str, lifetime: &str) -> Self {
         let transcript = Transcript::default();
         let recorder = Recorder::start(&transcript).await;
@@ -67,12 +67,12 @@ impl SignIn {
         Self::external_with(|_| {}).await
     }
 
-    /// As [`Self::external`], with its settings changed by `change`.
+    /// Like [`Self::external`], with its settings changed by `change`.
     pub(crate) async fn external_with(change: impl FnOnce(&mut Settings)) -> Self {
         Self::external_below("", change).await
     }
 
-    /// The same, with a path in its URL, which the proxy leaves on requests.
+    /// Like [`Self::external_with`], with a path in the server's URL, which the proxy does not strip.
     pub(crate) async fn external_below(path: &str, change: impl FnOnce(&mut Settings)) -> Self {
         let transcript = Transcript::default();
         let recorder = Recorder::start(&transcript).await;
@@ -90,17 +90,17 @@ impl SignIn {
         Self { kitbag, transcript, _recorder: recorder, url, provider: Some(provider) }
     }
 
-    /// The server's public URL: that of its proxy.
+    /// Public URL of the server: that of its proxy.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
-    /// The external provider.
+    /// External provider; panics in local mode.
     pub(crate) fn provider(&mut self) -> &mut ExternalProvider {
         self.provider.as_mut().expect("there is one")
     }
 
-    /// The issuer's identifier.
+    /// Issuer identifier.
     pub(crate) fn issuer(&self) -> &str {
         self.provider.as_ref().map_or_else(|| self.url(), ExternalProvider::issuer)
     }
@@ -176,14 +176,14 @@ impl PromptingProcess {
     }
 }
 
-/// Reads a stream to its end, and sends each URL of an authorization request in it to `pages`.
+/// Reads a stream to its end, and sends each authorization URL in it to `pages`.
 async fn read(stream: impl AsyncRead + Unpin, pages: mpsc::UnboundedSender<String>) -> String {
     let mut lines = BufReader::new(stream).lines();
     let mut text = String::new();
     while let Some(line) = lines.next_line().await.expect("programs print UTF-8") {
         let words = line.split(|letter: char| letter.is_whitespace() || letter.is_control());
         for page in words.filter(|word| word.starts_with("http") && word.contains("code_challenge=")) {
-            // Fails if the receiver is gone: nothing waits for a page any more.
+            // Fails if the receiver was dropped: nothing waits for a page any more.
             let _ = pages.send(page.to_owned());
         }
         text.push_str(&line);
@@ -192,7 +192,7 @@ async fn read(stream: impl AsyncRead + Unpin, pages: mpsc::UnboundedSender<Strin
     text
 }
 
-/// Waits until access tokens that were issued by now have expired.
+/// Waits until access tokens issued so far have expired.
 pub(crate) async fn access_tokens_expire() {
     sleep(Duration::from_secs(u64::from(ACCESS_TOKEN_SECONDS) + 1)).await;
 }

@@ -1,4 +1,4 @@
-//! The sign-in codes of the test servers in local mode.
+//! Sign-in codes of the test servers in local mode.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use kitbag_identity::SignInCode;
 use secrecy::ExposeSecret;
 use url::Url;
 
-/// The data directories of servers in local mode, by the authority of their URLs.
+/// Data directories of servers in local mode, by the authority of their URLs.
 static SERVERS: LazyLock<Mutex<HashMap<String, PathBuf>>> = LazyLock::new(Mutex::default);
 
 pub(super) fn remember(base_url: &Url, data: &Path) {
@@ -16,7 +16,7 @@ pub(super) fn remember(base_url: &Url, data: &Path) {
     servers.insert(base_url.authority().to_owned(), data.to_owned());
 }
 
-/// The code that the server of this page asks for; `None` if it is not one of the test servers.
+/// Sign-in code of the server of this page; `None` if it is not a test server.
 pub(crate) fn sign_in_code(page: &Url) -> Option<String> {
     let data = SERVERS.lock().expect("no writer panicked").get(page.authority())?.clone();
     let code = SignInCode::read(&data).expect("the code can be read")?;

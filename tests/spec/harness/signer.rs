@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::Kitbag;
 
-/// Signs any header and claims with ES256.
+/// ES256 signer for arbitrary headers and claims.
 pub(crate) struct Signer {
     issuer: String,
     key: EcdsaKeyPair,
@@ -20,7 +20,7 @@ pub(crate) struct Signer {
 }
 
 impl Signer {
-    /// Generates a key of `issuer`.
+    /// Generates a signing key for `issuer`.
     pub(crate) fn generate(issuer: &str) -> Self {
         let key = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).expect("a key");
         Self { issuer: issuer.to_owned(), key, key_id: "1".to_owned() }
@@ -35,7 +35,7 @@ impl Signer {
         Self { issuer: kitbag.base_url().origin().ascii_serialization(), key, key_id }
     }
 
-    /// The public key (RFC 7517).
+    /// Public key as a JWK (RFC 7517).
     pub(crate) fn jwk(&self) -> Value {
         // An uncompressed point: one byte for the format, then x and y.
         let (x, y) = self.public_key()[1..].split_at(32);
@@ -45,7 +45,7 @@ impl Signer {
         })
     }
 
-    /// The public key as an uncompressed point.
+    /// Public key as an uncompressed point.
     pub(crate) fn public_key(&self) -> &[u8] {
         self.key.public_key().as_ref()
     }
@@ -82,12 +82,12 @@ impl Signer {
     }
 }
 
-/// Base64url without padding.
+/// Encodes as base64url without padding.
 pub(crate) fn encode(bytes: impl AsRef<[u8]>) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// A public RSA key with the `kid` "rsa". No token is signed with it.
+/// Public RSA key with the `kid` "rsa". No token is signed with it.
 pub(crate) fn rsa_jwk() -> Value {
     static KEY: LazyLock<Value> = LazyLock::new(|| {
         let key = aws_lc_rs::rsa::KeyPair::generate(KeySize::Rsa2048).expect("a key");

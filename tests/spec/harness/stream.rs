@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::within;
 
-/// An open response. Dropping it disconnects the client.
+/// Open response. Dropping it disconnects the client.
 pub(crate) struct Stream {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
@@ -21,7 +21,7 @@ impl Stream {
         Self { status: head.status, headers: head.headers, body, received: Vec::new() }
     }
 
-    /// Whether the response now breaks off, before its end.
+    /// Whether the response is cut off before its end; waits for its next frame.
     pub(crate) async fn breaks_off(&mut self) -> bool {
         within("the end", self.body.frame()).await.is_some_and(|frame| frame.is_err())
     }

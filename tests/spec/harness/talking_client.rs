@@ -8,7 +8,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 use super::{Kitbag, root, within};
 
-/// A running program of `clients/`. Killed when it is dropped.
+/// Running program from `clients/`. Killed when dropped.
 pub(crate) struct TalkingClient {
     _process: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -39,7 +39,7 @@ impl TalkingClient {
         serde_json::from_str(&line.expect("the client goes on")).expect("JSON")
     }
 
-    /// Writes a line to its standard input, which a client that needs no input may have closed.
+    /// Writes a line to the client's standard input, which a client that needs no input may have closed.
     pub(crate) async fn tell(&mut self, line: &str) {
         let _ = self.input.write_all(format!("{line}\n").as_bytes()).await;
     }

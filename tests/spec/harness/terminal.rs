@@ -15,12 +15,12 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    /// A terminal with an empty home directory, whose commands talk to `server`.
+    /// Creates a terminal with an empty home directory, whose commands talk to `server`.
     pub(crate) fn at(server: &str) -> Self {
         Self { home: tempfile::tempdir().expect("a scratch directory"), server: server.to_owned() }
     }
 
-    /// A `kitbag` command in this terminal.
+    /// Creates a `kitbag` command in this terminal.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = kitbag(arguments);
         command
@@ -30,7 +30,7 @@ impl Terminal {
         command
     }
 
-    /// A `kitbag` command without `KITBAG_SERVER`.
+    /// Creates a `kitbag` command without `KITBAG_SERVER`.
     pub(crate) fn command_without_server(&self, arguments: &[&str]) -> Command {
         let mut command = self.command(arguments);
         command.env_remove("KITBAG_SERVER");
@@ -44,12 +44,12 @@ impl Terminal {
         self.server = first;
     }
 
-    /// Runs a command to its end.
+    /// Runs a command until it exits.
     pub(crate) async fn run(&self, arguments: &[&str]) -> CommandOutput {
         run(self.command(arguments)).await
     }
 
-    /// Starts `kitbag login`, which then waits for a browser.
+    /// Starts `kitbag login`, which waits for a browser.
     pub(crate) fn start_login(&self) -> PromptingProcess {
         self.start_login_with(&[])
     }
@@ -59,7 +59,7 @@ impl Terminal {
         PromptingProcess::start(self.command(&[&["login", "--no-browser"], arguments].concat()))
     }
 
-    /// Signs in as `user`, which must succeed.
+    /// Signs in as `user`; panics on failure.
     pub(crate) async fn login(&self, user: &str) {
         let mut login = self.start_login();
         let page = login.page().await;
@@ -69,7 +69,7 @@ impl Terminal {
         assert!(said.contains("Signed in to "), "{said}");
     }
 
-    /// The file with the sessions.
+    /// Path of the file with the sessions.
     pub(crate) fn session_file(&self) -> PathBuf {
         self.home.path().join("kitbag/sessions.json")
     }

@@ -22,12 +22,12 @@ use super::within;
 pub(crate) struct TlsClient(ClientConfig);
 
 impl TlsClient {
-    /// Offers HTTP/1.1, over TLS 1.2 and 1.3.
+    /// Creates a client that offers HTTP/1.1 over TLS 1.2 and 1.3.
     pub(crate) fn trusting(authority: &Authority) -> Self {
         Self::speaking(authority, &[&TLS12, &TLS13]).offering(&["http/1.1"])
     }
 
-    /// Speaks these versions of TLS, and offers no protocol.
+    /// Creates a client for these TLS versions that offers no protocol (ALPN).
     pub(crate) fn speaking(authority: &Authority, versions: &[&'static SupportedProtocolVersion]) -> Self {
         let mut roots = RootCertStore::empty();
         roots.add(authority.der()).expect("it is a certificate");
@@ -38,13 +38,13 @@ impl TlsClient {
         Self(config)
     }
 
-    /// Offers these protocols (ALPN).
+    /// Sets the protocols to offer (ALPN).
     pub(crate) fn offering(mut self, protocols: &[&str]) -> Self {
         self.0.alpn_protocols = protocols.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
         self
     }
 
-    /// Connects to a server, which has to have a certificate for its address.
+    /// Connects to a server, whose certificate must be valid for its address.
     pub(crate) async fn connect(&self, address: SocketAddr) -> io::Result<TlsStream<TcpStream>> {
         let connector = TlsConnector::from(Arc::new(self.0.clone()));
         let name = ServerName::IpAddress(address.ip().into());
@@ -63,7 +63,7 @@ impl TlsClient {
         Ok(answer)
     }
 
-    /// Gets a path; returns the whole response.
+    /// Gets a path, and returns the whole response.
     pub(crate) async fn get(&self, address: SocketAddr, path: &str) -> io::Result<String> {
         let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
         self.ask(address, &request).await

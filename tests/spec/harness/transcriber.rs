@@ -14,10 +14,10 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// The API key that it requires.
+/// Required API key.
 pub(crate) const KEY: &str = "transcriber-key";
 
-/// Stops when it is dropped.
+/// Speech-to-text service. Stops when dropped.
 pub(crate) struct Transcriber {
     shared: Arc<Mutex<Shared>>,
     url: String,
@@ -28,7 +28,7 @@ pub(crate) struct Transcriber {
 struct Shared {
     sentences: HashMap<Vec<u8>, String>,
     busy: usize,
-    /// Model and file name of each recording.
+    /// Model and file name of each received recording.
     heard: Vec<(String, String)>,
 }
 
@@ -54,7 +54,7 @@ impl Transcriber {
         &self.url
     }
 
-    /// Records a spoken sentence as WAV; requests with this recording will return the sentence.
+    /// Synthesizes a spoken sentence as WAV; a request with this recording returns the sentence.
     pub(crate) fn speak(&self, sentence: &str) -> Vec<u8> {
         let wav = speak(sentence);
         let mut shared = self.shared.lock().expect("no writer panicked");
@@ -67,7 +67,7 @@ impl Transcriber {
         self.shared.lock().expect("no writer panicked").busy = requests;
     }
 
-    /// Model and file name of each recording that it received.
+    /// Model and file name of each received recording.
     pub(crate) fn heard(&self) -> Vec<(String, String)> {
         self.shared.lock().expect("no writer panicked").heard.clone()
     }
@@ -79,7 +79,7 @@ impl Drop for Transcriber {
     }
 }
 
-/// Records a spoken sentence as WAV.
+/// Synthesizes a spoken sentence as WAV.
 pub(crate) fn speak(sentence: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a scratch directory");
     let file = folder.path().join("spoken.wav");
@@ -155,7 +155,7 @@ fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
     bytes.windows(wanted.len()).position(|it| it == wanted)
 }
 
-/// Whether it is a WAV file of at least half a second: 16 bits, one channel.
+/// Whether the bytes are a WAV file of at least half a second: 16 bits, one channel.
 fn is_wav(bytes: &[u8]) -> bool {
     let number = |at: usize, length: usize| {
         bytes

@@ -20,13 +20,13 @@ use tokio::time::{sleep, timeout};
 
 use super::{eventually, gzip};
 
-/// The port that the probe declares.
+/// Port that the probe declares.
 const PORT: u16 = 18999;
 
-/// Held by the running upstream: they share the port, so only one runs at a time.
+/// Locked by the running upstream: all share the port, so only one runs at a time.
 static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
-/// Listens at an address that the probe declares, and records requests.
+/// Server at an address that the probe declares; records requests.
 pub(crate) struct Upstream {
     seen: Arc<Mutex<Vec<(Parts, Bytes)>>>,
     serving: JoinHandle<()>,
@@ -101,7 +101,7 @@ impl Upstream {
         self.received().into_iter().map(|(head, _)| head).collect()
     }
 
-    /// The requests received so far, with their bodies.
+    /// Requests received so far, with their bodies.
     pub(crate) fn received(&self) -> Vec<(Parts, Bytes)> {
         self.seen.lock().expect("no writer panicked").clone()
     }

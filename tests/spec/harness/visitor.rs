@@ -6,7 +6,7 @@ use url::form_urlencoded::Serializer;
 
 use super::{Answer, Http, Kitbag, ServerProcess, Stream, sign_in_code};
 
-/// Sends what a browser sends: the session's cookie, and whose page a request comes from.
+/// Browser client: sends the session cookie, and the headers that tell which page a request comes from.
 pub(crate) struct Visitor {
     http: Http,
     cookie: Option<String>,
@@ -14,7 +14,7 @@ pub(crate) struct Visitor {
 }
 
 impl Visitor {
-    /// A browser that has not signed in.
+    /// Creates a browser without a session.
     pub(crate) fn new(kitbag: &Kitbag) -> Self {
         Self::with_http(kitbag.anonymous())
     }
@@ -24,12 +24,12 @@ impl Visitor {
         Self { http, cookie: None, headers }
     }
 
-    /// A browser that has signed in on the page, in local mode.
+    /// Creates a browser that has signed in on the page, in local mode.
     pub(crate) async fn sign_in(kitbag: &Kitbag, user: &str) -> Self {
         Self::new(kitbag).signed_in(kitbag.base_url(), user).await
     }
 
-    /// The same of a process of its own.
+    /// Like [`Self::sign_in`], for a server in its own process.
     pub(crate) async fn of_process(server: &ServerProcess, user: &str) -> Self {
         Self::with_http(Http::new(server.base_url().clone())).signed_in(server.base_url(), user).await
     }
@@ -44,7 +44,7 @@ impl Visitor {
         visitor
     }
 
-    /// A browser that has begun to sign in with the provider, and the state of its request.
+    /// Starts a sign-in with the provider; returns the browser and the `state` of the authorization request.
     pub(crate) async fn begin_sign_in(kitbag: &Kitbag, to: &str) -> (Self, String) {
         let mut visitor = Self::new(kitbag);
         let sent = visitor.get(&format!("/ui/signin?to={to}")).await.assert_status(303);
@@ -54,22 +54,22 @@ impl Visitor {
         (visitor, state)
     }
 
-    /// A browser with these cookies: the header `Cookie`.
+    /// Creates a browser with this `Cookie` header.
     pub(crate) fn with_cookies(kitbag: &Kitbag, cookies: &str) -> Self {
         Self { cookie: Some(cookies.to_owned()), ..Self::new(kitbag) }
     }
 
-    /// The same browser, with other headers than those of a page of the server.
+    /// Copies the browser, replacing the headers that a page of the server would send.
     pub(crate) fn sending(&self, headers: &[(&'static str, &'static str)]) -> Self {
         Self { http: self.http.clone(), cookie: self.cookie.clone(), headers: headers.to_vec() }
     }
 
-    /// `name=value` of the session's cookie.
+    /// Session cookie as `name=value`.
     pub(crate) fn cookie(&self) -> Option<&str> {
         self.cookie.as_deref()
     }
 
-    /// Keeps or drops the cookie that an answer sets.
+    /// Stores the cookie set by a response, or removes it if its value is empty.
     pub(crate) fn keep_cookie(&mut self, answer: &Answer) {
         let Some(set) = answer.header("set-cookie") else { return };
         let pair = set.split(';').next().expect("a pair");
@@ -80,7 +80,7 @@ impl Visitor {
         self.http.send(Method::GET, path, self.request_headers(), "").await
     }
 
-    /// Opens an answer that comes line by line.
+    /// Opens a response stream of lines.
     pub(crate) async fn follow(&self, path: &str) -> Stream {
         self.http.stream(path, self.request_headers()).await
     }
@@ -99,7 +99,7 @@ impl Visitor {
         self.post_file_after(path, &[], field, file).await
     }
 
-    /// The same, with fields before the file.
+    /// Like [`Self::post_file`], with fields before the file.
     pub(crate) async fn post_file_after(
         &self,
         path: &str,
@@ -122,7 +122,7 @@ impl Visitor {
         self.http.send(Method::POST, path, headers, body).await
     }
 
-    /// Uploads a component for review, which must pass, and returns the path of its review.
+    /// Uploads a component for review, and returns the path of its review; panics if it is rejected.
     pub(crate) async fn upload_component(&self, component: &[u8]) -> String {
         let answer = self.post_file("/ui/operate/uploads", "component", component).await.assert_status(303);
         let path = answer.header("location").expect("a page").to_owned();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
 
-/// How long anything may take before a test fails as hung, also beside compilers on two busy cores. No test uses it to
+/// Time limit after which a test counts as hung, even beside compilers on two busy cores. No test uses it to
 /// measure time.
 pub(super) const WAIT_TIMEOUT: Duration = Duration::from_mins(3);
 

@@ -1,4 +1,4 @@
-//! Toolkits that no compiler produces, written as WebAssembly text.
+//! Toolkits that no compiler produces, written in WebAssembly text format.
 
 use std::fmt::Write as _;
 
@@ -12,13 +12,13 @@ use super::root;
 /// A toolkit with the id `wat` and one tool, `run`. By default it is valid and returns `done`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Wat<'a> {
-    /// Scopes that it declares.
+    /// Declared scopes.
     pub(crate) scopes: &'a [&'a str],
-    /// Names of secrets that it declares.
+    /// Names of declared secrets.
     pub(crate) secrets: &'a [&'a str],
-    /// Hosts that it declares.
+    /// Declared egress hosts.
     pub(crate) egress: &'a [&'a str],
-    /// `1.0.0` if empty.
+    /// Version; `1.0.0` if empty.
     pub(crate) version: &'a str,
     pub(crate) visibility: Visibility,
     /// Description of the toolkit and of its tool; a harmless one if empty.
@@ -29,13 +29,13 @@ pub(crate) struct Wat<'a> {
     pub(crate) output: Option<&'a str>,
     /// The structured result, as JSON, if any.
     pub(crate) structured: Option<&'a str>,
-    /// The world that it is built for, in WIT that may refer to the contract; the contract's own if empty.
+    /// Target world, as WIT that may refer to the contract; empty: the contract's own world.
     pub(crate) world: &'a str,
     /// Imports, and other fields that must precede all functions.
     pub(crate) imports: &'a str,
     /// Further members of the manifest, as a JSON object, if any.
     pub(crate) further: &'a str,
-    /// The whole manifest instead of all of the above, if not empty. Each of its tools returns the same.
+    /// Whole manifest, replacing all of the above, if not empty. All of its tools return the same result.
     pub(crate) manifest: &'a str,
     /// Further fields of the module.
     pub(crate) fields: &'a str,
@@ -45,7 +45,7 @@ pub(crate) struct Wat<'a> {
     pub(crate) call: &'a str,
 }
 
-/// As in the manifest; shared by default, so that tests may call the toolkit as any user.
+/// Visibility in the manifest; shared by default, so that tests may call the toolkit as any user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Visibility {
@@ -55,7 +55,7 @@ pub(crate) enum Visibility {
 }
 
 impl Wat<'_> {
-    /// The manifest, as text: schemas may be nested more deeply than JSON parsers allow.
+    /// Manifest as text: schemas may be nested more deeply than JSON parsers allow.
     fn manifest(&self) -> String {
         if !self.manifest.is_empty() {
             return self.manifest.to_owned();
@@ -84,7 +84,7 @@ impl Wat<'_> {
         )
     }
 
-    /// The component.
+    /// Builds the component.
     pub(crate) fn component(&self) -> Vec<u8> {
         let mut memory = Memory::default();
         let answer = memory.answer("done", self.structured);
@@ -126,14 +126,14 @@ impl Wat<'_> {
     }
 }
 
-/// The contract that toolkits are built for.
+/// Loads the contract that toolkits are built for.
 fn contract() -> (Resolve, PackageId) {
     let mut resolve = Resolve::default();
     let (package, _) = resolve.push_path(root().join("wit/current")).expect("the contract is there");
     (resolve, package)
 }
 
-/// An interface of that contract, as components name it.
+/// Versioned name of an interface of the contract, as components import it.
 pub(crate) fn versioned(interface: &str) -> String {
     let (resolve, package) = contract();
     resolve.packages[package].name.interface_id(interface)
@@ -144,7 +144,7 @@ pub(crate) fn compile(text: &str) -> Vec<u8> {
     wat::parse_str(text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Where the data begins in the guest's memory.
+/// Address of the data in the guest's memory.
 const BASE: u32 = 1024;
 
 /// The guest's data, in the layout of the canonical ABI.

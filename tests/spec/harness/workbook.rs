@@ -1,8 +1,9 @@
-//! Binary workbooks (\[MS-XLS\]) of one sheet, with what no library writes.
+//! Binary workbooks (\[MS-XLS\]) of one sheet, with features that no library writes.
 
 use std::io::{Cursor, Write};
 
-/// A workbook whose sheet has cells that are links by a formula, of a target and a text, and a comment on the first one.
+/// Creates a workbook whose cells are `HYPERLINK` formulas with a target and a text, and whose first cell has
+/// a comment.
 pub(crate) fn xls(title: (u16, &[u8]), links: &[(&str, &str)], comment: (&str, &str)) -> Vec<u8> {
     let cells: Vec<_> = links.iter().zip(0..).flat_map(|(link, row)| linked(row, *link)).collect();
     let (author, text) = comment;
@@ -26,7 +27,7 @@ pub(crate) fn xls(title: (u16, &[u8]), links: &[(&str, &str)], comment: (&str, &
     file.into_inner().into_inner()
 }
 
-/// A cell with the formula `HYPERLINK(target, text)`, and its result.
+/// Encodes a cell with the formula `HYPERLINK(target, text)` and its result.
 fn linked(row: u16, (target, text): (&str, &str)) -> Vec<u8> {
     let strings = [target, text].map(|it| [&[0x17, length(it).to_le_bytes()[0], 0], it.as_bytes()].concat());
     let tokens = [&strings.concat()[..], &[0x42, 2], &0x0167_u16.to_le_bytes()].concat();
@@ -36,7 +37,7 @@ fn linked(row: u16, (target, text): (&str, &str)) -> Vec<u8> {
     [record(0x0006, &formula), record(0x0207, &result)].concat()
 }
 
-/// Properties of a document (\[MS-OLEPS\], section 2.21): the code page and the title in it.
+/// Encodes document properties (\[MS-OLEPS\], section 2.21): code page, and title in that encoding.
 fn properties((code_page, title): (u16, &[u8])) -> Vec<u8> {
     let number = |it: usize| u32::try_from(it).expect("it is small").to_le_bytes();
     let title = [title, &[0]].concat();

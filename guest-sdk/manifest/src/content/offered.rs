@@ -1,13 +1,13 @@
-//! The messages of prompts, and the contents of resources.
+//! Messages of prompts, and contents of resources.
 
 use super::{Content, ContentBlock, EmbeddedResource, ResourceBody, ResourceLink, Role};
 
 /// One message of a prompt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PromptMessage {
-    /// Who says it.
+    /// Speaker of the message.
     pub role: Role,
-    /// What it says.
+    /// Content of the message.
     pub content: MessageContent,
 }
 
@@ -20,22 +20,22 @@ pub enum MessageContent {
     Block(ContentBlock),
 }
 
-/// What a client gets that reads a resource.
+/// Contents of a resource, as a client reads them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResourceContents {
     /// The document.
     pub body: ResourceBody,
-    /// Media type, in place of the declared one.
+    /// Media type; overrides the declared one.
     pub media_type: Option<String>,
 }
 
 impl PromptMessage {
-    /// Creates a message of the person.
+    /// Creates a message from the user.
     pub fn user(content: impl Into<MessageContent>) -> Self {
         Self { role: Role::User, content: content.into() }
     }
 
-    /// Creates a message of the model.
+    /// Creates a message from the model.
     pub fn assistant(content: impl Into<MessageContent>) -> Self {
         Self { role: Role::Assistant, content: content.into() }
     }
@@ -78,17 +78,17 @@ impl From<ResourceLink> for MessageContent {
 }
 
 impl ResourceContents {
-    /// Creates a text.
+    /// Creates text contents.
     pub fn text(text: impl Into<String>) -> Self {
         Self { body: ResourceBody::Text(text.into()), media_type: None }
     }
 
-    /// Creates binary data.
+    /// Creates binary contents.
     pub fn blob(bytes: impl Into<Vec<u8>>) -> Self {
         Self { body: ResourceBody::Blob(bytes.into()), media_type: None }
     }
 
-    /// Sets the media type, in place of the declared one.
+    /// Sets the media type, which overrides the declared one.
     #[must_use]
     pub fn media_type(mut self, media_type: impl Into<String>) -> Self {
         self.media_type = Some(media_type.into());
@@ -98,7 +98,7 @@ impl ResourceContents {
 
 #[cfg(feature = "rules")]
 impl PromptMessage {
-    /// Returns what the message adds to the size of a result, in bytes.
+    /// Returns the message's contribution to the size of a result, in bytes.
     pub fn size(&self) -> usize {
         match &self.content {
             MessageContent::Text(text) => crate::limits::CONTENT_OVERHEAD_BYTES + text.len(),
@@ -107,7 +107,7 @@ impl PromptMessage {
     }
 }
 
-/// Returns the first problem of messages, with its path.
+/// Returns the first problem in a list of messages, with its path.
 #[cfg(feature = "rules")]
 pub fn messages_problem(messages: &[PromptMessage]) -> Option<String> {
     messages.iter().enumerate().find_map(|(index, message)| match &message.content {

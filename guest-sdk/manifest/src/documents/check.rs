@@ -1,4 +1,4 @@
-//! Checks documents, and brings them into the form in which they are stored.
+//! Validates documents, and normalises them for storage.
 
 use url::Url;
 
@@ -10,10 +10,10 @@ use super::{
 use crate::Problems;
 use crate::media_type::without_parameters;
 
-/// What `audioUrl` implies.
+/// Default media type of `audioUrl`.
 const AUDIO: &str = "audio/mpeg";
 
-/// Checks a batch against every rule, and brings it into the form in which it is stored.
+/// Validates a batch against every rule, and normalises it for storage.
 pub fn check(documents: Vec<NewDocument>) -> Result<Vec<CheckedDocument>, Problems> {
     let mut problems = Problems::default();
     if documents.len() > MAX_DOCUMENTS {
@@ -35,7 +35,8 @@ pub fn check(documents: Vec<NewDocument>) -> Result<Vec<CheckedDocument>, Proble
     if problems.0.is_empty() { Ok(checked) } else { Err(problems) }
 }
 
-/// Checks one document that is uploaded together with its file. The paths of its problems are the names of its fields.
+/// Validates a document that is uploaded together with its file. The path of a problem is the name of the
+/// field.
 pub fn check_upload(document: NewDocument) -> Result<CheckedDocument, Problems> {
     let mut problems = Problems::default();
     let checked =
@@ -43,19 +44,19 @@ pub fn check_upload(document: NewDocument) -> Result<CheckedDocument, Problems> 
     if problems.0.is_empty() { Ok(checked) } else { Err(problems) }
 }
 
-/// How the file of a document comes.
+/// Origin of a document's file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FileBy {
-    /// By its URL, if there is one.
+    /// Downloaded from the document's file URL, if there is one.
     Url,
-    /// With the document.
+    /// Uploaded together with the document.
     Upload,
 }
 
-/// The check of one document. A field that breaks a rule is replaced with something harmless, so that the other
-/// fields are checked too.
+/// Validation of one document. An invalid field is replaced with a harmless value, so that the other fields
+/// are validated too.
 struct Check<'a> {
-    /// What precedes the name of a field.
+    /// Prefix of field names in problems, such as `documents[3].`.
     path: String,
     problems: &'a mut Problems,
     file: FileBy,
@@ -90,7 +91,7 @@ impl Check<'_> {
         }
     }
 
-    /// Returns the body without NUL characters: databases and readers fail on them, and no text needs them.
+    /// Returns the text without NUL characters: databases and parsers fail on them, and no text needs them.
     fn text(&mut self, text: Option<String>, has_file: bool) -> String {
         let mut text = text.unwrap_or_default();
         text.retain(|letter| letter != '\0');

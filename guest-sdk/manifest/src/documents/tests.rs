@@ -17,7 +17,7 @@ fn checked(document: NewDocument) -> CheckedDocument {
     check(vec![document]).expect("it keeps the rules").remove(0)
 }
 
-/// Each problem as `path: message`, without the leading `documents[0].`.
+/// Returns each problem as `path: message`, without the leading `documents[0].`.
 #[track_caller]
 fn problems_of(document: NewDocument) -> Vec<String> {
     let problems = check(vec![document]).expect_err("it breaks a rule");
@@ -119,7 +119,7 @@ fn what_is_too_long_is_refused_and_what_just_fits_is_not() {
             "{problems:?}"
         );
     }
-    // Percent-encoding makes it longer than what was given.
+    // Percent-encoding makes the stored URL longer than the given one.
     let problems =
         problems_of(NewDocument { url: Some(format!("https://a.example/{}", long(1000))), ..note("A", "a") });
     assert!(problems[0].starts_with("url: may have 2048 bytes; written out it has 60"), "{problems:?}");

@@ -1,7 +1,8 @@
-//! URIs of resources: `kitbag://{toolkitId}/issues/7`, and the part after the toolkit's id, which the declaration has.
+//! URIs of resources, such as `kitbag://{toolkitId}/issues/7`. The part after the toolkit's id is the path,
+//! and is declared as a template: `issues/{number}`.
 //!
-//! Invariant: a URI that fits names one resource of one toolkit, and nothing in it means anything else to a parser of URLs
-//! or of paths: there is no user, port, query or fragment, no empty segment, and no segment that leads upwards.
+//! Invariant: a matching URI names one resource of one toolkit, and parsers of URLs and paths agree on its
+//! meaning: it has no user, port, query or fragment, no empty segment, and no `.` or `..` segment.
 
 use std::collections::BTreeMap;
 
@@ -10,24 +11,25 @@ use crate::ToolkitDefinition;
 use crate::content::{Content, ContentBlock, MessageContent, PromptMessage};
 use crate::hidden::has_hidden;
 
-/// Length of a URI that is read, in bytes.
+/// Maximum length of a requested URI, in bytes.
 pub const MAX_URI_BYTES: usize = 4096;
-/// Length of a declared URI, in bytes, and the number of its segments.
+/// Maximum length of a declared URI, in bytes, and maximum number of its segments.
 const MAX_DECLARED_BYTES: usize = 500;
 const MAX_SEGMENTS: usize = 10;
-/// Length of a variable's name.
+/// Maximum length of a variable's name, in bytes.
 const MAX_NAME_BYTES: usize = 64;
-/// Length of a variable's value once it is decoded, in bytes.
+/// Maximum length of a variable's decoded value, in bytes.
 const MAX_VALUE_BYTES: usize = 500;
 
 const SCHEME: &str = "kitbag://";
 
-/// Returns the URI of a resource of a toolkit.
+/// Returns the absolute URI of a toolkit's resource.
 pub fn resource_uri(toolkit: &str, path: &str) -> String {
     format!("{SCHEME}{toolkit}/{path}")
 }
 
-/// Returns the toolkit's id and the rest of a URI as [`resource_uri`] makes them; `None` for every other.
+/// Splits a URI into the toolkit's id and the path, the reverse of [`resource_uri`]; `None` for any other
+/// URI.
 pub fn split_uri(uri: &str) -> Option<(&str, &str)> {
     let (id, path) = uri.strip_prefix(SCHEME).filter(|_| uri.len() <= MAX_URI_BYTES)?.split_once('/')?;
     let is_id = !id.is_empty() && id.bytes().all(crate::rules::is_id_byte);
@@ -39,25 +41,26 @@ pub fn is_template(uri: &str) -> bool {
     uri.contains('{')
 }
 
-/// The path of a resource of one toolkit, which was found.
+/// Match of a path with a declared resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResourcePath {
-    /// Index of the resource among those of its toolkit.
+    /// Index of the resource in its toolkit's declaration.
     pub index: usize,
-    /// The path.
+    /// Matched path.
     pub path: String,
     /// Decoded values of the variables.
     pub variables: BTreeMap<String, String>,
 }
 
 impl ResourcePath {
-    /// Finds the resource whose URI fits a path: of several, the one with the fewest variables, and of those the first.
+    /// Finds the resource whose URI matches a path. If several match, prefers the fewest variables, then the
+    /// first.
     pub fn find(resources: &[ResourceDefinition], path: &str) -> Option<Self> {
         find(&templates(resources), path)
     }
 }
 
-/// The declared URIs of a toolkit, read.
+/// Parses the declared URIs of a toolkit. Returns each with the index of its resource.
 fn templates(resources: &[ResourceDefinition]) -> Vec<(usize, UriTemplate<'_>)> {
     resources
         .iter()
@@ -75,13 +78,14 @@ fn find(templates: &[(usize, UriTemplate<'_>)], path: &str) -> Option<ResourcePa
     fitting.min_by_key(|found| found.variables.len())
 }
 
-/// Completes relative URIs of the toolkit's own resources in content of a result, in the first thousand blocks. Others stay as
-/// they are, but for documents in the result that claim to be another toolkit's: these lose the scheme.
+/// Makes relative URIs of the toolkit's own resources absolute in the content of a result; considers at most
+/// the first 1,000 relative URIs. Other URIs do not change, except for embedded documents with a URI of
+/// another toolkit: these lose the scheme `kitbag://`.
 pub fn complete_links(definition: &ToolkitDefinition, content: &mut [ContentBlock]) {
     complete_all(definition, content.iter_mut());
 }
 
-/// The same for messages.
+/// Makes relative URIs in messages absolute; see [`complete_links`].
 pub fn complete_message_links(definition: &ToolkitDefinition, messages: &mut [PromptMessage]) {
     let blocks = messages.iter_mut().filter_map(|message| match &mut message.content {
         MessageContent::Block(block) => Some(block),
@@ -115,16 +119,17 @@ fn complete_all<'a>(definition: &ToolkitDefinition, blocks: impl Iterator<Item =
     }
 }
 
-/// Links of one result that are completed.
+/// Maximum number of relative URIs that are considered in one result.
 const MAX_COMPLETED: usize = 1000;
 
-/// Whether a URI may be the path of a resource: it has no scheme.
+/// Whether a URI may be the path of a resource: it has no scheme and no leading slash.
 fn may_be_path(uri: &str) -> bool {
     uri.len() <= MAX_URI_BYTES && !uri.starts_with('/') && !uri.contains(':')
 }
 
-/// What is left of the URI of a document in a result that says it is another toolkit's, or one of the user's documents where
-/// the toolkit cannot read these.
+/// Returns the URI without its scheme `kitbag://` if the toolkit must not use it for an embedded document: it
+/// belongs to another toolkit, or to the user's documents without the scope to read them. `None` for any
+/// other URI.
 fn claimed<'u>(definition: &ToolkitDefinition, uri: &'u str) -> Option<&'u str> {
     let rest = uri
         .get(..SCHEME.len())
@@ -136,7 +141,7 @@ fn claimed<'u>(definition: &ToolkitDefinition, uri: &'u str) -> Option<&'u str> 
     (!is_own && !may_read).then_some(rest)
 }
 
-/// A declared URI: segments that are texts or variables.
+/// Parsed declared URI: segments that are literal texts or variables.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct UriTemplate<'a>(Vec<Segment<'a>>);
 
@@ -147,7 +152,7 @@ enum Segment<'a> {
 }
 
 impl<'a> UriTemplate<'a> {
-    /// Reads a declared URI; an error says what is expected.
+    /// Parses a declared URI. The error says what is expected.
     pub(crate) fn parse(uri: &'a str) -> Result<Self, String> {
         if uri.len() > MAX_DECLARED_BYTES {
             return Err(format!("is longer than {MAX_DECLARED_BYTES} bytes"));
@@ -169,7 +174,7 @@ impl<'a> UriTemplate<'a> {
         Ok(template)
     }
 
-    /// The names of the variables.
+    /// Returns the names of the variables.
     pub(crate) fn variables(&self) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter_map(|segment| match segment {
             Segment::Variable(name) => Some(*name),
@@ -177,7 +182,7 @@ impl<'a> UriTemplate<'a> {
         })
     }
 
-    /// The template with all variables named alike: equal for templates that fit the same URIs.
+    /// Returns the template without variable names: equal for templates that match the same URIs.
     pub(crate) fn shape(&self) -> String {
         let segments = self.0.iter().map(|segment| match segment {
             Segment::Text(text) => text,
@@ -186,7 +191,7 @@ impl<'a> UriTemplate<'a> {
         segments.collect::<Vec<_>>().join("/")
     }
 
-    /// The values of the variables in a path; `None` if it does not fit.
+    /// Returns the values of the variables in a path; `None` if the path does not match.
     fn values(&self, path: &str) -> Option<BTreeMap<String, String>> {
         if path.len() > MAX_URI_BYTES {
             return None;
@@ -221,19 +226,19 @@ impl<'a> Segment<'a> {
     }
 }
 
-/// Whether a segment is empty, or means another place than its name says.
+/// Whether a segment is empty, `.` or `..`, which parsers of paths treat specially.
 fn is_special(segment: &str) -> bool {
     matches!(segment, "" | "." | "..")
 }
 
-/// RFC 3986, section 2.3.
+/// Whether a byte is an unreserved character (RFC 3986, section 2.3).
 fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
 
-/// Decodes the value of a variable.
+/// Decodes the percent-encoded value of a variable; `None` if it is not valid.
 fn decoded(segment: &str) -> Option<String> {
-    // `encodeURIComponent`, which clients use, leaves these.
+    // `encodeURIComponent`, which clients use, does not encode these.
     let is_plain = |byte: u8| is_unreserved(byte) || matches!(byte, b'!' | b'*' | b'\'' | b'(' | b')');
     let mut bytes = Vec::new();
     let mut rest = segment.bytes();

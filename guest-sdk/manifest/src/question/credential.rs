@@ -1,5 +1,6 @@
-//! Refuses forms that ask for credentials: what is answered goes through the client, and a model may read it. Secrets have a
-//! page of their own (MCP 2025-11-25, "Elicitation", requires URL mode for them).
+//! Rejects forms that ask for credentials: the answer passes through the client, and a model may read it.
+//! Users set secrets on a page of the server instead (MCP 2025-11-25, "Elicitation", requires URL mode for
+//! them).
 
 use serde_json::{Map, Value};
 
@@ -7,7 +8,7 @@ use super::fields::{is_free_text, is_number};
 use crate::Problems;
 use crate::hidden::is_invisible;
 
-/// What credentials are called, in lower case and without what separates words.
+/// Names of credentials, in lower case and without separators.
 const WORDS: [&str; 21] = [
     "password",
     "passwort",
@@ -31,14 +32,14 @@ const WORDS: [&str; 21] = [
     "seedphrase",
     "recoverycode",
 ];
-/// The same where a field is called so: in a message they may mean something else.
+/// Further names of credentials that count only in a field: in a message they may mean something else.
 const IN_FIELDS: [&str; 11] =
     ["secret", "token", "pwd", "pin", "cvv", "cvc", "otp", "totp", "ssn", "2fa", "cardnumber"];
-/// Words that one of these is made of at most.
+/// Maximum number of words that make up one of these names.
 const MAX_WORDS: usize = 2;
 
-/// Refuses fields of free text and numbers that ask for a credential, by their own words; and of free text by those of the
-/// message.
+/// Rejects free-text and number fields whose own texts name a credential, and free-text fields if the message
+/// or the form names one.
 pub(super) fn check(message: &str, schema: &Map<String, Value>, problems: &mut Problems) {
     let fields = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
     let asked = ["title", "description"].into_iter().filter_map(|it| schema.get(it)?.as_str());
@@ -56,7 +57,7 @@ pub(super) fn check(message: &str, schema: &Map<String, Value>, problems: &mut P
     }
 }
 
-/// Whether a text has one of these words, also written as several.
+/// Whether a text contains one of the listed names, also in plural or split into several words.
 fn names_one(text: &str, lists: &[&[&str]]) -> bool {
     let words = words(text);
     let is_listed = |word: &str| {
@@ -66,8 +67,8 @@ fn names_one(text: &str, lists: &[&[&str]]) -> bool {
     (1..=MAX_WORDS).any(|count| words.windows(count).any(|some| is_listed(&some.concat())))
 }
 
-/// The words of a text or of an identifier (`apiKey`, `API_KEY`), in lower case. Letters that only look like those of ASCII
-/// count as them where that is common.
+/// Splits a text or an identifier (`apiKey`, `API_KEY`) into words, in lower case. Common look-alikes of
+/// ASCII letters are replaced with these.
 fn words(text: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut was_small = false;
@@ -87,7 +88,7 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// The letter of ASCII that a full-width, Cyrillic or Greek one looks like.
+/// Returns the ASCII letter that a full-width, Cyrillic or Greek letter looks like.
 fn plain(letter: char) -> char {
     match letter {
         '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(letter) - 0xfee0).unwrap_or(letter),

@@ -1,4 +1,5 @@
-//! The fields of a form: texts, numbers, booleans and choices, and nothing nested. A form without fields is a yes or a no.
+//! Validation of form fields: texts, numbers, booleans and choices, not nested. A form without fields is a
+//! yes/no question.
 
 use serde_json::{Map, Value};
 
@@ -6,11 +7,11 @@ use super::{MAX_CHOICES, MAX_DESCRIPTION_CHARS, MAX_FIELDS, MAX_TITLE_CHARS, com
 use crate::Problems;
 use crate::hidden::has_hidden;
 
-/// Members of the schema itself.
+/// Allowed members of the schema itself.
 const ROOT: [&str; 6] = ["$schema", "type", "title", "description", "properties", "required"];
-/// Members of each field.
+/// Allowed members of every field.
 const COMMON: [&str; 4] = ["type", "title", "description", "default"];
-/// Formats of texts that clients know.
+/// Allowed formats of texts, which clients know.
 const FORMATS: [&str; 4] = ["email", "uri", "date", "date-time"];
 
 /// Checks that the schema is a flat form.
@@ -45,7 +46,7 @@ pub(super) fn check(schema: &Map<String, Value>, problems: &mut Problems) {
     }
 }
 
-/// Checks that defaults fit their fields, of a schema that keeps the other rules.
+/// Checks that defaults fit their fields. The schema must be valid otherwise.
 pub(super) fn check_defaults(schema: &Map<String, Value>, problems: &mut Problems) {
     let mut optional = schema.clone();
     optional.remove("required");
@@ -60,12 +61,12 @@ pub(super) fn check_defaults(schema: &Map<String, Value>, problems: &mut Problem
     }
 }
 
-/// Whether a field takes any text: a text that is no choice.
+/// Whether a field is free text, not a choice.
 pub(super) fn is_free_text(field: &Value) -> bool {
     field["type"] == "string" && field.get("enum").is_none() && field.get("oneOf").is_none()
 }
 
-/// Whether a field takes any number.
+/// Whether a field is a number or an integer.
 pub(super) fn is_number(field: &Value) -> bool {
     field["type"] == "number" || field["type"] == "integer"
 }
@@ -78,7 +79,7 @@ fn check_field(path: &str, field: &Map<String, Value>, problems: &mut Problems) 
             titled_choices(&format!("{path}.oneOf"), field.get("oneOf"), problems);
         }
         Some("string") if field.contains_key("enum") => {
-            // `enumNames` is of revisions before 2025-11-25.
+            // `enumNames` is from MCP revisions before 2025-11-25.
             only(path, field, &[&COMMON, &["enum", "enumNames"]], problems);
             let choices = choices(&format!("{path}.enum"), field.get("enum"), problems);
             if let Some(names) = field.get("enumNames")
@@ -117,7 +118,7 @@ fn check_field(path: &str, field: &Map<String, Value>, problems: &mut Problems) 
     }
 }
 
-/// Checks the items of a field of which several choices can be taken.
+/// Checks the items of a multiple-choice field.
 fn several_choices(path: &str, items: Option<&Value>, problems: &mut Problems) {
     match items.and_then(Value::as_object) {
         Some(items) if items.contains_key("anyOf") => {
@@ -132,7 +133,7 @@ fn several_choices(path: &str, items: Option<&Value>, problems: &mut Problems) {
     }
 }
 
-/// Checks choices that are shown as they are. Returns how many there are.
+/// Checks choices without titles. Returns their number.
 fn choices(path: &str, choices: Option<&Value>, problems: &mut Problems) -> usize {
     let Some(all) = choices.and_then(Value::as_array) else {
         problems.add(path, "must be a list of texts");
@@ -166,7 +167,7 @@ fn titled_choices(path: &str, choices: Option<&Value>, problems: &mut Problems) 
     }
 }
 
-/// Refuses members that clients do not know.
+/// Reports members that are not part of MCP's forms.
 fn only(path: &str, object: &Map<String, Value>, known: &[&[&str]], problems: &mut Problems) {
     for name in object.keys().filter(|name| !known.iter().any(|some| some.contains(&name.as_str()))) {
         let known = known.concat().join(", ");
@@ -196,7 +197,7 @@ fn texts(path: &str, object: &Map<String, Value>, problems: &mut Problems) {
     }
 }
 
-/// Checks a text that is shown, and answered as it is: the name of a field, or a choice.
+/// Checks a text that is both displayed and part of the answer: the name of a field, or a choice.
 fn choice_text(path: &str, text: &str, problems: &mut Problems) {
     hidden(path, text, problems);
     if text.chars().nth(MAX_TITLE_CHARS).is_some() {
@@ -219,7 +220,7 @@ fn whole_numbers(path: &str, object: &Map<String, Value>, members: &[&str], prob
     }
 }
 
-/// The items of an optional list.
+/// Returns the items of an optional list.
 fn listed<'a>(
     object: &'a Map<String, Value>,
     member: &str,

@@ -1,11 +1,11 @@
-//! The order in which an author lists fields, which a map of JSON does not keep.
+//! Order of a form's fields in the author's JSON text; a parsed JSON map does not preserve it.
 
 use std::fmt;
 
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// Names in the order in which an object has them.
+/// Member names of a JSON object, in document order.
 #[derive(Default)]
 struct Names(Vec<String>);
 
@@ -15,7 +15,7 @@ struct Form {
     properties: Names,
 }
 
-/// Returns the names of the fields of a form, in the order of its text; none if it is no form.
+/// Returns the names of a form's fields in document order; empty if the text is not a form.
 pub(super) fn of_fields(schema: &str) -> Vec<String> {
     serde_json::from_str(schema).map(|Form { properties }| properties.0).unwrap_or_default()
 }

@@ -190,7 +190,7 @@ fn a_form_never_asks_for_a_credential() {
     let by_message = Question::check("a", "Enter your pass word.", &form(&json!({ "value": text })));
     assert!(by_message.is_err());
 
-    // What only names one may be asked.
+    // A question may mention a credential without asking for it.
     for (message, properties) in [
         ("Reset the password of Ana?", json!({ "sure": { "type": "boolean" } })),
         ("Which token is to be revoked?", json!({ "which": { "type": "string", "enum": ["ci", "deploy"] } })),

@@ -1,4 +1,4 @@
-//! Rules for `auth`: what the host attaches to requests, and where.
+//! Rules for `auth`, the sign-ins that the host performs.
 
 use std::collections::HashSet;
 
@@ -13,9 +13,9 @@ use crate::{
 
 /// Maximum number of `authorizationParams`.
 const MAX_PARAMETERS: usize = 8;
-/// Longest name of a header or parameter, prefix, and value of a parameter, in bytes.
+/// Maximum length of a header name, a parameter's name or value, and a prefix, in bytes.
 const MAX_TEXT_BYTES: usize = 500;
-/// Longest URL, in bytes.
+/// Maximum length of a URL, in bytes.
 const MAX_URL_BYTES: usize = 2000;
 
 pub(super) fn all(definition: &ToolkitDefinition, problems: &mut Problems) {
@@ -161,7 +161,7 @@ fn protected_url(path: &str, url: &str, problems: &mut Problems) -> Option<Url> 
     None
 }
 
-/// A character of a token (RFC 9110, section 5.6.2).
+/// Whether a byte may be part of a token (RFC 9110, section 5.6.2).
 fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }

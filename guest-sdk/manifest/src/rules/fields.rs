@@ -10,9 +10,9 @@ use crate::{
 
 /// Source of documents that users add themselves. All other sources are toolkit ids.
 const USER_SOURCE: &str = "user";
-/// What the server's own tools are called by.
+/// Prefix of the server's own tools; reserved as a toolkit id.
 const KNOWLEDGE: &str = "knowledge";
-/// In `kitbag://documents/ID`, where toolkits have their ids.
+/// Host part of the URIs of users' documents, `kitbag://documents/ID`; reserved as a toolkit id.
 const DOCUMENTS: &str = "documents";
 
 /// Scopes that a declaration may have.

@@ -6,17 +6,17 @@ use super::fields::{MAX_LISTED_NAME_LENGTH, is_tool_name_byte, not_blank};
 use crate::offers::UriTemplate;
 use crate::{Problems, PromptArgument, PromptDefinition, ResourceDefinition, ToolkitDefinition, media_type};
 
-/// Prompts of one toolkit, and resources.
+/// Maximum number of prompts of one toolkit, and of resources.
 const MAX_OFFERS: usize = 100;
-/// Arguments of one prompt.
+/// Maximum number of arguments of one prompt.
 const MAX_ARGUMENTS: usize = 20;
-/// Length of the name of an argument.
+/// Maximum length of an argument's name, in bytes.
 const MAX_ARGUMENT_NAME_LENGTH: usize = 64;
-/// Values that are proposed for one argument: as many as a client gets.
+/// Maximum number of completion values for one argument: as many as MCP returns.
 const MAX_VALUES: usize = 100;
-/// Length of such a value, in bytes.
+/// Maximum length of a completion value, in bytes.
 const MAX_VALUE_BYTES: usize = 500;
-/// Length of a title or a description, in bytes.
+/// Maximum length of a title or a description, in bytes.
 const MAX_TEXT_BYTES: usize = 4096;
 
 pub(super) fn prompts(definition: &ToolkitDefinition, problems: &mut Problems) {
@@ -94,7 +94,8 @@ fn variables(path: &str, resource: &ResourceDefinition, template: &UriTemplate<'
     }
 }
 
-/// Checks the number of offers and their names; returns whether they are few enough to look at each.
+/// Checks the number and the names of prompts or resources. Returns `false` if there are too many to check
+/// each.
 fn list<'a>(
     field: &str,
     what: &str,

@@ -149,7 +149,8 @@ fn settings_are_typed() {
     );
 }
 
-/// The places of the problems of a declaration with these sign-ins, which lists `a.example`, `b.example` and `KEY`.
+/// Returns the paths of all problems of a declaration with this `auth`, which lists the hosts `a.example` and
+/// `b.example` and the secret `KEY`.
 fn sign_in_problems(auth: Value) -> Vec<String> {
     paths(|it| {
         it.auth = serde_json::from_value(auth).expect("it fits the schema");

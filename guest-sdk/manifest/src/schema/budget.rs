@@ -50,7 +50,7 @@ impl fmt::Debug for Budget {
     }
 }
 
-/// Why a check was aborted without a result.
+/// Reason why a check was aborted without a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exceeded {
     /// All steps are used up.

@@ -18,8 +18,8 @@ const MAX_SCHEMA_VALUES: usize = 20_000;
 /// Maximum number of subschemas evaluated for one value, not counting those for its members and items.
 const MAX_EVALUATIONS: u64 = 10_000;
 
-/// Maximum length of a chain of subschemas that apply to the same value. Each takes some stack, at each level
-/// of a value.
+/// Maximum length of a chain of subschemas that apply to the same value. Each uses stack space at each level
+/// of the value.
 const MAX_DEPTH: u64 = 32;
 
 /// Maximum number of validators that a schema may be compiled to.

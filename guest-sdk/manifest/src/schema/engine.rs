@@ -1,8 +1,8 @@
 //! The regex engines that match texts against patterns.
 //!
-//! Invariant: a compiled pattern keeps no memory of its own for matches. Each thread has the memory for one
-//! [`Linear`] match, and each check keeps a few compiled [`Backtracking`] patterns until it ends: the memory
-//! of patterns grows with the number of threads that check and not with the number of patterns.
+//! Invariant: a compiled pattern has no memory of its own for matches. Each thread has the memory for one
+//! [`Linear`] match, and each check caches a few compiled [`Backtracking`] patterns until it ends. So the
+//! memory for matches grows with the number of checking threads and not with the number of patterns.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -19,11 +19,11 @@ const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// One subschema.
 #[derive(Debug, Default)]
 pub(super) struct Node {
-    /// Its location as a JSON Pointer; empty for the root.
+    /// Location as a JSON Pointer (RFC 6901); empty for the root.
     pub(super) path: String,
     /// Nested subschemas that apply to the same value: `anyOf`, `if`, `not`.
     pub(super) branches: Vec<usize>,
-    /// Targets of its references, which also apply to the same value.
+    /// Targets of references, which also apply to the same value.
     pub(super) references: Vec<usize>,
     /// Subschemas for members, at most one for each member: `properties`.
     pub(super) properties: Vec<usize>,
@@ -31,9 +31,9 @@ pub(super) struct Node {
     pub(super) members: Vec<usize>,
     /// Subschemas for items, all of which may apply to one item.
     pub(super) items: Vec<usize>,
-    /// Whether it has `unevaluatedProperties` or `unevaluatedItems`.
+    /// Whether the subschema has `unevaluatedProperties` or `unevaluatedItems`.
     pub(super) is_unevaluated: bool,
-    /// Whether it has its own `$id`.
+    /// Whether the subschema has its own `$id`.
     pub(super) is_resource: bool,
 }
 

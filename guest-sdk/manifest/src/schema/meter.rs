@@ -16,7 +16,7 @@ const STEPS_BETWEEN_STOP_CHECKS: u64 = 2048;
 /// Bytes of text that count as one step when they are read, compared or matched.
 const TEXT_BYTES_PER_STEP: usize = 8;
 
-/// Steps that a match counts as before it reads any text.
+/// Fixed cost of a match in steps, before it reads any text.
 const STEPS_PER_MATCH: u64 = 10;
 
 thread_local! {

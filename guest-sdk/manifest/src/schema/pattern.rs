@@ -39,7 +39,8 @@ const LINEAR_LIMITS: [(usize, TextLimits); 4] = [
     (1 << 20, TextLimits { prompt: 32, thorough: 32 << 10 }),
 ];
 
-/// The same for a pattern that backtracks: its time grows with the square of the text's length, or faster.
+/// Maximum compiled size and limits of texts for a pattern that backtracks: its time grows with the square of
+/// the text's length, or faster.
 const BACKTRACKING_LIMITS: (usize, TextLimits) = (16 << 10, TextLimits { prompt: 64, thorough: 2 << 10 });
 
 /// Size of the compiled patterns of schemas, in bytes.
@@ -79,11 +80,11 @@ pub(super) fn name_patterns_size(patterns: &[&str]) -> Result<usize, String> {
     Ok(sum)
 }
 
-/// The keyword `pattern`.
+/// Implementation of the keyword `pattern`.
 struct Pattern {
     engine: Engine,
     limits: TextLimits,
-    /// As the author wrote it.
+    /// Pattern as the author wrote it.
     source: String,
 }
 

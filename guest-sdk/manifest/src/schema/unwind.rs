@@ -21,7 +21,7 @@ mod platform {
     }
 
     pub(in crate::schema) fn end(why: Exceeded) -> ! {
-        // Not `panic!`: no message is written, and no panic hook is called.
+        // `resume_unwind` instead of `panic!`: it writes no message and calls no panic hook.
         resume_unwind(Box::new(why))
     }
 }

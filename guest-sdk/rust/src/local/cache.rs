@@ -1,4 +1,5 @@
-//! A cache in memory for tests, with the scope, the rules and the bounds of the real one. No time passes in a test.
+//! In-memory cache for tests, with the scope check, rules and limits of a server. Values never expire in a
+//! test.
 
 use kitbag_manifest::cache::{MAX_TOTAL_BYTES, MAX_VALUES, check_key, check_value};
 use kitbag_manifest::knowledge::undeclared_scope;
@@ -7,7 +8,7 @@ use kitbag_manifest::{Problems, SCOPE_CACHE};
 use super::Platform;
 use crate::cache::CacheError;
 
-/// Keys and values, in the order in which they were written.
+/// Cached keys and values, in the order of writing.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cached(Vec<(String, String)>);
 
@@ -16,7 +17,7 @@ impl Cached {
         self.0.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
     }
 
-    /// Keeps a value; the oldest ones make room for it.
+    /// Stores a value and evicts the oldest values that exceed the limits.
     pub(super) fn set(&mut self, key: &str, value: &str) {
         self.remove(key);
         self.0.push((key.to_owned(), value.to_owned()));
@@ -56,7 +57,8 @@ impl Platform {
         Ok(())
     }
 
-    /// Refuses a call whose scope is not declared. On a server, such a component is refused at deploy.
+    /// Returns an error if the toolkit does not declare the scope. A server refuses such a component at
+    /// deploy.
     fn require_cache(&self) -> Result<(), CacheError> {
         if self.state().definition.has_scope(SCOPE_CACHE) {
             return Ok(());

@@ -37,7 +37,7 @@ type Upstream = Box<dyn Fn(&Request) -> Answer>;
 /// ```
 pub struct Call {
     target: CallTarget,
-    /// Of a completion.
+    /// Text typed so far; used by completions only.
     typed: String,
     arguments: Value,
     user_id: String,
@@ -50,19 +50,19 @@ pub struct Call {
     cached: Cached,
 }
 
-/// What is called.
+/// Target of a call.
 #[derive(Clone, Debug)]
 pub(super) enum CallTarget {
     Tool(String),
     Prompt(String),
-    /// By its URI, relative to the toolkit's.
+    /// URI of a resource, relative to the toolkit's or absolute.
     Resource(String),
-    /// An argument of the prompt with this name.
+    /// Completion of an argument of a prompt.
     PromptCompletion {
         prompt: String,
         argument: String,
     },
-    /// A variable of the resource with this name.
+    /// Completion of a variable of a resource.
     ResourceCompletion {
         resource: String,
         variable: String,
@@ -87,12 +87,13 @@ impl Call {
         Self::of(CallTarget::Prompt(name.into()), json!({}))
     }
 
-    /// Creates a request for a resource, by its URI: relative to the toolkit's, as in a link, or the whole.
+    /// Creates a request for a resource by its URI: absolute, or relative to the toolkit's as in a link.
     pub fn resource(uri: impl Into<String>) -> Self {
         Self::of(CallTarget::Resource(uri.into()), json!({}))
     }
 
-    /// Creates a request for values of an argument of a prompt, of which `value` was typed. [`args`](Self::args) are the others.
+    /// Creates a completion request for a prompt's argument. `value` is the text typed so far; set the other
+    /// arguments with [`args`](Self::args).
     pub fn complete_prompt(
         prompt: impl Into<String>,
         argument: impl Into<String>,
@@ -102,7 +103,8 @@ impl Call {
         Self { typed: value.into(), ..Self::of(target, json!({})) }
     }
 
-    /// The same for a variable of a resource.
+    /// Creates a completion request for a resource's variable. `value` is the text typed so far; set the
+    /// other variables with [`args`](Self::args).
     pub fn complete_resource(
         resource: impl Into<String>,
         variable: impl Into<String>,
@@ -151,7 +153,7 @@ impl Call {
         self
     }
 
-    /// Sets a credential as the user would: one that the toolkit declares, or one that only its `auth` names.
+    /// Sets a credential as the user would: a declared one, or one that only `auth` names.
     #[must_use]
     pub fn secret(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.secrets.insert(name.into(), value.into());
@@ -165,8 +167,8 @@ impl Call {
         self
     }
 
-    /// Sets the function that answers requests the declaration grants: with a [`Response`], a JSON
-    /// [`Value`], or a [`FetchError`]. Requests carry what `auth` attaches, and those for tokens are among them.
+    /// Sets the upstream: a function that answers each granted request with a [`Response`], a JSON
+    /// [`Value`], or a [`FetchError`]. Requests include what `auth` attaches; token requests are passed too.
     #[must_use]
     pub fn fetch<A: Into<Answer>>(mut self, upstream: impl Fn(&Request) -> A + 'static) -> Self {
         self.upstream = Box::new(move |request| upstream(request).into());
@@ -181,29 +183,29 @@ impl Call {
         self
     }
 
-    /// Answers the question with this key as its user would: with an object of fields. Without any answer in the test, the
-    /// handler gets [`AskError::Unsupported`](crate::AskError::Unsupported).
+    /// Answers the question with this key with an object of fields. If the test sets no answer for any
+    /// question, the handler gets [`AskError::Unsupported`](crate::AskError::Unsupported).
     #[must_use]
     pub fn answer(mut self, key: impl Into<String>, fields: Value) -> Self {
         self.answers.insert(key.into(), Asked::Accepted(fields));
         self
     }
 
-    /// Says no to the question with this key.
+    /// Declines the question with this key.
     #[must_use]
     pub fn decline(mut self, key: impl Into<String>) -> Self {
         self.answers.insert(key.into(), Asked::Declined);
         self
     }
 
-    /// Leaves the question with this key without an answer.
+    /// Cancels the question with this key: the user dismisses the form.
     #[must_use]
     pub fn cancel(mut self, key: impl Into<String>) -> Self {
         self.answers.insert(key.into(), Asked::Cancelled);
         self
     }
 
-    /// Puts a value into the user's cache, as an earlier call would have done.
+    /// Adds a value to the user's cache, as if an earlier call had stored it.
     #[must_use]
     pub fn cached(mut self, key: &str, value: &str) -> Self {
         self.cached.set(key, value);
@@ -222,7 +224,8 @@ impl Call {
         &self.arguments
     }
 
-    /// Lists the credentials and settings that the host would not have stored for this toolkit.
+    /// Returns a message for each credential, account and setting that a server would not store for this
+    /// toolkit.
     pub(super) fn problems(&self, definition: &ToolkitDefinition) -> Vec<String> {
         let credentials = definition.credentials();
         let undeclared = self
@@ -249,7 +252,7 @@ impl Call {
             user_id: self.user_id,
             config: Value::Object(config).to_string(),
         };
-        // Only tools ask.
+        // Prompts, resources and completions cannot ask questions.
         let is_tool = matches!(self.target, CallTarget::Tool(_));
         let questions = Questions::new(if is_tool { self.answers } else { HashMap::new() });
         let state = HostState::new(

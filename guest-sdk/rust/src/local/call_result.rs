@@ -83,13 +83,13 @@ struct Link<'a> {
     size: Option<u64>,
 }
 
-/// Serializes a result, with its structured value where the tool declares `output`, or a failure.
+/// Serializes a failure, or a result with its structured value if the tool declares `output`.
 pub(super) fn of(result: &Result<ToolResult, Failure>, structured: Option<&Value>) -> String {
     let to_json =
         |result: &CallResult<'_>| serde_json::to_string(result).expect("plain data always serialises");
     match result {
         Ok(result) => {
-            // As on a server: the APIs of models refuse an empty text.
+            // As on a server: model APIs refuse an empty text.
             let is_left_out = result.text.is_empty() && !result.content.is_empty();
             let text = (!is_left_out).then(|| text(&result.text));
             let content = text.into_iter().chain(result.content.iter().map(annotated)).collect();

@@ -1,4 +1,4 @@
-//! An in-memory knowledge base for tests, with the scopes and the rules of the real one.
+//! In-memory knowledge base for tests, with the scope checks and rules of a server.
 
 use kitbag_manifest::documents::{NewDocument, NewFeed, check};
 use kitbag_manifest::knowledge::{check_search, undeclared_scope};
@@ -8,7 +8,7 @@ use kitbag_manifest::{Problems, SCOPE_INGEST, SCOPE_SEARCH};
 use super::Platform;
 use crate::{Document, IngestDocument, IngestFeed, SearchOptions, SearchResult, SvcError};
 
-/// Maximum length of a search result's snippet.
+/// Maximum length of a search result's snippet, in characters.
 const SNIPPET_CHARS: usize = 200;
 
 impl Platform {
@@ -46,7 +46,8 @@ impl Platform {
         Ok(stored)
     }
 
-    /// Refuses a call whose scope is not declared. On a server, such a component is refused at deploy.
+    /// Returns an error if the toolkit does not declare the scope. A server refuses such a component at
+    /// deploy.
     fn require_scope(&self, scope: &str) -> Result<(), SvcError> {
         if self.state().definition.has_scope(scope) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Prompts, resources and completions without a sandbox.
+//! In-process calls of prompts, resources and completions.
 
 use futures_executor::block_on;
 use kitbag_manifest::ToolkitDefinition;
@@ -13,7 +13,7 @@ use crate::completion::Completion;
 use crate::error::CallError;
 use crate::{Ctx, Prompt, Resource, Toolkit};
 
-/// Asks for a prompt, reads a resource, or completes, as the host would.
+/// Gets a prompt, reads a resource, or completes a value, as the host would.
 #[track_caller]
 pub(super) fn dispatch(
     toolkit: &Toolkit,
@@ -93,7 +93,7 @@ fn run(
     block_on(values.ok_or_else(missing)?).map(Offered::Values)
 }
 
-/// With the relative links that the host completes.
+/// Makes relative links in messages absolute, as the host does.
 fn completed(definition: &ToolkitDefinition, mut offered: Offered) -> Offered {
     if let Offered::Messages(messages) = &mut offered {
         offers::complete_message_links(definition, messages);
@@ -101,7 +101,7 @@ fn completed(definition: &ToolkitDefinition, mut offered: Offered) -> Offered {
     offered
 }
 
-/// The values that the declaration has for a completion, which no handler sees.
+/// Returns the declared values for a completion; `None` if a handler provides them.
 #[track_caller]
 fn proposed(definition: &ToolkitDefinition, target: &CallTarget, typed: &str) -> Option<Vec<String>> {
     let (proposals, name) = match target {

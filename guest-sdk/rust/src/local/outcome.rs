@@ -34,10 +34,10 @@ impl Outcome {
         self.call.result.is_ok()
     }
 
-    /// Returns what the model reads.
+    /// Returns the text for the model.
     ///
     /// # Panics
-    /// When the call failed.
+    /// If the call failed.
     #[track_caller]
     pub fn text(&self) -> &str {
         &self.result().text
@@ -46,7 +46,7 @@ impl Outcome {
     /// Returns the structured value.
     ///
     /// # Panics
-    /// When the call failed or returned no structured value.
+    /// If the call failed or returned no structured value.
     #[track_caller]
     pub fn structured(&self) -> &Value {
         self.result().structured.as_ref().expect("the call returned a structured value")
@@ -55,7 +55,7 @@ impl Outcome {
     /// Returns the content of the result other than the text.
     ///
     /// # Panics
-    /// When the call failed.
+    /// If the call failed.
     #[track_caller]
     pub fn content(&self) -> &[ContentBlock] {
         &self.result().content
@@ -64,7 +64,7 @@ impl Outcome {
     /// Returns the messages of a prompt.
     ///
     /// # Panics
-    /// When the call failed, or was not of a prompt.
+    /// If the call failed, or its target was not a prompt.
     #[track_caller]
     pub fn messages(&self) -> &[PromptMessage] {
         match self.offered() {
@@ -76,7 +76,7 @@ impl Outcome {
     /// Returns the contents of a resource.
     ///
     /// # Panics
-    /// When the call failed, or was not of a resource.
+    /// If the call failed, or its target was not a resource.
     #[track_caller]
     pub fn contents(&self) -> &ResourceContents {
         match self.offered() {
@@ -88,7 +88,7 @@ impl Outcome {
     /// Returns the values of a completion.
     ///
     /// # Panics
-    /// When the call failed, or was not of a completion.
+    /// If the call failed, or was not a completion.
     #[track_caller]
     pub fn values(&self) -> &[String] {
         match self.offered() {
@@ -112,7 +112,7 @@ impl Outcome {
     /// Returns the failure.
     ///
     /// # Panics
-    /// When the call succeeded.
+    /// If the call succeeded.
     #[track_caller]
     pub fn failure(&self) -> &Failure {
         match &self.call.result {
@@ -137,8 +137,8 @@ impl Outcome {
         &self.progress
     }
 
-    /// Returns the requests that reached the upstream, in order, without those that the declaration
-    /// does not grant. They have what `auth` attached; requests for tokens are among them.
+    /// Returns the requests that reached the upstream, in order; requests that the declaration does not grant
+    /// are not among them. They include what `auth` attached, and token requests.
     pub fn requests(&self) -> &[Request] {
         &self.requests
     }
@@ -153,12 +153,12 @@ impl Outcome {
         &self.ingested
     }
 
-    /// Returns the questions that the user was asked, in order. After each, the handler ran again.
+    /// Returns the questions to the user, in order. The handler ran again after each.
     pub fn questions(&self) -> &[Question] {
         &self.questions
     }
 
-    /// Returns the value that the user's cache has under a key after the call.
+    /// Returns the value for a key in the user's cache after the call.
     pub fn cached(&self, key: &str) -> Option<&str> {
         self.cached.get(key)
     }
@@ -192,7 +192,7 @@ impl Outcome {
     }
 }
 
-/// The result of a part of a toolkit that is no tool.
+/// Result of a prompt, a resource or a completion.
 #[derive(Debug)]
 pub(super) enum Offered {
     Messages(Vec<PromptMessage>),
@@ -200,11 +200,11 @@ pub(super) enum Offered {
     Values(Vec<String>),
 }
 
-/// Result of a call, with the detail that only the log gets.
+/// Result of a call, with the detail for the log.
 #[derive(Debug)]
 pub(super) struct CallOutcome {
     result: Result<ToolResult, Failure>,
-    /// In place of a tool's result.
+    /// Result of a call that is not of a tool.
     offered: Option<Offered>,
     /// The structured value, if the tool declares `output`.
     declared: Option<Value>,
@@ -228,8 +228,8 @@ impl CallOutcome {
         Self { result: Err(failure), offered: None, declared: None, detail: None }
     }
 
-    /// Creates the outcome of a handler. `sign_in` says why the host could not sign in: that is the reply,
-    /// whatever the handler made of it.
+    /// Creates the outcome of a tool's handler. If the handler failed and the host could not sign in, the
+    /// sign-in failure is the reply.
     pub(super) fn of(
         result: Result<ToolResult, CallError>,
         output: Option<&Schema>,
@@ -241,7 +241,7 @@ impl CallOutcome {
         }
     }
 
-    /// The same of a part that is no tool.
+    /// Creates the outcome of the handler of a prompt, a resource or a completion; see [`of`](Self::of).
     pub(super) fn of_offered(result: Result<Offered, CallError>, sign_in: Option<Failure>) -> Self {
         match result {
             Ok(offered) => {

@@ -22,7 +22,7 @@ use crate::{Document, FetchError, IngestDocument, Progress, Request, Response};
 #[derive(Clone)]
 pub(crate) struct Platform(Rc<HostState>);
 
-/// State of one call: what the test provides, and what the handler does.
+/// State of one call: input from the test, and recorded effects of the handler.
 pub(super) struct HostState {
     pub(super) definition: ToolkitDefinition,
     pub(super) secrets: HashMap<String, String>,
@@ -108,7 +108,7 @@ impl Platform {
     }
 
     pub(crate) fn secret(&self, name: &str) -> Result<Option<String>, SecretError> {
-        // A name that only `auth` uses is undeclared, too: the host uses it.
+        // A name that only `auth` uses counts as undeclared: only the host reads it.
         if !self.0.definition.reads(name) {
             return Err(SecretError::Undeclared);
         }

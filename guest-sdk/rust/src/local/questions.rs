@@ -1,4 +1,5 @@
-//! Questions to the user of a test, with the rules of the real ones: a question ends the run, and the handler runs again.
+//! Questions to the user in a test, with the rules of a server: a question ends the run, and the handler runs
+//! again.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -11,11 +12,11 @@ use serde_json::{Map, Value};
 use super::Platform;
 use crate::{AskError, Asked};
 
-/// The answers of a test by key, and what was asked.
+/// Answers that the test provides, by key, and the questions asked so far.
 #[derive(Default)]
 pub(super) struct Questions {
     answers: HashMap<String, Asked<Value>>,
-    /// Those with an answer, in the order in which they were asked.
+    /// Questions asked so far, in order. In the next run they have their answers.
     asked: RefCell<Vec<Question>>,
     /// Whether the run has ended at a question.
     is_waiting: Cell<bool>,
@@ -26,7 +27,7 @@ impl Questions {
         Self { answers, ..Self::default() }
     }
 
-    /// Whether the run has ended at a question, and the handler runs again.
+    /// Returns whether the run has ended at a question, and resets the flag.
     pub(super) fn take_waiting(&self) -> bool {
         self.is_waiting.take()
     }
@@ -67,10 +68,10 @@ impl Platform {
 }
 
 impl Questions {
-    /// The answer of the test.
+    /// Returns the answer that the test provides.
     ///
     /// # Panics
-    /// When the test has none, or it does not fit.
+    /// If the test has no answer, or the answer does not fit the question's schema.
     fn answer_to(&self, question: &Question) -> Asked<Map<String, Value>> {
         let key = &question.key;
         let Some(answer) = self.answers.get(key) else {

@@ -1,9 +1,9 @@
-//! The host's sign-in in a test: attaches what `auth` declares, by the rules of a server.
+//! Sign-in in a test: attaches what `auth` declares, by the rules of a server.
 //!
 //! Invariants:
 //! - only the `apiHost` of a sign-in receives what it attaches, and only over `https` or on loopback;
-//! - what a handler has set itself stays as it is;
-//! - tokens are requested without a pause, so that concurrent requests share one.
+//! - a header or parameter that the handler set is never replaced;
+//! - a token request completes without yielding, so that concurrent requests share one token.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -27,14 +27,14 @@ pub(super) struct SignIns {
     account: Option<String>,
     /// Tokens of client-credentials grants by the index of their entry.
     tokens: RefCell<HashMap<usize, String>>,
-    /// Why a sign-in failed, for the reply of a call that fails too.
+    /// First sign-in failure; becomes the reply if the call fails too.
     failure: RefCell<Option<Failure>>,
 }
 
-/// Why nothing can be attached.
+/// Failure to sign in.
 struct SignInError {
     for_handler: FetchError,
-    /// The reply of a failed call; `None` if a retry may help.
+    /// Reply to the client if the call fails; `None` if a retry may help.
     for_model: Option<Failure>,
 }
 
@@ -61,7 +61,7 @@ impl SignIns {
 
     /// Returns the sign-in that applies to a request, with its index.
     fn for_request(&self, request: &Request, url: &Url) -> Option<(usize, &Auth)> {
-        // TRACE returns what it got (RFC 9110, section 9.3.8).
+        // TRACE echoes the request, credentials included (RFC 9110, section 9.3.8).
         let is_for_apis = ![Method::TRACE, Method::CONNECT].contains(request.method());
         let (index, auth) =
             self.auths.iter().enumerate().find(|(_, it)| egress::is_api_host(it.api_host(), url))?;
@@ -79,7 +79,7 @@ impl SignIns {
 }
 
 impl HostState {
-    /// Sends a request that `egress` allows, with what `auth` attaches.
+    /// Sends a request that `egress` allows, with the credentials of `auth`.
     pub(super) async fn send_signed(&self, request: Request, url: &Url) -> Result<Response, FetchError> {
         let Some((index, auth)) = self.sign_ins.for_request(&request, url) else {
             return self.send(request).await;
@@ -145,7 +145,7 @@ impl HostState {
         }
     }
 
-    /// Returns another token than the one that the API has refused.
+    /// Returns a token to replace the one that the API has refused.
     async fn replaced(
         &self,
         index: usize,
@@ -195,7 +195,7 @@ impl HostState {
         Ok(Attachment::bearer(token))
     }
 
-    /// Returns the values of credentials, or the error that names those that are not set.
+    /// Returns the values of credentials; the error names the missing ones.
     fn values<const N: usize>(&self, names: [&String; N]) -> Result<[&str; N], SignInError> {
         let value = |name: &String| self.secrets.get(name).map(String::as_str);
         let missing: Vec<_> = names.into_iter().filter(|name| value(name).is_none()).cloned().collect();
@@ -240,7 +240,7 @@ impl Attachment {
     }
 }
 
-/// Whether the handler has set something where the sign-in would attach its own.
+/// Whether the handler has already set the header or parameter that the sign-in would set.
 fn is_set_in(request: &Request, auth: &Auth) -> bool {
     match auth {
         Auth::ApiKey(key) if key.place == KeyPlace::Query => request.query_value(key.name()).is_some(),
@@ -252,7 +252,7 @@ fn is_set_in(request: &Request, auth: &Auth) -> bool {
 /// Returns the token in the successful response of a token endpoint.
 fn token_in(answer: &Map<String, Value>) -> Result<&str, TokenProblem> {
     let token = answer.get("access_token").and_then(Value::as_str).ok_or(TokenProblem::NoToken)?;
-    // Section 5.1 requires token_type, but many servers omit it, and only Bearer is supported.
+    // RFC 6749, section 5.1, requires `token_type`, but many servers omit it. Only Bearer is supported.
     let is_bearer = |kind: &Value| kind.as_str().is_some_and(|kind| kind.eq_ignore_ascii_case("bearer"));
     if !answer.get("token_type").is_none_or(is_bearer) {
         return Err(TokenProblem::NotBearer);
@@ -260,7 +260,7 @@ fn token_in(answer: &Map<String, Value>) -> Result<&str, TokenProblem> {
     if is_token(token) { Ok(token) } else { Err(TokenProblem::NotAHeaderValue) }
 }
 
-/// Whether a text can stand in a header as an access token.
+/// Whether a text is valid as an access token in a header.
 pub(super) fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
 }

@@ -35,8 +35,8 @@ impl Platform {
         response.map_err(|code| self.explain(&code, &uri)).and_then(into_response)
     }
 
-    /// Names the entry that `egress` lacks if the host refused the request because of it. A redirect to another host
-    /// may be refused too.
+    /// Converts a network error. If the host refused the request because `egress` does not list its target,
+    /// the message names the missing entry. A refused redirect to another host has its own message.
     fn explain(&self, code: &ErrorCode, uri: &Uri) -> FetchError {
         let host = uri.host().unwrap_or_default().to_ascii_lowercase();
         let target = Target::new(uri.scheme_str().unwrap_or_default(), &host, uri.port_u16());
@@ -112,7 +112,7 @@ fn into_response(incoming: IncomingResponse) -> Result<Response, FetchError> {
         .map_err(|_| FetchError::Network("the response has no valid status".to_owned()))?;
     let mut headers = HeaderMap::new();
     for (name, value) in incoming.headers().entries() {
-        // Skips a header that HTTP does not allow: it could not be looked up by name.
+        // Skips a header that is not valid in HTTP: it could not be looked up by name.
         if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
             headers.append(name, value);
         }

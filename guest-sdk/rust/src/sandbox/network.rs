@@ -1,4 +1,4 @@
-//! Messages for network errors, written for a person or a model.
+//! Messages for network errors, for people and models.
 
 use wasip2::http::types::ErrorCode;
 

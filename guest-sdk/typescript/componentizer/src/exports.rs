@@ -1,5 +1,5 @@
-//! The module's exports. The caller owns the memory blocks of a request until `componentize` takes them, and
-//! must read its answer before the next call.
+//! Exports of the module. The caller owns the memory blocks of a request until `componentize` takes
+//! ownership, and must read the answer before the next call.
 
 #![expect(unsafe_code, reason = "memory is passed by address")]
 

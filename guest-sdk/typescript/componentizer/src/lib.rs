@@ -1,4 +1,5 @@
-//! Makes a component from the engine, a core module, and its memory after it has run a toolkit's bundle.
+//! Makes a component from the engine (a core module) and the engine's memory after it has run a toolkit's
+//! bundle.
 //!
 //! Compiled to WebAssembly, it is part of the npm package of the TypeScript SDK and runs in Node.js, as the
 //! engine does when it runs the bundle. Its exports are `allocate` and `componentize`.

@@ -24,9 +24,9 @@ const DROPPED_EXPORTS: [&str; 7] =
 
 /// Input of [`snapshot()`].
 pub struct Snapshot<'a, G> {
-    /// A core module with one memory, whose globals other than the stack pointer are constant.
+    /// Core module with one memory, whose globals other than the stack pointer are constant.
     pub engine: &'a [u8],
-    /// Its whole memory, taken while no function of the module was running.
+    /// Whole memory of the module, taken while none of its functions was running.
     pub memory: &'a [u8],
     /// Whether an interface, given by its full name, may be imported.
     pub is_granted: G,
@@ -49,9 +49,9 @@ struct Stub {
     name: String,
 }
 
-/// Which imported functions are kept, and how functions are renumbered.
+/// Selection of the imported functions to keep, and the new numbers of functions.
 struct Plan {
-    /// For each imported function, whether it is kept.
+    /// Whether to keep the import, for each imported function.
     is_kept: Vec<bool>,
     stubs: Vec<Stub>,
     /// Number of functions that the module defines.
@@ -106,7 +106,8 @@ impl Plan {
         count(self.is_kept.iter().filter(|is_kept| **is_kept).count())
     }
 
-    /// Kept imports come first, then the module's own functions, then the stubs.
+    /// Returns the new index of a function: kept imports come first, then the module's own functions, then
+    /// the stubs.
     fn new_index(&self, old: u32) -> u32 {
         let Some(is_kept) = self.is_kept.get(old as usize) else {
             return old - count(self.is_kept.len()) + self.kept();

@@ -71,9 +71,9 @@ impl Compressor {
     }
 }
 
-/// Returns a function that decompresses data: `(input, last) => output`. `input` is appended to the input
-/// that is left. `undefined` means that more input is needed or, after the last input, that there is no more
-/// output.
+/// Returns a function that decompresses data: `(input, last) => output`. `input` is appended to the unread
+/// input. The output `undefined` means that more input is needed or, after the last input, that there is no
+/// more output.
 fn create_decompressor<'js>(ctx: Ctx<'js>, format: Text) -> Result<Function<'js>> {
     let mut decompressor = match format.0.as_str() {
         "gzip" => Decompressor::Gzip(Box::new(GzDecoder::new(Input::default()))),
@@ -101,7 +101,7 @@ fn create_decompressor<'js>(ctx: Ctx<'js>, format: Text) -> Result<Function<'js>
 
 enum Decompressor {
     Gzip(Box<GzDecoder<Input>>),
-    /// With or without the header and checksum of zlib.
+    /// zlib, or raw DEFLATE without the header and checksum of zlib.
     Deflate {
         state: Decompress,
         input: Input,
@@ -159,7 +159,8 @@ impl Decompressor {
     }
 }
 
-/// Input that has not been read yet. If it is empty before `last`, it is not at its end: more may follow.
+/// Buffer of unread input. The input ends when the buffer is empty and `last` is set; otherwise more may
+/// follow.
 #[derive(Default)]
 struct Input {
     bytes: Vec<u8>,

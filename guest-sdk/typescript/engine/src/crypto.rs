@@ -1,5 +1,6 @@
-//! The module `kitbag:crypto`: primitives of the Web Cryptography API over bytes. `crypto.ts` of the SDK has
-//! the API's objects, checks and errors, and `kitbag-crypto.d.ts` beside it documents each function.
+//! The module `kitbag:crypto`: primitives of the Web Cryptography API over bytes. The SDK's
+//! `src/sandbox/web/crypto` has the API's objects, checks and errors; `src/sandbox/engine-crypto.d.ts`
+//! documents each function.
 
 mod cipher;
 mod curve;

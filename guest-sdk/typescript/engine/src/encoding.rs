@@ -78,7 +78,7 @@ fn create_decoder<'js>(ctx: Ctx<'js>, name: Text, fatal: bool, keep_bom: bool) -
     Function::new(ctx.clone(), MutFn::from(step))
 }
 
-/// There is not enough memory for the text.
+/// Error of a text that does not fit into memory.
 struct TooLarge;
 
 fn decoded(

@@ -1,5 +1,5 @@
-//! The engine of toolkits that are written in TypeScript: `QuickJS`, and those parts of the web
-//! platform that are better implemented natively than in JavaScript.
+//! Engine of toolkits written in TypeScript: `QuickJS`, and those parts of the web platform that are better
+//! implemented natively than in JavaScript.
 //!
 //! A native part is a module that JavaScript imports by name, such as `kitbag:url`. The classes that authors
 //! use are written in TypeScript (`guest-sdk/typescript/src/sandbox/web`) on top of these modules.

@@ -45,8 +45,8 @@ fn text(ctx: Ctx<'_>, name: Text, parts: Vec<Text>) -> Result<String> {
         .ok_or_else(|| Exception::throw_type(&ctx, "there is no such error text"))
 }
 
-/// Takes the violations of each branch as pairs of depth and kind. Returns an object with `branch` and `of`, `discriminator`, or
-/// `anyOf`.
+/// Determines the branches that a value was meant for, from each branch's violations as pairs of depth and
+/// kind. Returns an object with `branch` and `of`, with `discriminator`, or with `anyOf`.
 fn meant(ctx: Ctx<'_>, branches: Vec<Vec<List<(usize, Text)>>>) -> Result<Object<'_>> {
     let violation =
         |List((depth, kind)): List<(usize, Text)>| Violation { depth, kind: Kind::named(&kind.0) };

@@ -16,7 +16,7 @@ const MAX_STACK_BYTES: usize = 192 * 1024;
 /// Heap growth after which the cycle collector runs. A run touches the whole heap.
 const GC_THRESHOLD_BYTES: usize = 16 << 20;
 
-/// Why a module failed: the exception's text and stack.
+/// Failure of a module: the exception's text and stack.
 #[derive(Debug)]
 pub struct EngineError(pub String);
 
@@ -128,7 +128,7 @@ impl Engine {
         self.runtime.set_interrupt_handler(Some(Box::new(must_end)));
     }
 
-    /// Stops scripts no longer: the host limits calls.
+    /// Removes the interrupt handler: during calls, the host enforces the limits.
     #[cfg(target_family = "wasm")]
     pub(crate) fn clear_interrupt(&self) {
         self.runtime.set_interrupt_handler(None);

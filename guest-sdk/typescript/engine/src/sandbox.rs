@@ -1,8 +1,8 @@
 //! The component's side of the WIT contract: exports that the host calls, and imports that JavaScript uses.
 //!
 //! A component starts from a snapshot: the builder passes the toolkit's bundle to `start` of [`exports`], and
-//! the memory after that is the initial memory of every instance. Calls come through the exports
-//! of the contract.
+//! the memory after that is the initial memory of every instance. Calls arrive through the exports of the
+//! contract.
 //!
 //! Invariant: the host is not called before the snapshot is taken. A toolkit that tries to gets an error.
 

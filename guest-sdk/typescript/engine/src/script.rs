@@ -1,5 +1,5 @@
-//! Scripts as bytecode, which rquickjs offers for modules alone. The code of a module lives as long as its context; that
-//! of a script is freed with its functions.
+//! Bytecode of scripts; rquickjs supports bytecode of modules only. The code of a module lives as long as its
+//! context, the code of a script is freed with its functions.
 
 #![expect(unsafe_code, reason = "rquickjs has no safe function for it")]
 
@@ -65,7 +65,7 @@ mod tests {
 
     use super::*;
 
-    /// Runs a script, and returns how many functions are left when its value is still referenced.
+    /// Runs a script, and returns the number of functions that remain while its value is still referenced.
     fn functions_left(source: &str) -> i64 {
         let runtime = Runtime::new().expect("a runtime");
         let context = Context::full(&runtime).expect("a context");

@@ -1,7 +1,7 @@
 //! The module `kitbag:url`: the URL Standard by the crate `url`.
 //!
 //! A URL is passed as its serialized text. Parsing it again takes less than a microsecond, and avoids an
-//! object that both sides would have to keep.
+//! object that both sides would have to manage.
 
 use rquickjs::module::{Declarations, Exports, ModuleDef};
 use rquickjs::{Ctx, Exception, Function, Result, String as JsString};
@@ -98,7 +98,7 @@ fn parse_query(query: Text) -> Vec<String> {
     pairs
 }
 
-/// The reverse of [`parse_query`].
+/// Serializes a list that alternates names and values, the reverse of [`parse_query`].
 fn serialize_query(pairs: Vec<Text>) -> String {
     let mut text = form_urlencoded::Serializer::new(String::new());
     for pair in pairs.chunks_exact(2) {

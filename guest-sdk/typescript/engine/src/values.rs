@@ -90,7 +90,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns what a native function receives of the value of `script`.
+    /// Evaluates `script`, and returns the value that a native function receives.
     fn received<T: for<'js> FromJs<'js> + 'static, R: 'static>(script: &str, read: fn(T) -> R) -> Option<R> {
         let runtime = Runtime::new().expect("a runtime");
         let context = Context::full(&runtime).expect("a context");

@@ -35,8 +35,8 @@ export async function buildToolkit(path: string, options: BuildOptions, report: 
   report.step("reading the declaration");
   const reading = readDeclaration(entry, report);
   const making = reading.then((read) => makeFrom(entry, read, report));
-  // The types are checked meanwhile, in another process. The reason why a module cannot be read (a Node-only import, for
-  // example) often causes type errors too, and its message is clearer; type errors are clearer than what they cause later.
+  // Types are checked meanwhile, in another process. Errors are reported in this order: the cause of an unreadable module
+  // (such as a Node-only import) often causes type errors too, and type errors cause failures of the component.
   for (const outcome of await Promise.allSettled([reading, checkTypes(entry, report), making])) {
     if (outcome.status === "rejected") throw outcome.reason;
   }
@@ -59,7 +59,7 @@ export async function buildToolkit(path: string, options: BuildOptions, report: 
   };
 }
 
-/** Makes the component of a toolkit whose declaration has been read. */
+/** Makes the component of a toolkit with a valid declaration. */
 async function makeFrom(entry: string, { manifest, text, bundle: read }: Reading, report: Reporter): Promise<Made> {
   const root = dirname(entry);
   for (const line of await missingParts(root, read.sources)) report.warning(line);
@@ -72,7 +72,7 @@ async function makeFrom(entry: string, { manifest, text, bundle: read }: Reading
     const made = await bundled([]);
     const code = withMap(made.code, embeddedMap(made.map, BUNDLE, root));
     const started = await makeComponent({ engine: engineFor(extras), bundle: code, text }, manifest, reporter);
-    // The same code, with a map that leads to the files of packages that are imported.
+    // The same code, with a source map that leads to the imported files of packages.
     return { bundle: started.error === undefined ? made : await bundled([withoutPackageMaps()]), ...started };
   };
 

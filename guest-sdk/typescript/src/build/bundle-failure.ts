@@ -1,4 +1,4 @@
-// Explains why esbuild refuses a bundle.
+// Explains errors of esbuild.
 import { basename, dirname, extname, relative } from "node:path";
 
 import type { BuildFailure as EsbuildFailure, Message, Metafile } from "esbuild";
@@ -6,12 +6,12 @@ import type { BuildFailure as EsbuildFailure, Message, Metafile } from "esbuild"
 import { BuildFailure } from "./failure.js";
 import { importChain, nodeOnlyMessage, packageOf } from "./node-modules.js";
 
-/** Maximum number of errors shown of the author's own files; of packages the first is shown. */
+/** Maximum number of errors shown for the author's own files; for packages only the first is shown. */
 const MAX_OWN_ERRORS = 10;
-/** Maximum number of packages named of which errors are not shown. */
+/** Maximum number of packages named whose errors are not shown. */
 const MAX_PACKAGES = 5;
 
-/** What to do with a file that esbuild has no loader for, by its extension. */
+/** Advice for files that esbuild has no loader for, by extension. */
 const FILES: Record<string, string> = {
   ".node": "an addon of Node.js cannot be in a toolkit: find a package that runs in browsers",
   ".wasm": "WebAssembly is not there in the sandbox: find a package in JavaScript",
@@ -51,7 +51,7 @@ function errorText(message: Message, entry: string, imports: Metafile | undefine
   return [where + text, ...hints, chain ?? ""].filter((part) => part !== "").join("\n  ");
 }
 
-/** Returns a better text for the error that a file is of a kind that cannot be imported; `undefined` for any other error. */
+/** Returns a better text for the import of an unsupported file type; `undefined` for any other error. */
 function fileMessage({ text }: Message): string | undefined {
   const [, file] = /^No loader is configured for "[^"]*" files: (.+)$/.exec(text) ?? [];
   if (file === undefined) return undefined;

@@ -9,7 +9,7 @@ import { addUnguarded, externalizeUnresolved, noNodeModules, type UnguardedRequi
 import { PACKAGE } from "./package.js";
 import { RESOLUTION } from "./resolution.js";
 
-/** What a bundle is for: `reading` to read the declaration, `sandbox` to become part of the component. */
+/** Purpose of a bundle: `reading` to read the declaration, `sandbox` to become part of the component. */
 export type Purpose = "reading" | "sandbox";
 
 export interface Bundle {
@@ -120,8 +120,7 @@ function oneSchemaLibrary(): Plugin {
 }
 
 /**
- * Leaves out zod's messages in fifty languages, which are an eighth of a component. The English messages are
- * not affected.
+ * Leaves out zod's messages in fifty languages, which are an eighth of a component's size. English messages stay.
  */
 export function withoutLocales(): Plugin {
   return {
@@ -133,8 +132,8 @@ export function withoutLocales(): Plugin {
 }
 
 /**
- * Leaves out the source maps of packages. With them a stack names files that the package was made from, which are not in
- * the import graph.
+ * Ignores the source maps of packages. With them, a stack names source files of the package that are not in the import
+ * graph.
  */
 export function withoutPackageMaps(): Plugin {
   return {

@@ -1,4 +1,4 @@
-// Makes the component of a bundle.
+// Makes a component from a bundle.
 import { Worker } from "node:worker_threads";
 
 import type { Manifest } from "../manifest.js";

@@ -1,6 +1,6 @@
-// Runs the bundle in the engine, in Node.js. The engine's memory afterwards becomes the initial memory of
-// every instance. The exports of both modules are described in engine/src/sandbox/exports.rs and
-// componentizer/src/exports.rs.
+// Runs the bundle in the engine, in Node.js. The resulting memory of the engine becomes the initial memory of
+// every instance. engine/src/sandbox/exports.rs and componentizer/src/exports.rs document the exports of the
+// two modules.
 
 import { readModule } from "../checkout.js";
 
@@ -43,10 +43,10 @@ export interface ComponentizeRequest extends Parts {
   granted: readonly string[];
 }
 
-/** A component, and how much memory each call has at its beginning. */
+/** A component, and the memory that each call starts with. */
 export interface Made {
   component: Uint8Array;
-  /** In bytes. */
+  /** Initial memory of a call, in bytes. */
   memory: number;
 }
 
@@ -96,7 +96,10 @@ async function memoryAfterStart(module: WebAssembly.Module, bundle: string, mani
   return new Uint8Array(first.memory.buffer);
 }
 
-/** The second run's answer. What it does after a difference from the first is undefined, so any failure means that there was one. */
+/**
+ * Returns the second run's answer: the length of the snapshot; `undefined` if the run differed from the first. After a
+ * difference its behaviour is undefined, so every failure counts as one.
+ */
 function lengthOfSnapshot(start: () => Uint8Array): number | undefined {
   try {
     const end = start();
@@ -131,7 +134,7 @@ async function instantiate<E extends Exports>(module: WebAssembly.Module, log?: 
   for (const { module: from, name } of WebAssembly.Module.imports(module)) {
     (imports[from] ??= {})[name] =
       name === "write" && log !== undefined && from.startsWith("kitbag:toolkit/log@") ? log
-      // The seed of hash tables: the function writes nothing, so it is whatever the memory contains.
+      // The seed of hash tables: the function writes nothing, so the seed is the current content of the memory.
       : name === "insecure-seed" ? () => {}
       : name === "get-environment" ? emptyList
       : () => {

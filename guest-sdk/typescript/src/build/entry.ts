@@ -6,15 +6,14 @@ import { PACKAGE } from "./package.js";
 const MAP_PLACEHOLDER = '"kitbag:source-map"';
 
 /**
- * APIs that only the full engine has. Code that mentions one needs that engine, and the module that installs
- * it.
+ * APIs of the full engine only. Code that mentions one needs that engine, and the module that installs the API.
  */
 const EXTRAS = [
   { module: "web/subtle.js", mentioned: /\bsubtle\b|\bCryptoKey\b/ },
   { module: "web/intl.js", mentioned: /\bIntl\b|\btoLocale\w+|\blocaleCompare\b/ },
 ];
 
-/** Returns the modules of the extras that a toolkit's code mentions. */
+/** Returns the modules that install the APIs of the full engine that a toolkit's code mentions. */
 export function extrasOf(code: string): string[] {
   return EXTRAS.filter(({ mentioned }) => mentioned.test(code)).map(({ module }) => module);
 }
@@ -24,7 +23,7 @@ export function engineFor(extras: readonly string[]): string {
   return extras.length === 0 ? "engine.wasm" : "engine-full.wasm";
 }
 
-/** When the toolkit's modules run: once, in the build; at the beginning of each call; or once, in a rehearsal. */
+/** Time at which the toolkit's modules run: once in the build, at the beginning of each call, or once in a rehearsal. */
 export type ModuleStart = "once" | "each-call" | "rehearsal";
 
 /** Returns the source of a component's entry module, which connects the author's toolkit to the engine. */

@@ -1,4 +1,4 @@
-/** What caused a failure. Determines the exit code, and appears in the output of `--json`. */
+/** Cause of a failure. Determines the exit code, and appears in the output of `--json`. */
 export type FailureKind = "usage" | "source" | "types" | "declaration" | "toolchain";
 
 /** An error that ends a build; the message is for the author. */

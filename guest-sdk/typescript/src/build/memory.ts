@@ -1,9 +1,9 @@
-// What a toolkit's start leaves in memory: each call has it from its beginning.
+// Memory that a toolkit's start leaves allocated: each call starts with it.
 
-/** Fraction of a call's memory that the start may take without a warning. */
+/** Fraction of a call's memory that the start may use without a warning. */
 const WARNING_FRACTION = 0.25;
 
-/** Returns a warning if a call begins with much of its memory taken; both sizes are in bytes. */
+/** Returns a warning if a call starts with much of its memory in use. Both sizes are in bytes. */
 export function memoryWarnings(memory: number, callMemory: number): string[] {
   if (memory <= callMemory * WARNING_FRACTION) return [];
   return [

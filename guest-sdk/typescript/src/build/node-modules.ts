@@ -10,11 +10,11 @@ import { locate, PACKAGE } from "./package.js";
 /** Marks resolutions that the plugin itself requests, to avoid recursion. */
 const RESOLVED = Symbol("resolved");
 
-/** The empty module for what a package disables in browsers: `"browser": { "os": false }`. */
+/** Empty module that replaces modules disabled in browsers by a package: `"browser": { "os": false }`. */
 const EMPTY = { path: "empty", namespace: "kitbag-empty" };
-/** Namespace of modules that can be required but throw when they are used. */
+/** Namespace of modules that can be required but throw on use. */
 const MISSING = "kitbag-missing";
-/** Namespace of replacements for small modules that need nothing of Node.js. */
+/** Namespace of replacements for small modules that do not depend on Node.js. */
 const STAND_IN = "kitbag-stand-in";
 const STAND_INS: Record<string, string> = {
   timers: `
@@ -103,7 +103,7 @@ export function nodeOnlyMessage(message: Message, root: string): string | undefi
   return nodeOnlyText(path, resolve(root, message.location?.file ?? ""), root);
 }
 
-/** Describes how a package's file came into the bundle: `extension.ts imports "a", which imports "b"`. */
+/** Describes the import chain of a package's file in the bundle: `extension.ts imports "a", which imports "b"`. */
 export function importChain(file: string, { inputs }: Metafile): string | undefined {
   const chains = new Map<string, string[]>(Object.keys(inputs).filter((path) => !path.includes("node_modules/")).map((path) => [path, [path]]));
   const queue = [...chains.keys()];
@@ -140,7 +140,7 @@ function keyOf(importer: string, path: string): string {
   return `${importer}\0${path}`;
 }
 
-/** What to use instead of a module of Node.js, by the first part of its name. */
+/** Advice on alternatives to modules of Node.js, by the first part of the module's name. */
 const INSTEAD: Record<string, string> = {
   buffer: "use Uint8Array, TextEncoder, btoa and atob",
   crypto: "use the global crypto: crypto.subtle, crypto.randomUUID and crypto.getRandomValues",
@@ -163,8 +163,7 @@ function nodeOnlyText(path: string, importer: string, root: string): string {
 }
 
 /**
- * Returns the source of a module that throws when it is used: many packages require modules that they never
- * use.
+ * Returns the source of a module that throws on use: many packages require modules that they never use.
  */
 function throwingModule(text: string): string {
   return `

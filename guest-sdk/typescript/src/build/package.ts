@@ -18,7 +18,7 @@ export function locate(module: string, directory: string): string | undefined {
   return undefined;
 }
 
-/** Returns the path of the next file or folder of a name in `directory` or above it. */
+/** Returns the path of the nearest file or folder named `name` in `directory` or a parent. */
 export function findUpwards(name: string, directory: string): string | undefined {
   const path = join(directory, name);
   if (existsSync(path)) return path;

@@ -55,7 +55,7 @@ export async function readDeclaration(entry: string, report: Reporter): Promise<
   }
 }
 
-/** Returns the entry module of a bundle for reading. It does not fail if there is no default export. */
+/** Returns the entry module of a bundle for reading the declaration. It tolerates a missing default export. */
 export function readingCode(entry: string): string {
   return `import * as module from ${JSON.stringify(entry)}; export default module.default;`;
 }

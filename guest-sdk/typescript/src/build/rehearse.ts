@@ -1,23 +1,23 @@
-// What the modules of packages may do only in a call, and how a toolkit with such packages is built: its modules run at the
-// beginning of each call (docs/decisions/0057).
+// Builds of toolkits with packages whose modules use, on import, what is allowed in calls only, such as the time. The
+// toolkit's modules then run at the beginning of each call (docs/decisions/0057).
 import type { Use } from "../sandbox/rehearsal.js";
 import type { Bundle } from "./bundle.js";
 import { failureAtStart, isOwn } from "./start-failure.js";
 
-/** Uses that a call may have and that a rehearsal has substitutes for. */
+/** Operations that are allowed in calls only, and that a rehearsal has substitutes for. */
 const DEFERRABLE = /^the module's top level (?:asks for the time|asks for randomness|sets a timer)/;
 
 /** Start of the error that ends a rehearsal; sandbox/rehearsal.ts throws it. */
 const REHEARSED = /^Error: kitbag rehearsal: (.*)$/m;
 
-/** Whether a failure at the start may be one of packages alone, which a rehearsal shows. */
+/** Whether a failure at the start may be caused by packages alone; a rehearsal then decides. */
 export function isDeferrable(error: string, bundle: Bundle, root: string): boolean {
   return DEFERRABLE.test(error) && !isOwn(error, bundle, root);
 }
 
 /**
- * Throws a `BuildFailure` unless a rehearsal ended well and nothing but packages did what only a call may do. `error` is
- * the error that ended the rehearsal.
+ * Throws a `BuildFailure` if a rehearsal failed, or if the author's own code used what is allowed in calls only. `error`
+ * is the error that ended the rehearsal.
  */
 export function checkRehearsal(error: string, bundle: Bundle, root: string): void {
   const [, json] = REHEARSED.exec(error) ?? [];
@@ -28,7 +28,7 @@ export function checkRehearsal(error: string, bundle: Bundle, root: string): voi
   }
 }
 
-/** Says which package makes each call run the toolkit's modules, and what to do if that takes too long. */
+/** Returns a warning: which package makes each call run the toolkit's modules, and how to avoid the cost. */
 export function deferralWarning(error: string, chain: string | undefined): string {
   const [, action] = /^the module's top level (.*)/.exec(error) ?? [];
   const [, name] = /"([^"]+)"$/.exec(chain?.split(", which imports ")[0] ?? "") ?? [];

@@ -10,7 +10,7 @@ export interface Built {
   version: string;
   /** Size of the component in bytes. */
   size: number;
-  /** Memory that each call has from its beginning, in bytes. */
+  /** Initial memory of each call, in bytes. */
   memory: number;
   milliseconds: number;
   /** Whether the component is identical to the one of the last build. */

@@ -1,9 +1,9 @@
-// How imports are resolved, in builds, under `kitbag dev` and in tests.
+// Resolution of imports in builds, under `kitbag dev` and in tests.
 import type { BuildOptions } from "esbuild";
 
 /**
- * esbuild's options for it: the conditions of a package's `exports`, and the fields of its package.json in order.
- * docs/authoring.md lists them. The `browser` field of packages applies, as in bundles for the Web.
+ * esbuild's options for resolution: the conditions of a package's `exports`, and the fields of its package.json in
+ * order. docs/authoring.md lists them. The `browser` field of packages applies, as in bundles for the Web.
  */
 export const RESOLUTION = {
   platform: "browser",

@@ -1,5 +1,5 @@
-// A bundle becomes a function: once it has run, its variables and functions are garbage unless a call can reach them.
-// Those of a module live as long as the engine, and so would every function of every package.
+// Converts a bundle to a function: after it has run, its variables and functions are garbage unless a call can reach them.
+// In a module they would live as long as the engine, including every function of every package.
 import { init, parse, type StaticImport } from "es-module-lexer";
 
 import type { Bundle } from "./bundle.js";
@@ -23,7 +23,7 @@ export async function asScript(bundle: Bundle): Promise<Bundle> {
   };
 }
 
-/** Imports at run time what a statement like `import{a as b}from"kitbag:url"` or `import*as a from"kitbag:url"` imports. */
+/** Converts an `import{a as b}from"kitbag:url"` or `import*as a from"kitbag:url"` statement to a dynamic import. */
 function dynamicImport(code: string, { importStart, start, specifier }: StaticImport): string {
   const clause = code.slice(importStart + "import".length, start - 1).trim();
   const [, names, namespace] = /^(?:(\{[^}]*\})|\*\s*as\s+([\w$]+))\s*from$/.exec(clause) ?? [];
@@ -32,7 +32,7 @@ function dynamicImport(code: string, { importStart, start, specifier }: StaticIm
   return `${pattern === undefined ? "" : `const ${pattern}=`}await import(${JSON.stringify(specifier)});`;
 }
 
-/** Replaces a statement by spaces, so that everything else stays where it is. */
+/** Replaces a statement with spaces, so that all positions stay the same. */
 function blanked(code: string, { start, end }: { start: number; end: number }): string {
   return code.slice(0, start) + code.slice(start, end).replace(/[^\n]/g, " ") + code.slice(end);
 }

@@ -1,4 +1,4 @@
-// Explains why a bundle fails to start, with positions in the author's files and in the packages they import.
+// Explains failures at the start of a bundle, with positions in the author's files and in imported packages.
 import { resolve } from "node:path";
 
 import { AnyMap, originalPositionFor } from "@jridgewell/trace-mapping";
@@ -12,12 +12,12 @@ import { PACKAGE } from "./package.js";
 
 /** Maximum number of stack frames in the message. */
 const MAX_FRAMES = 8;
-/** Error of the engine for a top level that takes too much memory. */
+/** Error of the engine for a top level that uses too much memory. */
 const OUT_OF_MEMORY = /^the module's top level takes more than \d+ MiB of memory/;
 /** Errors of the engine for operations that are allowed only during a call. */
 const ONLY_IN_A_CALL = /^the module's top level (asks|sets|sends|writes|reads|searches)/;
 
-/** esbuild's functions that run a module when it is imported first. */
+/** esbuild's functions that run a module on its first import. */
 const MODULE_LOADER = /^\s*at __(?:require|init)\b/;
 
 /** Returns the failure for the author. `error` is an exception with its stack in the bundle; `root` the entry's folder. */
@@ -38,7 +38,7 @@ function startFailureText(error: string, bundle: Bundle, root: string): string {
   return [...shown, ...advice(shown[0] ?? "", file, bundle.metafile)].join("\n");
 }
 
-/** Whether the author's own code failed, or called what failed; otherwise the import of a package did. */
+/** Whether the author's own code failed or called the failing code; otherwise the import of a package failed. */
 export function isOwn(error: string, bundle: Bundle, root: string): boolean {
   for (const { line, original } of framesOf(error, bundle)) {
     if (MODULE_LOADER.test(line)) return false;
@@ -47,7 +47,7 @@ export function isOwn(error: string, bundle: Bundle, root: string): boolean {
   return false;
 }
 
-/** Returns how the file of the first frame came into the bundle. */
+/** Returns the import chain of the file in the first frame. */
 export function chainTo(error: string, bundle: Bundle, root: string): string | undefined {
   const frame = framesOf(error, bundle).find(({ original }) => original !== undefined && !isSdkFile(original.source, root));
   return frame === undefined ? undefined : importChain(frame.original!.source, bundle.metafile);
@@ -55,9 +55,9 @@ export function chainTo(error: string, bundle: Bundle, root: string): string | u
 
 interface Frame {
   line: string;
-  /** The position in the bundle, as the line has it; absent if the line is no frame of the bundle. */
+  /** Position in the bundle, as written in the line; absent if the line is not a frame of the bundle. */
   place?: string;
-  /** The position in a source file, if there is one; the line counts from 1, the column from 0. */
+  /** Position in a source file, if there is one. Lines count from 1, columns from 0. */
   original?: { source: string; line: number; column: number };
 }
 
@@ -66,7 +66,7 @@ function framesOf(error: string, { map: json }: Bundle): Frame[] {
   return error.split("\n").map((line) => {
     const [place, , row = 0, column = 0] = /([^\s(]*toolkit\.js):(\d+):(-?\d+)/.exec(line) ?? [];
     if (place === undefined) return { line };
-    // The engine has no position for code that it makes itself, such as the initializer of a class: it says line 0.
+    // The engine reports line 0 for code that it generates itself, such as the initializer of a class.
     if (Number(row) < 1 || Number(column) < 1) return { line, place };
     const at = originalPositionFor(map, { line: Number(row), column: Number(column) - 1 });
     return at.source === null ? { line, place } : { line, place, original: { source: at.source, line: at.line, column: at.column } };

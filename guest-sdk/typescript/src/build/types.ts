@@ -19,10 +19,10 @@ const DEFAULTS = {
   esModuleInterop: true,
   resolveJsonModule: true,
 };
-/** The types of what the sandbox has. */
+/** Declaration file of the sandbox's APIs. */
 const SANDBOX_TYPES = join(PACKAGE, "dist/web.d.ts");
 
-/** Returns the options and files that give a toolkit the types of the sandbox. TypeScript before 5.7 has none of ES2024. */
+/** Returns the compiler options and files with the types of the sandbox. TypeScript before 5.7 lacks those of ES2024. */
 function platformTypes(version: string): { options: object; files: string[] } {
   const [major = 0, minor = 0] = version.split(".").map(Number);
   const isOld = major < 5 || (major === 5 && minor < 7);
@@ -47,7 +47,7 @@ export async function checkTypes(entry: string, report: Reporter): Promise<void>
     const write = (paths?: Paths) => writeFile(project, JSON.stringify(configuration(entry, version, own, paths)));
     await write();
     const missing = fallbacks(root);
-    // They would replace the author's, which the compiler knows.
+    // Path mappings would replace the author's, which only the compiler can resolve.
     if (missing !== undefined) await write({ ...(own && ownPaths(await tsc("--showConfig"), dirname(own))), ...missing });
     await tsc("--pretty", "false");
   } finally {
@@ -55,7 +55,7 @@ export async function checkTypes(entry: string, report: Reporter): Promise<void>
   }
 }
 
-/** Creates the folder of the check's configuration: the compiler looks for `types` from there. */
+/** Creates the folder for the check's configuration. The compiler resolves `types` relative to it. */
 async function temporaryFolder(root: string): Promise<string> {
   const packages = findUpwards("node_modules", root);
   const inside = packages === undefined ? undefined : await mkdtemp(join(packages, ".kitbag-types-")).catch(() => undefined);
@@ -64,7 +64,7 @@ async function temporaryFolder(root: string): Promise<string> {
 
 type Paths = Record<string, string[]>;
 
-/** Returns the configuration of the check. `own` is the author's, if there is one. */
+/** Returns the configuration of the check. `own` is the author's tsconfig.json, if there is one. */
 function configuration(entry: string, version: string, own: string | undefined, paths: Paths | undefined): object {
   const platform = own === undefined ? platformTypes(version) : undefined;
   return {

@@ -6,7 +6,7 @@ import { permits, wrongRange } from "../rules.js";
 export class AddressGuard {
   readonly #opened: readonly string[];
 
-  /** `opened` are private CIDR ranges that are allowed. */
+  /** `opened` are the allowed private CIDR ranges. */
   constructor(opened: readonly string[]) {
     const wrong = wrongRange(opened);
     if (wrong !== undefined) throw new BuildFailure("usage", `${JSON.stringify(wrong)} is no range of addresses, such as 127.0.0.0/8`);

@@ -1,4 +1,4 @@
-// The server's side of a thread: starts it, runs one call, and ends it.
+// Server side of a call's thread: starts the thread, runs one call, and ends the thread.
 import { Worker } from "node:worker_threads";
 
 import { BuildFailure } from "../build/failure.js";
@@ -9,18 +9,18 @@ import type { CallData, FromThread, ThreadData, ToThread } from "./protocol.js";
 
 /** Time limit for running the top level of the module. */
 const START_TIMEOUT_MS = 10_000;
-/** Heap limit of a thread: the memory of a call on a server, and what Node.js itself needs. */
+/** Heap limit of a thread: the memory of a call on a server plus that of Node.js itself. */
 const MAX_HEAP_MIB = 256;
 
-/** Why a thread ends by itself during a call. */
+/** Failure of a call whose thread ends by itself. */
 const UNSETTLED = "the handler waits for a promise that nothing can settle: no timer and no request is under way";
 
-/** How a call's thread ended. */
+/** End of a call's thread. */
 export type ThreadEnd =
   | Extract<FromThread, { kind: "ended" }>
-  /** It was terminated at the deadline. */
+  /** The thread was terminated at the deadline. */
   | { kind: "late" }
-  /** It ended without a result. */
+  /** The thread ended without a result. */
   | { kind: "died"; message: string };
 
 /** Receives the events of a thread as they occur. */
@@ -28,9 +28,9 @@ export interface Listener {
   printed(text: string): void;
   logged(entry: unknown[]): void;
   requested(method: string, url: string, outcome: string): void;
-  /** A value was attached to a request, and must not be shown. */
+  /** A credential was attached to a request. It must be redacted in all output. */
   attached(value: string): void;
-  /** A value of the cache was set, or removed if it is `undefined`. */
+  /** A cached value was set; `undefined` if it was removed. */
   cached(key: string, entry: CachedValue | undefined): void;
 }
 
@@ -49,7 +49,7 @@ export class CallThread {
   #listener: Listener;
   #network: Network | undefined;
   #ended: ((end: ThreadEnd) => void) | undefined;
-  /** Set once the thread has died; a later call ends with it at once. */
+  /** Set after the thread has died; a later call ends at once with this. */
   #death: ThreadEnd | undefined;
 
   constructor(data: ThreadData, listener: Listener) {

@@ -7,7 +7,7 @@ import { CRYPTO_GLOBALS, MISSING_LANGUAGE_GLOBALS, WEB_GLOBALS } from "../sandbo
 /** Globals that the web platform of Node.js needs. */
 const INTERNAL_GLOBALS = ["Buffer"];
 
-/** Removes every global of this thread that a toolkit does not have, and replaces those that are different in the sandbox. */
+/** Removes globals of this thread that the sandbox lacks, and replaces those that are different in the sandbox. */
 export async function confine(console: Record<string, unknown>): Promise<void> {
   await loadLazyPlatform();
   const language = runInNewContext("Object.getOwnPropertyNames(globalThis)") as string[];
@@ -27,7 +27,7 @@ export async function confine(console: Record<string, unknown>): Promise<void> {
   AbortSignal.timeout = abortAfter;
 }
 
-/** As `AbortSignal.timeout`, whose timer in Node.js does not keep a thread alive that waits for it. */
+/** Like `AbortSignal.timeout`, but with a timer that keeps the thread alive. */
 function abortAfter(milliseconds: number): AbortSignal {
   const control = new AbortController();
   setTimeout(() => control.abort(new DOMException("The operation was aborted due to timeout", "TimeoutError")), milliseconds);

@@ -57,7 +57,7 @@ export async function develop(path: string, options: DevOptions, console: Consol
   };
 }
 
-/** The version that is served, or the reason why there is none. */
+/** The served version, or the reason why there is none. */
 class LiveToolkit {
   #version: ToolkitVersion | undefined;
   #fault: string | undefined = "the toolkit has not been read yet";
@@ -67,7 +67,7 @@ class LiveToolkit {
   /** The last reported type errors, if any. */
   #typeFault: string | undefined;
   readonly #versionOptions: VersionOptions;
-  /** The knowledge base, kept until the server stops. */
+  /** In-memory knowledge base; lost when the server stops. */
   readonly #documents: SvcDocument[] = [];
   readonly #cache: Cached = new Map();
 
@@ -84,7 +84,7 @@ class LiveToolkit {
     return (this.#version?.sources ?? []).map((source) => resolve(dirname(this.entry), source));
   }
 
-  /** Builds and serves the version on disk; if that fails, the previous version stays. */
+  /** Builds and serves the version on disk; on failure, the previous version stays in service. */
   async renew(): Promise<void> {
     const began = performance.now();
     try {

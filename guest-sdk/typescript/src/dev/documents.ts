@@ -1,12 +1,12 @@
 import { checkedDocuments, type CheckedDocument } from "../rules.js";
 import type { SvcDocument, SvcIngestDoc } from "../types.js";
 
-/** What makes an ingested document the same one when it comes again. */
+/** Deduplication keys of the ingested documents. */
 const keys = new WeakMap<SvcDocument, string>();
 
 /**
- * Stores ingested documents as a server does; one that is the same as an earlier one of its feed replaces it. Files are
- * not captured.
+ * Stores ingested documents as a server does: a document replaces an earlier one of its feed with the same key. Files
+ * are not captured.
  */
 export function storeDocuments(documents: SvcDocument[], ingested: readonly SvcIngestDoc[], source: string): void {
   for (const checked of checkedDocuments(ingested).documents ?? []) {
@@ -19,7 +19,7 @@ export function storeDocuments(documents: SvcDocument[], ingested: readonly SvcI
   }
 }
 
-/** Returns a document as searches find it. */
+/** Returns a document in the form in which searches return it. */
 function storedDocument({ title, text, url, author, feed }: CheckedDocument, source: string, index: number): SvcDocument {
   return { id: `dev-${index + 1}`, title, text, source, ...(url && { url }), ...(author && { author }), ...(feed && { feed: feed.name }) };
 }

@@ -1,6 +1,6 @@
 import { FrameMap } from "../sandbox/stack.js";
 
-/** Maximum number of errors shown: the failure itself and its causes; of those that an `AggregateError` holds as well. */
+/** Maximum number of errors shown: the failure and its causes. Also the maximum shown of an `AggregateError`'s errors. */
 const MAX_ERRORS = 5;
 
 /** Describes a failure and its causes, with positions in the bundle. */
@@ -36,7 +36,7 @@ export function withAuthorFrames(text: string, frames: FrameMap): string {
   return lines.join("\n");
 }
 
-/** Maps the frames in an entry of the log, where they are texts of their own. */
+/** Maps stack frames in a log entry, where each frame is a separate string. */
 export function withAuthorPlaces(entry: unknown, frames: FrameMap): string {
   const places = new RegExp(`${frames.file}:(\\d+):(\\d+)`, "g");
   return JSON.stringify(entry).replace(places, (place, row, column) => frames.find(Number(row), Number(column)) ?? place);

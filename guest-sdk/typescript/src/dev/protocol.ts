@@ -11,7 +11,7 @@ import type { SvcDocument, SvcIngestDoc } from "../types.js";
 export interface ThreadData {
   /** Source of the bundle. */
   code: string;
-  /** Its name in stack traces. */
+  /** Name of the bundle in stack traces. */
   file: string;
   limits: Limits;
 }
@@ -28,20 +28,20 @@ export interface CallData {
   cache: Cached;
 }
 
-/** From the server to the thread. */
+/** Messages from the server to the thread. */
 export type ToThread =
   | { kind: "call"; call: CallData }
   | { kind: "response"; id: number; status: number; statusText: string; headers: [string, string][]; body: ReadableStream<Uint8Array> | null }
   | { kind: "no-response"; id: number; message: string };
 
-/** From the thread to the server. */
+/** Messages from the thread to the server. */
 export type FromThread =
   | { kind: "answer"; answer: ModuleOutcome }
   | { kind: "printed"; text: string }
   | { kind: "logged"; entry: unknown[] }
-  /** A value of the cache; `undefined` if it was removed. */
+  /** A change of the cache; `entry` is `undefined` if the value was removed. */
   | { kind: "cached"; key: string; entry: CachedValue | undefined }
-  /** A value to redact from now on. */
+  /** A credential to redact from now on. */
   | { kind: "attached"; value: string }
   | { kind: "request"; id: number; url: string; method: string; headers: [string, string][]; body: Uint8Array | null }
   | { kind: "abort"; id: number }

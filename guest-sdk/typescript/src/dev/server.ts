@@ -1,4 +1,4 @@
-// An HTTP server on loopback, for programs that have the token. Requests of Web pages are refused.
+// HTTP server on loopback for programs that have the token. It refuses requests from Web pages.
 import { createHash, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { isIP, type AddressInfo } from "node:net";
@@ -73,7 +73,7 @@ function refused({ method, url, headers, socket }: IncomingMessage, token: strin
   return type === "application/json" ? undefined : [415, "Content-Type must be application/json"];
 }
 
-/** Compares in constant time. */
+/** Compares two texts in constant time. */
 function isEqual(one: string, other: string): boolean {
   const [a, b] = [one, other].map((text) => createHash("sha256").update(text).digest());
   return timingSafeEqual(a!, b!);

@@ -1,5 +1,5 @@
-// The thread of one call. It runs the toolkit without the globals of Node.js. Requests are sent by the
-// server, which checks them again.
+// Thread of one call. It runs the toolkit without the globals of Node.js. The server sends the requests, and checks
+// them again.
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { formatWithOptions } from "node:util";
 import { SourceTextModule } from "node:vm";
@@ -119,7 +119,7 @@ function forwardingList<Entry>(forward: (entry: Entry) => void): Entry[] {
   return Object.defineProperty(list, "push", { value: push });
 }
 
-/** Returns a cache that forwards its changes, as they outlive a call that does not end. */
+/** Returns a cache that forwards each change at once, so that changes of an endless call are stored too. */
 function forwardingCache(before: Cached): Cached {
   const cache: Cached = new Map(before);
   const set = (key: string, entry: CachedValue) => {

@@ -1,16 +1,16 @@
-// The token that keeps other accounts of the machine from calling the toolkit: they can all reach loopback.
+// Token that prevents other accounts of the machine, which can all reach loopback, from calling the toolkit.
 import { randomBytes } from "node:crypto";
 import { link, mkdir, readFile, stat, unlink, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 
-/** 128 bits as 32 hexadecimal digits. */
+/** Format of a token: 128 bits as 32 hexadecimal digits. */
 const TOKEN_FORMAT = /^[0-9a-f]{32}$/;
 const OTHER_USERS_MODE = 0o077;
 
 /**
- * Returns the user's token. It is kept in a file, so that a client has to be connected only once; if it
- * cannot be kept, returns a token for this run only.
+ * Returns the user's token. It is stored in a file, so that a client has to be connected only once. If that fails,
+ * returns a token for this run only.
  */
 export async function devToken(state = process.env["XDG_STATE_HOME"] || join(homedir(), ".local/state")): Promise<string> {
   const file = join(state, "kitbag", "dev-token");

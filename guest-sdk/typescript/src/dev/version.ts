@@ -27,12 +27,12 @@ import type { CallData, ThreadData } from "./protocol.js";
 import { withAuthorFrames, withAuthorPlaces } from "./failure-text.js";
 import { accountOf, usedSecrets } from "./world.js";
 
-/** Calls that run at the same time, each in its own thread. */
+/** Maximum number of calls that run at the same time, each in its own thread. */
 const MAX_RUNNING_CALLS = 8;
-/** Calls that wait for a running call to end; further calls fail with `busy`. */
+/** Maximum number of calls that wait for a running call to end; further calls fail with `busy`. */
 const MAX_WAITING_CALLS = 64;
 
-/** The environment of calls. It is kept when the toolkit changes. */
+/** Environment of calls. It survives changes of the toolkit. */
 export interface DevWorld {
   secrets: Record<string, string>;
   config: Record<string, unknown>;
@@ -49,8 +49,7 @@ export interface VersionOptions {
 }
 
 /**
- * One version of the toolkit's code. Calls that are running when a new version replaces it finish with this
- * one.
+ * One version of the toolkit's code. Calls that are running when a new version replaces it finish with the old one.
  */
 export class ToolkitVersion {
   /** A thread that has started and waits for the next call. */
@@ -92,7 +91,7 @@ export class ToolkitVersion {
     }
   }
 
-  /** Runs a call in a thread of its own, and returns what a client would receive. A resource is named by its path. */
+  /** Runs a call in a thread of its own, and returns the reply for the client. `target` names a resource by its path. */
   async call(target: Target, args: Record<string, unknown>, world: DevWorld): Promise<DispatchResult> {
     const slot = this.#waitForSlot();
     if (slot === undefined) return failureOf({ cause: "busy" }) as DispatchResult;

@@ -8,7 +8,7 @@ const SOURCE_FILE = /\.(?:[mc]?[jt]sx?|json)$/;
 const IGNORED_FOLDERS = new Set(["node_modules", "dist"]);
 const MAX_FILES = 2_000;
 
-/** What to watch: individual files, and all source files below folders. */
+/** Files to watch: individual files, and all source files below folders. */
 export interface Watched {
   files: string[];
   folders: string[];

@@ -1,4 +1,4 @@
-// The environment of calls: credentials from a file, settings from the command line.
+// Environment of calls: credentials from a file, settings from the command line.
 import { readFile } from "node:fs/promises";
 import { parseEnv } from "node:util";
 
@@ -25,7 +25,7 @@ export function readSettings(pairs: readonly string[]): Record<string, string> {
   }));
 }
 
-/** Converts settings to their declared types. `problems` describes those that calls do not receive. */
+/** Converts settings to their declared types. `problems` describes the settings that are ignored. */
 export function typedSettings({ config: fields }: Manifest, texts: Record<string, string>): { config: Record<string, unknown>; problems: string[] } {
   const given = Object.entries(texts).map(([key, text]) => [key, Object.hasOwn(fields, key) ? parsedValue(fields[key]!.type, text) : text] as const);
   const { problems } = settingsOf(fields, Object.fromEntries(given));
@@ -35,10 +35,10 @@ export function typedSettings({ config: fields }: Manifest, texts: Record<string
   };
 }
 
-/** Name of the line in the file of credentials that has the access token of the connected account. */
+/** Name of the connected account's access token in the file of credentials. */
 export const ACCOUNT = "KITBAG_ACCOUNT";
 
-/** Returns the credentials that calls use: those of `secrets`, and those of `auth`. */
+/** Returns the credentials that calls use: those named in `secrets` and in `auth`. */
 export function usedSecrets(manifest: Manifest, values: Record<string, string>): Record<string, string> {
   const names = credentialsOf(manifest);
   return Object.fromEntries(Object.entries(values).filter(([name]) => names.includes(name)));
@@ -65,13 +65,13 @@ function usesAccount(manifest: Manifest): boolean {
   return signInsOf(manifest).some(({ type }) => type === "oauth2_authorization_code");
 }
 
-/** Whether calls use a credential here. A client's own credentials are for connecting an account, which a server does. */
+/** Whether calls use a credential here. OAuth client credentials are for connecting an account, which only a server does. */
 function needsValue({ secrets, auth }: Manifest, name: string): boolean {
   const attached = signInsOf({ auth }).filter(({ type }) => type !== "oauth2_authorization_code");
   return credentialsOf({ secrets, auth: attached }).includes(name);
 }
 
-/** Parses a value. Invalid text stays a string, which is then reported as not fitting. */
+/** Parses a setting's value. Invalid text stays a string, which is then reported as a mismatch. */
 function parsedValue(type: string, text: string): unknown {
   if (type === "number") return text.trim() === "" || !Number.isFinite(Number(text)) ? text : Number(text);
   if (type === "boolean") return { true: true, false: false }[text] ?? text;

@@ -1,19 +1,19 @@
-// A cache in memory that applies the server's rules and bounds.
+// In-memory cache with the server's rules and limits.
 import type { CacheResult } from "../platform.js";
 import { problemLines, type Problem } from "../problems.js";
 import { cacheProblems, limitsOfCalls } from "../rules.js";
 
-/** A value of a cache in memory. */
+/** Value in an in-memory cache. */
 export interface CachedValue {
   value: string;
-  /** When its time is over: milliseconds since 1970. */
+  /** Time of expiry, in milliseconds since 1970. */
   expires: number;
 }
 
-/** Values by key, in the order in which they were written. */
+/** Values by key, in the order of writing. */
 export type Cached = Map<string, CachedValue>;
 
-/** Returns the functions of the cache with these values. */
+/** Returns the host functions of a cache that stores its values in `cached`. */
 export function cacheIn(cached: Cached) {
   return {
     cached: (key: string): CacheResult<string | undefined> => {
@@ -34,7 +34,7 @@ export function cacheIn(cached: Cached) {
   };
 }
 
-/** Keeps a value. Those whose time is over make room for it, and the oldest that are too many. */
+/** Stores a value, and evicts expired values and the oldest ones that exceed the limits. */
 export function keep(cached: Cached, key: string, entry: CachedValue): void {
   cached.delete(key);
   cached.set(key, entry);

@@ -1,4 +1,4 @@
-// The host's part of a call: validates arguments and result, and makes the reply that a client would receive.
+// Host side of a call: validates arguments and result, and makes the reply that a client would receive.
 import type { Json, Manifest, ManifestTool } from "../manifest.js";
 import { argumentsFailure, checkedResult, failureOf, limitsOfCalls, settingsOf, wholeLinks, type Cause } from "../rules.js";
 import type { Offered, OfferEnding } from "../offers.js";
@@ -7,7 +7,7 @@ import type { ToolContent } from "../types.js";
 import type { DispatchFailure, DispatchSuccess } from "./dispatch.js";
 import { redactor } from "./redaction.js";
 
-/** How a handler ended, as plain data. */
+/** Outcome of a handler, as plain data. */
 export type Ending =
   | { kind: "result"; text: string; structured: string | undefined; content: ToolContent[] }
   | { kind: "offered"; offered: Offered }
@@ -44,7 +44,7 @@ export async function callTool(
   return redactor(redacted)(reply);
 }
 
-/** Converts the ending of a handler to plain data. */
+/** Converts the outcome of a handler to plain data. */
 export function plainEnding(ending: HandlerEnding | OfferEnding): Ending {
   switch (ending.kind) {
     case "result":
@@ -59,7 +59,7 @@ export function plainEnding(ending: HandlerEnding | OfferEnding): Ending {
   }
 }
 
-/** Warnings that were printed: each call of a tool would repeat its own. */
+/** Warnings already printed; each is printed once, not in every call of the tool. */
 const warned = new Set<string>();
 
 function replyTo(manifest: Manifest, ending: Ending, tool: ManifestTool): DispatchSuccess | DispatchFailure {
@@ -83,7 +83,7 @@ function replyTo(manifest: Manifest, ending: Ending, tool: ManifestTool): Dispat
   return reply;
 }
 
-/** Returns what a content block counts for in the size of a result, in bytes. */
+/** Returns a content block's contribution to the size of a result, in bytes. */
 export function contentSize(block: ToolContent): number {
   return limitsOfCalls().contentOverhead + partsSize(block) + utf8Length(block.annotations?.lastModified ?? "");
 }

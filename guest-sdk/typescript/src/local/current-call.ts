@@ -1,4 +1,4 @@
-// The call whose handler runs, for globals that depend on it.
+// Current call of the running handler, for globals that depend on it.
 import { AsyncLocalStorage } from "node:async_hooks";
 
 import type { ToolContext } from "../types.js";
@@ -6,7 +6,7 @@ import type { ToolContext } from "../types.js";
 /** A call in this process. */
 export interface CurrentCall {
   fetch: ToolContext["fetch"];
-  /** Missing globals that the handler itself defined. They end with the call, like an instance in the sandbox. */
+  /** Globals that the sandbox lacks and that the handler defined itself. They are dropped at the end of the call. */
   globals: Map<PropertyKey, unknown>;
 }
 
@@ -27,7 +27,7 @@ export function currentCall(): CurrentCall | undefined {
   return calls.getStore();
 }
 
-/** The global `fetch` of a handler, with the rules of `ctx.fetch`. Rejects at a module's top level, as in the sandbox. */
+/** Global `fetch` of a handler, with the rules of `ctx.fetch`. Rejects at a module's top level, as in the sandbox. */
 export async function handlerFetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
   const call = currentCall();
   if (call === undefined) throw new Error("the module's top level sends a request, which only a call may do");

@@ -17,11 +17,11 @@ export type { TestWorld, Trace };
 export interface DispatchCall extends TestWorld {
   /** Name of the tool, with or without the prefix `{toolkitId}__`. */
   tool?: string | undefined;
-  /** The same as `tool`, under the name that it has in MCP's `tools/call`. Used if `tool` is not set. */
+  /** Alias of `tool`, as named in MCP's `tools/call`. Used if `tool` is not set. */
   name?: string | undefined;
   /** Arguments of the tool; by default none. */
   arguments?: Record<string, unknown> | undefined;
-  /** The same as `arguments`, which takes precedence. */
+  /** Alias of `arguments`, which takes precedence. */
   args?: Record<string, unknown> | undefined;
 }
 
@@ -89,10 +89,10 @@ async function dispatchInto(trace: Trace, server: ToolkitDefinition, call: Dispa
   return Object.defineProperty(reply, "trace", { value: trace }) as DispatchResult;
 }
 
-/** A tool, or what is called as one. */
+/** Target of a call: a tool, a prompt, a resource or a completion. */
 export type Target = OfferTarget | { kind: "tool"; name: string };
 
-/** Runs the handler of a tool, or of what is none, with valid arguments. */
+/** Runs the target's handler with valid arguments. */
 export async function runTarget(
   server: ToolkitDefinition,
   target: Target,
@@ -100,7 +100,7 @@ export async function runTarget(
   world: TestWorld,
   trace: Trace,
 ): Promise<Ending> {
-  // As in the sandbox, each run has arguments of its own.
+  // As in the sandbox, each run gets a fresh copy of the arguments.
   const start = (ctx: ToolContext) => {
     if (target.kind !== "tool") return runOffer(server.config, target, args as Record<string, string>, ctx);
     return run(server.config.tools.find((it) => it.name === target.name)!, structuredClone(args), ctx);
@@ -120,7 +120,7 @@ export async function runTarget(
   return isAboutSignIn ? { kind: "failed", cause: trace.signIn! } : plainEnding(ending);
 }
 
-/** Returns an exception; one about a global that the sandbox lacks says so. */
+/** Returns the exception, with an explanation if the cause is a global that the sandbox lacks. */
 function explained(thrown: unknown): unknown {
   const message = missingGlobalMessage(thrown);
   if (message === undefined) return thrown;

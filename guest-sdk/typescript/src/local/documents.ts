@@ -1,4 +1,4 @@
-// A knowledge base in memory that applies the server's rules.
+// In-memory knowledge base with the server's rules.
 import { knowledgeError } from "../knowledge.js";
 import { problemLines, type Problem } from "../problems.js";
 import { checkedDocuments, limitsOfCalls, searchProblems } from "../rules.js";
@@ -8,8 +8,8 @@ import type { SvcDocument, SvcIngestDoc, SvcSearchOptions, SvcSearchResult } fro
 const SNIPPET_LENGTH = 200;
 
 /**
- * Returns the documents that contain any word of the query; the score is the fraction of the words they
- * contain.
+ * Returns the documents that contain any word of the query. The score is the fraction of the query's words that the
+ * document contains.
  */
 export function searchDocuments(documents: SvcDocument[], query: string, options: SvcSearchOptions): SvcSearchResult[] {
   const { limit = limitsOfCalls().searchResults, source, author } = options;
@@ -28,7 +28,7 @@ export function searchDocuments(documents: SvcDocument[], query: string, options
     .slice(0, limit);
 }
 
-/** Throws a `ToolError` with each of the server's rules that a batch of documents breaks. */
+/** Throws a `ToolError` that lists all problems of a batch of documents. */
 export function checkDocuments(docs: SvcIngestDoc[]): void {
   refuse(checkedDocuments(docs).problems ?? []);
 }

@@ -1,4 +1,4 @@
-// The toolkit as an MCP server for tests: the protocol of docs/mcp.md without authorization.
+// MCP server for tests of a toolkit: the protocol of docs/mcp.md without authorization.
 import type { ToolkitDefinition } from "../define.js";
 import type { Manifest } from "../manifest.js";
 import { limitsOfCalls, listedSchema } from "../rules.js";
@@ -7,7 +7,7 @@ import { dispatch, type DispatchResult, type Target, type TestWorld } from "./di
 import { answerOffer } from "./offer-methods.js";
 import { offer } from "./offers.js";
 
-/** Calls a tool, or what is called as one: a resource is named by its path. */
+/** Calls a tool, a prompt, a resource or a completion. A resource is named by its path. */
 export type Caller = (target: Target, args: Record<string, unknown>) => Promise<object>;
 
 const STATELESS = "2026-07-28";
@@ -132,7 +132,7 @@ function toolResult(result: DispatchResult): object {
   }
   const { text, content = [], structuredContent } = result;
   return {
-    // As on a server: the APIs of models refuse an empty text.
+    // As on a server: model APIs refuse an empty text.
     content: [...(text === "" && content.length > 0 ? [] : [{ type: "text", text }]), ...content.map(encoded)],
     ...(structuredContent !== undefined && { structuredContent }),
     isError: false,

@@ -1,5 +1,5 @@
-// Makes the globals of Node.js that the sandbox lacks invisible to handlers in tests. Everything else in the process,
-// such as the test itself, its mocks, the test runner and Node.js, still sees them.
+// Hides the globals of Node.js that the sandbox lacks from handlers in tests. They stay visible to all other code in the
+// process: the test itself, its mocks, the test runner and Node.js.
 import { MISSING_LANGUAGE_GLOBALS, MISSING_NODE_GLOBALS } from "../sandbox-globals.js";
 import { currentCall, handlerFetch } from "./current-call.js";
 
@@ -13,7 +13,7 @@ const REPLACED: Record<string, unknown> = {
 const NAMES: ReadonlySet<PropertyKey> = new Set([...MISSING_LANGUAGE_GLOBALS, ...MISSING_NODE_GLOBALS, ...Object.keys(REPLACED)]);
 
 const PACKAGE = new URL("../..", import.meta.url).href;
-/** Code that handlers reach without knowing, such as a console or the loader of a module: Node.js, and test runners. */
+/** Files of Node.js and test runners, which handlers call indirectly, for example through a console or module loader. */
 const PLATFORM_FILE = /^node:|[\\/]node_modules[\\/](?:@jest|@vitest|esbuild|jest[\w-]*|tsx|vite|vite-node|vitest)[\\/]/;
 
 /** The hidden properties of the global object. */
@@ -22,8 +22,9 @@ let running = 0;
 let isInstalled = false;
 
 /**
- * Runs an action with calls. While actions run, the prototype of the global object answers for the names above, because
- * code then finds that a global does not exist: `typeof` and `in` work, and using it is a `ReferenceError`.
+ * Runs an action that includes calls. Meanwhile the globals are removed, and the prototype of the global object serves
+ * them to other code. So handlers find that a global does not exist: `typeof` and `in` work, and its use is a
+ * `ReferenceError`.
  */
 export async function withHandlerGlobals<T>(action: () => Promise<T>): Promise<T> {
   if (running === 0) hide();
@@ -37,10 +38,10 @@ export async function withHandlerGlobals<T>(action: () => Promise<T>): Promise<T
 }
 
 function hide(): void {
-  // Fails in a context whose global object is special, as in some test runners: handlers see everything there.
+  // Fails for special global objects, as in some test runners: handlers then see all globals.
   isInstalled ||= Reflect.setPrototypeOf(globalThis, new Proxy(Object.getPrototypeOf(globalThis) as object, traps));
   if (!isInstalled) return;
-  // All are read before any is deleted: some are created when they are read, by code of Node.js that needs others.
+  // Reads all before deleting any: some are created on first read, by code of Node.js that needs others.
   const properties = [...NAMES].map((name) => [name, Object.getOwnPropertyDescriptor(globalThis, name)] as const);
   for (const [name, property] of properties) {
     if (property !== undefined && Reflect.deleteProperty(globalThis, name)) hidden.set(name, property);
@@ -49,7 +50,7 @@ function hide(): void {
 
 function restore(): void {
   for (const [name, property] of hidden) {
-    // What a test has defined meanwhile stays.
+    // Keeps globals that the test has defined meanwhile.
     if (!Object.hasOwn(globalThis, name)) Object.defineProperty(globalThis, name, property);
   }
   hidden.clear();
@@ -76,7 +77,7 @@ const traps: ProxyHandler<object> = {
   },
 };
 
-/** Returns the globals that the handler defined which caused `trap`; `undefined` if the cause is other code. */
+/** Returns the globals defined by the handler that triggered `trap`; `undefined` if other code triggered it. */
 function handlersGlobals(trap: Function): Map<PropertyKey, unknown> | undefined {
   const call = currentCall();
   return call === undefined || isPlatform(callerFile(trap)) ? undefined : call.globals;

@@ -13,11 +13,11 @@ const REDIRECT_STATUSES = [301, 302, 303, 307, 308];
 /** Headers that are removed when a redirect leads to another origin. */
 const CREDENTIAL_HEADERS = ["authorization", "cookie", "proxy-authorization"];
 
-/** What may still be attached to a request and to those that follow its redirects. */
+/** Sign-ins that may still be attached to a request and to the requests after its redirects. */
 interface Attaching {
   /**
-   * After the first request: the one sign-in whose host has received all of them, or none. After a redirect by another
-   * host, that host has chosen the target.
+   * All sign-ins before the first request. After it, only the sign-in whose host received all requests so far, if any: a
+   * redirect by another host must not direct credentials to a target of its choice.
    */
   signIns: readonly SignIn[];
   mayReplace: boolean;
@@ -62,7 +62,7 @@ export class Network {
     throw new TypeError("too many redirects");
   }
 
-  /** Sends a request to its current target, with what is attached there. */
+  /** Sends a request to its current target, with the credentials for that target. */
   async #hop(url: URL, target: string | Request, init: RequestInit, attaching: Attaching): Promise<Response> {
     const signIn = attaching.signIns.find((it) => it.appliesTo(url, methodOf(target, init)));
     if (signIn === undefined || signIn.isSetIn(url, headersOf(target, init))) {
@@ -87,7 +87,7 @@ export class Network {
   #sendWith({ in: place, name, value }: Attachment, url: URL, target: string | Request, init: RequestInit): Promise<Response> {
     if (place === "header") return this.#send(url, target, withHeader(init, name, value, target));
     const extended = new URL(url);
-    // Unlike `searchParams.append`, this leaves the handler's own parameters as they are written.
+    // Unlike `searchParams.append`, this does not re-encode the handler's own parameters.
     extended.search = [url.search.slice(1), new URLSearchParams({ [name]: value }).toString()].filter((part) => part !== "").join("&");
     return this.#send(extended, typeof target === "string" ? extended.href : new Request(extended, target), init);
   }
@@ -97,7 +97,7 @@ export class Network {
     const method = methodOf(target, init);
     this.trace.requests.push({ method, url: url.href });
     if (this.fetchImpl !== undefined) return this.fetchImpl(target, init);
-    // Node.js requires `duplex` for streams; the sandbox does not, and neither do the types that authors see.
+    // Node.js requires `duplex` for streams; the sandbox and the types for authors do not.
     const streams = init.body instanceof ReadableStream && { duplex: "half" };
     const encodings = encodingsToAccept(headersOf(target, init));
     const sent = encodings === undefined ? init : withHeader(init, "accept-encoding", encodings, target);
@@ -114,13 +114,13 @@ function withUserAgent(input: string | Request, init: RequestInit = {}): Request
   return headersOf(input, init).has("user-agent") ? init : withHeader(init, "user-agent", limitsOfCalls().userAgent, input);
 }
 
-/** Makes a response say where it comes from: each hop was a request of its own, and that of a test has no URL. */
+/** Sets `url` and `redirected` of a response: each hop was a separate request, and a test's response has no URL. */
 function withUrl(url: URL, redirected: boolean, response: Response): Response {
   const own = (value: unknown) => ({ value, configurable: true });
   try {
     return Object.defineProperties(response, { url: own(url.href.split("#", 1)[0]), redirected: own(redirected) });
   } catch {
-    // A test made it so that it stays as it is.
+    // Frozen by the test: stays unchanged.
     return response;
   }
 }

@@ -1,4 +1,4 @@
-// The methods of MCP for prompts, resources and completion.
+// MCP methods for prompts, resources and completion.
 import type { Manifest } from "../manifest.js";
 import { foundResource } from "../rules.js";
 import type { DispatchFailure } from "./dispatch.js";
@@ -7,7 +7,7 @@ import type { OfferResult, ReceivedContents, ReceivedMessage } from "./offers.js
 
 type Params = { [key: string]: unknown };
 
-/** Answers such a method; `undefined` if it is none of them. */
+/** Answers a method for prompts, resources or completion; `undefined` for any other method. */
 export async function answerOffer(manifest: Manifest, caller: Caller, method: string, params: Params): Promise<{ isListing: boolean; result: object } | undefined> {
   const { id, prompts = [], resources = [] } = manifest;
   const uri = (path: string) => `kitbag://${id}/${path}`;

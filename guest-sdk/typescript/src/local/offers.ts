@@ -1,4 +1,4 @@
-// Prompts, resources and completions in this process, as the host would ask for them.
+// In-process calls of prompts, resources and completions, as by the host.
 import type { ToolkitDefinition } from "../define.js";
 import type { Manifest } from "../manifest.js";
 import type { Offered, OfferTarget } from "../offers.js";
@@ -20,10 +20,10 @@ export interface ReceivedMessage {
 /** The contents of a resource as a client receives them, except that bytes are not encoded. */
 export type ReceivedContents = { uri: string; mimeType?: string | undefined } & ({ text: string } | { blob: Uint8Array | string });
 
-/** What a client would receive, or the error envelope; with `trace` (not enumerable), as `dispatch` has it. */
+/** Reply for the client, or the error envelope; with `trace` (not enumerable), as in `dispatch`. */
 export type OfferResult<Success> = (({ ok: true } & Success) | DispatchFailure) & { readonly trace: Trace };
 
-/** Asks for a prompt by its name, with or without the prefix `{toolkitId}__`. */
+/** Gets a prompt by its name, with or without the prefix `{toolkitId}__`. */
 export async function getPrompt(server: ToolkitDefinition, call: TestWorld & { prompt: string; arguments?: Record<string, string> | undefined }): Promise<OfferResult<{ messages: ReceivedMessage[] }>> {
   const { id } = server.manifest;
   const name = call.prompt.startsWith(`${id}__`) ? call.prompt.slice(id.length + 2) : call.prompt;
@@ -37,10 +37,10 @@ export async function readResource(server: ToolkitDefinition, call: TestWorld & 
   return offer(server, { kind: "resource", name: path }, {}, call) as Promise<OfferResult<{ contents: ReceivedContents }>>;
 }
 
-/** A request for values of an argument of a prompt, or of a variable of a resource. */
+/** Completion request for an argument of a prompt, or for a variable of a resource. */
 export type CompleteCall = TestWorld & { argument: string; value?: string | undefined; others?: Record<string, string> | undefined } & ({ prompt: string; resource?: never } | { resource: string; prompt?: never });
 
-/** Asks for values. */
+/** Returns the completion values for an argument or a variable. */
 export async function complete(server: ToolkitDefinition, call: CompleteCall): Promise<OfferResult<{ values: string[] }>> {
   const { argument, value = "", others = {} } = call;
   const target: OfferTarget =
@@ -48,7 +48,7 @@ export async function complete(server: ToolkitDefinition, call: CompleteCall): P
   return offer(server, target, others, call) as Promise<OfferResult<{ values: string[] }>>;
 }
 
-/** Calls what is no tool in this process. */
+/** Calls a prompt, a resource or a completion in this process. */
 export async function offer(server: ToolkitDefinition, target: OfferTarget, args: Record<string, string>, world: TestWorld): Promise<object> {
   checkWorld(server.manifest, world);
   const trace: Trace = { log: [], progress: [], requests: [], ingested: [], questions: [], attached: [] };
@@ -66,7 +66,10 @@ export async function offer(server: ToolkitDefinition, target: OfferTarget, args
   return Object.defineProperty(reply, "trace", { value: trace });
 }
 
-/** Calls what is no tool; `handle` runs its handler. A resource is named by its path. Throws if there is no such prompt. */
+/**
+ * Calls a prompt, a resource or a completion; `handle` runs its handler. A resource is named by its path. Throws if the
+ * prompt or the completion does not exist.
+ */
 export async function callOffer(
   manifest: Manifest,
   target: OfferTarget,
@@ -82,7 +85,7 @@ export async function callOffer(
 
 type Prepared = { target: OfferTarget; args: Record<string, string> } | { reply: object };
 
-/** What to run, or the reply of a call that never runs. */
+/** Returns the handler's target and arguments, or the reply of a call that needs no handler. */
 function prepared(manifest: Manifest, target: OfferTarget, args: Record<string, string>): Prepared {
   const { prompts = [], resources = [] } = manifest;
   if (target.kind === "resource") {

@@ -1,13 +1,13 @@
-// Questions to the user of a test, with the rules of the server: a question ends the run, and the handler runs again.
+// Questions to the user in a test, with the rules of a server: a question ends the run, and the handler runs again.
 import { askError } from "../ask.js";
 import type { AskReply } from "../platform.js";
 import { problemLines } from "../problems.js";
 import { answerFields, limitsOfCalls, questionProblems } from "../rules.js";
 
-/** How the user of a test responds: with fields, with a no, or not at all. */
+/** Response of the user in a test: fields, `"decline"`, or `"cancel"` for no answer. */
 export type TestAnswer = Record<string, unknown> | "decline" | "cancel";
 
-/** A question that a call asked. */
+/** Question asked by a call. */
 export interface AskedQuestion {
   key: string;
   message: string;
@@ -15,28 +15,28 @@ export interface AskedQuestion {
   schema: unknown;
 }
 
-/** The questions of one call, over all its runs. */
+/** Questions of one call, across all its runs. */
 export class Questions {
   readonly #answers: Record<string, TestAnswer>;
   readonly #asked: AskedQuestion[];
-  /** Those that were asked, with their schemas as given. */
+  /** Questions asked so far, with their schemas as given. */
   readonly #known: { key: string; message: string; schema: string }[] = [];
   #end: () => void = () => {};
 
-  /** `asked` receives the questions. */
+  /** Creates the state of one call. Each question is appended to `asked`. */
   constructor(answers: Record<string, TestAnswer> = {}, asked: AskedQuestion[]) {
     this.#answers = answers;
     this.#asked = asked;
   }
 
-  /** Returns the next run's end at a question; never resolves if it asks nothing new. */
+  /** Resolves when the next run ends at a new question; never resolves otherwise. */
   nextRun(): Promise<"asked"> {
     return new Promise((resolve) => {
       this.#end = () => resolve("asked");
     });
   }
 
-  /** Resolves with the answer; without one, ends the run and never resolves. */
+  /** Resolves with the answer if the question was asked in an earlier run; otherwise ends the run and never resolves. */
   ask(key: string, message: string, schema: string): Promise<AskReply> {
     if (Object.keys(this.#answers).length === 0) throw askError({ tag: "unsupported" });
     const problems = questionProblems(key, message, schema);

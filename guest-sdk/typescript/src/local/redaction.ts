@@ -3,8 +3,8 @@ import { limitsOfCalls } from "../rules.js";
 const REPLACEMENT = "[redacted]";
 
 /**
- * Returns a function that replaces the values of secrets in all strings of a value. Only plain values are
- * found here; the host also finds them in base64, percent-encoding and hexadecimal.
+ * Returns a function that replaces the values of secrets in all strings of a value. It finds only plain values; the host
+ * also finds them in base64, percent-encoding and hexadecimal.
  */
 export function redactor(values: Iterable<string>): <T>(value: T) => T {
   const lines = [...values].flatMap((value) => value.split(/\r?\n/)).map((line) => line.trim());

@@ -1,10 +1,10 @@
-// The headers of a request that a handler sends in a test.
+// Headers of a handler's request in a test.
 import { isIgnoredHeader } from "../ignored-headers.js";
 
-/** Headers that were warned of. */
+/** Headers with a warning already printed. */
 const warned = new Set<string>();
 
-/** Removes the headers that only the HTTP client sets, with one warning each. */
+/** Removes the headers that only the HTTP client may set, with one warning each. */
 export function withoutIgnoredHeaders(input: string | Request, init?: RequestInit): RequestInit | undefined {
   const headers = headersOf(input, init ?? {});
   const ignored = [...headers.keys()].filter(isIgnoredHeader);
@@ -18,13 +18,13 @@ export function withoutIgnoredHeaders(input: string | Request, init?: RequestIni
   return { ...init, headers };
 }
 
-/** Returns the headers that a request has. */
+/** Returns the headers of a request. */
 export function headersOf(input: string | Request, init: RequestInit): Headers {
   return new Headers(init.headers ?? (typeof input === "string" ? undefined : input.headers));
 }
 
 /**
- * Adds a header, and keeps the form in which the handler gave the headers, because mocks may inspect them.
+ * Adds a header, and preserves the form in which the handler gave the headers, because mocks may inspect them.
  */
 export function withHeader(init: RequestInit, name: string, value: string, input?: string | Request): RequestInit {
   const { headers } = init;

@@ -1,12 +1,12 @@
-// What a declared `auth` attaches to the requests of a test, by the rules of a server.
+// Sign-in in a test: attaches the credentials of a declared `auth` to requests, by the rules of a server.
 import { isApiHost, type CredentialProblem, type SignInCause, type TokenProblem } from "../rules.js";
 import type { ApiKeyAuth, BasicAuth, OAuth2ClientCredentials, ToolkitAuth } from "../types.js";
 import type { Trace } from "./world.js";
 
-/** Methods that are not for APIs; TRACE returns what it got (RFC 9110, section 9.3.8). */
+/** Methods without a sign-in. TRACE echoes the request, credentials included (RFC 9110, section 9.3.8). */
 const METHODS_WITHOUT_SIGN_IN = ["TRACE", "CONNECT"];
 
-/** The values that a test gives, and the rest of its call. */
+/** Environment of the sign-ins of one call: credentials from the test, and functions of the call. */
 export interface SignInWorld {
   toolkit: string;
   secrets: Record<string, string>;
@@ -17,7 +17,7 @@ export interface SignInWorld {
   send(url: URL, init: RequestInit): Promise<Response>;
 }
 
-/** A value, and where it is attached. */
+/** Value to attach, and its location in the request. */
 export interface Attachment {
   in: "header" | "query";
   name: string;
@@ -31,9 +31,9 @@ class SignInError extends TypeError {
   }
 }
 
-/** One sign-in of a call. Nothing is requested before the first use. */
+/** One sign-in of a call. It requests a token on first use. */
 export class SignIn {
-  /** The newest access token of a client-credentials grant. */
+  /** Latest access token of a client-credentials grant. */
   #token: Promise<string> | undefined;
 
   constructor(
@@ -41,18 +41,18 @@ export class SignIn {
     readonly world: SignInWorld,
   ) {}
 
-  /** Whether a request may carry what this attaches. */
+  /** Whether the credentials may be attached to a request. */
   appliesTo(url: URL, method: string): boolean {
     return !METHODS_WITHOUT_SIGN_IN.includes(method.toUpperCase()) && isApiHost(this.auth.apiHost, url);
   }
 
-  /** Whether the handler has set something itself where this would be attached. */
+  /** Whether the handler has already set the header or parameter that this would set. */
   isSetIn(url: URL, headers: Headers): boolean {
     const place = placeOf(this.auth);
     return place.in === "query" ? url.searchParams.has(place.name) : headers.has(place.name);
   }
 
-  /** Returns what to attach. If that fails permanently, the reason becomes the reply of a call that fails. */
+  /** Returns the value to attach. After a permanent failure, its reason becomes the reply if the call fails. */
   async attachment(): Promise<Attachment> {
     try {
       return { ...placeOf(this.auth), value: await this.#value() };
@@ -62,7 +62,7 @@ export class SignIn {
     }
   }
 
-  /** Returns what to attach instead of a token that the API has refused; `undefined` if the request is not repeated. */
+  /** Returns the replacement of a token that the API has refused; `undefined` if the request is not to be repeated. */
   async replaced(refused: Attachment, status: number): Promise<Attachment | undefined> {
     const { auth } = this;
     if (auth.type !== "oauth2_client_credentials" || (status !== 401 && status !== 403)) return undefined;
@@ -78,7 +78,7 @@ export class SignIn {
     }
   }
 
-  /** Notes the status of the API's response: a refused account becomes the reply of a call that fails. */
+  /** Records the status of the API's response. If the API refuses the account, that becomes the reply if the call fails. */
   noteStatus(status: number): void {
     const { auth, world } = this;
     if (auth.type !== "oauth2_authorization_code" || status !== 401) return;
@@ -116,7 +116,7 @@ export class SignIn {
     return `Basic ${this.#sent(base64(`${username}:${password}`))}`;
   }
 
-  /** Requests a token for this and further requests. If that fails, the next request tries again. */
+  /** Requests a token for this and later requests. After a failure, the next request tries again. */
   #requestToken(auth: OAuth2ClientCredentials): Promise<string> {
     const token = this.#fetchToken(auth).then((value) => this.#sent(value));
     token.catch(() => {
@@ -136,7 +136,7 @@ export class SignIn {
     const response = await send(url, {
       method: "POST",
       headers: {
-        // RFC 6749, section 2.3.1.
+        // Form-encoded (RFC 6749, section 2.3.1).
         authorization: `Basic ${base64(`${formEncoded(id)}:${formEncoded(secret)}`)}`,
         accept: "application/json",
         "content-type": "application/x-www-form-urlencoded",
@@ -153,13 +153,13 @@ export class SignIn {
     const { access_token: token, token_type: type = "bearer" } = answer ?? {};
     const unusable = (problem: TokenProblem) => new SignInError({ cause: "unusable-token", host, problem });
     if (typeof token !== "string") throw unusable("no-token");
-    // Section 5.1 requires token_type, but many servers omit it, and only Bearer is supported.
+    // RFC 6749, section 5.1, requires `token_type`, but many servers omit it. Only Bearer is supported.
     if (String(type).toLowerCase() !== "bearer") throw unusable("not-bearer");
     if (!isToken(token)) throw unusable("not-a-header-value");
     return token;
   }
 
-  /** Returns the values of secrets; throws if the test gives not all of them. */
+  /** Returns the values of secrets; throws if the test does not set all of them. */
   #secrets(...names: string[]): string[] {
     const { secrets, toolkit } = this.world;
     const missing = names.filter((name) => secrets[name] === undefined);
@@ -178,7 +178,7 @@ export class SignIn {
   }
 }
 
-/** Whether a text can stand in a header as an access token. */
+/** Whether a text is valid as an access token in a header. */
 export function isToken(text: string): boolean {
   return /^[!-~]+$/.test(text);
 }

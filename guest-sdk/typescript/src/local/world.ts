@@ -1,4 +1,4 @@
-// The host functions of a test. They grant exactly what the declaration grants.
+// Host functions in a test. They grant exactly what the declaration grants.
 import { credentialsOf, signInsOf } from "../auth.js";
 import { knowledgeError } from "../knowledge.js";
 import type { FetchImplementation, ToolkitDefinition } from "../define.js";
@@ -25,16 +25,16 @@ export interface TestWorld {
   config?: Record<string, unknown> | undefined;
   /** The user's knowledge base. A search finds the documents that contain any word of the query. */
   documents?: SvcDocument[] | undefined;
-  /** Methods that replace those of that knowledge base. */
+  /** Methods that replace those of the in-memory knowledge base. */
   svc?: Partial<SvcClient> | undefined;
   /**
-   * The user's answers to questions, by key: fields, `"decline"` or `"cancel"`. Without any answer, the user cannot be
-   * asked.
+   * The user's answers to questions, by key: fields, `"decline"` or `"cancel"`. Without any answer, `ctx.ask` rejects with
+   * a `CannotAskError`.
    */
   answers?: Record<string, TestAnswer> | undefined;
   /**
-   * The user's cache, which the call reads and changes: give the same one to several calls. By default each call has an
-   * empty one.
+   * The user's cache, which the call reads and changes. Pass the same one to several calls to share it; by default each
+   * call has an empty one.
    */
   cache?: Cached | undefined;
   /** Answers requests; by default the `fetchImpl` of `defineToolkit`, else the network. */
@@ -51,13 +51,13 @@ export interface Trace {
   requests: { method: string; url: string }[];
   /** Documents that the call ingested. */
   ingested: SvcIngestDoc[];
-  /** Questions that the call asked. After each, the handler ran again. */
+  /** Questions that the call asked. The handler ran again after each. */
   questions: AskedQuestion[];
   /** The exception that the handler threw, if the model learns only that the tool failed. */
   failure?: unknown;
-  /** Values that `auth` attached to requests, besides those of `secrets`. They are redacted like secrets. */
+  /** Values that `auth` attached to requests and that are not in `secrets`. They are redacted like secrets. */
   attached: string[];
-  /** Why the sign-in failed. If the call fails too, this becomes its error. */
+  /** Cause of a failed sign-in. If the call fails too, this becomes its error. */
   signIn?: SignInCause | undefined;
 }
 
@@ -94,7 +94,7 @@ export function testPlatform(toolkit: ToolkitDefinition, world: TestWorld, trace
     log: (args) => void trace.log.push(args.map((text) => JSON.parse(text) as unknown)),
     progress: (report) => void trace.progress.push(report),
     secret: (name) => world.secrets?.[name],
-    // What a test brings sees the globals of Node.js.
+    // Functions of the test see the globals of Node.js.
     fetch: (input, init) => outsideOfCalls(() => network.fetch(input, init)),
     search: async (query, options) =>
       svc.search ? outsideOfCalls(() => svc.search!(query, options)) : searchDocuments(world.documents ?? [], query, options),

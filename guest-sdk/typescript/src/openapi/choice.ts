@@ -1,16 +1,16 @@
-// Which operations become tools.
+// Choice of the operations that become tools.
 import type { OperationSite } from "./operations.js";
 import { DocumentError } from "./problem.js";
 import { oneLine, snakeCase } from "./words.js";
 
-/** Tools that are made without a choice: a model that reads more of them chooses worse. */
+/** Maximum number of tools without an explicit choice: with more, a model chooses worse. */
 export const MAX_UNCHOSEN = 60;
-/** Tools of one toolkit. */
+/** Maximum number of tools of one toolkit. */
 export const MAX_TOOLS = 300;
 
 /**
- * Returns the chosen operations. Tags and operations add to each other; methods restrict tags, or with neither the whole
- * document. No words choose everything.
+ * Returns the operations chosen by tags, operation names and HTTP methods. The result is the union of the named operations
+ * and those with a tag; methods restrict the tagged ones, or without tags the whole document. No words choose all.
  */
 export function choose(sites: OperationSite[], words: readonly string[]): OperationSite[] {
   const methods = new Set<string>();
@@ -44,7 +44,7 @@ function unknownWord(word: string, sites: OperationSite[]): string {
   return `the document has no tag, operation or method ${JSON.stringify(word)}: ${hint}`;
 }
 
-/** Says how to choose from a document with too many operations. */
+/** Returns the message on how to choose from a document with too many operations. */
 export function choiceNeeded(sites: OperationSite[]): string {
   const counts = new Map<string, number>();
   for (const { tags } of sites) for (const tag of tags.length > 0 ? tags : ["(no tag)"]) counts.set(tag, (counts.get(tag) ?? 0) + 1);

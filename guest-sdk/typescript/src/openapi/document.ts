@@ -1,7 +1,7 @@
-// A document as a graph of JSON values: reads its files, and follows `$ref`s.
+// Document as a graph of JSON values: reads its files, and follows `$ref`s.
 //
-// References are followed where something is read, and never expanded as a whole: a cycle costs nothing, and a reader counts
-// what it visits. External files are read before anything else, so that readers are synchronous.
+// References are followed on access and never expanded as a whole, so cycles cost nothing; readers limit the number of
+// values that they visit. External files are read before anything else, so that readers are synchronous.
 import { createHash } from "node:crypto";
 
 import { parseDocument } from "yaml";
@@ -10,33 +10,33 @@ import { isRecord, member, textAt, type JsonRecord } from "./json.js";
 import { CannotMake, DocumentError } from "./problem.js";
 import type { Source, SourceFile } from "./source.js";
 
-/** Levels of nested values in a file. */
+/** Maximum nesting depth of a file. */
 const MAX_DEPTH = 200;
-/** Values in all files. GitHub's document has 600,000. */
+/** Maximum number of values in all files. GitHub's document has 600,000. */
 const MAX_VALUES = 4_000_000;
-/** References that lead from one to the next. */
+/** Maximum length of a chain of references. */
 const MAX_CHAIN = 32;
-/** Aliases in a YAML file. */
+/** Maximum number of aliases in a YAML file. */
 const MAX_ALIASES = 10_000;
 
 /** A value of the document, and the file that its references are relative to. */
 export interface Node {
   readonly value: unknown;
   readonly file: string;
-  /** The reference that led here, absolute; absent for a value that was reached without one. */
+  /** Absolute reference through which the value was reached; absent if there was none. */
   readonly ref?: string;
 }
 
-/** A read document. */
+/** A document with all its files. */
 export class OpenApiDocument {
   readonly root: JsonRecord;
   readonly url: string;
-  /** Which format it has. */
+  /** Version of the format; 2.0 is Swagger. */
   readonly version: "2.0" | "3.0" | "3.1";
-  /** SHA-256 of all files. */
+  /** SHA-256 of all files, in hexadecimal. */
   readonly digest: string;
   readonly #files: ReadonlyMap<string, unknown>;
-  /** Files that are missing or must not be read, with the reason. */
+  /** Files that could not or must not be read, with the reason. */
   readonly #refused: ReadonlyMap<string, string>;
 
   constructor(url: string, files: ReadonlyMap<string, unknown>, refused: ReadonlyMap<string, string>, digest: string) {
@@ -50,12 +50,12 @@ export class OpenApiDocument {
     this.version = versionOf(root);
   }
 
-  /** Returns the value at a place of the document itself. */
+  /** Returns the value at a path in the root file. */
   at(...path: string[]): Node {
     return { value: path.reduce<unknown>(member, this.root), file: this.url };
   }
 
-  /** Follows references until a value is none. Members beside a `$ref` are lost here; see {@link siblings}. */
+  /** Follows references to a value that is not one. Drops members beside a `$ref`; see {@link siblings}. */
   resolve(node: Node): Node {
     let current = node;
     for (let length = 0; ; length++) {
@@ -118,7 +118,7 @@ function parse({ url, text }: SourceFile): unknown {
     try {
       return JSON.parse(content);
     } catch {
-      // YAML has such flow mappings too.
+      // May still be YAML, whose flow mappings look like JSON.
     }
   }
   const parsed = parseDocument(content, { merge: true, uniqueKeys: false, logLevel: "silent" });
@@ -131,7 +131,7 @@ function parse({ url, text }: SourceFile): unknown {
   }
 }
 
-/** Returns the addresses of other files in all `$ref`s, and checks how deep and how large a file is. */
+/** Returns the addresses of other files in all `$ref`s, and checks the depth and size of the file. */
 function externalFiles(root: unknown, base: string, budget: { values: number }): string[] {
   const found = new Set<string>();
   // YAML's aliases share values: each is visited once.

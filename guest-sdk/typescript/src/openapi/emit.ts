@@ -1,21 +1,21 @@
-// Writes the source of zod schemas and tools.
+// Generates the source of zod schemas and tools.
 import { childrenOf, sizeOf, type Shape } from "./shape.js";
 import type { Binding, BodyPlan, Tool } from "./tools.js";
 import { identifier, key, literal, Names, oneLine, pascalCase } from "./words.js";
 
 const WIDTH = 120;
-/** A type that several tools have gets a constant if it is at least this large. */
+/** Minimum size of a repeated type that becomes a constant, in types. */
 const MIN_SHARED_TYPES = 3;
 
-/** Source of tools, and what it needs. */
+/** Source of tools, and the functions that it imports. */
 export interface ToolsSource {
-  /** Constants and tools. */
+  /** Source of constants and tools. */
   text: string;
-  /** Functions of `kitbag/extend/openapi`. */
+  /** Imported functions of `kitbag/extend/openapi`. */
   writers: string[];
 }
 
-/** Returns the source of tools; types that several of them have become constants. */
+/** Returns the source of tools. Repeated types become constants. */
 export function toolsSource(tools: Tool[]): ToolsSource {
   const shared = sharedShapes(tools);
   const constants = [...shared].map(([text, name]) => `const ${name} = ${constantSource(text, shared)};`);
@@ -26,7 +26,7 @@ export function toolsSource(tools: Tool[]): ToolsSource {
 
 type Shared = ReadonlyMap<string, string>;
 
-/** Finds the types of the document that are used more than once. Inner ones come first. */
+/** Finds the named types that are used more than once. Inner types come first. */
 function sharedShapes(tools: Tool[]): Shared {
   const counts = new Map<string, number>();
   const order: { key: string; name: string }[] = [];
@@ -35,7 +35,7 @@ function sharedShapes(tools: Tool[]): Shared {
     const text = isCandidate ? shapeKey(shape) : "";
     const count = counts.get(text) ?? 0;
     if (isCandidate) counts.set(text, count + 1);
-    // Inside of a repeated type everything has been counted.
+    // The inner types of a repeated type are already counted.
     if (isCandidate && count > 0) return;
     childrenOf(shape).forEach(visit);
     if (isCandidate) order.push({ key: text, name: pascalCase(shape.name!) });
@@ -55,22 +55,22 @@ function sharedShapes(tools: Tool[]): Shared {
   return shared;
 }
 
-/** What two equal types have in common: not where they are used, and not what is said about them there. */
+/** Returns a key that is equal for equal types. It ignores descriptions, examples, and whether the use is nullable. */
 function shapeKey({ description: _, nullable: __, ...shape }: Shape): string {
   return JSON.stringify(shape, (name, value: unknown) => (name === "example" ? undefined : value));
 }
 
-/** Returns the source of a constant, which is written in full. */
+/** Returns the source of a shared type's constant, without a reference to itself. */
 function constantSource(text: string, shared: Shared): string {
   return baseSource(JSON.parse(text) as Shape, 0, shared);
 }
 
-/** Returns the source of a zod schema, for a line that is indented so many levels. */
+/** Returns the source of a zod schema, for a line with this indentation level. */
 export function schemaSource(shape: Shape, level: number, shared: Shared = new Map(), suffix = ""): string {
   const base = sharedName(shape, shared) ?? baseSource(shape, level, shared);
   const nullable = shape.nullable === true ? ".nullable()" : "";
   const description = shape.description === undefined ? "" : `.describe(${literal(shape.description)})`;
-  // The description comes last, so that it is that of the member.
+  // The description comes last, so that it applies to the member.
   return base + nullable + suffix + description;
 }
 
@@ -196,13 +196,13 @@ function handlerSource(tool: Tool, writers: Set<string>): string {
   return `${head}\n    request(ctx, ${target}, {\n${sections.map((it) => `      ${it},\n`).join("")}    })`;
 }
 
-/** Names of the variables that hold the arguments. */
+/** Returns the variable name for each argument. */
 function localsOf(tool: Tool): Map<string, string> {
   const names = new Names();
   return new Map(tool.input.members.map(({ name }) => [name, names.take(identifier(name))]));
 }
 
-/** Whether a member of the body is the argument itself, so that it need not be named. */
+/** Whether a body's member has the name and the value of its argument, so that it is passed on unchanged. */
 function isPlain({ argument, name, writer }: Binding): boolean {
   return argument === name && writer === undefined;
 }

@@ -1,4 +1,4 @@
-// Makes a toolkit of a document: its files as texts, and what was left out with the reason.
+// Generates a toolkit from a document: the texts of its files, and the omitted operations with reasons.
 import { createHash } from "node:crypto";
 
 import type { OpenApiDocument } from "./document.js";
@@ -13,29 +13,29 @@ import { testsSource } from "./tests.js";
 import { makeTool, nameTools, type Tool } from "./tools.js";
 import { literal, oneLine, prose } from "./words.js";
 
-/** Bytes of all generated files. */
+/** Maximum total size of the generated files, in bytes. */
 const MAX_OUTPUT_BYTES = 16 << 20;
-/** Types of all schemas, beyond which a call takes noticeably longer to begin. */
+/** Number of types in all schemas beyond which calls start noticeably slower. */
 const MANY_TYPES = 1000;
-/** Types of all schemas. Each takes some 16 KiB, and what a toolkit creates when it starts may take 48 MiB. */
+/** Maximum number of types in all schemas. Each takes some 16 KiB, and a toolkit's start may use 48 MiB. */
 const MAX_TYPES = 2500;
-/** `auth` has at most eight entries. */
+/** Maximum number of further hosts with a sign-in: `auth` has at most eight entries. */
 const MAX_OTHER_HOSTS = 7;
 
-/** The file that tools are in. It is written anew by an update. */
+/** File with the tools. An update rewrites it. */
 export const OPERATIONS_FILE = "operations.ts";
 export const TESTS_FILE = "operations.test.ts";
-/** What the toolkit was made from, for updates. */
+/** File that records the origin of the toolkit, for updates. */
 export const RECORD_FILE = "openapi.json";
 
 export interface Choice {
-  /** The toolkit's id. */
+  /** Id of the toolkit. */
   id: string;
-  /** The document, as the author named it. */
+  /** Path or URL of the document, as given by the author. */
   location: string;
-  /** Tags, operations and methods. */
+  /** Chosen tags, operations and methods; empty for all. */
   only: readonly string[];
-  /** Address of the API, instead of the document's. */
+  /** Base URL of the API, in place of the document's. */
   server?: string | undefined;
 }
 
@@ -44,19 +44,19 @@ export interface GeneratedFile {
   text: string;
 }
 
-/** An operation that is no tool, and why. */
+/** Omitted operation, and the reason. */
 export interface NotMade {
   operation: string;
   id?: string | undefined;
   reason: string;
 }
 
-/** A tool in a report. */
+/** Summary of a tool for a report. */
 export interface ToolSummary {
   tool: string;
   constant: string;
   operation: string;
-  /** About how many bytes a model reads of it. */
+  /** Approximate size of the tool as a model reads it, in bytes. */
   bytes: number;
   notes: string[];
 }
@@ -71,22 +71,22 @@ export interface Generated {
 /** Content of `openapi.json`. */
 export interface OpenApiRecord {
   document: string;
-  /** SHA-256 of the document's files. */
+  /** SHA-256 of the document's files, in hexadecimal. */
   digest: string;
   only: readonly string[];
   server?: string | undefined;
-  /** SHA-256 of the generated files, by which an update knows whether they were edited. */
+  /** SHA-256 of the generated files; an update detects edits with it. */
   files: Record<string, string>;
-  /** The tools: their operation, and SHA-256 of everything that their code comes from. */
+  /** Operation of each tool, and SHA-256 of all input of its generated code. */
   tools: Record<string, { operation: string; digest: string }>;
 }
 
-/** What a document has, for `--list`. */
+/** Content of a document, for `--list`. */
 export interface Listing {
   operations: { operation: string; id?: string | undefined; tool?: string | undefined; tags: string[]; bytes?: number | undefined; reason?: string | undefined }[];
 }
 
-/** Lists the operations of a document with the size of their tools. */
+/** Lists the operations of a document with the sizes of their tools. */
 export function list(document: OpenApiDocument, only: readonly string[]): Listing {
   const { sites, unreadable } = operationsOf(document);
   const operations: Listing["operations"] = choose(sites, only).map((site) => {
@@ -101,12 +101,12 @@ export function list(document: OpenApiDocument, only: readonly string[]): Listin
   return { operations: [...operations, ...unreadable.map((it) => ({ ...plain(it), tags: [] }))] };
 }
 
-/** Makes texts of a document fit for one line. */
+/** Converts texts of a document to one line each. */
 function plain({ operation, reason }: NotMade): NotMade {
   return { operation: oneLine(operation).slice(0, 300), reason: oneLine(reason) };
 }
 
-/** Makes the toolkit. Throws a `DocumentError` if there is nothing to make, or too much to make without a choice. */
+/** Generates the toolkit. Throws a `DocumentError` if there are no operations, or too many without a choice. */
 export function generate(document: OpenApiDocument, choice: Choice): Generated {
   const { sites, unreadable } = operationsOf(document);
   if (sites.length === 0) throw new DocumentError(["the document has no operations", ...unreadable.slice(0, 20).map((it) => reasonLine(plain(it)))].join("\n"));
@@ -155,7 +155,7 @@ function plainTextNotes(base: string, { auth }: SignIn): string[] {
   return isPlain ? ["the API is at an http:// address, where no credentials are attached: name one with https:// by --api-url"] : [];
 }
 
-/** Leaves out what the tools return if the schemas would be too large with it. Returns notes for the author. */
+/** Removes the tools' `output` if all schemas together would be too large. Returns notes for the author. */
 function limitTypes(tools: Tool[]): string[] {
   const typesOf = () => tools.reduce((sum, it) => sum + sizeOf(it.input) + (it.output === undefined ? 0 : sizeOf(it.output)), 0);
   const notes: string[] = [];
@@ -185,13 +185,13 @@ function toolOf(document: OpenApiDocument, operation: Operation, signIn: SignIn,
   return tool;
 }
 
-/** Says why an operation cannot be made. Other errors are ours. */
+/** Returns the reason of a `CannotMake`. Rethrows any other error, which is a bug of the generator. */
 function reasonOf(error: unknown): string {
   if (error instanceof CannotMake) return oneLine(error.message);
   throw error;
 }
 
-/** One line of a report. */
+/** Returns the line of a report about an omitted operation. */
 export function reasonLine({ operation, reason }: NotMade): string {
   return `  ${operation}: ${reason}`;
 }
@@ -283,7 +283,7 @@ function recordOf(document: OpenApiDocument, { location, only, server }: Choice,
   };
 }
 
-/** Returns the SHA-256 of what the code of a tool comes from. */
+/** Returns the SHA-256 of all input of a tool's generated code. */
 function digestOf({ operation: { method, path }, name, title, description, input, output, path: places, query, headers, body, server }: Tool): string {
   return sha256(JSON.stringify([method, path, name, title, description, input, output, places, query, headers, body, server]));
 }
@@ -293,7 +293,7 @@ export function sha256(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
 
-/** About how many bytes a model reads of a tool: its name, its description and the schema of its arguments. */
+/** Returns the approximate bytes that a model reads of a tool: name, description and schema of its arguments. */
 function sizeOfListing({ name, description, input }: Tool): number {
   return name.length + description.length + 60 + schemaBytes(input);
 }

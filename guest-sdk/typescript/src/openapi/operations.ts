@@ -1,17 +1,17 @@
-// Reads the operations of a document, in one form for OpenAPI 3.0, 3.1 and Swagger 2.0.
+// Reads the operations of a document in a common form for OpenAPI 3.0, 3.1 and Swagger 2.0.
 import { isRecord, listAt, member, members, recordAt, textAt, type JsonRecord } from "./json.js";
 import type { Node, OpenApiDocument } from "./document.js";
 import { CannotMake, DocumentError } from "./problem.js";
 
-/** Operations of a document. */
+/** Maximum number of operations in a document. */
 export const MAX_OPERATIONS = 20_000;
 const MAX_PARAMETERS = 300;
 const MAX_PATH_LENGTH = 1000;
 
-/** Where a parameter goes in a request. */
+/** Location of a parameter in a request. */
 export type Place = "path" | "query" | "header";
 
-/** How a list or an object is written in a path, a query or a form. */
+/** Serialization style of a list or an object in a path, a query or a form. */
 export type Style = "form" | "simple" | "spaceDelimited" | "pipeDelimited" | "deepObject" | "json";
 
 export interface Parameter {
@@ -37,28 +37,28 @@ export type BodyKind = "json" | "form" | "multipart" | "text" | "binary";
 export interface Body {
   kind: BodyKind;
   mediaType: string;
-  /** `undefined` if the document does not say. */
+  /** Whether the body is required; `undefined` if the document does not say. */
   required: boolean | undefined;
   description: string | undefined;
   schema: Node;
-  /** Encodings that the document gives for members of a form. */
+  /** Declared encodings of a form's members, by name. */
   encoding: ReadonlyMap<string, Encoding>;
   example: unknown;
 }
 
-/** The answer of a success that has JSON. */
+/** Documented success response with JSON. */
 export interface Answer {
-  /** The only documented answer of a success. */
+  /** Whether this is the only documented success response. */
   isOnly: boolean;
   schema: Node;
   example: unknown;
 }
 
-/** One operation, whose parts have not been read yet. */
+/** Operation whose parts have not been read yet. */
 export interface OperationSite {
   method: string;
   path: string;
-  /** `operationId`, if there is one. */
+  /** `operationId` of the document, if there is one. */
   id: string | undefined;
   tags: string[];
   summary: string | undefined;
@@ -73,23 +73,23 @@ export interface Operation extends OperationSite {
   parameters: Parameter[];
   body: Body | undefined;
   answer: Answer | undefined;
-  /** Alternatives, each with the sign-ins that it needs together. Empty: none is needed. */
+  /** Alternative sign-in requirements. Empty if the operation needs no sign-in. */
   security: Requirement[];
-  /** Servers of this operation alone; empty if they are those of the document. */
+  /** Servers declared for this operation; empty if it uses those of the document. */
   servers: readonly unknown[];
   /** Optional parameters that cannot be sent, with the reason. */
   leftOut: string[];
 }
 
-/** Sign-ins that are needed together: names of security schemes, each with its scopes. */
+/** Security schemes that are needed together: scopes by the scheme's name. */
 export type Requirement = ReadonlyMap<string, readonly string[]>;
 
 const METHODS = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 
-/** The operations of a document. */
+/** Operations of a document. */
 export interface Operations {
   sites: OperationSite[];
-  /** Paths and operations that are in a file that cannot be read, or lead nowhere. */
+  /** Paths and operations with references that cannot be resolved, with the reason. */
   unreadable: { operation: string; reason: string }[];
 }
 
@@ -113,7 +113,7 @@ export function operationsOf(document: OpenApiDocument): Operations {
         const given = member(item.value, method);
         if (given === undefined) continue;
         const title = `${method.toUpperCase()} ${path}`;
-        // Some documents tell operations of one path apart by a fragment, which no request has.
+        // Some documents distinguish operations of one path by a fragment, which is not part of a request.
         attempt(title, () => found.sites.push(siteOf(document, path.replace(/#.*$/s, ""), method, item, { value: given, file: item.file })));
       }
     });
@@ -177,9 +177,9 @@ function checkPathParameters(path: string, parameters: Parameter[]): void {
 
 interface Parameters {
   parameters: Parameter[];
-  /** Swagger 2.0: fields of a form. */
+  /** Form fields (Swagger 2.0). */
   form: Node[];
-  /** Swagger 2.0: the parameter that is the body. */
+  /** Body parameter (Swagger 2.0). */
   body: Node | undefined;
 }
 
@@ -202,7 +202,7 @@ function parametersOf(document: OpenApiDocument, { item, operation }: OperationS
   return made;
 }
 
-/** Headers that OpenAPI describes elsewhere (`Accept`, `Content-Type`, `Authorization`), or that only HTTP clients set. */
+/** Headers that OpenAPI describes elsewhere (`Accept`, `Content-Type`, `Authorization`) or only HTTP clients set. */
 const OTHER_HEADERS = ["accept", "content-type", "authorization", "host", "connection", "content-length", "transfer-encoding", "expect", "te", "upgrade"];
 
 function addParameter(document: OpenApiDocument, node: Node, parameters: Parameter[], leftOut: string[]): void {
@@ -265,7 +265,7 @@ function format(document: OpenApiDocument, node: Node, place: Place, label: stri
   };
 }
 
-/** In Swagger 2.0 a parameter has the keywords of its schema itself. */
+/** Reads the format of a Swagger 2.0 parameter, which contains the keywords of its schema itself. */
 function swaggerFormat(node: Node, place: Place, label: string): Format {
   const collection = textAt(node.value, "collectionFormat") ?? "csv";
   const styles: Record<string, [Style, boolean]> = {
@@ -357,7 +357,7 @@ function mediaTypes(value: unknown, name: string): string[] | undefined {
   return found.length > 0 ? found : undefined;
 }
 
-/** Chooses the form of the body: JSON before forms, and those before bytes. */
+/** Chooses a media type for the body: JSON first, then forms, then bytes. */
 function chosenBody(offered: string[]): { kind: BodyKind; mediaType: string } | undefined {
   const kinds: [BodyKind, (mediaType: string) => boolean][] = [
     ["json", isJson],
@@ -389,7 +389,7 @@ export function isJson(mediaType: string): boolean {
   return /^[a-z0-9.+-]+\/([a-z0-9.-]+\+)?json$/.test(bare(mediaType));
 }
 
-/** Returns the answer of a success with JSON; `undefined` if there is none. */
+/** Returns the success response with JSON; `undefined` if there is none. */
 function answerOf(document: OpenApiDocument, { operation }: OperationSite): Answer | undefined {
   const responses = members(recordAt(operation.value, "responses")).filter(([status]) => /^2(\d\d|XX)$/i.test(status));
   try {
@@ -397,7 +397,7 @@ function answerOf(document: OpenApiDocument, { operation }: OperationSite): Answ
     const found = answers.find((it) => it !== undefined);
     return found === undefined ? undefined : { ...found, isOnly: answers.length === 1 };
   } catch (error) {
-    // The answer is shown as it comes.
+    // The response is then returned without a schema.
     if (error instanceof CannotMake) return undefined;
     throw error;
   }

@@ -1,10 +1,10 @@
-// A text that matches a simple regular expression, for tests. The expression is not run.
+// Generates a text that matches a simple regular expression, for tests. Does not run the expression.
 
 const MAX_LENGTH = 500;
-/** Characters to try for a class, in this order. */
+/** Characters to try for a character class, in this order. */
 const CANDIDATES = "a0A1b-_./:x";
 
-/** Returns a text that probably matches; `undefined` of an expression with more than literals, classes, groups and counts. */
+/** Returns a text that probably matches; `undefined` if the expression has unsupported syntax such as look-around. */
 export function textLike(pattern: string, minLength = 0): string | undefined {
   try {
     const reader = new Reader(pattern, minLength);
@@ -67,7 +67,7 @@ class Reader {
     throw new Unsupported();
   }
 
-  /** Returns a character of a class, which is a safe expression by itself. */
+  /** Returns a character that matches a character class. Running a class by itself is safe. */
   #member(source: string): string {
     const found = [...CANDIDATES, " "].find((it) => new RegExp(`^${source}$`, "u").test(it)) ?? /[^\\[\]^-]/u.exec(source)?.[0];
     if (found === undefined) throw new Unsupported();
@@ -81,7 +81,7 @@ class Reader {
     return this.pattern.slice(start, this.#at);
   }
 
-  /** Returns how often the atom is written: as seldom as allowed, but for the length that is needed. */
+  /** Returns the repetition count of an atom: the minimum, or more if the minimum length of the text requires it. */
   #count(atom: string): number {
     const [, exact] = this.#match(/^\{(\d{1,3})(?:,\d*)?\}/) ?? [];
     const count = exact !== undefined ? Number(exact) : this.#take("+") ? this.#least(atom) : this.#take("*") ? (this.minLength > 0 ? this.#least(atom) : 0) : this.#take("?") ? 0 : 1;

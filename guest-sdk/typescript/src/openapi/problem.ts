@@ -1,9 +1,9 @@
-/** The document, or the choice of operations, cannot be used. The message is for the author. */
+/** Error of an unusable document or choice of operations. The message is for the author. */
 export class DocumentError extends Error {
   override readonly name = "DocumentError";
 }
 
-/** One operation cannot be made. The message is the reason, as in "cannot be made: …". */
+/** Error of one operation that cannot become a tool. The message completes "cannot be made: …". */
 export class CannotMake extends Error {
   override readonly name = "CannotMake";
 }

@@ -1,37 +1,37 @@
-// Writes the parts of a request as OpenAPI says: paths, queries, headers and bodies.
+// Serializes the parts of a request as specified by OpenAPI: paths, queries, headers and bodies.
 import { ToolError } from "../tool-error.js";
 import type { FetchInit } from "../types.js";
 
-/** Headers. Those without a value are left out. */
+/** Headers by name. Those without a value are omitted. */
 export type ApiHeaders = Record<string, string | undefined>;
 
-/** The parts of one request. Values that are `undefined` are left out everywhere. */
+/** Parts of one request. Values that are `undefined` are omitted everywhere. */
 export interface ApiRequest {
   /** Values of the `{names}` in the path. */
   path?: Record<string, unknown> | undefined;
   /**
-   * Parameters of the query. Of a list each item is a parameter, and of an object each member; `csv`, `spaced`, `piped`,
-   * `deep` and `jsonText` are other ways to write them.
+   * Parameters of the query. Each item of a list and each member of an object becomes a parameter; `csv`, `spaced`,
+   * `piped`, `deep` and `jsonText` select other styles.
    */
   query?: Record<string, unknown> | undefined;
   headers?: Record<string, unknown> | undefined;
   /** Body, as JSON. */
   json?: unknown;
-  /** Body, as `application/x-www-form-urlencoded`; written as the query is. */
+  /** Body, as `application/x-www-form-urlencoded`; serialized like `query`. */
   form?: object | undefined;
-  /** Body, as `multipart/form-data`: objects are parts of JSON, and `file` makes parts of bytes. */
+  /** Body, as `multipart/form-data`. Objects become JSON parts; `file` makes binary parts. */
   multipart?: object | undefined;
-  /** Body, as it is. */
+  /** Body, as plain text. */
   text?: string | undefined;
-  /** Body of bytes, in base64. */
+  /** Binary body, in base64. */
   base64?: string | undefined;
-  /** Media type of the body, where it is not the usual one. */
+  /** Media type of the body, if it differs from the default. */
   contentType?: string | undefined;
-  /** The address before the path, where it is not `baseUrl`. */
+  /** Base URL, if it differs from `baseUrl`. */
   server?: string | undefined;
 }
 
-/** Returns the address and the options of a request: `"GET /pets/{id}"` below `baseUrl`, with the headers that all have. */
+/** Returns URL and options of a request such as `"GET /pets/{id}"` below `baseUrl`, with the common headers. */
 export function preparedRequest(baseUrl: string, operation: string, parts: ApiRequest, common: ApiHeaders = {}): { url: URL; init: FetchInit } {
   const [method = "", path = ""] = operation.split(" ", 2);
   const url = urlOf(parts.server ?? baseUrl, path, parts);
@@ -40,27 +40,27 @@ export function preparedRequest(baseUrl: string, operation: string, parts: ApiRe
   return { url, init: { method, headers, body } };
 }
 
-/** A value of a query or form that is written in another way than usual. */
+/** Value of a query or form with a non-default style. */
 class Written {
   constructor(readonly pairs: (name: string) => [string, string][]) {}
 }
 
-/** Writes a list as `a,b`, and an object as `name,value,…`. */
+/** Serializes a list as `a,b`, and an object as `name,value,…`. */
 export function csv(value: unknown): unknown {
   return delimited(value, ",");
 }
 
-/** Writes a list as `a b`. */
+/** Serializes a list as `a b`. */
 export function spaced(value: unknown): unknown {
   return delimited(value, "%20");
 }
 
-/** Writes a list as `a|b`. */
+/** Serializes a list as `a|b`. */
 export function piped(value: unknown): unknown {
   return delimited(value, "%7C");
 }
 
-/** Writes an object as `name[member]=…`, and a list as `name[0]=…`, on all levels. */
+/** Serializes an object as `name[member]=…`, and a list as `name[0]=…`, on all levels. */
 export function deep(value: unknown): unknown {
   const pairs = (name: string, inner: unknown): [string, string][] => {
     if (inner === undefined) return [];
@@ -70,19 +70,19 @@ export function deep(value: unknown): unknown {
   return value === undefined ? undefined : new Written((name) => pairs(name, value));
 }
 
-/** Writes a value as JSON. */
+/** Serializes a value as JSON. */
 export function jsonText(value: unknown): unknown {
   return value === undefined ? undefined : JSON.stringify(value);
 }
 
-/** Makes a part of `multipart` from bytes in base64, or a part of each of several. */
+/** Makes a binary part of `multipart` from base64, or several parts from a list. */
 export function file(base64: string | readonly string[] | undefined, name: string, type = "application/octet-stream"): unknown {
   if (base64 === undefined) return undefined;
   const parts = (typeof base64 === "string" ? [base64] : base64).map((it) => new File([decoded(it)], name, { type }));
   return typeof base64 === "string" ? parts[0] : parts;
 }
 
-/** Returns the body, or `undefined` if none of its members has a value: then no body is sent. */
+/** Returns the body; `undefined` if none of its members has a value, so that no body is sent. */
 export function given<T extends object>(body: T): T | undefined {
   return Object.values(body).some((value) => value !== undefined) ? body : undefined;
 }
@@ -109,7 +109,7 @@ function scalar(value: unknown, name: string): string {
 
 function urlOf(base: string, template: string, { path = {}, query = {} }: ApiRequest): URL {
   const filled = template.replaceAll(/\{([^{}]*)\}/g, (_, name: string) => pathValue(Object.hasOwn(path, name) ? path[name] : undefined, name));
-  // `..` would lead to another path, also in its escaped form.
+  // `..` would change the path, even percent-encoded.
   const isDots = filled.split("/").some((segment) => /^(\.|%2e){1,2}$/i.test(segment));
   if (isDots) throw new ToolError(`a part of the path ${filled} is . or .., which cannot be sent`);
   const search = pairsOf(query).map(([name, value]) => `${name}=${value}`);
@@ -118,7 +118,7 @@ function urlOf(base: string, template: string, { path = {}, query = {} }: ApiReq
 
 function pathValue(value: unknown, name: string): string {
   const text = itemsOf(value ?? []).map((item) => encodeURIComponent(scalar(item, name))).join(",");
-  // Without it the request would be another one: that for a list, for example.
+  // An empty value would select another operation, such as the list of all items.
   if (text === "") throw new ToolError(`${name} is empty`);
   return text;
 }
@@ -155,7 +155,7 @@ function bodyOf(parts: ApiRequest): { body?: string | Uint8Array<ArrayBuffer> | 
   }
   if (text !== undefined) return { body: text, contentType: contentType ?? "text/plain" };
   if (base64 !== undefined) return { body: decoded(base64), contentType: contentType ?? "application/octet-stream" };
-  // `fetch` adds the media type, which has the boundary.
+  // `fetch` adds the media type with the boundary.
   return multipart === undefined ? {} : { body: formData(multipart) };
 }
 

@@ -6,17 +6,17 @@ import { preparedRequest, type ApiHeaders, type ApiRequest } from "./request-par
 
 export { csv, deep, file, given, jsonText, piped, spaced, type ApiHeaders, type ApiRequest } from "./request-parts.js";
 
-/** What all requests of a toolkit have in common. */
+/** Common options of all requests of a toolkit. */
 export interface ApiOptions {
-  /** The address before each path, such as `https://api.example.com/v1`. */
+  /** Base URL, such as `https://api.example.com/v1`. */
   baseUrl: string;
-  /** Headers of each request. The server attaches what `auth` declares; they are for everything else. */
+  /** Headers of each request, other than those that the server attaches for `auth`. */
   headers?: ((ctx: ToolContext) => Promise<ApiHeaders> | ApiHeaders) | undefined;
-  /** Turns a response with an error status into a `ToolError`. `undefined` selects the default error. */
+  /** Converts a response with an error status to a `ToolError`. `undefined` selects the default error. */
   errorMap?: ((response: Response, body: string) => ToolError | undefined) | undefined;
 }
 
-/** Sends one request: `"GET /pets/{id}"` and its parts. Rejects with a `ToolError` unless the status is that of a success. */
+/** Sends a request such as `"GET /pets/{id}"` with its parts. Rejects with a `ToolError` for a status other than success. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the tool's `output` checks the value
 export type SendRequest = (ctx: ToolContext, operation: string, parts?: ApiRequest) => Promise<ToolResult<any> & { structured: any }>;
 
@@ -71,7 +71,7 @@ function errorOf(url: URL, response: Response, body: string): ToolError {
   });
 }
 
-/** Returns what an error says, on one line: the messages of its JSON, or the JSON itself. */
+/** Returns the reason in an error response, on one line: the messages in its JSON, or the JSON itself. */
 function reasonOf(body: string): string {
   const value = parsed(body);
   if (value === undefined) return /^\s*</.test(body) ? "" : shortened(body);

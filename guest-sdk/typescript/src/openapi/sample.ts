@@ -1,4 +1,4 @@
-// Values for tests: the document's examples where they fit, and else the simplest that do.
+// Sample values for tests: the document's examples if they fit, else the simplest fitting values.
 import { runInNewContext } from "node:vm";
 
 import { isRecord } from "./json.js";
@@ -8,10 +8,10 @@ import type { Shape } from "./shape.js";
 const MAX_EXAMPLE_CHARS = 2000;
 const MAX_EXAMPLE_VALUES = 300;
 const MAX_EXAMPLE_DEPTH = 12;
-/** Time for a pattern of the document: a hostile one could take forever. */
+/** Time limit for a pattern of the document, in milliseconds: a hostile one could run forever. */
 const PATTERN_TIMEOUT_MS = 50;
 
-/** Returns a value that the type accepts, with the members that are required or have an example. Throws if none is found. */
+/** Returns a value that fits the type, with required members and those with an example. Throws `NoSample` otherwise. */
 export function sampleOf(shape: Shape): unknown {
   const example = smallCopy(shape.example);
   if (example !== undefined && accepts(shape, example)) return ordered(shape, example);
@@ -21,7 +21,7 @@ export function sampleOf(shape: Shape): unknown {
   return made;
 }
 
-/** No value was found, such as one for a pattern. */
+/** Error if no fitting value is found, for example for a pattern. */
 export class NoSample extends Error {}
 
 function simplest(shape: Shape): unknown {
@@ -94,7 +94,7 @@ function simplestText(shape: Shape & { kind: "string" }): string {
   return "text".padEnd(min, "x").slice(0, max);
 }
 
-/** Whether the generated schema accepts a value, without members that it does not name. */
+/** Whether the generated schema accepts a value, and names all its members. */
 export function accepts(shape: Shape, value: unknown): boolean {
   if (value === null && shape.nullable === true) return true;
   switch (shape.kind) {
@@ -137,7 +137,7 @@ export function accepts(shape: Shape, value: unknown): boolean {
   }
 }
 
-/** Returns a value with its members in the order in which zod returns them. */
+/** Returns the value with its members in zod's output order. */
 function ordered(shape: Shape, value: unknown): unknown {
   if (shape.kind === "array" && Array.isArray(value)) return value.map((it) => ordered(shape.items, it));
   if (shape.kind === "union") {
@@ -160,7 +160,7 @@ const FORMATS = {
   base64: /^([A-Za-z0-9+/]{4}){1,200}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/,
 };
 
-/** Examples that zod might read otherwise are not used. */
+/** Whether a text surely fits the type. Examples that zod might judge differently are rejected. */
 function acceptsText({ format, min, max, pattern }: Shape & { kind: "string" }, text: string): boolean {
   if (format !== undefined) return FORMATS[format].test(text);
   const length = [...text].length;
@@ -176,7 +176,7 @@ function matches(pattern: string, text: string): boolean {
   }
 }
 
-/** Returns a copy of an example of the document; `undefined` if it is large, or has names that are no members. */
+/** Returns a copy of a document's example; `undefined` if it is large or has names such as `__proto__`. */
 export function smallCopy(value: unknown): unknown {
   let values = MAX_EXAMPLE_VALUES;
   let chars = MAX_EXAMPLE_CHARS;
@@ -209,7 +209,7 @@ export function smallCopy(value: unknown): unknown {
   }
 }
 
-/** YAML has dates and other objects. */
+/** Whether an object is a plain object: YAML also has dates and other objects. */
 function isPlainObject(value: object): boolean {
   return Object.getPrototypeOf(value) === Object.prototype;
 }

@@ -1,29 +1,29 @@
-// Reads the schemas of a document: JSON Schema as OpenAPI 3.0, 3.1 and Swagger 2.0 have it.
+// Reads the schemas of a document, in the JSON Schema dialects of OpenAPI 3.0, 3.1 and Swagger 2.0.
 //
-// Invariant: the type of an argument accepts every value that the schema accepts. What cannot be expressed, what refers to
-// itself, and what is too deep or too large becomes a wider type; the API itself checks the rest.
+// Invariant: the type of an argument accepts every value that the schema accepts. Schemas that cannot be expressed, are
+// recursive, too deep or too large become wider types; the API itself checks the rest.
 import type { Node, OpenApiDocument } from "./document.js";
 import { isRecord, listAt, member, members, numberAt, recordAt, textAt } from "./json.js";
 import { CannotMake } from "./problem.js";
 import type { Member, ObjectShape, Scalar, Shape, ShapeKind, StringFormat } from "./shape.js";
 import { isInherited, prose } from "./words.js";
 
-/** Types within one schema. Each costs the model some ten tokens. */
+/** Maximum number of types in one schema. Each costs the model some ten tokens. */
 const MAX_INPUT_TYPES = 200;
 const MAX_OUTPUT_TYPES = 25;
-/** Levels of nested types, tried in this order until the schema is small enough. */
+/** Maximum nesting depths of types, tried in this order until the schema is small enough. */
 const LEVELS = [12, 8, 6, 5, 4, 3, 2, 1];
-/** Values of the document that are read for one schema. */
+/** Maximum number of values of the document to read for one schema. */
 const MAX_VISITS = 20_000;
 const MAX_DESCRIPTION = 300;
 const MAX_ENUM = 300;
 const MAX_ENUM_TEXT = 200;
 const MAX_PATTERN = 200;
 
-/** Arguments are sent as they are accepted; a result has whatever the API returns. */
+/** Use of a schema: `input` for arguments, `output` for results, which must accept whatever the API returns. */
 export type Direction = "input" | "output";
 
-/** A type, and what was widened in it. */
+/** Type read from a schema, and the reasons why parts of it were widened. */
 export interface ReadShape {
   shape: Shape;
   widened: Set<Widening>;
@@ -31,20 +31,20 @@ export interface ReadShape {
 
 export type Widening = "refers to itself" | "is nested too deep or too large" | "has variants that the document names elsewhere";
 
-/** The parts of a schema, with those of its `allOf`. */
+/** Parts of a schema, merged with those of its `allOf`. */
 export interface SchemaView {
-  /** Members; a value that several parts describe has several schemas, which all hold. */
+  /** Schemas of each member. If several parts describe a member, all of its schemas apply. */
   properties: ReadonlyMap<string, Node[]>;
   required: ReadonlySet<string>;
   rest: { kind: "open" | "closed" | "any" } | { kind: "schema"; node: Node };
   alternatives: { options: Node[]; discriminator: unknown }[];
-  /** All other keywords, of the first part that has each. */
+  /** All other keywords; the first part that has a keyword wins. */
   keywords: ReadonlyMap<string, Node>;
   refs: string[];
   isDiscriminated: boolean;
 }
 
-/** Reads a schema, with as many levels as its size allows. */
+/** Reads a schema to the maximum depth that the size limit allows. */
 export function readShape(document: OpenApiDocument, node: Node, direction: Direction): ReadShape {
   const limit = direction === "input" ? MAX_INPUT_TYPES : MAX_OUTPUT_TYPES;
   for (const levels of LEVELS) {
@@ -77,7 +77,7 @@ class Reader {
     readonly limit: number,
   ) {}
 
-  /** Returns the type of a value that all of the schemas describe. `path` are the references that lead here. */
+  /** Returns the type of a value that all of the schemas describe. `path` has the references followed so far. */
   shape(nodes: Node[], level: number, path: readonly string[]): Shape {
     if (++this.#types > this.limit) throw new TooLarge();
     const view = this.view(nodes);
@@ -86,7 +86,7 @@ class Reader {
     return this.#annotated(made, view, nodes);
   }
 
-  /** Whether the inside of a schema is left open. */
+  /** Whether to widen the schema instead of reading its inner schemas: it is recursive or too deep. */
   #isCut(view: SchemaView, level: number, path: readonly string[]): boolean {
     const isChoice = view.alternatives.some(({ options }) => options.filter((it) => !isNull(it)).length > 1);
     const isNested = view.properties.size > 0 || isChoice || view.rest.kind === "schema" || view.keywords.has("items");
@@ -124,13 +124,13 @@ class Reader {
         if (within.includes(node.ref)) return;
         if (isTop) refs.push(node.ref);
       }
-      // Beside a `$ref` only 3.1 has other keywords; a description there is common everywhere.
+      // Only 3.1 allows other keywords beside a `$ref`; a description there is common in all versions.
       if (node.value !== given.value) addKeywords(given, this.document.version === "3.1" ? undefined : ["description"]);
       if (!isRecord(value)) return;
       addKeywords(node);
       const parts = listAt(value, "allOf");
       const inner = node.ref === undefined ? within : [...within, node.ref];
-      // An `allOf` of one is how 3.0 writes members beside a reference.
+      // In 3.0, an `allOf` with one part adds members to a reference.
       for (const part of parts) add({ value: part, file: node.file }, true, isTop && parts.length === 1, inner);
       for (const [name, property] of members(recordAt(value, "properties"))) {
         properties.set(name, [...(properties.get(name) ?? []), { value: property, file: node.file }]);
@@ -141,7 +141,7 @@ class Reader {
         const discriminator = member(value, "discriminator");
         if (options.length > 0) alternatives.push({ options: options.map((it) => ({ value: it, file: node.file })), discriminator });
       }
-      // A base whose variants refer to it by `allOf`: as a part of one of them it is no choice.
+      // A base type whose variants refer to it by `allOf`. As a part of a variant it is not a choice.
       const hasVariants = member(value, "discriminator") !== undefined && listAt(value, "oneOf").length + listAt(value, "anyOf").length === 0;
       isDiscriminated ||= hasVariants && !isPart;
       rest = merged(rest, node, isPart || parts.length > 0);
@@ -168,7 +168,7 @@ class Reader {
     return [...own, ...unions].reduce((left, right) => ({ kind: "both", left, right }));
   }
 
-  /** Whether an alternative only says which members are required together. */
+  /** Whether an alternative only lists members that are required together. */
   #isConstraint(node: Node): boolean {
     const { value } = node;
     return isRecord(value) && Object.keys(value).length > 0 && Object.keys(value).every((name) => CONSTRAINTS.includes(name));
@@ -178,7 +178,7 @@ class Reader {
     const given = nodes.filter((node) => !isNull(node));
     const property = textAt(discriminator, "propertyName");
     const options = given.map((node) => {
-      // `anyOf: [X, null]` is X.
+      // `anyOf: [X, null]` counts as a nullable X, without a further level.
       const shape = this.shape([node], given.length > 1 ? level + 1 : level, path);
       return property === undefined ? opened(shape) : this.#variant(shape, node, property, recordAt(discriminator, "mapping"));
     });
@@ -194,11 +194,11 @@ class Reader {
     return nullable && union.kind !== "null" ? { ...union, nullable: true } : union;
   }
 
-  /** Gives one of several objects the constant by which they are told apart. */
+  /** Adds the discriminator's constant to a variant, if the variant lacks it. */
   #variant(shape: Shape, node: Node, property: string, mapping: object): Shape {
     if (shape.kind !== "object" || this.direction === "output") return opened(shape);
     const own = shape.members.find((it) => it.name === property);
-    // Most documents write the constant into the variant; without a mapping its name would say otherwise.
+    // Most variants declare the constant themselves. Without a mapping, the schema's name could differ from it.
     if (own?.shape.kind === "enum") return opened({ ...shape, members: shape.members.map((it) => (it === own ? { ...it, required: true } : it)) });
     const ref = this.document.resolve(node).ref;
     if (ref === undefined || isInherited(property)) return opened(shape);
@@ -226,7 +226,7 @@ class Reader {
     const isShown = scalars.length <= MAX_ENUM && scalars.every((it) => String(it).length <= MAX_ENUM_TEXT) && values.every((it) => it === null || typeof it !== "object");
     if (isShown && scalars.length === 0) return { kind: "null" };
     if (isShown && this.direction === "input") return { kind: "enum", values: scalars, ...nullable };
-    // An API adds values before its document does; a result would then be refused.
+    // An API may return new values before its document lists them: a result must not be refused for that.
     const types = new Set(scalars.map((it) => typeof it));
     if (!isShown || types.size !== 1) return { kind: "unknown" };
     return { ...this.#ofType([...types][0]!, view, 0, []), ...nullable };
@@ -273,7 +273,7 @@ class Reader {
       case "object":
         return this.#object(view, level, path);
       default:
-        // A type that JSON Schema does not have.
+        // Not a type of JSON Schema.
         return { kind: "unknown" };
     }
   }
@@ -291,7 +291,7 @@ class Reader {
       const property = this.view(nodes);
       const hidden = property.keywords.get(direction === "input" ? "readOnly" : "writeOnly")?.value === true;
       if (hidden) continue;
-      // Every object has a member of such a name, which zod would read.
+      // Every object inherits a member of this name, and zod would read it.
       if (isInherited(name)) isWidened = true;
       else made.push({ name, required: view.required.has(name), shape: this.shape(nodes, level + 1, path) });
     }
@@ -299,7 +299,7 @@ class Reader {
       this.widened.add("has variants that the document names elsewhere");
       isWidened = true;
     }
-    // Required, and described nowhere.
+    // Members that are required but not described.
     const undescribed = [...view.required].filter((name) => !view.properties.has(name) && !isInherited(name));
     if (direction === "input" && asPart === undefined) made.push(...undescribed.map((name): Member => ({ name, required: true, shape: { kind: "unknown" } })));
     const isLoose = direction === "output" || isWidened || ownRest.kind === "open";
@@ -343,7 +343,7 @@ function isNull({ value }: Node): boolean {
   return member(value, "type") === "null" || (values.length === 1 && values[0] === null);
 }
 
-/** Keywords that a view has in members of its own. */
+/** Keywords that have their own members in `SchemaView`. */
 const STRUCTURE = ["$ref", "allOf", "oneOf", "anyOf", "properties", "required", "additionalProperties", "discriminator"];
 /** Keywords of alternatives that only restrict what other parts describe. */
 const CONSTRAINTS = ["required", "not", "title", "description"];
@@ -351,7 +351,7 @@ const CONSTRAINTS = ["required", "not", "title", "description"];
 function merged(rest: SchemaView["rest"], node: Node, isPart: boolean): SchemaView["rest"] {
   const given = member(node.value, "additionalProperties");
   if (member(node.value, "patternProperties") !== undefined || given === true) return { kind: "open" };
-  // In a part of an `allOf` it would refuse the members of the other parts.
+  // In a part of an `allOf`, `false` would refuse the members of the other parts.
   if (given === false) return isPart || rest.kind !== "any" ? rest : { kind: "closed" };
   if (!isRecord(given) || rest.kind !== "any") return rest;
   return Object.keys(given).length === 0 ? { kind: "open" } : { kind: "schema", node: { value: given, file: node.file } };
@@ -367,7 +367,7 @@ function constantsOf(view: SchemaView): unknown[] | undefined {
 const FORMATS: Record<string, StringFormat> = { date: "date", "date-time": "date-time", uuid: "uuid", email: "email" };
 
 function stringShape(view: SchemaView, direction: Direction): ShapeKind {
-  // What an API returns is not refused for a detail.
+  // A result is not refused because of a format, length or pattern.
   if (direction === "output") return { kind: "string" };
   const name = textOf(view.keywords.get("format")?.value);
   const format = name !== undefined && Object.hasOwn(FORMATS, name) ? FORMATS[name] : undefined;
@@ -380,7 +380,7 @@ function stringShape(view: SchemaView, direction: Direction): ShapeKind {
   };
 }
 
-/** Whether a pattern of a document is a regular expression of JavaScript. It is not run. */
+/** Whether a pattern is a valid regular expression of JavaScript. Does not run it. */
 function isPattern(pattern: string): boolean {
   if (pattern.length > MAX_PATTERN) return false;
   try {
@@ -394,7 +394,7 @@ function isPattern(pattern: string): boolean {
 function numberShape(view: SchemaView, int: boolean, direction: Direction): ShapeKind {
   const number = (name: string) => numberAt(Object.fromEntries([["it", view.keywords.get(name)?.value]]), "it");
   if (direction === "output") return { kind: "number", int };
-  // In 3.0 and 2.0 the exclusive bounds are flags.
+  // In 3.0 and 2.0, `exclusiveMinimum` and `exclusiveMaximum` are booleans.
   const [minimum, maximum] = [number("minimum"), number("maximum")];
   const above = view.keywords.get("exclusiveMinimum")?.value === true ? minimum : number("exclusiveMinimum");
   const below = view.keywords.get("exclusiveMaximum")?.value === true ? maximum : number("exclusiveMaximum");
@@ -410,7 +410,7 @@ function numberShape(view: SchemaView, int: boolean, direction: Direction): Shap
   };
 }
 
-/** Bounds of 64-bit integers are no numbers of JSON. */
+/** Whether a bound is exact in JSON. Bounds of 64-bit integers are not. */
 function isUseful(bound: number): boolean {
   return Math.abs(bound) <= Number.MAX_SAFE_INTEGER;
 }
@@ -423,7 +423,7 @@ function range(view: SchemaView, minName: string, maxName: string): { min?: numb
   return { ...(min !== undefined && min > 0 && { min }), ...(max !== undefined && { max }) };
 }
 
-/** Lets an object that is one of several keep members that only another one has: zod takes the first that matches. */
+/** Makes a variant accept unknown members: zod takes the first matching variant, and would strip members of others. */
 function opened(shape: Shape): Shape {
   return shape.kind === "object" && shape.rest === "strip" ? { ...shape, rest: "loose" } : shape;
 }

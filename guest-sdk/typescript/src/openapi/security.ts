@@ -1,4 +1,4 @@
-// How the toolkit signs in: `auth`, `egress` and `secrets` of the declaration, from the servers and the security schemes.
+// Derives `auth`, `egress` and `secrets` of the declaration from the document's servers and security schemes.
 import type { ToolkitAuth } from "../types.js";
 import type { OpenApiDocument } from "./document.js";
 import { isRecord, listAt, member, members, recordAt, textAt } from "./json.js";
@@ -11,7 +11,7 @@ const MAX_SCHEMES = 200;
 /** Parameters of an authorization request that the server sets itself. */
 const OWN_PARAMETERS = ["response_type", "client_id", "redirect_uri", "state", "code_challenge", "code_challenge_method", "scope", "nonce"];
 
-/** Returns the address before the paths of the document. `given` takes the place of the document's. */
+/** Returns the base URL of the API. `given` overrides the document's. */
 export function baseUrlOf(document: OpenApiDocument, given: string | undefined): string {
   if (given !== undefined) return checkedServer(given) ?? invalidServer(given);
   const servers = document.version === "2.0" ? swaggerServers(document) : listAt(document.root, "servers");
@@ -25,7 +25,7 @@ function invalidServer(given: string): never {
   throw new DocumentError(`${JSON.stringify(given)} is no address of a server, such as https://api.example.com/v1`);
 }
 
-/** Returns the address that an operation alone has; `undefined` if it is that of the document. */
+/** Returns the base URL of an operation with its own server; `undefined` if it uses the document's. */
 export function ownServer(document: OpenApiDocument, operation: Operation, base: string): string | undefined {
   if (operation.servers.length === 0) return undefined;
   const [found] = operation.servers.map((it) => serverUrl(document, it)).filter((it) => it !== undefined);
@@ -41,7 +41,7 @@ function swaggerServers(document: OpenApiDocument): unknown[] {
   return (schemes.length > 0 ? schemes : ["https"]).map((scheme) => ({ url: `${String(scheme)}://${host}${path}` }));
 }
 
-/** Returns the absolute address of a server, its variables replaced by their defaults. */
+/** Returns the absolute URL of a server, with variables replaced by their defaults. */
 function serverUrl(document: OpenApiDocument, server: unknown): string | undefined {
   const template = textAt(server, "url");
   if (template === undefined) return undefined;
@@ -66,20 +66,20 @@ export function hostOf(url: string): string {
   return new URL(url).host;
 }
 
-/** How the toolkit signs in. */
+/** Sign-in of the toolkit. */
 export interface SignIn {
   auth: ToolkitAuth | undefined;
-  /** Further hosts of the API, for which `auth` has the same entry again. */
+  /** Further hosts of the API. `auth` repeats its entry for each. */
   otherHosts: string[];
-  /** Names that handlers may read. */
+  /** Names of the secrets that handlers may read. */
   secrets: string[];
-  /** Headers that `api.ts` sets itself, since one host has one sign-in. */
+  /** Headers with further keys that `api.ts` sets itself: a host can have only one sign-in. */
   headers: { name: string; secret: string; prefix: string }[];
-  /** Hosts beside that of the API. */
+  /** Hosts in addition to that of the API. */
   egress: string[];
-  /** For the author. */
+  /** Notes for the author. */
   notes: string[];
-  /** Names of the schemes that requests of the toolkit have. */
+  /** Names of the security schemes that the toolkit's requests satisfy. */
   schemes: ReadonlySet<string>;
 }
 
@@ -87,7 +87,7 @@ type Scheme = Pick<SignIn, "auth" | "secrets" | "egress" | "notes">;
 
 const NOBODY: SignIn = { auth: undefined, otherHosts: [], secrets: [], headers: [], egress: [], notes: [], schemes: new Set() };
 
-/** Chooses the sign-in that most of the operations can use. */
+/** Chooses the sign-in that most operations can use. */
 export function signInOf(document: OpenApiDocument, id: string, base: string, operations: Operation[]): SignIn {
   const schemes = new Map(
     members(document.version === "2.0" ? recordAt(document.root, "securityDefinitions") : recordAt(recordAt(document.root, "components"), "securitySchemes"))
@@ -126,7 +126,7 @@ function schemeAt(document: OpenApiDocument, value: unknown): unknown {
   }
 }
 
-/** Says why an operation cannot be called with the sign-in; `undefined` if it can. */
+/** Returns the reason why an operation cannot be called with the sign-in; `undefined` if it can. */
 export function missingSignIn({ security }: Operation, signIn: SignIn): string | undefined {
   const isMet = security.length === 0 || security.some((requirement) => [...requirement.keys()].every((name) => signIn.schemes.has(name)));
   if (isMet) return undefined;
@@ -135,7 +135,7 @@ export function missingSignIn({ security }: Operation, signIn: SignIn): string |
   return `it needs the sign-in ${needed}, and the toolkit has ${had === "" ? "none" : had}: choose operations of one sign-in with --only`;
 }
 
-/** One host has one `auth`: further keys are headers that handlers set. */
+/** Combines schemes that are needed together. A host has one `auth`, so further keys become headers set by handlers. */
 function combined(names: string[], make: (name: string) => Scheme): Omit<SignIn, "schemes"> {
   const [first, ...others] = names.map(make);
   if (first === undefined) return NOBODY;
@@ -161,7 +161,7 @@ function scopesOf(operations: Operation[], names: string[]): string[] {
       for (const scopes of requirement.values()) for (const scope of scopes) found.add(scope);
     }
   }
-  // RFC 6749, section 3.3.
+  // Only valid scope tokens (RFC 6749, section 3.3).
   return [...found].filter((it) => /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(it)).sort();
 }
 
@@ -201,7 +201,7 @@ function schemeOf(scheme: unknown, name: string, context: SchemeContext): Scheme
   }
 }
 
-/** The name of a key's secret: `X-API-Key` and `bearer` say no more than API_KEY. */
+/** Returns the suffix of a key's secret name; `api_key` for names without information, such as `X-API-Key`. */
 function suffixOf(name: string): string {
   const words = wordsOf(name).filter((it) => !["auth", "authorization", "header", "security", "scheme"].includes(it));
   const made = words.join("_").slice(0, 40).replace(/_$/, "");
@@ -219,7 +219,7 @@ function keyOf(scheme: unknown, secret: string, apiHost: string): ToolkitAuth {
   return { type: "api_key", secret, name, ...(prefix !== undefined && { prefix }), apiHost };
 }
 
-/** Swagger 2.0 has no Bearer: documents describe it in words. */
+/** Returns the prefix named in a scheme's description: Swagger 2.0 has no Bearer scheme, so documents describe it. */
 function prefixIn(scheme: unknown): string | undefined {
   const found = /\b(Bearer|Token|Bot|ApiKey|Basic)\b/i.exec(prose(textAt(scheme, "description"), 300))?.[1];
   return found === undefined ? undefined : `${found[0]!.toUpperCase()}${found.slice(1)} `;
@@ -251,7 +251,7 @@ function swaggerFlows(scheme: unknown): unknown {
   return Object.hasOwn(names, flow) ? { [names[flow]!]: scheme } : {};
 }
 
-/** Returns a URL to which credentials may go. */
+/** Returns the absolute URL if credentials may be sent to it; otherwise `undefined`. */
 function protectedUrl(text: string | undefined, base: string): string | undefined {
   if (text === undefined || text.length > 2000 || !URL.canParse(text, `${base}/`)) return undefined;
   const url = new URL(text, `${base}/`);

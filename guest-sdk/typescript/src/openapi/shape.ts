@@ -1,12 +1,12 @@
-// The types of arguments and results, between JSON Schema and zod.
+// Intermediate representation of types, between JSON Schema and zod.
 
-/** A type. */
+/** Type of an argument, a result, or a part of one. */
 export type Shape = ShapeKind & {
   nullable?: true;
   description?: string;
-  /** The name of the schema in the document, for a constant in the generated code. */
+  /** Name of the schema in the document; becomes the name of a constant in the generated code. */
   name?: string;
-  /** A value that the document gives as an example. */
+  /** Example value from the document. */
   example?: unknown;
 };
 
@@ -24,7 +24,7 @@ export type ShapeKind =
 export interface ObjectShape {
   kind: "object";
   members: Member[];
-  /** Other members are refused, dropped, kept, or kept if they have this type. */
+  /** Treatment of other members: rejected, removed, accepted, or accepted if they have this type. */
   rest: "strict" | "strip" | "loose" | Shape;
 }
 
@@ -35,17 +35,17 @@ export interface Member {
   shape: Shape;
 }
 
-/** Formats that zod checks as documents mean them. */
+/** Formats whose meaning in zod is the same as in documents. */
 export type StringFormat = "date" | "date-time" | "uuid" | "email" | "base64";
 
 export type Scalar = string | number | boolean;
 
-/** Returns how many types a type consists of. */
+/** Returns the number of types within a type, itself included. */
 export function sizeOf(shape: Shape): number {
   return 1 + childrenOf(shape).reduce((sum, child) => sum + sizeOf(child), 0);
 }
 
-/** Returns the types within a type. */
+/** Returns the direct inner types of a type. */
 export function childrenOf(shape: Shape): Shape[] {
   switch (shape.kind) {
     case "array":

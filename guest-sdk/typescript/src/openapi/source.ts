@@ -1,44 +1,44 @@
-// Where a document and the files that it refers to come from.
+// Reads a document and the files that it refers to.
 //
-// Invariants: a document from a file reads files of its own folder and below only, and never the network. A document from a
-// URL reads URLs of the same origin only, and never a file. The number and the size of what is read have limits.
+// Invariants: a document from a file may refer only to files in its own folder and below, never to the network. A document
+// from a URL may refer only to URLs of the same origin, never to files. The number and size of files are limited.
 import { readFile, realpath, stat } from "node:fs/promises";
 import { dirname, resolve, sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 import { DocumentError } from "./problem.js";
 
-/** Bytes of one file. */
+/** Maximum size of one file, in bytes. */
 export const MAX_FILE_BYTES = 32 << 20;
-/** Bytes of all files of a document. */
+/** Maximum total size of a document's files, in bytes. */
 export const MAX_TOTAL_BYTES = 64 << 20;
-/** Files of a document. DigitalOcean's has 1,900. */
+/** Maximum number of a document's files. DigitalOcean's has 1,900. */
 export const MAX_FILES = 4000;
-/** Time for one file of a URL. */
+/** Time limit for downloading one file. */
 const FETCH_TIMEOUT_MS = 30_000;
 
-/** One file of a document. */
+/** File of a document. */
 export interface SourceFile {
-  /** Its address: a `file:` or an `https:` URL. */
+  /** `file:` or `https:` URL of the file. */
   url: string;
   text: string;
 }
 
 /** Reads the files of one document. */
 export interface Source {
-  /** The address of the document itself. */
+  /** URL of the document itself. */
   readonly root: string;
-  /** Reads a file. Rejects with a `DocumentError` if it must not be read, or cannot be. */
+  /** Reads a file. Rejects with a `DocumentError` if it cannot or must not be read. */
   read(url: string): Promise<SourceFile>;
 }
 
-/** Returns the source of a document at a path or a URL. */
+/** Returns the reader for a document at a path or a URL. */
 export async function openSource(location: string): Promise<Source> {
   const source = isUrl(location) ? webSource(location) : await folderSource(location);
   return limited(source);
 }
 
-/** Whether a document is named by a URL, and not by a path. */
+/** Whether a document's location is a URL, not a path. */
 export function isUrl(location: string): boolean {
   return /^https?:\/\//i.test(location);
 }
@@ -65,7 +65,7 @@ async function folderSource(path: string): Promise<Source> {
   };
 }
 
-/** Resolves symbolic links: one in the folder may lead out of it. */
+/** Resolves symbolic links, which may lead out of the folder. */
 async function realPathOf(url: string): Promise<string> {
   try {
     return await realpath(fileURLToPath(url));

@@ -1,4 +1,4 @@
-// Writes a test for each tool: one call with the document's examples, and the request that it makes.
+// Generates a test for each tool: a call with the document's examples, and the expected request.
 import { csv, deep, file, given, jsonText, piped, preparedRequest, spaced, type ApiRequest } from "./request-parts.js";
 import { accepts, NoSample, sampleOf, smallCopy } from "./sample.js";
 import { isRecord } from "./json.js";
@@ -64,7 +64,7 @@ ${todo.length === 0 ? "" : `\n// No value was found for their arguments, whose p
 ${pathSource(signIn.auth)}`;
 }
 
-/** The credentials of the calls. */
+/** Returns the source of the calls' credentials. */
 function worldSource({ auth, secrets }: SignIn): string {
   const names = new Set(secrets);
   if (auth?.type === "api_key") names.add(auth.secret);
@@ -104,7 +104,7 @@ function caseSource({ tool, arguments: args, request, body, answer, structured }
   return `  {\n${lines.map((it) => `    ${it}\n`).join("")}  },\n`;
 }
 
-/** JSON is an expression, but for `__proto__`, which no sample has. */
+/** Returns a JSON value as an expression. JSON is valid JavaScript except for `__proto__`, which no sample has. */
 function value(json: unknown): string {
   return json === undefined ? "undefined" : literalJson(json);
 }
@@ -155,12 +155,12 @@ function requestOf(tool: Tool, args: Record<string, unknown>, base: string): Pic
     const { url, init } = preparedRequest(base, `${tool.operation.method} ${tool.operation.path}`, parts);
     return { request: `${tool.operation.method} ${url.pathname}${url.search}`, body: typeof init.body === "string" ? init.body : undefined };
   } catch {
-    // A value that cannot be sent, such as an object where the document allows anything.
+    // The value cannot be sent, such as an object where the document allows any type.
     return undefined;
   }
 }
 
-/** Members that the handler names come after those that it passes on. */
+/** Returns members in the handler's order: those that it names come after those that it passes on. */
 function membersInOrder(record: Record<string, unknown>, bindings: Binding[]): Record<string, unknown> {
   const isPlain = ({ argument, name, writer }: Binding) => argument === name && writer === undefined;
   const ordered = [...bindings.filter(isPlain), ...bindings.filter((it) => !isPlain(it))];

@@ -1,4 +1,4 @@
-// Makes a tool of an operation: its arguments, and where each goes in the request.
+// Converts an operation to a tool: its arguments, and the location of each in the request.
 import type { Node, OpenApiDocument } from "./document.js";
 import { textAt } from "./json.js";
 import type { Body, Encoding, Operation, Parameter } from "./operations.js";
@@ -7,34 +7,34 @@ import { readShape, viewOf, type Widening } from "./schema.js";
 import { sizeOf, type Member, type ObjectShape, type Shape } from "./shape.js";
 import { identifier, isIdentifier, isInherited, Names, prose, snakeCase } from "./words.js";
 
-/** Types in the arguments of one tool. */
+/** Maximum number of types in the arguments of one tool. */
 const MAX_ARGUMENT_TYPES = 500;
 const MAX_TOOL_DESCRIPTION = 1000;
 const MAX_TITLE = 80;
-/** What the APIs of models allow for a property's name. */
+/** Maximum length of a property's name in model APIs. */
 const MAX_ARGUMENT_NAME = 64;
 
-/** How a value is written; the name of a function of `kitbag/extend/openapi`. */
+/** Serialization of a value: the name of a function of `kitbag/extend/openapi`. */
 export type Writer = "csv" | "spaced" | "piped" | "deep" | "jsonText" | "file";
 
-/** One argument, and where it goes. */
+/** Mapping of an argument to a name in the request. */
 export interface Binding {
-  /** Name in `input`. */
+  /** Name of the argument in `input`. */
   argument: string;
-  /** Name in the request. */
+  /** Name of the parameter, header or member in the request. */
   name: string;
   writer?: Writer | undefined;
   /** Media type of a file. */
   contentType?: string | undefined;
 }
 
-/** The body of a request. */
+/** Construction of a request's body from arguments. */
 export interface BodyPlan {
   kind: Body["kind"];
   mediaType: string;
-  /** The members of the body are arguments themselves, or one argument is all of it. */
+  /** Arguments for the members of the body, or the one argument that is the whole body. */
   members: Binding[] | { whole: string };
-  /** Without a value in any member no body is sent. */
+  /** Whether no body is sent if no member has a value. */
   isOptional: boolean;
 }
 
@@ -43,7 +43,7 @@ export interface Tool {
   operation: Operation;
   /** Name of the tool. */
   name: string;
-  /** Name of the constant. */
+  /** Name of the constant in the generated code. */
   constant: string;
   title: string | undefined;
   description: string;
@@ -54,14 +54,14 @@ export interface Tool {
   headers: Binding[];
   body: BodyPlan | undefined;
   hints: Record<string, boolean>;
-  /** The address before the path, where it is not that of the document. */
+  /** Base URL, if it differs from the document's. */
   server: string | undefined;
-  /** The document's example of an answer. */
+  /** Example response from the document. */
   answer: unknown;
   notes: string[];
 }
 
-/** Makes the tool of an operation, with names that are not final. Throws `CannotMake`. */
+/** Converts an operation to a tool with preliminary names. Throws `CannotMake`. */
 export function makeTool(document: OpenApiDocument, operation: Operation): Tool {
   const widened = new Set<Widening>();
   const read = (node: Node) => {
@@ -88,7 +88,7 @@ export function makeTool(document: OpenApiDocument, operation: Operation): Tool 
     answer: operation.answer?.example,
     notes: operation.leftOut.map((reason) => `leaves out an optional parameter: ${reason}`),
   };
-  // Those of the path first: names that several places have go to the first one.
+  // Path parameters first: the first place gets a name that several places use.
   const places = { path: tool.path, query: tool.query, header: tool.headers };
   for (const place of ["path", "query", "header"] as const) {
     for (const parameter of operation.parameters.filter((it) => it.in === place)) {
@@ -130,7 +130,7 @@ function descriptionOf({ summary, description, method, path, deprecated }: Opera
   return (deprecated ? "Deprecated. " : "") + (text === "" ? `${method} ${path}` : text);
 }
 
-/** Hints for clients. A method says no more: whether a POST changes something, only its author knows. */
+/** Returns the hints that the HTTP method implies. Whether a POST changes anything cannot be known. */
 function hintsOf(method: string): Record<string, boolean> {
   switch (method) {
     case "GET":
@@ -146,7 +146,7 @@ function hintsOf(method: string): Record<string, boolean> {
 }
 
 function outputOf(document: OpenApiDocument, { answer }: Operation): Shape | undefined {
-  // Of several answers, a result may be any.
+  // With several success responses, a result may have any of their types.
   if (answer?.isOnly !== true) return undefined;
   try {
     const { shape, widened } = readShape(document, answer.schema, "output");
@@ -173,7 +173,7 @@ function argumentName(name: string): string {
   return snakeCase(name) || "value";
 }
 
-/** Returns how a parameter is written, if not as usual. */
+/** Returns the serialization of a parameter; `undefined` for the default. */
 function writerOf({ in: place, style, explode }: Pick<Parameter, "style" | "explode"> & { in: string }, shape: Shape, label: string): Writer | undefined {
   if (style === "json") return "jsonText";
   if (isPrimitive(shape)) return undefined;
@@ -198,7 +198,7 @@ function mayBeObject(shape: Shape): boolean {
   return ["object", "record", "both", "unknown"].includes(shape.kind);
 }
 
-/** Whether a list or an object has lists or objects in it. */
+/** Whether a list or an object contains lists or objects. */
 function hasNested(shape: Shape): boolean {
   const isInner = (it: Shape) => !isPrimitive(it) && it.kind !== "unknown";
   switch (shape.kind) {
@@ -221,10 +221,10 @@ function addBody(document: OpenApiDocument, body: Body, shape: Shape, input: Mem
   const plan = { kind: body.kind, mediaType: body.mediaType };
   const isForm = body.kind === "form" || body.kind === "multipart";
   const isFlat = shape.kind === "object" && shape.nullable !== true && (shape.rest === "strip" || shape.rest === "strict");
-  // A document that does not say so means it: what has required members is required.
+  // If the document does not say, a body with required members counts as required.
   const hasRequired = shape.kind === "object" && shape.members.some((it) => it.required);
   const isRequired = body.required ?? hasRequired;
-  // Either all required members or none: a flat list of arguments cannot say so.
+  // Either no body, or all required members: flat arguments cannot express that.
   const isAllOrNone = !isRequired && hasRequired;
   const hasFreeNames = shape.kind === "object" && shape.members.every(({ name }) => !input.some((it) => it.name === argumentName(name)));
   const isObject = body.kind === "json" || isForm;
@@ -258,7 +258,7 @@ function wholeShape(body: Body, shape: Shape): Shape {
   return { ...shape, ...(description !== "" && { description }) };
 }
 
-/** Returns the fields of a form that are bytes, and whether each is a list of them. */
+/** Returns the binary fields of a form, each with whether it is a list. */
 function filesOf(document: OpenApiDocument, schema: Node): Map<string, boolean> {
   const found = new Map<string, boolean>();
   for (const [name, nodes] of viewOf(document, [schema]).properties) {
@@ -285,23 +285,23 @@ function fileType(contentType: string | undefined): string | undefined {
   return contentType !== undefined && /^[a-z]+\/[a-z0-9.+-]+$/i.test(contentType) ? contentType : undefined;
 }
 
-/** Returns how a field of a form is written, if not as usual. */
+/** Returns the serialization of a form's field; `undefined` for the default. */
 function fieldWriter(body: Body, { name, shape }: Member, encoding: Encoding | undefined): Writer | undefined {
   if (body.kind === "json" || isPrimitive(shape)) return undefined;
   const label = `the field ${JSON.stringify(name.slice(0, 100))}`;
   const isJson = encoding?.contentType !== undefined && /json/.test(encoding.contentType);
   if (isJson) return "jsonText";
-  // In multipart an object is a part of JSON, and each item of a list is a part.
+  // In multipart, an object becomes a JSON part, and each item of a list a part.
   if (body.kind === "multipart") return undefined;
   if (encoding !== undefined) return writerOf({ in: "query", ...encoding }, shape, label);
-  // Without an encoding an object is JSON (OpenAPI 3.0.3, "Encoding Object").
+  // Without an encoding, an object is sent as JSON (OpenAPI 3.0.3, "Encoding Object").
   if (mayBeObject(shape) || hasNested(shape)) return "jsonText";
   return undefined;
 }
 
-/** Gives tools and their constants final names, each once. */
+/** Sets the final, unique names of tools and their constants. */
 export function nameTools(id: string, tools: Tool[]): void {
-  // The APIs of models allow 64 characters, and clients put their own prefix before `id__name`.
+  // Model APIs allow 64 characters, and clients add their own prefix to `id__name`.
   const names = new Names(Math.max(20, 49 - id.length));
   const constants = new Names();
   for (const tool of tools) {

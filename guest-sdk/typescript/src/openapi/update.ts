@@ -1,6 +1,6 @@
-// What a newer document changes in a toolkit that was made from one.
+// Updates a generated toolkit to a newer document.
 //
-// Invariant: files of the author are never written. Generated files that were edited are not written either.
+// Invariant: files of the author are never written. Edited generated files are not written either.
 import { readFile, writeFile } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
 
@@ -11,14 +11,14 @@ import { DocumentError } from "./problem.js";
 import { isUrl, openSource } from "./source.js";
 
 export interface UpdateOptions {
-  /** The newer document, if it is elsewhere. */
+  /** Location of the newer document, if it has changed. */
   document?: string | undefined;
-  /** Writes the generated files; otherwise only shows what would change. */
+  /** Whether to write the generated files; otherwise only reports the changes. */
   write: boolean;
 }
 
 export interface Update {
-  /** The document has not changed since. */
+  /** Whether the document is unchanged since the last generation. */
   isSame: boolean;
   added: { tool: string; constant: string; operation: string }[];
   changed: { tool: string; operation: string }[];
@@ -28,7 +28,7 @@ export interface Update {
   written: string[];
 }
 
-/** Compares a toolkit with the document that it was made from, and updates its generated files if asked to. */
+/** Compares a toolkit with its document, and updates the generated files if `write` is set. */
 export async function update(folder: string, options: UpdateOptions): Promise<Update> {
   const record = await readRecord(folder);
   const named = options.document ?? record.document;
@@ -68,7 +68,7 @@ async function readRecord(folder: string): Promise<OpenApiRecord> {
   return value as OpenApiRecord;
 }
 
-/** Returns the id of the toolkit, as its source declares it. */
+/** Returns the toolkit's id as declared in its source. */
 async function toolkitId(folder: string): Promise<string> {
   const source = await readFile(join(folder, "extension.ts"), "utf8").catch(() => "");
   const id = /^\s*id: "([a-z0-9-]+)"/m.exec(source)?.[1];

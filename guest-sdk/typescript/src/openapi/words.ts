@@ -1,9 +1,8 @@
-// Names and texts of a document in generated code. A stranger wrote them.
+// Names and texts of an untrusted document in generated code.
 //
-// Invariant: text of a document enters the code only through `literal`, through an identifier that `identifier` made, or
-// through `commentText`.
+// Invariant: text of a document enters the code only through `literal`, `identifier` or `commentText`.
 
-/** Characters that are not shown, or that reorder what is shown: C0 and C1 controls, zero-width and bidirectional ones, tags. */
+/** Invisible characters and those that reorder text: C0 and C1 controls, zero-width and bidirectional characters, tags. */
 const INVISIBLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu;
 
 /** Returns a JavaScript string literal. */
@@ -20,12 +19,12 @@ export function commentText(text: string): string {
   return oneLine(text).replaceAll("*/", "* /");
 }
 
-/** Returns a text on one line, without characters that are not shown. */
+/** Returns a text on one line, without invisible characters. */
 export function oneLine(text: string): string {
   return text.replaceAll(/[\s\u2028\u2029]+/g, " ").replaceAll(INVISIBLE, "").trim();
 }
 
-/** Tags of HTML that descriptions have. Others, such as `<id>`, are words. */
+/** HTML tags that occur in descriptions. Others, such as `<id>`, are kept as text. */
 const TAG = /<\/?(?:a|b|br|code|dd|div|dl|dt|em|h[1-6]|hr|i|img|li|ol|p|pre|span|strong|sub|sup|table|tbody|td|th|thead|tr|u|ul)(?:\s[^<>]{0,200})?\/?>/gi;
 
 /** Returns a text of a document for a model: HTML and Markdown links reduced to their text, on one line, of limited length. */
@@ -36,7 +35,7 @@ export function prose(text: string | undefined, maxLength: number): string {
   return cut(oneLine(plain), maxLength);
 }
 
-/** Cuts a text after a sentence, or else after a word. */
+/** Truncates a text at the end of a sentence, or else of a word. */
 function cut(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text;
   const head = text.slice(0, maxLength);
@@ -57,19 +56,19 @@ export function wordsOf(name: string): string[] {
     .map((word) => word.toLowerCase());
 }
 
-/** `getPet` becomes `get_pet`. */
+/** Converts a name such as `getPet` to `get_pet`. */
 export function snakeCase(name: string): string {
   return wordsOf(name).join("_");
 }
 
-/** `get_pet` becomes `getPet`. */
+/** Converts a name such as `get_pet` to `getPet`. */
 export function camelCase(name: string): string {
   return wordsOf(name)
     .map((word, index) => (index === 0 ? word : word[0]!.toUpperCase() + word.slice(1)))
     .join("");
 }
 
-/** `pet-simple` becomes `PetSimple`. */
+/** Converts a name such as `pet-simple` to `PetSimple`. */
 export function pascalCase(name: string): string {
   return wordsOf(name)
     .map((word) => word[0]!.toUpperCase() + word.slice(1))
@@ -91,14 +90,14 @@ const RESERVED = new Set(
   ).split(" "),
 );
 
-/** Returns a name for a variable: the name itself unless it is reserved or no identifier. */
+/** Returns a name for a variable: the name itself, unless it is reserved or not an identifier. */
 export function identifier(name: string): string {
   const made = isIdentifier(name) ? name : camelCase(name) || "it";
   const started = /^[0-9]/.test(made) ? `_${made}` : made;
   return RESERVED.has(started) || isInherited(started) ? `${started}_` : started;
 }
 
-/** Whether every object has a member of this name, such as `constructor`. */
+/** Whether every object inherits a member of this name, such as `constructor`. */
 export function isInherited(name: string): boolean {
   return name in Object.prototype;
 }
@@ -108,7 +107,7 @@ export function key(name: string): string {
   return isIdentifier(name) && name !== "__proto__" ? name : literal(name);
 }
 
-/** Hands out names, each once: a taken one gets a number. */
+/** Registry of unique names: a name that is already in use gets a number. */
 export class Names {
   readonly #taken = new Set<string>();
   readonly #maxLength: number;
@@ -117,7 +116,7 @@ export class Names {
     this.#maxLength = maxLength;
   }
 
-  /** Returns the name, or the name with the first number that makes it new. */
+  /** Reserves and returns the name, or the name with the first number that makes it unique. */
   take(name: string, separator = ""): string {
     const base = this.#cut(name, this.#maxLength, separator);
     for (let number = 1; ; number++) {
@@ -129,7 +128,7 @@ export class Names {
     }
   }
 
-  /** Cuts a name between words if it can be. */
+  /** Truncates a name, between words if possible. */
   #cut(name: string, length: number, separator: string): string {
     if (name.length <= length) return name;
     const head = name.slice(0, length);

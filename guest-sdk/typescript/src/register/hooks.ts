@@ -1,4 +1,4 @@
-// Module hooks that strip types from TypeScript when it is loaded, and that find modules as a build does. Types are not
+// Module hooks that strip types from TypeScript on loading, and that resolve modules as a build does. Types are not
 // checked.
 import { readFile } from "node:fs/promises";
 import type { LoadHook, ResolveFnOutput, ResolveHook } from "node:module";
@@ -9,17 +9,17 @@ import { transform, type Loader } from "esbuild";
 import { bundledPackage, isModule } from "./package-bundle.js";
 import { resolveAsBuild } from "./resolver.js";
 
-/** This package's own modules. */
+/** URL of this package's own modules. */
 const PACKAGE = new URL("..", import.meta.url).href;
 const SCHEMA_LIBRARY = /^zod(\/|$)/;
-/** Marks the URL of a package's file that is loaded as in a build. */
+/** Suffix in the URL of a package's file that is loaded as in a build. */
 const BUNDLED = "?kitbag-bundled";
-/** Files of tests, which import packages as Node.js does; all others of the author's belong to the toolkit. */
+/** Test files, which import packages as Node.js does. All other files of the author belong to the toolkit. */
 const TEST_FILE = /\.(?:test|spec)\.[mc]?[jt]sx?$/;
-/** Folders of tests, inside of the folder that the process was started in. */
+/** Test folders, inside of the folder that the process was started in. */
 const TEST_FOLDER = /(?:^|\/)(?:tests?|__tests__)\//;
 const STARTED_IN = pathToFileURL(`${process.cwd()}/`).href;
-/** URL of the first module of the author's that imports this package. */
+/** URL of the author's first module that imports this package. */
 let author: string | undefined;
 /** URL of the module that the process was started with. */
 let main: string | undefined;
@@ -28,7 +28,7 @@ type Resolve = (from?: string) => Promise<ResolveFnOutput>;
 
 export const resolve: ResolveHook = async (specifier, context, next) => {
   const { parentURL } = context;
-  // `next` keeps the context that it was last given, so the parent is always given explicitly.
+  // `next` reuses the context of its last call, so the parent is always passed explicitly.
   const asNode: Resolve = async (from = parentURL) => next(specifier, { ...context, parentURL: from });
   if (parentURL === undefined) {
     const found = await next(specifier, context);
@@ -38,7 +38,7 @@ export const resolve: ResolveHook = async (specifier, context, next) => {
   if (/^(kitbag|zod)(\/|$)/.test(specifier)) return resolveShared(specifier, parentURL, asNode);
   let failure: unknown;
   const found = await asNode().catch((error: unknown) => void (failure = error));
-  // Packages and tests find modules as Node.js does, and only what it does not find as a build.
+  // Packages and tests resolve modules as Node.js does, and fall back to the resolution of a build.
   if (found !== undefined && (!isAuthorModule(parentURL) || isTest(parentURL) || found.url.startsWith("node:"))) return found;
   const file = parentURL.startsWith("file:") ? await resolveAsBuild(specifier, fileURLToPath(parentURL)) : undefined;
   if (file === undefined) {

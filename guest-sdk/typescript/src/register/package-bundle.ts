@@ -1,4 +1,4 @@
-// A package that a build would take from other files than Node.js: the test gets those files, bundled as in a build.
+// Packages for which a build uses other files than Node.js: a test gets those files, bundled as in a build.
 import { readFile } from "node:fs/promises";
 
 import { init, parse } from "es-module-lexer";
@@ -6,7 +6,7 @@ import type { Plugin } from "esbuild";
 
 import { bundle } from "../build/bundle.js";
 
-/** Whether a file is an ECMAScript module by its content. Node.js goes by its name and its package.json. */
+/** Whether a file is an ECMAScript module by its content. Node.js decides by its name and its package.json. */
 export async function isModule(file: string): Promise<boolean> {
   if (!/\.[mc]?js$/.test(file)) return false;
   await init;
@@ -17,7 +17,7 @@ export async function isModule(file: string): Promise<boolean> {
   }
 }
 
-/** Returns the source of a module that holds a package's module `file` and what it imports. */
+/** Returns the source of a module that bundles a package's module `file` with its imports. */
 export async function bundledPackage(file: string): Promise<string> {
   const [, exports] = parse(await readFile(file, "utf8"));
   const from = JSON.stringify(file);
@@ -26,7 +26,7 @@ export async function bundledPackage(file: string): Promise<string> {
   return `${code}\n//# sourceMappingURL=data:application/json;base64,${Buffer.from(map).toString("base64")}\n`;
 }
 
-/** Leaves zod to the process: schemas of a package and of the toolkit are of one library. */
+/** Keeps zod external, so that a package and the toolkit share one copy. */
 function sharedSchemaLibrary(): Plugin {
   return {
     name: "shared-zod",

@@ -7,7 +7,7 @@ import { RESOLUTION } from "../build/resolution.js";
 
 let resolver: Promise<PluginBuild> | undefined;
 
-/** Returns the file that an import in the file `importer` means; `undefined` if there is none. */
+/** Resolves an import in the file `importer` to a file; `undefined` if there is none. */
 export async function resolveAsBuild(specifier: string, importer: string): Promise<string | undefined> {
   resolver ??= startResolver();
   const { resolve } = await resolver;

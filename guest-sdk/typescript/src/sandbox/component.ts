@@ -37,8 +37,8 @@ type WitCallError =
   | { tag: "failure"; val: string };
 
 /**
- * The function that the engine calls with the parts of an invocation; `args` and `config` are JSON. `argument` and `value` are
- * those of a completion.
+ * Function that the engine calls with the parts of an invocation. `args` and `config` are JSON; `argument` and `value` are
+ * set for completions only.
  */
 export type Call = (
   kind: "tool" | OfferTarget["kind"],
@@ -59,7 +59,7 @@ export function callable({ config: declared }: ToolkitDefinition, map: EmbeddedM
   };
 }
 
-/** As `callable`, but the toolkit's modules run at the beginning of a call. */
+/** Like `callable`, but the toolkit's modules run at the beginning of a call. */
 export function callableLater(load: () => Promise<{ default: ToolkitDefinition }>, map: EmbeddedMap): Call {
   let loading: Promise<Call> | undefined;
   return (...invocation) => {

@@ -10,11 +10,11 @@ declare module "kitbag:crypto" {
   export function digest(hash: Hash, data: Bytes): ArrayBuffer;
   export function hmac(hash: Hash, key: Bytes, data: Bytes): ArrayBuffer;
   export function hmacVerify(hash: Hash, key: Bytes, signature: Bytes, data: Bytes): boolean;
-  /** `length` in bytes. */
+  /** Derives `length` bytes. */
   export function hkdf(hash: Hash, key: Bytes, salt: Bytes, info: Bytes, length: number): ArrayBuffer | undefined;
   export function pbkdf2(hash: Hash, password: Bytes, salt: Bytes, iterations: number, length: number): ArrayBuffer | undefined;
 
-  /** The nonce has 12 or 16 bytes; `tagBytes` is the length of the tag. */
+  /** Encrypts with a nonce of 12 or 16 bytes; `tagBytes` is the length of the tag. */
   export function aesGcmEncrypt(key: Bytes, nonce: Bytes, associated: Bytes, tagBytes: number, data: Bytes): ArrayBuffer | undefined;
   export function aesGcmDecrypt(key: Bytes, nonce: Bytes, associated: Bytes, tagBytes: number, data: Bytes): ArrayBuffer | undefined;
   export function aesCbcEncrypt(key: Bytes, iv: Bytes, data: Bytes): ArrayBuffer | undefined;
@@ -29,7 +29,7 @@ declare module "kitbag:crypto" {
   export function curvePublicFromSpki(curve: Curve, der: Bytes): ArrayBuffer | undefined;
   export function curvePublicToSpki(curve: Curve, publicKey: Bytes): ArrayBuffer | undefined;
   export function curveSharedSecret(curve: Curve, privateKey: Bytes, publicKey: Bytes): ArrayBuffer | undefined;
-  /** ECDSA or EdDSA; EdDSA ignores `hash`. */
+  /** Signs with ECDSA or EdDSA; EdDSA ignores `hash`. */
   export function curveSign(curve: Curve, hash: Hash, privateKey: Bytes, data: Bytes): ArrayBuffer | undefined;
   export function curveVerify(curve: Curve, hash: Hash, publicKey: Bytes, signature: Bytes, data: Bytes): boolean;
 
@@ -41,7 +41,7 @@ declare module "kitbag:crypto" {
   export function rsaPrivateComponents(der: Bytes): ArrayBuffer[] | undefined;
   /** Returns `n`, `e`. */
   export function rsaPublicComponents(der: Bytes): ArrayBuffer[] | undefined;
-  /** RSA-PSS with a `saltLength` in bytes, RSASSA-PKCS1-v1_5 with `undefined`. `random` is 32 bytes. */
+  /** Signs with RSA-PSS and a `saltLength` in bytes, or with RSASSA-PKCS1-v1_5 if `undefined`. `random` has 32 bytes. */
   export function rsaSign(
     saltLength: number | undefined,
     hash: Hash,

@@ -34,7 +34,7 @@ declare module "kitbag:url" {
   export function get(href: string, component: number): string;
   /** Serializes the URL with one component changed; an invalid value changes nothing. */
   export function set(href: string, component: number, value: string): string;
-  /** Splits `application/x-www-form-urlencoded` text into names and values, one after the other. */
+  /** Splits `application/x-www-form-urlencoded` text into alternating names and values. */
   export function parseQuery(query: string): string[];
   export function serializeQuery(namesAndValues: string[]): string;
 }

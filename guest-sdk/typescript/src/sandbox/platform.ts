@@ -1,4 +1,4 @@
-// The host functions in the sandbox: the WIT imports, through the engine's native module `kitbag:toolkit`.
+// Host functions in the sandbox: the WIT imports, through the engine's native module `kitbag:toolkit`.
 import { ask, cache, cached, getDocument, ingest, log, progress, removeCached, search, secret } from "kitbag:toolkit";
 
 import { askError, type AskError } from "../ask.js";
@@ -36,7 +36,7 @@ export const sandboxPlatform: Platform = {
   removeCached: (key) => cacheResult(() => removeCached(key)),
 };
 
-/** Returns a thrown `CacheError` in place of a value. */
+/** Runs a cache request; returns its value, or a thrown `CacheError`. */
 function cacheResult<T>(action: () => T): CacheResult<T> {
   try {
     return { value: action() };

@@ -1,12 +1,12 @@
-// First import of a rehearsal: a run of the toolkit's modules that shows what they would do at the beginning of a call.
-// Time, randomness and timers have substitutes, and each use is recorded. Nothing of a rehearsal gets into a component.
+// First import of a rehearsal, a run of the toolkit's modules as at the beginning of a call. Time, randomness and timers
+// have substitutes, and each use is recorded. Nothing of a rehearsal becomes part of a component.
 
-/** Begins the message of the error that ends a rehearsal; the recorded uses follow as JSON. */
+/** Prefix of the error message that ends a rehearsal; the recorded uses follow as JSON. */
 export const REHEARSED = "kitbag rehearsal: ";
 
-/** One use of what only a call may use. */
+/** Use of an operation that is allowed in calls only. */
 export interface Use {
-  /** Like "asks for the time". */
+  /** Description of the operation, such as "asks for the time". */
   action: string;
   /** Stack in lines of the bundle. */
   stack: string;
@@ -30,13 +30,13 @@ function record(action: string): void {
   uses.set(action + stack, { action, stack });
 }
 
-/** Advances with each use: loops may wait for it. */
+/** Returns a time that advances with each use: loops may wait for it. */
 function now(): number {
   record("asks for the time");
   return (clock += 1);
 }
 
-/** Differs with each use: loops may wait for another value. */
+/** Returns a number that differs with each use: loops may wait for another value. */
 function random(): number {
   record("asks for randomness");
   seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0;
@@ -68,7 +68,7 @@ const SubstituteDate = new Proxy(OriginalDate, {
   apply: () => new OriginalDate(now()).toString(),
   construct: (target, args, newTarget) => Reflect.construct(target, args.length === 0 ? [now()] : args, newTarget),
 });
-// A stack that is cut short does not show whose code began it.
+// A truncated stack might not include the code that started it.
 Error.stackTraceLimit = 64;
 replace(OriginalDate, { now });
 replace(OriginalDate.prototype, { constructor: SubstituteDate });

@@ -10,7 +10,7 @@ z.config({ jitless: true });
 /** zod's schema compiler; `undefined` before version 4.6. */
 const compile = (z as { compile?: <S>(schema: S) => S }).compile;
 
-/** Returns a tool with compiled schemas. Runs while the component is built, to save the time in calls. */
+/** Returns a tool with compiled schemas. Runs while the component is built, so that calls are faster. */
 export function withCompiledSchemas(tool: AnyTool): AnyTool {
   if (compile === undefined) return tool;
   return { ...tool, input: compile(tool.input), ...(tool.output !== undefined && { output: compile(tool.output) }) };

@@ -1,4 +1,4 @@
-// Stacks in the lines of the author's files.
+// Maps stack traces to lines of the author's files.
 
 /** The part of a source map that covers the author's files. */
 export interface EmbeddedMap {
@@ -13,9 +13,9 @@ export interface EmbeddedMap {
 const MAX_LENGTH = 16 * 1024;
 /** Maximum number of errors described: the failure itself and its causes. */
 const MAX_ERRORS = 5;
-/** A line of a stack that is a frame. */
+/** Matches a stack's line that is a frame. */
 const FRAME = /^\s*at /;
-/** Maximum number of errors described of those that an `AggregateError` holds. */
+/** Maximum number of described errors of an `AggregateError`. */
 const MAX_AGGREGATED = 5;
 
 /**
@@ -37,7 +37,7 @@ export class FrameMap {
     this.#mappings = decode(mappings);
   }
 
-  /** Whether a place, as `find` returns it, is in one of the author's files. */
+  /** Whether a place in the form of `find` is in one of the author's files. */
   isPlace(place: string): boolean {
     return this.#sources.some((source) => place.startsWith(`${source}:`));
   }
@@ -62,10 +62,10 @@ export class FrameMap {
   }
 }
 
-/** The map of this call, decoded when a stack is read first. */
+/** Map of this call, decoded when a stack is first read. */
 let current: (() => FrameMap) | undefined;
 
-/** Makes the stacks of all errors name the author's files. Not while a component is built, which reads those of the bundle. */
+/** Maps the stacks of all errors to the author's files. Not during a build, which reads positions in the bundle. */
 export function mapStacks(map: EmbeddedMap): void {
   if (current !== undefined) return;
   let decoded: FrameMap | undefined;
@@ -81,14 +81,14 @@ export function mapStacks(map: EmbeddedMap): void {
   });
 }
 
-/** Returns a stack without the frames of other code than the author's; the stack itself outside of calls. */
+/** Returns only the author's frames of a stack; outside of calls, the stack unchanged. */
 export function authorStack(stack: string): string {
   if (current === undefined) return stack;
   const frames = current();
   return stack.split("\n").flatMap((line) => (FRAME.test(line) ? (mappedFrame(line, frames) ?? []) : line)).join("\n");
 }
 
-/** Describes a failure for the log: the thrown value, the errors that it holds, and its causes, with the author's frames. */
+/** Describes a failure for the log: the thrown value, its inner errors, and its causes, with the author's frames. */
 export function failureText(thrown: unknown, frames: FrameMap): string {
   const texts: string[] = [];
   let error = thrown;
@@ -123,8 +123,8 @@ function valueText(value: unknown): string {
 }
 
 /**
- * Maps `at handler (toolkit.js:10:27)` to `at handler (extension.ts:12:5)`, which stays as it is; `undefined` for other
- * code's frames.
+ * Maps `at handler (toolkit.js:10:27)` to `at handler (extension.ts:12:5)`; a mapped frame stays unchanged. `undefined`
+ * for frames of other code.
  */
 function mappedFrame(line: string, frames: FrameMap): string | undefined {
   const match = /^at (?:(.*) \()?(.*?):(\d+):(\d+)\)?$/.exec(line.trim());

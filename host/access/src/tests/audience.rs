@@ -1,12 +1,12 @@
-//! For whom toolkits and tools are, by each function that says so.
+//! Audiences of toolkits and tools, as seen by each function that applies them.
 
 use kitbag_manifest::ToolDefinition;
 use kitbag_toolkits::audience::Grant;
 
 use super::*;
 
-/// What each user sees of a toolkit of `ana` with the tools `find` and `list`, by its visibility and its grants: `both`, one of
-/// the tools, or `-` where there is nothing.
+/// Tools that each user can see of `ana`'s toolkit with the tools `find` and `list`, by visibility and
+/// grants: `both`, one of the tools, or `-` for none.
 ///
 /// `ana` and `ben` are operators, `sal` and `sam` are in the group `sales`, `sam` in `support` too. `sales` is a user and in no
 /// group; `gil` is in groups that are named like `ana`, like `eve` and almost like `sales`.
@@ -62,7 +62,7 @@ fn names<'a>(tools: impl IntoIterator<Item = &'a ToolDefinition>) -> Vec<String>
     tools.into_iter().map(|tool| tool.name.clone()).collect()
 }
 
-/// What a user sees of a toolkit, which each function must say alike.
+/// Returns the visible tools, and checks that all functions agree.
 async fn seen(user: &User, id: &str) -> Vec<String> {
     let visible = user.toolkit(id).ok();
     let seen = visible.as_ref().map(|it| names(&it.definition().tools)).unwrap_or_default();
@@ -121,7 +121,7 @@ async fn each_function_says_alike_for_whom_a_tool_is() {
             let shared = ana.share(id, vec![grant.clone()]).await;
             assert_eq!(shared.is_err(), is_unknown, "{id} {text}: {shared:?}");
             if is_unknown {
-                // As it is after a version without the tool.
+                // The state after a version without the tool.
                 let stores = fixture.access.stores();
                 stores.toolkits.share(id, vec![grant], &ana.0.actor()).await.expect("it is shared");
             }
@@ -147,7 +147,7 @@ async fn a_toolkit_disappears_with_the_group_and_a_link_lives_as_long_as_the_aud
     let secret = sal.secret("books", "KEY").expect("sal sees it");
     assert!(fixture.access.toolkit_of(&secret).is_some(), "a link leads there");
 
-    // The next token of the same user says that they are in no group.
+    // The next token of the same user has no groups.
     assert_eq!(attempt(&fixture.user("sal"), "call", "books").await, "hidden");
     ana.unshare("books", Subject::Group("sales".to_owned()), None).await.expect("it is shared");
     assert_eq!(attempt(&sal, "call", "books").await, "hidden");
@@ -156,7 +156,7 @@ async fn a_toolkit_disappears_with_the_group_and_a_link_lives_as_long_as_the_aud
 
     let again = ana.unshare("books", Subject::Group("sales".to_owned()), None).await;
     assert!(matches!(again, Err(AccessError::Toolkit(ToolkitError::NotShared { .. }))), "{again:?}");
-    // The next toolkit of this id is another one.
+    // A later toolkit with this id is a different one.
     ana.remove("books").await.expect("it is hers");
     let left: Vec<i64> = fixture.database.column("SELECT count(*) FROM toolkit_audience").await;
     assert_eq!(left, [0]);
@@ -177,7 +177,7 @@ async fn no_grant_is_removed_if_more_may_be_used_without_it() {
     assert!(seen(&fixture.user("eve"), "books").await.is_empty(), "it is for sales alone, as before");
     ana.share("books", vec![grant_of("everyone:find")]).await.expect("it is hers");
     ana.unshare("books", group(), None).await.expect("it is for everyone by name");
-    // Of all that everyone has, that is one tool.
+    // Without this grant, everyone could call all tools, and not only this one.
     assert!(is_refused(ana.unshare("books", Subject::Everyone, None).await));
     assert_eq!(seen(&fixture.user("eve"), "books").await, ["find"]);
     let limited = grant(json!({ "everyone": true, "perDay": 9 }));
@@ -242,13 +242,13 @@ async fn calls_beyond_a_limit_are_refused_until_the_next_period_by_all_processes
     assert!(message.contains("3 calls a day that the group sales may make together to books"), "{message}");
     assert!(over.again > jiff::Timestamp::now() && over.seconds() <= 24 * 60 * 60);
 
-    // Another group of the user's has no limit.
+    // The user's other group has no limit.
     assert_eq!(other.count("books", &limits(&["sales", "support"])).await.expect("it counts"), Ok(()));
     let used = fixture.member("sal", &["sales"]).toolkit("books").expect("sal sees it");
     let used = used.limits().await.expect("they are counted");
     assert_eq!((used[0].calls_in_minute, used[0].calls_in_day), (3, 3));
 
-    // The counts of yesterday do not count.
+    // Counts expire after a day.
     fixture.database.execute("UPDATE limited_calls SET began = began - 86400000").await;
     assert_eq!(one.count("books", &limits(&["sales"])).await.expect("it counts"), Ok(()));
 }

@@ -1,10 +1,10 @@
-//! Consents: what a user has agreed to, and which calls wait for more.
+//! Consents of users, and calls that wait for them.
 
 use kitbag_toolkits::dispatch::{Failure, Reply};
 
 use super::*;
 
-/// `books` of ana, with 1.0.0 live: each version sends to a host of its own.
+/// Returns ana's `books`, with 1.0.0 live. Each version has its own egress host.
 async fn books() -> Fixture {
     let fixture = Fixture::with(&[("books".to_owned(), "shared", "ana")]).await;
     give_hosts(&fixture).await;
@@ -29,7 +29,7 @@ async fn activate(fixture: &Fixture, version: &str, vouch: Option<&str>) {
     operator.roll_back("books", wanted).await.expect("it is ana's");
 }
 
-/// The refusal of a call that waits for its user's consent. Other calls fail because there is no component.
+/// Returns the failure of a call that waits for consent. Other calls fail because there is no component.
 async fn refusal(user: &User) -> Option<Failure> {
     match user.call("books__find", Map::new(), None).await {
         Ok(Reply::Failure(failure)) if failure.needs_consent => Some(failure),
@@ -74,7 +74,7 @@ async fn a_further_reach_waits_for_those_who_have_given_something() {
     let shown = status(&una).await;
     assert_eq!((names(&shown.new), names(&shown.gone)), (vec!["new.example"], vec!["old.example"]));
     assert_eq!(shown.agreed_version.as_deref(), Some("1.0.0"));
-    // What is set now is not agreed to by that.
+    // Setting a secret now does not agree to the new version.
     set_secret(&una, "books").await.expect("una sees it");
     assert!(waits(&una).await);
     let stale = una.toolkit("books").expect("it is shared").agree(&old).await;
@@ -88,7 +88,7 @@ async fn a_further_reach_waits_for_those_who_have_given_something() {
         .column("SELECT act || ' ' || actor || ' ' || version FROM audit WHERE act = 'consent.given'")
         .await;
     assert_eq!(acts, ["consent.given una 2.0.0"]);
-    // Agreeing to the newer one was no agreement to the older one, which reaches something else.
+    // Consent to the newer version does not cover the older one, whose reach is different.
     activate(&fixture, "1.0.0", None).await;
     assert!(waits(&una).await);
     assert_eq!(names(&status(&una).await.new), ["old.example"]);
@@ -108,7 +108,7 @@ async fn a_setting_is_given_too_and_less_reach_never_waits() {
 
     activate(&fixture, "2.0.0", None).await;
     assert!(!waits(&una).await, "it reaches no host any more");
-    // Agreeing to less is no act, and takes nothing back of what was agreed to.
+    // Agreeing to less changes nothing, and does not reduce the earlier consent.
     agree(&una).await;
     activate(&fixture, "1.0.0", None).await;
     assert!(!waits(&una).await);
@@ -129,7 +129,7 @@ async fn a_vouched_version_asks_nobody_and_the_next_one_asks_again() {
     assert_eq!((vouch.by.as_str(), vouch.reason.as_str()), ("ana", "Read by two of us."));
     assert_eq!((counted("ana").await, counted("una").await), (Some(0), None));
 
-    // The same version without it: una has agreed to nothing herself.
+    // The same version without a vouch: una's own consent does not cover it.
     activate(&fixture, "2.0.0", None).await;
     assert!(waits(&una).await);
     assert_eq!((counted("ana").await, counted("una").await), (Some(1), None));
@@ -157,7 +157,7 @@ async fn another_owner_waits_whatever_was_vouched_for_and_however_the_toolkit_ca
     agree(&una).await;
     assert!(!waits(&una).await);
 
-    // Removed, and deployed anew with a further reach.
+    // The toolkit is removed and deployed again with a larger reach.
     ben.remove("books").await.expect("it is ben's");
     insert(&fixture.database, "books", "shared", "ben").await;
     give_hosts(&fixture).await;
@@ -172,7 +172,7 @@ async fn the_first_call_of_a_toolkit_that_takes_documents_agrees_and_the_next_ve
     let scopes = "UPDATE toolkit_versions
         SET manifest = replace(manifest, '\"secrets\"', '\"scopes\":[\"svc:search\"],\"secrets\"')";
     fixture.database.execute(scopes).await;
-    // Used while somebody vouches for it: that is a first call like any other.
+    // A call while somebody vouches counts as a first call.
     activate(&fixture, "1.0.0", Some("Read.")).await;
     assert!(!waits(&una).await);
 
@@ -247,7 +247,7 @@ async fn a_consent_given_to_one_process_is_seen_by_the_next_call_on_the_other() 
     activate(&first, "1.0.0", None).await;
     let other = async |name: &str| second.access.request(name).await;
     set_secret(&other("una").await, "books").await.expect("una sees it");
-    // Both have read, and keep, that una has agreed to this version.
+    // Both processes have cached una's consent to this version.
     assert!(!waits(&first.access.request("una").await).await && !waits(&other("una").await).await);
 
     for round in 0..10 {

@@ -1,4 +1,4 @@
-//! What one process does while another one waits for it, with hints and without: then it takes a little longer.
+//! Processes that wait for changes of another process: immediate with hints, slower without.
 
 use std::time::Instant;
 
@@ -7,12 +7,12 @@ use tokio::time::timeout;
 
 use super::*;
 
-/// How long anything may take: what is missed is waited for in vain.
+/// Time limit of each step, so that a missed change fails the test.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// With hints, and without.
+/// Two modes: with hints, and without.
 const WAYS: [fn(&Database) -> Hints; 2] = [Hints::start, |_| Hints::off()];
 
-/// Allows one process for its poll, and for the machine of the tests.
+/// Allows for one poll of a process, and for a slow test machine.
 fn assert_soon(since: Instant) {
     assert!(since.elapsed() < Duration::from_secs(3), "{:?}", since.elapsed());
 }
@@ -47,7 +47,7 @@ async fn a_process_tells_the_others_of_each_change_to_what_is_live() {
 
     let ana = first.access.operator("ana").await;
     let changing = async {
-        // Until the second one listens, nothing reaches it.
+        // Repeats until the second process listens; earlier hints do not reach it.
         for version in ["1.0.0", "2.0.0"].into_iter().cycle() {
             ana.roll_back("books", Rollback::to(Some(version))).await.expect("it is ana's");
             tokio::time::sleep(Duration::from_millis(500)).await;
@@ -91,7 +91,7 @@ async fn a_call_that_waits_goes_on_when_another_process_has_set_the_secret_and_s
         let (first, second) = Fixture::with_peer_and(hints).await;
         let una = first.access.request("una").await;
         let secret = una.secret("books", "KEY").expect("it declares it");
-        // What it keeps in memory is older than the secret.
+        // Its cached secrets are older than the new one.
         assert!(
             first.access.stores().vault.of_user("una").await.expect("it opens").get("books", "KEY").is_none()
         );

@@ -1,4 +1,4 @@
-//! Two processes over one database.
+//! Two processes that share a database.
 
 use kitbag_database::audit::Actor;
 use kitbag_vault::{Account, AccountState, EveryoneOptions, SecretSlot};
@@ -15,12 +15,12 @@ pub(super) struct Peer {
 }
 
 impl Fixture {
-    /// `books` of ana, live in its private version 2.0.0, and shared in 1.0.0; and a process beside this one.
+    /// Creates ana's `books`, live in the private version 2.0.0 and shared in 1.0.0, and a second process.
     pub(super) async fn with_peer() -> (Self, Peer) {
         Self::with_peer_and(|_| Hints::off()).await
     }
 
-    /// The same, with what each hears of the other.
+    /// Same as [`with_peer`](Self::with_peer), with hints between the processes.
     pub(super) async fn with_peer_and(hints: fn(&Database) -> Hints) -> (Self, Peer) {
         let fixture = Self::with_hints(&[("books".to_owned(), "shared", "ana")], hints).await;
         assert!(!fixture.database.is_file(), "`TEST_DATABASE` is not set");
@@ -37,7 +37,7 @@ impl Fixture {
 }
 
 impl Access {
-    /// A request of a user: asks first, as every route does.
+    /// Returns a user whose request starts now: catches up first, as every route does.
     pub(super) async fn request(&self, name: &str) -> User {
         self.catch_up(name).await.expect("the database answers");
         self.of(&Arc::new(Caller {
@@ -55,7 +55,7 @@ impl Access {
         self.request(user).await.toolkit(id).is_ok()
     }
 
-    /// The value that a call of this user would see.
+    /// Returns the value that a call of this user would see.
     async fn value(&self, user: &str, toolkit: &str) -> Option<String> {
         self.request(user).await;
         let secrets = self.stores().vault.of_user(user).await.expect("the vault opens");
@@ -120,7 +120,7 @@ async fn what_one_process_has_set_or_unset_holds_in_the_next_request_on_the_othe
 
     for round in 0..ROUNDS {
         let value = format!("value-of-round-{round}");
-        // Each has read, and keeps, what was there before the other one changes it.
+        // Each process has read and cached the old state before the other one changes it.
         first.access.set("una", "books", &value).await;
         assert_eq!(second.access.value("una", "books").await.as_deref(), Some(&*value), "round {round}");
         assert_eq!(first.access.value("una", "books").await.as_deref(), Some(&*value), "round {round}");
@@ -215,7 +215,7 @@ async fn a_database_that_has_lost_its_last_changes_is_believed() {
     assert!(second.access.sees("una", "films").await);
     assert!(second.access.value("una", "books").await.is_some());
 
-    // As after a failover to a standby that lacks them, on the same timeline for once.
+    // Simulates a failover to a standby that lacks these rows, without a change of timeline.
     let lost = "DELETE FROM toolkits WHERE id = 'films'; UPDATE registry SET generation = 3;
         DELETE FROM secrets; UPDATE secret_revisions SET revision = 1";
     first.database.execute(lost).await;
@@ -251,7 +251,7 @@ async fn a_change_reads_no_more_than_what_has_changed() {
     let live = |user: &User, id: &str| user.toolkit(id).expect("it is shared").live().clone();
     let [books, films] = ["books", "films"].map(|id| live(&before, id));
 
-    // Nobody reads the manifest of what has not changed.
+    // Unchanged manifests must not be read again.
     first
         .database
         .execute("UPDATE toolkit_versions SET manifest = 'broken' WHERE toolkit_id = 'films'")

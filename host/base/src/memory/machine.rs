@@ -1,21 +1,21 @@
-//! How much memory this process may use: the machine's, or less if its control groups limit it.
+//! Memory limit of this process: the machine's memory, or less if its control groups limit it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Bytes of memory for this process: the minimum of the machine's memory and the limits of the process's
-/// control groups (version 1 and 2) and all their ancestors. `None` if neither is known.
+/// Returns the memory limit of this process in bytes: the minimum of the machine's memory and the limits of
+/// the process's control groups (version 1 and 2) and all their ancestors. `None` if neither is known.
 pub fn machine_memory() -> Option<u64> {
     memory_below(Path::new("/"))
 }
 
-/// The same, with the system's files below `root`.
+/// Same as [`machine_memory`], with the system's files below `root`.
 fn memory_below(root: &Path) -> Option<u64> {
     let built_in = fs::read_to_string(root.join("proc/meminfo")).ok().as_deref().and_then(total);
     built_in.into_iter().chain(limits(root)).min()
 }
 
-/// The line `MemTotal` of `/proc/meminfo`.
+/// Reads `MemTotal` of `/proc/meminfo`, in bytes.
 fn total(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
@@ -24,10 +24,10 @@ fn total(meminfo: &str) -> Option<u64> {
 
 /// A hierarchy of control groups that may limit memory.
 struct Hierarchy {
-    /// Its mount point, and the group that is mounted there.
+    /// Mount point, and the group that is mounted there.
     mount: PathBuf,
     root: PathBuf,
-    /// The name of the file with a group's limit.
+    /// Name of the file that contains a group's limit.
     file: &'static str,
 }
 
@@ -68,7 +68,7 @@ impl Hierarchy {
         Some(Self { root: before.next()?.into(), mount: before.next()?.into(), file })
     }
 
-    /// The limits of a group and of its ancestors, as far as they are mounted.
+    /// Returns the limits of a group and of its ancestors, as far as they are mounted.
     fn limits(&self, root: &Path, group: &Path) -> Vec<u64> {
         // In a container the mount may begin at the container's own group.
         let inner = group.strip_prefix(&self.root).or_else(|_| group.strip_prefix("/")).unwrap_or(group);

@@ -39,7 +39,7 @@ fn only_the_owner_alone_is_trusted() {
         let checked = check(Status { owner, mode, is_file: true }, 1000, protection);
         assert_eq!(checked.is_ok(), trusted, "{owner} {mode:o} {protection:?}");
     }
-    // Root does not trust files of other users either.
+    // Root does not trust files of other users, either.
     assert!(check(Status { owner: 1000, mode: 0o600, is_file: true }, 0, Protection::Unwritable).is_err());
 }
 

@@ -9,8 +9,8 @@ use secrecy::zeroize::Zeroizing;
 
 use super::MIN_VALUE_BYTES;
 
-/// The characters that `encodeURIComponent` encodes: all but RFC 3986's unreserved ones (section 2.3) and
-/// some that browsers add.
+/// Characters that `encodeURIComponent` encodes: all but RFC 3986's unreserved ones (section 2.3) and some
+/// that browsers add.
 const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
@@ -36,7 +36,7 @@ const URL: &AsciiSet = &COMPONENT
     .remove(b';')
     .remove(b'?');
 
-/// The texts that are searched for a value: itself, and each of its lines.
+/// Returns the texts that are searched for a value: the value and each of its lines.
 pub(super) fn texts(value: &str) -> impl Iterator<Item = &str> {
     // Output is logged line by line, and a value is often used without its final line end.
     let lines = value.lines().map(str::trim).filter(|line| line.len() < value.len());
@@ -75,7 +75,7 @@ fn add(text: &str, forms: &mut Vec<Zeroizing<String>>) {
     forms.extend(found.into_iter().map(Zeroizing::new).filter(|form| form.len() >= MIN_VALUE_BYTES));
 }
 
-/// JSON that is safe in HTML, as Go's `encoding/json` writes it.
+/// Escapes JSON for HTML, as Go's `encoding/json` does.
 fn json_for_html(json: &str) -> String {
     json.replace('&', "\\u0026")
         .replace('<', "\\u003c")
@@ -84,13 +84,13 @@ fn json_for_html(json: &str) -> String {
         .replace('\u{2029}', "\\u2029")
 }
 
-/// The text as a JSON string, without the quotes.
+/// Returns the text as a JSON string, without the quotes.
 fn json(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-/// The text as a JSON string with all non-ASCII characters as `\uXXXX`, as some languages write it.
+/// Returns the text as a JSON string with all non-ASCII characters as `\uXXXX`, as some languages write it.
 fn json_ascii(text: &str) -> String {
     let mut ascii = String::with_capacity(text.len());
     for character in json(text).chars() {
@@ -105,8 +105,8 @@ fn json_ascii(text: &str) -> String {
     ascii
 }
 
-/// The base64 characters that depend on `text` alone when it begins at `offset` in a group of three
-/// bytes. Those at its ends also depend on the neighbouring bytes, and are left out.
+/// Returns the base64 characters that depend on `text` alone if it begins at `offset` in a group of three
+/// bytes. Characters at its ends also depend on the neighbouring bytes, and are left out.
 fn base64_inside(text: &str, offset: usize, alphabet: &impl Engine) -> String {
     const BITS: usize = 6;
 

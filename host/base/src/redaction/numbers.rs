@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::iter;
 use std::ops::Range;
 
-/// Larger exponents are not resolved: they would only add zeros to the digits.
+/// Largest exponent that is resolved: larger ones would only add zeros to the digits.
 const MAX_EXPONENT: u32 = 64;
 
 /// Whether some number of the text may have an exponent.

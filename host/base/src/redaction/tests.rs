@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::*;
 
-/// Has every kind of character that an encoding may change: quotes, a backslash, a slash, a plus, a space,
-/// a line end.
+/// Value with every kind of character that an encoding may change: quotes, a backslash, a slash, a plus, a
+/// space, a line end.
 const AWKWARD: &str = "p\"a\\s/s+w o\nrd&ü~kitbag";
 
 fn redactor(values: &[&str]) -> Redactor {
@@ -50,7 +50,7 @@ fn a_value_is_found_in_the_encodings_it_travels_in() {
         json,
         in_json_in_json,
         r#"p\"a\\s\/s+w o\nrd&\u00fc~kitbag"#.to_owned(),
-        // Go's default.
+        // Default of Go's `encoding/json`.
         r#"p\"a\\s/s+w o\nrd\u0026ü~kitbag"#.to_owned(),
         form,
         percent.to_owned(),

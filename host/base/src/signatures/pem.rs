@@ -1,17 +1,17 @@
-//! Sections of PEM (RFC 7468), of which the crates here read only those of TLS.
+//! Parser of PEM sections (RFC 7468). The PEM crates in use read only the sections that TLS needs.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use secrecy::zeroize::Zeroizing;
 
-/// A section, decoded.
+/// A decoded section.
 pub(super) struct Section<'a> {
-    /// Such as `PUBLIC KEY`.
+    /// Label, such as `PUBLIC KEY`.
     pub(super) label: &'a str,
     pub(super) content: Zeroizing<Vec<u8>>,
 }
 
-/// All sections of a text that can be decoded; whatever is between them is passed over.
+/// Returns all sections of a text that can be decoded; skips everything else.
 pub(super) fn sections(text: &str) -> Vec<Section<'_>> {
     let mut sections = Vec::new();
     let mut rest = text;

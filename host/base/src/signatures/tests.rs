@@ -4,7 +4,8 @@ use std::process::Command;
 
 use super::*;
 
-/// Made by `openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256`, and its public key by `openssl pkey -pubout`.
+/// Created by `openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256`; its public key by `openssl
+/// pkey -pubout`.
 const KEY: &str = "-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg8RGNx5JjVcwzK8jK
 cWLo8i7uuXEvg5g6FmJ2fz8dYVKhRANCAATph1MgU4hB7fYDOYPQ15SM/xX1xAg0
@@ -16,13 +17,14 @@ MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE6YdTIFOIQe32AzmD0NeUjP8V9cQI
 NCwQYhXjkEi94QNoVA0FKSpqMqLrBHKhgSPtiUNzsFdbbD1NgnfFn4Bmwg==
 -----END PUBLIC KEY-----
 ";
-/// `openssl pkey -pubin -in KEY.pub -outform DER | sha256sum`
+/// Output of `openssl pkey -pubin -in KEY.pub -outform DER | sha256sum`.
 const FINGERPRINT: &str = "7bcc96c5e1abafcd35e759275bd50210d2c969d9f9c6c268ed2e8701022aed15";
-/// `openssl dgst -sha256 -sign KEY FILE | base64 -w0` of `MESSAGE`, which is what `cosign sign-blob --key` writes too.
+/// Output of `openssl dgst -sha256 -sign KEY FILE | base64 -w0` for `MESSAGE`; `cosign sign-blob --key`
+/// writes the same format.
 const SIGNATURE: &str =
     "MEYCIQC7Tjg7KsW1LNREWjTCuMhwUGHKEKgBcsjo+mZ0aEj2MwIhAJn/wjr22vW4CnAWsnZaq3PMVBwVZZCLCQm7F70fh/uz";
 const MESSAGE: &[u8] = b"component\n";
-/// `openssl ecparam -name prime256v1 -genkey`, with its public key.
+/// Output of `openssl ecparam -name prime256v1 -genkey`, with its public key.
 const OLD_KEY: &str = "-----BEGIN EC PARAMETERS-----
 BggqhkjOPQMBBw==
 -----END EC PARAMETERS-----
@@ -37,7 +39,7 @@ MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAELu8EIUiYZiNaaK/3R6Sg2hpASThn
 aMxltgYBa+Qnyt7pQbMjuUuzHTARneqeeg+EnKlkCA5PBU7ydIzEoJwbag==
 -----END PUBLIC KEY-----
 ";
-/// Public keys of P-384 and of Ed25519.
+/// Public keys for P-384 and for Ed25519.
 const OTHER_KEYS: [&str; 2] = [
     "-----BEGIN PUBLIC KEY-----
 MHYwEAYHKoZIzj0CAQYFK4EEACIDYgAE3BkSh7nB6mJel33y8aU8RPpooAO5Jhfr
@@ -55,7 +57,7 @@ fn signing_key(pem: &str) -> Result<SigningKey, KeyError> {
     SigningKey::from_pem(&pem.into())
 }
 
-/// Runs OpenSSL in a folder, which has to succeed.
+/// Runs OpenSSL in a folder. Panics if it fails.
 fn openssl(folder: &Path, arguments: &[&str]) {
     let ran = Command::new("openssl").args(arguments).current_dir(folder).output();
     let ran = ran.expect("`openssl` is installed");
@@ -69,7 +71,7 @@ fn a_signature_by_openssl_is_verified() {
 
     assert!(key.has_signed(&Sha256::digest(MESSAGE), &signature));
     assert_eq!(key.fingerprint(), FINGERPRINT);
-    // As files end.
+    // With a line end, as in files.
     assert_eq!(format!("{SIGNATURE}\n").parse::<Signature>().expect("a signature").to_string(), SIGNATURE);
 }
 
@@ -163,7 +165,8 @@ fn what_is_no_signature_is_refused() {
 
 #[test]
 fn a_signature_is_read_from_the_bundles_of_cosign() {
-    // Sigstore's bundle 0.3 of a key, as cosign 3 writes it, and that of cosign 2 (`--new-bundle-format=false`).
+    // Sigstore's bundle 0.3 for a signature by a key, as cosign 3 writes it, and the bundle of cosign 2
+    // (`--new-bundle-format=false`).
     let current = format!(
         r#"{{"mediaType":"application/vnd.dev.sigstore.bundle.v0.3+json","verificationMaterial":{{"publicKey":{{"hint":"x"}},"tlogEntries":[]}},"messageSignature":{{"messageDigest":{{"algorithm":"SHA2_256","digest":"x"}},"signature":"{SIGNATURE}"}}}}"#
     );

@@ -1,4 +1,4 @@
-//! The acts that are recorded.
+//! Acts recorded in the audit log.
 
 /// Declares the acts with their names.
 macro_rules! acts {

@@ -3,18 +3,18 @@
 use kitbag_base::sha256::{Digest, Sha256};
 use serde::Serialize;
 
-/// Stands before the first entry of a chain.
+/// Predecessor hash of the first entry of a chain.
 pub(super) const GENESIS: Digest = [0; 32];
 
-/// What the hash of an entry covers, in this order: a JSON array without spaces. Others compute it too
-/// ([how](../../docs/audit.md)).
+/// Input of the hash of an entry, in this order: a JSON array without spaces. Other systems compute it too
+/// ([format](../../docs/audit.md)).
 #[derive(Serialize)]
 pub(super) struct Covered<'a>(
-    /// Hash of the entry before it, hexadecimal.
+    /// Hash of the previous entry, hexadecimal.
     pub(super) &'a str,
-    /// Chain.
+    /// Chain name.
     pub(super) &'a str,
-    /// Sequence.
+    /// Sequence number in the chain.
     pub(super) i64,
     /// Milliseconds since 1970.
     pub(super) i64,

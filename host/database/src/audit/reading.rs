@@ -1,4 +1,4 @@
-//! Reading entries, oldest first, and waiting for more.
+//! Reads entries, oldest first, and polls for new ones.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,51 +9,52 @@ use tokio::time::sleep;
 use super::entry::AuditRecord;
 use super::store::{Row, Store};
 
-/// How often a follower asks for new entries.
+/// Polling interval of followers.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// Entries of one page.
+/// Maximum number of entries per page.
 const PAGE_ROWS: u32 = 200;
 
-/// Which entries to read. Whatever is named has to match.
+/// Filter for entries. All given criteria have to match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditFilter {
-    /// Entries of this time or later.
+    /// Earliest time, inclusive.
     pub since: Option<Timestamp>,
-    /// Entries of this time or earlier.
+    /// Latest time, inclusive.
     pub until: Option<Timestamp>,
     /// An act, or the part of its name before the dot: `secret` for all acts of secrets.
     pub act: Option<String>,
-    /// Who acted, or whom the act concerned.
+    /// Id of the acting or the affected user.
     pub user: Option<String>,
-    /// Id of the toolkit.
+    /// Toolkit id.
     pub toolkit: Option<String>,
 }
 
-/// What to read.
+/// A query of the audit log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditQuery {
-    /// Only these entries.
+    /// Filter for entries.
     pub filter: AuditFilter,
-    /// Only entries with a smaller id.
+    /// Exclusive upper limit of ids, for existing entries.
     pub before: Option<i64>,
-    /// Of the existing entries, only this many of the newest.
+    /// Maximum number of existing entries: only the newest ones are read.
     pub last: Option<u32>,
-    /// Whether to go on with new entries.
+    /// Whether to continue with new entries.
     pub follows: bool,
 }
 
-/// A reader's position.
+/// Position of a reader in the log.
 ///
-/// Invariant: no entry is missed and none is read twice, also where processes commit theirs in another order than that of
-/// their ids. What existed at the start is read by ids, what comes later along each chain.
+/// Invariant: no entry is missed and none is read twice, even where processes commit entries in an order
+/// other than that of their ids. Entries that existed at the start are read by id, later ones along each
+/// chain.
 pub struct AuditReading {
     store: Store,
     query: AuditQuery,
-    /// The last id that was read of those at the start.
+    /// Last id read of the entries that existed at the start.
     cursor: i64,
-    /// The newest id at the start, until all up to it are read.
+    /// Newest id to read of the entries that existed at the start; `None` once all are read.
     until: Option<i64>,
-    /// The newest entry of each chain that was there at the start, or was read since.
+    /// By chain, the newest sequence number at the start, or read since.
     positions: HashMap<String, i64>,
     has_left_out: bool,
 }
@@ -69,7 +70,7 @@ impl AuditReading {
         Ok(Self { store, query, cursor, until: Some(until), positions, has_left_out })
     }
 
-    /// Whether there are older entries, beyond the number that was asked for.
+    /// Returns whether older matching entries exist beyond the requested number.
     pub fn has_left_out(&self) -> bool {
         self.has_left_out
     }
@@ -82,7 +83,7 @@ impl AuditReading {
                 Some(last) => self.cursor = last.id,
                 None => self.until = None,
             }
-            // One that was committed meanwhile follows in its chain.
+            // Entries committed since the start are read later, along their chains.
             let is_old =
                 |row: &Row| self.positions.get(&row.chain).is_some_and(|newest| row.sequence <= *newest);
             let records: Vec<_> = page.into_iter().filter(is_old).map(AuditRecord::from).collect();
@@ -95,7 +96,7 @@ impl AuditReading {
 
     async fn next_page_of_new(&mut self) -> crate::Result<Vec<AuditRecord>> {
         for (chain, newest) in self.store.newer(&self.positions).await? {
-            // One that is shorter than it was has begun anew, as in a database that was restored.
+            // A shorter chain was restarted, for example by restoring the database.
             let after =
                 self.positions.get(&chain).copied().filter(|known| *known < newest).unwrap_or_default();
             let page =
@@ -110,7 +111,7 @@ impl AuditReading {
         Ok(Vec::new())
     }
 
-    /// Waits until there may be more.
+    /// Waits for the polling interval.
     pub async fn more(&mut self) {
         sleep(POLL_INTERVAL).await;
     }

@@ -1,4 +1,4 @@
-//! Which refusals are recorded, so that nobody can fill the log by trying again.
+//! Rate limit of recorded refusals, so that nobody can fill the log by retrying.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,18 +8,18 @@ use kitbag_base::sha256::{Digest, Sha256};
 
 use super::Actor;
 
-/// Time in which the same refusal is recorded once.
+/// Period in which the same refusal is recorded only once.
 const INTERVAL: Duration = Duration::from_mins(1);
-/// Refusals that are recorded within [`INTERVAL`], of one user and of all.
+/// Maximum number of refusals recorded within [`INTERVAL`]: per user, and in total.
 const MAX_OF_USER: usize = 20;
 const MAX_IN_ALL: usize = 1000;
 
-/// The refusals of the last minute.
+/// Refusals of the last minute: hash of the user and the refusal → hash of the user, time.
 #[derive(Default)]
 pub(super) struct Refusals(Mutex<HashMap<Digest, (Digest, Instant)>>);
 
 impl Refusals {
-    /// Whether a refusal is to be recorded.
+    /// Returns whether to record a refusal, and counts it if so.
     pub(super) fn is_new(&self, by: &Actor, what: &str, toolkit: Option<&str>) -> bool {
         self.is_new_at(Instant::now(), by.user(), &format!("{what} {}", toolkit.unwrap_or_default()))
     }

@@ -10,9 +10,9 @@ use tracing::warn;
 use super::Audit;
 use super::store::Store;
 
-/// How often old entries are removed.
+/// Interval of removals.
 const INTERVAL: Duration = Duration::from_hours(1);
-/// Entries of one chain that are removed in one transaction.
+/// Maximum number of entries removed in one transaction.
 const BATCH_ROWS: i64 = 1000;
 
 /// Removes old entries, now and regularly, until the log is dropped.
@@ -28,7 +28,8 @@ pub(super) fn start(audit: Weak<Audit>, age: Duration) {
     });
 }
 
-/// Removes entries that are older than `age`. The last removed hash of each chain is kept, so that the rest still verifies.
+/// Removes entries older than `age`. The last removed hash of each chain stays stored, so that the rest still
+/// verifies.
 pub(super) async fn sweep(store: &Store, age: Duration) -> crate::Result<()> {
     let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
     let oldest = Timestamp::now().as_millisecond().saturating_sub(age);

@@ -17,7 +17,7 @@ macro_rules! columns {
     };
 }
 
-/// The condition of a filter, whose values are the parameters 1 to 5.
+/// SQL condition of an [`AuditFilter`], with its values as parameters 1 to 5.
 macro_rules! filter {
     () => {
         "at >= $1 AND at <= $2
@@ -31,7 +31,7 @@ macro_rules! filter {
 #[derive(Clone, Debug)]
 pub(super) struct Store(pub(super) Database);
 
-/// An entry.
+/// A stored entry.
 #[derive(Clone, Debug, FromRow)]
 pub(super) struct Row {
     pub(super) id: i64,
@@ -51,7 +51,7 @@ pub(super) struct Row {
     pub(super) hash: Vec<u8>,
 }
 
-/// Where a chain begins and ends.
+/// Ends of a chain: the last removed and the newest entry.
 #[derive(Clone, Debug, FromRow)]
 pub(super) struct ChainRow {
     pub(super) chain: String,
@@ -61,8 +61,8 @@ pub(super) struct ChainRow {
     pub(super) newest_hash: Vec<u8>,
 }
 
-/// Appends an entry in the transaction of its act. The chain of this process is locked until that ends, so what takes long
-/// comes before.
+/// Appends an entry in the transaction of its act. Locks the chain of this process until the transaction
+/// ends, so slow work has to precede it.
 pub async fn append(transaction: &mut Transaction, entry: &Entry<'_>) -> crate::Result<()> {
     let chain = transaction.writer().to_owned();
     let (sequence, before): (i64, Vec<u8>) = sql("INSERT INTO audit_chains
@@ -104,7 +104,7 @@ pub async fn append(transaction: &mut Transaction, entry: &Entry<'_>) -> crate::
 }
 
 impl Row {
-    /// The hash that the entry should have after one with the hash `before`.
+    /// Returns the expected hash of the entry, given the hash of the previous entry.
     pub(super) fn expected_hash(&self, before: &[u8]) -> Vec<u8> {
         let fixed = [self.act.as_str(), &self.outcome, &self.actor];
         let Self { client, program_key, toolkit, version, digest, name, affected, .. } = self;
@@ -136,7 +136,7 @@ impl From<Row> for AuditRecord {
     }
 }
 
-/// Binds the values of a filter.
+/// Binds the values of an [`AuditFilter`].
 macro_rules! bind_filter {
     ($statement:expr, $filter:expr) => {{
         let AuditFilter { since, until, act, user, toolkit } = $filter;
@@ -154,14 +154,14 @@ impl Store {
         Self(database)
     }
 
-    /// Appends an entry that belongs to no other change.
+    /// Appends an entry in a transaction of its own.
     pub(super) async fn append_alone(&self, entry: &Entry<'_>) -> crate::Result<()> {
         let mut transaction = self.0.begin(Scope::Audit).await?;
         append(&mut transaction, entry).await?;
         transaction.commit().await
     }
 
-    /// The newest sequence of each chain, and the greatest id.
+    /// Returns the newest sequence number of each chain, and the greatest id.
     pub(super) async fn heads(&self) -> crate::Result<(HashMap<String, i64>, i64)> {
         let mut snapshot = self.0.snapshot().await?;
         let heads: Vec<(String, i64)> =
@@ -170,7 +170,7 @@ impl Store {
         Ok((heads.into_iter().collect(), newest.unwrap_or_default()))
     }
 
-    /// The chains whose newest entry is another one than these, each with that.
+    /// Returns the chains whose newest sequence number differs from the known one, with that number.
     pub(super) async fn newer(&self, known: &HashMap<String, i64>) -> crate::Result<Vec<(String, i64)>> {
         let mut heads: Vec<(String, i64)> =
             sql("SELECT chain, newest FROM audit_chains").fetch_all(self.0.readers()).await?;
@@ -178,7 +178,8 @@ impl Store {
         Ok(heads)
     }
 
-    /// The id before the newest `count` entries up to the id `until`, and whether there are older ones.
+    /// Returns the id before the newest `count` matching entries up to the id `until` (0 if there is none),
+    /// and whether older ones exist.
     pub(super) async fn before_last(
         &self,
         filter: &AuditFilter,
@@ -199,7 +200,7 @@ impl Store {
         })
     }
 
-    /// Up to `limit` entries with ids after `after` and up to `until`, oldest first.
+    /// Returns up to `limit` entries with `after < id <= until`, oldest first.
     pub(super) async fn page(
         &self,
         filter: &AuditFilter,
@@ -216,7 +217,7 @@ impl Store {
         bind_filter!(statement, filter).bind(after).bind(until).bind(limit).fetch_all(self.0.readers()).await
     }
 
-    /// Up to `limit` entries of one chain with sequences after `after` and up to `until`, oldest first.
+    /// Returns up to `limit` entries of one chain with `after < sequence <= until`, oldest first.
     pub(super) async fn page_of_chain(
         &self,
         filter: &AuditFilter,
@@ -235,16 +236,16 @@ impl Store {
         statement.bind(limit).fetch_all(self.0.readers()).await
     }
 
-    /// The chains with entries from before this time.
+    /// Returns the chains with entries older than `time`.
     pub(super) async fn chains_before(&self, time: i64) -> crate::Result<Vec<String>> {
         sql("SELECT DISTINCT chain FROM audit WHERE at < $1").bind(time).fetch_values(self.0.readers()).await
     }
 
-    /// Removes the first entries of a chain, up to the last one before which all are older than `time`, at most `limit`.
-    /// Returns their number.
+    /// Removes at most `limit` entries from the beginning of a chain, up to the first one that is not older
+    /// than `time`. Returns their number.
     pub(super) async fn remove_before(&self, chain: &str, time: i64, limit: i64) -> crate::Result<i64> {
         let mut transaction = self.0.begin(Scope::Audit).await?;
-        // Locks the chain, so that other processes wait.
+        // Locks the chain against appends of other processes.
         let removed: Option<i64> =
             sql("UPDATE audit_chains SET removed = removed WHERE chain = $1 RETURNING removed")
                 .bind(chain)
@@ -275,8 +276,8 @@ impl Store {
         Ok(i64::try_from(old.len()).unwrap_or(i64::MAX))
     }
 
-    /// Forgets chains of which retention has removed all entries, but that of this process. An entry that another process
-    /// appends afterwards begins its chain anew.
+    /// Deletes the rows of chains without entries, except the chain of this process. An entry that another
+    /// process appends later restarts its chain.
     pub(super) async fn forget_empty_chains(&self) -> crate::Result<()> {
         let mut transaction = self.0.begin(Scope::Audit).await?;
         let own = transaction.writer().to_owned();
@@ -288,14 +289,14 @@ impl Store {
     }
 }
 
-/// Where all chains begin and end.
+/// Returns the ends of all chains.
 pub(super) async fn chains(snapshot: &mut Transaction) -> crate::Result<Vec<ChainRow>> {
     sql("SELECT chain, removed, removed_hash, newest, newest_hash FROM audit_chains ORDER BY chain")
         .fetch_all(snapshot)
         .await
 }
 
-/// Up to `limit` entries of a chain after `after`.
+/// Returns up to `limit` entries of a chain with `sequence > after`, oldest first.
 pub(super) async fn links(
     snapshot: &mut Transaction,
     chain: &str,
@@ -314,7 +315,7 @@ pub(super) async fn links(
     .await
 }
 
-/// Chains of which entries are there, and nothing says where they end.
+/// Returns chains that have entries, but no row in `audit_chains`.
 pub(super) async fn unknown_chains(snapshot: &mut Transaction) -> crate::Result<Vec<String>> {
     sql("SELECT DISTINCT chain FROM audit WHERE chain NOT IN (SELECT chain FROM audit_chains) ORDER BY chain")
         .fetch_values(snapshot)

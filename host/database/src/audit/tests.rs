@@ -24,7 +24,7 @@ async fn append_all(database: &Database, names: &[&str]) {
     }
 }
 
-/// What is wrong with the chains.
+/// Returns the faults of all chains.
 async fn faults(database: &Database) -> Vec<String> {
     verify(database).await.expect("it is read").faults.into_iter().map(|fault| fault.what).collect()
 }
@@ -57,7 +57,7 @@ async fn an_entry_says_who_did_what_and_its_hash_can_be_computed_from_what_it_sa
     assert_eq!((first.user.as_deref(), first.client.as_deref()), (Some("ana"), Some("client-1")));
     assert_eq!((first.toolkit.as_deref(), first.name.as_deref()), (Some("books"), Some("FIRST")));
     assert_eq!((first.sequence, second.sequence), (1, 2));
-    // As docs/audit.md says it.
+    // Computed as documented in docs/audit.md.
     let at = second.at.parse::<jiff::Timestamp>().expect("a time").as_millisecond();
     let covered = serde_json::json!([
         first.hash,
@@ -135,7 +135,7 @@ async fn who_writes_all_hashes_anew_is_found_by_comparison_alone() {
 async fn old_entries_are_removed_from_the_beginning_and_the_rest_still_verifies() {
     let (_folder, database, audit) = log().await;
     append_all(&database, &["A", "B", "C", "D"]).await;
-    // Not the third one: what comes after it stays.
+    // Not the third one: later entries stay, even old ones.
     age(&database, &[1, 2, 4]).await;
 
     sweep(&audit.store, DAY).await.expect("they are removed");
@@ -154,7 +154,7 @@ async fn old_entries_are_removed_from_the_beginning_and_the_rest_still_verifies(
     assert_eq!(faults(&database).await.len(), 1);
 }
 
-/// Writes some entries as if they were older than a day, with good hashes.
+/// Makes entries two days old, with valid hashes.
 async fn age(database: &Database, sequences: &[i64]) {
     let old = jiff::Timestamp::now().as_millisecond() - 2 * i64::try_from(DAY.as_millis()).expect("small");
     let list = sequences.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -218,7 +218,7 @@ async fn a_follower_misses_nothing_of_several_writers_and_reads_nothing_twice() 
         audit.read(AuditQuery { follows: true, ..AuditQuery::default() }).await.expect("it is read");
     assert_eq!(names(&reading.next_page().await.expect("it is read")), ["A"]);
 
-    // Another process, whose chain is another one, commits an entry with an id from before.
+    // Another process with its own chain commits an entry with a smaller id.
     append_all(&database, &["B"]).await;
     let other = "INSERT INTO audit (id, chain, sequence, at, act, outcome, actor, name, hash)
                      VALUES (0, 'other', 1, 0, 'secret.set', 'done', 'ben', 'C', X);
@@ -245,7 +245,7 @@ async fn a_follower_reads_on_in_a_database_that_was_restored() {
     let mut reading = audit.read(following).await.expect("it is read");
     assert_eq!(names(&reading.next_page().await.expect("it is read")), ["A", "B", "C"]);
 
-    // An older state, in which only this was done since.
+    // Simulates the restore of an older state, with one later entry.
     database.execute("DELETE FROM audit; DELETE FROM audit_chains").await;
     append_all(&database, &["D"]).await;
     assert_eq!(names(&reading.next_page().await.expect("it is read")), ["D"]);

@@ -1,34 +1,34 @@
-//! Verifies all chains: finds entries that were changed, removed or added outside the log.
+//! Verifies all chains: detects entries that were changed, removed or added outside the log.
 //!
-//! An entry that was changed, removed from the middle, or removed at an end is found. Who can write into the database can
-//! also write all hashes anew, or remove a chain as a whole with its row in `audit_chains`; that is found by comparison with
-//! entries that another system has received before.
+//! Detects an entry that was changed, or removed from the middle or an end of a chain. A writer with access
+//! to the database can also recompute all hashes, or remove a whole chain with its row in `audit_chains`;
+//! that is detected only by comparison with entries exported to another system before.
 
 use super::store;
 use crate::Database;
 
-/// Entries that are read at once.
+/// Number of entries per page.
 const PAGE_ROWS: u32 = 500;
 
-/// The result of a verification.
+/// Result of a verification.
 #[derive(Debug, Default)]
 pub struct Verification {
-    /// Number of entries that were read.
+    /// Number of checked entries.
     pub entries: u64,
-    /// The faults, at most one of each chain: what follows it cannot be told.
+    /// Faults, at most one per chain: entries after a fault cannot be verified.
     pub faults: Vec<ChainFault>,
 }
 
-/// Where a chain is broken.
+/// Fault in a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChainFault {
-    /// The chain.
+    /// Name of the chain.
     pub chain: String,
-    /// What is wrong, as a clause.
+    /// Description of the fault, as a clause.
     pub what: String,
 }
 
-/// Verifies all chains, as they are at one moment.
+/// Verifies all chains in one snapshot.
 pub async fn verify(database: &Database) -> crate::Result<Verification> {
     let mut snapshot = database.snapshot().await?;
     let mut result = Verification::default();

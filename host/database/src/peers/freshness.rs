@@ -1,9 +1,10 @@
-//! Asks the database, before each request, whether this process's copies are still what is there.
+//! Checks, before each request, whether this process's copies of database content are current.
 //!
-//! Few questions are in flight at a time: whoever comes while all are shares the next one. A question that is in flight
-//! already does not count, because it may have been answered before the change that the request has to see.
+//! The number of concurrent queries is small: requests that arrive meanwhile share the next query. A query
+//! that is already in flight does not count, as it may have been answered before a change that the request
+//! has to see.
 //!
-//! Invariant: revisions are compared by equality. After the loss of a database's last changes they may be smaller.
+//! Invariant: revisions are compared by equality. If the database loses its last changes, they may decrease.
 
 #[cfg(test)]
 mod tests;
@@ -24,45 +25,46 @@ use tracing::{info, warn};
 use super::store::{self, Revisions};
 use crate::{Database, DatabaseError, EVERYONE, Server, Session};
 
-/// How long a request waits.
+/// Time limit of a request's check, and of a query.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// Questions in flight.
+/// Maximum number of concurrent queries.
 const MAX_IN_FLIGHT: usize = 2;
-/// How long the next question waits after one that failed at once.
+/// Pause before the next query after one that failed (not after a timeout).
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// What a process keeps in memory of the database.
+/// Copies of database content in the memory of a process.
 pub trait Copies: Send + Sync + 'static {
-    /// Brings the registry up to date, unless it is of this generation.
+    /// Reloads the registry unless it has this generation.
     fn registry(&self, generation: i64) -> BoxFuture<'_, Result<(), String>>;
 
-    /// Forgets the secrets of a user, or with an empty id those for everyone, unless they are of this revision.
+    /// Discards the cached secrets of a user unless they have this revision. An empty id means the secrets
+    /// for everyone.
     fn secrets<'a>(&'a self, user: &'a str, revision: i64) -> BoxFuture<'a, ()>;
 
-    /// Forgets the secrets of all users.
+    /// Discards the cached secrets of all users.
     fn all_secrets(&self);
 
-    /// Forgets everything, whatever revisions it has.
+    /// Discards all copies, regardless of their revisions.
     fn everything(&self) -> BoxFuture<'_, Result<(), String>>;
 }
 
-/// The database did not say in time whether copies are still what is there.
+/// Error: the database did not confirm in time whether copies are current.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the database did not answer in time")]
 pub struct NoAnswer;
 
-/// Keeps this process's copies as fresh as the requests that use them. Does nothing where the process is alone.
+/// Updates the copies of this process as requests need them. Does nothing if the process is the only one.
 pub struct Freshness(Option<Shared>);
 
 struct Shared {
     questions: Arc<Questions>,
     copies: Arc<dyn Copies>,
     known: Arc<Known>,
-    /// Ends the tasks that ask.
+    /// Stops the query tasks when dropped.
     _stopped: DropGuard,
 }
 
-/// Questions that nobody has sent yet.
+/// Queue of questions that are not sent yet.
 #[derive(Default)]
 struct Questions {
     waiting: Mutex<Vec<Question>>,
@@ -74,17 +76,17 @@ struct Question {
     answer: oneshot::Sender<Arc<Revisions>>,
 }
 
-/// What the copies that have no revision of their own were made from.
+/// State from which copies without a revision of their own were made.
 #[derive(Default)]
 struct Known {
-    /// Timeline and removals.
+    /// Timeline and number of removals.
     seen: Mutex<Option<(String, i64)>>,
-    /// Held while copies are dropped.
+    /// Locked while copies are discarded.
     dropping: tokio::sync::Mutex<()>,
 }
 
 impl Freshness {
-    /// Begins to ask, if the database may have other users.
+    /// Starts the query tasks if other processes may use the database.
     pub fn start(database: &Database, copies: impl Copies) -> Self {
         let Some(server) = database.server() else { return Self(None) };
         let (questions, stopped) = (Arc::new(Questions::default()), CancellationToken::new());
@@ -96,7 +98,7 @@ impl Freshness {
         Self(Some(Shared { questions, copies, known, _stopped: stopped.drop_guard() }))
     }
 
-    /// Brings all copies up to date that a request of this user may use.
+    /// Updates all copies that a request of this user may use.
     pub async fn catch_up(&self, user: &str) -> Result<(), NoAnswer> {
         match &self.0 {
             None => Ok(()),
@@ -109,7 +111,7 @@ impl Shared {
     async fn catch_up(&self, user: &str) -> Result<(), NoAnswer> {
         let revisions = self.questions.put(user).await.map_err(|_dropped| NoAnswer)?;
         if !self.known.is(&revisions) {
-            // To its end, because the next request would have to begin again.
+            // Not cancelled with the request, as the next one would have to start again.
             let (known, copies, revisions) = (self.known.clone(), self.copies.clone(), revisions.clone());
             let dropped = to_its_end(async move { known.replace(&*copies, &revisions).await }).await;
             dropped
@@ -132,7 +134,8 @@ fn failed(cause: &str) -> NoAnswer {
 }
 
 impl Questions {
-    /// Asks about a user. The answer is from after this call; without one, the sender is dropped.
+    /// Queues a question about a user. The answer reflects a state after this call; on failure, the sender is
+    /// dropped.
     fn put(&self, user: &str) -> oneshot::Receiver<Arc<Revisions>> {
         let (answer, answered) = oneshot::channel();
         self.waiting().push(Question { user: user.into(), answer });
@@ -140,13 +143,13 @@ impl Questions {
         answered
     }
 
-    /// Sends questions, all that wait in one, for ever.
+    /// Sends all queued questions as one query, repeatedly. Never returns.
     async fn ask(&self, server: Server) {
         let mut session = None;
         loop {
             self.came.notified().await;
             let mut questions = take(&mut *self.waiting());
-            // Those who have waited for too long.
+            // Skips requests that have timed out.
             questions.retain(|question| !question.answer.is_closed());
             if questions.is_empty() {
                 continue;
@@ -159,7 +162,7 @@ impl Questions {
                 Ok(Ok(revisions)) => {
                     let revisions = Arc::new(revisions);
                     for question in questions {
-                        // Nobody may be waiting any more.
+                        // The request may have timed out.
                         let _ = question.answer.send(revisions.clone());
                     }
                 }
@@ -186,7 +189,7 @@ impl Questions {
     }
 }
 
-/// Asks over a session that is kept. One that the server has ended since is replaced.
+/// Sends a query over a reused session, and reconnects if the server has closed it.
 async fn send(session: &mut Option<Session>, server: &Server, users: &[&str]) -> crate::Result<Revisions> {
     if let Some(kept) = session {
         match Box::pin(store::revisions(kept, users)).await {
@@ -204,7 +207,7 @@ fn log_ended(error: &DatabaseError) {
 }
 
 impl Known {
-    /// Whether this is what copies were made from.
+    /// Returns whether copies were made from this state.
     fn is(&self, revisions: &Revisions) -> bool {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.as_ref().is_some_and(|(timeline, removals)| {
@@ -212,7 +215,7 @@ impl Known {
         })
     }
 
-    /// Drops what was made from anything else.
+    /// Discards copies that were made from another state.
     async fn replace(&self, copies: &dyn Copies, revisions: &Revisions) -> Result<(), String> {
         let _dropping = self.dropping.lock().await;
         if self.is(revisions) {
@@ -225,7 +228,7 @@ impl Known {
         if is_same_timeline {
             copies.all_secrets();
         } else {
-            // At the start too: copies may have been made before a failover.
+            // Also at the start: copies may have been made before a failover.
             copies.everything().await?;
         }
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);

@@ -5,7 +5,7 @@ use tokio::sync::broadcast;
 use super::Heard;
 use super::hints::pass_on;
 
-/// The hints in a notification that a process hears whose name is `me`, as they are written.
+/// Returns the hints that a process named `me` receives from a notification, as text.
 pub fn hints(payload: &str, me: &str) -> Vec<String> {
     let (sender, mut heard) = broadcast::channel(payload.len() + 1);
     pass_on(payload, me, &sender);

@@ -1,5 +1,5 @@
-//! Hints: what has changed, told to other processes so that they need not wait until they look. Nothing depends on them:
-//! whoever waits for a hint looks by itself too, a little later.
+//! Hints: notifications of changes to other processes, which shorten their polling delay. Nothing depends on
+//! them: receivers also poll, at a longer interval.
 //!
 //! ```text
 //! payload = sender hint hint …        hint = registry | records | jobs:<kind> | secret:<hash> | cancel:<hash>
@@ -7,10 +7,10 @@
 //! ```
 //!
 //! Invariants:
-//! - a payload names no user and no secret: what belongs to one is hashed;
-//! - a process sends a bounded number of statements in a second, each in no transaction but its own: the server commits
-//!   notifications one after the other. Hints that come too fast are joined, or left out;
-//! - who may have missed hints is told that everything may have changed.
+//! - a payload names no user and no secret: names of what belongs to a user are hashed;
+//! - a process sends a bounded number of statements per second, each in a transaction of its own: the server
+//!   commits notifications one after the other. Hints that come too fast are merged or dropped;
+//! - a listener that may have missed hints is told that everything may have changed.
 
 #[cfg(test)]
 mod tests;
@@ -30,27 +30,27 @@ use tracing::{info, warn};
 use super::store;
 use crate::{Database, Server, Session};
 
-/// Between two statements: at most twenty in a second.
+/// Pause between two statements: at most twenty a second.
 const SEND_INTERVAL: Duration = Duration::from_millis(50);
-/// How long a statement may take, and a session to begin.
+/// Time limit of sending a payload, and of starting to listen.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a process waits before it listens again.
+/// Pause before listening again after a failure.
 const RECONNECT_PAUSE: Duration = Duration::from_secs(1);
-/// Hints that wait to be sent. Beyond as many, those about single users are left out.
+/// Maximum number of queued hints, beyond which those about single users are dropped.
 const MAX_WAITING: usize = 1000;
-/// Bytes of one payload. PostgreSQL allows 8000.
+/// Maximum size of a payload in bytes. PostgreSQL allows less than 8000.
 const MAX_PAYLOAD_BYTES: usize = 7000;
-/// Hints that a slow listener may have before it.
+/// Maximum number of unread hints of a slow listener.
 const MAX_UNREAD: usize = 1024;
 
-/// What may have changed.
+/// A possible change.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hint {
-    /// What is live.
+    /// Live versions of toolkits.
     Registry,
     /// Records of calls were written.
     Records,
-    /// There are jobs of this kind.
+    /// Jobs of this kind are available.
     Jobs(String),
     /// This secret was set.
     Secret(Subject),
@@ -60,11 +60,11 @@ pub enum Hint {
     Answer(Subject),
 }
 
-/// What a hint is about, hashed.
+/// Hashed name of the subject of a hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Subject([u8; 32]);
 
-/// What a listener hears.
+/// Event received by a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// A hint.
@@ -73,22 +73,22 @@ pub enum Heard {
     Everything,
 }
 
-/// Sends hints to other processes, and hears theirs. Clones share it.
+/// Sends hints to other processes and receives theirs. Clones share one instance.
 #[derive(Clone)]
 pub struct Hints(Arc<Inner>);
 
 struct Inner {
     heard: broadcast::Sender<Heard>,
-    /// `None` if no other process can hear.
+    /// `None` if there can be no other process.
     outbox: Option<Arc<Outbox>>,
-    /// Ends the tasks.
+    /// Stops the tasks when dropped.
     _stopped: DropGuard,
 }
 
-/// Hears hints, those that are sent from now on.
+/// Subscription to hints that are sent after its creation.
 pub struct Listening(broadcast::Receiver<Heard>);
 
-/// Hints that wait to be sent.
+/// Queue of hints to be sent.
 #[derive(Default)]
 struct Outbox {
     waiting: Mutex<BTreeSet<Hint>>,
@@ -96,7 +96,7 @@ struct Outbox {
 }
 
 impl Hints {
-    /// Begins to listen, if the database may have other users.
+    /// Starts to send and to receive hints if other processes may use the database.
     pub fn start(database: &Database) -> Self {
         let Some(server) = database.server() else { return Self::off() };
         let (heard, stopped) = (broadcast::Sender::new(MAX_UNREAD), CancellationToken::new());
@@ -110,34 +110,34 @@ impl Hints {
         Self(Arc::new(Inner { heard, outbox: Some(outbox), _stopped: stopped.drop_guard() }))
     }
 
-    /// Hints that stay inside this process.
+    /// Creates hints that stay inside this process.
     pub fn off() -> Self {
         let heard = broadcast::Sender::new(MAX_UNREAD);
         Self(Arc::new(Inner { heard, outbox: None, _stopped: CancellationToken::new().drop_guard() }))
     }
 
-    /// Tells the other processes.
+    /// Sends a hint to the other processes.
     pub fn tell_others(&self, hint: Hint) {
         if let Some(outbox) = &self.0.outbox {
             outbox.put(hint);
         }
     }
 
-    /// Tells the other processes, and who listens in this one.
+    /// Sends a hint to the other processes and to the listeners of this one.
     pub fn tell_all(&self, hint: Hint) {
         // Nobody may be listening.
         let _ = self.0.heard.send(Heard::Hint(hint.clone()));
         self.tell_others(hint);
     }
 
-    /// Begins to hear.
+    /// Subscribes to hints.
     pub fn listen(&self) -> Listening {
         Listening(self.0.heard.subscribe())
     }
 }
 
 impl Listening {
-    /// The next thing that is heard. Waits for ever if nothing can come any more.
+    /// Returns the next event. Never returns if none can come any more.
     pub async fn next(&mut self) -> Heard {
         match self.0.recv().await {
             Ok(heard) => heard,
@@ -146,7 +146,7 @@ impl Listening {
         }
     }
 
-    /// Returns when such a hint was heard, or may have been missed.
+    /// Waits until a matching hint is received or may have been missed.
     pub async fn until(&mut self, is_wanted: impl Fn(&Hint) -> bool) {
         loop {
             match self.next().await {
@@ -158,18 +158,18 @@ impl Listening {
 }
 
 impl Subject {
-    /// Of these names, which together mean one thing.
+    /// Returns the hash of a sequence of names that together identify the subject.
     pub fn of(names: &[&str]) -> Self {
         let mut hash = Sha256::new();
         for name in names {
-            // Each is preceded by its length, so that they are unambiguous.
+            // A length prefix for each name makes the sequence unambiguous.
             hash.update((name.len() as u64).to_be_bytes());
             hash.update(name);
         }
         Self(hash.finish())
     }
 
-    /// In hexadecimal.
+    /// Returns the hash in hexadecimal.
     pub(super) fn name(&self) -> String {
         hex::encode(self.0)
     }
@@ -180,7 +180,7 @@ impl Hint {
         matches!(self, Self::Secret(_) | Self::Cancel(_) | Self::Answer(_))
     }
 
-    /// Reads a hint; `None` for what a later version may send.
+    /// Parses a hint; `None` for an unknown one, which a later version may send.
     fn parse(text: &str) -> Option<Self> {
         let subject = |hash| {
             let mut subject = Subject(Default::default());
@@ -221,7 +221,7 @@ impl Outbox {
         }
     }
 
-    /// The next payload; `None` if nothing waits.
+    /// Removes and returns the next payload; `None` if the queue is empty.
     fn take(&self, me: &str) -> Option<String> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let mut payload = me.to_owned();
@@ -236,7 +236,7 @@ impl Outbox {
     }
 }
 
-/// Sends what waits, for ever. What cannot be sent is left out: others look by themselves.
+/// Sends queued hints; never returns. Hints that cannot be sent are dropped: receivers also poll.
 async fn send(outbox: Arc<Outbox>, server: Server, me: Arc<str>) {
     let (mut session, mut has_failed) = (None, false);
     loop {
@@ -260,7 +260,7 @@ async fn send(outbox: Arc<Outbox>, server: Server, me: Arc<str>) {
     }
 }
 
-/// Sends over a session that is kept. One that the server has ended since is replaced.
+/// Sends a payload over a reused session, and reconnects if the server has closed it.
 async fn send_one(session: &mut Option<Session>, server: &Server, payload: &str) -> crate::Result<()> {
     if let Some(kept) = session {
         match Box::pin(store::notify(kept, payload)).await {
@@ -273,7 +273,7 @@ async fn send_one(session: &mut Option<Session>, server: &Server, payload: &str)
     Box::pin(store::notify(fresh, payload)).await
 }
 
-/// Passes on what others send, for ever.
+/// Forwards the hints of other processes to the listeners of this one; never returns.
 async fn listen(server: Server, me: Arc<str>, heard: broadcast::Sender<Heard>) {
     let mut has_failed = false;
     loop {

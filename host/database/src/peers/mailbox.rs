@@ -1,4 +1,5 @@
-//! Answers of users on their way to the process whose call waits for them: a client sends its response to any process.
+//! Passes answers of users to the process whose call waits for them, as a client may send its response to any
+//! process.
 
 use std::time::Duration;
 
@@ -9,31 +10,31 @@ use super::store;
 use super::{Hint, Hints, Subject};
 use crate::Database;
 
-/// How often whoever waits looks, unless a process says that there is an answer.
+/// Polling interval of a waiting call, if no hint arrives.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
-/// How long an answer that nobody takes stays, in milliseconds.
+/// Lifetime of an answer that no call fetches, in milliseconds.
 const MAX_AGE: i64 = 15 * 60 * 1000;
 
-/// Passes answers between the processes of a service.
+/// Passes answers between the processes of a service. Clones share the mailbox.
 #[derive(Clone)]
 pub struct Mailbox {
-    /// `None` if there is no other process.
+    /// `None` if there can be no other process.
     database: Option<Database>,
     hints: Hints,
 }
 
 impl Mailbox {
-    /// A mailbox of the processes that share this database.
+    /// Creates a mailbox shared by the processes that use this database.
     pub fn new(database: &Database, hints: Hints) -> Self {
         Self { database: database.server().is_some().then(|| database.clone()), hints }
     }
 
-    /// Whether answers may come to another process.
+    /// Returns whether answers may arrive at another process.
     pub fn is_shared(&self) -> bool {
         self.database.is_some()
     }
 
-    /// Passes an answer on to whoever waits for it.
+    /// Stores an answer for the process that waits for it, and notifies the others.
     pub async fn put(&self, subject: Subject, answer: &str) -> crate::Result<()> {
         let Some(database) = &self.database else { return Ok(()) };
         store::pass_answer(database, &subject.name(), answer, MAX_AGE).await?;
@@ -41,13 +42,14 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Waits until another process passes the answer on.
+    /// Waits until another process has stored the answer, then removes and returns it. Never returns if there
+    /// is no other process.
     pub async fn taken(&self, subject: Subject) -> String {
         let Some(database) = &self.database else { return std::future::pending().await };
         let (mut listening, name) = (self.hints.listen(), subject.name());
         loop {
             let hinted = listening.until(|hint| *hint == Hint::Answer(subject));
-            // Without a hint it is time to look, too.
+            // Polls after a timeout, too.
             let _ = timeout(POLL_INTERVAL, hinted).await;
             match store::take_answer(database, &name).await {
                 Ok(Some(answer)) => return answer,

@@ -1,9 +1,10 @@
-//! This process among those that use the database: a row there, which is deleted when nobody has heard of the process
-//! for a while. With the row go its claims ([why so](../../../docs/decisions/0034-jobs-belong-to-processes.md)). A
-//! process that begins in the data directory of one that was killed deletes that one's row at once.
+//! Registration of this process in the database: a row with a heartbeat, which other processes delete when
+//! the heartbeat stops. The claims of the process are deleted with the row
+//! ([why](../../../docs/decisions/0034-jobs-belong-to-processes.md)). A process that starts in the data
+//! directory of a killed one deletes the row of that process at once.
 //!
 //! Invariants:
-//! - an id that has been lost is never used again, so nothing that it had claimed can be written any more;
+//! - an id whose row was deleted is never used again, so nothing can be written to what it had claimed;
 //! - times are those of the database's clock.
 
 #[cfg(test)]
@@ -25,21 +26,22 @@ use super::profile::{JoinError, Profile};
 use super::store::{Heartbeat, Processes, Turn};
 use crate::{Database, Server, Session};
 
-/// How often a process is heard of, and how long that may take.
+/// Interval of heartbeats, and the time limit of one.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a process stays that nobody hears of.
+/// Time without a heartbeat after which a process is removed.
 pub(super) const EXPIRY: Duration = Duration::from_secs(30);
-/// How long the database may have heard nothing of a process that others count on.
+/// Time without a heartbeat after which a process is not ready.
 const MAX_SILENCE: Duration = Duration::from_secs(5);
-/// How far the clocks of process and database may be apart before that is logged, and before the process is not ready.
+/// Clock difference between process and database from which it is logged, and from which the process is not
+/// ready.
 const NOTED_CLOCK_DIFFERENCE: Duration = Duration::from_secs(2);
 const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_mins(1);
 
-/// The file in a data directory with the id of its process.
+/// Name of the file in the data directory that contains the process id.
 const FILE: &str = "process";
 
-/// This process. Clones share it.
+/// Registration of this process. Clones share it.
 #[derive(Clone)]
 pub struct Process(Arc<Registered>);
 
@@ -47,23 +49,23 @@ struct Registered {
     processes: Processes,
     profile: Profile,
     id: watch::Receiver<Arc<str>>,
-    /// `None` where it is alone.
+    /// `None` if the process is the only one.
     pulse: Option<Arc<Pulse>>,
-    /// Ends the heartbeat.
+    /// Stops the heartbeat.
     stopped: CancellationToken,
     _stopped_with_it: DropGuard,
 }
 
-/// How a process stands with the others.
+/// Health of this process among the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// Whether the database has heard of it lately, and their clocks agree.
+    /// Whether the last heartbeat is recent and the clocks of process and database agree.
     pub is_good: bool,
-    /// The names of settings in which other processes differ from it.
+    /// Names of the settings that differ between this process and others.
     pub differing_settings: Vec<String>,
 }
 
-/// What the heartbeat found last.
+/// Result of the last heartbeat.
 struct Pulse(Mutex<LastBeat>);
 
 #[derive(Clone, Copy)]
@@ -72,7 +74,7 @@ struct LastBeat {
     clock_difference: Duration,
 }
 
-/// What the heartbeat needs.
+/// State of the heartbeat task.
 struct Beating {
     processes: Processes,
     server: Server,
@@ -84,8 +86,8 @@ struct Beating {
 }
 
 impl Process {
-    /// Joins the processes that use the database, if it can work beside them. `data` is its data directory, which no
-    /// other process uses: one that has used it before has ended.
+    /// Registers this process if it is compatible with those that use the database. `data` is its data
+    /// directory, which no other process uses: the previous process of that directory has ended.
     pub async fn register(database: &Database, profile: Profile, data: &Path) -> Result<Self, JoinError> {
         let (processes, file) = (Processes::new(database.clone()), data.join(FILE));
         if database.is_exclusive() {
@@ -131,20 +133,20 @@ impl Process {
         Ok(process)
     }
 
-    /// How it stands with the others; `None` where there can be none.
+    /// Returns the health of this process; `None` if there can be no other process.
     pub async fn standing(&self) -> crate::Result<Option<Standing>> {
         let Some(pulse) = &self.0.pulse else { return Ok(None) };
         let is_good = pulse.is_good();
         Ok(Some(Standing { is_good, differing_settings: self.differing_settings().await? }))
     }
 
-    /// Whether all processes are of one release.
+    /// Returns whether all processes have the same release.
     pub async fn is_of_the_only_release(&self) -> crate::Result<bool> {
         let others = self.others().await?;
         Ok(others.iter().all(|other| other.release == self.0.profile.release))
     }
 
-    /// The name of a master key other than this one with which another process seals.
+    /// Returns the name of a master key other than `ours` with which another process encrypts, if any.
     pub async fn other_sealing_key(&self, ours: &str) -> crate::Result<Option<String>> {
         let others = self.others().await?;
         let other = others.iter().filter_map(Profile::sealing_key).find(|&key| key != ours);
@@ -157,41 +159,41 @@ impl Process {
         Ok(names.into_iter().cloned().collect())
     }
 
-    /// The profiles of the others.
+    /// Returns the profiles of the other processes.
     async fn others(&self) -> crate::Result<Vec<Profile>> {
         let id = self.0.id.borrow().clone();
         self.0.processes.others(&id).await
     }
 
-    /// Its id, and the next one when it is lost.
+    /// Returns the id of this process, as a channel: it changes when the process has to register again.
     pub fn id(&self) -> watch::Receiver<Arc<str>> {
         self.0.id.clone()
     }
 
-    /// Whether there can be no other process.
+    /// Returns whether there can be no other process.
     pub fn is_alone(&self) -> bool {
         self.0.processes.are_exclusive()
     }
 
-    /// Whether it does jobs: those whose settings differ from the newest process's leave them to it.
+    /// Returns whether this process may run jobs: its job settings have to equal those of the newest process.
     pub async fn does_jobs(&self) -> crate::Result<bool> {
         self.0.processes.newest_has(&self.0.profile.job_settings).await
     }
 
-    /// Begins to adapt all jobs to the settings of this process, unless it is another one's turn. `is_start` when the
-    /// process has just started: where it is alone, jobs are adapted at each start.
+    /// Begins to adapt all jobs to the settings of this process, unless it is another process's turn.
+    /// `is_start`: the process has just started. A process that is alone adapts jobs at each start.
     pub async fn begin_to_adapt(&self, is_start: bool) -> crate::Result<Turn> {
         let id = self.0.id.borrow().clone();
         self.0.processes.take_turn(&id, &self.0.profile.job_settings, is_start).await
     }
 
-    /// Notes that all jobs are adapted.
+    /// Records that all jobs are adapted.
     pub async fn has_adapted(&self) -> crate::Result<()> {
         let id = self.0.id.borrow().clone();
         self.0.processes.end_turn(&id, &self.0.profile.job_settings).await
     }
 
-    /// Removes it; what it has claimed is free.
+    /// Removes the registration of this process, which releases its claims.
     pub async fn leave(&self) {
         self.0.stopped.cancel();
         let id = self.0.id.borrow().clone();
@@ -202,7 +204,7 @@ impl Process {
 }
 
 impl Beating {
-    /// Says that the process lives, and removes those that do not, for ever.
+    /// Sends heartbeats and removes expired processes; never returns.
     async fn beat(self) {
         let mut session = None;
         loop {
@@ -253,7 +255,7 @@ impl Pulse {
         Self(Mutex::new(LastBeat { at: Instant::now(), clock_difference: Duration::ZERO }))
     }
 
-    /// Notes that the database has heard of the process, at this time of the database's clock.
+    /// Records a successful heartbeat at this time of the database's clock, in milliseconds since 1970.
     fn beats(&self, database_time: i64) {
         let difference = Timestamp::now().as_millisecond().abs_diff(database_time);
         let clock_difference = Duration::from_millis(difference);
@@ -272,7 +274,7 @@ impl Pulse {
     }
 }
 
-/// Notes the id of the process in its data directory, before it is used.
+/// Writes the process id to the data directory, before the id is used.
 fn remember(file: &Path, id: &str) {
     if let Err(error) = private_file::replace(file, id.as_bytes()) {
         warn!(%error, path = %file.display(), "if this process is killed, its jobs wait for half a minute");

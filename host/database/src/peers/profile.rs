@@ -1,4 +1,4 @@
-//! What processes need to know of each other before they work side by side.
+//! Compatibility of processes that use one database at the same time.
 
 use std::collections::BTreeMap;
 
@@ -6,42 +6,42 @@ use thiserror::Error;
 
 use crate::{DatabaseError, Release};
 
-/// A process, as others see it.
+/// Properties of a process that matter to the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// The release of its program: a version, or the beginning of one.
+    /// Release of the program: a version, or the beginning of one.
     pub release: String,
-    /// What it does jobs with.
+    /// Settings of the process that affect jobs.
     pub job_settings: String,
-    /// The names of its master keys. It seals with the first.
+    /// Names of the master keys. The first one encrypts.
     pub master_keys: Vec<String>,
-    /// Fingerprints of the settings that all processes should have alike, by name.
+    /// Fingerprints, by name, of the settings that should be equal in all processes.
     pub settings: BTreeMap<String, String>,
 }
 
-/// Why a process cannot work beside those that there are.
+/// Reasons why a process cannot join the running ones.
 #[derive(Debug, Error)]
 pub enum JoinError {
-    /// Another process could not open what this one would seal.
+    /// Another process could not decrypt what this one would encrypt.
     #[error(
         "another process was not given the master key {0}, with which this one would seal secrets: give that key to all \
          processes as the second one first, and as the first one only then (a process that was killed counts for half a \
          minute)"
     )]
     KeyOfOurs(String),
-    /// This process could not open what another one seals.
+    /// This process could not decrypt what another one encrypts.
     #[error(
         "another process seals secrets with the master key {0}, which this one was not given: give it that key after its \
          own (a process that was killed counts for half a minute)"
     )]
     KeyOfTheirs(String),
-    /// The database cannot be used, or a process of another release uses it.
+    /// The database cannot be used, or a process of an incompatible release uses it.
     #[error(transparent)]
     Database(#[from] DatabaseError),
 }
 
 impl Profile {
-    /// The profile of this program, whose keys and settings are those of every other process.
+    /// Creates a profile of this program without master keys and settings.
     pub fn of_this_program(job_settings: &str) -> Self {
         Self {
             release: Release::of_this_program().to_string(),
@@ -51,7 +51,7 @@ impl Profile {
         }
     }
 
-    /// Fails if a process with this profile cannot work beside another one.
+    /// Fails if processes with these two profiles cannot use one database at the same time.
     pub(super) fn expect_to_fit(&self, other: &Self) -> Result<(), JoinError> {
         let this = Release::of_this_program();
         if !other.release.parse().is_ok_and(|other| this.works_beside(other)) {
@@ -66,7 +66,7 @@ impl Profile {
         }
     }
 
-    /// The name of the key that it seals with.
+    /// Returns the name of the master key that encrypts.
     pub(super) fn sealing_key(&self) -> Option<&str> {
         self.master_keys.first().map(String::as_str)
     }
@@ -75,7 +75,7 @@ impl Profile {
         self.master_keys.iter().any(|other| other == key)
     }
 
-    /// The names of settings that are different.
+    /// Returns the names of settings that are missing from `other` or differ there.
     pub(super) fn differing<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = &'a String> {
         let ours = self.settings.iter().filter(|(name, value)| other.settings.get(*name) != Some(value));
         ours.map(|(name, _)| name)

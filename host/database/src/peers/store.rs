@@ -1,4 +1,4 @@
-//! All SQL about processes, about revisions of what they keep in memory, and about what they tell each other.
+//! All SQL about processes, revisions of their copies in memory, and their messages to each other.
 
 mod answers;
 mod freshness;

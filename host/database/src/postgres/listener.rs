@@ -1,4 +1,4 @@
-//! What other sessions notify of.
+//! Notifications (`LISTEN`) from other database sessions.
 
 use std::io;
 use std::time::Duration;
@@ -10,20 +10,20 @@ use tokio::time::timeout;
 use super::Server;
 use crate::{DatabaseError, Result};
 
-/// How often a session on which nothing comes is asked whether it is still there, and how long it may take to answer.
+/// Interval of connection checks on a silent session, and the time limit of a check.
 const PING_INTERVAL: Duration = Duration::from_secs(10);
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A session that hears what others send to one channel.
+/// A session that receives the notifications of one channel.
 pub(crate) struct Listener(PgListener);
 
 impl Server {
-    /// Begins to listen to a channel.
+    /// Opens a session and listens to a channel.
     pub(crate) async fn listen(&self, channel: &str) -> Result<Listener> {
-        // A pool of its own: listening takes no connection from those who work.
+        // A separate pool: listening takes no connection from other work.
         let pool = PgPoolOptions::new().max_connections(1).max_lifetime(None).idle_timeout(None);
         let mut listener = PgListener::connect_with(&pool.connect_lazy_with((*self.0).clone())).await?;
-        // Whoever listens has to know that something may have been missed.
+        // No silent reconnect: the caller must learn that notifications may have been lost.
         listener.eager_reconnect(false);
         listener.listen(channel).await?;
         Ok(Listener(listener))
@@ -31,7 +31,8 @@ impl Server {
 }
 
 impl Listener {
-    /// The next message. Fails once the session is lost: then some may have been missed.
+    /// Returns the payload of the next notification. Fails when the session is lost; notifications may be
+    /// lost then.
     pub(crate) async fn next(&mut self) -> Result<String> {
         loop {
             match timeout(PING_INTERVAL, self.0.try_recv()).await {

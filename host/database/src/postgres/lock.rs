@@ -1,18 +1,18 @@
-//! Locks that last as long as a session of their own.
+//! Advisory locks, each with a session of its own.
 
 use crate::{Result, Server, Session, sql};
 
-/// A lock that no other process has at the same time. The end of its session releases it too, so dropping it does, a moment
-/// later.
+/// An exclusive named lock among all processes. Ends with its session: dropping it releases it after a
+/// moment.
 pub struct Lock(Option<(Session, String)>);
 
 impl Lock {
-    /// The lock of a process that is alone.
+    /// Creates the lock of a process that has the database to itself; it locks nothing.
     pub(crate) fn alone() -> Self {
         Self(None)
     }
 
-    /// Lets others have it.
+    /// Releases the lock, and waits until that is done.
     pub async fn release(self) -> Result<()> {
         if let Some((mut session, name)) = self.0 {
             let unlock = sql("SELECT pg_advisory_unlock(hashtextextended($1, 1))");
@@ -23,10 +23,10 @@ impl Lock {
 }
 
 impl Server {
-    /// Takes the lock of this name; `None` if another session has it.
+    /// Tries to acquire the named lock; `None` if another session holds it.
     pub async fn try_lock(&self, name: &str) -> Result<Option<Lock>> {
         let mut session = self.connect().await?;
-        // Another seed than that of scopes: a scope of the same name is another lock.
+        // The seed differs from the one of scopes, so a scope of the same name is a different lock.
         let is_ours: bool = sql("SELECT pg_try_advisory_lock(hashtextextended($1, 1))")
             .bind(name)
             .fetch_value(&mut session)

@@ -1,23 +1,25 @@
-//! What other processes are, before the schema is changed: those of a release that is too old would fail at it.
+//! Checks the releases of other processes before the schema is changed: processes of a release that is too
+//! old would fail with the new schema.
 
 use sqlx::PgConnection;
 
 use crate::{DatabaseError, Release, Result};
 
-/// Refuses to go on while processes of other releases use the database that cannot work beside this one.
+/// Fails while the database is used by processes of an incompatible release, or if a later, incompatible
+/// release has used it before.
 pub(super) async fn check(session: &mut PgConnection) -> Result<()> {
     const COLUMNS: &str = "SELECT table_name || '.' || column_name FROM information_schema.columns
          WHERE table_schema = current_schema() AND table_name IN ('processes', 'service')";
 
     let columns: Vec<String> = sqlx::query_scalar(COLUMNS).fetch_all(&mut *session).await?;
     let has = |column: &str| columns.iter().any(|name| name == column);
-    // Before the first start there is no such table.
+    // The table does not exist before the first start.
     if !has("processes.seen_at") {
         return Ok(());
     }
     let this = Release::of_this_program();
-    // Half a minute, after which the others remove a process of which nobody has heard. Before releases were kept, there was
-    // no such column.
+    // 30 seconds: processes remove a peer without a heartbeat after that time. Old releases have no column
+    // `release`.
     let releases = if has("processes.release") {
         "SELECT DISTINCT release FROM processes WHERE seen_at > clock_millis() - 30000 ORDER BY release"
     } else {

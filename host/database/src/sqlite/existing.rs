@@ -1,4 +1,4 @@
-//! A database that is opened as it is, for commands that look at it: neither created nor migrated.
+//! Opens an existing database for inspection: it is neither created nor migrated.
 
 use std::path::Path;
 
@@ -7,25 +7,25 @@ use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 use super::{BUSY_TIMEOUT, FILE, MAX_READERS, MIGRATIONS, TRUSTED_SCHEMA};
 use crate::{AssertSqlSafe, Database, Pools, Result, Transaction, sql};
 
-/// Problems that are reported of a damaged database.
+/// Maximum number of reported problems of a damaged database.
 const MAX_PROBLEMS: u32 = 20;
 
 impl Database {
-    /// The database's file in a data directory.
+    /// Name of the database file in a data directory.
     pub const FILE: &'static str = FILE;
 
-    /// Opens the database in the folder `data`, which a server may be using.
+    /// Opens the existing database in the folder `data`. A server may be using it at the same time.
     pub async fn open_existing(data: &Path) -> Result<Self> {
         Self::open_as_it_is(existing(&data.join(FILE))).await
     }
 
-    /// As [`open_existing`](Self::open_existing), but nothing can be written.
+    /// As [`open_existing`](Self::open_existing), but read-only.
     pub async fn open_read_only(data: &Path) -> Result<Self> {
         Self::open_as_it_is(existing(&data.join(FILE)).read_only(true)).await
     }
 
-    /// Opens a copy that [`FrozenState`](crate::FrozenState) has made, and that nobody changes. No file is created
-    /// beside it.
+    /// Opens a copy made by [`FrozenState`](crate::FrozenState), which must not change meanwhile. Creates no
+    /// files beside it.
     pub async fn open_copy(file: &Path) -> Result<Self> {
         Self::open_as_it_is(existing(file).read_only(true).immutable(true)).await
     }
@@ -37,15 +37,15 @@ impl Database {
         Ok(Self(Pools::Sqlite(super::Pools { writer: writer.into(), readers: readers.into() })))
     }
 
-    /// The schema of this program: the number of its last migration.
+    /// Returns the schema version of this program: the number of its last migration.
     pub fn program_schema() -> i64 {
         MIGRATIONS.iter().map(|migration| migration.version).max().unwrap_or_default()
     }
 
-    /// The schema of this database: the number of the last migration that it has had, 0 if none.
+    /// Returns the schema version of this database: the number of its last successful migration, 0 if none.
     pub async fn schema(&self) -> Result<i64> {
         let has_migrations = match &self.0 {
-            // A view of that name is somebody else's.
+            // `type = 'table'`: a view of that name is not from the migrations.
             Pools::Sqlite(_) => {
                 "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = '_sqlx_migrations' AND type = 'table')"
             }
@@ -58,18 +58,19 @@ impl Database {
         sql(last).fetch_value(self.readers()).await
     }
 
-    /// Whether a table has never had a row. Its key has to be `AUTOINCREMENT`.
+    /// Returns whether a table has never had a row. Its key has to be `AUTOINCREMENT`. Only for `SQLite`.
     pub async fn never_had_rows(transaction: &mut Transaction, table: &str) -> Result<bool> {
         let never = "SELECT NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = $1)";
         sql(never).bind(table).fetch_value(transaction).await
     }
 
-    /// Reads the whole database and returns what is damaged, at most twenty problems.
+    /// Checks the integrity of the whole database and returns at most twenty problems. Does nothing for
+    /// PostgreSQL.
     pub async fn problems(&self) -> Result<Vec<String>> {
         let check = AssertSqlSafe(format!("PRAGMA quick_check({MAX_PROBLEMS})"));
-        // Other engines check themselves.
+        // PostgreSQL checks itself.
         let Pools::Sqlite(pools) = &self.0 else { return Ok(Vec::new()) };
-        // Without a timeout: it takes as long as reading the whole database does.
+        // No timeout: it takes as long as reading the whole database.
         let mut found: Vec<String> = sqlx::query_scalar(check).fetch_all(pools.readers.wanted()).await?;
         found.retain(|line| line != "ok");
         Ok(found)

@@ -1,7 +1,7 @@
-//! Parts of a database's schema that this program's migrations have not made.
+//! Detects schema objects that the migrations of this program did not create.
 //!
-//! Triggers, views, generated columns and indexes are code that runs when the program uses the database. A database that
-//! comes from elsewhere, such as a backup, must have no others.
+//! Triggers, views, generated columns and indexes are code that runs when the program uses the database. A
+//! database from elsewhere, such as a backup, must have no such additions.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,11 @@ use sqlx::{Pool, Sqlite};
 use super::MIGRATIONS;
 use crate::{Database, Pools, Result};
 
-/// Parts that are named.
+/// Maximum number of reported objects.
 const MAX_NAMED: usize = 20;
 
-/// What makes no difference: statistics of `ANALYZE`, and the table of migrations, which `sqlx` makes.
+/// Query for all schema objects, except the statistics of `ANALYZE` and the table of migrations, which `sqlx`
+/// creates.
 const PARTS: &str = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema
     WHERE NOT (type = 'table' AND name IN ('sqlite_stat1', 'sqlite_stat4', '_sqlx_migrations'))
         AND NOT (type = 'index' AND name = 'sqlite_autoindex__sqlx_migrations_1' AND sql IS NULL)";
@@ -24,8 +25,9 @@ const PARTS: &str = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_
 type Part = (String, String, String, String);
 
 impl Database {
-    /// The parts of the schema that differ from those which the migrations up to number `schema` make, at most twenty.
-    /// Empty for a database server: its schema is its operator's.
+    /// Returns the schema objects that differ from those created by the migrations up to number `schema`, at
+    /// most twenty, as type and name. Always empty for PostgreSQL, whose schema its operator is responsible
+    /// for.
     pub async fn foreign_parts(&self, schema: i64) -> Result<Vec<String>> {
         let Pools::Sqlite(pools) = &self.0 else { return Ok(Vec::new()) };
         let own = own_parts(schema).await?;
@@ -39,7 +41,7 @@ impl Database {
 
 async fn own_parts(schema: i64) -> Result<BTreeSet<Part>> {
     let memory = SqliteConnectOptions::new().in_memory(true);
-    // Each connection would have a database of its own.
+    // One connection, as each one would have its own in-memory database.
     let memory = SqlitePoolOptions::new().max_connections(1).connect_with(memory).await?;
     let migrations: Vec<_> = MIGRATIONS.iter().filter(|it| it.version <= schema).cloned().collect();
     let migrations = Migrator { migrations: migrations.into(), ..Migrator::DEFAULT };

@@ -1,9 +1,9 @@
-//! A copy of the database while a server writes to it, by `SQLite`'s online backup.
+//! Copies the database while a server writes to it, by `SQLite`'s online backup.
 //!
-//! `sqlx` does not offer the backup interface; `rusqlite` does, on the same library. `VACUUM INTO` would do without,
-//! but cannot run inside a transaction: what it copies is the state at a moment that nobody else can know, and so
-//! nobody could say which files belong to it. The backup interface copies what its source's transaction sees, however
-//! many steps it takes and whatever is committed meanwhile.
+//! `sqlx` does not offer the backup interface; `rusqlite` does, on the same library. `VACUUM INTO` cannot run
+//! inside a transaction: the moment of the copied state is unknown, and so are the files that belong to it.
+//! The backup interface copies the snapshot of its source's transaction, regardless of the number of steps
+//! and of concurrent commits.
 
 use std::path::Path;
 use std::thread::sleep;
@@ -15,52 +15,52 @@ use thiserror::Error;
 
 use super::{BUSY_TIMEOUT, FILE, TRUSTED_SCHEMA};
 
-/// Pages that are copied between two reports: 4 MiB.
+/// Number of pages copied between two progress reports: 4 MiB.
 const STEP_PAGES: i32 = 1024;
-/// How long to wait for whoever locks the source.
+/// Delay before a retry when the source is busy or locked.
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A database as it was at one moment. Until it is dropped, the log of later changes grows beside the database.
+/// Snapshot of the database at one moment. Until it is dropped, the write-ahead log keeps growing.
 #[derive(Debug)]
 pub struct FrozenState(Connection);
 
-/// Why the database could not be copied.
+/// Error of copying the database.
 #[derive(Debug, Error)]
 #[error(transparent)]
 pub struct CopyError(#[from] rusqlite::Error);
 
 impl CopyError {
-    /// Whether the disk of the copy was full.
+    /// Returns whether the target disk was full.
     pub fn is_disk_full(&self) -> bool {
         self.0.sqlite_error_code() == Some(ErrorCode::DiskFull)
     }
 }
 
 impl FrozenState {
-    /// Freezes the database in the folder `data` as it is now. Blocks.
+    /// Takes a snapshot of the current state of the database in the folder `data`. Blocks.
     pub fn of(data: &Path) -> Result<Self, CopyError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(data.join(FILE), flags)?;
         connection.busy_timeout(BUSY_TIMEOUT)?;
         connection.pragma_update(None, TRUSTED_SCHEMA, "OFF")?;
         connection.execute_batch("BEGIN")?;
-        // A transaction sees the state at its first read.
+        // The snapshot of a transaction is taken at its first read.
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
         Ok(Self(connection))
     }
 
-    /// Its size in bytes.
+    /// Returns the size of the snapshot in bytes.
     pub fn size(&self) -> Result<u64, CopyError> {
         let number = |name| self.0.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         let bytes = number("page_count")?.saturating_mul(number("page_size")?);
         Ok(u64::try_from(bytes).unwrap_or_default())
     }
 
-    /// Copies it to a new file. `progress` is told how many pages of how many are done. The copy is not durable yet.
-    /// Blocks.
+    /// Copies the snapshot to a new file. `progress` receives the copied and the total number of pages. The
+    /// copy is not durable yet. Blocks.
     pub fn copy_to(self, file: &Path, mut progress: impl FnMut(u64, u64)) -> Result<(), CopyError> {
         let mut copy = Connection::open(file)?;
-        // A copy that fails is thrown away, so that nothing of it needs to be undone.
+        // No rollback journal: the caller discards a failed copy.
         copy.pragma_update(None, "journal_mode", "OFF")?;
         copy.pragma_update(None, "synchronous", "OFF")?;
         let backup = Backup::new(&self.0, &mut copy)?;

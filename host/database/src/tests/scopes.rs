@@ -1,4 +1,4 @@
-//! Transactions that read before they write, at the same time.
+//! Concurrent transactions that read before they write.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ async fn count(database: &Database, scope: Scope<'_>, user: &str) {
         .fetch_value(&mut transaction)
         .await
         .expect("there is one");
-    // Others read the same meanwhile, if they may.
+    // Lets other transactions read the same value, if the scope allows it.
     sleep(Duration::from_millis(1)).await;
     sql("UPDATE knowledge_revisions SET revision = $1 WHERE user_id = $2")
         .bind(revision + 1)
@@ -47,7 +47,7 @@ async fn no_transaction_writes_between_reading_and_writing_of_another_one_of_its
 
     join_all((0..WRITERS).map(async |writer| {
         for _ in 0..ROUNDS {
-            // Overlapping, in both orders; and everybody.
+            // Overlapping users in both orders, and all users.
             let (scope, user): (Scope<'_>, _) = match writer % 3 {
                 0 => (Scope::Users(&["ana", "ben"]), "ben"),
                 1 => (Scope::Users(&["ben", "ana"]), "ben"),
@@ -70,7 +70,7 @@ async fn what_removes_toolkits_waits_for_their_records_and_secrets() {
     join_all((0..WRITERS).map(async |writer| {
         for _ in 0..ROUNDS {
             let scope = [Scope::Toolkits, Scope::Records, Scope::Toolkits, Scope::Vault][writer % 4];
-            // Records and secrets have nothing to do with each other.
+            // Records and secrets are independent scopes.
             let user = if writer % 4 < 2 { "ana" } else { "una" };
             count(&database, scope, user).await;
         }

@@ -1,11 +1,11 @@
-//! PostgreSQL alone.
+//! Tests of PostgreSQL only.
 
 use std::collections::BTreeMap;
 
 use super::*;
 use crate::testing::server_url;
 
-/// Of each table, the names of its columns.
+/// Column names by table.
 type Columns = BTreeMap<String, Vec<String>>;
 
 fn columns(rows: Vec<(String, String)>) -> Columns {
@@ -47,7 +47,7 @@ async fn the_schema_is_not_changed_under_a_process_of_a_release_that_is_too_far_
     }
 }
 
-/// A database of each engine.
+/// Creates a database of each engine.
 pub(super) async fn both_schemas(folder: &Path) -> (Database, Database) {
     (Database::of_test_server(folder).await, Database::open(folder).await.expect("a database"))
 }
@@ -66,7 +66,7 @@ async fn both_engines_have_the_same_tables_with_the_same_columns() {
                    WHERE t.type IN ('table', 'view')";
     let mut of_file = columns(file.rows(of_file).await);
 
-    // Those of local sign-in.
+    // Tables of local sign-in exist only in `SQLite`.
     of_file.retain(|table, _| !table.starts_with("oauth_"));
     assert_eq!(of_server, of_file);
 }

@@ -4,7 +4,7 @@ use super::server::both_schemas;
 use super::*;
 use crate::tables::NOT_COPIED;
 
-/// Columns that are named like users, and have none.
+/// Columns whose names look like those of user ids, but that contain none.
 const NO_USERS: [&str; 1] = ["knowledge_jobs.taken_by"];
 
 #[tokio::test]
@@ -44,7 +44,7 @@ async fn each_column_with_users_is_known_as_such_and_so_is_each_that_counts_up()
             table.name
         );
         let counter = database.texts(&counter).await;
-        // Those that have the number of a row of another table, or a time.
+        // Skips columns that contain the id of a row of another table, or a time.
         let counter: Vec<_> = counter
             .iter()
             .filter(|column| !["document", "chunk", "hour"].contains(&column.as_str()))
@@ -64,11 +64,11 @@ async fn a_table_refers_to_those_before_it() {
     for table in TABLES {
         let references = format!("SELECT \"table\" FROM pragma_foreign_key_list('{}')", table.name);
         for other in database.texts(&references).await {
-            // It is set to NULL.
+            // References to processes are set to NULL in the copy.
             if other == "processes" {
                 continue;
             }
-            // Checked at the end of the transaction: each refers to the other.
+            // Mutual references, checked at the end of the transaction.
             let is_deferred = table.name == "toolkits" && other == "toolkit_versions";
             assert!(place(&other) < place(table.name) || is_deferred, "{} refers to {other}", table.name);
         }

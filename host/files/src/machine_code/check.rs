@@ -1,4 +1,4 @@
-//! Checks the seals of all machine code, for commands that look at a data directory without a server.
+//! Checks the seals of all machine code, for commands that inspect a data directory without a server.
 
 use std::fs::{self, File};
 use std::io;
@@ -7,8 +7,8 @@ use std::path::Path;
 use super::seal::Seal;
 use super::{EXTENSION, named_digest};
 
-/// Checks each file of machine code below `folder` of a data directory, whatever engine it is for. `broken` is called
-/// with each that has no valid seal. Returns how many files there are. Changes nothing; blocks.
+/// Checks each file of machine code below `folder` of a data directory, for any engine. Calls `broken` for
+/// each file without a valid seal. Returns the number of files. Changes nothing; blocks.
 pub fn check_seals(data: &Path, folder: &str, mut broken: impl FnMut(&Path, io::Error)) -> io::Result<u64> {
     let engines = match fs::read_dir(data.join(folder)) {
         Ok(engines) => engines,
@@ -31,7 +31,7 @@ pub fn check_seals(data: &Path, folder: &str, mut broken: impl FnMut(&Path, io::
                 None => Err(io::Error::other("there is no usable key for seals (code.key)")),
             };
             match checked {
-                // Removed with its toolkit meanwhile.
+                // The file was removed with its toolkit meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => count -= 1,
                 Err(error) => broken(&path, error),
                 Ok(()) => {}

@@ -1,12 +1,11 @@
 //! The seal on machine code: an HMAC that proves that this server compiled exactly these bytes from exactly
 //! this component.
 //!
-//! Machine code is mapped from the disk and executed, and cannot be verified after that. The seal detects a
-//! flipped bit, another toolkit's code under this name, and a file written by someone who does not have the
-//! key.
+//! Machine code is mapped from the disk and executed, and cannot be verified after that. The seal detects bit
+//! errors, another toolkit's code under this name, and files written by someone without the key.
 //!
-//! The open file whose seal was checked is the one that is mapped. Only the server's own user, who can read
-//! the key too, can write to it.
+//! The open file with the checked seal is the one that is mapped. Only the server's own user can write to it,
+//! and that user can read the key anyway.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -20,7 +19,7 @@ use kitbag_base::private_file;
 use rustix::process::geteuid;
 use secrecy::zeroize::Zeroizing;
 
-/// The key's file in the data directory, mode 0600. Without it all machine code is compiled again.
+/// Key file in the data directory, mode 0600. If it is missing, all machine code is compiled again.
 const KEY_FILE: &str = "code.key";
 const KEY_BYTES: usize = 32;
 /// Size of the seal: an HMAC-SHA-256 (RFC 2104) over the component's digest and the code. It follows the
@@ -59,7 +58,8 @@ impl Seal {
         file.sync_all()
     }
 
-    /// Checks that `file` contains machine code of the component `digest`, followed by its seal.
+    /// Checks that `file` contains machine code of the component `digest`, followed by a valid seal, and that
+    /// no other user can write to it.
     pub(super) fn check(&self, digest: &str, file: &mut File) -> io::Result<()> {
         let broken =
             || io::Error::new(io::ErrorKind::InvalidData, "it does not bear the seal of this server");

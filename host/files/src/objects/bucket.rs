@@ -1,6 +1,7 @@
 //! The store of files: a folder, or a bucket.
 //!
-//! Invariant: every request ends within a time, and an object appears under its name whole and durable, or not at all.
+//! Invariant: every request has a time limit, and an object appears under its name complete and durable, or
+//! not at all.
 
 use std::fmt;
 use std::future::Future;
@@ -24,24 +25,24 @@ use tokio::time::timeout;
 use super::s3::{self, BucketLocation};
 use super::{ObjectsError, Opened};
 
-/// How much of a file is read and written at once. Buckets want 5 MiB at least.
+/// Size of a chunk for reading and writing, in bytes. Buckets require at least 5 MiB.
 const PART_BYTES: usize = 5 << 20;
-/// Parts on their way at once.
+/// Maximum number of parts that are uploaded concurrently.
 const MAX_PARTS_IN_FLIGHT: usize = 2;
 
-/// How long a small request may take, with its repetitions; of a download, until its first byte.
+/// Time limit of a small request, including retries; for a download, until its first byte.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long an upload may take. Less than the time for which a file is kept for whoever has put it.
+/// Time limit of an upload. Shorter than the lease of a file that was put.
 const PUT_TIMEOUT: Duration = Duration::from_mins(10);
-/// How long a download may stand still.
+/// Maximum time between two chunks of a download.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Where files are.
+/// Location of the files.
 #[derive(Clone, Debug)]
 pub enum Location {
-    /// Below this folder, which is there when the store is opened.
+    /// An existing folder.
     Folder(PathBuf),
-    /// In this bucket.
+    /// A bucket.
     Bucket(BucketLocation),
 }
 
@@ -49,11 +50,11 @@ pub enum Location {
 #[derive(Clone)]
 pub(super) struct Bucket {
     store: Arc<dyn ObjectStore>,
-    /// `None` for a bucket.
+    /// Path of the folder; `None` for a bucket.
     folder: Option<PathBuf>,
 }
 
-/// Shows no access key, as that of the store would.
+/// Omits the access key, which the store's own implementation prints.
 impl fmt::Debug for Bucket {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "Bucket({})", self.store)
@@ -74,13 +75,13 @@ impl Bucket {
         }
     }
 
-    /// A bucket of a test.
+    /// Creates a store for tests.
     #[cfg(test)]
     pub(super) fn over(store: impl ObjectStore) -> Self {
         Self { store: Arc::new(store), folder: None }
     }
 
-    /// Whether it is a folder.
+    /// Whether the store is a folder.
     pub(super) fn is_folder(&self) -> bool {
         self.folder.is_some()
     }
@@ -117,7 +118,7 @@ impl Bucket {
             }
         };
         if let Err(error) = written {
-            // The first error says what happened.
+            // The first error is reported; this one is ignored.
             let _ = timeout(REQUEST_TIMEOUT, upload.abort()).await;
             return Err(error);
         }
@@ -125,7 +126,7 @@ impl Bucket {
         Ok(())
     }
 
-    /// Opens an object; `None` if it is not there.
+    /// Opens an object; `None` if it does not exist.
     pub(super) async fn get(&self, object: &str) -> Result<Option<Opened>, ObjectsError> {
         let key = Key::from(object);
         let Some(found) = there(self.store.get(&key)).await? else { return Ok(None) };
@@ -138,7 +139,7 @@ impl Bucket {
         let size = self.size(object).await?.ok_or(ObjectsError::Missing)?;
         let wanted = size.min(longest);
         if wanted == 0 {
-            // No range of bytes says so (RFC 9110, section 14.1.2).
+            // An empty range cannot be expressed (RFC 9110, section 14.1.2).
             return Ok(Bytes::new());
         }
         let key = Key::from(object);
@@ -153,7 +154,7 @@ impl Bucket {
         Ok(())
     }
 
-    /// Deletes an object, if it is there.
+    /// Deletes an object, if it exists.
     pub(super) async fn delete(&self, object: &str) -> Result<(), ObjectsError> {
         let key = Key::from(object);
         there(self.store.delete(&key)).await?;
@@ -165,7 +166,7 @@ impl Bucket {
         Ok(())
     }
 
-    /// The SHA-256 of an object, hexadecimal; `None` if it is not there.
+    /// Returns the SHA-256 of an object, hexadecimal; `None` if it does not exist.
     pub(super) async fn digest(&self, object: &str) -> Result<Option<String>, ObjectsError> {
         let Some(mut opened) = self.get(object).await? else { return Ok(None) };
         let mut hasher = Sha256::new();
@@ -175,14 +176,14 @@ impl Bucket {
         Ok(Some(hex::encode(hasher.finish())))
     }
 
-    /// The size of an object in bytes; `None` if it is not there.
+    /// Returns the size of an object in bytes; `None` if it does not exist.
     pub(super) async fn size(&self, object: &str) -> Result<Option<u64>, ObjectsError> {
         let key = Key::from(object);
         Ok(there(self.store.head(&key)).await?.map(|found| found.size))
     }
 }
 
-/// Waits for the answer to a request; `None` if there is no such object.
+/// Waits for the response to a request; `None` if the object does not exist.
 async fn there<T>(request: impl Future<Output = object_store::Result<T>>) -> Result<Option<T>, ObjectsError> {
     match timeout(REQUEST_TIMEOUT, request).await {
         Ok(Ok(answer)) => Ok(Some(answer)),
@@ -192,7 +193,7 @@ async fn there<T>(request: impl Future<Output = object_store::Result<T>>) -> Res
     }
 }
 
-/// The same pieces, until one of them takes too long.
+/// Returns the same chunks, and fails if one of them takes longer than `STALL_TIMEOUT`.
 fn while_it_moves(pieces: BoxStream<'static, io::Result<Bytes>>) -> BoxStream<'static, io::Result<Bytes>> {
     let pieces = stream::unfold(Some(pieces), |pieces| async {
         let mut pieces = pieces?;
@@ -205,8 +206,8 @@ fn while_it_moves(pieces: BoxStream<'static, io::Result<Bytes>>) -> BoxStream<'s
     pieces.boxed()
 }
 
-/// Removes what was written of an object by a process that was killed: `<object>#1`, `<object>#2` and so on, which only it
-/// can have been. Blocks.
+/// Removes incomplete temporary files of an object, `<object>#1`, `<object>#2` and so on, that a killed
+/// process has left. Blocks.
 fn remove_unfinished(folder: &Path, object: &str) -> io::Result<()> {
     for number in 1.. {
         match std::fs::remove_file(folder.join(format!("{object}#{number}"))) {

@@ -1,4 +1,4 @@
-//! What can go wrong with files.
+//! Errors of the store of files.
 
 use std::error::Error as _;
 use std::io;
@@ -7,34 +7,34 @@ use kitbag_base::disk::DiskFull;
 use kitbag_database::DatabaseError;
 use thiserror::Error;
 
-/// Characters of a store's answer that are quoted.
+/// Maximum number of quoted characters of a store's error message.
 const MAX_QUOTED: usize = 500;
 
-/// Why a file was not stored or read. The text is for the log.
+/// Reason why a file was not stored or read. The text is for the log.
 #[derive(Debug, Error)]
 pub enum ObjectsError {
     /// The database failed.
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    /// The disk with the folder is full.
+    /// The disk that contains the folder is full.
     #[error(transparent)]
     DiskFull(#[from] DiskFull),
-    /// The file that was to be stored cannot be read.
+    /// The source file cannot be read.
     #[error("the file that was to be stored cannot be read: {0}")]
     Source(#[source] io::Error),
-    /// There is no such file.
+    /// The file does not exist.
     #[error("the file is not there")]
     Missing,
-    /// Other processes have another store.
+    /// Other processes use another store.
     #[error(
         "it is not the one that the other processes of this service have: the setting objects names another folder than \
          theirs, or the folder is not mounted"
     )]
     OtherStore,
-    /// The store of files refuses this server.
+    /// The store of files denies access.
     #[error("the store of files refuses this server: {0}")]
     Refused(String),
-    /// The store of files failed, or did not answer in time.
+    /// The store of files failed, or did not respond in time.
     #[error("the store of files failed: {0}")]
     Unavailable(String),
 }

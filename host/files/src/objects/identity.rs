@@ -1,15 +1,15 @@
-//! Whether this is the store of files that the other processes have. A process that was given another folder, or whose
-//! folder is not mounted, would find none of their files, and take those for deleted.
+//! Checks that all processes use the same store of files. A process with another folder, or whose folder is
+//! not mounted, would find no files, and treat them as deleted.
 
 use super::{Objects, ObjectsError};
 
-/// The object with the name of the store. It has no row.
+/// Object that contains the id of the store. It has no row.
 const MARKER: &str = "store-id";
-/// Longest name that is read, in bytes.
+/// Maximum length of the id, in bytes.
 const MAX_BYTES: u64 = 64;
 
 impl Objects {
-    /// Fails if other processes that use the database have another store. Marks a store that is new.
+    /// Fails if other processes that use the database have another store. Writes the id to a new store.
     pub async fn expect_shared(&self) -> Result<(), ObjectsError> {
         if self.rows.is_alone() {
             return Ok(());
@@ -22,7 +22,7 @@ impl Objects {
         let claim = self.rows.claim_store(marked.as_deref().unwrap_or(&new_id())).await?;
         match marked {
             Some(marked) if marked == claim.store => Ok(()),
-            // Where there are no files yet, none can be missing.
+            // A store may be replaced as long as no files exist.
             None if claim.is_new || claim.is_empty => self.bucket.put_bytes(MARKER, claim.store.into()).await,
             Some(_) | None => Err(ObjectsError::OtherStore),
         }

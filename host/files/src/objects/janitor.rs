@@ -1,9 +1,8 @@
-//! Ends what nobody has ended: files that were put and never referred to, and objects that were dropped and not deleted,
-//! because a process was killed or the store of files did not answer. It looks at rows alone, and never lists what is in the
-//! store.
+//! Cleans up after killed processes and failed requests: deletes files that were put and never referred to,
+//! and objects that were dropped and not deleted. Reads only rows, and never lists the store.
 //!
-//! Each process has one. They need not take turns: each file is dropped under the lock of its row, and each deletion is
-//! taken over by one of them.
+//! Each process runs a janitor, without coordination: each file is dropped under the lock of its row, and
+//! each deletion is claimed by one process.
 
 use std::time::Duration;
 
@@ -13,11 +12,11 @@ use tracing::{info, warn};
 
 use super::{Objects, ObjectsError};
 
-/// How often it looks.
+/// Interval between two runs.
 const INTERVAL: Duration = Duration::from_mins(10);
 
 impl Objects {
-    /// Ends what is overdue, now and regularly, until the server stops.
+    /// Cleans up now and regularly, until the server stops.
     pub fn keep_ending(&self, stopping: CancellationToken) {
         let objects = self.clone();
         let ending = async move {
@@ -33,12 +32,12 @@ impl Objects {
         tokio::spawn(async move { stopping.run_until_cancelled(ending).await });
     }
 
-    /// Ends what is overdue now. Returns how many objects are deleted.
+    /// Cleans up once. Returns the number of deleted objects.
     pub(super) async fn end_overdue(&self) -> Result<u64, ObjectsError> {
         let mut ended = 0;
         loop {
             let overdue = self.rows.overdue().await?;
-            // Rows that only a later release knows stay.
+            // Rows that only a later release understands are left alone.
             if !overdue.iter().any(|row| row.dropped || row.file().is_some()) {
                 return Ok(ended);
             }
@@ -51,7 +50,7 @@ impl Objects {
                     None
                 };
                 let Some(object) = object else { continue };
-                // The next try of this one is due later; if the store is out of reach, so is that of the others.
+                // This object is retried later; if the store is unreachable, the others would fail too.
                 self.bucket.delete(&object).await?;
                 self.rows.forget(&object).await?;
                 ended += 1;

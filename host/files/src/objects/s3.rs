@@ -1,4 +1,4 @@
-//! Files in a bucket that speaks the protocol of Amazon S3. Requests go through [`Egress`], like all others.
+//! Files in a bucket with the Amazon S3 protocol. Requests go through [`Egress`], like all others.
 
 use std::io;
 use std::time::Duration;
@@ -18,30 +18,30 @@ use url::Url;
 
 use super::ObjectsError;
 
-/// How often a request is tried again, and for how long.
+/// Maximum number of retries of a request, and their time limit.
 const MAX_RETRIES: usize = 4;
 const RETRY_TIMEOUT: Duration = Duration::from_secs(15);
-/// Bytes of an answer that is no object: an error, or the end of an upload.
+/// Maximum size of a response other than an object, in bytes: an error, or the result of an upload.
 const MAX_ANSWER_BYTES: usize = 64 << 10;
 
-/// A bucket, and how to get in.
+/// A bucket, with its access key.
 #[derive(Clone, Debug)]
 pub struct BucketLocation {
-    /// Its name.
+    /// Name of the bucket.
     pub bucket: String,
-    /// What the names of all objects start with; empty for nothing.
+    /// Prefix of all object names; may be empty.
     pub prefix: String,
-    /// The URL of the service; `None` for that of Amazon in the region.
+    /// URL of the service; `None` for Amazon's in the region.
     pub endpoint: Option<Url>,
-    /// The region.
+    /// Region of the bucket.
     pub region: String,
-    /// The access key's id.
+    /// Id of the access key.
     pub key_id: String,
-    /// The access key's secret.
+    /// Secret of the access key.
     pub secret: SecretString,
 }
 
-/// Opens a bucket. Nothing is sent before the first request.
+/// Opens a bucket. Sends no request.
 pub(super) fn open(location: &BucketLocation, egress: Egress) -> Result<PrefixStore<AmazonS3>, ObjectsError> {
     let retry = RetryConfig {
         backoff: BackoffConfig { init_backoff: Duration::from_millis(100), ..BackoffConfig::default() },
@@ -91,7 +91,8 @@ impl HttpService for OverEgress {
     }
 }
 
-/// Which errors are worth another try. Objects are never overwritten with other bytes, so each request may be repeated.
+/// Classifies errors for retries. Objects are never overwritten with other bytes, so each request may be
+/// repeated.
 fn not_answered(error: EgressError) -> HttpError {
     let kind = match &error {
         EgressError::Resolve { .. } | EgressError::Connect { .. } => HttpErrorKind::Connect,

@@ -1,4 +1,4 @@
-//! Files on their way to another store, where they have the same names.
+//! Copies files to another store, under the same names.
 
 use futures::StreamExt;
 use kitbag_base::sha256::Sha256;
@@ -8,23 +8,23 @@ use tokio::io::AsyncWriteExt;
 
 use super::{Objects, ObjectsError};
 
-/// What became of a file.
+/// Outcome of copying a file.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// It was written.
+    /// The file was copied.
     Written {
-        /// Its size.
+        /// Size in bytes.
         bytes: u64,
     },
-    /// It was there.
+    /// The file already existed in the target.
     AlreadyThere,
-    /// It is missing, or its bytes are not those that its name says.
+    /// The file is missing, or its bytes do not match the digest in its name.
     Unusable(String),
 }
 
 impl Objects {
-    /// Copies an object to the same name in another store, if its bytes have this digest. It is checked before it appears
-    /// there. An object that is there already is read, and replaced if it is damaged.
+    /// Copies an object to another store under the same name, if its bytes have this digest; they are checked
+    /// before it appears there. An existing object is read, and replaced if it is damaged.
     pub async fn send(&self, object: &str, digest: &str, target: &Self) -> Result<Sent, ObjectsError> {
         if target.bucket.digest(object).await?.as_deref() == Some(digest) {
             return Ok(Sent::AlreadyThere);
@@ -33,7 +33,7 @@ impl Objects {
         match self.read_into(&copy, object).await {
             Ok((found, bytes)) if found == digest => {
                 if target.bucket.is_folder() {
-                    // What an interrupted attempt has written of it.
+                    // Removes the rest of an interrupted attempt.
                     target.bucket.delete(object).await?;
                 }
                 target.bucket.put(object, copy.path()).await?;
@@ -41,13 +41,13 @@ impl Objects {
             }
             Ok(_) => Ok(Sent::Unusable("its bytes are not those that its name says".to_owned())),
             Err(ReadError::Missing) => Ok(Sent::Unusable("it is not there".to_owned())),
-            // A bucket that fails may work later. A file that cannot be read is damaged.
+            // A bucket that fails may work later. A file in a folder that cannot be read is damaged.
             Err(ReadError::Source(error)) if self.bucket.is_folder() => Ok(Sent::Unusable(error.to_string())),
             Err(ReadError::Source(error) | ReadError::Copy(error)) => Err(error),
         }
     }
 
-    /// Returns the digest and the size of what it has read.
+    /// Copies an object to a file. Returns the digest and the size of its bytes.
     async fn read_into(&self, copy: &NamedTempFile, object: &str) -> Result<(String, u64), ReadError> {
         let opened = self.bucket.get(object).await.map_err(ReadError::Source)?;
         let mut pieces = opened.ok_or(ReadError::Missing)?.bytes;

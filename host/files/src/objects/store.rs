@@ -1,5 +1,6 @@
-//! All SQL about files. Each statement that changes a row of `files` locks it until the end of its transaction; whatever
-//! is decided about a file is decided under that lock. Times are those of the database's clock.
+//! All SQL about files. Each statement that changes a row of `files` locks it until the end of its
+//! transaction, and all decisions about a file are made under that lock. Times are those of the database's
+//! clock.
 
 use std::time::Duration;
 
@@ -7,36 +8,36 @@ use kitbag_database::{Database, FromRow, Scope, Transaction, sql};
 
 use crate::stored_files::{FileKind, is_named};
 
-/// How long the deletion of an object may take before it is tried again.
+/// Time after which the deletion of an object is retried.
 const RETRY_INTERVAL: Duration = Duration::from_mins(10);
-/// Rows that the janitor looks at together.
+/// Number of rows that the janitor reads at once.
 const PAGE_ROWS: i64 = 100;
 
 /// The table of files.
 #[derive(Clone, Debug)]
 pub(super) struct Rows(Database);
 
-/// A file that is kept until a time.
+/// A lease: the file is not deleted before it ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Lease {
     pub(super) object: String,
-    /// No two leases of an object end at the same time.
+    /// End of the lease; different for each lease of an object.
     until: i64,
-    /// Whether nobody else had one when it began.
+    /// Whether there was no other lease when it began.
     is_only: bool,
 }
 
-/// The store of files that all processes have.
+/// The store of files that all processes use.
 pub(super) struct StoreClaim {
-    /// Its name.
+    /// Id of the store.
     pub(super) store: String,
-    /// Whether it was given this name just now.
+    /// Whether this call has set the id.
     pub(super) is_new: bool,
     /// Whether there are no files yet.
     pub(super) is_empty: bool,
 }
 
-/// A row that somebody has to look at.
+/// A row that the janitor has to process.
 #[derive(Clone, Debug, FromRow)]
 pub(super) struct Overdue {
     pub(super) object: String,
@@ -45,7 +46,7 @@ pub(super) struct Overdue {
 }
 
 impl Overdue {
-    /// What the file is, and its digest.
+    /// Returns the kind and the digest of the file.
     pub(super) fn file(&self) -> Option<(FileKind, &str)> {
         let (folder, digest) = self.name.split_once('/')?;
         let kind = FileKind::ALL.into_iter().find(|kind| kind.folder() == folder)?;
@@ -58,7 +59,7 @@ impl Rows {
         Self(database)
     }
 
-    /// Keeps the file with this digest for a while, as a new object if there is none.
+    /// Creates or extends the lease of the file with this digest. Creates an object name if there is none.
     pub(super) async fn keep(
         &self,
         kind: FileKind,
@@ -88,7 +89,7 @@ impl Rows {
             .bind(time)
             .fetch_optional_value(&mut transaction)
             .await?;
-            // Otherwise somebody else has just put it.
+            // Otherwise another process has just inserted the row.
             if let Some(until) = until {
                 break Lease { object, until, is_only: true };
             }
@@ -97,7 +98,7 @@ impl Rows {
         Ok(lease)
     }
 
-    /// Ends a lease before its time, if nobody else can be relying on it. Returns whether the object is not dropped.
+    /// Ends a lease early, unless another process may rely on it. Returns whether the object is not dropped.
     pub(super) async fn release(&self, lease: &Lease) -> kitbag_database::Result<bool> {
         let until = if lease.is_only { lease.until } else { 0 };
         let mut transaction = self.0.begin(Scope::Files).await?;
@@ -113,12 +114,12 @@ impl Rows {
         Ok(is_there > 0)
     }
 
-    /// Whether no other process can be using the database.
+    /// Whether no other process can use the database.
     pub(super) fn is_alone(&self) -> bool {
         self.0.is_exclusive()
     }
 
-    /// Names the store of files, unless it has a name.
+    /// Sets the id of the store of files, unless it is set.
     pub(super) async fn claim_store(&self, name: &str) -> kitbag_database::Result<StoreClaim> {
         let mut transaction = self.0.begin(Scope::Processes).await?;
         let before: Option<String> = sql("SELECT store FROM service").fetch_value(&mut transaction).await?;
@@ -141,7 +142,7 @@ impl Rows {
         transaction.commit().await
     }
 
-    /// The object that the file with this digest is.
+    /// Returns the object of the file with this digest.
     pub(super) async fn object(
         &self,
         kind: FileKind,
@@ -153,7 +154,7 @@ impl Rows {
             .await
     }
 
-    /// Drops a file that nothing refers to and nobody keeps. Returns the object, which has to be deleted then.
+    /// Drops a file without references and leases. Returns its object, which the caller must delete.
     pub(super) async fn drop_unless_needed(
         &self,
         kind: FileKind,
@@ -179,14 +180,14 @@ impl Rows {
         Ok((!is_needed).then_some(object))
     }
 
-    /// Removes the row of an object that is deleted.
+    /// Removes the row of a deleted object.
     pub(super) async fn forget(&self, object: &str) -> kitbag_database::Result<()> {
         let mut transaction = self.0.begin(Scope::Files).await?;
         sql("DELETE FROM files WHERE object = $1 AND dropped").bind(object).execute(&mut transaction).await?;
         transaction.commit().await
     }
 
-    /// Some of the files whose time is over.
+    /// Returns the first files whose lease has ended.
     pub(super) async fn overdue(&self) -> kitbag_database::Result<Vec<Overdue>> {
         sql("SELECT object, name, dropped FROM files
              WHERE kept_until > 0 AND kept_until <= (SELECT now FROM clock) ORDER BY kept_until LIMIT $1")
@@ -195,7 +196,7 @@ impl Rows {
         .await
     }
 
-    /// Takes the deletion of a dropped object over, unless somebody else has just done so.
+    /// Claims the deletion of a dropped object. Returns `false` if another process has just claimed it.
     pub(super) async fn take_deletion(&self, object: &str) -> kitbag_database::Result<bool> {
         let mut transaction = self.0.begin(Scope::Files).await?;
         let taken = sql("UPDATE files SET kept_until = (SELECT now FROM clock) + $2
@@ -209,13 +210,13 @@ impl Rows {
     }
 }
 
-/// Notes that a row refers to an object, if it is not dropped. Returns whether it is not.
+/// Marks an object as referred to by a row. Returns `false` if it was dropped.
 pub(super) async fn refer(transaction: &mut Transaction, object: &str) -> kitbag_database::Result<bool> {
     let referred = sql("UPDATE files SET kept_until = 0 WHERE object = $1 AND NOT dropped");
     Ok(referred.bind(object).execute(transaction).await? > 0)
 }
 
-/// Has somebody look at files to which rows do not refer any more.
+/// Marks files as due for the janitor, because rows no longer refer to them.
 pub(super) async fn let_go(
     transaction: &mut Transaction,
     kind: FileKind,
@@ -230,7 +231,7 @@ pub(super) async fn let_go(
     Ok(())
 }
 
-/// Locks the row of a file that is not dropped. Returns the object, and whether somebody keeps it.
+/// Locks the row of a file that is not dropped. Returns its object, and whether it has a lease.
 async fn lock(transaction: &mut Transaction, name: &str) -> kitbag_database::Result<Option<(String, bool)>> {
     sql("UPDATE files SET kept_until = kept_until WHERE name = $1 AND NOT dropped
          RETURNING object, kept_until > (SELECT now FROM clock)")

@@ -8,7 +8,7 @@ use kitbag_net::egress::{Egress, EgressSettings};
 use super::{Location, Objects};
 
 impl Objects {
-    /// The files of a test's folder.
+    /// Opens the files in a test's folder.
     pub async fn of_test(folder: &Path, database: &Database) -> Self {
         let egress = Egress::new(EgressSettings::default());
         let location = Location::Folder(folder.to_owned());

@@ -1,4 +1,4 @@
-//! Files and their rows, in a folder, in a bucket that deletes late, and in one of an S3 server.
+//! Files and their rows, in a folder, in a bucket with delayed deletions, and in a bucket of an S3 server.
 
 mod late;
 mod races;
@@ -23,7 +23,7 @@ impl Objects {
     }
 }
 
-/// Captured files, and documents that have them.
+/// Captured files, and documents that refer to them.
 #[derive(Clone)]
 pub(super) struct Bench {
     database: Database,
@@ -39,7 +39,7 @@ impl Bench {
         (Self::new(database, objects), folder)
     }
 
-    /// A process with the database of a folder and this bucket.
+    /// Creates a process with the database of a folder and this bucket.
     async fn over(bucket: Late, folder: &Path) -> Self {
         let database = Database::of_test(folder).await;
         let objects = Objects { rows: Rows::new(database.clone()), bucket: Bucket::over(bucket) };
@@ -68,7 +68,7 @@ impl Bench {
         self.try_put(bytes).await.expect("it can be stored")
     }
 
-    /// Stores a document that has the file, unless the file was dropped.
+    /// Stores a document that refers to the file, unless the file was dropped.
     async fn refer(&self, held: &Held, document: &str) -> bool {
         let user = [document];
         let mut transaction = self.database.begin(Scope::Users(&user)).await.expect("nobody keeps it");
@@ -90,7 +90,7 @@ impl Bench {
         is_there
     }
 
-    /// Removes a document, without ending its file.
+    /// Removes a document without ending its file.
     async fn remove_document(&self, document: &str, digest: &str) {
         let user = [document];
         let mut transaction = self.database.begin(Scope::Users(&user)).await.expect("nobody keeps it");
@@ -136,13 +136,13 @@ impl Bench {
         self.objects.rows.object(FileKind::Artifact, digest).await.expect("it can be read")
     }
 
-    /// Object, time and whether it is dropped, of each row.
+    /// Returns object, time and whether it is dropped, for each row.
     async fn rows(&self) -> Vec<(String, i64, bool)> {
         self.database.rows("SELECT object, kept_until, dropped FROM files ORDER BY object").await
     }
 }
 
-/// The names of captured files in a folder.
+/// Returns the names of captured files in a folder.
 fn names(folder: &TempDir) -> Vec<String> {
     let Ok(folders) = std::fs::read_dir(folder.path().join("artifacts")) else { return Vec::new() };
     let files = folders.flat_map(|it| std::fs::read_dir(it.expect("an entry").path()).expect("a folder"));
@@ -226,18 +226,18 @@ async fn nothing_refers_to_a_file_that_was_dropped_and_the_next_object_has_anoth
 async fn what_a_process_leaves_behind_at_any_step_is_ended_and_what_is_needed_stays() {
     let (bench, folder) = Bench::in_folder().await;
     let expire = "UPDATE files SET kept_until = 1 WHERE kept_until > 0";
-    // Killed before it referred to the file.
+    // Killed before a row referred to the file.
     let (_, unused) = bench.put(b"unused").await;
-    // Killed after it removed the document, and before it ended the file.
+    // Killed after the document was removed, and before the file was ended.
     let (removed, held) = bench.put(b"removed").await;
     assert!(bench.refer(&held, "ana").await);
     bench.remove_document("ana", &removed).await;
-    // Killed before it deleted the object.
+    // Killed before the object was deleted.
     let (dropped, held) = bench.put(b"dropped").await;
     bench.objects.rows.release(&held.lease).await.expect("it can be written");
     let object = bench.objects.rows.drop_unless_needed(FileKind::Artifact, &dropped).await;
     assert!(object.expect("it can be written").is_some());
-    // Put again although a document has it already.
+    // Put again although a document already refers to it.
     let (needed, held) = bench.put(b"needed").await;
     assert!(bench.refer(&held, "ben").await);
     bench.put(b"needed").await;

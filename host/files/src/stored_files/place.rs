@@ -1,11 +1,11 @@
-//! Where stored files are: the name of an object in a bucket, which is also the path below a folder.
+//! Locations of stored files: the name of an object in a bucket, which is also its path below a folder.
 //!
 //! ```text
 //! components/<sha256>-<16 hexadecimal digits>.wasm
 //! artifacts/<first two digits>/<sha256>-<16 hexadecimal digits>
 //! ```
 //!
-//! Files that were stored before there were random digits have none.
+//! Files that were stored before the random digits were introduced have none.
 
 use std::fs::File;
 use std::io;
@@ -13,23 +13,23 @@ use std::io;
 use kitbag_base::folder::Folder;
 use kitbag_base::sha256::Digest;
 
-/// Random bytes in the name of an object.
+/// Number of random bytes in the name of an object.
 const RANDOM_BYTES: usize = 8;
 
-/// What a stored file is.
+/// Kind of a stored file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
-    /// The component of a version of a toolkit, or of an upload that waits.
+    /// Component of a toolkit's version, or of an upload that awaits review.
     Component,
-    /// The captured file of a document.
+    /// Captured file of a document.
     Artifact,
 }
 
 impl FileKind {
-    /// Each kind once.
+    /// All kinds.
     pub const ALL: [Self; 2] = [Self::Component, Self::Artifact];
 
-    /// The folder of all files of this kind.
+    /// Returns the folder of all files of this kind.
     pub const fn folder(self) -> &'static str {
         match self {
             Self::Component => "components",
@@ -37,19 +37,19 @@ impl FileKind {
         }
     }
 
-    /// The name of the file with this digest, whichever object it is.
+    /// Returns the name of the file with this digest, which does not depend on its object.
     pub fn name(self, digest: &str) -> String {
         format!("{}/{digest}", self.folder())
     }
 
-    /// The name of an object for the file with this digest. No object has ever had it.
+    /// Returns a new, unique object name for the file with this digest.
     pub fn new_object(self, digest: &str) -> String {
         let mut random = [0; RANDOM_BYTES];
         aws_lc_rs::rand::fill(&mut random).expect("the system has random numbers");
         self.object(digest, &format!("-{}", hex::encode(random)))
     }
 
-    /// Name that stands for the object of a file in messages and backups where no row has its real name.
+    /// Returns an object name for messages and backups, for files whose real object name is unknown.
     pub fn plain_object(self, digest: &str) -> String {
         self.object(digest, "")
     }
@@ -63,7 +63,7 @@ impl FileKind {
         }
     }
 
-    /// The digest of the file that an object is, if it is one of this kind.
+    /// Returns the digest in an object name of this kind; `None` if it is not one.
     pub fn digest_in(self, object: &str) -> Option<&str> {
         let last = object.rsplit('/').next()?;
         let stem = if self == Self::Component { last.strip_suffix(".wasm")? } else { last };
@@ -85,7 +85,8 @@ impl FileKind {
         folder.open_file(file)
     }
 
-    /// The folder of an object of this kind below `root`, created if it is missing, and its name there.
+    /// Returns the folder of an object of this kind below `root`, created if it is missing, and its name
+    /// there.
     pub(crate) fn make_place<'o>(self, root: &Folder, object: &'o str) -> io::Result<(Folder, &'o str)> {
         let (folders, file) = self.parts(object)?;
         let mut folder = root.make_subfolder(self.folder())?;
@@ -95,7 +96,7 @@ impl FileKind {
         Ok((folder, file))
     }
 
-    /// The folders of an object below that of its kind, and its name there.
+    /// Returns the folders of an object below the folder of its kind, and its name there.
     fn parts(self, object: &str) -> io::Result<(impl Iterator<Item = &str>, &str)> {
         if self.digest_in(object).is_none() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not the name of a stored file"));
@@ -110,7 +111,7 @@ fn is_random(digits: &str) -> bool {
         && digits.bytes().all(|digit| digit.is_ascii_digit() || (b'a'..=b'f').contains(&digit))
 }
 
-/// The SHA-256 that a name is, in lower-case hexadecimal; `None` if it is none.
+/// Parses a SHA-256 in lower-case hexadecimal; `None` if the name is not one.
 pub fn digest_of(name: &str) -> Option<Digest> {
     let mut digest = Digest::default();
     let is_lower_case = !name.bytes().any(|letter| letter.is_ascii_uppercase());

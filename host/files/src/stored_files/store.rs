@@ -1,4 +1,4 @@
-//! All SQL about which files rows refer to.
+//! All SQL about the references of rows to files.
 //!
 //! Backups are restored before their database is migrated: these statements have to work for every schema.
 
@@ -6,7 +6,7 @@ use kitbag_database::{Database, Transaction, sql};
 
 use super::{FileKind, Named};
 
-/// Rows of a page.
+/// Number of rows of a page.
 const PAGE_ROWS: i64 = 1000;
 
 pub(super) async fn named_after(

@@ -1,4 +1,4 @@
-//! What an external provider has granted for a session: until when, and how to renew it.
+//! Grants of an external provider for sessions: expiry, groups and refresh token.
 
 use jiff::Timestamp;
 use kitbag_vault::SealedValue;
@@ -11,16 +11,16 @@ use crate::Groups;
 /// The grant of one session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Grant {
-    /// When its access token expires.
+    /// Expiry of the access token.
     pub(crate) expires_at: Timestamp,
-    /// The user's groups, by that token.
+    /// The user's groups, from that token.
     pub(crate) groups: Groups,
-    /// Absent where the provider has given none.
+    /// Encrypted refresh token; `None` if the provider issued none.
     pub(crate) refresh_token: Option<SealedValue>,
 }
 
 impl BrowserSessions {
-    /// As [`begin`](Self::begin), with a grant, which `seal` makes for the session's id.
+    /// Like [`begin`](Self::begin), with a grant that `seal` builds for the new session's id.
     pub(crate) async fn begin_granted(
         &self,
         user: &str,
@@ -38,13 +38,13 @@ impl BrowserSessions {
         Ok(self.store.grant(&digest).await?.map(Grant::from))
     }
 
-    /// The grants of all sessions of a user, each with its session's id.
+    /// Returns the grants of all sessions of a user, as pairs of session id and grant.
     pub(crate) async fn grants_of_user(&self, user: &str) -> kitbag_database::Result<Vec<(String, Grant)>> {
         let rows = self.store.grants_of_user(user).await?;
         Ok(rows.into_iter().map(|row| (hex::encode(&row.digest), row.into())).collect())
     }
 
-    /// Replaces the grant of a session. Returns whether the session has not ended meanwhile.
+    /// Replaces the grant of a session. Returns `false` if the session has ended meanwhile.
     pub(crate) async fn replace_grant(
         &self,
         session: &BrowserSession,

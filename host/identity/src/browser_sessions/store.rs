@@ -1,4 +1,4 @@
-//! All SQL about sessions of browsers. Times are milliseconds since 1970.
+//! All SQL about browser sessions. Times are milliseconds since 1970.
 
 mod grants;
 
@@ -7,7 +7,7 @@ use kitbag_database::{Database, FromRow, Scope, Transaction, sql};
 
 pub(super) use self::grants::GrantRow;
 
-/// Sessions of one user.
+/// Maximum number of sessions per user.
 pub(super) const MAX_SESSIONS_OF_USER: i64 = 20;
 
 /// The sessions of one issuer's users.
@@ -26,7 +26,7 @@ pub(super) struct SessionRow {
     pub(super) used_at: i64,
 }
 
-/// Sessions that began and were used before these times have ended.
+/// A session created at or before `created`, or last used at or before `used`, has ended.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ends {
     pub(super) created: i64,
@@ -43,8 +43,9 @@ impl Store {
         Self { database, issuer }
     }
 
-    /// Keeps a session, with its grant if a provider has given one. Removes those of all users that have ended, and the
-    /// user's oldest beyond [`MAX_SESSIONS_OF_USER`].
+    /// Stores a session, with the provider's grant if there is one. Deletes all users' sessions that have
+    /// ended or belong to another issuer, and the user's least recently used ones beyond
+    /// [`MAX_SESSIONS_OF_USER`].
     pub(super) async fn insert(
         &self,
         session: &SessionRow,
@@ -150,7 +151,7 @@ impl Store {
     }
 }
 
-/// The beginning of a session's id, enough to tell sessions apart.
+/// First 16 hexadecimal digits of a session's id, for the audit log.
 fn shown_id(digest: &[u8]) -> String {
     hex::encode(&digest[..digest.len().min(8)])
 }

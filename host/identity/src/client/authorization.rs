@@ -1,4 +1,4 @@
-//! The request that a browser carries to the provider, and the response that it brings back (RFC 6749, section 4.1).
+//! Authorization request and response, which pass through the browser (RFC 6749, section 4.1).
 
 use std::collections::HashMap;
 
@@ -9,11 +9,11 @@ use url::{Url, form_urlencoded};
 
 use super::{AuthorizationServer, ClientError};
 
-/// A request for a code, with PKCE (RFC 7636) and for one resource (RFC 8707).
+/// Authorization request with PKCE (RFC 7636) and a resource indicator (RFC 8707).
 pub struct AuthorizationRequest<'a> {
-    /// The id of the client.
+    /// Client identifier.
     pub client_id: &'a str,
-    /// Where the browser returns to.
+    /// Redirect URI of the response.
     pub redirect_uri: &'a str,
     /// The PKCE code verifier (RFC 7636, section 4.1).
     pub verifier: &'a str,
@@ -21,18 +21,18 @@ pub struct AuthorizationRequest<'a> {
     pub state: &'a str,
 }
 
-/// What identifies the expected response.
+/// Expected values for the validation of an authorization response.
 pub struct ExpectedResponse {
-    /// The state of the request that this answers.
+    /// `state` of the request.
     pub state: String,
-    /// Who answered (RFC 9207).
+    /// Issuer that must be named in `iss`, if it is present (RFC 9207).
     pub issuer: String,
-    /// Whether an answer without `iss` is a wrong one (RFC 9207, section 2.4).
+    /// Whether a response without `iss` is refused (RFC 9207, section 2.4).
     pub names_itself: bool,
 }
 
 impl AuthorizationRequest<'_> {
-    /// The URL of the page that asks the person.
+    /// URL of the authorization page for the browser.
     pub fn page(&self, server: &AuthorizationServer) -> Url {
         let mut page = server.authorization_endpoint.clone();
         page.query_pairs_mut()
@@ -44,7 +44,7 @@ impl AuthorizationRequest<'_> {
             .append_pair("state", self.state)
             .append_pair("scope", &server.scope)
             .append_pair("resource", &server.resource);
-        // Without it, a provider of OpenID Connect gives no refresh token (Core, section 11).
+        // OpenID Connect providers issue a refresh token only with `prompt=consent` (Core, section 11).
         if server.scope.split(' ').any(|scope| scope == "offline_access") {
             page.query_pairs_mut().append_pair("prompt", "consent");
         }
@@ -53,7 +53,8 @@ impl AuthorizationRequest<'_> {
 }
 
 impl ExpectedResponse {
-    /// The result in the response; `None` if it does not belong to this sign-in.
+    /// Validates a response's query. Returns the authorization code or an error; `None` if the response does
+    /// not belong to this request.
     pub fn judge(&self, query: &str) -> Option<Result<String, ClientError>> {
         let mut parameters = HashMap::new();
         for (name, value) in form_urlencoded::parse(query.as_bytes()).into_owned() {
@@ -88,7 +89,7 @@ impl ExpectedResponse {
     }
 }
 
-/// The code challenge of a verifier, by the method S256.
+/// PKCE code challenge of a verifier, with the method S256.
 pub fn challenge(verifier: &str) -> String {
     URL_SAFE_NO_PAD.encode(Sha256::digest(verifier))
 }

@@ -1,4 +1,5 @@
-//! From the URL of a server to whoever signs people in for it (RFC 9728, RFC 8414, RFC 7591).
+//! Discovery of a server's authorization server, and client registration there (RFC 9728, RFC 8414, RFC
+//! 7591).
 
 use kitbag_base::base_url::{below, path_of, well_known};
 use secrecy::SecretString;
@@ -9,42 +10,42 @@ use url::Url;
 use super::{Client, ClientAuthentication, ClientError, Http, expect_protected, is_protected};
 use crate::metadata_urls;
 
-/// What the server's scopes are called where it lists none.
+/// Scopes to request if the server lists none.
 pub const DEFAULT_SCOPE: &str = "profile email offline_access";
 
-/// An authorization server, and what it gives tokens for.
+/// An authorization server, with the resource and the scopes to request.
 #[derive(Clone, Debug)]
 pub struct AuthorizationServer {
-    /// Its identifier, letter for letter.
+    /// Issuer identifier, letter for letter.
     pub issuer: String,
-    /// The resource that tokens are asked for: the server's MCP endpoint.
+    /// Resource indicator of the tokens (RFC 8707): the server's MCP endpoint.
     pub resource: String,
-    /// Scopes to ask for, separated by spaces.
+    /// Scopes to request, separated by spaces.
     pub(crate) scope: String,
     pub(crate) authorization_endpoint: Url,
-    /// Where codes and refresh tokens become access tokens (RFC 6749, section 3.2).
+    /// Token endpoint (RFC 6749, section 3.2).
     pub token_endpoint: Url,
-    /// Where tokens are revoked (RFC 7009).
+    /// Token revocation endpoint (RFC 7009).
     pub revocation_endpoint: Option<Url>,
-    /// Whether its answers always name it (RFC 9207, section 3).
+    /// Whether authorization responses always contain `iss` (RFC 9207, section 3).
     pub names_itself: bool,
-    /// Where a browser ends its session with the provider (OpenID Connect RP-Initiated Logout 1.0, section 2.1).
+    /// Logout page of the provider (OpenID Connect RP-Initiated Logout 1.0, section 2.1).
     pub(crate) end_session_endpoint: Option<Url>,
     registration_endpoint: Option<Url>,
-    /// Whether it wants the secret of a client among the parameters.
+    /// Whether the token endpoint supports `client_secret_post` and not `client_secret_basic`.
     wants_posted_secrets: bool,
 }
 
-/// A program that registers itself (RFC 7591, section 2).
+/// Client metadata for dynamic registration (RFC 7591, section 2).
 #[derive(Clone, Copy, Debug)]
 pub struct Registration<'a> {
-    /// The name that the client registers with.
+    /// Client name.
     pub name: &'a str,
     /// `native` or `web` (OpenID Connect Dynamic Client Registration 1.0, section 2).
     pub application_type: &'a str,
-    /// Where the browser returns to.
+    /// Redirect URI of authorization responses.
     pub redirect_uri: &'a str,
-    /// What to do where programs cannot register by themselves.
+    /// Hint for servers without dynamic registration of public clients.
     pub alternative: &'a str,
 }
 
@@ -75,14 +76,14 @@ struct Metadata {
     authorization_response_iss_parameter_supported: bool,
 }
 
-/// What is read of a registration (RFC 7591, section 3.2.1).
+/// Parsed members of a registration response (RFC 7591, section 3.2.1).
 #[derive(Deserialize)]
 struct Registered {
     client_id: String,
     token_endpoint_auth_method: Option<String>,
 }
 
-/// Finds the authorization server of `server`.
+/// Discovers the authorization server of the Kitbag server at `server`.
 pub async fn discover(http: &Http, server: &Url) -> Result<AuthorizationServer, ClientError> {
     expect_protected(server)?;
     let resource = resource(http, server).await?;
@@ -98,7 +99,8 @@ pub async fn discover(http: &Http, server: &Url) -> Result<AuthorizationServer, 
 }
 
 impl Metadata {
-    /// The server, if its endpoints can be used by whoever trusts `trusted`.
+    /// Checks the endpoints and returns the server. All endpoints must be protected, given that the user
+    /// trusts `trusted`.
     fn checked(
         self,
         trusted: &Url,
@@ -119,13 +121,13 @@ impl Metadata {
                 "{issuer} wants secrets at {open}, which is not protected"
             )));
         }
-        // OAuth 2.1 demands it of every server; one that does not say so may ignore the challenge.
+        // OAuth 2.1 requires PKCE of every server; one that does not list S256 may ignore the challenge.
         if !metadata.code_challenge_methods_supported.iter().any(|method| method == "S256") {
             return Err(ClientError::new(format!("{issuer} does not support PKCE with S256")));
         }
         let methods = &self.token_endpoint_auth_methods_supported;
         let lists = |name: &str| methods.iter().any(|method| method == name);
-        // RFC 8414, section 2: without a list, it is the header.
+        // RFC 8414, section 2: without a list, the method is `client_secret_basic`.
         let wants_posted_secrets = lists("client_secret_post") && !lists("client_secret_basic");
         Ok(AuthorizationServer {
             wants_posted_secrets,
@@ -143,7 +145,7 @@ impl Metadata {
 }
 
 impl AuthorizationServer {
-    /// Reads the metadata of an issuer that the operator trusts.
+    /// Parses the metadata of an issuer that the operator trusts.
     pub(crate) fn of_issuer(
         issuer: &str,
         metadata: &[u8],
@@ -161,7 +163,7 @@ impl AuthorizationServer {
         metadata.checked(&trusted, resource, scope.to_owned())
     }
 
-    /// The client with this identifier, and its secret if it keeps one.
+    /// Client with this identifier, public or with a secret.
     pub(crate) fn client(&self, id: String, secret: Option<SecretString>) -> Client {
         let authentication = match secret {
             None => ClientAuthentication::None,
@@ -213,14 +215,13 @@ async fn resource(http: &Http, server: &Url) -> Result<ProtectedResource, Client
     let place = well_known(server, "oauth-protected-resource", "/mcp");
     let mut found: Option<ProtectedResource> = http.document(&place).await?;
     if found.is_none() && !path_of(server).is_empty() {
-        // A proxy may lead here with the path alone.
+        // A reverse proxy may forward only requests below the server's path.
         found = http.document(&at("/.well-known/oauth-protected-resource/mcp")?).await?;
     }
     let found = found.ok_or_else(|| {
         ClientError::new(format!("{server} does not say how to sign in")).hint("is it a Kitbag server?")
     })?;
-    // RFC 9728, section 3.3: with another name in it, the document may be about another server, and
-    // the tokens with it.
+    // RFC 9728, section 3.3: with another `resource`, the document and the tokens may be for another server.
     if found.resource != at("/mcp")?.as_str() {
         let itself = found.resource.trim_end_matches("/mcp").escape_debug();
         return Err(ClientError::new(format!("{server} calls itself {itself}"))
@@ -230,11 +231,11 @@ async fn resource(http: &Http, server: &Url) -> Result<ProtectedResource, Client
 }
 
 async fn metadata(http: &Http, server: &Url, issuer: &str) -> Result<Metadata, ClientError> {
-    // The URL parser would encode control characters, and a terminal would obey them.
+    // The URL parser accepts control characters by encoding them; printed, they would control the terminal.
     let places = metadata_urls(issuer)
         .filter(|_| !issuer.contains(char::is_control))
         .ok_or_else(|| ClientError::new(format!("{issuer:?} names nobody who could sign people in")))?;
-    // What says where codes and tokens go must not be changed on its way either.
+    // The metadata determines where codes and tokens are sent: it must not be modified in transit either.
     if places.iter().any(|place| !is_protected(place, server)) {
         return Err(ClientError::new(format!(
             "{issuer}, who signs people in for {server}, is not protected"

@@ -1,4 +1,4 @@
-//! Codes and refresh tokens → tokens (RFC 6749, sections 4.1.3 and 6).
+//! Token requests with an authorization code or a refresh token (RFC 6749, sections 4.1.3 and 6).
 
 use std::fmt;
 
@@ -15,25 +15,25 @@ use super::{Answer, AuthorizationServer, Client, ClientError, Http};
 pub struct Tokens {
     /// The access token.
     pub access_token: SecretString,
-    /// Absent where the old one stays valid.
+    /// New refresh token; `None` if the previous one stays valid.
     pub refresh_token: Option<SecretString>,
-    /// When the access token expires, in seconds since 1970, where the issuer says so.
+    /// Expiry of the access token in seconds since 1970, if the issuer states it.
     pub expires_at: Option<i64>,
 }
 
-/// An authorization code, with its PKCE verifier.
+/// Authorization code, with the parameters that its redemption requires.
 pub struct Code<'a> {
-    /// The client that the code was issued to.
+    /// Client that the code was issued to.
     pub client: &'a Client,
-    /// The redirect URI of the request that the code answers.
+    /// Redirect URI of the authorization request.
     pub redirect_uri: &'a str,
-    /// The PKCE code verifier of that request.
+    /// PKCE code verifier of the authorization request.
     pub verifier: &'a str,
-    /// The code.
+    /// Value of the response parameter `code`.
     pub value: &'a str,
 }
 
-/// An error in OAuth's form (RFC 6749, section 5.2).
+/// OAuth error response (RFC 6749, section 5.2).
 #[derive(Debug)]
 pub struct ErrorResponse {
     error: String,
@@ -48,7 +48,7 @@ struct Issued {
     expires_in: Option<i64>,
 }
 
-/// Redeems a code.
+/// Exchanges an authorization code for tokens.
 pub async fn redeem(
     http: &Http,
     server: &AuthorizationServer,
@@ -66,7 +66,8 @@ pub async fn redeem(
     })
 }
 
-/// Redeems a refresh token. The inner error is the issuer's, and final.
+/// Exchanges a refresh token for new tokens. The inner error is the issuer's refusal, which is final; the
+/// outer one may be temporary.
 pub async fn refresh(
     http: &Http,
     token_endpoint: &Url,
@@ -82,7 +83,7 @@ pub async fn refresh(
     request(http, token_endpoint, client, &form).await
 }
 
-/// Ends a refresh token and what came of it (RFC 7009).
+/// Revokes a refresh token and its grant (RFC 7009).
 pub async fn revoke(
     http: &Http,
     endpoint: &Url,
@@ -146,7 +147,7 @@ impl ErrorResponse {
 }
 
 impl fmt::Display for ErrorResponse {
-    /// Without control characters: a terminal would obey them.
+    /// Escapes control characters, which would control the terminal.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}", self.error.escape_debug())?;
         match &self.description {

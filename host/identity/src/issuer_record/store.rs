@@ -1,9 +1,9 @@
-//! The table of issuers: all SQL about it.
+//! All SQL about the table of issuers.
 
 use jiff::Timestamp;
 use kitbag_database::{Database, Scope, Transaction, sql};
 
-/// The record, while nobody else writes to it.
+/// The record, locked against other writers by a transaction.
 pub(super) struct Record(Transaction);
 
 impl Record {
@@ -11,24 +11,24 @@ impl Record {
         Ok(Self(database.begin(Scope::Processes).await?))
     }
 
-    /// The issuer that counts, once there is one.
+    /// Returns the current issuer; `None` before the first start.
     pub(super) async fn last(&mut self) -> kitbag_database::Result<Option<String>> {
         last(&mut self.0).await
     }
 
-    /// Records the issuer that counts from now on.
+    /// Records the new current issuer.
     pub(super) async fn append(mut self, issuer: &str) -> kitbag_database::Result<()> {
         append(&mut self.0, issuer).await?;
         self.0.commit().await
     }
 }
 
-/// The issuer that counts, once there is one.
+/// Returns the current issuer; `None` before the first start.
 pub(super) async fn last(transaction: &mut Transaction) -> kitbag_database::Result<Option<String>> {
     sql("SELECT issuer FROM issuers ORDER BY sequence DESC LIMIT 1").fetch_optional_value(transaction).await
 }
 
-/// Records the issuer that counts from now on.
+/// Records the new current issuer.
 pub(super) async fn append(transaction: &mut Transaction, issuer: &str) -> kitbag_database::Result<()> {
     sql("INSERT INTO issuers (issuer, since) VALUES ($1, $2)")
         .bind(issuer)

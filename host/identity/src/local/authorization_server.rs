@@ -1,8 +1,7 @@
-//! The endpoints of the local issuer, without their HTTP.
+//! Endpoints of the local issuer, without HTTP.
 //!
-//! A sign-in goes `register → authorize → (a person) → decide → token → token → …`; each step is a
-//! file. What must survive a restart is in the database, as SHA-256 where it is a secret; consents
-//! that are being asked for, and codes, live for minutes and in memory.
+//! A sign-in goes `register → authorize → (a person) → decide → token → token → …`. Clients and grants are
+//! stored in the database, secrets as SHA-256; pending consents and codes are in memory for minutes.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -22,32 +21,32 @@ use super::store::{ClientRow, Store};
 use super::token::Code;
 use super::{ErrorCode, LocalIssuer, OAuthError};
 
-/// Registers clients, asks people, and issues tokens.
+/// OAuth authorization server: registers clients, asks for consent, and issues tokens.
 pub struct AuthorizationServer {
     pub(super) issuer: Arc<LocalIssuer>,
     pub(super) store: Store,
     pub(super) documents: MetadataDocuments,
     pub(super) lifetimes: Lifetimes,
-    /// Requests that a person is looking at.
+    /// Authorization requests with an open consent page.
     pub(super) pending: Mutex<ShortLived<Pending>>,
-    /// Who may answer them with a yes.
+    /// Check of the sign-in code or ticket that consent requires.
     pub(super) code_check: Mutex<CodeCheck>,
-    /// Held until the grant of a code is stored, so that a replay finds what it must revoke.
+    /// Locked until the grant of a redeemed code is stored, so that a replay finds the grant to revoke.
     pub(super) codes: tokio::sync::Mutex<ShortLived<Code>>,
 }
 
-/// How long things are good.
+/// Lifetimes of consent pages, codes and tokens.
 #[derive(Clone, Copy, Debug)]
 pub struct Lifetimes {
-    /// A consent page.
+    /// Lifetime of a consent page.
     pub consent: Duration,
-    /// A code, from the consent to the client's token request.
+    /// Lifetime of a code, from the consent to the client's token request.
     pub code: Duration,
-    /// An access token.
+    /// Lifetime of an access token.
     pub access_token: Duration,
-    /// A refresh token that is not used.
+    /// Lifetime of an unused refresh token.
     pub refresh_token: Duration,
-    /// A refresh token that was replaced, for clients that share one or lost the answer.
+    /// Grace period of a replaced refresh token, for clients that share one or lost the response.
     pub replaced_token: Duration,
 }
 
@@ -63,7 +62,7 @@ impl Default for Lifetimes {
     }
 }
 
-/// A registered client.
+/// An OAuth client, registered or described by a metadata document.
 #[derive(Clone, Debug)]
 pub(super) struct Client {
     pub(super) id: String,
@@ -72,8 +71,8 @@ pub(super) struct Client {
 }
 
 impl AuthorizationServer {
-    /// A server that issues tokens of `issuer` to whoever knows `code`, with its clients and grants in `database`. Documents
-    /// of clients are fetched through `egress`.
+    /// Creates a server that issues tokens of `issuer`. Consent requires `code`; clients and grants are in
+    /// `database`; client metadata documents are fetched through `egress`.
     pub fn new(
         issuer: Arc<LocalIssuer>,
         code: SignInCode,
@@ -98,14 +97,14 @@ impl AuthorizationServer {
         &self.issuer
     }
 
-    /// The metadata of this server (RFC 8414).
+    /// Authorization server metadata (RFC 8414), with support for client id metadata documents.
     pub fn metadata(&self) -> Value {
         let mut metadata = self.issuer.metadata();
         metadata["client_id_metadata_document_supported"] = self.documents.are_offered().into();
         metadata
     }
 
-    /// The client of an id, as it is now: that of a metadata document, or a registered one.
+    /// Returns the client with this id, from its metadata document or its registration.
     pub(super) async fn client(&self, id: &str) -> Result<Client, AuthorizeError> {
         if self.documents.is_document(id) {
             let client = self.documents.client(id).await;
@@ -115,8 +114,8 @@ impl AuthorizationServer {
         self.recorded_client(id).await?.ok_or(AuthorizeError::UnknownClient)
     }
 
-    /// The client of an id that has a grant or a code. Nothing is fetched: pages of every origin may ask for tokens, and
-    /// would make this server send requests.
+    /// Returns the client with this id, for token requests. Does not fetch metadata documents: pages of any
+    /// origin may send token requests, and would make this server send requests.
     pub(super) async fn client_of_grant(&self, id: &str) -> kitbag_database::Result<Option<Client>> {
         match self.recorded_client(id).await? {
             Some(client) => Ok(Some(client)),
@@ -132,7 +131,7 @@ impl AuthorizationServer {
         }))
     }
 
-    /// Checks a resource indicator (RFC 8707): a token for another server is not ours to give.
+    /// Checks a resource indicator (RFC 8707): it must be absent or name this server.
     pub(super) fn check_resource(&self, resource: Option<&str>) -> Result<(), OAuthError> {
         let base_url = self.issuer.issuer();
         let own = resource.is_none_or(|resource| {
@@ -151,7 +150,7 @@ impl From<&Client> for ClientRow {
 }
 
 impl Client {
-    /// Whether the client registered this address.
+    /// Whether `requested` matches a redirect URI of the client.
     pub(super) fn may_be_answered_at(&self, requested: &RedirectUri) -> bool {
         let mut registered = self.redirect_uris.iter().filter_map(|text| RedirectUri::parse(text).ok());
         registered.any(|registered| registered.admits(requested))

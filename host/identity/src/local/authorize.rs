@@ -1,9 +1,9 @@
-//! The authorization endpoint (RFC 6749, section 3.1): asks a person, and sends the answer back.
+//! Authorization endpoint (RFC 6749, section 3.1): asks a person for consent, and redirects to the client.
 //!
 //! Invariants:
-//! - a browser is sent only to an address that the client has registered. Until client and address are
-//!   known, an error is a page;
-//! - nobody agrees without the server's sign-in code, or a ticket made with it.
+//! - a browser is redirected only to a registered redirect URI. Until client and redirect URI are checked,
+//!   errors are shown as a page;
+//! - consent requires the server's sign-in code, or a ticket made with it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -23,68 +23,68 @@ use super::sign_in_code::TicketRequest;
 use super::token::Code;
 use super::{AuthorizationServer, ErrorCode, OAuthError};
 
-/// What happens to a browser that came with an authorization request, or with a person's answer.
+/// Response to an authorization request, or to a submitted consent form.
 #[derive(Debug)]
 pub enum Step {
-    /// A person is asked; again, where the sign-in code was not right.
+    /// Show the consent page; again, if the sign-in code was wrong.
     Ask(Box<Consent>),
-    /// The browser goes back to the client, at this URL, with a code or an error.
+    /// Redirect to the client at this URL, which contains a code or an error.
     Return(String),
 }
 
-/// What a person is asked.
+/// Contents of the consent page.
 #[derive(Debug)]
 pub struct Consent {
-    /// Names the question in its answer; good once, for minutes.
+    /// Id of the request in the submitted form; single-use, valid for minutes.
     pub request_id: String,
-    /// What the client calls itself; anything can call itself anything.
+    /// Name that the client claims; not verified.
     pub client_name: Option<String>,
-    /// The URL of the client's metadata document, if it has one: its host says who describes the client.
+    /// URL of the client's metadata document, if any; its host identifies the publisher.
     pub client_document: Option<String>,
-    /// Where the answer goes.
+    /// Redirect URI of the response.
     pub redirect_uri: RedirectUri,
-    /// What is asked for.
+    /// Requested scopes.
     pub scopes: Scopes,
-    /// How long the client may act, unless it may renew its access.
+    /// Lifetime of the client's access without a refresh token.
     pub lifetime: Duration,
-    /// Whether the sign-in code is asked for, and what was wrong with the one that came.
+    /// State of the sign-in code prompt.
     pub code: CodePrompt,
 }
 
-/// Why a browser cannot be sent back to the client: what its person is told instead.
+/// Error that is shown to the user as a page, instead of a redirect to the client.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorizeError {
-    /// Registrations can be dropped, and clients keep their id.
+    /// The client id is unknown. Registrations may be deleted while clients still have their id.
     #[error("This application is not registered here. Remove the connection in it, and connect again.")]
     UnknownClient,
-    /// The client has a metadata document, and there is none.
+    /// The client id is the URL of a metadata document that cannot be used.
     #[error("This application is described at {url}, and {why}.")]
     NoDocument {
-        /// Its id.
+        /// Client id.
         url: String,
-        /// What is wrong, in words for a person.
+        /// Reason, shown to the user.
         why: String,
     },
-    /// Whoever made the link wants the code for themselves, or made a mistake.
+    /// The redirect URI is not registered: an error of the client, or an attempt to steal the code.
     #[error("The application did not register the address that it wants to be answered at.")]
     UnknownRedirectUri,
-    /// Client or address is missing, or there twice.
+    /// `client_id` or `redirect_uri` is missing or repeated, or a form field is.
     #[error("The link that led here is not a complete sign-in request.")]
     Malformed,
-    /// It was answered before, or waited for too long.
+    /// The request is already answered, has expired, or is unknown.
     #[error("This sign-in has ended or was answered before. Start again in the application.")]
     NoSuchRequest,
-    /// A name that cannot be shown, or too long a one.
+    /// The user name is empty, too long, or has invisible characters.
     #[error(
         "A user name has 1 to 64 characters, and no control or invisible characters. Go back and choose another."
     )]
     UserName,
-    /// For a reason of ours.
+    /// The database failed.
     #[error("The server could not read who asks.")]
     Storage(#[from] DatabaseError),
 }
 
-/// What a client asked for, checked.
+/// A validated authorization request.
 #[derive(Clone, Debug)]
 pub(super) struct Authorization {
     pub(super) client_id: String,
@@ -94,17 +94,17 @@ pub(super) struct Authorization {
     pub(super) challenge: Challenge,
 }
 
-/// A request that a person is looking at.
+/// A request with an open consent page.
 #[derive(Debug)]
 pub(super) struct Pending {
     authorization: Authorization,
     client_name: Option<String>,
-    /// Stands for the sign-in code, once.
+    /// SHA-256 of the ticket that replaces the sign-in code, once.
     ticket: Option<Digest>,
 }
 
 impl AuthorizationServer {
-    /// Checks an authorization request, the query of its URL.
+    /// Handles an authorization request, given the query of its URL.
     pub async fn authorize(&self, query: &str) -> Result<Step, AuthorizeError> {
         let parameters = Parameters::parse(query);
         let (client, redirect_uri) = self.who_asks(&parameters).await?;
@@ -124,15 +124,15 @@ impl AuthorizationServer {
         }
     }
 
-    /// Takes a person's answer, a form with `request_id`, `decision`, `user` and `code`. Anything but
-    /// `decision=allow` is a no, and needs no code.
+    /// Handles a submitted consent form with `request_id`, `decision`, `user` and `code`. Any decision other
+    /// than `allow` is a denial, and requires no code.
     pub async fn decide(&self, form: &str) -> Result<Step, AuthorizeError> {
         let parameters = Parameters::parse(form);
         let field = |name| parameters.get(name).map_err(|_repeated| AuthorizeError::Malformed);
         let request_id = field("request_id")?.ok_or(AuthorizeError::Malformed)?;
         let allowed = field("decision")? == Some("allow");
         let user = field("user")?.unwrap_or_default().trim();
-        // Before the request is taken: after a slip of the keyboard the page can be sent again.
+        // Check before the request is removed: after a typing error, the form can be submitted again.
         if allowed && !is_user_name(user) {
             return Err(AuthorizeError::UserName);
         }
@@ -151,8 +151,9 @@ impl AuthorizationServer {
         Ok(Step::Return(self.answer(&redirect_uri, state.as_deref(), &[("code", &code)])))
     }
 
-    /// Takes the request that is answered. A yes, which comes with a `typed` code, leaves it where it is and
-    /// asks again unless the code is right or a ticket stands for it.
+    /// Removes the answered request and returns it. `typed` is the code of an approval, `None` for a denial.
+    /// An approval with neither the right code nor an unused ticket leaves the request pending, and returns
+    /// the consent page again.
     fn settle(
         &self,
         request_id: &str,
@@ -175,7 +176,7 @@ impl AuthorizationServer {
         Ok(Ok(pending.authorization))
     }
 
-    /// What the person is asked, but for the request's id.
+    /// Builds the consent page, without the request's id.
     fn question(&self, pending: &Pending, code: CodePrompt) -> Consent {
         let authorization = &pending.authorization;
         Consent {
@@ -192,7 +193,8 @@ impl AuthorizationServer {
         }
     }
 
-    /// The ticket in the request's parameter `ticket`, if it is good; without, the code is asked for.
+    /// Returns the digest of the request's `ticket` parameter if the ticket is valid; otherwise the page asks
+    /// for the code.
     fn recognise_ticket(&self, parameters: &Parameters, authorization: &Authorization) -> Option<Digest> {
         let request = TicketRequest {
             issuer: self.issuer.issuer(),
@@ -202,7 +204,7 @@ impl AuthorizationServer {
         lock(&self.code_check).recognise(parameters.get("ticket").ok().flatten(), &request)
     }
 
-    /// The client and the address of its choice: once these are right, errors go there.
+    /// Checks client and redirect URI. Later errors are sent to the redirect URI.
     async fn who_asks(&self, parameters: &Parameters) -> Result<(Client, RedirectUri), AuthorizeError> {
         let field = |name| parameters.get(name).ok().flatten().ok_or(AuthorizeError::Malformed);
         let (client_id, redirect_uri) = (field("client_id")?, field("redirect_uri")?);
@@ -230,7 +232,7 @@ impl AuthorizationServer {
         if parameters.get("request")?.or(parameters.get("request_uri")?).is_some() {
             return invalid("request objects are not supported");
         }
-        // Without a method, RFC 7636 means plain, which shows the verifier to whoever sees the link.
+        // Without a method, RFC 7636 defaults to plain, which exposes the verifier in the URL.
         if parameters.get("code_challenge_method")? != Some("S256") {
             return invalid("code_challenge_method must be S256");
         }
@@ -252,7 +254,7 @@ impl AuthorizationServer {
         self.answer(to, state, &[("error", error.code.as_str()), ("error_description", error.description)])
     }
 
-    /// An authorization response, with its issuer (RFC 9207).
+    /// Builds the URL of an authorization response, with `iss` (RFC 9207).
     fn answer(&self, to: &RedirectUri, state: Option<&str>, answer: &[(&str, &str)]) -> String {
         let state = state.map(|state| ("state", state));
         let issuer = ("iss", self.issuer.issuer());

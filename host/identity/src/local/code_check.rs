@@ -1,6 +1,7 @@
-//! What browsers bring in place of a password: codes, and tickets, which are used up.
+//! Check of sign-in codes and single-use tickets, which replace a password.
 //!
-//! Wrong codes are not counted: nobody guesses 128 random bits, and whoever counted would let strangers keep the owner out.
+//! There is no limit of wrong codes: 128 random bits cannot be guessed, and a limit would let strangers lock
+//! the owner out.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -9,24 +10,24 @@ use kitbag_base::sha256::{Digest, Sha256};
 
 use super::sign_in_code::{SignInCode, TICKET_LIFETIME, TicketRequest};
 
-/// What the page says about the code.
+/// State of the sign-in code prompt on the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CodePrompt {
-    /// Nothing: a ticket stands for it.
+    /// No prompt: the request has a valid ticket.
     Unneeded,
-    /// It is asked for.
+    /// The code is required.
     Asked,
-    /// It was left out.
+    /// The code was left empty.
     Missing,
-    /// It is another one.
+    /// The code was wrong.
     Wrong,
 }
 
-/// Judges what browsers bring: codes and tickets.
+/// Checks codes and tickets; records used tickets.
 #[derive(Debug)]
 pub(super) struct CodeCheck {
     code: SignInCode,
-    /// Tickets that were used, oldest first, until they would have expired.
+    /// Digests of used tickets with the time of use, oldest first; dropped once expired.
     used: VecDeque<(Instant, Digest)>,
 }
 
@@ -35,14 +36,14 @@ impl CodeCheck {
         Self { code, used: VecDeque::new() }
     }
 
-    /// A ticket that is good for this sign-in, to be kept with it.
+    /// Returns the digest of a ticket that is valid for this sign-in. Does not use up the ticket.
     pub(super) fn recognise(&self, ticket: Option<&str>, request: &TicketRequest<'_>) -> Option<Digest> {
         ticket.filter(|ticket| self.code.admits(ticket, request)).map(Sha256::digest)
     }
 
-    /// Whether the ticket was not used before. It is used now.
+    /// Marks a ticket as used. Returns `false` if it was used before.
     pub(super) fn use_up(&mut self, ticket: &Digest) -> bool {
-        // Without a limit the clock has not run for that long.
+        // `None`: the clock started less than a ticket's lifetime ago, so no ticket has expired.
         if let Some(limit) = Instant::now().checked_sub(TICKET_LIFETIME) {
             while self.used.pop_front_if(|(at, _)| *at <= limit).is_some() {}
         }
@@ -53,7 +54,7 @@ impl CodeCheck {
         is_new
     }
 
-    /// Whether this is the code; otherwise what to tell who typed it.
+    /// Checks a typed code. The error is the prompt to show.
     pub(super) fn check(&self, typed: &str) -> Result<(), CodePrompt> {
         let typed = typed.trim();
         if typed.is_empty() {

@@ -1,4 +1,4 @@
-//! The programs that may renew their tokens for a user, as the user sees them.
+//! Clients with grants of a user: programs that may renew their tokens.
 
 use jiff::Timestamp;
 use tracing::info;
@@ -6,26 +6,27 @@ use tracing::info;
 use super::AuthorizationServer;
 use super::store::GrantedClientRow;
 
-/// A registered client with grants of one user.
+/// An OAuth client with grants of one user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrantedClient {
-    /// Its identifier, chosen by the server.
+    /// Client identifier: issued at registration, or the URL of the client's metadata document.
     pub id: String,
-    /// Its name for itself.
+    /// Name that the client claims; not verified.
     pub name: Option<String>,
-    /// Sign-ins of the user that have not ended.
+    /// Number of unexpired grants.
     pub grants: usize,
-    /// When the last of them ends, unless it is used.
+    /// Expiry of the last of these grants, if none is used before.
     pub expires_at: Timestamp,
 }
 
 impl AuthorizationServer {
-    /// The clients that hold grants of a user, at most two hundred, the last used one first.
+    /// Returns the clients with grants of a user, most recently used first; at most 200.
     pub async fn granted_clients(&self, user: &str) -> kitbag_database::Result<Vec<GrantedClient>> {
         Ok(self.store.granted_clients(user).await?.into_iter().map(GrantedClient::from).collect())
     }
 
-    /// Ends all grants of a user to a client. Access tokens stay valid until they expire.
+    /// Revokes all grants of a user to a client, and the keys that the user created with it. Access tokens
+    /// stay valid until they expire.
     pub async fn revoke_client(&self, user: &str, client: &str) -> kitbag_database::Result<()> {
         self.store.revoke_client(user, client).await?;
         info!(user.id = user, client.id = client, "a user has revoked the grants of a client");

@@ -1,4 +1,4 @@
-//! The file that holds the local issuer's private key: PKCS#8, DER, P-256.
+//! File of the local issuer's private key: PKCS#8, DER, P-256.
 
 use std::fs;
 use std::io;
@@ -13,7 +13,7 @@ use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
 
 pub(super) const NAME: &str = "local-issuer.p8";
 
-/// Reads the key, or makes it if there is none, and returns its PKCS#8 form.
+/// Reads the key, creating it if there is none, and returns it as PKCS#8.
 pub(super) fn load_or_create(path: &Path) -> Result<Vec<u8>, LocalIssuerError> {
     let bytes = match fs::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -26,7 +26,7 @@ pub(super) fn load_or_create(path: &Path) -> Result<Vec<u8>, LocalIssuerError> {
     if private_file::is_exposed(path).map_err(|source| file_error(path, source))? {
         return Err(LocalIssuerError::Exposed { path: path.to_owned() });
     }
-    // Signing once shows that later signatures cannot fail for the key's sake.
+    // A test signature: later ones cannot fail because of the key.
     EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &bytes)
         .ok()
         .and_then(|key| key.sign(&SystemRandom::new(), b"").ok())
@@ -34,7 +34,7 @@ pub(super) fn load_or_create(path: &Path) -> Result<Vec<u8>, LocalIssuerError> {
     Ok(bytes)
 }
 
-/// Removes the key, if there is one: no token that it has signed is good any more.
+/// Deletes the key file, if any: tokens signed with the key become invalid once a new key is created.
 pub(super) fn remove(data_directory: &Path) -> Result<(), LocalIssuerError> {
     let path = data_directory.join(NAME);
     match fs::remove_file(&path) {

@@ -1,11 +1,11 @@
-//! Client id metadata documents (draft-ietf-oauth-client-id-metadata-document): a client whose id is the URL of its own
-//! description, so that it need not register.
+//! Client id metadata documents (draft-ietf-oauth-client-id-metadata-document): the client id is the URL of
+//! the client's metadata, so the client need not register.
 //!
-//! Such a document is anybody's: it is fetched as a captured file is, from the public internet only, in bounded size and
-//! time, and its client gets no more than one that has registered itself.
+//! Such a document is untrusted: it is fetched like a captured file, from the public internet only, with size
+//! and time limits, and its client gets no more rights than a self-registered one.
 //!
-//! A server without a way to the Internet cannot fetch any. Once it has found that out, it does not offer this any more for
-//! a while, so that clients register instead.
+//! A server without access to the internet cannot fetch documents. After a failed fetch it stops advertising
+//! the feature for a while, so that clients register instead.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -28,39 +28,39 @@ use url::Url;
 use super::authorization_server::Client;
 use super::register::Metadata;
 
-/// Of a URL.
+/// Maximum length of a document's URL, in bytes.
 const MAX_URL_BYTES: usize = 1024;
-/// The draft recommends 5 KB.
+/// Maximum size of a document; the draft recommends 5 KB.
 const MAX_DOCUMENT_BYTES: usize = 16 << 10;
 const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
-/// Documents that are remembered.
+/// Maximum number of cached documents.
 const MAX_DOCUMENTS: u64 = 256;
-/// Documents that are fetched at a time.
+/// Maximum number of concurrent fetches.
 const MAX_FETCHES: usize = 4;
-/// How long a document is used that does not say for how long it may be, and the least and most that one may say. The least
-/// is longer than a code is good: the client of a code is known until then.
+/// Cache time of a document without `max-age`; [`MIN_AGE`] and [`MAX_AGE`] bound a stated one. The minimum is
+/// longer than the lifetime of a code, so the client of a code stays cached.
 const DEFAULT_AGE: Duration = Duration::from_hours(1);
 const MIN_AGE: Duration = Duration::from_mins(5);
 const MAX_AGE: Duration = Duration::from_hours(24);
-/// How long a document is not asked for that could not be read: whoever asks for sign-ins must not make this server send
-/// request after request.
+/// Cache time of a failed fetch: repeated sign-in requests must not make this server send repeated requests.
 const FAILURE_AGE: Duration = Duration::from_secs(30);
 
-/// How long clients are told to register, after a document could not be reached, and how long after one that was.
+/// Time after a failed fetch in which clients are told to register, unless another fetch succeeded within
+/// [`ONLINE_TIME`].
 const OFFLINE_TIME: Duration = Duration::from_mins(10);
 const ONLINE_TIME: Duration = Duration::from_hours(24);
 
-/// The documents of clients, as far as they are known.
+/// Fetcher and cache of client metadata documents.
 pub(super) struct MetadataDocuments {
     egress: Egress,
     fetches: Semaphore,
-    /// By URL.
+    /// Results by URL.
     known: Cache<String, Known>,
     scheme: &'static str,
     reach: Mutex<Reach>,
 }
 
-/// When a host of documents was last reached, and when one was not.
+/// Times of the last successful and the last failed connection to a document's host.
 #[derive(Default)]
 struct Reach {
     reached: Option<Instant>,
@@ -73,23 +73,23 @@ struct Known {
     age: Duration,
 }
 
-/// Why there is no description of a client; in words for a person.
+/// Error of a client's metadata document. The text is shown to the user.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NoDocument {
-    /// It cannot be fetched from here.
+    /// The document is unreachable, and probably all documents are: clients should register.
     #[error(
         "this server cannot reach that address ({0}). Connect it once more: it will register here instead"
     )]
     Offline(String),
-    /// It could not be fetched now.
+    /// The document is temporarily unreachable.
     #[error("this server could not reach that address ({0}). Try again later")]
     Unreachable(String),
-    /// Something else is there.
+    /// The response is not a valid metadata document of this client.
     #[error("what is at that address does not describe it: {0}")]
     Invalid(String),
 }
 
-/// Each entry expires after its own time.
+/// Expiry policy with the cache time of each entry.
 struct Ages;
 
 impl Expiry<String, Known> for Ages {
@@ -98,7 +98,7 @@ impl Expiry<String, Known> for Ages {
     }
 }
 
-/// What is read of a document beside the metadata that a registration has, too.
+/// Parsed members of a document: `client_id`, and the metadata of a registration.
 #[derive(Deserialize)]
 struct Document {
     client_id: String,
@@ -116,7 +116,7 @@ impl MetadataDocuments {
         Self { egress, fetches: Semaphore::new(MAX_FETCHES), known, scheme, reach: Mutex::default() }
     }
 
-    /// Whether a client id is a URL of a document (section 3 of the draft).
+    /// Whether a client id is the URL of a metadata document (section 3 of the draft).
     pub(super) fn is_document(&self, client_id: &str) -> bool {
         client_id.len() <= MAX_URL_BYTES
             && Url::parse(client_id).is_ok_and(|url| {
@@ -129,19 +129,20 @@ impl MetadataDocuments {
             })
     }
 
-    /// Whether clients may rely on their documents: unless one could not be reached of late, and none was for a day.
+    /// Whether the feature is advertised: `false` for 10 minutes after a failed fetch, unless another one
+    /// succeeded in the last 24 hours.
     pub(super) fn are_offered(&self) -> bool {
         let reach = self.reach.lock().unwrap_or_else(PoisonError::into_inner);
         let within = |time: Option<Instant>, span: Duration| time.is_some_and(|time| time.elapsed() < span);
         within(reach.reached, ONLINE_TIME) || !within(reach.missed, OFFLINE_TIME)
     }
 
-    /// The client that the document at its id describes.
+    /// Returns the client that the document at its id describes; fetches the document if it is not cached.
     pub(super) async fn client(&self, client_id: &str) -> Result<Client, NoDocument> {
         self.known.get_with_by_ref(client_id, self.fetch(client_id)).await.client
     }
 
-    /// The same, if its document was fetched of late.
+    /// Returns the client of a cached document; does not fetch.
     pub(super) async fn known_client(&self, client_id: &str) -> Option<Client> {
         self.known.get(client_id).await?.client.ok()
     }
@@ -163,7 +164,7 @@ impl MetadataDocuments {
         let mut request = Request::new(Empty::<Bytes>::new());
         *request.uri_mut() = client_id.parse().map_err(|_| invalid(&"it is no URL"))?;
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
-        // Without redirects: the id is where the document is.
+        // Redirects are not followed: the id must be the URL of the document itself.
         let policy = Policy::Capture { user: "oauth-clients".into() };
         let exchange = self.egress.exchange(request, &policy, MAX_DOCUMENT_BYTES, FETCH_TIMEOUT);
         let response = exchange.await.map_err(|error| self.failed(&error))?;
@@ -182,7 +183,7 @@ impl MetadataDocuments {
 }
 
 impl MetadataDocuments {
-    /// Takes note of a host that was not reached.
+    /// Converts a fetch error; records an unreachable host.
     fn failed(&self, error: &EgressError) -> NoDocument {
         let is_out_of_reach = matches!(
             error,
@@ -200,7 +201,7 @@ impl MetadataDocuments {
     }
 }
 
-/// How long a document may be used (RFC 9111, section 5.2.2), within bounds.
+/// Cache time of a response by `Cache-Control` (RFC 9111, section 5.2.2), within [`MIN_AGE`] and [`MAX_AGE`].
 fn age(headers: &HeaderMap) -> Duration {
     let lines = headers.get_all(CACHE_CONTROL).iter().filter_map(|line| line.to_str().ok());
     let mut age = None;
@@ -225,7 +226,7 @@ mod tests {
 
     const CALLBACK: &str = "http://127.0.0.1:33418/";
 
-    /// Serves documents, with the URL of each as its `client_id` unless it has another.
+    /// Serves documents, with `{url}` replaced by the URL of each.
     async fn server(documents: &'static [(&'static str, &'static str)]) -> TestServer {
         TestServer::start(move |request| {
             let host = request.headers["host"].to_str().expect("text");
@@ -279,7 +280,7 @@ mod tests {
                 let client = documents.client(&format!("{}{path}", server.origin())).await;
                 assert!(matches!(client, Err(NoDocument::Invalid(_))), "{path}");
             }
-            // Nor is it asked for again and again.
+            // The failure is cached.
             assert_eq!(server.hits(path), 1, "{path}");
         }
     }

@@ -1,21 +1,22 @@
-//! Errors in the words that OAuth has for them.
+//! OAuth error codes and descriptions.
 
 use kitbag_database::DatabaseError;
 
-/// Why a client's request is refused. Texts are fixed: nothing that a client sent is sent back.
+/// OAuth error response. Texts are fixed: a client's input is never echoed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {description}", .code.as_str())]
 pub struct OAuthError {
-    /// The registered error code.
+    /// OAuth error code (`error`).
     pub code: ErrorCode,
-    /// For the client's developer; has only characters that RFC 6749, section 5.2 allows.
+    /// Text for the client's developer (`error_description`), with the characters that RFC 6749, section 5.2
+    /// allows.
     pub description: &'static str,
 }
 
 /// Error codes of RFC 6749 (sections 4.1.2.1 and 5.2), RFC 7591 (3.2.2), RFC 7009 (2.2.1) and RFC 8707 (2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorCode {
-    /// The person said no.
+    /// The user denied the request.
     AccessDenied,
     /// The client is not registered.
     InvalidClient,
@@ -31,27 +32,27 @@ pub enum ErrorCode {
     InvalidScope,
     /// The resource is another server's.
     InvalidTarget,
-    /// Neither a code nor a refresh token is presented.
+    /// `grant_type` is neither `authorization_code` nor `refresh_token`.
     UnsupportedGrantType,
-    /// Something other than a code is asked for.
+    /// `response_type` is not `code`.
     UnsupportedResponseType,
-    /// Revocation: the token is none that can be taken back.
+    /// Revocation: the token cannot be revoked (access tokens).
     UnsupportedTokenType,
 }
 
-/// A request of a client that failed.
+/// Error of an endpoint that clients call.
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
-    /// For a reason that the client is told.
+    /// The request is refused; the error is sent to the client.
     #[error(transparent)]
     Refused(#[from] OAuthError),
-    /// For a reason of ours.
+    /// The database failed.
     #[error("storage failed: {0}")]
     Storage(#[from] DatabaseError),
 }
 
 impl ErrorCode {
-    /// The code as it is written in a response.
+    /// Returns the value of `error` in a response.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::AccessDenied => "access_denied",

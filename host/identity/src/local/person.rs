@@ -1,4 +1,4 @@
-//! Signs a person in to Kitbag's own pages, without an OAuth client.
+//! Sign-in to Kitbag's own pages with the sign-in code, without an OAuth client.
 
 use kitbag_base::visible::has_hidden;
 use tracing::{info, warn};
@@ -6,20 +6,20 @@ use tracing::{info, warn};
 use super::authorize::lock;
 use super::{AuthorizationServer, CodePrompt};
 
-/// Maximum length of a user's name.
+/// Maximum length of a user's name, in characters.
 const MAX_USER_NAME_CHARS: usize = 64;
 
-/// Why a person is not signed in.
+/// Error of a sign-in to the pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignInError {
-    /// The name is empty, too long, or has characters that nobody sees.
+    /// The name is empty, too long, or has invisible characters.
     UserName,
-    /// The code is missing, wrong, or was not looked at.
+    /// The code is missing or wrong.
     Code(CodePrompt),
 }
 
 impl AuthorizationServer {
-    /// Checks the user's name and the sign-in code that a person has typed. Returns the user's id.
+    /// Checks a typed user name and sign-in code. Returns the user's id.
     pub fn sign_in(&self, user: &str, code: &str) -> Result<String, SignInError> {
         let user = user.trim();
         if !is_user_name(user) {

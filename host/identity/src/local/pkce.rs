@@ -1,21 +1,21 @@
-//! Proof key for code exchange (RFC 7636), with S256 and nothing else.
+//! Proof key for code exchange (RFC 7636), with the method S256 only.
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use kitbag_base::sha256::{Digest, Sha256};
 
-/// SHA-256 of the verifier that the client keeps for the token request.
+/// Code challenge: SHA-256 of the code verifier, which the client sends in the token request.
 #[derive(Clone, Debug)]
 pub(super) struct Challenge(Digest);
 
 impl Challenge {
-    /// Reads a `code_challenge`: 43 characters of base64url.
+    /// Parses a `code_challenge`: 43 characters of base64url.
     pub(super) fn parse(text: &str) -> Option<Self> {
         URL_SAFE_NO_PAD.decode(text).ok()?.try_into().ok().map(Self)
     }
 
-    /// Whether `verifier` is well-formed (section 4.1) and the one.
+    /// Whether `verifier` is well-formed (section 4.1) and matches the challenge.
     pub(super) fn is_met_by(&self, verifier: &str) -> bool {
         let unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
         (43..=128).contains(&verifier.len())

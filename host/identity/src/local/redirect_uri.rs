@@ -1,8 +1,8 @@
-//! Where a client is answered.
+//! Redirect URIs of clients: validation and matching.
 //!
-//! Invariant: a redirect URI is written as the URL parser of a browser would write it. So what was
-//! checked here is what the browser follows: there is no second reading of backslashes, tabs,
-//! user names, encoded hosts or odd spellings of addresses.
+//! Invariant: a redirect URI has the normal form of a browser's URL parser. So the browser follows the URI
+//! that was checked: backslashes, tabs, user names, encoded hosts and unusual spellings of addresses cannot
+//! be parsed in two ways.
 
 use kitbag_base::loopback::is_loopback;
 use url::Url;
@@ -10,29 +10,29 @@ use url::form_urlencoded::Serializer;
 
 use super::{ErrorCode, OAuthError};
 
-/// An address that answers to authorization requests may be sent to.
+/// A valid redirect URI for authorization responses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedirectUri {
-    /// As the client wrote it: with or without the slash of an empty path.
+    /// Text as the client sent it: with or without the slash of an empty path.
     text: String,
     url: Url,
 }
 
-/// Whom a redirect URI reaches, for the person who is asked.
+/// Recipient behind a redirect URI, shown on the consent page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Destination {
-    /// A web site.
+    /// Web site; host, and port if it is not 443.
     Site(String),
-    /// A program that listens on this machine; host, and port if it named one.
+    /// Program that listens on this machine; host, and port if the URI has one.
     Loopback(String),
-    /// The program that is registered with the operating system for a scheme.
+    /// Program that the operating system opens for this URI scheme.
     Application(String),
 }
 
-/// In bytes.
+/// Maximum length of a redirect URI, in bytes.
 const MAX_URI_BYTES: usize = 2048;
 
-/// Schemes that browsers act on themselves, so no application's own.
+/// Schemes that browsers handle themselves, so they cannot belong to an application.
 const NOT_AN_APPLICATION: [&str; 13] = [
     "about",
     "blob",
@@ -50,7 +50,8 @@ const NOT_AN_APPLICATION: [&str; 13] = [
 ];
 
 impl RedirectUri {
-    /// Accepts https, http on a loopback host, and schemes of applications (RFC 8252, section 7).
+    /// Parses a redirect URI: https, http on a loopback host, or an application's scheme (RFC 8252, section
+    /// 7).
     pub(super) fn parse(text: &str) -> Result<Self, OAuthError> {
         let refused = |description| Err(ErrorCode::InvalidRedirectUri.because(description));
         if text.len() > MAX_URI_BYTES {
@@ -78,20 +79,19 @@ impl RedirectUri {
         Ok(Self { text: text.to_owned(), url })
     }
 
-    /// Whether a client that registered `self` may be answered at `requested`: the same address, but
-    /// for the port on a loopback host, which a native client learns only when it starts to listen
-    /// (RFC 8252, section 7.3).
+    /// Whether the registered URI `self` permits `requested`: they must be equal, except for the port on a
+    /// loopback host, which a native client chooses at run time (RFC 8252, section 7.3).
     pub(super) fn admits(&self, requested: &Self) -> bool {
         self.text == requested.text
             || (is_native_client(&self.url) && without_port(&self.url) == without_port(&requested.url))
     }
 
-    /// The address as the client wrote it.
+    /// Returns the URI as the client sent it.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Whom it reaches.
+    /// Returns the recipient of responses sent to this URI.
     pub fn destination(&self) -> Destination {
         let authority = self.url.authority().to_owned();
         match self.url.scheme() {
@@ -101,7 +101,7 @@ impl RedirectUri {
         }
     }
 
-    /// The address with parameters added to its query (RFC 6749, section 4.1.2).
+    /// Returns the URI with parameters added to its query (RFC 6749, section 4.1.2).
     pub(super) fn with(&self, parameters: &[(&str, &str)]) -> String {
         let query = Serializer::new(String::new()).extend_pairs(parameters).finish();
         let separator = if self.url.query().is_some() { '&' } else { '?' };
@@ -109,7 +109,7 @@ impl RedirectUri {
     }
 }
 
-/// Whether a native client listens there (RFC 8252, section 7.3).
+/// Whether the URL is http on a loopback host, for a native client (RFC 8252, section 7.3).
 fn is_native_client(url: &Url) -> bool {
     url.scheme() == "http" && is_loopback(url)
 }
@@ -161,14 +161,14 @@ mod tests {
             "about:blank",
             "view-source:https://app.example",
             "intent://app#Intent;end",
-            // Codes in the clear, or to a machine of the network.
+            // Codes over plain HTTP to other machines.
             "http://app.example/cb",
             "http://192.168.0.9/cb",
             "http://127.0.0.1.evil.example/cb",
             "http://localhost.evil.example/cb",
             "http://localhost@evil.example/cb",
             "ws://localhost/cb",
-            // Another reading than the one that was checked.
+            // URIs that a browser would parse differently.
             "https://good.example@evil.example/cb",
             "https://good.example\\@evil.example/cb",
             "https:\\\\evil.example/cb",
@@ -183,7 +183,7 @@ mod tests {
             "https://good.example/c b",
             "https://g\u{f6}od.example/cb",
             "https://%67ood.example/cb",
-            // Not absolute, or not the whole.
+            // Not absolute, or with a fragment.
             "https://app.example/cb#fragment",
             "https://app.example/cb#",
             "//evil.example/cb",

@@ -10,32 +10,32 @@ use super::scopes::Scopes;
 use super::secret::random_text;
 use super::{AuthorizationServer, EndpointError, ErrorCode, OAuthError};
 
-/// A registered client, as it is told (section 3.2.1).
+/// Registration response (section 3.2.1).
 ///
-/// All clients are public: what a program on a person's machine holds is no secret. So a client that
-/// asks for one is registered without, which section 3.2.1 allows and the response says.
+/// All clients are public: a program on a user's machine cannot protect a secret. A client that requests a
+/// secret is registered without one, as section 3.2.1 allows; the response says so.
 #[derive(Clone, Debug, Serialize)]
 pub struct Registration {
-    /// Names the client from now on.
+    /// Client identifier.
     pub client_id: String,
-    /// Seconds since 1970.
+    /// Time of registration, in seconds since 1970.
     pub client_id_issued_at: i64,
-    /// As sent.
+    /// Client name from the request, trimmed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_name: Option<String>,
-    /// As sent.
+    /// Redirect URIs, as in the request.
     pub redirect_uris: Vec<String>,
-    /// How the client authenticates: always `none`.
+    /// Client authentication method: always `none`.
     pub token_endpoint_auth_method: &'static str,
-    /// Always both.
+    /// Always `authorization_code` and `refresh_token`.
     pub grant_types: [&'static str; 2],
     /// Always `code`.
     pub response_types: [&'static str; 1],
-    /// What it may ask for.
+    /// Scopes that the client may request, separated by spaces.
     pub scope: String,
 }
 
-/// What is read of a client's metadata (section 2); everything else is ignored, as it demands.
+/// Parsed members of client metadata (section 2); others are ignored, as section 2 requires.
 #[derive(Deserialize)]
 pub(super) struct Metadata {
     redirect_uris: Option<Vec<String>>,
@@ -45,14 +45,14 @@ pub(super) struct Metadata {
     response_types: Option<Vec<String>>,
 }
 
-/// Of one client.
+/// Maximum number of redirect URIs per client.
 const MAX_REDIRECT_URIS: usize = 20;
 
-/// In characters.
+/// Maximum length of a client's name, in characters.
 const MAX_NAME_CHARACTERS: usize = 100;
 
 impl AuthorizationServer {
-    /// Registers the client that `body`, a JSON object, describes.
+    /// Registers a client. `body` is its metadata, a JSON object.
     pub async fn register(&self, body: &[u8]) -> Result<Registration, EndpointError> {
         let JsonObject::<Metadata>(metadata) = serde_json::from_slice(body).map_err(|_unreadable| {
             ErrorCode::InvalidClientMetadata.because("the body is not client metadata as JSON")
@@ -74,7 +74,7 @@ impl AuthorizationServer {
 }
 
 impl Metadata {
-    /// Returns name and redirect URIs of a client that can be served.
+    /// Checks the metadata, and returns name and redirect URIs.
     pub(super) fn check(self) -> Result<(Option<String>, Vec<String>), OAuthError> {
         let refused = |description| Err(ErrorCode::InvalidClientMetadata.because(description));
         let method = self.token_endpoint_auth_method.as_deref().unwrap_or("none");

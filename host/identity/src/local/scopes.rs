@@ -1,21 +1,22 @@
-//! What can be granted.
+//! OAuth scopes of the local issuer.
 
 use std::fmt;
 
 use super::{ErrorCode, OAuthError, SCOPES};
 
-/// Granted scopes, in the order in which they are published, each once.
+/// Granted scopes, without duplicates, in the order of `scopes_supported`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scopes(Vec<&'static str>);
 
 impl Scopes {
-    /// All that there are.
+    /// All supported scopes.
     pub(super) fn all() -> Self {
         Self(SCOPES.to_vec())
     }
 
-    /// Reads names separated by spaces. Unknown ones are ignored, and the client is told what it is granted
-    /// (RFC 6749, section 3.3): many ask for `openid`. One that asks for unknown ones alone is granted the least.
+    /// Parses scope names separated by spaces. Unknown ones are ignored, since many clients request `openid`;
+    /// the response states the granted scopes (RFC 6749, section 3.3). A request with only unknown scopes
+    /// gets `profile`.
     pub(super) fn parse(text: &str) -> Self {
         let known = Self::known(text);
         if known.0.is_empty() { Self(vec!["profile"]) } else { known }
@@ -26,7 +27,8 @@ impl Scopes {
         Self(SCOPES.into_iter().filter(|scope| asked.contains(scope)).collect())
     }
 
-    /// Reads what a client wants of `self`; nothing that is known means all of it.
+    /// Returns the requested subset of `self`, or all of `self` if no known scope is requested. Fails if a
+    /// requested scope was not granted.
     pub(super) fn narrowed(&self, asked: Option<&str>) -> Result<Self, OAuthError> {
         let asked =
             asked.map(Self::known).filter(|asked| !asked.0.is_empty()).unwrap_or_else(|| self.clone());
@@ -37,7 +39,7 @@ impl Scopes {
         }
     }
 
-    /// Whether a refresh token belongs to the grant.
+    /// Whether the grant includes a refresh token (scope `offline_access`).
     pub fn last_beyond_access_token(&self) -> bool {
         self.0.contains(&"offline_access")
     }

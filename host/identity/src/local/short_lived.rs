@@ -1,4 +1,4 @@
-//! A bounded memory for what lives for minutes and need not survive a restart.
+//! Bounded in-memory store for values that live for minutes and need not survive a restart.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -7,13 +7,13 @@ use kitbag_base::sha256::{Digest, Sha256};
 
 use super::secret::random_text;
 
-/// Values that can be found only with the secret that was given out for each.
+/// Values that are found only by the secret issued for each.
 ///
-/// Few enough to be looked through one by one.
+/// Look-ups are linear: there are at most [`MAX_ENTRIES`].
 #[derive(Debug)]
 pub(super) struct ShortLived<T> {
     lifetime: Duration,
-    /// Oldest first.
+    /// Entries, oldest first.
     entries: VecDeque<Entry<T>>,
 }
 
@@ -24,7 +24,7 @@ struct Entry<T> {
     value: T,
 }
 
-/// Beyond as many, the oldest is forgotten.
+/// Maximum number of entries; beyond it, the oldest is evicted.
 const MAX_ENTRIES: usize = 256;
 
 impl<T> ShortLived<T> {
@@ -32,7 +32,7 @@ impl<T> ShortLived<T> {
         Self { lifetime, entries: VecDeque::new() }
     }
 
-    /// Keeps the value, and returns its secret: 256 random bits.
+    /// Stores the value, and returns its secret: 256 random bits in base64url.
     pub(super) fn keep(&mut self, value: T) -> String {
         self.forget_expired();
         if self.entries.len() >= MAX_ENTRIES {
@@ -44,13 +44,13 @@ impl<T> ShortLived<T> {
         secret
     }
 
-    /// The value of this secret, unless its time is over.
+    /// Returns the value of this secret; `None` if unknown or expired.
     pub(super) fn get_mut(&mut self, secret: &str) -> Option<&mut T> {
         let index = self.position(secret)?;
         self.entries.get_mut(index).map(|entry| &mut entry.value)
     }
 
-    /// As [`Self::get_mut`]; the secret is good for nothing afterwards.
+    /// Removes and returns the value of this secret; `None` if unknown or expired.
     pub(super) fn take(&mut self, secret: &str) -> Option<T> {
         let index = self.position(secret)?;
         self.entries.remove(index).map(|entry| entry.value)

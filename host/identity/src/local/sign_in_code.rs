@@ -1,9 +1,9 @@
-//! The secret that local sign-in asks for: whoever may read the data directory knows it, and no other
-//! account of the machine.
+//! The secret that local sign-in requires. It is readable only with access to the data directory, so not by
+//! other accounts of the machine.
 //!
-//! A ticket stands for the code in one sign-in of a program that can read it, so that its person types
-//! nothing. It is good once, for minutes, and for one PKCE challenge: whoever sees the page's URL on its
-//! way to the browser gets a code that only the program with the verifier can redeem.
+//! A ticket replaces the code in one sign-in of a program that can read the code, so that its user types
+//! nothing. It is single-use, valid for minutes, and bound to one PKCE challenge: an attacker who sees the
+//! page's URL gets an authorization code that only the program with the verifier can redeem.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,35 +21,35 @@ use secrecy::{ExposeSecret, SecretString};
 use super::LocalIssuerError;
 use crate::now;
 
-/// The code's file in the data directory.
+/// Name of the code's file in the data directory.
 const FILE: &str = "sign-in-code";
 
-/// 128 bits, as 32 hexadecimal digits: nothing that a terminal breaks, or that is mistaken for a flag.
+/// 128 bits, as 32 hexadecimal digits: no line breaks in a terminal, and never mistaken for a flag.
 const CODE_BYTES: usize = 16;
 const CODE_LENGTH: usize = 2 * CODE_BYTES;
 
-/// How long a ticket is good: as long as `kitbag login` waits for its person.
+/// Lifetime of a ticket: as long as `kitbag login` waits for the user.
 pub(super) const TICKET_LIFETIME: Duration = Duration::from_mins(10);
-/// Marks what is signed with the code as a ticket of this form.
+/// Domain separator of the MAC: purpose and format version.
 const TICKET_PURPOSE: &str = "kitbag sign-in ticket 1";
 
-/// The code of one data directory.
+/// Sign-in code of a data directory.
 #[derive(Clone)]
 pub struct SignInCode(SecretString);
 
-/// A sign-in that a ticket is for.
+/// Sign-in that a ticket is bound to.
 #[derive(Clone, Copy, Debug)]
 pub struct TicketRequest<'a> {
-    /// The local issuer's identifier.
+    /// Issuer identifier of the local issuer.
     pub issuer: &'a str,
-    /// The client that asks.
+    /// OAuth client of the sign-in.
     pub client_id: &'a str,
-    /// Its PKCE challenge (RFC 7636).
+    /// PKCE code challenge of the authorization request (RFC 7636).
     pub code_challenge: &'a str,
 }
 
 impl SignInCode {
-    /// The code in this data directory, or nothing where no server in local mode has made one.
+    /// Reads the code of this data directory; `None` if no server in local mode has created one.
     pub fn read(data_directory: &Path) -> Result<Option<Self>, LocalIssuerError> {
         let path = data_directory.join(FILE);
         let failed = |source| LocalIssuerError::File { path: path.clone(), source: Arc::new(source) };
@@ -71,7 +71,7 @@ impl SignInCode {
         Ok(Some(Self(code.into())))
     }
 
-    /// Makes a code in this data directory; one that is there stays, and is the code.
+    /// Creates a code in this data directory; returns the existing one if there is one.
     pub(super) fn create(data_directory: &Path) -> Result<Self, LocalIssuerError> {
         let path = data_directory.join(FILE);
         let mut bytes = [0; CODE_BYTES];
@@ -82,12 +82,12 @@ impl SignInCode {
         Self::read(data_directory)?.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))
     }
 
-    /// The code as a person types it.
+    /// Returns the code as typed by the user.
     pub fn reveal(&self) -> &SecretString {
         &self.0
     }
 
-    /// A ticket for this sign-in, good for ten minutes.
+    /// Creates a ticket for this sign-in, valid for ten minutes.
     pub fn ticket(&self, request: &TicketRequest<'_>) -> String {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds since 1970")]
         let expires = now() as u64 + TICKET_LIFETIME.as_secs();
@@ -95,7 +95,7 @@ impl SignInCode {
         format!("{expires}.{}", URL_SAFE_NO_PAD.encode(tag))
     }
 
-    /// Whether the ticket is for this sign-in, and its time is not over.
+    /// Whether the ticket is for this sign-in and has not expired.
     pub(super) fn admits(&self, ticket: &str, request: &TicketRequest<'_>) -> bool {
         let Some((expires, tag)) = ticket.split_once('.') else { return false };
         let (Ok(expires), Ok(tag)) = (expires.parse::<u64>(), URL_SAFE_NO_PAD.decode(tag)) else {
@@ -106,12 +106,12 @@ impl SignInCode {
         hmac::verify(&self.key(), signed(request, expires).as_bytes(), &tag).is_ok() && is_in_time
     }
 
-    /// SHA-256 of the code, in hexadecimal digits.
+    /// SHA-256 of the code, in hexadecimal.
     pub(super) fn digest(&self) -> String {
         hex::encode(Sha256::digest(self.0.expose_secret()))
     }
 
-    /// Whether this is the code; takes as long for every text of a length.
+    /// Whether `typed` is the code, compared in constant time.
     pub(super) fn is(&self, typed: &str) -> bool {
         verify_slices_are_equal(&Sha256::digest(typed), &Sha256::digest(self.0.expose_secret())).is_ok()
     }
@@ -127,7 +127,7 @@ impl fmt::Debug for SignInCode {
     }
 }
 
-/// None of the parts can hold a line end: two requests never sign the same text.
+/// Builds the signed text. No part can contain a line break, so different requests have different texts.
 fn signed(request: &TicketRequest<'_>, expires: u64) -> String {
     let TicketRequest { issuer, client_id, code_challenge } = request;
     format!("{TICKET_PURPOSE}\n{issuer}\n{client_id}\n{code_challenge}\n{expires}")

@@ -1,4 +1,4 @@
-//! Which clients are registered and what they may renew: all SQL of the local issuer.
+//! All SQL of the local issuer: registered clients and their grants.
 
 use std::time::Duration;
 
@@ -27,17 +27,17 @@ pub(super) struct GrantRow {
     pub(super) id: String,
     pub(super) client_id: String,
     pub(super) user_id: String,
-    /// Separated by spaces.
+    /// Scope names, separated by spaces.
     pub(super) scopes: String,
     pub(super) refresh_digest: Vec<u8>,
     pub(super) seed: Vec<u8>,
     pub(super) replaced_digest: Option<Vec<u8>>,
-    /// Milliseconds since 1970.
+    /// Time of the last replacement, in milliseconds since 1970.
     pub(super) replaced_at: Option<i64>,
 }
 
 impl GrantRow {
-    /// Whether this is the digest of the refresh token before the newest, and it was replaced within `grace`.
+    /// Whether `digest` is of the previous refresh token, replaced less than `grace` ago.
     pub(super) fn was_just_replaced(&self, digest: &Digest, grace: Duration) -> bool {
         let expired = now().saturating_sub(milliseconds(grace));
         self.replaced_digest.as_deref() == Some(digest.as_slice())
@@ -45,12 +45,12 @@ impl GrantRow {
     }
 }
 
-/// Who ends a grant.
+/// Actor who revokes a grant.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum RevokedBy {
-    /// The client, for its user (RFC 7009).
+    /// The client, on behalf of its user (RFC 7009).
     Client,
-    /// The server, since a code or a token was used twice.
+    /// The server, because a code or refresh token was reused.
     Server,
 }
 
@@ -63,10 +63,10 @@ pub(super) struct GrantedClientRow {
     pub(super) expires_at: i64,
 }
 
-/// Registrations that are kept.
+/// Maximum number of registered clients.
 pub(super) const MAX_CLIENTS: u32 = 500;
 
-/// Grants of one client that are kept.
+/// Maximum number of grants per client.
 const MAX_GRANTS_OF_CLIENT: u32 = 50;
 
 impl Store {
@@ -74,9 +74,9 @@ impl Store {
         Self(database)
     }
 
-    /// Keeps a registration. Beyond [`MAX_CLIENTS`] the one that was not used for longest goes, clients
-    /// that hold a grant last, and of those of one millisecond any: registering is open to anybody and
-    /// must not sign anybody out.
+    /// Stores a registration. Beyond [`MAX_CLIENTS`], deletes the least recently used client (any of those
+    /// with the same millisecond), clients with grants last: registration is open to anybody and must not
+    /// sign out other clients.
     pub(super) async fn insert_client(&self, client: &ClientRow) -> kitbag_database::Result<()> {
         let mut transaction = self.0.begin(Scope::Sessions).await?;
         delete_expired(&mut transaction).await?;
@@ -98,8 +98,8 @@ impl Store {
             .await
     }
 
-    /// Keeps a grant for `lifetime`, with its client, which may have a metadata document instead of a registration. Beyond
-    /// the limit, the client's oldest goes.
+    /// Stores a grant for `lifetime`, and its client, which may have a metadata document instead of a
+    /// registration. Beyond [`MAX_GRANTS_OF_CLIENT`], deletes the client's grants that expire first.
     pub(super) async fn insert_grant(
         &self,
         grant: &GrantRow,
@@ -132,7 +132,7 @@ impl Store {
         transaction.commit().await
     }
 
-    /// The grant, unless it has expired.
+    /// Returns the grant with this id, unless it has expired.
     pub(super) async fn grant(&self, id: &str) -> kitbag_database::Result<Option<GrantRow>> {
         sql("SELECT id, client_id, user_id, scopes, refresh_digest, seed, replaced_digest, replaced_at
              FROM oauth_grants WHERE id = $1 AND expires_at > $2")
@@ -142,8 +142,8 @@ impl Store {
         .await
     }
 
-    /// Puts the digest of a new refresh token in the place of `grant`'s, which then lasts for another
-    /// `lifetime`. Returns false, and changes nothing, where the grant has moved on since it was read.
+    /// Replaces the refresh token of `grant` by `new`, and extends the grant to `lifetime` from now. Returns
+    /// `false`, and leaves the grant unchanged, if another request has replaced the token meanwhile.
     pub(super) async fn rotate(
         &self,
         grant: &GrantRow,
@@ -166,7 +166,7 @@ impl Store {
         Ok(rotated == 1)
     }
 
-    /// Ends a grant: none of its refresh tokens is good any more.
+    /// Deletes a grant, which invalidates its refresh tokens.
     pub(super) async fn revoke(&self, grant_id: &str, by: RevokedBy) -> kitbag_database::Result<()> {
         let mut transaction = self.0.begin(Scope::Sessions).await?;
         let revoked: Option<(String, String)> =
@@ -186,7 +186,7 @@ impl Store {
         transaction.commit().await
     }
 
-    /// Ends every grant of a client, every session of a browser, and every key of a program.
+    /// Revokes all grants, browser sessions and program keys.
     pub(super) async fn revoke_all(&self) -> kitbag_database::Result<()> {
         let mut transaction = self.0.begin(Scope::Sessions).await?;
         let ended = sql("DELETE FROM oauth_grants").execute(&mut transaction).await?
@@ -198,7 +198,8 @@ impl Store {
         transaction.commit().await
     }
 
-    /// The clients with grants of a user, the last granted one first.
+    /// Returns the clients with grants of a user, those with the latest expiry (last granted or renewed)
+    /// first; at most 200.
     pub(super) async fn granted_clients(&self, user: &str) -> kitbag_database::Result<Vec<GrantedClientRow>> {
         sql("SELECT c.id, c.name, count(*) AS grants, max(g.expires_at) AS expires_at
              FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id
@@ -209,7 +210,7 @@ impl Store {
         .await
     }
 
-    /// Ends the grants of a user to a client.
+    /// Revokes the grants of a user to a client, and the keys that the user created with it.
     pub(super) async fn revoke_client(&self, user: &str, client: &str) -> kitbag_database::Result<()> {
         let mut transaction = self.0.begin(Scope::Sessions).await?;
         let ended = sql("DELETE FROM oauth_grants WHERE user_id = $1 AND client_id = $2")
@@ -231,7 +232,7 @@ async fn delete_expired(transaction: &mut Transaction) -> kitbag_database::Resul
     Ok(())
 }
 
-/// Records a client, or what it calls itself now.
+/// Stores a client; updates the name of an existing one.
 async fn record(transaction: &mut Transaction, client: &ClientRow) -> kitbag_database::Result<()> {
     sql("INSERT INTO oauth_clients (id, name, redirect_uris, used_at) VALUES ($1, $2, $3, $4)
          ON CONFLICT (id) DO UPDATE SET name = excluded.name")
@@ -253,7 +254,7 @@ async fn mark_used(transaction: &mut Transaction, client_id: &str) -> kitbag_dat
     Ok(())
 }
 
-/// Milliseconds since 1970.
+/// Current time in milliseconds since 1970.
 fn now() -> i64 {
     Timestamp::now().as_millisecond()
 }

@@ -1,4 +1,4 @@
-//! Sign-ins with the local issuer, as clients make them and as attackers would try them.
+//! Sign-ins with the local issuer, by regular clients and by attackers.
 
 mod authorization;
 mod code;
@@ -24,7 +24,7 @@ const RESOURCE: &str = "http://127.0.0.1:8787/mcp";
 const CALLBACK: &str = "http://localhost:6274/callback";
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 
-/// A server on a data directory of its own.
+/// Authorization server with its own data directory.
 struct Fixture {
     server: AuthorizationServer,
     lifetimes: Lifetimes,
@@ -42,13 +42,13 @@ impl Fixture {
         Self { server, lifetimes, data }
     }
 
-    /// The same data with a new process over it.
+    /// Opens a new server on the same data directory.
     async fn restarted(self) -> Self {
         let server = open(&self.data, self.lifetimes).await;
         Self { server, ..self }
     }
 
-    /// Registers a client that is answered at [`CALLBACK`].
+    /// Registers a client with the redirect URI [`CALLBACK`].
     async fn client(&self) -> String {
         self.register(&json!({ "redirect_uris": [CALLBACK] })).await.unwrap().client_id
     }
@@ -57,7 +57,7 @@ impl Fixture {
         self.server.register(metadata.to_string().as_bytes()).await
     }
 
-    /// The question that a good request with some parameters changed leads to.
+    /// Returns the consent page of a valid request with `changes` applied.
     async fn ask(&self, client_id: &str, changes: &[(&str, &str)]) -> Consent {
         match self.server.authorize(&request(client_id, changes)).await.unwrap() {
             Step::Ask(consent) => *consent,
@@ -65,14 +65,14 @@ impl Fixture {
         }
     }
 
-    /// A code for `ana`.
+    /// Returns an authorization code for `ana`.
     async fn code(&self, client_id: &str, changes: &[(&str, &str)]) -> String {
         let consent = self.ask(client_id, changes).await;
         let answer = self.decide(&self.allow(&consent, "ana")).await.unwrap();
         parameter(&answer, "code").expect("a code")
     }
 
-    /// Where an answer that asks nobody again leads.
+    /// Submits a consent form, and returns the redirect URL.
     async fn decide(&self, form: &str) -> Result<String, AuthorizeError> {
         Ok(match self.server.decide(form).await? {
             Step::Return(url) => url,
@@ -80,7 +80,7 @@ impl Fixture {
         })
     }
 
-    /// A yes of somebody who knows the sign-in code.
+    /// Consent form of an approval with the correct sign-in code.
     fn allow(&self, consent: &Consent, user: &str) -> String {
         allow_with(consent, user, self.sign_in_code().reveal().expose_secret())
     }
@@ -121,7 +121,7 @@ impl Fixture {
         self.server.revoke(&form(&[("client_id", client_id), ("token", token)], &[])).await
     }
 
-    /// A registered client, and its refresh token for all scopes.
+    /// Registers a client and signs in; returns the client id and a refresh token for all scopes.
     async fn signed_in(&self) -> (String, String) {
         let client_id = self.client().await;
         let code = self.code(&client_id, &[]).await;
@@ -143,7 +143,7 @@ async fn open(data: &TempDir, lifetimes: Lifetimes) -> AuthorizationServer {
     )
 }
 
-/// The query of a good authorization request with some parameters changed.
+/// Query of a valid authorization request with `changes` applied.
 fn request(client_id: &str, changes: &[(&str, &str)]) -> String {
     let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(VERIFIER));
     let good = [
@@ -158,7 +158,7 @@ fn request(client_id: &str, changes: &[(&str, &str)]) -> String {
     form(&good, changes)
 }
 
-/// Parameters with some set to other values; an empty one is absent (RFC 6749, section 3.1).
+/// Encodes parameters with `changes` applied; an empty value counts as absent (RFC 6749, section 3.1).
 fn form(parameters: &[(&str, &str)], changes: &[(&str, &str)]) -> String {
     let kept = parameters.iter().filter(|(name, _)| !changes.iter().any(|(changed, _)| changed == name));
     Serializer::new(String::new()).extend_pairs(kept.chain(changes)).finish()
@@ -180,7 +180,7 @@ fn refresh_token(tokens: &Tokens) -> String {
     tokens.refresh_token.as_ref().expect("a refresh token").expose_secret().to_owned()
 }
 
-/// The claims of an access token.
+/// Returns the claims of an access token.
 fn claims(tokens: &Tokens) -> Value {
     let payload = tokens.access_token.expose_secret().split('.').nth(1).unwrap();
     serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload).unwrap()).unwrap()

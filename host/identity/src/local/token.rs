@@ -1,4 +1,4 @@
-//! The token endpoint (RFC 6749, section 3.2): a code or a refresh token → tokens.
+//! Token endpoint (RFC 6749, section 3.2), and revocation (RFC 7009).
 
 use std::mem;
 use std::time::Duration;
@@ -18,36 +18,38 @@ use super::secret::random_text;
 use super::store::{GrantRow, RevokedBy};
 use super::{AccessGrant, AuthorizationServer, EndpointError, ErrorCode, OAuthError};
 
-/// What a client gets.
+/// Token response.
 #[derive(Debug)]
 pub struct Tokens {
     /// A bearer token for `{base_url}/mcp`.
     pub access_token: SecretString,
-    /// How long the access token is valid.
+    /// Lifetime of the access token.
     pub expires_in: Duration,
-    /// Good once, for the next pair, and for the same pair some seconds after; only with the scope `offline_access`.
+    /// Single-use refresh token; `None` without the scope `offline_access`. Reuse within
+    /// [`Lifetimes::replaced_token`](super::Lifetimes::replaced_token) returns the same successor; later
+    /// reuse revokes the grant.
     pub refresh_token: Option<SecretString>,
-    /// What the access token allows.
+    /// Scopes of the access token.
     pub scopes: Scopes,
 }
 
-/// What became of a code.
+/// State of an authorization code.
 #[derive(Debug)]
 pub(super) enum Code {
     Fresh {
         authorization: Box<Authorization>,
         user: String,
     },
-    /// It was presented. What it gave, if anything, is the grant of this id.
+    /// The code was presented. `grant_id` is the id of the resulting grant, if one was stored.
     Spent {
         grant_id: String,
     },
 }
 
 impl AuthorizationServer {
-    /// Answers a token request, a form.
+    /// Handles a token request; `form` is its body.
     ///
-    /// Access tokens cannot be taken back: they verify without a look-up, and are short-lived instead.
+    /// Access tokens cannot be revoked: they are verified without a look-up, and are short-lived instead.
     pub async fn token(&self, form: &str) -> Result<Tokens, EndpointError> {
         let parameters = Parameters::parse(form);
         let grant_type = parameters.require("grant_type", "grant_type is missing")?;
@@ -77,7 +79,7 @@ impl AuthorizationServer {
         let entry = codes
             .get_mut(code)
             .ok_or(ErrorCode::InvalidGrant.because("the code is unknown or has expired"))?;
-        // Whatever is wrong with this request, the code has been seen, and is spent.
+        // The code is spent even if this request fails.
         let grant_id = random_text::<16>();
         let (authorization, user) = match mem::replace(entry, Code::Spent { grant_id: grant_id.clone() }) {
             Code::Fresh { authorization, user } => (authorization, user),
@@ -133,7 +135,7 @@ impl AuthorizationServer {
             if self.store.rotate(&grant, &new, self.lifetimes.refresh_token).await? {
                 return Ok(self.issue(&grant.user_id, client_id, scopes, Some(next)));
             }
-            // Somebody else was quicker with the same token.
+            // Another request has used the same token concurrently.
             grant = self.store.grant(grant_id).await?.ok_or(unknown)?;
         }
         if grant.was_just_replaced(&digest, self.lifetimes.replaced_token) {
@@ -142,8 +144,8 @@ impl AuthorizationServer {
         Err(self.reused(&grant).await?.into())
     }
 
-    /// Ends the grant of a refresh token (RFC 7009). A token that is good for nothing is as it should
-    /// be, and no error.
+    /// Revokes the grant of a refresh token (RFC 7009). Invalid tokens are not an error; access tokens cannot
+    /// be revoked and are refused.
     pub async fn revoke(&self, form: &str) -> Result<(), EndpointError> {
         let parameters = Parameters::parse(form);
         let token = parameters.require("token", "token is missing")?;
@@ -160,8 +162,8 @@ impl AuthorizationServer {
         Ok(())
     }
 
-    /// A refresh token that was replaced long ago has two holders, and nobody knows which is the client: the
-    /// grant ends (RFC 9700, section 4.14.2).
+    /// Revokes the grant of a reused refresh token: two parties have the token, and the legitimate client is
+    /// unknown (RFC 9700, section 4.14.2).
     async fn reused(&self, grant: &GrantRow) -> kitbag_database::Result<OAuthError> {
         warn!(client.id = %grant.client_id, user.id = %grant.user_id, "a refresh token was used again; its grant is revoked");
         self.store.revoke(&grant.id, RevokedBy::Server).await?;
@@ -192,13 +194,13 @@ impl Code {
     }
 }
 
-/// The grant's id, a dot, and 256 random bits.
+/// Creates the first refresh token: the grant's id, a dot, and 256 random bits in base64url.
 fn first_refresh_token(grant_id: &str) -> SecretString {
     format!("{grant_id}.{}", random_text::<32>()).into()
 }
 
-/// The token after another one: the same each time, so that clients that share a token, and all refresh it, get the same.
-/// It cannot be told without the grant's seed, which only the database has.
+/// Derives the successor of a refresh token. It is deterministic, so that clients that share a token get the
+/// same successor, and cannot be computed without the grant's seed, which only the database has.
 fn next_refresh_token(grant: &GrantRow, presented: &str) -> SecretString {
     let key = hmac::Key::new(hmac::HMAC_SHA256, &grant.seed);
     let secret = URL_SAFE_NO_PAD.encode(hmac::sign(&key, presented.as_bytes()));

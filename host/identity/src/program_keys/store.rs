@@ -14,12 +14,12 @@ pub(super) struct Store {
 
 #[derive(Clone, Debug, FromRow)]
 pub(super) struct KeyRow {
-    /// SHA-256.
+    /// SHA-256 of the key.
     pub(super) digest: Vec<u8>,
     pub(super) user_id: String,
     pub(super) name: String,
     pub(super) client_id: Option<String>,
-    /// Ids, separated by spaces.
+    /// Toolkit ids, separated by spaces.
     pub(super) toolkits: Option<String>,
     pub(super) created_at: i64,
     pub(super) expires_at: Option<i64>,
@@ -31,7 +31,8 @@ pub(crate) async fn revoke_all_keys(transaction: &mut Transaction) -> kitbag_dat
     sql("DELETE FROM program_keys").execute(transaction).await
 }
 
-/// Revokes the keys that are limited to some toolkits, of which this one has been removed or has another owner.
+/// Revokes all keys that are limited to a set of toolkits with this one. Called when the toolkit is removed
+/// or changes its owner.
 pub async fn revoke_keys_for(transaction: &mut Transaction, toolkit: &str) -> kitbag_database::Result<()> {
     sql("DELETE FROM program_keys WHERE ' ' || toolkits || ' ' LIKE '% ' || $1 || ' %'")
         .bind(toolkit)
@@ -40,7 +41,7 @@ pub async fn revoke_keys_for(transaction: &mut Transaction, toolkit: &str) -> ki
     Ok(())
 }
 
-/// Revokes the keys that a user has made with a client.
+/// Revokes the keys that a user created with this OAuth client.
 pub(crate) async fn revoke_keys_made_by(
     transaction: &mut Transaction,
     user: &str,
@@ -58,7 +59,7 @@ impl Store {
         Self { database, issuer }
     }
 
-    /// Keeps a key. Removes those of all users that have expired, or are of another issuer.
+    /// Stores a key. Deletes the keys of all users that have expired or belong to another issuer.
     pub(super) async fn insert(&self, key: &KeyRow) -> Result<(), KeyError> {
         let mut transaction = self.database.begin(Scope::Sessions).await?;
         sql("DELETE FROM program_keys WHERE expires_at <= $1 OR issuer <> $2")
@@ -93,7 +94,7 @@ impl Store {
         Ok(transaction.commit().await?)
     }
 
-    /// The key of this digest, if it has not expired.
+    /// Returns the key with this digest, unless it has expired at `now`.
     pub(super) async fn find(&self, digest: &[u8], now: i64) -> kitbag_database::Result<Option<KeyRow>> {
         sql("SELECT digest, user_id, name, client_id, toolkits, created_at, expires_at, used_at FROM program_keys
              WHERE digest = $1 AND issuer = $2 AND (expires_at IS NULL OR expires_at > $3)")
@@ -104,7 +105,7 @@ impl Store {
         .await
     }
 
-    /// The user's keys that expire later, the newest first.
+    /// Returns the user's keys that have not expired at `now`, newest first.
     pub(super) async fn of_user(&self, user: &str, now: i64) -> kitbag_database::Result<Vec<KeyRow>> {
         sql("SELECT digest, user_id, name, client_id, toolkits, created_at, expires_at, used_at FROM program_keys
              WHERE user_id = $1 AND issuer = $2 AND (expires_at IS NULL OR expires_at > $3)
@@ -126,7 +127,7 @@ impl Store {
         transaction.commit().await
     }
 
-    /// Returns whether it was there.
+    /// Deletes a key of the acting user. Returns whether it existed.
     pub(super) async fn delete(&self, by: &Actor, digest: &[u8]) -> kitbag_database::Result<bool> {
         let mut transaction = self.database.begin(Scope::Sessions).await?;
         let deleted = sql("DELETE FROM program_keys WHERE user_id = $1 AND digest = $2")

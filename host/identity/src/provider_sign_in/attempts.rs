@@ -1,5 +1,6 @@
-//! Ends of sign-ins: each pending sign-in has one, and an address has a share of those that the provider is asked about.
-//! Anybody can begin and end a sign-in, and the provider is asked in the server's name.
+//! Limits for completing sign-ins: each sign-in is completed at most once, with rate and concurrency limits
+//! per IP address. Anybody can begin and complete a sign-in, and the requests to the provider are sent in the
+//! server's name.
 
 use std::collections::{HashSet, VecDeque};
 use std::net::IpAddr;
@@ -12,18 +13,20 @@ use kitbag_base::turns::{Turn, Turns};
 
 use super::ProviderError;
 
-/// Sign-ins that are being completed with the provider at the same time; further ones wait, and addresses alternate.
+/// Maximum number of concurrent code redemptions at the provider. Further ones wait; waiting addresses take
+/// turns.
 const MAX_REDEMPTIONS: usize = 32;
-/// The same of one address.
+/// Maximum number of concurrent code redemptions per IP address.
 const MAX_REDEMPTIONS_PER_ADDRESS: usize = 8;
-/// Sign-ins that one address may end in a minute. People behind one address sign in once in weeks.
+/// Maximum number of completed sign-ins per IP address and minute. Each person behind an address signs in
+/// once in weeks.
 const ATTEMPTS_A_MINUTE: NonZeroU32 = NonZeroU32::new(60).expect("not zero");
-/// Ended sign-ins that are remembered. Beyond, the oldest is forgotten.
+/// Maximum number of recorded completed sign-ins. Beyond it, the oldest is dropped.
 const MAX_SPENT: usize = 1 << 16;
-/// Addresses beyond which those without a recent attempt are forgotten.
+/// Number of tracked addresses above which those without a recent attempt are dropped.
 const MAX_ADDRESSES: usize = 4096;
 
-/// Attempts to end a sign-in.
+/// Limiter of attempts to complete a sign-in.
 pub(super) struct Attempts {
     turns: Turns,
     rate: DefaultKeyedRateLimiter<IpAddr>,
@@ -31,7 +34,7 @@ pub(super) struct Attempts {
     spent: Mutex<Spent>,
 }
 
-/// States of sign-ins that have been ended, in their order.
+/// `state` values of completed sign-ins, in the order of completion.
 #[derive(Default)]
 struct Spent {
     states: HashSet<String>,
@@ -48,7 +51,7 @@ impl Attempts {
         }
     }
 
-    /// Ends the sign-in with this state, which can be done once.
+    /// Marks the sign-in with this `state` as completed. Fails if it already is.
     pub(super) fn spend(&self, state: &str) -> Result<(), ProviderError> {
         let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
         if !spent.states.insert(state.to_owned()) {
@@ -63,7 +66,8 @@ impl Attempts {
         Ok(())
     }
 
-    /// Waits until the provider may be asked for a browser at `address`; a proxy's connections have none.
+    /// Waits for permission to send a request to the provider for a browser at `address`; behind a proxy, the
+    /// address is unknown. Fails above the rate limit.
     pub(super) async fn turn(&self, address: Option<IpAddr>) -> Result<Turn, ProviderError> {
         let Some(address) = address else { return Ok(self.turns.take("").await) };
         if self.rate.len() > MAX_ADDRESSES {

@@ -1,4 +1,4 @@
-//! The registration of this server as a client of its provider.
+//! Registration of this server as a client of its provider.
 
 mod store;
 
@@ -12,13 +12,14 @@ use self::store::Store;
 use super::ProviderError;
 use crate::client::{AuthorizationServer, Http, Registration};
 
-/// How soon the provider is asked again after it has refused. Anybody can begin a sign-in.
+/// Minimum interval between registration attempts after a failure. Limits requests to the provider, since
+/// anybody can begin a sign-in.
 const RETRY_INTERVAL: Duration = Duration::from_secs(30);
 
-/// The registered client, kept in the database.
+/// The registered client, stored in the database.
 pub(super) struct RegisteredClients {
     store: Store,
-    /// Held while the client registers.
+    /// Locked during a registration.
     state: Mutex<State>,
 }
 
@@ -33,7 +34,7 @@ impl RegisteredClients {
         Self { store: Store::new(database), state: Mutex::default() }
     }
 
-    /// The client's identifier; registers it at the first call.
+    /// Returns the client's identifier; registers the client at the first call.
     pub(super) async fn get_or_register(
         &self,
         http: &Http,
@@ -51,7 +52,7 @@ impl RegisteredClients {
         if state.last_failure.is_some_and(|failure| failure.elapsed() < RETRY_INTERVAL) {
             return Err(ProviderError::Unavailable);
         }
-        // Until it has succeeded, it has failed: whoever asks may leave.
+        // Record a failure in advance: the calling future may be dropped during the request.
         state.last_failure = Some(Instant::now());
         let program = Registration {
             name: "Kitbag",

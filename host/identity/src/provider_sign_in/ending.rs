@@ -1,4 +1,4 @@
-//! Ends sessions here and at the provider.
+//! Ends sessions on this server, and revokes their refresh tokens at the provider.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::{ProviderError, ProviderSignIn};
 use crate::BrowserSession;
 use crate::client::revoke;
 
-/// How long a person waits for the provider's revocation, which goes on afterwards.
+/// Maximum time that a request waits for the provider's revocation, which then continues in the background.
 const REVOCATION_WAIT: Duration = Duration::from_secs(3);
 
 impl ProviderSignIn {
@@ -35,7 +35,7 @@ impl ProviderSignIn {
         Ok(())
     }
 
-    /// The provider's page on which a person ends the session there, if it has one.
+    /// Returns the provider's logout page, if it has one.
     pub async fn end_session_page(&self) -> Option<Url> {
         let server = self.server().await.ok()?;
         let client = self.client(&server).await.ok()?;
@@ -44,7 +44,7 @@ impl ProviderSignIn {
         Some(page)
     }
 
-    /// Revokes tokens in a task of its own, and waits for it for a short while.
+    /// Revokes tokens in a background task, and waits for it for at most [`REVOCATION_WAIT`].
     async fn revoke(self: &Arc<Self>, refresh_tokens: Vec<SecretString>) {
         if refresh_tokens.is_empty() {
             return;

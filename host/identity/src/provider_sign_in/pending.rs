@@ -1,7 +1,7 @@
-//! A sign-in between its two halves: kept by the browser that has begun it, sealed with the master key of the vault.
+//! State of a pending sign-in, stored in a cookie of the browser and encrypted with the vault's master key.
 //!
-//! Anybody can begin a sign-in, and nobody fills the server's memory with it, or pushes out those of others. It goes on
-//! after a restart, and on any process.
+//! Anybody can begin a sign-in; without state in the server, that neither fills memory nor evicts the
+//! sign-ins of others. A pending sign-in survives a restart and can be completed on any process.
 
 use jiff::Timestamp;
 use kitbag_vault::{SealedValue, Vault};
@@ -10,22 +10,22 @@ use serde::{Deserialize, Serialize};
 
 use super::ProviderSignIn;
 
-/// Longest path that a browser comes back to, in bytes: cookies may have 4096 in total.
+/// Maximum length of the return path, in bytes; a cookie may have 4096 bytes in total.
 const MAX_PATH_BYTES: usize = 1200;
-/// Longest cookie that is opened.
+/// Maximum length of an accepted cookie, in bytes.
 const MAX_COOKIE_BYTES: usize = 4096;
-/// What it is sealed for.
+/// Encryption context in the vault.
 const PURPOSE: &str = "pending sign-in of a browser";
 
-/// What the second half of a sign-in needs to know about the first.
+/// State that the callback needs from the begin of the sign-in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Pending {
     pub(super) state: String,
-    /// Of PKCE.
+    /// PKCE code verifier.
     pub(super) verifier: String,
-    /// The path to go to afterwards.
+    /// Path to redirect to after the sign-in.
     pub(super) to: String,
-    /// In seconds since 1970.
+    /// Expiry in seconds since 1970.
     expires: i64,
 }
 
@@ -36,13 +36,13 @@ impl Pending {
         Self { state, verifier, to: to.to_owned(), expires }
     }
 
-    /// Seals it, as the value of a cookie.
+    /// Encrypts the state as the value of a cookie.
     pub(super) fn seal(&self, vault: &Vault) -> SecretString {
         let text = serde_json::to_string(self).expect("texts and a number are JSON");
         vault.seal_value(PURPOSE, "", &text.into()).to_word().into()
     }
 
-    /// Opens the value of a cookie, unless its time is over.
+    /// Decrypts the value of a cookie; `None` if it is invalid or expired.
     pub(super) fn open(vault: &Vault, cookie: &str) -> Option<Self> {
         let sealed = SealedValue::from_word(cookie).filter(|_| cookie.len() <= MAX_COOKIE_BYTES)?;
         let text = vault.open_value(PURPOSE, "", &sealed)?;

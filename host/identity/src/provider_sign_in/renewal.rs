@@ -1,4 +1,5 @@
-//! Renews sessions whose access token has expired: one request to the provider for all requests that wait for it.
+//! Renewal of sessions with an expired access token: concurrent requests of a session share one request to
+//! the provider.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,11 +17,11 @@ use crate::{AuthError, BrowserSession, Groups};
 type Outcome = Result<SessionState, ProviderError>;
 type UnderWay = HashMap<String, Shared<BoxFuture<'static, Outcome>>>;
 
-/// Renewals that are under way, by the ids of their sessions.
+/// Renewals in progress, by session id.
 #[derive(Default)]
 pub(super) struct Renewals(Mutex<UnderWay>);
 
-/// Removes a renewal when it is over, also if it panics.
+/// Removes a renewal from [`Renewals`] on drop, also after a panic.
 struct Ends(Arc<ProviderSignIn>, String);
 
 impl Renewals {
@@ -36,11 +37,11 @@ impl Drop for Ends {
 }
 
 impl ProviderSignIn {
-    /// Says whether a session goes on. Renews it if its access token has expired; ends it if the provider refuses, or
-    /// has given nothing to renew it with.
+    /// Checks whether a session is still valid. Renews it if its access token has expired; ends it if the
+    /// provider refuses or has issued no refresh token.
     pub async fn confirm(self: &Arc<Self>, session: &BrowserSession) -> Outcome {
         match self.sessions.grant(session).await? {
-            // A session of another way to sign in.
+            // A session from another sign-in method, such as the sign-in code.
             None => Ok(SessionState::Ended),
             Some(grant) if grant.expires_at > Timestamp::now() => Ok(SessionState::Valid(grant.groups)),
             Some(_expired) => self.renew(session).await,
@@ -53,7 +54,7 @@ impl ProviderSignIn {
             let begin = || {
                 let (this, session) = (self.clone(), session.clone());
                 let ends = Ends(self.clone(), session.id.clone());
-                // In a task of its own: a browser that leaves must not lose the successor of a refresh token.
+                // In a separate task: if the browser disconnects, the new refresh token must still be stored.
                 let task = tokio::spawn(async move {
                     let _ends = ends;
                     this.renew_now(&session).await
@@ -86,7 +87,7 @@ impl ProviderSignIn {
         }
     }
 
-    /// Stores the successor of a session's grant, if it is for the same user.
+    /// Stores the renewed grant of a session if it is for the same user; otherwise ends the session.
     async fn accept(&self, session: &BrowserSession, tokens: Tokens) -> Outcome {
         let verified = self.identity.verify_issued(&tokens.access_token).await;
         let (granted, state) = match verified {
@@ -94,7 +95,7 @@ impl ProviderSignIn {
                 let groups = caller.groups.clone();
                 ((time(expires), groups.clone()), Ok(SessionState::Valid(groups)))
             }
-            // The refresh token is a new one, and the next request uses it.
+            // Store the new refresh token; the grant is already expired, so the next request renews it.
             Err(AuthError::Unavailable) => {
                 ((Timestamp::UNIX_EPOCH, Groups::default()), Err(ProviderError::Unavailable))
             }
@@ -106,7 +107,7 @@ impl ProviderSignIn {
         if self.sessions.replace_grant(session, grant).await? {
             return state;
         }
-        // It was ended while it was renewed.
+        // The session ended during the renewal.
         self.revoke_now(refresh_token).await;
         Ok(SessionState::Ended)
     }

@@ -1,4 +1,4 @@
-//! How a token is presented: header, cookie, and everything between.
+//! Presentation of tokens: `Authorization` header, session cookie, and both.
 
 use http::header::{COOKIE, HeaderName, HeaderValue, ORIGIN};
 
@@ -111,7 +111,7 @@ async fn a_cookie_needs_an_allowed_origin() {
         lines.extend(site.map(|site| ("sec-fetch-site", site)));
         let headers = headers(&lines);
 
-        // Twice: the second time, the token is remembered.
+        // The second time, the token is cached.
         for time in ["first", "second"] {
             let outcome = identity.authenticate(&headers).await;
             let case = format!("{time} time: Origin {origin:?}, azp {azp}, {site:?}");

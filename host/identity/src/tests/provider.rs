@@ -1,4 +1,4 @@
-//! A provider on loopback, and keys to sign with.
+//! A test provider on loopback, and its signing keys.
 
 use std::sync::{Arc, Mutex};
 
@@ -20,7 +20,7 @@ use crate::jwks::Schedule;
 
 type Sign = Box<dyn Fn(&[u8]) -> Vec<u8> + Send + Sync>;
 
-/// A key pair that signs whatever it is given, sense or not.
+/// Key pair that signs any claims, valid or not.
 pub(super) struct TestKey {
     pub(super) jwk: Value,
     algorithm: Algorithm,
@@ -83,7 +83,7 @@ impl TestKey {
     }
 }
 
-/// A provider with one key at a time. Dropped, it is down.
+/// Provider with one key at a time; unreachable once dropped.
 pub(super) struct TestProvider {
     server: TestServer,
     key: TestKey,
@@ -92,9 +92,9 @@ pub(super) struct TestProvider {
 
 struct Documents {
     jwks: Value,
-    /// Where the metadata is served.
+    /// Path of the metadata.
     metadata_path: &'static str,
-    /// What the metadata has beyond, or instead of, the ordinary.
+    /// Members that are added to the default metadata, or replace its members.
     metadata: Value,
 }
 
@@ -144,7 +144,7 @@ impl TestProvider {
         self.key.token(typ, claims)
     }
 
-    /// Replaces the key by a new one.
+    /// Replaces the signing key with a new one.
     pub(super) fn rotate(&mut self, kid: &str) {
         self.key = TestKey::generate(kid, Algorithm::ES256);
         self.documents.lock().unwrap().jwks = json!({ "keys": [self.key.jwk] });

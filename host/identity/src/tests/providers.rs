@@ -1,11 +1,12 @@
-//! Tokens of the shapes that providers document, and what an operator sets for each (`docs/operating.md`).
+//! Tokens in the documented formats of providers, with the operator's settings for each
+//! (`docs/operating.md`).
 
 use super::*;
 
 const CLIENT: &str = "client_01ABC";
 const API: &str = "6e74172b-be56-4843-9ff4-e66a39bb12e3";
 
-/// An access token of a provider.
+/// Format of a provider's access tokens.
 struct Shape {
     name: &'static str,
     typ: Option<&'static str>,

@@ -1,4 +1,4 @@
-//! The provider over time: new keys, lost keys, no answer.
+//! Key rotation and outages of the provider.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::provider::{JWKS, OAUTH, OPENID};
 use super::*;
 use crate::jwks::Schedule;
 
-/// Every request finds the documents too old.
+/// Schedule under which documents are always expired.
 const ALWAYS_STALE: Schedule = Schedule {
     max_age: Duration::ZERO,
     max_stale: Duration::from_hours(1),

@@ -1,4 +1,4 @@
-//! The parts of a service that no server runs, for commands that copy it.
+//! Database and files of a service without a running server, for commands that copy a service.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -15,46 +15,47 @@ use super::configuration::{egress_settings, objects_location};
 use super::parts::claim;
 use crate::settings::{DatabaseLocation, ObjectsLocation, Settings};
 
-/// Connections to a database: a transaction that keeps servers away, one that reads or writes everything, and a few
-/// statements besides.
+/// Size of the connection pool: one transaction that keeps servers from starting, one that reads or writes
+/// all rows, and a few single statements.
 const CONNECTIONS: u32 = 8;
 
-/// A service that no server runs. As long as this exists, none starts on its data directory, if it is there.
+/// A service without a running server. While this value exists, no server can start on its data directory, if
+/// there is one.
 pub struct AtRest {
-    /// Its database.
+    /// Database of the service.
     pub database: Database,
-    /// Its files.
+    /// Store of components and captured files.
     pub objects: Objects,
     _lock: Option<File>,
 }
 
-/// Why a service cannot be opened.
+/// Reasons why a service cannot be opened.
 #[derive(Debug, Error)]
 pub enum AtRestError {
-    /// As at the start of a server.
+    /// Same failures as when a server starts.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// Others can access the data directory, or it is not there.
+    /// The data directory is missing or accessible to other users.
     #[error(transparent)]
     Distrusted(#[from] Distrust),
     /// There is no database.
     #[error("{} has no database: no server has run on it", .0.display())]
     NoDatabase(PathBuf),
-    /// The database has triggers, views, indexes or tables that are not this program's.
+    /// The database has triggers, views, indexes or tables that this program did not create.
     #[error("the database has parts that this program has not made: {0}")]
     ForeignParts(String),
     /// The database has the schema of another version of this program.
     #[error("the database has schema {found}, and this program has schema {program}")]
     Schema {
-        /// The database's.
+        /// Schema version of the database.
         found: i64,
-        /// The program's.
+        /// Schema version of this program.
         program: i64,
     },
 }
 
 impl AtRest {
-    /// Opens a service as it is: nothing is made or converted.
+    /// Opens an existing service without creating or migrating anything.
     pub async fn open(settings: &Settings) -> Result<Self, AtRestError> {
         if is_in_data_directory(settings) {
             ownership::check_private(&settings.data)?;
@@ -85,7 +86,7 @@ impl AtRest {
         Ok(Self { database, objects, _lock: lock })
     }
 
-    /// Opens a service that has not begun: makes what is missing, as a server does at its start.
+    /// Opens a new service: creates what is missing, as a server does when it starts.
     pub async fn begin(settings: &Settings) -> Result<Self, AtRestError> {
         let lock = lock(settings)?;
         let database = match &settings.database {
@@ -109,7 +110,7 @@ impl AtRest {
     }
 }
 
-/// Whether two services would have the same database, or the same files.
+/// Whether two services share the database or the files.
 pub fn share_data(one: &Settings, other: &Settings) -> bool {
     let same_database = match (&one.database, &other.database) {
         (DatabaseLocation::Server(one), DatabaseLocation::Server(other)) => {
@@ -131,12 +132,12 @@ pub fn share_data(one: &Settings, other: &Settings) -> bool {
 fn is_same_folder(one: &Path, other: &Path) -> bool {
     match (one.canonicalize(), other.canonicalize()) {
         (Ok(one), Ok(other)) => one == other,
-        // One that is not there is no other one.
+        // A missing folder cannot be canonicalized: compare the absolute paths.
         _ => std::path::absolute(one).ok() == std::path::absolute(other).ok(),
     }
 }
 
-/// Whether the data directory has the database or the files.
+/// Whether the database or the files are in the data directory.
 fn is_in_data_directory(settings: &Settings) -> bool {
     let has_files = matches!(settings.objects, ObjectsLocation::Default | ObjectsLocation::DataDirectory);
     has_files || !matches!(settings.database, DatabaseLocation::Server(_))

@@ -37,13 +37,13 @@ use crate::settings::{
     SettingsError, Size,
 };
 
-/// How long a process that others serve beside goes on after it was asked to stop.
+/// Default drain time of a process whose load is taken over by other processes of the service.
 const DRAIN: Duration = Duration::from_secs(5);
-/// The same of a process that leaves its sockets to the next one. Connections end with the response to the request that
-/// comes meanwhile; those on which none comes are closed.
+/// Default drain time of a process whose listening sockets pass to the next process. A connection ends with
+/// the response to a request that arrives in this time; connections without a request are closed.
 const HANDOVER_DRAIN: Duration = Duration::from_secs(1);
 
-/// The sandbox's limits from the settings.
+/// Converts the settings to the limits of the sandbox.
 pub fn limits(settings: &Settings) -> Limits {
     let bounds = &settings.bounds;
     let runs = AdmissionLimits::runs(settings.concurrent_calls as usize);
@@ -54,7 +54,7 @@ pub fn limits(settings: &Settings) -> Limits {
         resources: bounds.call_resources,
         result: bounds.call_result,
         log: bounds.call_log,
-        // Runs of code have instances beside those of their calls.
+        // Code runs need instances besides those of the calls they make.
         instances: settings.concurrent_calls + u32::try_from(runs).unwrap_or(u32::MAX / 2),
         kept_memory: Limits::max_kept_memory(settings.concurrent_calls).min(memory_of_machine() / 8),
         fetch: FetchLimits {
@@ -66,19 +66,19 @@ pub fn limits(settings: &Settings) -> Limits {
     }
 }
 
-/// The machine's memory, in bytes.
+/// Memory of the machine in bytes, or 4 GiB if it is unknown.
 fn memory_of_machine() -> usize {
     const DEFAULT: usize = 4 << 30;
 
     machine_memory().map_or(DEFAULT, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX))
 }
 
-/// The limits of one compilation from the settings.
+/// Converts the settings to the limits of one compilation.
 pub fn compile_limits(settings: &Settings) -> CompileLimits {
     CompileLimits::new(settings.compile_time.get(), settings.compile_memory.bytes())
 }
 
-/// The memory budget for calls from the settings. Logs how much memory all settings together allow.
+/// Creates the memory budget for calls from the settings. Logs the sum of memory that all settings allow.
 pub(super) fn memory_for_calls(settings: &Settings) -> Result<MemoryBudget, SettingsError> {
     let machine = memory_of_machine();
     let limits = limits(settings);
@@ -95,7 +95,7 @@ pub(super) fn memory_for_calls(settings: &Settings) -> Result<MemoryBudget, Sett
     let (deploy, search) = (settings.compile_memory.bytes(), settings.search_memory.bytes());
     let kept = limits.kept_memory;
     let requests = request_shares(settings).memory();
-    // Of each connection, the head of a request or a part of an answer is in memory.
+    // Each connection buffers the head of a request or a part of a response.
     let connections = settings.connections.saturating_mul(MAX_BUFFERED_BYTES);
     let all = [kept, extraction, deploy, search, requests, connections];
     let all = all.into_iter().fold(calls, usize::saturating_add);
@@ -129,7 +129,7 @@ pub(super) fn memory_for_calls(settings: &Settings) -> Result<MemoryBudget, Sett
     Ok(MemoryBudget::new(calls, of_user))
 }
 
-/// How requests to others are sent.
+/// Converts the settings to those of outbound requests.
 pub(super) fn egress_settings(settings: &Settings) -> Result<EgressSettings, SettingsError> {
     let prefix = |&range| Nat64Prefix::new(range).ok_or(SettingsError::Nat64Prefix(range));
     let proxy = settings.https_proxy.get().map(|url| Proxy::parse(url.get().expose_secret()));
@@ -143,7 +143,7 @@ pub(super) fn egress_settings(settings: &Settings) -> Result<EgressSettings, Set
     })
 }
 
-/// Starts the traces of calls, if the settings name a collector.
+/// Starts exporting traces of calls if the settings name a collector.
 pub(super) fn traces(
     settings: &Settings,
     egress: &Egress,
@@ -159,7 +159,7 @@ pub(super) fn traces(
     Ok(Traces::start(settings, egress.clone(), metrics.clone()))
 }
 
-/// Where the master keys are, from the settings.
+/// Returns the source of the master keys.
 pub fn key_source(settings: &Settings) -> Result<KeySource, SettingsError> {
     Ok(match &settings.master_key {
         MasterKey::File(path) => {
@@ -175,8 +175,8 @@ pub fn key_source(settings: &Settings) -> Result<KeySource, SettingsError> {
     })
 }
 
-/// Fingerprints of the settings that all processes of a service should have alike, by name: who signs in and who is an
-/// operator, and limits on what is stored.
+/// Fingerprints, by setting name, of the settings that must be equal in all processes of a service: sign-in,
+/// operators, and limits on stored data.
 pub(super) fn shared_settings(settings: &Settings) -> BTreeMap<String, String> {
     let shared: [(&str, &dyn Debug); 23] = [
         ("accept-missing-audience", &settings.accept_missing_audience),
@@ -207,13 +207,14 @@ pub(super) fn shared_settings(settings: &Settings) -> BTreeMap<String, String> {
     shared.map(|(name, value)| (name.to_owned(), fingerprint(value))).into()
 }
 
-/// The files of the certificate, if there is one.
+/// Paths of the TLS certificate and its key; `None` if the server speaks plain HTTP.
 pub fn certificate_files(settings: &Settings) -> Option<CertificateFiles> {
     let (certificate, key) = settings.tls()?;
     Some(CertificateFiles { certificate: certificate.to_owned(), key: key.to_owned() })
 }
 
-/// How long a server that was asked to stop goes on, while load balancers and clients learn of it.
+/// Drain time: how long a server keeps serving after a stop signal, so that load balancers and clients
+/// notice.
 pub(super) fn drain(settings: &Settings, listeners: &Listeners) -> Duration {
     let default = match settings.database {
         DatabaseLocation::Server(_) => DRAIN,
@@ -244,7 +245,7 @@ pub(super) fn identity_settings(settings: &Settings, base_url: &Url) -> Identity
     }
 }
 
-/// Where components and captured files are.
+/// Returns the location of components and captured files.
 pub fn objects_location(settings: &Settings) -> Location {
     match &settings.objects {
         ObjectsLocation::Default | ObjectsLocation::DataDirectory => Location::Folder(settings.data.clone()),
@@ -260,7 +261,7 @@ pub fn objects_location(settings: &Settings) -> Location {
     }
 }
 
-/// The client of the pages at the provider, if there is one.
+/// OAuth client of the server's web pages at the identity provider, if one is configured.
 pub(super) fn web_client(settings: &Settings) -> Option<WebClient> {
     match settings.web_client_id.get()?.as_str() {
         settings::REGISTER => Some(WebClient::Registers),
@@ -271,7 +272,8 @@ pub(super) fn web_client(settings: &Settings) -> Option<WebClient> {
     }
 }
 
-/// Who consents to a further reach. The user of local mode is the operator, as a rule.
+/// Party that consents when a toolkit extends its reach: by default the users, or in local mode the
+/// operators, because the local user is usually the operator.
 pub(super) fn consent_by(settings: &Settings) -> ConsentBy {
     match settings.consent.get() {
         Some(ConsentSetting::Operators) => ConsentBy::Operators,
@@ -280,12 +282,13 @@ pub(super) fn consent_by(settings: &Settings) -> ConsentBy {
     }
 }
 
-/// Whether versions of toolkits have to be signed.
+/// Whether toolkit versions must be signed.
 pub(super) fn signature_rule(settings: &Settings) -> SignatureRule {
     if settings.require_signature { SignatureRule::Required } else { SignatureRule::Optional }
 }
 
-/// The registries that are asked for newer versions. A text that is none would never be asked, and nobody would notice.
+/// Registries that are polled for newer versions. A value that is not a registry name is an error: otherwise
+/// it would be ignored silently.
 pub(super) fn followed_registries(settings: &Settings) -> Result<Vec<String>, SettingsError> {
     let is_registry = |name: &String| {
         let reference = format!("{SCHEME}{name}/a").parse::<Reference>();
@@ -297,7 +300,8 @@ pub(super) fn followed_registries(settings: &Settings) -> Result<Vec<String>, Se
     }
 }
 
-/// How long browsers stay signed in. Local sign-in is for one machine, and asks for a code that few know by heart.
+/// Lifetime of browser sessions: by default 12 hours, or 30 days in local mode, which serves one machine and
+/// whose sign-in code few users remember.
 pub(super) fn session_lifetime(settings: &Settings) -> SessionLifetime {
     const DEFAULT: Duration = Duration::from_hours(12);
     const DEFAULT_LOCAL: Duration = Duration::from_hours(24 * 30);
@@ -314,7 +318,8 @@ pub(super) fn retention(settings: &Settings) -> RetentionLimits {
     }
 }
 
-/// What each user's requests may hold: together at most an eighth of the machine's memory, or the share of one user.
+/// Memory shares of users' requests: in total at most an eighth of the machine's memory, but at least one
+/// user's share.
 pub(super) fn request_shares(settings: &Settings) -> RequestShares {
     let calls = settings.concurrent_calls_per_user;
     RequestShares::new(memory_of_machine() / 8, settings.mcp_request_size.bytes(), calls)
@@ -340,8 +345,8 @@ pub(super) fn admission(settings: &Settings) -> AdmissionLimits {
     }
 }
 
-/// Who is an operator and, in local mode, who is in which group. In local mode the user of this machine's commands is an
-/// operator, too.
+/// Converts the settings to operators and, in local mode, group memberships. In local mode, the user of this
+/// machine's commands is an operator too.
 pub(super) fn roles(settings: &Settings) -> Roles {
     let mut roles = Roles::default();
     for operator in settings.operators.iter().cloned() {

@@ -1,7 +1,7 @@
-//! Accepts connections and serves HTTP/1.1 on them, over TLS or plain, with limits of number and time.
+//! Accepts connections and serves HTTP/1.1 on them, over TLS or plain, with limits on number and time.
 //!
-//! Invariant: where a service manager keeps the sockets, a server that stops answers each request that arrives in time on a
-//! connection that it has accepted, and leaves all others to the next process.
+//! Invariant: if a service manager owns the sockets, a stopping server answers each request that arrives in
+//! time on an accepted connection, and leaves all other connections to the next process.
 
 mod descriptors;
 mod end;
@@ -40,29 +40,29 @@ use slots::{ConnectionSlot, ConnectionSlots, Phase};
 use tls::Secured;
 pub(super) use tls::Tls;
 
-/// How long a client may pause while it reads a response.
+/// Longest pause of a client while it reads a response.
 const READ_PAUSE: Duration = Duration::from_mins(1);
-/// Bytes that a connection buffers in each direction: the head of a request is no longer, and so much of a response is
-/// taken from its body ahead of time.
+/// Bytes that a connection buffers in each direction: the limit for the head of a request, and for the part
+/// of a response that is read from its body ahead of time.
 pub(super) const MAX_BUFFERED_BYTES: usize = 64 << 10;
 
-/// What is served, and within which limits.
+/// The router, and the limits within which connections are served.
 pub(super) struct Service {
     pub(super) router: Router,
-    /// How slow a client may be. Its pause is also the time limit for the head of a request, and so for an idle
-    /// connection.
+    /// Minimum speed of clients. The allowed pause is also the time limit for the head of a request, and so
+    /// for an idle connection.
     pub(super) pace: Pace,
     pub(super) limits: ConnectionLimits,
-    /// For TCP connections; `None` where they are plain.
+    /// TLS for TCP connections; `None`: plain HTTP.
     pub(super) tls: Option<Tls>,
-    /// Cancelled when the server was asked to stop: from then on, a connection ends with its next response.
+    /// Cancelled when the server is asked to stop: from then on, each connection ends with its next response.
     pub(super) draining: CancellationToken,
 }
 
 /// Serves until `stop` resolves, then waits at most 30 s for requests in progress.
 ///
-/// Meanwhile new connections are accepted too, and their requests are answered that the server is stopping. If a service
-/// manager keeps the sockets, none is accepted: they wait for the next process.
+/// Meanwhile new connections are still accepted, and their requests are refused because the server is
+/// stopping. If a service manager owns the sockets, none are accepted: they wait for the next process.
 pub(super) async fn serve(listeners: Listeners, service: Service, stop: impl Future<Output = ()>) {
     let Service { router, pace, mut limits, tls, draining } = service;
     let mut http = http1::Builder::new();
@@ -91,7 +91,7 @@ pub(super) async fn serve(listeners: Listeners, service: Service, stop: impl Fut
     ended.await;
 }
 
-/// What all connections share.
+/// State shared by all connections.
 struct Server {
     listeners: Listeners,
     http: http1::Builder,
@@ -103,7 +103,7 @@ struct Server {
 }
 
 impl Server {
-    /// Waits for a connection that gets a slot.
+    /// Waits for a connection, and returns it with a slot. Connections for which there is no slot are closed.
     async fn accept(&self) -> (Stream, ConnectionSlot) {
         loop {
             match self.listeners.accept().await {
@@ -120,7 +120,7 @@ impl Server {
         }
     }
 
-    /// Serves a connection until it ends, or is evicted for another.
+    /// Serves a connection until it ends or is evicted.
     fn serve(
         &self,
         stream: Stream,
@@ -166,7 +166,7 @@ impl Server {
     }
 }
 
-/// The connection as HTTP is spoken on it; `None` if its peer has not managed to set up TLS.
+/// Sets up TLS on the connection if configured; `None` if the handshake fails.
 async fn prepared(stream: Stream, tls: Option<&Tls>, pace: Pace) -> Option<Either<Secured, Plain>> {
     match (stream, tls) {
         (Either::Left(stream), Some(tls)) => tls.secure(stream, pace).await.map(Either::Left),
@@ -174,10 +174,10 @@ async fn prepared(stream: Stream, tls: Option<&Tls>, pace: Pace) -> Option<Eithe
     }
 }
 
-/// Answers one request, which is in progress until its response has been sent.
+/// Answers a request. It counts as in progress until its response has been sent.
 ///
-/// From when the server is asked to stop, each is the last of its connection: a client that finds the connection closed
-/// instead cannot know whether its request was carried out.
+/// Once the server is asked to stop, each response ends its connection (`Connection: close`): a client that
+/// finds the connection closed without a response cannot know whether its request was executed.
 async fn answer(
     router: Router,
     connection_state: ConnectionState,
@@ -197,8 +197,8 @@ async fn answer(
 /// A connection without TLS.
 type Plain = Paced<Stream>;
 
-/// Handles an error of `accept`: if the machine has no resources for another connection, evicts one. Other
-/// errors concern the single connection.
+/// Handles an error of `accept`: evicts a connection if the machine has no resources for another. Other
+/// errors affect only the connection that was to be accepted.
 async fn handle_accept_error(error: &io::Error, slots: &ConnectionSlots) {
     if !is_exhausted(error) {
         debug!(%error, "a connection ended before it was accepted");

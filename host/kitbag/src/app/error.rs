@@ -1,4 +1,4 @@
-//! Errors of the start.
+//! Errors when a server starts.
 
 use std::io;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use thiserror::Error;
 use super::ListenError;
 use crate::settings::SettingsError;
 
-/// Why a server did not start.
+/// Reasons why a server cannot start.
 #[derive(Debug, Error)]
 pub enum StartError {
     /// The data directory cannot be used.
@@ -32,7 +32,7 @@ pub enum StartError {
     /// Other users can access the data directory.
     #[error("cannot use the data directory: {0}")]
     Directory(#[from] DirectoryError),
-    /// The data directory has only a part of a backup.
+    /// An interrupted restore left an incomplete backup in the data directory.
     #[error(
         "a restore into {0} was interrupted: run the same `kitbag restore` again, or name another directory"
     )]
@@ -52,10 +52,10 @@ pub enum StartError {
     /// The store of files cannot be used.
     #[error("cannot use the store of components and captured files (the setting objects): {0}")]
     Objects(#[from] ObjectsError),
-    /// Other processes use the database, beside which this one cannot work.
+    /// Incompatible with other processes that use the database.
     #[error("cannot join the other processes of this service: {0}")]
     Join(#[from] JoinError),
-    /// The engine did not start.
+    /// The sandbox engine cannot be started.
     #[error("cannot start the sandbox: {0}")]
     Sandbox(#[from] EngineError),
     /// Threads cannot be started.
@@ -73,7 +73,7 @@ pub enum StartError {
     /// The settings contradict each other, or refer to something missing.
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    /// The vault did not open.
+    /// The vault cannot be opened.
     #[error("cannot open the vault: {0}")]
     Vault(#[from] OpenError),
     /// The knowledge base cannot be read.
@@ -87,9 +87,9 @@ pub enum StartError {
     /// The settings name a model of the catalogue that is not in the data directory.
     #[error("the model {name} is not there: `kitbag model fetch {name}` puts it into {folder}")]
     ModelNotFetched {
-        /// Its name.
+        /// Name of the model in the catalogue.
         name: &'static str,
-        /// Its folder in the data directory.
+        /// Expected folder in the data directory.
         folder: PathBuf,
     },
     /// The deployed toolkits cannot be read.

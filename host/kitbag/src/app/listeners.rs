@@ -1,5 +1,5 @@
-//! The sockets on which a server accepts connections: TCP sockets and Unix sockets that it opens, or those that a service
-//! manager passes to it (`sd_listen_fds(3)`).
+//! Listening sockets of a server: TCP and Unix sockets that it opens, or sockets passed by a service manager
+//! (`sd_listen_fds(3)`).
 
 use std::future::poll_fn;
 use std::io;
@@ -20,18 +20,19 @@ use tracing::{info, warn};
 
 use crate::settings::{Listen, Settings, SettingsError};
 
-/// Connections that wait to be accepted, on each socket.
+/// Length of each socket's accept queue.
 const BACKLOG: u32 = 1024;
 
-/// A connection.
+/// Accepted connection.
 pub(super) type Stream = Either<TcpStream, UnixStream>;
 
 /// All sockets of a server.
 pub(super) struct Listeners {
     sockets: Vec<Socket>,
-    /// Whether a service manager has passed them. It keeps them, so that who connects while no process accepts waits.
+    /// Whether a service manager passed the sockets. It keeps them open, so that clients can connect, and
+    /// wait, while no process accepts.
     are_held: bool,
-    /// The socket that is asked first, in turn: none can keep the others waiting.
+    /// Socket that is polled first; rotates, so that no socket starves the others.
     first: AtomicUsize,
 }
 
@@ -39,7 +40,7 @@ enum Socket {
     Tcp(TcpListener),
     Unix {
         listener: UnixListener,
-        /// Removed with the socket. `None` if the service manager owns it.
+        /// Removes the socket file on drop. `None` if the service manager owns the file.
         _file: Option<SocketFile>,
     },
 }
@@ -51,7 +52,7 @@ struct SocketFile {
     inode: u64,
 }
 
-/// Why a server cannot listen.
+/// Reasons why a server cannot listen.
 #[derive(Debug, Error)]
 pub enum ListenError {
     /// The address is in use, or not an address of this machine.
@@ -62,7 +63,7 @@ pub enum ListenError {
         /// The cause.
         cause: io::Error,
     },
-    /// What the service manager passed is not a listening stream socket.
+    /// A descriptor passed by the service manager is not a listening stream socket.
     #[error("cannot use the sockets that the service manager passed (LISTEN_FDS): {0}")]
     Passed(io::Error),
     /// The settings forbid the address.
@@ -71,7 +72,7 @@ pub enum ListenError {
 }
 
 impl Listeners {
-    /// Takes the sockets that were passed to this process, or else opens those of the settings.
+    /// Adopts the sockets passed to this process; if there are none, opens those in the settings.
     pub(super) async fn open(settings: &Settings) -> Result<Self, ListenError> {
         let passed = passed()?;
         let are_held = !passed.is_empty();
@@ -111,12 +112,12 @@ impl Listeners {
         self.sockets.iter().filter_map(Socket::address).collect()
     }
 
-    /// Whether somebody else keeps the sockets, and passes them to the next process.
+    /// Whether a service manager owns the sockets and passes them to the next process.
     pub(super) fn are_held(&self) -> bool {
         self.are_held
     }
 
-    /// Waits for a connection on any socket; returns it with its peer's address, unless it is local.
+    /// Waits for a connection on any socket; returns it with the peer's address, or `None` for a Unix socket.
     pub(super) async fn accept(&self) -> io::Result<(Stream, Option<IpAddr>)> {
         let first = self.first.fetch_add(1, Ordering::Relaxed);
         poll_fn(|context| {
@@ -162,7 +163,7 @@ async fn bind(address: &Listen, settings: &Settings) -> io::Result<Socket> {
         Listen::Tcp(address @ SocketAddr::V6(_)) => {
             let socket = TcpSocket::new_v6()?;
             let has_twin = |other: SocketAddr| other.is_ipv4() && other.port() == address.port();
-            // Otherwise it would take the IPv4 addresses of the same port too, on most systems.
+            // On most systems, the IPv6 socket would otherwise also claim the IPv4 addresses of its port.
             if settings.listen.iter().filter_map(Listen::tcp).any(has_twin) {
                 set_ipv6_v6only(&socket, true)?;
             }
@@ -173,7 +174,7 @@ async fn bind(address: &Listen, settings: &Settings) -> io::Result<Socket> {
 }
 
 fn bind_tcp(socket: TcpSocket, address: SocketAddr) -> io::Result<Socket> {
-    // A restart does not wait until old connections have timed out.
+    // Lets a restarted server bind while old connections are in TIME_WAIT.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG).map(Socket::Tcp)
@@ -182,7 +183,7 @@ fn bind_tcp(socket: TcpSocket, address: SocketAddr) -> io::Result<Socket> {
 async fn bind_unix(path: &Path, mode: u32) -> io::Result<Socket> {
     if path.symlink_metadata().is_ok_and(|file| file.file_type().is_socket()) {
         match UnixStream::connect(path).await {
-            // A server that was killed has left it.
+            // Left over from a server that was killed.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path)?,
             _ => return Err(io::ErrorKind::AddrInUse.into()),
         }
@@ -197,7 +198,7 @@ async fn bind_unix(path: &Path, mode: u32) -> io::Result<Socket> {
 impl Drop for SocketFile {
     fn drop(&mut self) {
         let is_ours = |file: fs::Metadata| (file.dev(), file.ino()) == (self.device, self.inode);
-        // Another server may have its socket there by now.
+        // Another server may have created its own socket at this path.
         if self.path.symlink_metadata().is_ok_and(is_ours)
             && let Err(error) = fs::remove_file(&self.path)
         {
@@ -206,7 +207,7 @@ impl Drop for SocketFile {
     }
 }
 
-/// The sockets that were passed to this process: none if it was started in another way.
+/// Listening sockets passed to this process; empty if none were.
 fn passed() -> Result<Vec<Socket>, ListenError> {
     let mut passed = ListenFd::from_env();
     (0..passed.len()).map(|index| take(&mut passed, index).map_err(ListenError::Passed)).collect()
@@ -214,7 +215,7 @@ fn passed() -> Result<Vec<Socket>, ListenError> {
 
 fn take(passed: &mut ListenFd, index: usize) -> io::Result<Socket> {
     let missing = || io::Error::other("it was taken before");
-    // Its family is found out by trying: what is not of the family stays.
+    // The address family is detected by trial: a descriptor of another family stays in the list.
     if let Ok(listener) = passed.take_tcp_listener(index) {
         let listener: net::TcpListener = listener.ok_or_else(missing)?;
         expect_listening(&listener)?;
@@ -227,7 +228,7 @@ fn take(passed: &mut ListenFd, index: usize) -> io::Result<Socket> {
     UnixListener::from_std(listener).map(|listener| Socket::Unix { listener, _file: None })
 }
 
-/// A socket that does not listen would fail at each `accept`, for ever.
+/// Fails unless the socket is listening: `accept` on any other would fail forever.
 fn expect_listening(socket: &impl AsFd) -> io::Result<()> {
     if socket_acceptconn(socket)? {
         Ok(())

@@ -1,4 +1,4 @@
-//! `/metrics`, on a listener of its own.
+//! Serves `/metrics` on a separate listener.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -24,19 +24,20 @@ use super::connections::{self, ConnectionLimits, Service};
 use super::listeners::{ListenError, Listeners};
 use crate::settings::Settings;
 
-/// Connections at the same time.
+/// Limit on concurrent connections.
 const CONNECTIONS: usize = 16;
-/// How long what was read from the stores is shown again: some of it is counted row by row.
+/// Cache lifetime of readings from the stores: some of them count rows.
 const MAX_AGE: Duration = Duration::from_secs(5);
 
-/// The answer under a name that may be another page's: the ids of toolkits are not for it.
+/// Response to a request under another host name (DNS rebinding): toolkit ids must not leak to another site's
+/// page.
 const OTHER_HOST: &str =
     "Ask for the metrics by the server's IP address, as localhost, or under the host of its base URL.\n";
 
-/// What was last read from the stores, and when.
+/// Latest readings from the stores, with their time.
 type LastReadings = Mutex<Option<(Instant, Vec<Reading>)>>;
 
-/// What the metrics are read from.
+/// Sources of the metrics.
 #[derive(Clone)]
 pub(super) struct Sources {
     metrics: Metrics,
@@ -75,14 +76,14 @@ impl Sources {
     }
 }
 
-/// The listener, and what it serves.
+/// The metrics listener and its router.
 pub(super) struct Exposition {
     listeners: Listeners,
     router: Router,
 }
 
 impl Exposition {
-    /// Listens, and does not serve yet. `None` if the settings want no metrics.
+    /// Opens the listener without serving yet. `None` if metrics are disabled.
     pub(super) fn open(settings: &Settings, sources: Sources) -> Result<Option<Self>, ListenError> {
         let Some(address) = settings.metrics_listen.get() else { return Ok(None) };
         let listeners = Listeners::on(*address)?;
@@ -90,7 +91,7 @@ impl Exposition {
         Ok(Some(Self { listeners, router }))
     }
 
-    /// Serves until `stop` resolves. `pace` is how slow a client may be.
+    /// Serves until `stop` resolves. `pace`: minimum speed of clients.
     pub(super) async fn serve(self, pace: Pace, stop: impl Future<Output = ()>) {
         for address in self.listeners.addresses() {
             info!(%address, "metrics are at /metrics");

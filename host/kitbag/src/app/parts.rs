@@ -1,4 +1,4 @@
-//! Opens single parts of a server as its settings say.
+//! Opens the parts of a server according to the settings.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -48,14 +48,14 @@ use super::configuration::{
 };
 use crate::settings::{DatabaseLocation, Issuer, Model, ObjectsLocation, Secret, Settings};
 
-/// Opens the audit log, and removes its old entries.
+/// Opens the audit log and removes expired entries.
 pub(super) fn audit_log(settings: &Settings, database: &Database) -> Arc<Audit> {
     let audit = Arc::new(Audit::new(database.clone()));
     audit.keep_for(settings.audit_retention.get());
     audit
 }
 
-/// Reads the certificate if the settings name one, and again whenever it changes.
+/// Loads the certificate, if one is configured, and reloads it whenever it changes.
 pub(super) async fn open_certificate(
     settings: &Settings,
     base_url: &Url,
@@ -68,7 +68,7 @@ pub(super) async fn open_certificate(
     Ok(Some(certificate))
 }
 
-/// Opens the database that the settings name.
+/// Opens the configured database.
 pub(super) async fn open_database(settings: &Settings) -> Result<Database, StartError> {
     Ok(match &settings.database {
         DatabaseLocation::Server(url) => {
@@ -78,7 +78,7 @@ pub(super) async fn open_database(settings: &Settings) -> Result<Database, Start
     })
 }
 
-/// The disk with the data directory, which is measured from now on.
+/// Starts to monitor the free space of the disk with the data directory.
 pub(super) fn watched_disk(settings: &Settings) -> Result<Disk, StartError> {
     let reserve = settings.free_disk_space.get().map(|size| size.bytes() as u64);
     let disk = Disk::new(&settings.data, reserve);
@@ -87,8 +87,8 @@ pub(super) fn watched_disk(settings: &Settings) -> Result<Disk, StartError> {
     Ok(disk)
 }
 
-/// Opens the store of components and captured files. A folder of its own is for the server's user alone, as the data
-/// directory is.
+/// Opens the store of components and captured files. A separate folder must be accessible only to the
+/// server's user, like the data directory.
 pub(super) async fn open_objects(
     settings: &Settings,
     database: &Database,
@@ -103,7 +103,7 @@ pub(super) async fn open_objects(
     Ok(objects)
 }
 
-/// Joins the processes that use the database.
+/// Registers this process with the other processes on the database.
 pub(super) async fn join(
     settings: &Settings,
     database: &Database,
@@ -118,7 +118,7 @@ pub(super) async fn join(
     Ok(Process::register(database, profile, &settings.data).await?)
 }
 
-/// Creates what calls tools.
+/// Creates the dispatcher of tool calls.
 pub(super) fn dispatch(
     settings: &Settings,
     toolkits: &Arc<Toolkits>,
@@ -131,25 +131,25 @@ pub(super) fn dispatch(
     Dispatch::new(toolkits, of_users, records, limits, metrics, traces).map_err(StartError::Threads)
 }
 
-/// Creates the client of all requests to other servers, and what sends traces through it.
+/// Creates the client for all outbound requests, and the exporter of traces, which uses it.
 pub(super) fn outbound(settings: &Settings, metrics: &Metrics) -> Result<(Egress, Traces), StartError> {
     let egress = Egress::new(egress_settings(settings)?).with_metrics(metrics.clone());
     let traces = traces(settings, &egress, metrics)?;
     Ok((egress, traces))
 }
 
-/// The sessions of browsers.
+/// Creates the store of browser sessions.
 pub(super) fn browser_sessions(settings: &Settings, database: &Database) -> Arc<BrowserSessions> {
     let (issuer, lifetime) = (settings.issuer.name(), session_lifetime(settings));
     Arc::new(BrowserSessions::new(database.clone(), issuer, lifetime))
 }
 
-/// Keys of programs, unless the operator forbids them.
+/// Creates the store of API keys for programs; `None` if the operator disables them.
 pub(super) fn program_keys(settings: &Settings, database: &Database) -> Option<ProgramKeys> {
     settings.keys.then(|| ProgramKeys::new(database.clone(), settings.issuer.name()))
 }
 
-/// Creates the verifier of tokens and, in local mode, the authorization server.
+/// Creates the token verifier and, in local mode, the authorization server.
 pub(super) async fn sign_in(
     settings: &Settings,
     base_url: &Url,
@@ -159,7 +159,7 @@ pub(super) async fn sign_in(
 ) -> Result<(Arc<Identity>, Option<Arc<AuthorizationServer>>), StartError> {
     let mut identity = identity_settings(settings, base_url);
     let Issuer::External(issuer) = &settings.issuer else {
-        // Before the key is read: another code has another key.
+        // Must precede reading the key: a changed sign-in code replaces the key.
         let code = SignInCode::open(&settings.data, database).await?;
         let local = Arc::new(LocalIssuer::open(&settings.data, base_url.as_str())?);
         local_mode::announce(&settings.data, base_url)
@@ -176,7 +176,7 @@ pub(super) async fn sign_in(
     Ok((Arc::new(Identity::with_provider(identity, issuer, egress)?.accepting(keys)), None))
 }
 
-/// The server's own tools, if clients may use them.
+/// Creates the server's own tools, unless they are disabled.
 pub(super) fn knowledge_tools(
     settings: &Settings,
     knowledge: &Knowledge,
@@ -185,7 +185,7 @@ pub(super) fn knowledge_tools(
     settings.knowledge_tools.then(|| Arc::new(KnowledgeTools::new(knowledge.clone(), base_url)))
 }
 
-/// The limits of the knowledge base, and what it works with.
+/// Limits and dependencies of the knowledge base.
 pub(super) fn knowledge_options(
     settings: &Settings,
     embedder: Option<Embedder>,
@@ -208,7 +208,7 @@ pub(super) fn knowledge_options(
     }
 }
 
-/// Keeps other users out of the data directory.
+/// Restricts the data directory to its owner.
 pub(super) async fn restrict_permissions(data: &Path) -> Result<(), StartError> {
     let directory = data.to_owned();
     spawn_blocking(move || ownership::restrict_permissions(&directory))
@@ -218,7 +218,7 @@ pub(super) async fn restrict_permissions(data: &Path) -> Result<(), StartError> 
         .map_err(|cause| StartError::Data { path: data.to_owned(), cause })
 }
 
-/// Creates what runs code of models, if its component is installed.
+/// Creates the runner for code written by models, if its component is installed.
 pub(super) async fn code_runner(
     settings: &Settings,
     sandbox: Sandbox,
@@ -228,7 +228,7 @@ pub(super) async fn code_runner(
     runner.map(Arc::new).map_err(|cause| StartError::Data { path: settings.data.clone(), cause })
 }
 
-/// Creates the part that captures files, with the installed extractors.
+/// Creates the capture of files, with the installed extractors.
 pub(super) async fn capture(
     settings: &Settings,
     artifacts: Files,
@@ -258,7 +258,7 @@ pub(super) async fn capture(
     Capture::open(&settings.data, artifacts, egress, capture, extract).await.map_err(failed)
 }
 
-/// Creates the data directory, or checks that only its owner can access it, and locks it.
+/// Locks the data directory, after creating it or checking that only its owner can access it.
 pub(super) fn claim(data: &Path) -> Result<File, StartError> {
     let failed = |cause| StartError::Data { path: data.to_owned(), cause };
     ownership::claim_directory(data)?;
@@ -274,7 +274,7 @@ pub(super) fn claim(data: &Path) -> Result<File, StartError> {
     }
 }
 
-/// Creates the embedder, if one is configured, and logs how search works.
+/// Creates the embedder, if one is configured, and logs the search mode.
 pub(super) async fn embedder(settings: &Settings, egress: &Egress) -> Result<Option<Embedder>, StartError> {
     if let (Some(url), Some(name)) = (settings.embedding_url.get(), settings.embedding_model.get()) {
         let key = settings.embedding_key.get().map(Secret::get).cloned();

@@ -1,7 +1,7 @@
 //! Settings that are applied while the server runs.
 //!
-//! Only those that each request or handshake looks at: a part that was built from a setting would have to be built
-//! again, and requests in progress would lose it.
+//! Only settings that are read for each request or handshake: applying any other would mean rebuilding a
+//! part, and its requests in progress would fail.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,9 +13,9 @@ use tracing::{info, warn};
 use super::configuration::{certificate_files, roles};
 use crate::settings::Settings;
 
-/// The settings that can change, as keys of the file.
+/// Keys in the settings file that are applied without a restart.
 const APPLIED: [&str; 2] = ["local-groups", "operators"];
-/// Those that can change while there is a certificate before and after.
+/// Keys that are applied without a restart if TLS is on before and after.
 const APPLIED_WITH_TLS: [&str; 2] = ["tls-certificate", "tls-key"];
 
 /// Applies changed settings. Clones share the state.
@@ -23,7 +23,7 @@ const APPLIED_WITH_TLS: [&str; 2] = ["tls-certificate", "tls-key"];
 pub struct Reload {
     access: Access,
     certificate: Option<LiveCertificate>,
-    /// Those in effect.
+    /// Settings in effect.
     settings: Arc<Mutex<Settings>>,
 }
 
@@ -32,18 +32,18 @@ impl Reload {
         Self { access, certificate, settings: Arc::new(Mutex::new(settings)) }
     }
 
-    /// Applies what can be applied, and logs what needs a restart. The certificate is read again in any case.
+    /// Applies what can change at runtime, and logs what needs a restart. Always reloads the certificate.
     pub async fn apply(&self, new: &Settings) {
         self.apply_values(new);
         if let (Some(certificate), Some(files)) = (self.certificate.clone(), certificate_files(new)) {
-            // A panic would have been logged, and the certificate in use stays.
+            // A panic has been logged; the current certificate stays in use.
             let _ = spawn_blocking(move || certificate.renew(files)).await;
         }
     }
 
     fn apply_values(&self, new: &Settings) {
         let mut settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
-        // To begin or end with TLS is for a restart.
+        // Turning TLS on or off needs a restart.
         let has_tls = self.certificate.is_some() && new.tls().is_some();
         let with_tls = if has_tls { &APPLIED_WITH_TLS[..] } else { &[] };
         let is_applied = |name: &String| APPLIED.iter().chain(with_tls).any(|applied| applied == name);

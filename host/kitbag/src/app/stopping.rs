@@ -1,4 +1,4 @@
-//! The steps in which a server stops.
+//! Shutdown sequence of a server.
 
 use std::time::Duration;
 
@@ -8,16 +8,18 @@ use tracing::info;
 
 use super::listeners::Listeners;
 
-/// How far a server has stopped.
+/// Shutdown state of a server.
 pub(super) struct Stopping {
-    /// How long it goes on after it was asked to stop, while `/readyz` says so.
+    /// Time between the stop signal and the shutdown, while `/readyz` reports not ready.
     drain: Duration,
-    /// It was asked to stop, and goes on for a while: each response is the last of its connection.
+    /// Cancelled at the stop signal: the server keeps serving for the drain time, and each response ends its
+    /// connection.
     pub(super) draining: CancellationToken,
-    /// It waits for requests in progress. Ends streams that would otherwise last as long as their client listens.
+    /// Cancelled after the drain time: the server waits for requests in progress, and ends streams, which
+    /// would otherwise last as long as their client listens.
     pub(super) begun: CancellationToken,
-    /// It refuses other requests. Never so if the next process takes over the sockets: then all connections that this one
-    /// has accepted are served.
+    /// Cancelled when the server starts to refuse new requests. Never cancelled if the next process takes
+    /// over the sockets: then requests on all accepted connections are served.
     pub(super) refusing: CancellationToken,
     are_sockets_held: bool,
 }
@@ -28,7 +30,7 @@ impl Stopping {
         Self { drain, draining, begun, refusing, are_sockets_held: listeners.are_held() }
     }
 
-    /// Goes on for a while, and then begins to stop.
+    /// Waits for the drain time, then begins the shutdown.
     pub(super) async fn drain_and_begin(&self) {
         self.draining.cancel();
         sleep(self.drain).await;

@@ -20,9 +20,9 @@ use super::terminal::{Text, note, text, try_print};
 
 /// The longest pause between two attempts to reconnect.
 const MAX_PAUSE: Duration = Duration::from_secs(10);
-/// How far before the last entry a stream is resumed: processes commit entries up to so much later than their time says.
+/// Overlap when a stream resumes: processes may commit an entry this long after its timestamp.
 const OVERLAP: SignedDuration = SignedDuration::from_mins(1);
-/// Ids of printed entries that are remembered, so that none is printed twice.
+/// Number of printed entry ids to remember, so that no entry is printed twice.
 const MAX_KNOWN_IDS: usize = 10_000;
 
 /// Show who did what: deploys, secrets, accounts, keys, sign-ins. For operators.
@@ -61,7 +61,7 @@ pub(super) struct Audit {
     connection: Connection,
 }
 
-/// Why printing stopped.
+/// Reasons why printing stopped.
 enum Stopped {
     /// The response is complete.
     Complete,
@@ -71,7 +71,7 @@ enum Stopped {
     Unread,
 }
 
-/// What was printed.
+/// Printed entries: position and ids for resuming a stream.
 #[derive(Default)]
 struct Printed {
     /// Time of the newest entry.
@@ -104,7 +104,7 @@ impl Audit {
         }
     }
 
-    /// Prints until standard output is closed; resumes a broken stream somewhat before it broke.
+    /// Prints until standard output is closed; resumes a broken stream with an overlap of [`OVERLAP`].
     async fn follow(&self) -> Result<(), CliError> {
         let mut printed = Printed::default();
         let mut lines = self.connection.clone().open().await?.lines(&self.path(&printed)).await?;
@@ -121,7 +121,7 @@ impl Audit {
     async fn connect_again(&self, printed: &Printed) -> Result<Lines, CliError> {
         let mut pause = Duration::from_millis(250);
         loop {
-            // Opened anew: the server may have another address by now, and the token may have expired.
+            // A new connection: the server's address may have changed, and the token may have expired.
             match self.connection.clone().open().await?.lines(&self.path(printed)).await {
                 Ok(lines) => return Ok(lines),
                 Err(Failed::Refused(error)) => return Err(error),
@@ -157,7 +157,7 @@ impl Audit {
 async fn print(lines: &mut Lines, printed: &mut Printed) -> Result<Stopped, CliError> {
     loop {
         let line = match lines.next().await {
-            // An empty line says that the server is there.
+            // An empty line is a keep-alive.
             Ok(Some(line)) if line.is_empty() => continue,
             Ok(Some(line)) => line,
             Ok(None) => return Ok(Stopped::Complete),
@@ -171,7 +171,7 @@ async fn print(lines: &mut Lines, printed: &mut Printed) -> Result<Stopped, CliE
             Format::Text => shown(&record),
             Format::Json | Format::Jsonl => Text::json(&line),
         };
-        // Each entry is out before the next one is waited for, wherever standard output goes.
+        // Flushes each entry before waiting for the next one.
         match try_print(&shown) {
             Ok(()) => printed.note(&record),
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Stopped::Unread),
@@ -201,7 +201,7 @@ async fn print_all(lines: &mut Lines) -> Result<(), CliError> {
     report(&records, || {})
 }
 
-/// One line: time, act, who, and what it is about.
+/// Formats an entry as one line: time, act, user, and subject.
 fn shown(record: &AuditRecord) -> Text {
     let user = record.user.as_deref().unwrap_or("(server)");
     let mut line = text!("{}  {}  {}", record.at, record.act, user);

@@ -17,7 +17,7 @@ use super::terminal::{counted, say};
 use crate::settings::MasterKey;
 use crate::telemetry;
 
-/// Files that are named of those that a backup lacks.
+/// Number of missing files to list by name.
 const MAX_NAMED_FILES: usize = 10;
 
 /// Back up a data directory, also while a server runs on it.
@@ -78,7 +78,7 @@ impl Backup {
     }
 }
 
-/// A backup for scripts.
+/// JSON output for a created backup.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Shape<'a> {
@@ -87,13 +87,13 @@ struct Shape<'a> {
     new_files: u64,
     new_bytes: u64,
     manifest: &'a Manifest,
-    /// Secrets that do not open with the copied keys.
+    /// Number of secrets that cannot be decrypted with the copied keys.
     unopened_secrets: Option<u64>,
-    /// Names of older backups.
+    /// Names of older backups that were removed.
     removed: &'a [String],
 }
 
-/// Says what the backup contains and what it does not. Fails if something is wrong with it.
+/// Prints what the backup contains and what it lacks. Fails if the backup has problems.
 fn print(created: &Created) -> Result<(), CliError> {
     let unopened = created
         .secrets
@@ -145,7 +145,7 @@ fn print_text(shape: &Shape<'_>) {
     }
 }
 
-/// What is wrong with a backup.
+/// Problems of a backup, one text each.
 fn problems(created: &Created, unopened: Option<u64>) -> Vec<String> {
     let missing = &created.manifest.missing_files;
     let mut problems: Vec<_> = missing
@@ -165,7 +165,7 @@ fn problems(created: &Created, unopened: Option<u64>) -> Vec<String> {
     problems
 }
 
-/// How much a backup contains, for people.
+/// Formats the contents of a backup for people.
 pub(super) fn contents(counts: &Counts) -> String {
     let Counts { documents, secrets, toolkit_versions, records, files: _ } = *counts;
     let counted = |count: u64, noun| counted(usize::try_from(count).unwrap_or(usize::MAX), noun);

@@ -28,7 +28,7 @@ use super::token::mint;
 pub(super) use graphql::{GraphqlError, GraphqlFailure};
 pub(super) use lines::Lines;
 
-/// How long to wait, and how often to try, where the server limits the rate.
+/// Longest pause, and number of attempts, for requests that the server's rate limit rejects.
 const MAX_PAUSE: Duration = Duration::from_mins(1);
 const MAX_TRIES: usize = 10;
 
@@ -46,16 +46,16 @@ pub(super) struct Connection {
     data: Option<PathBuf>,
 }
 
-/// A server, with a token for it.
+/// Client of a server, with an access token.
 pub(super) struct Client {
     server: Url,
     token: SecretString,
-    /// Where the token comes from, if it can be renewed.
+    /// Session that renews the token; `None` if the token cannot be renewed.
     session: Option<SignedIn>,
     egress: Egress,
 }
 
-/// Why a request failed.
+/// Reasons why a request failed.
 pub(super) enum Failed {
     /// No response, or a temporary failure of the server.
     Unreachable(CliError),
@@ -63,7 +63,7 @@ pub(super) enum Failed {
     Refused(CliError),
 }
 
-/// The body of an error (RFC 9457).
+/// Problem details of an error response (RFC 9457).
 #[derive(Deserialize)]
 struct ProblemDetails {
     detail: String,
@@ -72,12 +72,12 @@ struct ProblemDetails {
 }
 
 impl Connection {
-    /// The server in local mode that runs on `data`.
+    /// Connection to the server in local mode that runs on `data`.
     pub(super) fn local(data: PathBuf) -> Self {
         Self { server: None, token: None, data: Some(data) }
     }
 
-    /// Finds the server and a token.
+    /// Determines the server and the token.
     pub(super) async fn open(self) -> Result<Client, CliError> {
         let server = which_server(self.server, self.data.as_deref())?;
         expect_protected(&server)?;
@@ -86,7 +86,7 @@ impl Connection {
         let token = match (self.token, &session) {
             (Some(token), _) => token,
             (None, Some(session)) => session.token().await?,
-            // A token of the local server is sent to the local server only.
+            // The local server's key signs tokens for that server only.
             (None, None) if local_mode::announced(data).ok().flatten().as_ref() == Some(&server) => {
                 mint(data, local_mode::USER, Duration::from_mins(5))?
             }
@@ -96,7 +96,7 @@ impl Connection {
                     .hint(format!("{}, or give a token in KITBAG_TOKEN", sign_in_again(&server))));
             }
         };
-        // A large component takes its time to compile before the server answers.
+        // The response to a deploy comes after compilation, which is slow for a large component.
         let settings =
             EgressSettings { response_timeout: Duration::from_mins(10), ..EgressSettings::default() };
         Ok(Client { server, token, session, egress: Egress::new(settings) })
@@ -109,7 +109,7 @@ impl Client {
         &self.server
     }
 
-    /// Sends a request and reads the JSON of the answer.
+    /// Sends a request and parses the JSON of the response.
     pub(super) async fn send<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -120,7 +120,7 @@ impl Client {
         Ok(self.try_send(method, path, content_type, body).await?)
     }
 
-    /// As [`send`](Self::send), for callers that handle a refusal.
+    /// Like [`send`](Self::send), for callers that handle a rejected request.
     pub(super) async fn try_send<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -134,28 +134,28 @@ impl Client {
         })
     }
 
-    /// Sends a request without a body and reads nothing of the answer.
+    /// Sends a request without a body, and discards the response.
     pub(super) async fn delete(&self, path: &str) -> Result<(), CliError> {
         Ok(self.exchange(Method::DELETE, path, "application/json", Bytes::new()).await.map(drop)?)
     }
 
-    /// Sends a request that has no body, and whose answer has none.
+    /// Sends a request without a body, and expects a response without one.
     pub(super) async fn post(&self, path: &str) -> Result<(), CliError> {
         Ok(self.exchange(Method::POST, path, "application/json", Bytes::new()).await.map(drop)?)
     }
 
-    /// Sends JSON to a route whose answer has no body.
+    /// Sends JSON, and expects a response without a body.
     pub(super) async fn post_json(&self, path: &str, json: String) -> Result<(), CliError> {
         Ok(self.exchange(Method::POST, path, "application/json", json.into()).await.map(drop)?)
     }
 
-    /// Asks for an answer that comes line by line.
+    /// Sends a GET request whose response is read line by line.
     pub(super) async fn lines(&self, path: &str) -> Result<Lines, Failed> {
         let response = self.answer(Method::GET, path, "application/json", Bytes::new()).await?;
         Ok(Lines::of(response.into_body()))
     }
 
-    /// Asks for an answer that is read piece by piece.
+    /// Sends a GET request whose response body is streamed.
     pub(super) async fn download(&self, path: &str) -> Result<Response<ResponseBody>, CliError> {
         Ok(self.answer(Method::GET, path, "application/json", Bytes::new()).await?)
     }
@@ -170,8 +170,8 @@ impl Client {
         read(self.answer(method, path, content_type, body).await?).await
     }
 
-    /// Sends a request and returns the answer, unless the server refuses. A token that has expired is
-    /// renewed, where it comes from a session.
+    /// Sends a request and returns the response; an error status is an error. Renews an expired token if it
+    /// belongs to a session.
     async fn answer(
         &self,
         method: Method,
@@ -259,7 +259,8 @@ impl From<Failed> for CliError {
     }
 }
 
-/// How long the server asks whoever sends too much to wait (RFC 6585, section 4), where that is not long.
+/// Pause requested by the server with 429 and `Retry-After` (RFC 6585, section 4); `None` if it is too long
+/// or absent.
 fn wanted_pause(response: &Response<ResponseBody>) -> Option<Duration> {
     if response.status() != StatusCode::TOO_MANY_REQUESTS {
         return None;
@@ -276,10 +277,10 @@ async fn read(response: Response<ResponseBody>) -> Result<Bytes, Failed> {
     response.into_body().collect().await.map(http_body_util::Collected::to_bytes).map_err(broke_off)
 }
 
-/// The server that is meant: the one that was named, by its URL or by its data directory; or the only one
-/// with a session; or, without any session, the one that runs on the default data directory.
+/// Selects the server: the one named by URL or by data directory; else the only one with a session; else,
+/// without any session, the one that runs on the default data directory.
 ///
-/// The default data directory comes last: the current folder may be somebody else's.
+/// The default data directory comes last, because the current folder may belong to another user.
 pub(super) fn which_server(named: Option<Url>, data: Option<&Path>) -> Result<Url, CliError> {
     if let Some(server) = named {
         return Ok(server);
@@ -321,7 +322,7 @@ fn no_server() -> CliError {
         .hint("start one with `kitbag serve`, or sign in at one with `kitbag login --server URL`")
 }
 
-/// Why the server that a data directory announces is not used.
+/// Error for a data directory whose announced server must not be used.
 pub(super) fn unusable(why: Unusable) -> CliError {
     let error = CliError::new(why.to_string());
     match why {

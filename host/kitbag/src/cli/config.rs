@@ -60,10 +60,10 @@ pub(super) struct Get {
     connection: Connection,
 }
 
-/// What a list shows of a label, in characters.
+/// Longest label in a list, in characters.
 const MAX_LABEL_CHARS: usize = 200;
 
-/// One declared field, and what it comes to.
+/// Declared configuration field with its stored and its effective value.
 #[derive(Deserialize, Serialize)]
 pub(super) struct Field {
     definition: ConfigField,
@@ -124,10 +124,10 @@ impl Get {
     }
 }
 
-/// The value in effect, and where it comes from.
+/// Formats the effective value and its source.
 fn shown(field: &Field) -> String {
     match &field.effective {
-        // A value that no longer fits its declaration is not in effect.
+        // A stored value that no longer matches its declaration is ignored.
         Some(value) if field.value.as_ref() == Some(value) => text(value),
         Some(value) => format!("{} (default)", text(value)),
         None if field.missing => "(missing: required)".to_owned(),
@@ -139,7 +139,7 @@ fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Reads a value as the field's kind has it, or says what was expected.
+/// Parses a value of the field's kind; the error says what was expected.
 fn parse(kind: ConfigKind, text: &str) -> Result<Value, &'static str> {
     match kind {
         ConfigKind::String | ConfigKind::Select => Ok(Value::from(text)),
@@ -159,7 +159,7 @@ fn find<'a>(fields: &'a Fields, toolkit: &str, key: &str) -> Result<&'a Field, C
     })
 }
 
-/// Sets one setting to what `text` means for its kind, and returns all.
+/// Parses `text` for the field's kind, sets the field, and returns all fields.
 pub(super) async fn set(client: &Client, toolkit: &str, key: &str, text: &str) -> Result<Fields, CliError> {
     let fields = fetch(client, toolkit).await?;
     let field = find(&fields, toolkit, key)?;

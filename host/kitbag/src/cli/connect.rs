@@ -75,7 +75,7 @@ enum Mode {
     Code,
 }
 
-/// The clients by their ids.
+/// Index of a client in the list of known MCP clients.
 #[derive(Clone, Copy, Debug)]
 struct ClientId(usize);
 
@@ -98,7 +98,7 @@ impl ValueEnum for ClientId {
     }
 }
 
-/// How one client is told of a server, as JSON.
+/// JSON output: configuration of one client for a server.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Shown {
@@ -106,22 +106,22 @@ struct Shown {
     title: &'static str,
     name: String,
     url: Url,
-    /// Where the configuration belongs, if it may be written there.
+    /// Configuration file; `None` if the command must not write it.
     file: Option<PathBuf>,
     configuration: String,
     command: Option<Vec<String>>,
     sign_in: &'static str,
 }
 
-/// What `--write` did, as JSON.
+/// JSON output of `--write`.
 #[derive(Serialize)]
 struct Written {
     client: &'static str,
     name: String,
     url: Url,
-    /// `None` where the client's own command wrote it.
+    /// `None` if the client's own command wrote the configuration.
     file: Option<PathBuf>,
-    /// Whether anything had to be changed.
+    /// Whether the configuration was changed.
     changed: bool,
 }
 
@@ -170,7 +170,7 @@ impl Connect {
         }
     }
 
-    /// The file that is meant; `None` where the client's own command has to write it.
+    /// Selects the configuration file; `None` if the client's own command must write it.
     fn place(&self, client: &McpClient) -> Result<Option<(PathBuf, Place)>, CliError> {
         if let Some(file) = &self.file {
             return Ok(Some((file.clone(), Place::User)));
@@ -204,7 +204,7 @@ impl Connect {
         Ok(Written { client: client.id, name: self.name.clone(), url: url.clone(), file, changed })
     }
 
-    /// Lets the client's own command add the server, since the client alone may write its file.
+    /// Adds the server by running the client's own command, for clients whose file nothing else may write.
     async fn run_command(&self, client: &McpClient, url: &Url) -> Result<Written, CliError> {
         let command = client.command(&self.name, url).unwrap_or_default();
         let [program, arguments @ ..] = command.as_slice() else {
@@ -243,7 +243,7 @@ impl Connect {
     }
 }
 
-/// A place below the home directory. Variables that move the folders of a client are followed.
+/// Resolves a path below the home directory. Honours the variables that relocate a client's folder.
 fn below_home(place: &str, home: &Path) -> PathBuf {
     for (prefix, variable) in [("~/.config/", "XDG_CONFIG_HOME"), ("~/.codex/", "CODEX_HOME")] {
         let folder = env::var_os(variable).map(PathBuf::from).filter(|folder| folder.is_absolute());
@@ -254,7 +254,7 @@ fn below_home(place: &str, home: &Path) -> PathBuf {
     home.join(place.trim_start_matches("~/"))
 }
 
-/// Lines that go and come, alone: those around them may hold the keys of other servers.
+/// Diff without context lines: neighbouring lines may contain keys of other servers.
 fn difference(before: &str, after: &str, path: &Path) -> Text {
     let path = path.display().to_string();
     let difference = TextDiff::from_lines(before, after);
@@ -290,13 +290,13 @@ fn print_all(all: &[Shown], url: &Url) {
     say!("\n`kitbag connect CLIENT` shows the configuration, and with --write adds it.");
 }
 
-/// The command as a POSIX shell takes it.
+/// Quotes a command for a POSIX shell.
 fn shell_line(command: &[String]) -> String {
     // Only NUL cannot be quoted, and no argument contains it.
     try_join(command.iter().map(String::as_str)).unwrap_or_else(|_| command.join(" "))
 }
 
-/// Names that need no quoting in JSON, TOML and a shell.
+/// Parses a server name that needs no quoting in JSON, TOML and a shell.
 fn name(text: &str) -> Result<String, String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     if text.is_empty() || text.len() > 64 || text.starts_with('-') || !text.bytes().all(is_plain) {

@@ -1,4 +1,4 @@
-//! `kitbag database …`: what an operator does with a whole database.
+//! `kitbag database …`: operations on a whole database.
 
 mod copy;
 

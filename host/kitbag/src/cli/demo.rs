@@ -28,7 +28,7 @@ use crate::app::App;
 use crate::settings::{Settings, Sources};
 use crate::telemetry;
 
-/// The toolkit whose tool is called, and those that follow once the first call is through.
+/// Toolkit with the tool to call; the others are deployed after the first call.
 const FIRST: &str = "toolkit-text";
 const OTHERS: [&str; 3] = ["toolkit-weather", "toolkit-notes", "toolkit-clipper"];
 
@@ -62,7 +62,7 @@ impl Demo {
         say!("{} (data in {})", base_url, settings.data.display());
         let mut serving = tokio::spawn(app.serve(stop_signal()?));
 
-        // Serving goes on in the background; if anything from here on fails, the process ends with it.
+        // The server runs in the background; if a later step fails, the process ends.
         let connection = Connection::local(settings.data.clone()).open().await?;
         step("Uploading it");
         deploy(&connection, &component).await?;
@@ -83,7 +83,7 @@ impl Demo {
         say!("{}", Text::indented(&knowledge::show(&connection).await?, 0));
 
         print_connections(&connection, &settings.data);
-        // Nobody has to wait for these.
+        // The demo does not wait for these.
         let further = async {
             extractors::install(&checkout, &settings.extractors).await;
             scripts::deploy_all(&checkout, &connection).await;
@@ -100,7 +100,7 @@ fn ended(served: Result<(), JoinError>) -> Result<(), CliError> {
     served.map_err(|error| CliError::new(Interrupted::from(error).to_string()))
 }
 
-/// The checkout that this program was built from.
+/// Path of the checkout that this program was built from.
 fn checkout() -> Result<PathBuf, CliError> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     root.canonicalize().ok().filter(|root| root.join("toolkits").is_dir()).ok_or_else(|| {
@@ -116,7 +116,7 @@ async fn build(checkout: &Path, package: &str) -> Result<PathBuf, CliError> {
     Ok(built.pop().expect("one package was asked for"))
 }
 
-/// Builds components, and returns where they are.
+/// Builds components and returns their paths.
 async fn build_all(checkout: &Path, packages: &[&str]) -> Result<Vec<PathBuf>, CliError> {
     let built = kitbag_toolchain::build_workspace(checkout, packages, &BuildOptions::default(), |line| {
         say!("  {}", line);

@@ -15,7 +15,7 @@ use crate::app::certificate_files;
 use crate::settings::{Listen, Model, Settings};
 use crate::telemetry;
 
-/// Spaces before the lines after the first of a finding.
+/// Indentation of a finding's continuation lines, in spaces.
 const INDENT: usize = 4;
 
 /// Check a data directory, and say what to do about what is wrong.
@@ -91,7 +91,7 @@ fn print(report: &Report, data: &Path) {
     }
 }
 
-/// The model that the server uses, if it uses one.
+/// Embedding model of the server; `None` if it runs none itself.
 fn used_model(settings: &Settings) -> Option<Located> {
     if settings.embedding_url.get().is_some() {
         return None;
@@ -103,7 +103,7 @@ fn used_model(settings: &Settings) -> Option<Located> {
     }
 }
 
-/// The certificate that the server presents, if it speaks TLS itself.
+/// Certificate of the server; `None` if it does not terminate TLS.
 fn presented(settings: &Settings) -> Option<Presented> {
     let addresses: Vec<_> = settings.listen.iter().filter_map(Listen::tcp).collect();
     Some(Presented { files: certificate_files(settings)?, url: settings.base_url(&addresses).ok() })

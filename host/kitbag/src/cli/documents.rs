@@ -82,7 +82,7 @@ const SHOW: &str = "query ($id: ID!) {
   }
 }";
 
-/// A document, as a query asks for it.
+/// Fields of a document in a GraphQL response.
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Document {
@@ -188,7 +188,7 @@ fn not_found(id: &str) -> CliError {
     CliError::new(format!("you have no document {id:?}")).hint("`kitbag documents` lists those you have")
 }
 
-/// Text as one segment of a path.
+/// Percent-encodes text as one path segment.
 pub(super) fn path_segment(text: &str) -> String {
     percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
 }

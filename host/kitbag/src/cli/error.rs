@@ -1,32 +1,32 @@
-//! Why a command failed, for people and for scripts.
+//! Errors of commands, for people and for scripts.
 
 use std::fmt;
 
 use kitbag_identity::client::ClientError;
 use kitbag_manifest::Problem;
 
-/// Why a command failed, for scripts. `docs/cli.md` lists them.
+/// Exit codes. `docs/cli.md` lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// The command failed, and would fail again.
+    /// Permanent failure of the command.
     Failed = 1,
     /// The command line is wrong; nothing was done.
     Usage = 2,
-    /// The server cannot be reached, or is busy: the same command may succeed later.
+    /// The server is unreachable or busy: the same command may succeed later.
     Unavailable = 3,
-    /// There is no session or token, or the server does not accept it.
+    /// No session or token, or the server rejects it.
     SignedOut = 4,
-    /// The command did its work, and found something that the operator has to put right.
+    /// The command succeeded and found problems that the operator must fix.
     Findings = 5,
-    /// The user has interrupted it: what a shell says of a program that SIGINT has ended.
+    /// Interrupted by the user: the code that shells report for SIGINT.
     Interrupted = 130,
 }
 
-/// Why a command failed: what happened, and what to do next.
+/// Error of a command: what happened, and what to do next.
 #[derive(Debug)]
 pub(crate) struct CliError {
     pub(super) message: String,
-    /// What is wrong in detail, each on a line of its own.
+    /// Details of the problem, one per line.
     pub(super) problems: Vec<String>,
     pub(super) hint: Option<String>,
     pub(super) exit: Exit,
@@ -52,7 +52,7 @@ impl CliError {
         Self { message: message.into(), problems: Vec::new(), hint: None, exit: Exit::Failed }
     }
 
-    /// An error that has several things to say, one a line.
+    /// Creates an error with several problems, one per line.
     pub(super) fn listing(message: impl Into<String>, problems: &[Problem]) -> Self {
         Self { problems: problems.iter().map(ToString::to_string).collect(), ..Self::new(message) }
     }

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use clap::{Args, ValueEnum};
 
-/// Set once, before a command runs: a process has one standard output.
+/// Output format of the process. Set once, before a command runs.
 static FORMAT: OnceLock<Format> = OnceLock::new();
 
 /// The format of standard output and standard error.
@@ -43,7 +43,7 @@ impl Choice {
         if self.json { Format::Json } else { self.output }
     }
 
-    /// The format that an invalid command line seems to ask for, so that its error has it too.
+    /// Guesses the format that an invalid command line asks for, so that its error is printed in it.
     pub(super) fn guess(arguments: impl Iterator<Item = String>) -> Format {
         let (mut format, mut before) = (Format::Text, String::new());
         for argument in arguments {
@@ -63,13 +63,13 @@ impl Choice {
 }
 
 impl Format {
-    /// Makes it the format of this process.
+    /// Sets the output format of this process.
     pub(super) fn choose(self) {
-        // The first choice stays.
+        // Later calls are ignored.
         let _ = FORMAT.set(self);
     }
 
-    /// The format of this process.
+    /// Returns the output format of this process.
     pub(super) fn current() -> Self {
         FORMAT.get().copied().unwrap_or_default()
     }

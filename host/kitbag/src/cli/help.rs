@@ -1,6 +1,6 @@
-//! What `kitbag --help` shows: one screen.
+//! Text of `kitbag --help`: one screen.
 
-/// All commands by what they are for. Fits a terminal of 24 lines and 80 columns.
+/// All commands, grouped by purpose. Fits a terminal of 24 lines and 80 columns.
 pub(super) const OVERVIEW: &str = "\
 Kitbag: a knowledge base whose toolkits are sandboxed WebAssembly components.
 
@@ -35,7 +35,7 @@ mod tests {
 
     #[test]
     fn the_overview_fits_a_screen() {
-        // The shell's prompt takes the last line.
+        // The shell prompt takes the last line.
         assert!(OVERVIEW.lines().count() <= 23, "{} lines", OVERVIEW.lines().count());
         for line in OVERVIEW.lines() {
             assert!(line.is_ascii() && line.len() <= 80, "{line}");

@@ -87,12 +87,12 @@ pub(super) struct Ingest {
     connection: Connection,
 }
 
-/// A document on its way in (`SvcIngestDoc`).
+/// Document to ingest (`SvcIngestDoc`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Document {
     title: String,
-    /// Whether the title is the name of the file and nothing else.
+    /// Whether the title is only the file name.
     #[serde(skip_deserializing, skip_serializing_if = "std::ops::Not::not")]
     title_is_name: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -113,7 +113,7 @@ struct Document {
     feed: Option<Feed>,
 }
 
-/// Its feed (`SvcIngestFeed`).
+/// Feed of a document (`SvcIngestFeed`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Feed {
@@ -123,7 +123,7 @@ struct Feed {
     label: Option<String>,
 }
 
-/// What the server said of a document that it stored.
+/// Server's result for a stored document.
 #[derive(Clone, Deserialize)]
 struct Stored {
     id: String,
@@ -133,7 +133,7 @@ struct Stored {
 impl Ingest {
     pub(super) async fn run(self) -> Result<(), CliError> {
         let report = Arc::new(Mutex::new(Report::new()));
-        // A task of its own, as reading may block its thread: an interrupt is heard meanwhile.
+        // A separate task, because reading may block its thread: the interrupt must still be handled.
         let mut bringing = tokio::spawn(self.bring(report.clone()));
         let mut interrupt = pin!(ctrl_c());
         tokio::select! {
@@ -184,21 +184,21 @@ async fn send(client: &Client, batch: Batch, report: &Mutex<Report>) -> Result<(
     Ok(())
 }
 
-/// Locks the report of a run, which the run shares with whoever hears an interrupt.
+/// Locks the report, which the run shares with the interrupt handler.
 fn lock(report: &Mutex<Report>) -> MutexGuard<'_, Report> {
     report.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A file that goes to the server as it is, and what is known of it.
+/// File that is uploaded unchanged, with its metadata.
 struct File {
     content: Content,
     about: Document,
 }
 
-/// Where the bytes of a file are.
+/// Source of a file's bytes.
 enum Content {
     Path(PathBuf),
-    /// Here, under this name.
+    /// In memory, with a file name.
     Bytes {
         name: String,
         bytes: Vec<u8>,

@@ -1,4 +1,4 @@
-//! `kitbag key …`: keys of programs that act for the user.
+//! `kitbag key …`: API keys of programs that act for the user.
 
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ pub(super) struct Revoke {
     connection: Connection,
 }
 
-/// How long a key is good; `None` for ever.
+/// Validity period of a key; `None`: unlimited.
 #[derive(Clone, Copy, Debug)]
 struct Lifetime(Option<Duration>);
 

@@ -50,7 +50,7 @@ impl Login {
         let file = SessionFile::of_this_user().ok_or_else(|| {
             CliError::new("there is no place to keep a session").hint("set HOME or XDG_STATE_HOME")
         })?;
-        // Fails early, before the user signs in.
+        // Fails before the user signs in if sessions cannot be stored.
         drop(file.lock().await?);
 
         let http = Http::default();
@@ -61,7 +61,7 @@ impl Login {
         } else {
             let program = Registration {
                 name: "Kitbag command line",
-                // RFC 8252.
+                // Public client with a loopback redirect (RFC 8252).
                 application_type: "native",
                 redirect_uri: callback.redirect_uri(),
                 alternative: "register one there as a public client, and name it with --client-id",
@@ -106,7 +106,7 @@ impl Login {
                 server = server
             );
         })?;
-        // Otherwise the session that is replaced would stay valid.
+        // Otherwise the replaced session would stay valid.
         if let Some(before) = before
             && let Err(error) = before.revoke().await
         {
@@ -116,13 +116,14 @@ impl Login {
     }
 }
 
-/// Prints what a person has to do: on standard error, if standard output is for JSON.
+/// Prints an instruction for the user: on standard error if standard output is JSON.
 fn announce(text: &Text) {
     if Format::current().is_json() { print_note(text) } else { print(text) }
 }
 
-/// Replaces the sign-in code where the server's data directory can be read, so that it need not be typed. Other users
-/// of the machine may see the page's URL in the list of processes; [`SignInCode`] says why it is useless to them.
+/// Creates a replacement for typing the sign-in code, if this user can read the server's data directory.
+/// Other users of the machine may see the page's URL in the process list; [`SignInCode`] explains why it is
+/// useless to them.
 fn ticket(
     data: Option<&Path>,
     server: &Url,

@@ -32,7 +32,7 @@ impl Logout {
         locked.store()?;
         drop(locked);
         report(&json!({ "server": server }), || say!("Signed out of {}.", server))?;
-        // The file is clean by now, whatever the issuer says.
+        // The session has been removed from the file, whatever the issuer responds.
         session.revoke().await.map_err(|error| {
             CliError::new(format!("{} may still renew the session: {error}", session.issuer))
         })

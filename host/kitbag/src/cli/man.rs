@@ -14,7 +14,7 @@ use super::error::CliError;
 use super::output::report;
 use super::terminal::say;
 
-/// Sections that every page ends with. They are in roff, as man(7) has it.
+/// Common final sections of all pages, in roff (man(7)).
 const COMMON: &str = r#".SH "EXIT STATUS"
 .TP
 0
@@ -62,7 +62,7 @@ impl Man {
     }
 }
 
-/// Writes the pages, and returns their names.
+/// Writes the pages and returns their file names.
 fn write(directory: &Path) -> io::Result<Vec<String>> {
     let mut command = Command::command().disable_help_subcommand(true);
     command.build();
@@ -75,7 +75,7 @@ fn write(directory: &Path) -> io::Result<Vec<String>> {
     Ok(pages.into_iter().map(|(name, _)| name).collect())
 }
 
-/// Renders the page of a command, and those of its subcommands.
+/// Renders the page of a command and those of its subcommands.
 fn render(command: &clap::Command, pages: &mut Vec<(String, Vec<u8>)>) -> io::Result<()> {
     let page = Page::new(command.clone());
     let mut text = Vec::new();
@@ -95,11 +95,11 @@ fn render(command: &clap::Command, pages: &mut Vec<(String, Vec<u8>)>) -> io::Re
     command.get_subcommands().try_for_each(|subcommand| render(subcommand, pages))
 }
 
-/// Examples and notes, line by line as they are in the help.
+/// Formats examples and notes, with the line breaks of the help text.
 fn notes(text: &str) -> String {
     let mut roff = ".SH NOTES\n.nf\n".to_owned();
     for line in text.lines() {
-        // Hyphens as they are typed; a line that begins with a control character of roff is none.
+        // Escapes hyphens, so that they can be copied, and control characters at the beginning of a line.
         let line = line.replace('\\', "\\e").replace('-', "\\-");
         let guard = if line.starts_with(['.', '\'']) { "\\&" } else { "" };
         writeln!(roff, "{guard}{line}").expect("a string takes everything");

@@ -1,4 +1,4 @@
-//! `kitbag model …`: the models that search can use.
+//! `kitbag model …`: embedding models for search.
 
 mod fetch;
 
@@ -88,7 +88,7 @@ struct Data {
     data: PathBuf,
 }
 
-/// A model of the catalogue, for scripts.
+/// JSON output for a model of the catalogue.
 #[derive(Serialize)]
 struct Listed {
     name: &'static str,
@@ -97,7 +97,7 @@ struct Listed {
     license: &'static str,
     languages: &'static str,
     dimensions: usize,
-    /// Bytes of the download.
+    /// Download size in bytes.
     size: u64,
     fetched: bool,
 }

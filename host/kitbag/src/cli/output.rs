@@ -1,7 +1,7 @@
-//! What a command reports of what it found out or did.
+//! Reports the result of a command.
 //!
-//! Invariant: with `--output json`, standard output is one JSON document or nothing, and each line of standard
-//! error is a JSON object. `docs/cli.md` has the shapes.
+//! Invariant: with `--output json`, standard output is one JSON document or empty, and each line of standard
+//! error is a JSON object. `docs/cli.md` documents the shapes.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use super::error::{CliError, Exit};
 use super::format::Format;
 use super::terminal::{Text, say};
 
-/// Reports what a command has found out or done: calls `text`, which prints it for people, or prints `data`.
+/// Reports a result: calls `text`, which prints it for people, or prints `data` as JSON.
 pub(super) fn report(data: &impl Serialize, text: impl FnOnce()) -> Result<(), CliError> {
     let unreadable = |error: serde_json::Error| CliError::new(error.to_string());
     match Format::current() {
@@ -29,7 +29,7 @@ pub(super) fn print_line(value: &Value) {
     say!("{}", Text::json(&value.to_string()));
 }
 
-/// Refuses JSON for a command that prints something else.
+/// Rejects JSON output for a command that does not support it.
 pub(super) fn expect_text(why: &str) -> Result<(), CliError> {
     if Format::current().is_json() {
         return Err(CliError::new(format!("there is no JSON of this: {why}"))

@@ -11,7 +11,7 @@ use super::error::CliError;
 use super::output::report;
 use super::terminal::{Screen, Text, counted, say, text};
 
-/// Heights of the columns that show calls over time.
+/// Bars of the chart of calls over time, by height.
 const COLUMNS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// Show calls, failures and durations of all toolkits, users and sizes. For operators.
@@ -99,7 +99,7 @@ fn interval(overview: &Overview) -> &'static str {
     if overview.days == 1 { "an hour" } else { "a day" }
 }
 
-/// A column for each number; the highest is that of the greatest one.
+/// Renders one bar per number; the largest number gets the full height.
 fn columns(numbers: &[u64]) -> String {
     let peak = u128::from(numbers.iter().max().copied().unwrap_or_default().max(1));
     let column = |number: &u64| match u128::from(*number) * COLUMNS.len() as u128 {

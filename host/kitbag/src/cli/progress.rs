@@ -1,4 +1,4 @@
-//! How far a command has got with several steps of long work.
+//! Progress of a command with several long steps.
 
 use std::time::{Duration, Instant};
 
@@ -6,10 +6,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::terminal::{note, stderr_is_terminal};
 
-/// How often a line is written where there is no terminal. Work that takes less time writes none.
+/// Interval of progress lines if standard error is no terminal. Shorter work prints none.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// A bar at a terminal; else a line now and then.
+/// Progress output: a bar on a terminal, else periodic lines.
 pub(super) struct StepProgress {
     step: &'static str,
     shown: Shown,
@@ -30,7 +30,7 @@ impl StepProgress {
         Self { step: "", shown }
     }
 
-    /// Shows that `done` of `total` are done of a step; `total` is 0 if it is not known.
+    /// Shows that `done` of `total` units of a step are done; `total` is 0 if unknown.
     pub(super) fn show(&mut self, step: &'static str, done: u64, total: u64) {
         let is_new = self.step != step;
         self.step = step;
@@ -58,7 +58,7 @@ impl StepProgress {
         }
     }
 
-    /// Runs what prints, without the bar meanwhile.
+    /// Hides the bar while `print` runs.
     pub(super) fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
         match &self.shown {
             Shown::Bar(bar) => bar.suspend(print),
@@ -66,7 +66,7 @@ impl StepProgress {
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(super) fn clear(&self) {
         if let Shown::Bar(bar) = &self.shown {
             bar.finish_and_clear();

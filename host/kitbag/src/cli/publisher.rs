@@ -1,4 +1,4 @@
-//! `kitbag publisher …`: whose signatures a server knows. For operators.
+//! `kitbag publisher …`: trusted publishers, whose signatures a server verifies. For operators.
 
 use std::path::PathBuf;
 
@@ -80,7 +80,7 @@ impl Publisher {
 impl Add {
     async fn run(self) -> Result<(), CliError> {
         let key = small_text(&self.key)?;
-        // Nothing else is sent, above all no private key.
+        // Only a valid public key is sent, above all no private key.
         PublicKey::from_pem(&key)
             .map_err(|error| CliError::new(format!("{} cannot be used: {error}", self.key.display())))?;
         let wanted = json!({ "name": self.name, "key": key }).to_string();

@@ -82,7 +82,7 @@ fn list(folder: &Path) -> Result<(), CliError> {
     report(&shapes, || found.iter().for_each(print_found))
 }
 
-/// A backup of a list for scripts.
+/// JSON output for a backup in a list.
 #[derive(Serialize)]
 struct FoundShape<'a> {
     name: &'a str,
@@ -116,19 +116,19 @@ fn print_found(found: &Found) {
     }
 }
 
-/// A restored or checked backup for scripts.
+/// JSON output for a restored or checked backup.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Shape<'a> {
     name: &'a str,
-    /// The data directory; `None` if the backup was only checked.
+    /// Restored data directory; `None` if the backup was only checked.
     data: Option<&'a Path>,
     manifest: &'a Manifest,
     passed_over: Vec<PassedOver<'a>>,
     left_out: u64,
 }
 
-/// A newer backup that cannot be used.
+/// Newer backup that was skipped because it cannot be used.
 #[derive(Serialize)]
 struct PassedOver<'a> {
     name: &'a str,

@@ -83,7 +83,7 @@ struct Hit {
     score: f64,
 }
 
-/// Where a word of the query is in a snippet, in characters.
+/// Range of a query word in a snippet, in characters.
 #[derive(Clone, Copy, Deserialize, Serialize)]
 struct Match {
     start: usize,
@@ -139,7 +139,7 @@ fn print(found: &Found) {
     }
 }
 
-/// Title, where it comes from, the passage, and how to get at it.
+/// Formats a result: title, source, snippet, and how to open the document.
 fn shown(hit: &Hit, screen: Screen) -> Text {
     let document = &hit.document;
     let found: Vec<Range<usize>> = hit.matches.iter().map(|Match { start, end }| *start..*end).collect();

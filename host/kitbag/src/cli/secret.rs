@@ -1,4 +1,4 @@
-//! `kitbag secret …`: the user's own secrets for a toolkit. Values go in and never come out.
+//! `kitbag secret …`: the user's secrets for a toolkit. Values are write-only.
 
 use std::io::{IsTerminal, Read};
 
@@ -92,7 +92,7 @@ struct Stored {
 
 impl Set {
     async fn run(self) -> Result<(), CliError> {
-        // Before anybody types a secret for nothing.
+        // Connects first: otherwise the user might type a secret in vain.
         let Self { toolkit, name, from_stdin, for_everyone, only, yes, connection } = self;
         let client = connection.open().await?;
         let value = if from_stdin { read_input()? } else { ask(&name)? };
@@ -160,7 +160,7 @@ impl List {
     }
 }
 
-/// Sets a secret, and warns where its value is too short to be found again.
+/// Sets a secret, and warns if its value is too short to be redacted from results and logs.
 pub(super) async fn set(
     client: &Client,
     toolkit: &str,
@@ -188,10 +188,10 @@ fn path(toolkit: &str, name: &str) -> String {
     format!("/toolkits/{toolkit}/secrets/{name}")
 }
 
-/// Reads all of standard input, without the line end that `echo` and editors add.
+/// Reads all of standard input, without the final line break that `echo` and editors add.
 fn read_input() -> Result<SecretString, CliError> {
     let unreadable = |error: std::io::Error| CliError::new(format!("cannot read standard input: {error}"));
-    // A line end and one byte more than fit: what is too long is never cut.
+    // Room for a line break and one excess byte: a value that is too long is rejected, never truncated.
     let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_VALUE_BYTES + 3));
     std::io::stdin().take(MAX_VALUE_BYTES as u64 + 3).read_to_end(&mut bytes).map_err(unreadable)?;
     value_of(&bytes)
@@ -199,7 +199,7 @@ fn read_input() -> Result<SecretString, CliError> {
 
 fn value_of(input: &[u8]) -> Result<SecretString, CliError> {
     let value = input.strip_suffix(b"\n").map_or(input, |line| line.strip_suffix(b"\r").unwrap_or(line));
-    // Before it is read as text: the end may lie inside a character.
+    // Before UTF-8 validation: the limit may split a character.
     if value.len() > MAX_VALUE_BYTES {
         return Err(CliError::new(format!("the value is longer than {MAX_VALUE_BYTES} bytes")));
     }
@@ -207,7 +207,7 @@ fn value_of(input: &[u8]) -> Result<SecretString, CliError> {
     Ok(text.into())
 }
 
-/// Asks at the terminal, without showing what is typed.
+/// Prompts on the terminal, without echo.
 fn ask(name: &str) -> Result<SecretString, CliError> {
     if !std::io::stdin().is_terminal() {
         return Err(CliError::new("there is no terminal to ask for the value")

@@ -40,18 +40,18 @@ impl Serve {
         let settings = self.settings().map_err(|error| CliError::new(error.to_string()))?;
         let app = App::start(&settings).await.map_err(|error| CliError::new(error.to_string()))?;
         let code = (settings.issuer == Issuer::Local).then(|| sign_in_code::command_for(&settings.data));
-        // Before anybody is told that it serves, and may ask it to stop.
+        // Before the address is printed: from then on, a caller may send a stop signal.
         let stop = stop_signal()?;
         let listening: Vec<_> = app.addresses().iter().map(ToString::to_string).collect();
         let data = json!({ "url": app.base_url(), "listening": listening, "signInCode": code });
         report(&data, || {
             say!("Kitbag serves {}", app.base_url());
             if let Some(command) = &code {
-                // Whoever has read what they wanted may have closed the pipe.
+                // The reader may have closed the pipe.
                 let _ = try_print(&text!("Sign-in in a browser asks for a code: `{}` prints it", command));
             }
         })?;
-        // A terminal that is closed sends the same signal, and then the server has to end.
+        // A closing terminal also sends SIGHUP, and then the server must end.
         if !std::io::stdin().is_terminal() {
             let hang_up = listen(SignalKind::hangup())?;
             tokio::spawn(self.reload_at(hang_up, app.reload()));
@@ -64,7 +64,7 @@ impl Serve {
         Settings::load(self.sources.clone(), self.config.as_deref())
     }
 
-    /// Reads the settings again at each signal. If they are wrong, the server keeps those it has.
+    /// Reloads the settings at each signal. Invalid settings leave the current ones in effect.
     async fn reload_at(self, mut signal: Signal, reload: Reload) {
         while signal.recv().await.is_some() {
             match self.settings() {
@@ -79,8 +79,8 @@ fn listen(kind: SignalKind) -> Result<Signal, CliError> {
     signal(kind).map_err(|error| CliError::new(format!("cannot listen for signals: {error}")))
 }
 
-/// Resolves when the process is asked to stop: SIGTERM, or Ctrl-C at a terminal. Whoever asks a
-/// second time does not want to wait: then the process ends at once.
+/// Resolves at the stop signal: SIGTERM, or SIGINT (Ctrl-C at a terminal). A second signal ends the process
+/// at once.
 pub(super) fn stop_signal() -> Result<impl Future<Output = ()> + Send + 'static, CliError> {
     let (mut terminate, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
     let mut asked = async move || {

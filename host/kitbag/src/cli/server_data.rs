@@ -1,4 +1,4 @@
-//! Which data directory a command looks after, and where the server that uses it has its keys.
+//! Data directory that a command works on, and the source of its server's master keys.
 
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ pub(super) struct ServerData {
 }
 
 impl ServerData {
-    /// The settings that a server would have which is started here with these flags.
+    /// Loads the settings that a server started here with these flags would have.
     pub(super) fn settings_of_server(&self) -> Result<Settings, CliError> {
         let failed = |error: &dyn std::fmt::Display| CliError::new(error.to_string());
         let sources = Sources::of_environment().map_err(|error| failed(&error))?;
@@ -33,7 +33,8 @@ impl ServerData {
         Settings::load(sources, self.config.as_deref()).map_err(|error| failed(&error))
     }
 
-    /// As [`settings_of_server`](Self::settings_of_server). Fails unless the database is in the data directory.
+    /// Like [`settings_of_server`](Self::settings_of_server), but fails unless the database is in the data
+    /// directory.
     pub(super) fn settings(&self) -> Result<Settings, CliError> {
         let settings = self.settings_of_server()?;
         if let DatabaseLocation::Server(_) = settings.database {
@@ -48,7 +49,7 @@ impl ServerData {
     }
 }
 
-/// The folder with components and captured files.
+/// Folder of components and captured files.
 pub(super) fn files(settings: &Settings) -> Result<PathBuf, CliError> {
     match objects_location(settings) {
         Location::Folder(folder) => Ok(folder),
@@ -57,19 +58,19 @@ pub(super) fn files(settings: &Settings) -> Result<PathBuf, CliError> {
     }
 }
 
-/// Where the master keys are.
+/// Source of the master keys.
 pub(super) fn keys(settings: &Settings) -> Result<KeySource, CliError> {
     key_source(settings).map_err(|error| {
         CliError::new(error.to_string()).hint("run this command with the environment of the server")
     })
 }
 
-/// Where the master keys are, for people. A command is not quoted: it may contain a password.
+/// Describes the source of the master keys for people. A command is not quoted: it may contain a password.
 pub(super) fn describe_keys(settings: &Settings) -> String {
     match &settings.master_key {
         MasterKey::File(path) => {
             let path = path.clone().unwrap_or_else(|| settings.data.join("master-key"));
-            // It is read on another day, in another folder.
+            // Absolute: the text may be read later and in another folder.
             format!("the file {}", std::path::absolute(&path).unwrap_or(path).display())
         }
         MasterKey::Variable(name) => format!("the environment variable {name}"),

@@ -1,10 +1,10 @@
-//! Sessions of `kitbag login`: what a person's commands use instead of a token of their own.
+//! Sessions of `kitbag login`: the credentials of a user's commands.
 //!
 //! Invariants:
-//! - a session's tokens go to the server that they were issued for, and to its issuer, and to nobody
-//!   else: sessions are found by the server's origin alone;
-//! - a refresh token is presented by one process at a time, and its successor is on the disk before
-//!   anything uses what came with it: issuers end a session whose refresh token comes twice.
+//! - a session's tokens are sent only to the server that they were issued for, and to its issuer: sessions
+//!   are looked up by the server's origin alone;
+//! - a refresh token is used by one process at a time, and its successor is on disk before the new access
+//!   token is used: issuers revoke a session whose refresh token is reused.
 
 mod file;
 
@@ -20,15 +20,15 @@ use super::error::{CliError, Exit};
 
 pub(super) use self::file::SessionFile;
 
-/// Seconds before its expiry at which an access token is renewed.
+/// Seconds before expiry at which an access token is renewed.
 const RENEWAL_MARGIN_SECONDS: i64 = 30;
 
-/// The session at one server, as it is stored.
+/// Stored session with one server.
 #[derive(Clone, Deserialize, Serialize)]
 pub(super) struct Session {
-    /// The authorization server.
+    /// Issuer identifier of the authorization server.
     pub(super) issuer: String,
-    /// The client id of this program at the issuer.
+    /// Client id of this program at the issuer.
     pub(super) client_id: String,
     resource: String,
     token_endpoint: Url,
@@ -38,12 +38,12 @@ pub(super) struct Session {
     access_token: SecretString,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "expose_some")]
     refresh_token: Option<SecretString>,
-    /// In seconds since 1970.
+    /// Expiry of the access token, in seconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     expires_at: Option<i64>,
 }
 
-/// A session of one server, which renews itself.
+/// Session with one server that renews itself.
 pub(super) struct SignedIn {
     file: SessionFile,
     server: Url,
@@ -63,7 +63,7 @@ impl Session {
         }
     }
 
-    /// Ends the session at its issuer, where the issuer has a way to (RFC 7009).
+    /// Revokes the session at its issuer, if the issuer has a revocation endpoint (RFC 7009).
     pub(super) async fn revoke(&self) -> Result<(), CliError> {
         let (Some(endpoint), Some(refresh_token)) = (&self.revocation_endpoint, &self.refresh_token) else {
             return Ok(());
@@ -85,14 +85,14 @@ impl Session {
 }
 
 impl SignedIn {
-    /// The session at `server`, if there is one.
+    /// Returns the session with `server`, if there is one.
     pub(super) fn at(server: &Url) -> Result<Option<Self>, CliError> {
         let Some(file) = SessionFile::of_this_user() else { return Ok(None) };
         let session = file.read()?.get(server).cloned();
         Ok(session.map(|_| Self { file, server: server.clone() }))
     }
 
-    /// Returns an access token that stays valid for at least half a minute, renewed where it must be.
+    /// Returns an access token that is valid for at least 30 s, after renewing it if necessary.
     pub(super) async fn token(&self) -> Result<SecretString, CliError> {
         match self.file.read()?.get(&self.server) {
             Some(session) if session.is_fresh() => Ok(session.access_token.clone()),
@@ -100,12 +100,12 @@ impl SignedIn {
         }
     }
 
-    /// Returns an access token in place of `refused`, which the server rejected.
+    /// Returns a new access token in place of `refused`, which the server rejected.
     pub(super) async fn token_after(&self, refused: &SecretString) -> Result<SecretString, CliError> {
         self.renew(|session| session.access_token.expose_secret() != refused.expose_secret()).await
     }
 
-    /// Renews the session, unless another process has done so until it `is_good`.
+    /// Renews the session, unless `is_good` already accepts it because another process has renewed it.
     async fn renew(&self, is_good: impl Fn(&Session) -> bool) -> Result<SecretString, CliError> {
         let mut locked = self.file.lock().await?;
         let session = locked.sessions.get_mut(&self.server).ok_or_else(|| self.ended("it was ended here"))?;
@@ -132,7 +132,7 @@ impl SignedIn {
     }
 }
 
-/// What to do without a session.
+/// Hint to sign in again.
 pub(super) fn sign_in_again(server: &Url) -> String {
     format!("run `kitbag login --server {server}`")
 }

@@ -38,7 +38,7 @@ impl SignInCode {
     }
 }
 
-/// What prints the code of the server on `data`, to be shown to the person who runs it.
+/// Command line that prints the sign-in code of the server on `data`, to show to its operator.
 pub(super) fn command_for(data: &Path) -> String {
     let data = data.canonicalize().unwrap_or_else(|_| data.to_owned());
     format!("kitbag sign-in-code --data {}", data.display())

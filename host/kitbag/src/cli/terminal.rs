@@ -1,9 +1,9 @@
-//! What commands print: the only way from a command to standard output and standard error.
+//! Output of commands: the only way from a command to standard output and standard error.
 //!
-//! Invariant: nothing that the program did not write itself reaches a terminal as it is. [`say!`] and
-//! [`note!`] take the program's own words as a literal, and escape every value that is put between them
-//! onto one line; only a [`Text`], which was made in the same way, is taken over. The macros and streams
-//! of the standard library are forbidden in `cli` (`clippy.toml`).
+//! Invariant: untrusted text is never printed to a terminal unescaped. [`say!`] and [`note!`] take the
+//! program's own words as a literal, and escape every interpolated value onto one line; only a [`Text`],
+//! which was made in the same way, is used as it is. The macros and streams of the standard library are
+//! forbidden in `cli` (`clippy.toml`).
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -16,24 +16,24 @@ use serde_json::json;
 use super::error::CliError;
 use super::format::Format;
 
-/// Characters of one line of an error, and of what a listing shows of a description.
+/// Longest line of an error, and of a description in a listing, in characters.
 const MAX_LINE_CHARS: usize = 2_000;
-/// Lines of an error.
+/// Largest number of lines of an error.
 const MAX_LINES: usize = 500;
-/// Columns of a terminal.
+/// Assumed width of a terminal, in columns.
 const TERMINAL_COLUMNS: usize = 80;
 
-/// Text that may be printed: each part of it is the program's own, or was escaped.
+/// Text that is safe to print: each part is a literal of the program or was escaped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Text(String);
 
-/// A value that can be put between the program's own words.
+/// A value that can be interpolated into the program's own words.
 pub(super) trait Printable {
     fn print(&self, out: &mut Formatter<'_>) -> fmt::Result;
 }
 
-/// Makes a [`Text`] from a literal and values. Values cannot be named inside the literal: they would pass
-/// without being escaped, and so the compiler refuses that.
+/// Makes a [`Text`] from a literal and values. Inline captures (`{name}`) would not be escaped, so they are a
+/// compile error.
 macro_rules! text {
     ($words:literal, $($name:ident = $value:expr),+ $(,)?) => {
         $crate::cli::terminal::Text::of_parts(format_args!(
@@ -47,12 +47,12 @@ macro_rules! text {
     };
 }
 
-/// Prints a line on standard output, as [`text!`] makes it.
+/// Prints a line on standard output; arguments as for [`text!`].
 macro_rules! say {
     ($($part:tt)+) => { $crate::cli::terminal::print(&$crate::cli::terminal::text!($($part)+)) };
 }
 
-/// Prints a line on standard error, as [`text!`] makes it.
+/// Prints a line on standard error; arguments as for [`text!`].
 macro_rules! note {
     ($($part:tt)+) => { $crate::cli::terminal::print_note(&$crate::cli::terminal::text!($($part)+)) };
 }
@@ -60,29 +60,29 @@ macro_rules! note {
 pub(super) use {note, say, text};
 
 impl Text {
-    /// What [`text!`] is made of.
+    /// Creates a text from escaped parts; for [`text!`] only.
     pub(super) fn of_parts(parts: fmt::Arguments<'_>) -> Self {
         Self(parts.to_string())
     }
 
-    /// Escaped text of several lines; those after the first begin with so many spaces, and so none passes
-    /// for a line of the program's own.
+    /// Escapes text of several lines. Continuation lines are indented by `spaces`, so that none looks like a
+    /// line of the program's own.
     pub(super) fn indented(text: &str, spaces: usize) -> Self {
         Self(visible::lines(text).replace('\n', &format!("\n{:spaces$}", "")))
     }
 
-    /// Prose on one line: its white space, line ends included, becomes single spaces.
+    /// Escapes prose as one line: runs of white space, line breaks included, become single spaces.
     pub(super) fn prose(text: &str) -> Self {
         let words: Vec<_> = text.split(is_space).filter(|word| !word.is_empty()).collect();
         Self(visible::line(&words.join(" ")).into_owned())
     }
 
-    /// Breaks prose into lines that fit a terminal of 80 columns; those after the first begin with so many
-    /// spaces. A terminal that breaks a line begins the rest where the program's own lines begin.
+    /// Wraps prose at 80 columns. Continuation lines are indented by `indent`, so that none looks like a line
+    /// of the program's own, as it would if the terminal wrapped the text.
     pub(super) fn wrapped(prose: &Self, indent: usize) -> Self {
         let (mut out, mut column) = (String::new(), indent);
         for word in prose.0.split(' ') {
-            // Nothing is wider than two columns; what is narrower breaks early.
+            // No character is wider than two columns; narrow non-ASCII ones may wrap early.
             let width: usize = word.chars().map(|letter| letter.len_utf8().min(2)).sum();
             if column > indent && column + 1 + width > TERMINAL_COLUMNS {
                 write!(out, "\n{:indent$}", "").expect("a string takes everything");
@@ -103,12 +103,12 @@ impl Text {
         Self(out)
     }
 
-    /// As [`prose`](Self::prose), and no longer than so many characters.
+    /// Like [`prose`](Self::prose), truncated to `max_chars` characters.
     pub(super) fn clipped_prose(text: &str, max_chars: usize) -> Self {
         Self(clipped(&Self::prose(text).0, max_chars).into_owned())
     }
 
-    /// JSON that is safe to print and means the same.
+    /// Escapes JSON for a terminal without changing its meaning.
     pub(super) fn json(json: &str) -> Self {
         Self(visible::json(json).into_owned())
     }
@@ -117,7 +117,7 @@ impl Text {
         self.0.push_str(&more.0);
     }
 
-    /// Joins lines.
+    /// Joins lines with line breaks.
     pub(super) fn lines(lines: &[Self]) -> Self {
         let lines: Vec<_> = lines.iter().map(|line| line.0.as_str()).collect();
         Self(lines.join("\n"))
@@ -128,7 +128,7 @@ impl Text {
     }
 }
 
-/// A value on its way into a [`Text`].
+/// Wrapper for a value that is interpolated into a [`Text`].
 pub(super) struct Shown<'a, T: ?Sized>(pub(super) &'a T);
 
 impl<T: Printable + ?Sized> Display for Shown<'_, T> {
@@ -155,7 +155,7 @@ impl Printable for str {
     }
 }
 
-/// Types whose text may hold anything.
+/// Implements [`Printable`] with escaping, for types with arbitrary text.
 macro_rules! escaped {
     ($($type:ty),+) => {$(
         impl Printable for $type {
@@ -168,7 +168,7 @@ macro_rules! escaped {
 
 escaped!(String, Cow<'_, str>, std::path::Display<'_>, url::Url, CliError);
 
-/// Types that are written in digits.
+/// Implements [`Printable`] without escaping, for types that are written in digits.
 macro_rules! digits {
     ($($type:ty),+) => {$(
         impl Printable for $type {
@@ -181,7 +181,8 @@ macro_rules! digits {
 
 digits!(usize, u32, u64, i64, f64);
 
-/// Prints a line on standard output; panics where that is impossible, as `println!` does.
+/// Prints a line on standard output. Panics on failure, as `println!` does, unless the reader has closed the
+/// pipe.
 pub(super) fn print(text: &Text) {
     match try_print(text) {
         // The reader has closed the pipe.
@@ -191,7 +192,7 @@ pub(super) fn print(text: &Text) {
     }
 }
 
-/// Prints a line on standard output, which is out when this returns.
+/// Prints a line and flushes standard output.
 #[expect(clippy::disallowed_methods, reason = "the one place that writes there")]
 pub(super) fn try_print(text: &Text) -> io::Result<()> {
     let mut out = io::stdout().lock();
@@ -199,7 +200,7 @@ pub(super) fn try_print(text: &Text) -> io::Result<()> {
     out.flush()
 }
 
-/// Prints a note on standard error; a failure to do so is ignored.
+/// Prints a note on standard error; ignores failures.
 pub(super) fn print_note(text: &Text) {
     if Format::current().is_json() {
         write_note(&Text::json(&json!({ "note": text.0.trim() }).to_string()));
@@ -213,7 +214,7 @@ fn write_note(text: &Text) {
     let _ = writeln!(io::stderr(), "{}", text.0);
 }
 
-/// Prints an error: what happened, what is wrong in detail, and what to do next.
+/// Prints an error: what happened, details, and what to do next.
 pub(super) fn print_error(error: &CliError) {
     let CliError { message, problems, hint, exit } = error;
     if Format::current().is_json() {
@@ -239,7 +240,7 @@ pub(super) fn print_error(error: &CliError) {
     }
 }
 
-/// Standard output, for the bytes of a file.
+/// Returns standard output for raw bytes of a file.
 #[expect(clippy::disallowed_methods, reason = "a file that somebody asks for is written as it is")]
 pub(super) fn raw_stdout() -> Result<io::StdoutLock<'static>, CliError> {
     let out = io::stdout();
@@ -250,7 +251,8 @@ pub(super) fn raw_stdout() -> Result<io::StdoutLock<'static>, CliError> {
     Ok(out.lock())
 }
 
-/// Lines after the first are indented: none passes for a line of the program's own.
+/// Truncates the text of an error. Continuation lines are indented, so that none looks like a line of the
+/// program's own.
 fn bounded(text: &str) -> Text {
     let mut lines: Vec<_> = text.lines().take(MAX_LINES).map(|line| clipped(line, MAX_LINE_CHARS)).collect();
     if let Some(more) = text.lines().count().checked_sub(MAX_LINES).filter(|more| *more > 0) {
@@ -259,7 +261,7 @@ fn bounded(text: &str) -> Text {
     Text::indented(&lines.join("\n"), 2)
 }
 
-/// White space that prose does without; separators that are neither spaces nor ends of lines are shown.
+/// White space that prose collapses. Separators other than spaces and line breaks are shown escaped.
 fn is_space(letter: char) -> bool {
     letter.is_whitespace() && !matches!(letter, '\u{b}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
@@ -280,17 +282,17 @@ pub(super) fn stderr_is_terminal() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Where standard output goes.
+/// Destination of standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Screen {
     /// A terminal, with bold and dim text.
     Terminal,
-    /// A file, or another program.
+    /// A file or another program, without styles.
     Plain,
 }
 
 impl Screen {
-    /// Reads it from standard output, `NO_COLOR` (<https://no-color.org>) and `TERM`.
+    /// Detects the destination from standard output, `NO_COLOR` (<https://no-color.org>) and `TERM`.
     #[expect(clippy::disallowed_methods, reason = "nothing is written")]
     pub(super) fn of_stdout() -> Self {
         let wants_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
@@ -316,7 +318,7 @@ impl Screen {
     }
 }
 
-/// `1 document`, `2 documents`.
+/// Formats a count with its noun: `1 document`, `2 documents`.
 pub(super) fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

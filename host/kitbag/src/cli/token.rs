@@ -14,7 +14,7 @@ use super::error::CliError;
 use super::output::report;
 use super::terminal::say;
 
-/// How long a token for a person's own use is valid.
+/// Default validity of a token for a person's own use.
 pub(super) const DEFAULT_LIFETIME: Duration = Duration::from_hours(12);
 
 /// Print an access token of a server in local mode.

@@ -42,7 +42,7 @@ pub(super) struct Call {
     connection: Connection,
 }
 
-/// The reply to a call.
+/// Reply to a tool call.
 #[derive(Deserialize)]
 struct Reply {
     ok: bool,
@@ -56,7 +56,7 @@ struct Reply {
     retryable: bool,
 }
 
-/// A block of content.
+/// Content block of a result.
 #[derive(Deserialize)]
 struct Block {
     #[serde(rename = "type")]
@@ -83,7 +83,7 @@ impl Call {
             if !reply.ok {
                 return;
             }
-            // Indented: no line of the text passes for one of the program.
+            // Indented, so that no line of the text looks like a line of the program.
             say!("  {}", Text::indented(&reply.text, 2));
             for block in &reply.content {
                 note!("(and content of the type {}, which --json prints)", block.kind);
@@ -104,7 +104,7 @@ impl Reply {
     }
 }
 
-/// The arguments that the command line names, as they are: the server checks them.
+/// Reads the arguments named on the command line, unvalidated: the server checks them.
 fn read(arguments: &str) -> Result<Vec<u8>, CliError> {
     if arguments == "-" {
         let mut input = Vec::new();

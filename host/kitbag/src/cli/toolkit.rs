@@ -148,14 +148,14 @@ impl Toolkit {
     }
 }
 
-/// Prints what some clients refuse of a toolkit that a deploy accepts.
+/// Prints problems that some clients reject although a deploy accepts them.
 fn print_warnings(warnings: &[Problem]) {
     for Problem { path, message } in warnings {
         note!("warning: {}: {}", path, message);
     }
 }
 
-/// Inspects a component just as a deploy does.
+/// Inspects a component with the checks of a deploy.
 async fn inspect_locally(component: Vec<u8>) -> Result<Inspected, CliError> {
     let settings =
         Settings::load(Sources::default(), None).map_err(|error| CliError::new(error.to_string()))?;
@@ -179,7 +179,7 @@ async fn inspect_locally(component: Vec<u8>) -> Result<Inspected, CliError> {
     })
 }
 
-/// Reads a file that the user named.
+/// Reads a file named by the user.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, CliError> {
     std::fs::read(path).map_err(|error| CliError::new(format!("cannot read {}: {error}", path.display())))
 }

@@ -1,4 +1,4 @@
-//! `kitbag vault …`: what an operator does with the vault.
+//! `kitbag vault …`: maintenance of the vault by operators.
 
 use clap::{Args, Subcommand};
 use http::Method;

@@ -1,4 +1,4 @@
-//! Limits that no operator has needed to change: constants of a server, which tests make smaller.
+//! Constant limits of a server. No operator has needed to change them; tests lower them.
 
 use std::time::Duration;
 
@@ -6,16 +6,16 @@ use kitbag_manifest::limits;
 
 const MIB: usize = 1 << 20;
 
-/// Limits that are no settings.
+/// Limits that are not settings.
 #[derive(Clone, Debug)]
 pub struct Bounds {
     /// Elements of each table of one call.
     pub call_table_elements: usize,
-    /// Handles to host resources that one call may hold at once.
+    /// Handles to host resources that one call may have open at once.
     pub call_resources: usize,
     /// Largest result of one call, in bytes.
     pub call_result: usize,
-    /// What one call may write to its log, in bytes.
+    /// Log output of one call, in bytes.
     pub call_log: usize,
     /// Outbound requests that one call may have in flight; others wait.
     pub call_requests_in_flight: usize,
@@ -25,11 +25,12 @@ pub struct Bounds {
     pub call_request_body: usize,
     /// Largest body of one response, in bytes.
     pub call_response_body: usize,
-    /// How long fetching one captured file may take.
+    /// Time limit for fetching one captured file.
     pub capture_time: Duration,
-    /// Wall time of extracting the text of one captured file.
+    /// Wall time for extracting the text of one captured file.
     pub extraction_time: Duration,
-    /// Minimum rate of a request body that keeps the server waiting longer than the request timeout in total, in bytes a second.
+    /// Minimum rate of a request body, in bytes per second. Applies to bodies that take longer in total than
+    /// the request timeout.
     pub request_rate: usize,
 }
 

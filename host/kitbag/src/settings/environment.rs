@@ -1,24 +1,24 @@
-//! Environment variables whose names begin as those of settings do, and that are none.
+//! Detects environment variables with the prefix of settings that are not settings.
 //!
-//! They are no errors: Kubernetes puts some into every pod beside a service, named after the service.
+//! They are not errors: Kubernetes sets such variables in every pod, named after services.
 
 use tracing::{info, warn};
 
-/// What all variables of settings begin with.
+/// Common prefix of the variables of all settings.
 const PREFIX: &str = "KITBAG_";
-/// How similar a name must be to be suggested, from 0 to 1 (Jaro-Winkler).
+/// Minimum similarity of a suggested name, from 0 to 1 (Jaro-Winkler).
 const MIN_SIMILARITY: f64 = 0.9;
 
 /// A variable that is not a setting.
 #[derive(Debug, PartialEq, Eq)]
 enum Stray<'a> {
-    /// Of a service beside the pod (Kubernetes, "Accessing the Service": environment variables).
+    /// Variable for a Kubernetes service ("Accessing the Service": environment variables).
     Service(&'a str),
-    /// Probably misspelled, with the nearest name if one is near.
+    /// Unknown variable, probably misspelled, with the most similar setting if any.
     Unknown(&'a str, Option<&'static str>),
 }
 
-/// Logs which variables are not used. `is_known` tells about names that a setting refers to.
+/// Logs which variables are not used. `is_known`: whether a setting refers to a variable of this name.
 pub(super) fn warn_of_strays(settings: &[&'static str], is_known: impl Fn(&str) -> bool) {
     let variables: Vec<(String, String)> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.to_string_lossy().into_owned())))
@@ -26,7 +26,7 @@ pub(super) fn warn_of_strays(settings: &[&'static str], is_known: impl Fn(&str) 
         .collect();
     let mut services = Vec::new();
     for (name, value) in &variables {
-        // A value is never logged: it may be a key.
+        // Values are never logged: they may be keys.
         match stray(name, value, settings) {
             Stray::Service(name) => services.push(name),
             Stray::Unknown(variable, Some(nearest)) => {
@@ -53,14 +53,14 @@ fn stray<'a>(name: &'a str, value: &str, settings: &[&'static str]) -> Stray<'a>
     if is_of_a_service(name, value) {
         return Stray::Service(name);
     }
-    // What all names begin with does not count.
+    // The common prefix does not count towards the similarity.
     let similarity = |setting: &str| strsim::jaro_winkler(&setting[PREFIX.len()..], &name[PREFIX.len()..]);
     let nearest = settings.iter().copied().max_by(|a, b| similarity(a).total_cmp(&similarity(b)));
     Stray::Unknown(name, nearest.filter(|setting| similarity(setting) >= MIN_SIMILARITY))
 }
 
-/// `…_SERVICE_HOST`, `…_SERVICE_PORT`, `…_SERVICE_PORT_<NAME>`; and of links as Docker made them, `…_PORT`,
-/// `…_PORT_<NUMBER>_<PROTOCOL>` with `_PROTO`, `_PORT` or `_ADDR` after it.
+/// Whether a variable has the form `…_SERVICE_HOST`, `…_SERVICE_PORT` or `…_SERVICE_PORT_<NAME>`, or that of
+/// a Docker link: `…_PORT`, or `…_PORT_<NUMBER>_<PROTOCOL>`, optionally with `_PROTO`, `_PORT` or `_ADDR`.
 fn is_of_a_service(name: &str, value: &str) -> bool {
     let is_url = || ["tcp://", "udp://", "sctp://"].iter().any(|scheme| value.starts_with(scheme));
     let is_number = || !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
@@ -110,7 +110,7 @@ mod tests {
         ] {
             assert_eq!(stray(name, value, &SETTINGS), Stray::Service(name));
         }
-        // What a person means.
+        // A plausible guess of a user, but no setting.
         assert_eq!(stray("KITBAG_PORT", "8080", &SETTINGS), Stray::Unknown("KITBAG_PORT", None));
     }
 }

@@ -13,15 +13,15 @@ use super::DEFAULT_FILE;
 /// Settings that cannot be used.
 #[derive(Debug, Error)]
 pub enum SettingsError {
-    /// The named file cannot be read, or is writable for others.
+    /// The named file cannot be read, or other users can write to it.
     #[error("cannot use the settings: {0}")]
     File(Distrust),
-    /// The file in the current folder may have been written by somebody else.
+    /// The file in the current folder may have been written by another user.
     #[error(
         "{DEFAULT_FILE} in this folder is not used: {0}\nif you trust it, name it: --config {DEFAULT_FILE}, or KITBAG_CONFIG={DEFAULT_FILE}"
     )]
     Distrusted(Distrust),
-    /// A file that was not named explicitly has a command to run.
+    /// A file that was not named explicitly contains a command to run.
     #[error(
         "{DEFAULT_FILE} in this folder has a command as its master-key, which is run only if you name the file: --config {DEFAULT_FILE}, or KITBAG_CONFIG={DEFAULT_FILE}"
     )]
@@ -33,20 +33,20 @@ pub enum SettingsError {
         path: PathBuf,
         /// The line number, from 1.
         line: usize,
-        /// What is wrong. The line is not quoted: it may contain a key.
+        /// Error message of the parser. The line is not quoted: it may contain a key.
         cause: String,
     },
-    /// `master-key` does not say where the key is. Its value, which may be the key itself, is not quoted.
+    /// `master-key` does not name a source of the key. Its value, which may be the key itself, is not quoted.
     #[error(
         "the setting master-key says where the key is, and is not the key: file, file:PATH, env:VARIABLE or command:LINE"
     )]
     MasterKey,
-    /// `follow-registries` names something else than registries.
+    /// `follow-registries` contains a value that is not a registry name.
     #[error(
         "follow-registries names registries as references do, such as ghcr.io or registry.internal:5000, and {0:?} is none"
     )]
     FollowRegistries(String),
-    /// There is nothing to listen on.
+    /// No address to listen on.
     #[error("listen names no address")]
     NoAddress,
     /// Only one of the certificate and its key is set.
@@ -54,43 +54,44 @@ pub enum SettingsError {
         "tls-certificate and tls-key go together: the files with the certificate and with its private key"
     )]
     IncompleteTls,
-    /// A certificate is set, and only Unix sockets are listened on, which speak plain HTTP.
+    /// A certificate is set, but all addresses are Unix sockets, which speak plain HTTP.
     #[error("tls-certificate is for TCP addresses, and there is none to listen on")]
     TlsWithoutAddress,
-    /// The server would name itself with a URL that it does not serve.
+    /// The base URL has the scheme `http` although the server speaks HTTPS.
     #[error("with tls-certificate, the base URL begins with https, and is not {0}")]
     PlainBaseUrl(Url),
-    /// `https-proxy` is none. Its value, which may have a password, is not quoted.
+    /// `https-proxy` is not the URL of a proxy. Its value, which may contain a password, is not quoted.
     #[error(
         "the setting https-proxy is the URL of a proxy: http://proxy.internal:3128, or http://user:password@…"
     )]
     Proxy,
-    /// `database` is neither. Its value, which may have a password, is not quoted.
+    /// `database` is neither `sqlite` nor a PostgreSQL URL. Its value, which may contain a password, is not
+    /// quoted.
     #[error("the setting database is sqlite, or the URL of a PostgreSQL database: postgres://user@host/name")]
     Database,
-    /// The tables of local sign-in are in the data directory's database alone.
+    /// Local sign-in is combined with PostgreSQL, but has its tables in the data directory's database.
     #[error(
         "local sign-in keeps its clients in the data directory: with a PostgreSQL database, set issuer too"
     )]
     DatabaseServerInLocalMode,
-    /// Where files are is not said, and several servers could have the same database.
+    /// `objects` is not set with a PostgreSQL database, which several servers may share.
     #[error(
         "with a PostgreSQL database, the setting objects says where components and captured files are: folder (the \
          data directory), folder:PATH or s3://BUCKET/PREFIX"
     )]
     ObjectsUnnamed,
-    /// A data directory has its files beside its database.
+    /// A bucket is combined with a database in the data directory, whose files belong beside it.
     #[error(
         "a bucket goes with a PostgreSQL database: with sqlite, objects is a folder, which kitbag backup copies together \
          with the database"
     )]
     BucketWithoutServer,
-    /// Requests to a bucket are signed.
+    /// A bucket is set without the access key for signing requests.
     #[error(
         "with a bucket, set objects-key-id and objects-secret too: the access key with which requests are signed"
     )]
     BucketWithoutKey,
-    /// Settings of a bucket, and none is named.
+    /// Settings of a bucket are set without a bucket.
     #[error(
         "objects-endpoint, objects-key-id and objects-secret go with a bucket: set objects to s3://BUCKET/PREFIX"
     )]
@@ -111,28 +112,28 @@ pub enum SettingsError {
     /// The collector's URL is too long.
     #[error("traces is the URL of a collector, such as http://127.0.0.1:4318/v1/traces")]
     Traces,
-    /// The headers have another form. They may have a key, so they are not quoted.
+    /// The headers are malformed. They may contain a key, so they are not quoted.
     #[error("traces-headers are such as name=value,name=value, with values percent-encoded")]
     TracesHeaders,
-    /// Local sign-in needs no client.
+    /// A web client is set in local mode, which needs none.
     #[error("web-client-id is for sign-in with an external provider: set issuer too")]
     WebClientInLocalMode,
-    /// There is no provider whose tokens could have the claim.
+    /// A groups claim is set in local mode, which has no provider's tokens.
     #[error("local sign-in has no claims: groups-claim is for a provider, and local-groups for local mode")]
     GroupsClaimInLocalMode,
-    /// Nobody would be in the group.
+    /// A group is an operator, but no claim with groups is set.
     #[error("operators names a group, and groups-claim does not say where the provider's tokens have groups")]
     GroupWithoutClaim,
-    /// The provider decides who is in which group.
+    /// Local groups are set with a provider, which determines the groups.
     #[error("groups come from the provider's tokens (groups-claim): local-groups is for local mode")]
     LocalGroupsWithProvider,
-    /// A secret of no client, or of one that registers itself.
+    /// A client secret is set without a client, or for a client that registers itself.
     #[error("web-client-secret belongs to the client that web-client-id names")]
     WebClientSecret,
     /// A NAT64 prefix has an invalid length.
     #[error("nat64-prefixes: {0} is not a NAT64 prefix, which has 32, 40, 48, 56, 64 or 96 bits (RFC 6052)")]
     Nat64Prefix(Ipv6Net),
-    /// The memory for calls is less than one call may take.
+    /// The memory for calls is less than the maximum of one call.
     #[error(
         "{0} is less than one call may take: {1} bytes (call-memory, and what the host keeps of its log)"
     )]
@@ -145,8 +146,8 @@ pub enum SettingsError {
         "without --issuer, whoever knows this server's sign-in code can sign in as anybody: it listens on loopback only, not on {0}"
     )]
     LocalIssuerInPublic(SocketAddr),
-    /// Neither `0.0.0.0` nor a Unix socket is usable as the server's URL: clients cannot connect to it, nor tokens name
-    /// it.
+    /// The server's URL cannot be derived from `0.0.0.0` or a Unix socket: neither identifies the server in a
+    /// client's URL or a token.
     #[error("listening on {0} needs --base-url: the URL under which people reach this server")]
     NoBaseUrl(String),
     /// Local sign-in would be reachable through a tunnel or a proxy.

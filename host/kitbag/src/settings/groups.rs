@@ -6,17 +6,17 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, de};
 
-/// Groups by user: a table of lists in the file, and `ana=sales,ana=support` in a flag.
+/// Groups of each user: a table of lists in the file, `ana=sales,ana=support` in a flag.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LocalGroups(BTreeMap<String, BTreeSet<String>>);
 
 impl LocalGroups {
-    /// Users with the names of their groups.
+    /// Iterates over users with the names of their groups.
     pub fn iter(&self) -> impl Iterator<Item = (&String, &BTreeSet<String>)> {
         self.0.iter()
     }
 
-    /// Whether nobody is in a group.
+    /// Whether no user is in any group.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

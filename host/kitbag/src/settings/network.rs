@@ -9,17 +9,17 @@ use ipnet::IpNet;
 
 use super::value::List;
 
-/// A place to listen on.
+/// Address or Unix socket to listen on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Listen {
-    /// An address of this machine, IPv4 or IPv6.
+    /// IPv4 or IPv6 socket address of this machine.
     Tcp(SocketAddr),
-    /// A socket in the file system.
+    /// Unix socket in the file system.
     Unix(PathBuf),
 }
 
 impl Listen {
-    /// The address, if it is one.
+    /// Returns the socket address; `None` for a Unix socket.
     pub fn tcp(&self) -> Option<SocketAddr> {
         match self {
             Self::Tcp(address) => Some(*address),
@@ -34,7 +34,7 @@ impl From<SocketAddr> for List<Listen> {
     }
 }
 
-/// Loopback, on Kitbag's own port.
+/// Loopback address with Kitbag's own port.
 pub(super) fn default_listen() -> List<Listen> {
     SocketAddr::from((Ipv4Addr::LOCALHOST, 8787)).into()
 }
@@ -68,7 +68,7 @@ pub struct SocketMode(u32);
 impl SocketMode {
     pub(super) const PRIVATE: Self = Self(0o600);
 
-    /// The permission bits.
+    /// Permission bits, as for chmod(2).
     pub fn bits(self) -> u32 {
         self.0
     }
@@ -83,12 +83,12 @@ impl FromStr for SocketMode {
     }
 }
 
-/// A name server. The default port is 53.
+/// Name server (DNS). The default port is 53.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NameServer(SocketAddr);
 
 impl NameServer {
-    /// The server's address.
+    /// Socket address of the name server.
     pub fn address(self) -> SocketAddr {
         self.0
     }
@@ -105,12 +105,12 @@ impl FromStr for NameServer {
     }
 }
 
-/// A range of addresses, such as `10.0.0.0/8`; an address is the range of itself alone.
+/// Address range such as `10.0.0.0/8`; a single address is a range of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressRange(IpNet);
 
 impl AddressRange {
-    /// The range.
+    /// Returns the range.
     pub fn get(self) -> IpNet {
         self.0
     }
@@ -130,7 +130,7 @@ impl fmt::Display for AddressRange {
     }
 }
 
-/// The loopback ranges.
+/// Loopback ranges of IPv4 and IPv6.
 pub(super) fn loopback() -> List<AddressRange> {
     let range = |address: IpAddr, length| IpNet::new(address, length).expect("the length fits the address");
     let ranges = [range(Ipv4Addr::LOCALHOST.into(), 8), range(Ipv6Addr::LOCALHOST.into(), 128)];

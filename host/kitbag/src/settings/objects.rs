@@ -5,20 +5,20 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, de};
 
-/// Where the files are to which the database refers.
+/// Location of the files that the database refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ObjectsLocation {
-    /// Not said: in the data directory.
+    /// Not set: the data directory.
     Default,
-    /// In the data directory.
+    /// The data directory.
     DataDirectory,
-    /// In this folder.
+    /// Another folder.
     Folder(PathBuf),
-    /// In a bucket that speaks the protocol of Amazon S3.
+    /// Bucket of Amazon S3 or of a service with the same protocol.
     Bucket {
-        /// Its name.
+        /// Bucket name.
         name: String,
-        /// What the names of all objects start with; empty for nothing.
+        /// Prefix of all object names; may be empty.
         prefix: String,
     },
 }
@@ -41,7 +41,7 @@ impl FromStr for ObjectsLocation {
     }
 }
 
-/// Reads `BUCKET` or `BUCKET/PREFIX`.
+/// Parses `BUCKET` or `BUCKET/PREFIX`.
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html>
 fn bucket(path: &str) -> Option<ObjectsLocation> {
     let (name, prefix) = path.split_once('/').unwrap_or((path, ""));
@@ -50,7 +50,7 @@ fn bucket(path: &str) -> Option<ObjectsLocation> {
         && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'-'))
         && !name.starts_with(['.', '-'])
         && !name.contains("..");
-    // Names that no store and no proxy writes in another way.
+    // Only names that no store or proxy normalizes.
     let is_part = |part: &str| {
         !matches!(part, "" | "." | "..")
             && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'))
@@ -60,7 +60,7 @@ fn bucket(path: &str) -> Option<ObjectsLocation> {
         .then(|| ObjectsLocation::Bucket { name: name.to_owned(), prefix: prefix.to_owned() })
 }
 
-/// As the flag.
+/// Same format as the flag.
 impl<'de> Deserialize<'de> for ObjectsLocation {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(de::Error::custom)

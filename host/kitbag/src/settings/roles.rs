@@ -1,13 +1,13 @@
-//! Settings about who may and who decides: operators, and consent to a further reach.
+//! Settings for operators, and for consent when a toolkit extends its reach.
 
 use std::str::FromStr;
 
-/// Who is an operator.
+/// Operator: a single user or a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operator {
-    /// The user with this id.
+    /// User with this id.
     User(String),
-    /// The members of the group with this name.
+    /// Members of the group with this name.
     Group(String),
 }
 
@@ -23,12 +23,12 @@ impl FromStr for Operator {
     }
 }
 
-/// Who consents to a further reach.
+/// Party that consents when a toolkit extends its reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConsentSetting {
-    /// Each user.
+    /// Each user, for themselves.
     Users,
-    /// The operators.
+    /// Operators, for all users.
     Operators,
 }
 

@@ -84,7 +84,7 @@ fn a_certificate_has_a_key_and_an_address_and_makes_urls_secure() {
     let nowhere = with_both("unix:/s", Some("https://localhost:1"));
     assert!(matches!(nowhere, Err(SettingsError::TlsWithoutAddress)), "{nowhere:?}");
     assert!(with_both("unix:/s,127.0.0.1:1", Some("https://localhost:1")).is_ok());
-    // Local sign-in stays on this machine, also over TLS.
+    // Local sign-in is limited to this machine, also over TLS.
     let public = with_both("0.0.0.0:1", Some("https://localhost:1"));
     assert!(matches!(public, Err(SettingsError::LocalIssuerInPublic(_))), "{public:?}");
     let tunnel = with_both("127.0.0.1:1", Some("https://tunnel.example"));

@@ -10,14 +10,14 @@ use serde::{Deserialize, Deserializer, de};
 
 use super::{Secret, Settings, SettingsError};
 
-/// A share of a whole, from 0 to 1.
+/// Fraction from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ratio(f64);
 
 impl Ratio {
     pub(super) const TENTH: Self = Self(0.1);
 
-    /// The share.
+    /// Returns the fraction.
     pub fn get(self) -> f64 {
         self.0
     }
@@ -39,7 +39,7 @@ impl FromStr for Ratio {
     }
 }
 
-/// In the file it may be a number or a string.
+/// A number or a string in the file.
 impl<'de> Deserialize<'de> for Ratio {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Number;
@@ -69,14 +69,14 @@ impl<'de> Deserialize<'de> for Ratio {
 }
 
 impl Settings {
-    /// The headers for the collector, marked as sensitive.
+    /// Headers for the collector, marked as sensitive.
     pub fn trace_headers(&self) -> Result<HeaderMap, SettingsError> {
         let text = self.traces_headers.get().map(Secret::get).map(ExposeSecret::expose_secret);
         headers(text.unwrap_or_default()).ok_or(SettingsError::TracesHeaders)
     }
 }
 
-/// Parses `name=value,name=value`, as `OpenTelemetry` writes headers into a variable.
+/// Parses `name=value,name=value`, the format of `OpenTelemetry` variables, with percent-encoded values.
 fn headers(text: &str) -> Option<HeaderMap> {
     let mut headers = HeaderMap::new();
     for member in text.split(',').map(str::trim).filter(|member| !member.is_empty()) {

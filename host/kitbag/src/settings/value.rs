@@ -13,7 +13,7 @@ use secrecy::SecretString;
 use serde::{Deserialize, Deserializer, de};
 use url::Url;
 
-/// A duration: `30s`, `1m 30s`, `7d`.
+/// Duration, such as `30s`, `1m 30s` or `7d`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span(Duration);
 
@@ -26,7 +26,7 @@ impl Span {
         Self::seconds(days * 24 * 60 * 60)
     }
 
-    /// The duration.
+    /// Returns the duration.
     pub fn get(self) -> Duration {
         self.0
     }
@@ -40,7 +40,7 @@ impl FromStr for Span {
     }
 }
 
-/// A size in bytes: `64MiB`, `100KB`, `512`.
+/// Size in bytes, such as `64MiB`, `100KB` or `512`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size(usize);
 
@@ -49,7 +49,7 @@ impl Size {
         Self(count << 20)
     }
 
-    /// The size in bytes.
+    /// Returns the size in bytes.
     pub fn bytes(self) -> usize {
         self.0
     }
@@ -64,17 +64,17 @@ impl FromStr for Size {
     }
 }
 
-/// The issuer of access tokens.
+/// Issuer of access tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Issuer {
-    /// Kitbag itself, on loopback.
+    /// Kitbag itself, on loopback (local mode).
     Local,
-    /// An OpenID provider: its issuer identifier, unchanged.
+    /// `OpenID` provider, by its unchanged issuer identifier.
     External(String),
 }
 
 impl Issuer {
-    /// The issuer as written in the settings.
+    /// Returns the issuer as written in the settings.
     pub fn name(&self) -> &str {
         match self {
             Self::Local => "local",
@@ -95,12 +95,12 @@ impl FromStr for Issuer {
     }
 }
 
-/// The public URL of the server. `None` stands for the address it listens on.
+/// Public URL of the server. `None`: derived from the address it listens on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BaseUrl(Option<Url>);
 
 impl BaseUrl {
-    /// The URL, if there is one.
+    /// Returns the URL, if set.
     pub fn into_inner(self) -> Option<Url> {
         self.0
     }
@@ -121,12 +121,12 @@ impl FromStr for BaseUrl {
     }
 }
 
-/// The URL of a service that is all of its host. `None` stands for the service's own one.
+/// URL with scheme and host only of an S3 service. `None`: the default endpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Endpoint(Option<Url>);
 
 impl Endpoint {
-    /// The URL, if there is one.
+    /// Returns the URL, if set.
     pub fn into_inner(self) -> Option<Url> {
         self.0
     }
@@ -143,7 +143,7 @@ impl FromStr for Endpoint {
     }
 }
 
-/// An http(s) URL without user, query and fragment.
+/// Parses an http(s) URL without user, query and fragment.
 fn plain_url(text: &str) -> Option<Url> {
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
     let is_plain = url.query().is_none()
@@ -153,8 +153,8 @@ fn plain_url(text: &str) -> Option<Url> {
     is_plain.then_some(url)
 }
 
-/// First segments of the server's own paths: a base URL below one of them would be taken for it by a proxy that takes the path
-/// off.
+/// First segments of the server's own paths. A base URL must not start with one: a proxy that strips the base
+/// path would confuse them.
 const OWN_SEGMENTS: [&str; 18] = [
     ".well-known",
     "audit",
@@ -176,8 +176,8 @@ const OWN_SEGMENTS: [&str; 18] = [
     "vault",
 ];
 
-/// Whether a path can be that of a base URL: segments of letters, digits and `-._~`, so that it means the same in a URL, in a
-/// page and in a cookie.
+/// Whether a path is valid in a base URL: segments of letters, digits and `-._~`, which need no escaping in a
+/// URL, a page or a cookie.
 fn is_plain_path(path: &str) -> bool {
     let path = path.strip_suffix('/').unwrap_or(path);
     let is_plain = |segment: &str| {
@@ -190,12 +190,12 @@ fn is_plain_path(path: &str) -> bool {
         })
 }
 
-/// The optional URL of a service that the operator uses.
+/// URL of an optional service that the operator uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServiceUrl(Option<Url>);
 
 impl ServiceUrl {
-    /// The URL, if there is one.
+    /// Returns the URL, if set.
     pub fn get(&self) -> Option<&Url> {
         self.0.as_ref()
     }
@@ -214,14 +214,14 @@ impl FromStr for ServiceUrl {
     }
 }
 
-/// Where the database is.
+/// Location of the database.
 #[derive(Clone, Debug)]
 pub enum DatabaseLocation {
-    /// A file in the data directory.
+    /// `SQLite` file in the data directory.
     DataDirectory,
-    /// A server's URL, which may have a password.
+    /// URL of a PostgreSQL server, which may contain a password.
     Server(SecretString),
-    /// None of these. The given text may have a password, so it is neither kept nor quoted.
+    /// Neither. The given text may contain a password, so it is neither stored nor quoted.
     Invalid,
 }
 
@@ -247,16 +247,16 @@ impl<'de> Deserialize<'de> for DatabaseLocation {
     }
 }
 
-/// Where the vault's master key is.
+/// Source of the vault's master key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MasterKey {
-    /// A file; `None` for `master-key` in the data directory.
+    /// Path of a file; `None`: `master-key` in the data directory.
     File(Option<PathBuf>),
-    /// The environment variable of this name.
+    /// Name of an environment variable.
     Variable(String),
-    /// The output of this shell command.
+    /// Shell command that prints the key.
     Command(String),
-    /// None of these. The given text may be the key itself, so it is neither kept nor quoted.
+    /// None of these. The given text may be the key itself, so it is neither stored nor quoted.
     Invalid,
 }
 
@@ -282,8 +282,8 @@ impl<'de> Deserialize<'de> for MasterKey {
     }
 }
 
-/// Whether this is a valid name of an environment variable (POSIX.1-2017, section 8.1). Names of more than 40
-/// characters are more likely to be keys, and are refused.
+/// Whether a text is a valid name of an environment variable (POSIX.1-2017, section 8.1). Names of more than
+/// 40 characters are more likely to be keys, and are rejected.
 fn is_variable(name: &str) -> bool {
     const MAX_CHARACTERS: usize = 40;
 
@@ -293,14 +293,14 @@ fn is_variable(name: &str) -> bool {
         && name.bytes().all(|byte| is_letter(byte) || byte.is_ascii_digit())
 }
 
-/// The model that search uses.
+/// Embedding model for search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Model {
-    /// The default model, if it is in the data directory.
+    /// Default model, if it is in the data directory.
     Default,
-    /// No model: search uses words only.
+    /// No model: lexical search only.
     None,
-    /// The name of a model that can be fetched, else a folder.
+    /// Name of a model in the catalogue, else a folder.
     NameOrFolder(PathBuf),
 }
 
@@ -316,14 +316,14 @@ impl FromStr for Model {
     }
 }
 
-/// An optional value.
+/// Optional value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Maybe<T>(Option<T>);
 
 impl<T> Maybe<T> {
     pub(super) const UNSET: Self = Self(None);
 
-    /// The value, if it is set.
+    /// Returns the value, if set.
     pub fn get(&self) -> Option<&T> {
         self.0.as_ref()
     }
@@ -347,12 +347,12 @@ where
     }
 }
 
-/// A key for an external service. It is never printed.
+/// Key for an external service. It is never printed.
 #[derive(Clone, Debug)]
 pub struct Secret(SecretString);
 
 impl Secret {
-    /// The key.
+    /// Returns the key.
     pub fn get(&self) -> &SecretString {
         &self.0
     }
@@ -366,7 +366,7 @@ impl FromStr for Secret {
     }
 }
 
-/// Several values: separated by commas in a flag, an array or a single string in the file.
+/// List of values: separated by commas in a flag, an array or a single string in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct List<T>(Vec<T>);
 
@@ -439,7 +439,7 @@ where
     }
 }
 
-/// Reads these types from the file as strings, in the format of the flags.
+/// Implements deserialization from strings, in the format of the flags.
 macro_rules! deserialize_from_str {
     ($($type:ty),+) => {$(
         impl<'de> Deserialize<'de> for $type {

@@ -1,4 +1,4 @@
-//! Events as JSON objects.
+//! JSON format of log events.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use tracing_subscriber::fmt::format::{Format, Json, Writer};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, FormattedFields};
 use tracing_subscriber::registry::LookupSpan;
 
-/// Writes an event's own fields, and those of Kitbag's innermost span, as members of one object.
+/// Formats an event as one object, with its own fields and those of Kitbag's innermost span.
 pub(super) struct WithSpanFields(Format<Json>);
 
 impl WithSpanFields {
@@ -34,7 +34,7 @@ where
         let mut line = String::new();
         self.0.format_event(context, Writer::new(&mut line), event)?;
         let extensions = span.extensions();
-        // They are an object too.
+        // The formatted span fields are a JSON object too.
         let fields = extensions.get::<FormattedFields<N>>().map(|it| it.fields.as_str());
         let fields = fields.and_then(|it| it.strip_prefix('{')?.strip_suffix('}')).unwrap_or_default();
         match line.trim_end().strip_suffix('}') {

@@ -2,7 +2,7 @@ use super::*;
 use crate::store::ChunkRow;
 use crate::words::{self, Analyzer};
 
-/// An index of documents, each with its chunks.
+/// Index of documents, each with its chunks.
 fn index(documents: &[&[&str]]) -> UserIndex {
     let mut index = UserIndex::default();
     let chunks =
@@ -15,7 +15,7 @@ fn index(documents: &[&[&str]]) -> UserIndex {
     index
 }
 
-/// Documents and their best chunks, best first.
+/// Documents with their best chunks, best first.
 fn found(index: &UserIndex, query: &str) -> Vec<(i64, i64)> {
     let ranking = rank(index, &words::of_query(query, Analyzer::default().into()), None, 10);
     ranking.iter().map(|found| (found.document, found.chunk)).collect()
@@ -23,7 +23,7 @@ fn found(index: &UserIndex, query: &str) -> Vec<(i64, i64)> {
 
 #[test]
 fn words_in_several_passages_of_a_document_add_up() {
-    // The last three have a passage as good as any of the second's, and nothing else.
+    // The last three have a passage as good as any of the second document's, and nothing else.
     let index = index(&[
         &["wing lift heat", "moon stars night"],
         &["wing moon stars", "heat moon stars", "lift moon stars"],

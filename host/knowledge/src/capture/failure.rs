@@ -1,4 +1,4 @@
-//! Why a file was not captured, in words for a person.
+//! Reasons why a capture failed, in words for the user.
 
 use std::time::Duration;
 
@@ -6,25 +6,25 @@ use kitbag_net::egress::EgressError;
 
 use super::Kept;
 
-/// A file that was not captured, or not read.
+/// Failed capture.
 #[derive(Debug)]
 pub struct CaptureFailure {
-    /// What happened and what to do about it, for a person.
+    /// Cause and remedy, for the user.
     pub reason: String,
-    /// Whether trying again may help.
+    /// Whether a retry may help.
     pub kind: FailureKind,
-    /// The file, where it could be kept although it could not be read.
+    /// Stored file that could not be read; `None` if nothing was stored.
     pub file: Option<Kept>,
 }
 
-/// Whether trying again may help.
+/// Kind of a failure: whether a retry may help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {
     /// Temporary: the same capture may succeed later.
     Transient,
     /// Temporary: the server could not store or read the file.
     Storage,
-    /// Permanent: trying again does not help.
+    /// Permanent: a retry does not help.
     Permanent,
     /// The operator has to configure a transcriber first.
     NoTranscriber,
@@ -58,7 +58,7 @@ pub(super) fn too_large(limit: u64) -> CaptureFailure {
     permanent(format!("the file is larger than {}", size(limit)))
 }
 
-/// Judges a request that failed.
+/// Classifies a failed request.
 pub(super) fn of_request(error: &EgressError) -> CaptureFailure {
     let reason = error.to_string();
     match error {
@@ -79,8 +79,7 @@ pub(super) fn of_request(error: &EgressError) -> CaptureFailure {
     }
 }
 
-/// Judges an answer by its status: what the server could not do now it may do later, and what the
-/// request did wrong it will do wrong again.
+/// Classifies an HTTP status: server errors are transient, client errors permanent.
 pub(super) fn of_status(status: u16, reason: String) -> CaptureFailure {
     match status {
         408 | 425 | 429 | 500.. => transient(reason),

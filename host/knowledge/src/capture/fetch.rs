@@ -1,7 +1,7 @@
-//! Fetches a file from the public internet.
+//! Downloads a file from the public internet.
 //!
-//! Invariant: each request passes the guard of captures and goes to a port that serves files, none leads from https to
-//! http, and the file is bounded in size and time.
+//! Invariant: each request passes the network policy of captures and goes to a port that serves files, none
+//! leads from https to http, and the file is bounded in size and time.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use super::CaptureSettings;
 use super::failure::{self, CaptureFailure};
 use super::incoming::{self, Incoming};
 
-/// A file as it was fetched.
+/// Downloaded file.
 pub(super) struct Fetched {
     pub(super) file: Incoming,
-    /// What the server says it is.
+    /// Media type that the server declared.
     pub(super) media_type: Option<String>,
-    /// The last part of the URL's path.
+    /// Last segment of the URL's path.
     pub(super) name: String,
 }
 
-/// Fetches a file to `folder` on behalf of `user`, following redirects.
+/// Downloads a file to `folder` on behalf of `user`, following redirects.
 pub(super) async fn fetch(
     egress: &Egress,
     url: &str,
@@ -59,7 +59,7 @@ async fn receive(
         return Err(failure::of_status(head.status.as_u16(), reason));
     }
     let header = |name| header(&head.headers, name);
-    // Nothing is decompressed here: that is how decompression bombs work.
+    // Content encodings are refused: decompression would admit decompression bombs.
     if let Some(encoding) = header(CONTENT_ENCODING).filter(|it| !it.is_empty() && it != "identity") {
         let encoding: String = encoding.chars().take(40).collect();
         let reason = format!("the server compressed the file ({encoding}) although it was asked not to");
@@ -69,7 +69,7 @@ async fn receive(
     if length.is_some_and(|length| length > limit) {
         return Err(failure::too_large(limit));
     }
-    // What the HTTP client says is for programmers.
+    // The HTTP client's message is not meant for users.
     let pieces = futures::TryStreamExt::map_err(body.into_data_stream(), |_| "the connection broke");
     let file = incoming::receive(folder, pieces, limit).await?;
     Ok(Fetched { file, media_type: header(CONTENT_TYPE), name: name(url) })

@@ -1,4 +1,4 @@
-//! A file on its way in: counted, hashed, and never in memory whole.
+//! Incoming files: counted and hashed as a stream, never in memory as a whole.
 
 use std::fmt::Display;
 use std::io;
@@ -18,27 +18,27 @@ use tracing::warn;
 
 use super::failure::{self, CaptureFailure};
 
-/// How long a file may stand still on its way.
+/// Longest pause between two pieces of an incoming file.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
-/// How much of its beginning is kept at hand, to read its type from.
+/// Bytes at the beginning of a file that are buffered to detect its type.
 const HEAD_BYTES: usize = 64 << 10;
 
-/// How much is written at once.
+/// Write buffer size.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// A file that has arrived whole, and goes away with this value.
+/// Completely received file; deleted when this value is dropped.
 #[derive(Debug)]
 pub(super) struct Incoming {
     pub(super) path: TempPath,
     /// SHA-256, hexadecimal.
     pub(super) digest: String,
-    /// Bytes; never 0.
+    /// Size in bytes; never 0.
     pub(super) size: u64,
-    /// How it begins.
+    /// First bytes of the file.
     pub(super) head: Vec<u8>,
 }
 
-/// Writes a stream to a file of its own in `folder`, of at most `limit` bytes.
+/// Writes a stream of at most `limit` bytes to a new file in `folder`.
 pub(super) async fn receive<E: Display>(
     folder: &Path,
     stream: impl Stream<Item = Result<Bytes, E>>,
@@ -47,7 +47,7 @@ pub(super) async fn receive<E: Display>(
     let folder = folder.to_owned();
     let made = spawn_blocking(move || NamedTempFile::new_in(folder)).await.map_err(io::Error::other);
     let (file, path) = made.flatten().map_err(|error| broken(&error))?.into_parts();
-    // A sender may send byte by byte; the disk need not.
+    // Buffered, because a sender may send byte by byte.
     let mut file = BufWriter::with_capacity(BUFFER_BYTES, File::from_std(file));
     let (mut hasher, mut size, mut head) = (Sha256::new(), 0_u64, Vec::new());
 

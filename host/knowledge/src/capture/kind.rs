@@ -1,6 +1,6 @@
-//! What a file is: read from its bytes (WHATWG MIME Sniffing Standard for text and HTML, `infer` for
-//! everything with a signature). What its sender says chooses among kinds of text and of documents, and whether a
-//! container of sound and pictures is meant for listening.
+//! Detection of file types from bytes (WHATWG MIME Sniffing Standard for text and HTML, `infer` for
+//! everything with a signature). The sender's claims choose among kinds of text and of documents, and decide
+//! whether an audio/video container is treated as audio.
 
 mod documents;
 
@@ -9,35 +9,35 @@ use kitbag_manifest::media_type::without_parameters;
 use super::FileKind;
 use super::text::{Markup, Wide};
 
-/// What a file's sender says about it.
+/// Claims of a file's sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Label<'a> {
-    /// Media type, parameters and all.
+    /// Media type, including parameters.
     pub(super) media_type: Option<&'a str>,
     /// File name.
     pub(super) name: Option<&'a str>,
 }
 
-/// How a file becomes text.
+/// Method of reading a file's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Parsed by an extractor, in the sandbox.
+    /// Text extraction by a parser, in the sandbox.
     Parsed(FileKind),
-    /// Decoded as text.
+    /// Decoding of the bytes as text.
     Text,
-    /// Transcribed.
+    /// Transcription of speech.
     Audio,
-    /// It is of no kind that is read.
+    /// No method: the file type is not supported.
     Other,
 }
 
-/// Nothing is known about such a file.
+/// Media type of files about which nothing is known.
 const UNKNOWN: &str = "application/octet-stream";
-/// Where a signature may stand in a PDF file: readers have always looked at its first kibibyte.
+/// Bytes in which the signature of a PDF file may begin: readers have always searched the first kibibyte.
 const PDF_HEADER: usize = 1024;
 
 impl Kind {
-    /// `media_type` is what [`media_type`] returned; `claimed_type` is what was said about the file.
+    /// `media_type` is a result of [`media_type`]; `claimed_type` is the sender's claim.
     pub(super) fn of(media_type: &str, claimed_type: Option<&str>) -> Self {
         let is_for_listening = || claimed_type.is_some_and(|it| plain_type(it).starts_with("audio/"));
         match media_type {
@@ -54,12 +54,12 @@ impl Kind {
     }
 }
 
-/// Whether a media type says anything: many servers send these two for whatever they do not know.
+/// Whether a media type is informative: many servers send these two for every file they do not know.
 pub(super) fn is_telling(media_type: &str) -> bool {
     !matches!(plain_type(media_type).as_str(), "" | UNKNOWN | "binary/octet-stream")
 }
 
-/// Reads the media type from how a file begins.
+/// Detects the media type from the first bytes of a file.
 pub(super) fn media_type(head: &[u8], label: &Label<'_>) -> String {
     let claimed = label.media_type.map(plain_type).unwrap_or_default();
     let extension = label.name.and_then(|name| name.rsplit_once('.')).map(|(_, it)| it.to_ascii_lowercase());
@@ -92,13 +92,13 @@ pub(super) fn media_type(head: &[u8], label: &Label<'_>) -> String {
         Some("audio/x-flac") => "audio/flac".to_owned(),
         Some("audio/m4a") => "audio/mp4".to_owned(),
         Some("audio/opus" | "application/ogg") => "audio/ogg".to_owned(),
-        // A folder of such a name is enough for `infer`.
+        // `infer` already reports a document for an archive that has a folder of such a name.
         Some(known) if documents::is_document(known) && head.starts_with(b"PK") => {
             "application/zip".to_owned()
         }
         Some(known) if !known.starts_with("text/") => known.to_owned(),
         _ if let Some(known) = signed(head) => known.to_owned(),
-        // A stream of MPEG audio may begin with any frame, and its signature is too short to be sure.
+        // MPEG audio may begin with any frame, whose signature is too short to be reliable.
         _ if claimed == "audio/mpeg" && is_mpeg_audio(head) => claimed,
         _ if is_nearly_text(head) => kind_of_text(head, &claimed, &extension).to_owned(),
         _ => UNKNOWN.to_owned(),
@@ -111,7 +111,7 @@ fn kind_of_text(head: &[u8], claimed: &str, extension: &str) -> &'static str {
     if MARKUP_SOURCES.contains(&extension) && !is_page {
         return "text/plain";
     }
-    // Markdown may begin with a tag of HTML.
+    // Markdown may begin with an HTML tag.
     if begins_with_tag(head, if is_markdown { &PAGE } else { &HTML }) {
         return "text/html";
     }
@@ -130,21 +130,22 @@ fn kind_of_text(head: &[u8], claimed: &str, extension: &str) -> &'static str {
     }
 }
 
-/// Extensions of sources that may begin like HTML: none of what they say may be dropped as a script.
+/// Extensions of source files that may begin like HTML; read as text, so that nothing in them is dropped as a
+/// script.
 const MARKUP_SOURCES: [&str; 16] = [
     "astro", "cshtml", "ejs", "erb", "hbs", "jsp", "jsx", "php", "plist", "svelte", "svg", "tsx", "vue",
     "xml", "xsd", "xsl",
 ];
 
-/// Whether there is no byte that text never has (MIME Sniffing Standard, section 7.2).
+/// Whether the bytes contain no binary data byte (MIME Sniffing Standard, section 7.2).
 fn is_text(head: &[u8]) -> bool {
     let is_binary = |byte: &u8| matches!(byte, 0x00..=0x08 | 0x0B | 0x0E..=0x1A | 0x1C..=0x1F);
     let has_mark = [&b"\xEF\xBB\xBF"[..], b"\xFE\xFF", b"\xFF\xFE"].iter().any(|mark| head.starts_with(mark));
     has_mark || !head.iter().any(is_binary)
 }
 
-/// Whether it is text but for few control characters: those that terminals and printers obey, and the one that ends a
-/// text of DOS. No text in units of bytes has a zero.
+/// Whether the bytes are text apart from a few control characters: those for terminals and printers, and the
+/// end-of-file mark of DOS. A zero byte never occurs in text of single-byte units.
 fn is_nearly_text(head: &[u8]) -> bool {
     let is_stray = |byte: &&u8| matches!(byte, 0x01..=0x07 | 0x0E..=0x19 | 0x1C..=0x1F | 0x7F);
     let is_backspace = |byte: &&u8| matches!(byte, 0x08);
@@ -153,26 +154,26 @@ fn is_nearly_text(head: &[u8]) -> bool {
     !head.contains(&0) && strays * BYTES_PER_STRAY <= head.len() && backspaces * 2 <= head.len()
 }
 
-/// The type of files that `infer` does not know, by their signature.
+/// Media type by signature, for formats that `infer` does not know.
 fn signed(head: &[u8]) -> Option<&'static str> {
     let found = SIGNATURES.iter().find(|(signature, _)| head.starts_with(signature));
     found.map(|(_, media_type)| *media_type)
 }
 
-/// Signatures of formats of which the reason should name the program.
+/// Signatures of formats for which the failure reason names the program.
 const SIGNATURES: [(&[u8], &str); 5] = [
     (b"\xFFWPC", "application/vnd.wordperfect"),
-    // The first record of a worksheet before Excel 5, which is no compound file ([XLS], section 5.8).
+    // First record of a worksheet before Excel 5, which is not a compound file ([XLS], section 5.8).
     (b"\x09\x00\x04\x00", OLD_WORKSHEET),
     (b"\x09\x02\x06\x00", OLD_WORKSHEET),
     (b"\x09\x04\x06\x00", OLD_WORKSHEET),
     (b"\x31\xBE\x00\x00", "application/x-mswrite"),
 ];
 const OLD_WORKSHEET: &str = "application/x-excel-4";
-/// Text may have one stray control character for so many bytes.
+/// Text may have one stray control character per this many bytes.
 const BYTES_PER_STRAY: usize = 100;
 
-/// Says why a file of [`Kind::Other`] is not read, and what may help.
+/// Returns why a file of [`Kind::Other`] is not read, and what may help.
 pub(super) fn why_unread(media_type: &str) -> String {
     const NO_TEXT: &str = "only its title is found";
     let (what, advice) = match media_type {
@@ -199,10 +200,10 @@ pub(super) fn why_unread(media_type: &str) -> String {
     format!("the file was kept, but it is {what} ({media_type}), which cannot be read: {advice}")
 }
 
-/// What a page begins with, whatever is in it.
+/// Tags that always mark an HTML page, even in Markdown files.
 const PAGE: [&str; 5] = ["!doctype html", "html", "head", "body", "script"];
 
-/// What HTML begins with (MIME Sniffing Standard, section 7.1).
+/// Tags at the beginning of HTML (MIME Sniffing Standard, section 7.1).
 const HTML: [&str; 17] = [
     "!doctype html",
     "html",
@@ -223,11 +224,11 @@ const HTML: [&str; 17] = [
     "!--",
 ];
 
-/// Whether one of these tags stands first. UTF-16 is seen through.
+/// Whether the bytes begin with one of these tags. Works for UTF-16 too.
 fn begins_with_tag(head: &[u8], tags: &[&str]) -> bool {
     let text: Vec<u8> = head.iter().copied().filter(|byte| byte.is_ascii() && *byte != 0).take(512).collect();
     let text = text.trim_ascii_start().to_ascii_lowercase();
-    // The declaration of XHTML comes before its first tag.
+    // The XML declaration of XHTML precedes its first tag.
     let text = match text.strip_prefix(b"<?xml") {
         Some(rest) => rest.splitn(2, |byte| *byte == b'>').nth(1).unwrap_or_default().trim_ascii_start(),
         None => &text[..],
@@ -242,17 +243,17 @@ fn begins_with_tag(head: &[u8], tags: &[&str]) -> bool {
     })
 }
 
-/// Whether it is an object or an array: a lone number or word is text.
+/// Whether the JSON value is an object or an array: a lone number or word is text.
 fn is_structure(head: &[u8]) -> bool {
     matches!(head.trim_ascii_start().first(), Some(b'{' | b'['))
 }
 
-/// Eleven bits that are set begin a frame (ISO 11172-3, section 2.4.1.3).
+/// Whether the bytes begin with the 11 set bits of an MPEG audio frame (ISO 11172-3, section 2.4.1.3).
 fn is_mpeg_audio(head: &[u8]) -> bool {
     matches!(head, [0xFF, second, ..] if second & 0xE0 == 0xE0)
 }
 
-/// `Text/HTML; charset=utf-8` → `text/html`; empty where it is no media type.
+/// `Text/HTML; charset=utf-8` → `text/html`; empty for an invalid media type.
 fn plain_type(media_type: &str) -> String {
     without_parameters(media_type).map(|it| it.essence_str().to_owned()).unwrap_or_default()
 }

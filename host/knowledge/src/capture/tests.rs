@@ -16,14 +16,15 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// What captures, and its data directory.
+/// Capture under test, with its data directory.
 pub(super) struct Bench {
     capture: Capture,
     data: TempDir,
 }
 
 impl Bench {
-    /// `opened` are ranges that the operator opens to captures. To toolkits, all of loopback is open.
+    /// `opened` are address ranges that the operator allows for captures. Toolkits may access all of
+    /// loopback.
     pub(super) async fn with(opened: &[&str], change: impl FnOnce(&mut CaptureSettings)) -> Self {
         let data = tempfile::tempdir().expect("a scratch directory");
         let range = |range: &&str| range.parse().expect("a range");
@@ -35,7 +36,7 @@ impl Bench {
         let mut settings =
             CaptureSettings { size: 1 << 20, time: Duration::from_secs(20), transcription: None };
         change(&mut settings);
-        // Says what it was given: the real ones are tested in the sandbox.
+        // Returns its input: the real extractors are tested in the sandbox.
         let extract: Extract = Arc::new(|kind, bytes| {
             let text = format!("{kind:?}: {}", String::from_utf8_lossy(&bytes));
             async move {
@@ -67,7 +68,7 @@ impl Bench {
         failure
     }
 
-    /// How many files are arriving, or were left half-arrived.
+    /// Number of incoming or partially received files.
     pub(super) fn arriving(&self) -> usize {
         std::fs::read_dir(self.data.path().join(ARRIVING)).expect("a folder").count()
     }
@@ -208,7 +209,7 @@ async fn no_other_file_waits_for_recordings_that_are_transcribed() {
         |user: &str| CaptureJob { user: user.into(), file_url: Some(sound.clone()), ..CaptureJob::default() };
     let jobs = ["ana", "ana", "ben"].map(recording);
     let recordings = futures::future::join_all(jobs.iter().map(|job| bench.capture.capture(job)));
-    // The service takes one of each user, and says nothing.
+    // The service accepts one recording of each user, and does not respond.
     let taken = async {
         let taken = [listener.accept().await, listener.accept().await];
         let url = format!("{}/notes.md", server.origin());
@@ -274,7 +275,7 @@ async fn files_of_one_user_that_take_long_leave_a_place_to_others() {
         while server.requests().len() < 5 {
             tokio::task::yield_now().await;
         }
-        // Now they are being read, or wait for it.
+        // By now the files are being read, or wait for it.
         tokio::time::sleep(Duration::from_millis(200)).await;
         bench.capture.capture(&job("ana", "/page")).await
     };

@@ -1,4 +1,4 @@
-//! Text files: bytes of whatever encoding become UTF-8, and no more of it than is indexed.
+//! Text files: converts bytes of any encoding to UTF-8, up to the indexed size.
 
 mod headings;
 mod legacy;
@@ -13,20 +13,20 @@ pub use headings::Markup;
 use legacy::Legacy;
 pub(super) use wide::Wide;
 
-/// What stands at the end of a text that was cut.
+/// Note at the end of a truncated text.
 const CUT: &str = "\n\n[The file holds more text than this. The rest, beyond 4 MiB, is not indexed.]";
-/// Room that the decoder wants beyond what it writes, in bytes.
+/// Extra output space that the decoder needs, in bytes.
 const SLACK: usize = 1 << 10;
-/// A title's characters at most.
+/// Largest number of characters of a title.
 const MAX_LINE_LENGTH: usize = 300;
-/// Bytes of a page that are rewritten: each may become three.
+/// Largest size of an HTML page that is converted; each byte may become three.
 const MAX_REWRITTEN_BYTES: usize = 16 << 20;
-/// Bytes from which an encoding is guessed.
+/// Largest number of bytes from which an encoding is guessed.
 const MAX_SNIFFED_BYTES: usize = 256 << 10;
-/// Where HTML names its encoding (HTML Standard, section 4.2.5.4).
+/// Bytes in which HTML may declare its encoding (HTML Standard, section 4.2.5.4).
 const HTML_PRESCAN: usize = 1024;
 
-/// Reads a text file, whose bytes may go on beyond what is used; returns the name of its encoding as well.
+/// Reads a text file; `bytes` may be longer than what is used. Also returns the name of its encoding.
 pub(super) fn read(bytes: &[u8]) -> (Extracted, &'static str) {
     if let Some(wide) = wide(bytes) {
         let used = &bytes[..bytes.len().min(wide.bytes_of(MAX_TEXT_BYTES))];
@@ -40,7 +40,7 @@ pub(super) fn read(bytes: &[u8]) -> (Extracted, &'static str) {
     }
     let mut decoder = encoding.new_decoder_with_bom_removal();
     let mut text = String::with_capacity(MAX_TEXT_BYTES + SLACK);
-    // Not the last piece: an incomplete character at its end is where the file was cut, or nothing lost.
+    // Not flagged as the last piece: an incomplete character at the end is due to truncation, or no loss.
     let (result, _read, _had_errors) = decoder.decode_to_string(bytes, &mut text, false);
     let truncated =
         bytes.len() > MAX_TEXT_BYTES || text.len() > MAX_TEXT_BYTES || result == CoderResult::OutputFull;
@@ -48,7 +48,7 @@ pub(super) fn read(bytes: &[u8]) -> (Extracted, &'static str) {
     (Extracted { title: None, text: printable(text), truncated }, encoding.name())
 }
 
-/// Returns a text as far as it is indexed; `is_longer` says whether the file holds more than was decoded.
+/// Truncates a text to the indexed size; `is_longer` says whether the file contains more than was decoded.
 fn cut(text: String, is_longer: bool) -> Extracted {
     let mut text = printable(text);
     let truncated = is_longer || text.len() > MAX_TEXT_BYTES;
@@ -56,15 +56,15 @@ fn cut(text: String, is_longer: bool) -> Extracted {
     Extracted { title: None, text, truncated }
 }
 
-/// The encoding of a text of units of more than one byte. What has no zero among its bytes is read byte by byte, but
-/// for a text of East Asia without a line end.
+/// Encoding of a text with multi-byte code units. Text without zero bytes is read as single-byte units,
+/// unless it is East Asian text without a line end.
 fn wide(bytes: &[u8]) -> Option<Wide> {
     let is_ascii_or_utf8 = is_utf8(bytes) && !bytes.contains(&0);
     if is_ascii_or_utf8 { None } else { Wide::detect(bytes) }
 }
 
-/// Removes control characters, which a terminal or a printer would obey: a backspace takes the character before it
-/// away, as in the bold and underlined words of manuals.
+/// Removes control characters, which terminals or printers would interpret. A backspace also removes the
+/// character before it, as in bold and underlined words of manual pages.
 fn printable(text: String) -> String {
     let is_obeyed = |it: char| it.is_control() && !matches!(it, '\t' | '\n' | '\r' | '\x0C');
     if !text.contains(is_obeyed) {
@@ -82,16 +82,16 @@ fn printable(text: String) -> String {
     printed
 }
 
-/// A page in UTF-8.
+/// HTML page in UTF-8.
 pub(super) struct Page {
     pub(super) html: Bytes,
-    /// Whether it was cut: one that came in UTF-8 never is, since nothing is copied.
+    /// Whether the page was truncated; never for UTF-8, which is not copied.
     pub(super) was_cut: bool,
-    /// The name of the encoding that it came in.
+    /// Name of the original encoding.
     pub(super) encoding: &'static str,
 }
 
-/// Rewrites a page in UTF-8.
+/// Converts an HTML page to UTF-8.
 pub(super) fn html_as_utf8(bytes: Bytes) -> Page {
     let was_cut = bytes.len() > MAX_REWRITTEN_BYTES;
     if let Some(wide) = wide(&bytes) {
@@ -106,7 +106,7 @@ pub(super) fn html_as_utf8(bytes: Bytes) -> Page {
     Page { html: text.into_owned().into(), was_cut, encoding: encoding.name() }
 }
 
-/// Says at the end of a text that it was cut, if it was.
+/// Appends a note to a truncated text.
 pub(super) fn noting_the_cut(mut text: String, truncated: bool) -> String {
     if truncated {
         text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES - CUT.len()));
@@ -115,14 +115,14 @@ pub(super) fn noting_the_cut(mut text: String, truncated: bool) -> String {
     text
 }
 
-/// One line of a title: without line ends and control characters, and not too long.
+/// Converts a title to one line: without line ends and control characters, limited in length.
 pub(super) fn line(title: &str) -> String {
     let words: Vec<_> = title.split(|it: char| it.is_whitespace() || it.is_control()).collect();
     let words: Vec<_> = words.into_iter().filter(|word| !word.is_empty()).collect();
     words.join(" ").chars().take(MAX_LINE_LENGTH).collect()
 }
 
-/// A mark at the beginning tells, then UTF-8 that is valid, then what was declared, then the bytes.
+/// Encoding of a text: by its byte order mark, else UTF-8 if valid, else as declared, else guessed.
 fn encoding(bytes: &[u8], declared: Option<&'static Encoding>) -> &'static Encoding {
     if let Some((encoding, _)) = Encoding::for_bom(bytes) {
         return encoding;
@@ -132,7 +132,7 @@ fn encoding(bytes: &[u8], declared: Option<&'static Encoding>) -> &'static Encod
     }
     declared.unwrap_or_else(|| {
         let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
-        // ASCII tells nothing, but for the escapes of ISO-2022-JP.
+        // ASCII bytes are not informative, except for the escapes of ISO-2022-JP.
         let from = bytes.iter().position(|byte| !byte.is_ascii() || *byte == 0x1B).unwrap_or(bytes.len());
         let telling = &bytes[from..];
         detector.feed(&telling[..telling.len().min(MAX_SNIFFED_BYTES)], telling.len() <= MAX_SNIFFED_BYTES);
@@ -140,7 +140,7 @@ fn encoding(bytes: &[u8], declared: Option<&'static Encoding>) -> &'static Encod
     })
 }
 
-/// Whether it is UTF-8, an incomplete character at the end aside.
+/// Whether the bytes are UTF-8; an incomplete character at the end is allowed.
 fn is_utf8(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).map_or_else(|error| error.error_len().is_none(), |_| true)
 }

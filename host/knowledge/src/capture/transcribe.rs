@@ -1,5 +1,5 @@
-//! Speech becomes text: by a service of the operator's choice that speaks the protocol of `OpenAI`
-//! (`POST /v1/audio/transcriptions`), as whisper.cpp's server, faster-whisper and hosted ones do.
+//! Speech recognition by a service of the operator's choice that has the API of `OpenAI`:
+//! `POST /v1/audio/transcriptions`. Examples are whisper.cpp's server, faster-whisper and hosted services.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -18,23 +18,23 @@ use url::Url;
 use super::failure::{self, CaptureFailure};
 use super::{Extracted, MAX_TEXT_BYTES};
 
-/// How long a transcription may take: minutes where an hour of speech meets a small machine.
+/// Time limit of a transcription: an hour of speech takes minutes on a small machine.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(10);
-/// The largest answer: text that is cut afterwards, escaped as JSON.
+/// Largest response, in bytes: text that is truncated later, escaped as JSON.
 const MAX_ANSWER_BYTES: usize = 4 * MAX_TEXT_BYTES;
 
-/// The service that turns speech into text.
+/// Speech recognition service.
 #[derive(Clone, Debug)]
 pub struct TranscriptionSettings {
-    /// Such as `http://127.0.0.1:8080/v1/audio/transcriptions`.
+    /// URL of the service, such as `http://127.0.0.1:8080/v1/audio/transcriptions`.
     pub url: Url,
-    /// The service's name for its model.
+    /// Name of the model, as the service knows it.
     pub model: String,
-    /// What the service knows the operator by.
+    /// API key.
     pub key: Option<SecretString>,
 }
 
-/// Speaks with the service.
+/// Client of the speech recognition service.
 pub(super) struct Transcriber {
     egress: Egress,
     settings: TranscriptionSettings,
@@ -50,7 +50,7 @@ impl Transcriber {
         Self { egress, settings }
     }
 
-    /// Sends a recording and returns what is said in it.
+    /// Sends a recording and returns its transcript.
     pub(super) async fn transcribe(
         &self,
         media_type: &str,
@@ -86,7 +86,7 @@ impl Transcriber {
             )
             .expect("a string takes everything");
         }
-        // The service reads the format from the name.
+        // The service infers the format from the file name.
         let name = format!("recording.{}", extension(media_type));
         write!(
             body,
@@ -115,10 +115,10 @@ impl Transcriber {
     }
 }
 
-/// A line that does not stand in the recording: 128 random bits.
+/// Multipart boundary that does not occur in the recording: 128 random bits.
 fn boundary() -> String {
     let mut bytes = [0; 16];
-    // Without random numbers the line is still one that no recording has by chance.
+    // Without randomness, the boundary is still one that no recording contains by chance.
     let _ = rand::fill(&mut bytes);
     format!("kitbag-{}", hex::encode(bytes))
 }
@@ -137,7 +137,7 @@ fn extension(media_type: &str) -> &'static str {
     }
 }
 
-/// Where the service is is the operator's business, and stands in the log.
+/// The log, and not the user, learns the address of the service.
 fn unreachable_service(error: &EgressError) -> CaptureFailure {
     warn!(%error, "the transcriber could not be asked");
     match failure::of_request(error) {

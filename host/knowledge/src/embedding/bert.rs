@@ -1,4 +1,4 @@
-//! A BERT in this process, as sentence-transformers run it: from texts to vectors of length 1.
+//! Local BERT model, run like in sentence-transformers: from texts to vectors of length 1.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -11,21 +11,21 @@ use tokenizers::Tokenizer;
 use super::ModelError;
 use super::folder;
 
-/// A loaded model.
+/// Loaded model.
 pub(super) struct Bert {
-    /// What names it; made of its files.
+    /// Identifier of the model, derived from its files.
     pub(super) id: String,
     pub(super) tokenizer: Arc<Tokenizer>,
-    /// How many tokens it reads of a prompt and a text; what is beyond is left out.
+    /// Largest number of tokens of a prompt and a text together; the rest is left out.
     pub(super) window: usize,
-    /// How many of them the prompt for documents takes.
+    /// Number of tokens of the prompt for documents.
     pub(super) document_prompt_tokens: usize,
     prompts: Prompts,
     pooling: Pooling,
     encoder: Encoder,
 }
 
-/// What a folder holds.
+/// Contents of a model folder.
 pub(super) struct Parts {
     pub(super) id: String,
     pub(super) tokenizer: Tokenizer,
@@ -36,14 +36,14 @@ pub(super) struct Parts {
     pub(super) encoder: Encoder,
 }
 
-/// What is put before texts, as when the model was trained; most models have none.
+/// Prefixes of texts, as in training; most models have none.
 #[derive(Debug, Default)]
 pub(super) struct Prompts {
     pub(super) query: String,
     pub(super) document: String,
 }
 
-/// What a text is.
+/// Role of a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum InputType {
     Query,
@@ -55,7 +55,7 @@ impl Prompts {
         self.query.is_empty() && self.document.is_empty()
     }
 
-    /// The prompt and the text.
+    /// Prepends the prompt to the text.
     fn put_before<'a>(&self, input_type: InputType, text: &'a str) -> Cow<'a, str> {
         let prompt = match input_type {
             InputType::Query => &self.query,
@@ -65,14 +65,15 @@ impl Prompts {
     }
 }
 
-/// Tokens that one thread reads at once: some megabytes of intermediate results, which its cache still holds.
+/// Number of tokens that one thread processes at once: their intermediate results, some MB, fit into its
+/// cache.
 const RUN: usize = 256;
 
-/// Bytes of a text that are looked at for each token that is read.
+/// Bytes of a text that are tokenised for each token of the window.
 const BYTES_PER_TOKEN: usize = 32;
 
 impl Bert {
-    /// Loads the model of a folder, and tries it once.
+    /// Loads the model in a folder, and runs it once as a test.
     pub(super) fn load(folder: &Path) -> Result<Self, ModelError> {
         let Parts { id, tokenizer, window, prompts, document_prompt_tokens, pooling, encoder } =
             folder::read(folder)?;
@@ -84,8 +85,8 @@ impl Bert {
         }
     }
 
-    /// The vectors of texts, in their order, by all threads of the current pool; stops between two runs when nobody
-    /// wants them.
+    /// Embeds texts, in order, on all threads of the current pool. Stops between two runs if `is_unwanted`
+    /// returns true.
     pub(super) fn embed(
         &self,
         input_type: InputType,
@@ -113,14 +114,14 @@ impl Bert {
         Ok(vectors)
     }
 
-    /// What the model reads of a text, after its prompt: one token at least.
+    /// Tokens of the prompt and the text, truncated to the window: at least one.
     fn tokens(&self, input_type: InputType, text: &str) -> Result<Vec<u32>, String> {
         let text = &text[..text.floor_char_boundary(self.window * BYTES_PER_TOKEN)];
         let text = self.prompts.put_before(input_type, text);
         let encoding = self.tokenizer.encode_fast(text, true).map_err(|error| error.to_string())?;
         let mut tokens = encoding.get_ids().to_vec();
         if let (true, Some(&end)) = (tokens.len() > self.window, tokens.last()) {
-            // What the tokeniser puts at the end stays at the end.
+            // The final special token of the tokeniser remains at the end.
             tokens.truncate(self.window);
             tokens[self.window - 1] = end;
         }
@@ -131,7 +132,7 @@ impl Bert {
     }
 }
 
-/// Texts that are read together, by their numbers.
+/// Groups texts, by index, into runs of at most [`RUN`] tokens.
 fn runs(tokens: &[Vec<u32>]) -> Vec<Vec<usize>> {
     let (mut runs, mut room) = (Vec::<Vec<usize>>::new(), 0);
     for (index, tokens) in tokens.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The folder of a model, as sentence-transformers write it.
+//! Reads model folders in the format of sentence-transformers.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -15,28 +15,28 @@ use super::ModelError;
 use super::bert::{Parts, Prompts};
 use crate::passages::WINDOW;
 
-/// What every model has.
+/// Files of every model.
 pub(crate) const CONFIG: &str = "config.json";
 pub(crate) const TOKENIZER: &str = "tokenizer.json";
 pub(crate) const WEIGHTS: &str = "model.safetensors";
 
-/// What some have: the steps after the BERT, how much it reads at once, and prompts.
+/// Optional files: steps after the BERT, input size, and prompts.
 pub(crate) const MODULES: &str = "modules.json";
 const SENTENCES: &str = "sentence_bert_config.json";
 pub(crate) const SENTENCE_TRANSFORMERS: &str = "config_sentence_transformers.json";
 
-/// The largest files that make sense, in bytes.
+/// Largest sizes of files, in bytes.
 const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 const MAX_TOKENIZER_BYTES: u64 = 64 << 20;
 const MAX_WEIGHTS_BYTES: u64 = 4 << 30;
 
-/// Bytes of a prompt at most: it is read with every text.
+/// Largest size of a prompt in bytes: it is read with every text.
 const MAX_PROMPT_BYTES: usize = 1024;
 
-/// Names of the prompt for documents; the first one that a model has counts.
+/// Possible names of the prompt for documents; the first existing one is used.
 const DOCUMENT_PROMPTS: [&str; 3] = ["document", "passage", "corpus"];
 
-/// Part of a model's id: another number for another way to compute the same vectors.
+/// Version of the computation, part of a model's id: changes whenever the same files give other vectors.
 const COMPUTATION: &[u8] = b"2";
 
 #[derive(Deserialize)]
@@ -64,7 +64,7 @@ struct SentenceTransformersConfig {
     prompts: Option<HashMap<String, String>>,
 }
 
-/// Reads a folder; the error names the file that is at fault.
+/// Reads a model folder; errors name the invalid file.
 pub(super) fn read(folder: &Path) -> Result<Parts, ModelError> {
     let config_bytes = required(folder, CONFIG, MAX_SETTINGS_BYTES)?;
     let config: Config = parse(folder, CONFIG, &config_bytes)?;
@@ -93,7 +93,7 @@ pub(super) fn read(folder: &Path) -> Result<Parts, ModelError> {
     let tokenizer_bytes = required(folder, TOKENIZER, MAX_TOKENIZER_BYTES)?;
     let mut tokenizer = Tokenizer::from_bytes(&tokenizer_bytes)
         .map_err(|cause| failed(folder, TOKENIZER, cause.to_string()))?;
-    // Files pad and cut as their training did. Here nothing is padded, and `Bert` cuts.
+    // Padding and truncation in the file are those of training. Here nothing is padded, and `Bert` truncates.
     tokenizer.with_padding(None);
     tokenizer.with_truncation(None).map_err(|cause| failed(folder, TOKENIZER, cause.to_string()))?;
 
@@ -117,24 +117,24 @@ pub(super) fn read(folder: &Path) -> Result<Parts, ModelError> {
     Ok(Parts { id, tokenizer, window, prompts, document_prompt_tokens, pooling, encoder })
 }
 
-/// Whether the name of a model is that of one in a folder.
+/// Whether this is the id of a model in a folder.
 pub(crate) fn is_of_folder(model: &str) -> bool {
     model.starts_with(PREFIX)
 }
 
-/// An error that names the file.
+/// Error that names the file.
 pub(super) fn failed(folder: &Path, file: &str, cause: impl Into<String>) -> ModelError {
     ModelError::File { folder: folder.to_owned(), file: file.to_owned(), cause: cause.into() }
 }
 
-/// Shorter ones leave no room for title and passage.
+/// Smallest input size in tokens; shorter ones leave no room for title and passage.
 const MIN_WINDOW: usize = 64;
 
 const ID_BYTES: usize = 8;
-/// What the names of models in folders begin with, and no other one's.
+/// Prefix of the ids of models in folders, and of no others.
 const PREFIX: &str = "local:";
 
-/// What is put before texts; nothing, where nothing is said.
+/// Prompts for queries and documents; empty if none are given.
 fn prompts(folder: &Path) -> Result<Prompts, ModelError> {
     let Some(bytes) = optional(folder, SENTENCE_TRANSFORMERS, MAX_SETTINGS_BYTES)? else {
         return Ok(Prompts::default());
@@ -155,7 +155,7 @@ fn prompts(folder: &Path) -> Result<Prompts, ModelError> {
     Ok(Prompts { query: prompt(&["query"])?, document: prompt(&DOCUMENT_PROMPTS)? })
 }
 
-/// Returns the tokens of the prompt for documents. Refuses prompts that leave no room for a text.
+/// Number of tokens of the prompt for documents. Refuses prompts that leave no room for a text.
 fn prompt_tokens(
     folder: &Path,
     prompts: &Prompts,
@@ -178,7 +178,7 @@ fn prompt_tokens(
     tokens(&prompts.document)
 }
 
-/// What follows the BERT; the mean, where nothing is said.
+/// Pooling after the BERT; the mean if none is given.
 fn pooling(folder: &Path, prompts: &Prompts) -> Result<Pooling, ModelError> {
     let Some(bytes) = optional(folder, MODULES, MAX_SETTINGS_BYTES)? else {
         return Ok(Pooling::Mean);
@@ -189,7 +189,7 @@ fn pooling(folder: &Path, prompts: &Prompts) -> Result<Pooling, ModelError> {
             "Transformer" | "Normalize" => {}
             "Pooling" => {
                 let file = format!("{}/{CONFIG}", module.path);
-                // The folder may be a copy of the main files alone.
+                // The folder may be a copy of the main files only.
                 let Some(bytes) = optional(folder, &file, MAX_SETTINGS_BYTES)? else { continue };
                 let config: PoolingConfig = parse(folder, &file, &bytes)?;
                 pooling = match (config.pooling_mode_mean_tokens, config.pooling_mode_cls_token) {
@@ -220,7 +220,7 @@ fn required(folder: &Path, file: &str, largest: u64) -> Result<Vec<u8>, ModelErr
     optional(folder, file, largest)?.ok_or_else(|| failed(folder, file, "there is no such file"))
 }
 
-/// The file's bytes; nothing where it is not there.
+/// Bytes of a file; `None` if it does not exist.
 fn optional(folder: &Path, file: &str, largest: u64) -> Result<Option<Vec<u8>>, ModelError> {
     let io = |cause: std::io::Error| failed(folder, file, cause.to_string());
     let opened = match File::open(folder.join(file)) {

@@ -1,4 +1,4 @@
-//! Queries that are embedded, user by user.
+//! Scheduling of query embeddings, fairly among users.
 
 use std::time::Duration;
 
@@ -8,28 +8,30 @@ use tokio::time::timeout;
 
 use super::EmbedError;
 
-/// Lets so many queries run at the same time. Users take turns, and each may have only so many that run or wait.
+/// Limits how many queries run at once. Users take turns, and each has a limit of running and waiting
+/// queries.
 pub(super) struct Queries {
     waiting: Shares,
     turns: Turns,
 }
 
-/// Permits one query to run, until it is dropped.
+/// Permit for one query; released on drop.
 pub(super) struct Permit {
     _turn: Turn,
     _share: Share,
 }
 
-/// How long a search waits before it goes by words alone.
+/// Longest wait of a search before it falls back to full text.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 
 impl Queries {
-    /// Allows `total` queries at the same time, and `per_user` of them to one user, who may have `max_waiting` in all.
+    /// Allows `total` simultaneous queries, `per_user` of them for one user, who may have `max_waiting`
+    /// running and waiting ones in total.
     pub(super) fn new(total: usize, per_user: usize, max_waiting: usize) -> Self {
         Self { waiting: Shares::per_holder(max_waiting), turns: Turns::new(total, per_user) }
     }
 
-    /// Waits for the turn of a user; fails where too many of theirs wait, or for too long.
+    /// Waits for the user's turn. Fails if too many of the user's queries are waiting, or after [`MAX_WAIT`].
     pub(super) async fn take(&self, user_id: &str) -> Result<Permit, EmbedError> {
         let share = self.waiting.take(user_id, 1).ok_or(EmbedError::Busy)?;
         let turn = timeout(MAX_WAIT, self.turns.take(user_id)).await.map_err(|_| EmbedError::Busy)?;

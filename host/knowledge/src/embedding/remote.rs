@@ -1,4 +1,4 @@
-//! A service that makes vectors over HTTP, as `OpenAI`'s does: `POST /v1/embeddings`.
+//! Embeddings from an HTTP service with the API of `OpenAI`: `POST /v1/embeddings`.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -16,42 +16,42 @@ use url::Url;
 use super::EmbedError;
 use super::queries::Queries;
 
-/// Where the service is, and what it is asked for.
+/// Address and parameters of an embedding service.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
-    /// The whole URL, such as `https://api.openai.com/v1/embeddings`.
+    /// Full URL, such as `https://api.openai.com/v1/embeddings`.
     pub url: Url,
-    /// The service's name of the model.
+    /// Name of the model, as the service knows it.
     pub model: String,
-    /// Sent as a bearer token.
+    /// API key, sent as a bearer token.
     pub key: Option<SecretString>,
 }
 
-/// The service.
+/// Client of an embedding service.
 pub(super) struct Remote {
     egress: Egress,
     endpoint: Endpoint,
     id: String,
-    /// Numbers a vector has, known after the first.
+    /// Dimensions of the vectors, known after the first response.
     dimensions: OnceLock<usize>,
     queries: Queries,
     documents: Semaphore,
 }
 
-/// Texts of one request.
+/// Largest number of texts per request.
 const MAX_BATCH_TEXTS: usize = 32;
-/// Requests at once, and how many of them may be queries of one user.
+/// Largest number of simultaneous query requests, in total and per user.
 const MAX_QUERY_REQUESTS: usize = 16;
 const MAX_QUERY_REQUESTS_PER_USER: usize = 4;
-/// Queries of one user that may wait at once.
+/// Largest number of running and waiting queries per user.
 const MAX_QUERIES: usize = 16;
 const MAX_DOCUMENT_REQUESTS: usize = 2;
-/// How long a search waits before it goes by words alone.
+/// Longest wait of a search before it falls back to full text.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(5);
 const DOCUMENTS_TIMEOUT: Duration = Duration::from_mins(1);
-/// Bytes of an answer: [`MAX_BATCH_TEXTS`] vectors of 8,192 numbers, each spelled with 20 digits, and more.
+/// Largest response, in bytes: enough for [`MAX_BATCH_TEXTS`] vectors of 8,192 numbers with 20 digits each.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
-/// Numbers of a vector.
+/// Largest number of dimensions of a vector.
 const MAX_DIMENSIONS: usize = 8192;
 
 #[derive(Serialize)]
@@ -104,7 +104,7 @@ impl Remote {
     }
 
     async fn ask(&self, texts: &[String], within: Duration) -> Result<Vec<Vec<f32>>, EmbedError> {
-        // The operator configured the URL.
+        // [`Policy::Operator`], because the operator configured the URL.
         let answer =
             self.egress.exchange(self.request(texts)?, &Policy::Operator, MAX_ANSWER_BYTES, within).await;
         let answer = answer.map_err(|error| match error {
@@ -112,7 +112,7 @@ impl Remote {
             _ => EmbedError::Unreachable(error.to_string()),
         })?;
         if !answer.status().is_success() {
-            // The body is not quoted: services repeat parts of the key.
+            // The body is not quoted, because services repeat parts of the key.
             return Err(EmbedError::Status(answer.status()));
         }
         self.vectors(answer.body(), texts.len())
@@ -135,11 +135,11 @@ impl Remote {
         Ok(request)
     }
 
-    /// One vector for each text, each of the same size and of the length 1.
+    /// Vectors of a response: one per text, of equal dimensions, normalised to length 1.
     fn vectors(&self, body: &[u8], count: usize) -> Result<Vec<Vec<f32>>, EmbedError> {
         let wrong = |what: String| EmbedError::Answer(what);
         let mut answer: Answer = serde_json::from_slice(body).map_err(|error| {
-            // Serde's words may quote the answer.
+            // Serde's message may quote the response.
             wrong(format!("no list of embeddings (line {}, column {})", error.line(), error.column()))
         })?;
         answer.data.sort_by_key(|item| item.index);

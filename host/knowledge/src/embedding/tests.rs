@@ -19,7 +19,7 @@ fn folder() -> TempDir {
     folder
 }
 
-/// A folder whose model has these prompts.
+/// Model folder with these prompts.
 fn folder_with(prompts: &Value) -> TempDir {
     let folder = folder();
     let config =
@@ -65,7 +65,7 @@ async fn every_vector_has_the_length_one_and_is_the_same_in_any_company() {
 #[tokio::test]
 async fn the_model_reads_256_tokens_whatever_its_file_says() {
     let embedder = local().await;
-    // Two tokens are the model's own.
+    // Two tokens are special tokens of the model.
     let fits = format!("{} cat", "wing ".repeat(253));
     let [one, other] = [format!("{fits} dog"), format!("{fits} moon heat")];
 
@@ -74,7 +74,7 @@ async fn the_model_reads_256_tokens_whatever_its_file_says() {
 
     assert_near(&vectors[0], &vectors[1]);
     assert_near(&vectors[1], &vectors[2]);
-    // 128 tokens would be the same beginning.
+    // Truncation to 128 tokens would give the same beginning.
     assert!(vectors[0].iter().zip(&vectors[3]).any(|(one, other)| (one - other).abs() > 1e-4));
 }
 
@@ -236,7 +236,7 @@ async fn a_query_does_not_wait_for_documents() {
     documents.abort();
 }
 
-/// A service that answers `answer`; what was sent to it is in the server.
+/// Service that always responds with `answer`; the server records the requests.
 async fn service(status: StatusCode, answer: Value) -> (TestServer, Embedder) {
     let server = TestServer::start(move |_| {
         let mut response = Response::new(Full::new(Bytes::from(answer.to_string())));

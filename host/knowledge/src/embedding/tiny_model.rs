@@ -1,4 +1,4 @@
-//! A model for tests: a real BERT of one layer, whose weights are arbitrary but always the same.
+//! Model for tests: a real BERT with one layer and arbitrary, constant weights.
 
 use std::collections::HashMap;
 use std::fs;
@@ -7,19 +7,19 @@ use std::path::Path;
 use safetensors::tensor::{Dtype, TensorView};
 use serde_json::{Value, json};
 
-/// Numbers of a vector.
+/// Dimensions of a vector.
 pub(crate) const DIMENSIONS: usize = 16;
 
 const WORDS: [&str; 12] =
     ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "wing", "flow", "heat", "layer", "shock", "cat", "dog", "moon"];
 const POSITIONS: usize = 512;
 
-/// Writes the model's folder.
+/// Writes the model folder.
 pub(crate) fn write(folder: &Path) {
     write_another(folder, 1);
 }
 
-/// Writes the folder of a model with other weights for each seed.
+/// Writes a model folder with weights that depend on the seed.
 pub(crate) fn write_another(folder: &Path, seed: u32) {
     fs::write(folder.join("config.json"), config().to_string()).expect("the folder is there");
     fs::write(folder.join("tokenizer.json"), tokenizer().to_string()).expect("the folder is there");
@@ -40,7 +40,7 @@ pub(crate) fn config() -> Value {
     })
 }
 
-/// Pads to 128 tokens and cuts there, as the files of real models do.
+/// Pads and truncates to 128 tokens, as in the files of real models.
 fn tokenizer() -> Value {
     let vocabulary: serde_json::Map<_, _> =
         WORDS.iter().enumerate().map(|(id, word)| ((*word).to_owned(), json!(id))).collect();
@@ -72,7 +72,7 @@ fn tokenizer() -> Value {
     })
 }
 
-/// Shapes and bytes, by name.
+/// Shapes and bytes of the tensors, by name.
 fn weights(mut seed: u32) -> HashMap<String, (Vec<usize>, Vec<u8>)> {
     let mut random = move || {
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

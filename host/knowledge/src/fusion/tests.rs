@@ -6,7 +6,7 @@ fn ranking(documents: &[(i64, i64, f32)]) -> Vec<Candidate> {
     documents.iter().map(|&(document, chunk, score)| Candidate { document, chunk, score }).collect()
 }
 
-/// As for documents.
+/// Fuses with the weight that is used for documents.
 fn fuse(words: &[Candidate], meaning: &[Candidate]) -> Vec<Fused> {
     super::fuse(words, meaning, MEANING_WEIGHT)
 }
@@ -92,7 +92,7 @@ fn a_ranking_counts_to_its_depth() {
     let long: Vec<_> = (0..2_000_u16).map(|n| (i64::from(n), i64::from(n), f32::from(4_000 - n))).collect();
 
     assert_eq!(fuse(&ranking(&long), &[]).len(), DEPTH);
-    // Who is beyond the depth by words is as good as the last one there: 3001 of 4000.
+    // A document beyond the depth by words scores like the last one within it: 3001 of 4000.
     let fused = fuse(&ranking(&long), &ranking(&[(1_999, 1_999, 0.5)]));
     let last = fused.iter().find(|found| found.document == 1_999).expect("meaning has it");
     assert!((last.score - (0.2 * 3_001.0 / 4_000.0 + 0.8)).abs() < 1e-6, "{last:?}");

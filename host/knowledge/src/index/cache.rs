@@ -1,4 +1,4 @@
-//! The indexes of users who search, in bounded memory, each as fresh as the database at every search.
+//! Cache of search indexes, in bounded memory; each is brought up to date with the database at every search.
 
 mod filing;
 
@@ -18,60 +18,61 @@ use super::keeper::{Filed, Keeper};
 use crate::KnowledgeError;
 use crate::store::{BEGINNING, ChunkRow, End, Models, Revision, Store};
 
-/// The indexes; a clone shares them.
+/// Cached indexes. Clones share them.
 #[derive(Clone)]
 pub(crate) struct Indexes(Arc<Shared>);
 
 struct Shared {
     store: Store,
-    /// Only their vectors are taken up.
+    /// Models whose vectors are loaded.
     models: Models,
-    /// Bytes that all indexes may take, and so each of them.
+    /// Memory limit in bytes, for all indexes together and for each one.
     memory: usize,
-    /// Keeps files of them, if there are any.
+    /// Manager of index files, if there are any.
     keeper: Option<Keeper>,
     entries: Cache<String, Arc<Entry>>,
-    /// How often everything was forgotten. What was loaded before is not used again.
+    /// Number of times that all indexes were discarded. Indexes of an earlier epoch are not used again.
     epoch: AtomicU64,
-    /// Pages that are read at once: others want to read too.
+    /// Limits simultaneous page reads, so that other database readers are available to others.
     readers: Turns,
-    /// Indexes that are loaded from nothing at once: what they come to is known when they are loaded.
+    /// Limits simultaneous first loads, because the size of an index is known only after it is loaded.
     first_loads: Turns,
-    /// Bytes that were read to load indexes: rows, and files from one end to the other.
+    /// Bytes that were read to load indexes: rows, and whole files.
     #[cfg(test)]
     loaded: AtomicU64,
 }
 
-/// The index of one user.
+/// Cached index of one user.
 pub(crate) struct Entry {
     index: RwLock<UserIndex>,
-    /// What the index has seen. Whoever holds it brings the index up to date; the others wait for that.
+    /// State of the index relative to the database. Locked while the index is brought up to date; other
+    /// searches wait.
     seen: Arc<Mutex<Seen>>,
-    /// The index's size, in [`WEIGHT_UNIT`].
+    /// Size of the index, in [`WEIGHT_UNIT`].
     weight: AtomicU32,
 }
 
 #[derive(Default)]
 struct Seen {
     epoch: u64,
-    /// Nothing before the first load is through.
+    /// `None` until the first load is complete.
     revision: Option<Revision>,
-    /// The vectors did not fit: the user's chunks are found by their words alone.
+    /// Whether the vectors exceeded the memory limit: the user's chunks are searched by full text only.
     without_vectors: bool,
     filed: Filed,
 }
 
-/// Indexes that nobody searches for so long are let go.
+/// Time without a search after which an index is evicted.
 const IDLE_TIMEOUT: Duration = Duration::from_mins(30);
 const WEIGHT_UNIT: usize = 1024;
-/// Of the database's readers, some are left for everybody else.
+/// Largest number of simultaneous page reads; leaves some database readers to others.
 const MAX_READERS: usize = 2;
 const MAX_FIRST_LOADS: usize = 2;
-/// An index keeps at most this part of all memory that could be in a file.
+/// An index spills to a file when its movable part exceeds the memory limit divided by this.
 const SPILLED_PART: usize = 8;
 
 impl Indexes {
-    /// Keeps no more than `memory` bytes of indexes. Only vectors of `models` are taken up.
+    /// Creates a cache of at most `memory` bytes. Only vectors of `models` are loaded.
     pub(crate) fn new(store: Store, models: Models, memory: usize, keeper: Option<Keeper>) -> Self {
         let entries = Cache::builder()
             .max_capacity(u64::try_from(memory / WEIGHT_UNIT).unwrap_or(u64::MAX))
@@ -95,23 +96,24 @@ impl Indexes {
         }))
     }
 
-    /// The user's index with everything that was durable before this was called.
+    /// Index of the user, including everything that was durable before the call.
     pub(crate) async fn fresh(&self, user_id: &str) -> Result<Arc<Entry>, KnowledgeError> {
         let entry = self.0.entries.get_with_by_ref(user_id, async { Arc::default() }).await;
         let (this, user_id, fresh) = (self.clone(), user_id.to_owned(), entry.clone());
-        // To its end, because a load that was given up would be begun again by the next search.
+        // Runs to completion, because the next search would otherwise start an aborted load again.
         let refreshed = to_its_end(async move { this.refresh(&user_id, &fresh).await }).await;
         refreshed.map_err(|_| KnowledgeError::Unavailable("search failed; the server's log says why"))??;
         Ok(entry)
     }
 
-    /// Has everything loaded again, because revisions may have been lost with a database, and given again.
+    /// Discards all indexes. Needed after the database was replaced, since it may assign lost revisions
+    /// again.
     pub(crate) fn forget_all(&self) {
         self.0.epoch.fetch_add(1, Ordering::SeqCst);
         self.0.entries.invalidate_all();
     }
 
-    /// Lets go of all indexes, as if nobody had searched for long.
+    /// Evicts all indexes, as after [`IDLE_TIMEOUT`].
     #[cfg(test)]
     pub(crate) fn let_go(&self) {
         self.0.entries.invalidate_all();
@@ -123,7 +125,7 @@ impl Indexes {
         self.0.loaded.load(Ordering::Relaxed)
     }
 
-    /// What all indexes take, roughly.
+    /// Approximate memory of all indexes.
     #[cfg(test)]
     pub(crate) async fn bytes(&self) -> usize {
         self.0.entries.run_pending_tasks().await;
@@ -134,7 +136,7 @@ impl Indexes {
         let mut seen = entry.seen.lock().await;
         let epoch = self.0.epoch.load(Ordering::SeqCst);
         if seen.epoch != epoch {
-            // A load that was under way may have put the entry back.
+            // A concurrent load may have put the entry back.
             *entry.write() = UserIndex::default();
             *seen = Seen { epoch, ..Seen::default() };
         }
@@ -155,7 +157,7 @@ impl Indexes {
             self.load_file(user_id, entry, &mut seen, now).await?;
         }
         self.catch_up(user_id, entry, &mut seen, now).await?;
-        // Weighed anew.
+        // Updates the weight in the cache.
         if entry.note_weight() {
             self.0.entries.insert(user_id.to_owned(), entry.clone()).await;
         }
@@ -163,7 +165,7 @@ impl Indexes {
         Ok(())
     }
 
-    /// Reads what an index lacks of what the database has had by `now`.
+    /// Loads all changes up to revision `now` from the database.
     async fn catch_up(
         &self,
         user_id: &str,
@@ -171,7 +173,7 @@ impl Indexes {
         seen: &mut Seen,
         now: Revision,
     ) -> Result<(), KnowledgeError> {
-        // What a load that failed has left behind may be gone by now.
+        // Rows of an earlier failed load may have been deleted since.
         let has_lost_some = match seen.revision {
             Some(before) => before.removals != now.removals,
             None => entry.read().len() > 0,
@@ -179,7 +181,7 @@ impl Indexes {
         let after = seen.revision.map_or(BEGINNING, |before| (before.revision, i64::MAX));
         let mut page = self.page(user_id, seen, after).await?;
         while let (rows, Some(end)) = page {
-            // The next page is read while this one is taken up.
+            // The next page is read while this one is applied.
             let next = self.page(user_id, seen, end);
             let changes = rows.len();
             let (taken_up, next) = tokio::join!(entry.take_up(rows), next);
@@ -203,7 +205,7 @@ impl Indexes {
         Ok(())
     }
 
-    /// Begins with the user's file, if there is one: only what has changed since is read from the database.
+    /// Loads the user's file, if there is one, so that only later changes are read from the database.
     async fn load_file(
         &self,
         user_id: &str,
@@ -220,7 +222,7 @@ impl Indexes {
         self.check(user_id, entry, seen, true)
     }
 
-    /// The user's next rows, and where they end.
+    /// Next page of the user's rows, and its end.
     async fn page(
         &self,
         user_id: &str,
@@ -238,7 +240,7 @@ impl Indexes {
         Ok(page)
     }
 
-    /// Lets go of the vectors where they do not fit, and of everything where words do not fit either.
+    /// Drops the vectors if the index exceeds the memory limit, and the whole index if it still does.
     fn check(
         &self,
         user_id: &str,
@@ -286,7 +288,7 @@ impl Default for Entry {
 }
 
 impl Entry {
-    /// Locks the index for reading; not across an `await`.
+    /// Locks the index for reading. Do not hold the guard across an `await`.
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, UserIndex> {
         self.index.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -295,7 +297,7 @@ impl Entry {
         self.index.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes up rows; says whether there was room for all.
+    /// Applies rows. Returns whether all fitted.
     async fn take_up(self: &Arc<Self>, rows: Vec<ChunkRow>) -> bool {
         self.change(move |index| rows.iter().all(|row| index.put(row).is_ok())).await
     }
@@ -308,7 +310,7 @@ impl Entry {
         off_thread(move || change(&mut entry.write())).await
     }
 
-    /// Whether the weight is another than it was.
+    /// Updates the weight. Returns whether it changed.
     fn note_weight(&self) -> bool {
         let weight = u32::try_from(self.read().bytes() / WEIGHT_UNIT + 1).unwrap_or(u32::MAX);
         self.weight.swap(weight, Ordering::Relaxed) != weight

@@ -1,14 +1,14 @@
-//! A user's index as a file, without what is dead in it. What is large in it is searched where it is.
+//! File format of a user's index, without dead entries. Large columns are searched in place.
 //!
 //! ```text
 //! magic | version | size of the header (u32) | header (JSON) | columns | size of each column (u64) | seal
 //! ```
 //!
-//! The seal is the XXH3 over the XXH3 of each MiB before it: it shows damage, and nothing else. Columns begin at multiples of 64
-//! bytes; their numbers are little-endian.
+//! The seal is the XXH3 over the XXH3 of each MiB before it: it detects damage, not tampering. Columns begin
+//! at multiples of 64 bytes; their numbers are little-endian.
 //!
-//! Invariant: whatever the bytes are, reading and searching them ends without a panic. What one column says of another is
-//! checked, when it is read or whenever it is used.
+//! Invariant: reading and searching a file never panics, whatever its bytes are. References between columns
+//! are checked when they are read or on each use.
 
 pub(crate) mod fuzzing;
 mod reader;
@@ -32,50 +32,51 @@ use super::{MAX_CHUNKS, NO_ROW, Row, UserIndex};
 use crate::store::{Models, Revision};
 use crate::words::{packed, unpacked};
 
-/// What a file says of its index.
+/// Header of an index file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Header {
     pub(super) user_id: String,
-    /// The models whose vectors it has.
+    /// Models of the vectors in the file.
     pub(super) models: Models,
-    /// The index has what the database had at this revision, and nothing else.
+    /// Revision of the database with exactly the contents of the index.
     pub(super) revision: Revision,
 }
 
 const MAGIC: [u8; 12] = *b"kitbag-index";
-/// Raised with every change of the format. Files of another version are not read.
+/// Format version, raised with every change of the format. Files of another version are not read.
 const VERSION: u32 = 2;
 const PREFIX: usize = MAGIC.len() + 2 * size_of::<u32>();
-/// In bytes. An index whose header is longer has no file.
+/// Largest header, in bytes. An index with a longer header has no file.
 const MAX_HEADER: usize = 64 << 10;
 
-/// Columns of chunks, postings and two matrices.
+/// Number of columns: chunks, postings and two matrices.
 const COLUMNS: usize = CHUNK_COLUMNS + POSTING_COLUMNS + 2 * MATRIX_COLUMNS;
 const CHUNK_COLUMNS: usize = 4;
 const POSTING_COLUMNS: usize = 3;
 const MATRIX_COLUMNS: usize = 4;
 
-/// The numbers of both matrices, of which those of the nearest rows are read.
+/// Columns with random access: the numbers of both matrices, of which only the nearest rows are read.
 const RANDOM_COLUMNS: [usize; 2] = [COLUMNS - MATRIX_COLUMNS - 1, COLUMNS - 1];
 
-/// What the column of vectors has for a chunk: which matrix has its row. Rows are in the order of their chunks.
+/// Values in the column of vectors: the matrix that has the chunk's row. Rows are in the order of their
+/// chunks.
 const NO_VECTOR: u8 = 0;
 const OF_CURRENT: u8 = 1;
 const OF_PREVIOUS: u8 = 2;
 
-/// Bytes of a file besides those that are counted: header, sizes, gaps.
+/// Bytes of a file besides the counted parts: header, sizes, gaps.
 const OVERHEAD: usize = 128 << 10;
-/// Bytes of a chunk in columns of its own.
+/// Bytes per chunk in the columns of chunks.
 const BYTES_PER_CHUNK: usize = 2 * size_of::<i64>() + size_of::<u32>() + 1;
 
-/// Whether an index can have a file with this header.
+/// Whether the file format can represent an index with this header.
 #[cfg(test)]
 pub(super) fn can_be_written(header: &Header, index: &UserIndex) -> bool {
     encoded(header).len() <= MAX_HEADER && order(index).is_some()
 }
 
-/// Bytes of the file of an index, at most.
+/// Upper bound of the file size of an index, in bytes.
 pub(super) fn max_bytes(index: &UserIndex) -> u64 {
     let vectors = |matrix: &Matrix| {
         let row = matrix.width() * 2 + matrix.width().next_multiple_of(64) / 8 + 12;
@@ -85,7 +86,7 @@ pub(super) fn max_bytes(index: &UserIndex) -> u64 {
     (OVERHEAD + chunks + vectors(&index.matrix) + vectors(&index.previous)) as u64
 }
 
-/// Writes the file of an index, in small parts.
+/// Writes the file of an index in small pieces.
 pub(super) fn write<W: Write>(header: &Header, index: &UserIndex, out: W) -> io::Result<W> {
     let header = encoded(header);
     let order = order(index).filter(|_| header.len() <= MAX_HEADER);
@@ -108,7 +109,7 @@ pub(super) fn write<W: Write>(header: &Header, index: &UserIndex, out: W) -> io:
     out.finish()
 }
 
-/// Opens a file, which stays mapped; nothing where it is cut off, changed, or of another version.
+/// Opens and maps a file; `None` if it is truncated, damaged, or of another version.
 pub(super) fn open(file: &File) -> io::Result<Option<(Header, UserIndex)>> {
     let size = file.metadata()?.len();
     if !is_whole(file, size)? {
@@ -118,7 +119,7 @@ pub(super) fn open(file: &File) -> io::Result<Option<(Header, UserIndex)>> {
     Ok(read(&mapped.bytes(), &|part| mapped.is_used_at_random(part)))
 }
 
-/// Moves what can be in a file there, which nobody but this index will read.
+/// Moves large parts of an index from memory to a private file.
 pub(super) fn spill(index: &mut UserIndex, file: &File) -> io::Result<()> {
     let mut out = Writer::new(file);
     let postings = &index.postings;
@@ -158,7 +159,7 @@ pub(super) fn spill(index: &mut UserIndex, file: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads the header alone, unchecked; nothing where there is none of this version.
+/// Reads the header only, without checking the seal; `None` if there is none of this version.
 pub(super) fn read_header(mut file: impl Read) -> io::Result<Option<Header>> {
     let mut start = Vec::new();
     file.by_ref().take(PREFIX as u64).read_to_end(&mut start)?;
@@ -182,8 +183,8 @@ fn header_size(prefix: &[u8; PREFIX]) -> Option<usize> {
     is_known.then_some(size)
 }
 
-/// The places of all chunks that are alive, in the order of a file: ids ascend, and the chunks of a document are beside each
-/// other. Nothing where both cannot be, which jobs do not cause: they write a document's chunks all at once.
+/// Places of all live chunks in file order: ascending ids, with the chunks of a document adjacent. `None` if
+/// both conditions cannot hold, which jobs do not cause: they write all chunks of a document at once.
 fn order(index: &UserIndex) -> Option<Vec<u32>> {
     let alive = (0_u32..).zip(&index.chunks).filter(|(_, chunk)| chunk.is_alive);
     let mut order: Vec<_> = alive.map(|(place, _)| place).collect();
@@ -205,8 +206,8 @@ fn write_chunks<W: Write>(index: &UserIndex, order: &[u32], out: &mut Writer<W>)
     }))
 }
 
-/// Three columns: all postings, those of a term beside each other; the terms, in ascending order; how many postings there are up
-/// to the last of each.
+/// Writes three columns: all postings, grouped by term; the terms, ascending; the cumulative number of
+/// postings up to each term.
 fn write_postings<W: Write>(index: &UserIndex, order: &[u32], out: &mut Writer<W>) -> io::Result<()> {
     let mut places = vec![u32::MAX; index.chunks.len()];
     (0..).zip(order).for_each(|(new, place)| places[*place as usize] = new);
@@ -246,7 +247,8 @@ fn write_rows<W: Write>(matrix: &Matrix, rows: &[u32], out: &mut Writer<W>) -> i
     out.column(|out| matrix.write_numbers(rows, out))
 }
 
-/// Reads a file that is whole; nothing where it cannot be one of this version. Says which columns are used here and there.
+/// Parses a whole file; `None` if it is not valid in this version. Calls `is_used_at_random` for columns with
+/// random access.
 fn read(file: &Bytes, is_used_at_random: &dyn Fn(&Bytes)) -> Option<(Header, UserIndex)> {
     let (prefix, rest) = file.split_first_chunk::<PREFIX>()?;
     let header = rest.get(..header_size(prefix)?)?;
@@ -307,7 +309,7 @@ fn read_chunks(ids: &[[u8; 8]], documents: &[[u8; 8]], words: &[[u8; 4]]) -> Opt
             _ if index.document_places.contains_key(&document) => return None,
             _ => index.document_place(document),
         };
-        // Documents count their words in 32 bits.
+        // Word counts of documents have 32 bits.
         let is_countable = u32::try_from(index.words + u64::from(length)).is_ok();
         if !is_countable || last_id.is_some_and(|last| last >= id) {
             return None;

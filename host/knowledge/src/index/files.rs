@@ -1,8 +1,8 @@
-//! The folder with the files of indexes, in the data directory. Everything here blocks.
+//! Folder of index files in the data directory. All functions block.
 //!
 //! ```text
 //! search/<SHA-256 of the user's id>   the index of a user
-//! search/history                      the history of the database that they are of
+//! search/history                      history of the database that the files belong to
 //! ```
 
 #[cfg(test)]
@@ -21,37 +21,37 @@ use kitbag_base::sha256::{Digest, Sha256};
 
 use super::file::{Header, read_header};
 
-/// The folder. Somebody may delete it, or anything in it, at any time.
+/// Folder of index files. It, or anything in it, may be deleted at any time by others.
 #[derive(Clone, Debug)]
 pub(super) struct Files {
     data: PathBuf,
-    /// Bytes that all files may have.
+    /// Size limit of all files together, in bytes.
     max_total: u64,
-    /// How many files without a name there have been.
+    /// Number of temporary files so far.
     scratch: Arc<AtomicU64>,
 }
 
 const FOLDER: &str = "search";
 const HISTORY: &str = "history";
-/// The file that is being written: one at a time.
+/// Name of the file that is being written: one at a time.
 const UNFINISHED: &str = "unfinished";
-/// The names that files without one have for a moment.
+/// Prefix of the short-lived names of temporary files.
 const SCRATCH: &str = "scratch";
-/// Bytes of a history that are read.
+/// Largest number of bytes that are read of a history.
 const MAX_HISTORY: u64 = 1024;
 
 impl Files {
-    /// Those in a data directory.
+    /// Files in a data directory.
     pub(super) fn new(data: &Path, max_total: u64) -> Self {
         Self { data: data.to_owned(), max_total, scratch: Arc::default() }
     }
 
-    /// The name of a user's file.
+    /// Name of a user's file.
     pub(super) fn name_of(user_id: &str) -> String {
         hex::encode(Sha256::digest(user_id))
     }
 
-    /// The history that the files are of, as it was set; nothing where that is damaged.
+    /// Stored history of the database that the files belong to; `None` if it is missing or damaged.
     pub(super) fn history(&self) -> io::Result<Option<String>> {
         let file = match self.folder()?.open_file(HISTORY) {
             Ok(file) => file,
@@ -63,13 +63,13 @@ impl Files {
         Ok(String::from_utf8(history).ok())
     }
 
-    /// Sets the history durably, and with it everything that was removed before.
+    /// Stores the history, and makes earlier deletions durable.
     pub(super) fn set_history(&self, history: &str) -> io::Result<()> {
         let folder = self.folder()?;
         private_file::replace(&folder.path().join(HISTORY), history.as_bytes())
     }
 
-    /// Each file's header; nothing where it cannot be read.
+    /// Name and header of each file; `None` for an unreadable header.
     pub(super) fn headers(&self) -> io::Result<Vec<(String, Option<Header>)>> {
         let folder = self.folder()?;
         let header = |name: String| {
@@ -79,19 +79,19 @@ impl Files {
         Ok(names(&folder)?.into_iter().filter(|name| is_digest(name)).map(header).collect())
     }
 
-    /// Opens the file of a user, which is then the last to go when room is made.
+    /// Opens the file of a user, and marks it as most recently used.
     pub(super) fn open(&self, user_id: &str) -> io::Result<Option<File>> {
         let file = match self.folder()?.open_file(&Self::name_of(user_id)) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        // Where that is refused, it only goes earlier.
+        // Failure only makes the file an earlier candidate for eviction.
         let _ = file.set_modified(SystemTime::now());
         Ok(Some(file))
     }
 
-    /// Makes a file without a name: it takes no room any more once it is closed.
+    /// Creates an unnamed temporary file, whose space is freed when it is closed.
     pub(super) fn scratch(&self) -> io::Result<File> {
         let folder = self.folder()?;
         let name = format!("{SCRATCH}-{}", self.scratch.fetch_add(1, Ordering::Relaxed));
@@ -101,8 +101,8 @@ impl Files {
         Ok(file)
     }
 
-    /// Writes a file of at most `size` bytes for a user beside the one that is there, durably. The files that were used least
-    /// recently make room for it.
+    /// Writes a new file of at most `size` bytes for a user, durably, without replacing the existing one yet.
+    /// Evicts the least recently used files to make room.
     pub(super) fn write(
         &self,
         user_id: &str,
@@ -122,30 +122,30 @@ impl Files {
         written
     }
 
-    /// Removes what was written, if it is not in its place.
+    /// Deletes the unfinished file, if there is one.
     pub(super) fn discard(&self) -> io::Result<()> {
         self.folder()?.remove_file(UNFINISHED).map(drop)
     }
 
-    /// Puts what was written in the place of the user's file.
+    /// Replaces the user's file by the finished one.
     pub(super) fn finish(&self, user_id: &str) -> io::Result<()> {
         let folder = self.folder()?;
         folder.rename(UNFINISHED, &folder, &Self::name_of(user_id))
     }
 
-    /// Removes files by name.
+    /// Deletes files by name.
     pub(super) fn remove(&self, names: &[String]) -> io::Result<()> {
         let folder = self.folder()?;
         names.iter().try_for_each(|name| folder.remove_file(name).map(drop))
     }
 
-    /// Removes everything but the files of these names and the history.
+    /// Deletes everything except the files of these names and the history.
     pub(super) fn retain(&self, kept: &[String]) -> io::Result<()> {
         let folder = self.folder()?;
         let mut others = names(&folder)?;
         others.retain(|name| name != HISTORY && !kept.contains(name));
         others.iter().try_for_each(|name| match folder.remove_file(name) {
-            // Such as `lost+found`.
+            // A folder, such as `lost+found`.
             Err(error) if error.kind() == io::ErrorKind::IsADirectory => Ok(()),
             removed => removed.map(drop),
         })
@@ -157,7 +157,7 @@ impl Files {
         }
         let mut others = Vec::new();
         for name in names(folder)?.into_iter().filter(|name| is_digest(name) && name != for_name) {
-            // One that is gone, or is no file, takes no room that can be made.
+            // Skips entries that were deleted meanwhile, or are not files.
             let Ok(metadata) = folder.open_file(&name).and_then(|file| file.metadata()) else { continue };
             others.push((metadata.modified()?, metadata.len(), name));
         }
@@ -173,7 +173,7 @@ impl Files {
         Ok(())
     }
 
-    /// Opens the folder, which is made again where somebody has deleted it.
+    /// Opens the folder; creates it if it was deleted.
     fn folder(&self) -> io::Result<Folder> {
         Folder::open(&self.data)?.make_subfolder(FOLDER)
     }

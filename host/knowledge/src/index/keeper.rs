@@ -1,7 +1,7 @@
-//! Which indexes have a file, and for how long ([why so](../../../../docs/decisions/0049-search-files.md)).
+//! Life cycle of index files ([reasons](../../../../docs/decisions/0049-search-files.md)).
 //!
-//! Invariant: a file is used only by the process whose database had exactly its contents at its revision, and has had no
-//! other history since.
+//! Invariant: a process uses a file only if its database had exactly the file's contents at the file's
+//! revision, and has had no other history since.
 
 #[cfg(test)]
 mod tests;
@@ -28,26 +28,26 @@ use super::file::{self, Header};
 use super::files::Files;
 use crate::store::{Models, Revision, Store};
 
-/// Files of indexes, in the data directory: the first search of a user reads one instead of the whole index from the
-/// database. They may be deleted at any time.
+/// Settings of index files in the data directory: the first search of a user reads one instead of loading the
+/// whole index from the database. The files may be deleted at any time.
 #[derive(Clone, Debug)]
 pub struct SearchFiles {
-    /// The data directory.
+    /// Data directory.
     pub data: PathBuf,
-    /// Indexes of fewer chunks have no file: they are loaded quickly anyway.
+    /// Fewest chunks of an index with a file; smaller indexes load quickly from the database.
     pub min_chunks: usize,
-    /// An index is not written again before this time has passed.
+    /// Shortest time between two writes of the same index.
     pub interval: Duration,
 }
 
 impl SearchFiles {
-    /// Those of a server.
+    /// Defaults of a server, for a data directory.
     pub fn of(data: &Path) -> Self {
         Self { data: data.to_owned(), min_chunks: 10_000, interval: Duration::from_mins(10) }
     }
 }
 
-/// Keeps the files. Clones share them.
+/// Manager of index files. Clones share their state.
 #[derive(Clone)]
 pub(crate) struct Keeper(Arc<Kept>);
 
@@ -57,42 +57,42 @@ struct Kept {
     settings: SearchFiles,
     files: Files,
     disk: Disk,
-    /// Locked while files are put in their place or chosen to be removed.
+    /// Locked while files are put in place or selected for deletion.
     folder: Mutex<Opened>,
-    /// One file is written at a time.
+    /// Limits writing to one file at a time.
     writing: Semaphore,
 }
 
 struct Opened {
-    /// The timeline of the history that the files are of.
+    /// Timeline of the history that the files belong to.
     timeline: String,
-    /// How often everything had been forgotten when the files were last made to fit.
+    /// Epoch of the cache for which the files were last validated.
     epoch: u64,
 }
 
-/// The file of an index.
+/// State of the file of an index.
 #[derive(Debug, Default)]
 pub(super) struct Filed {
-    /// The removals that it has seen; nothing where there is no file.
+    /// Number of removals that the file includes; `None` if there is no file.
     pub(super) removals: Option<i64>,
-    /// Rows that the index has taken up since.
+    /// Number of rows that were applied to the index since.
     pub(super) changes: usize,
-    /// When this process last began to write it.
+    /// Time when this process last began to write the file.
     begun: Option<Instant>,
     writer: Weak<Writer>,
 }
 
-/// Whoever writes the file of an index, until it is dropped: also where the writing fails in any way.
+/// Guard that marks the file of an index as being written until it is dropped, even if writing fails.
 #[derive(Debug)]
 pub(super) struct Writer;
 
 impl Filed {
-    /// A file that was read.
+    /// State after a file was loaded.
     pub(super) fn read(revision: Revision) -> Self {
         Self { removals: Some(revision.removals), ..Self::default() }
     }
 
-    /// Appoints who writes the file; nothing where it is being written.
+    /// Returns a guard for writing the file; `None` if it is being written.
     pub(super) fn writer(&mut self) -> Option<Arc<Writer>> {
         if self.writer.strong_count() > 0 {
             return None;
@@ -102,13 +102,13 @@ impl Filed {
         Some(writer)
     }
 
-    /// Takes note of a file that is about to be written.
+    /// Records that a file is about to be written.
     pub(super) fn begin(&mut self, revision: Revision) {
         (self.removals, self.changes, self.begun) = (Some(revision.removals), 0, Some(Instant::now()));
     }
 }
 
-/// Why files could not be brought in line with the database.
+/// Reason why files could not be synchronised with the database.
 #[derive(Debug, Error)]
 enum Failure {
     #[error(transparent)]
@@ -117,21 +117,21 @@ enum Failure {
     Disk(#[from] io::Error),
 }
 
-/// How often files are compared with what was removed from the database.
+/// Interval at which files are compared with removals in the database.
 const SWEEP_INTERVAL: Duration = Duration::from_hours(1);
-/// How long the end of a process waits for the file that is being written.
+/// Longest time that a shutdown waits for the file that is being written.
 const MAX_WAIT: Duration = Duration::from_secs(5);
-/// The epoch of no index.
+/// Epoch after shutdown, which no index has.
 const CLOSED: u64 = u64::MAX;
-/// All files may have this many times the bytes that indexes may have in memory: by default as much as four users' whose
-/// documents take all that they may.
+/// Ratio of the size limit of all files to the memory limit of indexes: by default as much as four users at
+/// their storage quota need.
 const MAX_TOTAL: u64 = 16;
-/// An index is written again once more than this part of it has changed.
+/// An index is written again once more than one chunk in this many has changed.
 const CHANGED_PART: usize = 10;
 
 impl Keeper {
-    /// Opens the folder, and deletes files of what the database does not have. `None` where the folder cannot be used.
-    /// `memory` is what all indexes may take, in bytes.
+    /// Opens the folder, and deletes files that do not match the database. `None` if the folder cannot be
+    /// used. `memory` is the memory limit of all indexes, in bytes.
     pub(crate) async fn open(
         store: Store,
         models: Models,
@@ -142,7 +142,7 @@ impl Keeper {
         let files = Files::new(&settings.data, (memory as u64).saturating_mul(MAX_TOTAL));
         let found = on_disk(&files, |files| Ok((files.history()?, files.headers()?))).await;
         let users: Vec<_> = found.iter().flat_map(|(_, headers)| users_of(headers)).collect();
-        // Also where the folder cannot be used now: its files are older than this start.
+        // Recorded even if the folder cannot be used now: its files are older than this start.
         let start = store.note_start(&users).await?;
         let now = start.now.line().unwrap_or_default();
         let tidied = match found {
@@ -171,8 +171,8 @@ impl Keeper {
         Ok(Some(Self(kept)))
     }
 
-    /// Opens the file of a user, if there is one of what the database has had by `now`. Any other one is deleted. `epoch`
-    /// says how often everything was forgotten.
+    /// Loads the file of a user, if it matches the database at revision `now`; otherwise deletes it. `epoch`
+    /// is the current epoch of the cache.
     pub(super) async fn load(
         &self,
         user_id: &str,
@@ -192,24 +192,24 @@ impl Keeper {
         }
     }
 
-    /// Whether an index of so many chunks has a file.
+    /// Whether an index of this many chunks has a file.
     pub(super) fn allows(&self, chunks: usize) -> bool {
         chunks >= self.0.settings.min_chunks
     }
 
-    /// Whether it is time to write the file of an index with so many chunks, which has seen so many removals.
+    /// Whether the file of an index is due to be written, given the index's number of removals and of chunks.
     pub(super) fn is_due(&self, filed: &Filed, removals: i64, chunks: usize) -> bool {
         let is_fresh = filed.removals == Some(removals) && filed.changes <= chunks / CHANGED_PART;
         let is_too_soon = filed.begun.is_some_and(|begun| begun.elapsed() < self.0.settings.interval);
         !is_fresh && !is_too_soon
     }
 
-    /// Waits for the turn to write a file.
+    /// Waits for permission to write a file.
     pub(super) async fn turn(&self) -> SemaphorePermit<'_> {
         self.0.writing.acquire().await.expect("the semaphore is never closed")
     }
 
-    /// Moves what is large in an index from memory to a file that nobody else will read, which is mapped.
+    /// Moves large parts of an index from memory to a private mapped file.
     pub(super) async fn spill(&self, entry: &Arc<Entry>) {
         let Ok(_room) = self.0.disk.reserve(entry.read().recent_bytes() as u64) else {
             debug!("a search index stays in memory: the disk is nearly full");
@@ -221,8 +221,8 @@ impl Keeper {
         }
     }
 
-    /// Writes the file of a user's index, which was loaded in this epoch, on a thread that leaves the processor to others.
-    /// Says whether it is in its place.
+    /// Writes the file of a user's index, which was loaded in this epoch, on a low-priority thread. Returns
+    /// whether the file is in place.
     pub(super) async fn put(&self, user_id: &str, epoch: u64, revision: Revision, index: UserIndex) -> bool {
         let header = Header { user_id: user_id.to_owned(), models: self.0.models.clone(), revision };
         let size = file::max_bytes(&index);
@@ -254,23 +254,23 @@ impl Keeper {
         is_in_place
     }
 
-    /// Removes what was written and has not come to its place.
+    /// Deletes a file that was written and not put in place.
     async fn discard(&self) {
         if let Err(error) = on_disk(&self.0.files, Files::discard).await {
             warn!(%error, "the unfinished file of a search index cannot be deleted");
         }
     }
 
-    /// Removes files as [`sweep`](Self::sweep) does, before this process ends, after which none comes to its place.
+    /// Deletes outdated files like [`sweep`](Self::sweep) at shutdown; afterwards no file is put in place.
     pub(super) async fn close(&self) {
-        // What is being written may have what was removed meanwhile.
+        // The file that is being written may contain data that was removed meanwhile.
         let _turn = timeout(MAX_WAIT, self.turn()).await;
         self.0.folder.lock().await.epoch = CLOSED;
         self.discard().await;
         self.sweep().await;
     }
 
-    /// Removes the file of a user.
+    /// Deletes the file of a user.
     pub(super) async fn remove(&self, user_id: &str) {
         let _folder = self.0.folder.lock().await;
         let names = vec![Files::name_of(user_id)];
@@ -279,7 +279,7 @@ impl Keeper {
         }
     }
 
-    /// Removes files of users of whom something was removed since, and those that cannot be used.
+    /// Deletes files of users with later removals, and unusable files.
     pub(crate) async fn sweep(&self) {
         let folder = self.0.folder.lock().await;
         let swept = async {
@@ -300,7 +300,8 @@ impl Keeper {
         }
     }
 
-    /// Locks the folder for an index that was loaded in this epoch; nothing where everything was forgotten since.
+    /// Locks the folder for an index that was loaded in this epoch; `None` if all indexes were discarded
+    /// since.
     async fn settled(&self, epoch: u64) -> Option<MutexGuard<'_, Opened>> {
         let mut folder = self.0.folder.lock().await;
         if folder.epoch < epoch
@@ -312,12 +313,14 @@ impl Keeper {
         (folder.epoch == epoch).then_some(folder)
     }
 
-    /// Empties the folder, because the database was replaced.
+    /// Moves the folder to a new epoch. Deletes all files because the database was replaced, except at the
+    /// start of a process with the same timeline.
     async fn settle(&self, folder: &mut Opened, epoch: u64) -> Result<(), Failure> {
         const FIRST: u64 = 1;
 
         let now = self.0.store.history().await?;
-        // A process that has just started forgets everything too: it has not known the timeline.
+        // The first epoch of a new process does not mean that the database was replaced, if the timeline is
+        // the same.
         let is_start = epoch == FIRST && !now.timeline.is_empty() && now.timeline == folder.timeline;
         if !is_start {
             let line = now.line().unwrap_or_default();
@@ -328,8 +331,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// Makes the starts of other processes a part of the files' history, which goes on while this process runs. False
-    /// where the database was replaced.
+    /// Records the starts of other processes in the files' history, which continues while this process runs.
+    /// Returns false if the database was replaced.
     async fn continues(&self, folder: &Opened) -> Result<bool, Failure> {
         let now = self.0.store.history().await?;
         let Some(line) = now.line().filter(|_| now.timeline == folder.timeline) else { return Ok(false) };
@@ -349,14 +352,14 @@ async fn on_disk<T: Send + 'static>(
     off_thread(move || work(&files)).await
 }
 
-/// Runs `work` on a thread of its own, beside which others have most of the processor.
+/// Runs `work` on a low-priority thread of its own.
 async fn on_slow_thread<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     let (sender, receiver) = oneshot::channel();
     let work = move || {
         take_a_share();
-        // Whoever waits for it may have gone.
+        // The receiver may be gone.
         let _ = sender.send(work());
     };
     thread::Builder::new().name("search-file".to_owned()).spawn(work)?;

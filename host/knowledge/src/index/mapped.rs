@@ -1,4 +1,4 @@
-//! Files in memory without being read: the system loads their pages when they are used, and drops them when memory is short.
+//! Memory-mapped files: the system loads pages on use, and drops them under memory pressure.
 
 use std::fs::File;
 use std::io;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use memmap2::{Advice, Mmap};
 
-/// A file in memory.
+/// Memory-mapped file.
 #[derive(Clone)]
 pub(super) struct Mapped(Arc<Mmap>);
 
@@ -18,7 +18,7 @@ impl AsRef<[u8]> for Mapped {
 }
 
 impl Mapped {
-    /// Maps a file that nobody will change or cut off, only replace or delete.
+    /// Maps a file that nobody will modify or truncate, only replace or delete.
     #[expect(unsafe_code, reason = "a file that changes under its mapping is undefined behaviour")]
     pub(super) fn new(file: &File) -> io::Result<Self> {
         // SAFETY: files of indexes are in a folder of mode 0700 in the data directory, which one process at a time locks. This
@@ -27,16 +27,17 @@ impl Mapped {
         Ok(Self(Arc::new(unsafe { Mmap::map(file)? })))
     }
 
-    /// Its bytes, without a copy.
+    /// Bytes of the file, without a copy.
     pub(super) fn bytes(&self) -> Bytes {
         Bytes::from_owner(self.clone())
     }
 
-    /// Tells the system that some of the bytes are used here and there: otherwise it would load their neighbours, too.
+    /// Tells the system that part of the file has random access: otherwise it would load neighbouring pages,
+    /// too.
     pub(super) fn is_used_at_random(&self, part: &Bytes) {
         let start = part.as_ptr().addr().checked_sub(self.0.as_ptr().addr());
         if let Some(start) = start.filter(|start| start + part.len() <= self.0.len() && !part.is_empty()) {
-            // Where that is refused, more is loaded.
+            // If the advice is refused, more pages are loaded.
             let _ = self.0.advise_range(Advice::Random, start, part.len());
         }
     }

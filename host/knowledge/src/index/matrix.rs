@@ -1,4 +1,4 @@
-//! Vectors, row by row, and whose they are.
+//! Vectors by row, and the chunks that own the rows.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
@@ -9,41 +9,42 @@ use rayon::prelude::*;
 
 use super::{ChunkNumber, NO_ROW};
 
-/// Vectors of one size.
+/// Vectors of equal size.
 #[derive(Clone, Default)]
 pub(super) struct Matrix {
     rows: Rows,
-    /// The chunk that owns each row, or [`NOBODY`].
+    /// Chunk that owns each row, or [`NOBODY`].
     owners: Vec<ChunkNumber>,
     dead: usize,
 }
 
-/// Products of rows with a vector, by the owners of the rows.
+/// Dot products of rows with a vector, by the owners of the rows.
 #[derive(Debug, Default)]
 pub(super) struct Products {
-    /// Exact to four places: all, or at least [`EXACT`] of those whose estimates are the greatest.
+    /// Products, exact to four decimal places: of all rows, or of at least the [`EXACT`] rows with the
+    /// greatest estimates.
     pub(super) exact: Vec<(ChunkNumber, f32)>,
-    /// Estimates of the others, if those are asked for.
+    /// Estimated products of the other rows, if they are needed.
     pub(super) others: Vec<(ChunkNumber, f32)>,
 }
 
 const NOBODY: ChunkNumber = ChunkNumber::MAX;
 
-/// Rows whose products are exact. Among a million others, one of the best hundred has such an error that it is missed about
-/// once in a thousand times.
+/// Number of rows with exact products. Among a million rows, one of the best hundred has such an estimation
+/// error that it is missed about once in a thousand times.
 const EXACT: usize = 8192;
 
-/// Products that one thread computes exactly before it looks for more. As many take less time than it takes to share the work.
+/// Smallest number of exact products per thread. This many take less time than distributing the work.
 const SHARE: usize = 1024;
-/// Estimates that one thread looks at before it looks for more.
+/// Smallest number of estimates per thread.
 const ESTIMATES: usize = 16_384;
 
-/// Rows of which it can be told how their products are spread, and how many of them tell it.
+/// Fewest rows for statistics of products, and size of the sample.
 const MIN_SPREAD: usize = 32;
 const SAMPLE: usize = 4096;
 
 impl Matrix {
-    /// Adds a vector. Returns its row; nothing where the vector is of another size than the others.
+    /// Adds a vector. Returns its row; `None` if its size differs from that of the others.
     pub(super) fn put(&mut self, owner: ChunkNumber, vector: &[u8]) -> Option<u32> {
         let (numbers, rest) = vector.as_chunks::<{ size_of::<f32>() }>();
         if self.rows.is_empty() && self.rows.width() != numbers.len() {
@@ -57,13 +58,15 @@ impl Matrix {
         u32::try_from(self.owners.len() - 1).ok()
     }
 
-    /// Rows of `width` numbers in a file, one for each of these owners; nothing where the columns are something else.
+    /// Matrix of rows of `width` numbers in a file, one for each of these owners; `None` if the columns have
+    /// other sizes.
     pub(super) fn of_part(width: usize, part: Columns<Bytes>, owners: Vec<ChunkNumber>) -> Option<Self> {
         let rows = Rows::of_part(width, part)?;
         (rows.len() == owners.len()).then_some(Self { rows, owners, dead: 0 })
     }
 
-    /// Replaces the recent rows by the same in a file.
+    /// Replaces the rows in memory by the same rows in a file. Returns false, without a change, if the number
+    /// of rows differs.
     pub(super) fn replace_recent(&mut self, part: Columns<Bytes>) -> bool {
         self.rows.replace_recent(part)
     }
@@ -73,27 +76,27 @@ impl Matrix {
         self.rows.recent().filter_map(|row| u32::try_from(row).ok()).collect()
     }
 
-    /// Numbers of a row.
+    /// Dimensions of the vectors.
     pub(super) fn width(&self) -> usize {
         self.rows.width()
     }
 
-    /// Writes some rows: their sketches.
+    /// Writes the sketches of some rows.
     pub(super) fn write_sketches(&self, rows: &[u32], out: &mut impl Write) -> io::Result<()> {
         self.rows.write_sketches(rows, out)
     }
 
-    /// Writes some rows: the factors of their estimates.
+    /// Writes the factors for the estimates of some rows.
     pub(super) fn write_factors(&self, rows: &[u32], out: &mut impl Write) -> io::Result<()> {
         self.rows.write_factors(rows, out)
     }
 
-    /// Writes some rows: their numbers.
+    /// Writes the numbers of some rows.
     pub(super) fn write_numbers(&self, rows: &[u32], out: &mut impl Write) -> io::Result<()> {
         self.rows.write_numbers(rows, out)
     }
 
-    /// Lets go of a row.
+    /// Marks a row as dead.
     pub(super) fn clear(&mut self, row: u32) {
         if row != NO_ROW {
             self.owners[row as usize] = NOBODY;
@@ -101,22 +104,22 @@ impl Matrix {
         }
     }
 
-    /// Rows that are nobody's.
+    /// Number of rows without an owner.
     pub(super) fn dead(&self) -> usize {
         self.dead
     }
 
-    /// How many rows are somebody's.
+    /// Number of rows with an owner.
     pub(super) fn alive(&self) -> usize {
         self.owners.len() - self.dead
     }
 
-    /// Whether there are rows, and none is anybody's.
+    /// Whether there are rows, but none with an owner.
     pub(super) fn is_dead(&self) -> bool {
         self.dead > 0 && self.alive() == 0
     }
 
-    /// Memory, without what is in files, in bytes.
+    /// Memory without mapped files, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.recent_bytes() + self.owners.capacity() * size_of::<ChunkNumber>()
     }
@@ -126,8 +129,8 @@ impl Matrix {
         self.rows.bytes()
     }
 
-    /// The products of all rows whose owner `counts` with a vector. `is_enough` says whether the exact ones are; otherwise all
-    /// others are estimated. None where the vector is of another size.
+    /// Dot products of a vector with all rows whose owner `counts`. If `is_enough` rejects the exact
+    /// products, the other rows are estimated. Empty if the vector has another size.
     pub(super) fn products(
         &self,
         vector: &[f32],
@@ -170,7 +173,8 @@ impl Matrix {
         Products { others: rest.map(|(estimate, _)| with_owner(estimate)).collect(), exact }
     }
 
-    /// How the products of all rows with a vector are spread, by a sample of them; nothing of too few.
+    /// Distribution of the products of all rows with a vector, from a sample; `None` for fewer than
+    /// [`MIN_SPREAD`] rows.
     pub(super) fn spread(&self, vector: &[f32]) -> Option<Spread> {
         if self.alive() < MIN_SPREAD || vector.len() != self.rows.width() {
             return None;
@@ -184,7 +188,7 @@ impl Matrix {
         let count = sample.len() as f64;
         let mean = products().sum::<f64>() / count;
         let variance = products().map(|product| (product - mean).powi(2)).sum::<f64>() / count;
-        // Nothing can be told from vectors that are all alike.
+        // Identical products have no usable distribution.
         (variance > 0.0).then(|| Spread { mean, deviation: variance.sqrt() })
     }
 }
@@ -197,17 +201,17 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    /// What a product of this spread is in another one.
+    /// Maps a product from this distribution to another one.
     #[expect(clippy::cast_possible_truncation, reason = "as precise as products")]
     pub(super) fn mapped(self, product: f32, other: Self) -> f32 {
         (other.mean + (f64::from(product) - self.mean) / self.deviation * other.deviation) as f32
     }
 }
 
-/// The places of the greatest estimates: at least `wanted`, and at most twice as many. Those that are no number do not count.
+/// Positions of the greatest estimates: at least `wanted`, at most twice as many. NaN is ignored.
 fn greatest(estimates: &[f32], wanted: usize) -> Vec<(u32, f32)> {
     const BUCKETS: usize = 8192;
-    /// Estimates of cosines are from −1 to 1, but for their errors.
+    /// Estimates of cosines are between −1 and 1, except for errors.
     const RANGE: f32 = 1.5;
 
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is cut off")]
@@ -240,7 +244,7 @@ fn greatest(estimates: &[f32], wanted: usize) -> Vec<(u32, f32)> {
     });
     let mut greatest: Vec<_> = shares.collect();
     if greatest.len() > 2 * wanted {
-        // Very many are alike.
+        // Very many estimates are equal.
         greatest.sort_by_key(|(_, estimate)| Reverse(bucket(*estimate)));
         greatest.truncate(2 * wanted);
     }

@@ -1,4 +1,4 @@
-//! Documents of an index in partitions, so that several threads search by words at the same time.
+//! Partitions of an index's documents, for parallel full-text search.
 
 use std::ops::Range;
 
@@ -6,20 +6,20 @@ use super::postings::place_and_count;
 use super::{Chunk, ChunkNumber, UserIndex};
 use crate::words::QueryWord;
 
-/// Some documents of an index, with all their chunks.
+/// Part of an index: some documents with all their chunks.
 #[derive(Clone, Debug)]
 pub(crate) struct Partition {
-    /// The documents, by their places.
+    /// Places of the documents.
     pub(crate) documents: Range<u32>,
-    /// Those of their chunks that are of a file: they are beside each other.
+    /// Places of their chunks from the index file, which are adjacent.
     pub(crate) in_file: Range<ChunkNumber>,
 }
 
-/// Indexes of fewer chunks are one partition: they are searched in less time than it takes to partition the work.
+/// Indexes of fewer chunks form one partition: searching them takes less time than distributing the work.
 const MIN_CHUNKS: usize = 20_000;
 
 impl UserIndex {
-    /// All documents, in at most so many partitions.
+    /// Splits the documents into at most `count` partitions.
     pub(crate) fn partitions(&self, count: usize) -> Vec<Partition> {
         let count = if self.chunks.len() < MIN_CHUNKS { 1 } else { count.max(1) };
         let documents = |number: usize| self.documents.len() * number / count;
@@ -37,12 +37,13 @@ impl UserIndex {
         (0..count).map(partition).collect()
     }
 
-    /// How many chunks of a file there are: the places of the others follow.
+    /// Number of chunks from the index file: the places of the other chunks follow.
     pub(crate) fn chunks_in_file(&self) -> ChunkNumber {
         u32::try_from(self.in_file).expect("there are no more than 2^24")
     }
 
-    /// Shows each chunk of a partition that has a word, as its analyzer writes it, and how often.
+    /// Calls `show` for each chunk of a partition that contains a word in the form of its own analyzer, with
+    /// the term frequency.
     pub(crate) fn visit_partition(
         &self,
         partition: &Partition,

@@ -1,7 +1,7 @@
-//! Which chunks have which word.
+//! Inverted index: the chunks that contain each term.
 //!
-//! Postings of a file stay where they are. Nothing that they say is trusted: a term may have any bytes, and a posting may
-//! name any chunk.
+//! Postings of a file are read in place and not trusted: a term may be any number, and a posting may name any
+//! chunk.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -11,42 +11,42 @@ use bytes::Bytes;
 use super::ChunkNumber;
 use crate::words::Term;
 
-/// The postings of all terms, in parts. Each part is of later chunks than the one before.
+/// Postings of all terms, in parts. Each part covers later chunks than the one before.
 #[derive(Clone, Default)]
 pub(super) struct Postings {
     parts: Vec<Part>,
-    /// Those that are in no part. A term is a hash already, and a user who makes theirs collide slows down their own searches
-    /// only.
+    /// Postings that are in no part. The hasher is fast and not collision-resistant: terms are hashes
+    /// already, and users who provoke collisions slow down only their own searches.
     recent: HashMap<Term, Vec<Posting>, foldhash::fast::RandomState>,
     recent_count: usize,
 }
 
-/// Postings that do not change, by columns, all little-endian.
+/// Immutable postings in columns, all little-endian.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Part {
-    /// The terms (`u32`), in ascending order.
+    /// Terms (`u32`), ascending.
     pub(super) terms: Bytes,
-    /// How many postings there are up to the last of each term (`u64`).
+    /// Cumulative number of postings up to each term (`u64`).
     pub(super) ends: Bytes,
-    /// The postings, those of a term beside each other in ascending order.
+    /// Postings, grouped by term, ascending within each.
     pub(super) postings: Bytes,
 }
 
-/// How often a chunk has a term (8 bits, saturating), and its number (24 bits), little-endian.
+/// Packed posting: term frequency saturating at 255 (8 bits), chunk number (24 bits), little-endian.
 pub(super) type Posting = [u8; size_of::<u32>()];
 
-/// Bytes of memory for each term in no part, besides its postings, and for each posting: vectors of them grow by doubling, and
-/// on average a third is unused.
+/// Memory in bytes per term that is in no part, besides its postings, and per posting: vectors grow by
+/// doubling, and on average a third is unused.
 const BYTES_PER_TERM: usize = 64;
 const BYTES_PER_POSTING: usize = 6;
 
 impl Postings {
-    /// Those of a part; nothing where it is not whole.
+    /// Postings of a single part; `None` if its columns do not match.
     pub(super) fn of_part(part: Part) -> Option<Self> {
         let is_whole = part.terms.len().is_multiple_of(size_of::<u32>())
             && part.postings.len().is_multiple_of(size_of::<u32>())
             && part.ends.len() == part.terms.len() * 2
-            // Otherwise terms share postings, and a file that is written anew has more than this one.
+            // Otherwise terms would share postings, and rewriting the file would enlarge it.
             && part.ends.as_chunks().0.is_sorted_by_key(|end| u64::from_le_bytes(*end))
             && part.end(part.len()) == part.postings.len() / size_of::<u32>();
         is_whole.then(|| Self { parts: vec![part], ..Self::default() })
@@ -57,13 +57,13 @@ impl Postings {
         self.recent_count += 1;
     }
 
-    /// The postings of a term, by parts.
+    /// Postings of a term, by part.
     pub(super) fn of(&self, term: Term) -> impl Iterator<Item = &[Posting]> {
         let of_parts = self.parts.iter().map(move |part| part.of(term));
         of_parts.chain(self.recent.get(&term).map(Vec::as_slice))
     }
 
-    /// All terms, in ascending order.
+    /// All terms, ascending.
     pub(super) fn terms(&self) -> Vec<Term> {
         let of_parts = self.parts.iter().flat_map(|part| part.terms.as_chunks().0);
         let of_parts = of_parts.map(|term| Term::from_le_bytes(*term));
@@ -73,21 +73,22 @@ impl Postings {
         terms
     }
 
-    /// The terms of postings that are in no part, in ascending order.
+    /// Terms with postings that are in no part, ascending.
     pub(super) fn recent_terms(&self) -> Vec<Term> {
         let mut terms: Vec<_> = self.recent.keys().copied().collect();
         terms.sort_unstable();
         terms
     }
 
-    /// Writes the recent postings of a term.
+    /// Writes the postings of a term that are in no part.
     pub(super) fn write_recent(&self, term: Term, out: &mut impl Write) -> io::Result<u64> {
         let postings = self.recent.get(&term).map(Vec::as_slice).unwrap_or_default();
         out.write_all(postings.as_flattened())?;
         Ok(postings.len() as u64)
     }
 
-    /// Replaces the recent postings by the same in a part. False, and nothing changes, where it is not whole.
+    /// Replaces the postings in memory by the same postings in a part. Returns false, without a change, if
+    /// the part's columns do not match.
     pub(super) fn replace_recent(&mut self, part: Part) -> bool {
         let Some(Self { parts, .. }) = Self::of_part(part) else { return false };
         self.parts.extend(parts);
@@ -95,12 +96,12 @@ impl Postings {
         true
     }
 
-    /// Memory of the postings that are in no part, roughly, in bytes.
+    /// Approximate memory of the postings that are in no part, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.recent.len() * BYTES_PER_TERM + self.recent_count * BYTES_PER_POSTING
     }
 
-    /// Bytes of a file that has all postings, at most.
+    /// Upper bound of the file size of all postings, in bytes.
     pub(super) fn file_bytes(&self) -> usize {
         let part = |part: &Part| part.terms.len() + part.ends.len() + part.postings.len();
         let per_term = size_of::<u32>() + size_of::<u64>();
@@ -124,7 +125,7 @@ impl Part {
         postings.get(self.end(place)..self.end(place + 1)).unwrap_or_default()
     }
 
-    /// How many postings the first `terms` terms have.
+    /// Number of postings of the first `terms` terms.
     fn end(&self, terms: usize) -> usize {
         let (ends, _) = self.ends.as_chunks();
         let end =
@@ -133,12 +134,12 @@ impl Part {
     }
 }
 
-/// The posting of a chunk.
+/// Packs a posting.
 pub(super) fn posting(place: ChunkNumber, count: u16) -> Posting {
     (place << 8 | u32::from(count.min(0xff))).to_le_bytes()
 }
 
-/// The chunk's number, and how often it has the term.
+/// Unpacks a posting: chunk number and term frequency.
 pub(super) fn place_and_count(posting: Posting) -> (ChunkNumber, u8) {
     (u32::from_le_bytes(posting) >> 8, posting[0])
 }

@@ -65,7 +65,7 @@ fn more_vectors_than_a_block_has_keep_their_owners() {
     for (id, cosine) in found {
         #[expect(clippy::cast_precision_loss, reason = "they are small")]
         let expected = id as f32;
-        // Those that are far away are compared roughly.
+        // Stored vectors are rounded to 16 bits per number.
         assert!((cosine - expected).abs() <= expected / 100.0, "{id}: {cosine}");
     }
 }

@@ -1,9 +1,9 @@
-//! What makes a document the same one when it comes again, and what makes its content another.
+//! Identity of a document across repeated ingests, and digest of its content.
 
 use kitbag_base::sha256::Sha256;
 use kitbag_manifest::documents::Identity;
 
-/// Within a feed: the canonical URL, else the file's URL, else the digest of the text.
+/// Key of a document within its feed: the canonical URL, else the file's URL, else the digest of the text.
 pub(super) fn identity(it: Identity<'_>) -> String {
     match it {
         Identity::Url(url) => format!("url {url}"),
@@ -12,11 +12,11 @@ pub(super) fn identity(it: Identity<'_>) -> String {
     }
 }
 
-/// SHA-256 of what is indexed of a document as it was given.
+/// SHA-256 of a document's title and text as they were given.
 pub(super) fn content_digest(title: &str, text: &str) -> [u8; 32] {
     let mut hasher = Sha256::new();
     hasher.update(title);
-    // No title has this byte: where it ends is part of what is hashed.
+    // Separator that no title contains, so that moving text between title and body changes the digest.
     hasher.update([0]);
     hasher.update(text);
     hasher.finish()

@@ -1,7 +1,8 @@
-//! What is done once for all processes when there is another model or transcriber, and when a process starts alone.
+//! One-time work for all processes after a change of the model or the transcriber, or when a process starts
+//! alone.
 //!
-//! Invariant: one process at a time does so, and only when all have the same settings. Otherwise two models would
-//! embed each other's documents again for ever.
+//! Invariant: one process at a time does this, and only while all have the same settings. Otherwise two
+//! models would embed each other's documents again forever.
 
 use std::time::Duration;
 
@@ -12,14 +13,14 @@ use tracing::info;
 use super::{Context, POLL_INTERVAL, Tools, capturing};
 use crate::store::Kind;
 
-/// Documents of another model that are queued at once, when no more than [`FEW_QUEUED`] are left: new ones, which come
-/// after them, do not wait long.
+/// Documents of another model that are queued at once, whenever no more than [`FEW_QUEUED`] are left, so that
+/// new documents, which are queued after them, do not wait long.
 const MAX_QUEUED_AT_ONCE: usize = 512;
 const FEW_QUEUED: usize = 128;
-/// How often it is looked whether few are left.
+/// Interval at which the length of the queue is checked.
 const QUEUE_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Does what is quick, if it is the turn of this process.
+/// Runs the quick part, if it is this process's turn.
 pub(super) async fn begin(context: &Context, tools: &Tools, is_start: bool) -> kitbag_database::Result<Turn> {
     let turn = context.process.begin_to_adapt(is_start).await?;
     let Turn::Mine { alone } = turn else { return Ok(turn) };
@@ -29,7 +30,7 @@ pub(super) async fn begin(context: &Context, tools: &Tools, is_start: bool) -> k
     if tools.capture.can_transcribe() {
         context.store.capture_again(capturing::TRANSCRIBER).await?;
     }
-    // Whether one is installed now, its first file tells.
+    // Whether an extractor is installed is known only when it gets its first file.
     context.store.capture_again(capturing::EXTRACTOR).await?;
     if tools.embedder.is_none() {
         context.store.do_without_model().await?;
@@ -37,7 +38,7 @@ pub(super) async fn begin(context: &Context, tools: &Tools, is_start: bool) -> k
     Ok(turn)
 }
 
-/// Does the rest, once it is the turn of this process. `turn` is what `begin` returned.
+/// Runs the rest once it is this process's turn. `turn` is the result of `begin`.
 pub(super) async fn run(context: Context, tools: Tools, mut turn: Turn) {
     loop {
         let done = match turn {
@@ -66,7 +67,7 @@ async fn finish(context: &Context, tools: &Tools) -> kitbag_database::Result<Tur
     Ok(Turn::Over)
 }
 
-/// Queues what another model has embedded, or none.
+/// Queues documents that have chunks without an embedding by `model`.
 pub(super) async fn queue_old(context: &Context, model: &str) -> kitbag_database::Result<()> {
     let others = context.store.models().await?.into_iter().filter(|other| other != model);
     let mut is_told = false;

@@ -1,4 +1,4 @@
-//! `capture`: files by URL → artifacts and text. Several at a time, of one user only some.
+//! `capture` jobs: files by URL → stored files and text. Several at a time, with a limit per user.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -18,21 +18,21 @@ use crate::document::TitleOrigin;
 use crate::quota::{QuotaExceeded, Usage};
 use crate::store::{Failed, Job, Kind, Read, Subject, Unkept, now};
 
-/// Files that are captured at the same time.
+/// Largest number of simultaneous captures.
 const MAX_CONCURRENT: usize = 8;
-/// Of one user.
+/// Largest number of simultaneous captures per user.
 const MAX_CONCURRENT_OF_USER: usize = 2;
-/// How long one may take: an hour of speech has to be transcribed in it.
+/// Time limit of one capture, enough to transcribe an hour of speech.
 const CAPTURE_TIMEOUT: Duration = Duration::from_mins(30);
-/// What a server may lack, as documents name it that failed for want of it.
+/// Names of missing dependencies, as failed documents record them.
 pub(super) const TRANSCRIBER: &str = "transcriber";
 pub(super) const EXTRACTOR: &str = "extractor";
 
-/// Whose captures can be begun now.
+/// Users whose captures may start now.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Room {
     ForAll,
-    /// There is room, but the users whose captures are due have their share.
+    /// Users other than those with due captures, who have reached their limit.
     ForOthers,
     None,
 }
@@ -42,14 +42,15 @@ struct Running<C> {
     context: Context,
     capture: C,
     tasks: JoinSet<kitbag_database::Result<()>>,
-    /// The user and the document of each.
+    /// User and document of each running capture.
     under_way: HashMap<Id, (String, i64)>,
     last_user: String,
-    /// Whether jobs may be taken that are not under way: those of an earlier run, or one whose end could not be stored.
+    /// Whether to give back claimed jobs that are not running: jobs of an earlier run, or one whose result
+    /// could not be stored.
     has_left_some: bool,
 }
 
-/// Captures what is due, until it is cancelled.
+/// Runs due captures until cancelled.
 pub(super) async fn run<C, F>(context: Context, capture: C)
 where
     C: Fn(CaptureJob) -> F + Clone + Send + 'static,
@@ -80,7 +81,7 @@ where
         };
         tokio::select! {
             Some(ended) = running.tasks.join_next_with_id() => running.note(ended),
-            // Whatever is due waits for one that ends; but another user may come, or become due.
+            // Due captures wait for one to end; captures of another user may still arrive or become due.
             () = context.rest(Kind::Capture, looked_at), if room == Room::ForOthers => {}
             () = context.rest(Kind::Capture, 0), if room == Room::ForAll => {}
             else => {}
@@ -93,12 +94,12 @@ where
     C: Fn(CaptureJob) -> F + Clone + Send + 'static,
     F: Future<Output = Result<Captured, CaptureFailure>> + Send + 'static,
 {
-    /// Begins what is due, as far as there is room; says for whom there still is.
+    /// Starts due captures within the limits. Returns the users whose captures may still start.
     async fn fill(&mut self) -> kitbag_database::Result<Room> {
         let Context { store, process, me, .. } = &self.context;
         if self.has_left_some {
             let documents: Vec<_> = self.under_way.values().map(|(_, document)| *document).collect();
-            // Not at once: each is another request to a server of files.
+            // After a pause, because each capture is another request to a file server.
             let run_at = now().saturating_add(millis(self.context.limits.first_pause));
             store.give_back(Kind::Capture, me, &documents, run_at).await?;
             self.has_left_some = false;
@@ -118,7 +119,7 @@ where
             }
             self.last_user.clone_from(&job.user_id);
             let begun = store.begin_try(Kind::Capture, &mut job, me).await;
-            // Without an answer it may be taken all the same.
+            // Without a response, the job may be claimed anyway.
             self.has_left_some |= begun.is_err();
             if begun? {
                 let user_and_document = (job.user_id.clone(), job.document);
@@ -129,7 +130,7 @@ where
         Ok(if self.tasks.len() < MAX_CONCURRENT { room } else { Room::None })
     }
 
-    /// Takes note of one that has ended.
+    /// Handles the end of a capture.
     fn note(&mut self, ended: Result<(Id, kitbag_database::Result<()>), JoinError>) {
         let (id, outcome) = match ended {
             Ok((id, outcome)) => (id, outcome.map_err(|cause| cause.to_string())),
@@ -137,14 +138,14 @@ where
         };
         self.under_way.remove(&id);
         if let Err(cause) = outcome {
-            // It is given back, and begun again.
+            // The job is given back, and started again.
             self.has_left_some = true;
             error!(%cause, "what became of a capture could not be stored");
         }
     }
 }
 
-/// Captures one file, and stores what became of it.
+/// Captures one file, and stores the outcome.
 async fn one<C, F>(context: Context, capture: C, mut job: Job) -> kitbag_database::Result<()>
 where
     C: Fn(CaptureJob) -> F + Clone + Send + 'static,
@@ -152,7 +153,7 @@ where
 {
     let Some(subject) = context.store.subject(&job).await? else { return Ok(()) };
     if subject.revision != job.revision {
-        // An update that came in between has made the job due again.
+        // An update in the meantime has made the job due again.
         return Ok(());
     }
     if let (None, Err(exceeded)) = (&subject.artifact, has_room(&context, &job.user_id).await?) {
@@ -172,7 +173,7 @@ where
         capture_only: subject.capture_only,
         kept: subject.artifact.clone(),
     };
-    // In a task of its own: a fault in what reads files fails one document and no more.
+    // In a task of its own: a panic in code that reads files fails only one document.
     let captured = match timeout(CAPTURE_TIMEOUT, OwnTask(tokio::spawn(capture(wanted))).ended()).await {
         Ok(Ok(captured)) => captured,
         Ok(Err(cause)) => {
@@ -195,7 +196,7 @@ async fn keep(
     captured: Captured,
 ) -> kitbag_database::Result<()> {
     let Captured { mut file, title, text, encoding } = captured;
-    // Whoever gave the URL as title had none to give.
+    // A title that equals the URL was not really given.
     let is_url = || [&subject.url, &subject.file_url].contains(&&Some(subject.title.clone()));
     let has_title = subject.title_origin == TitleOrigin::Given && !is_url();
     let title = title.filter(|_| !has_title);
@@ -223,7 +224,7 @@ async fn keep(
                     .await
                     .map(drop);
             }
-            // The last document that had the same bytes has gone.
+            // The last document with the same bytes was deleted.
             Err(Unkept::Dropped) => {
                 if let Err(cause) = file.put_again(&context.artifacts).await {
                     warn!(document = job.document, %cause, "a captured file could not be kept");
@@ -235,7 +236,7 @@ async fn keep(
     settle(context, job, failure("the file could not be kept: storage failed", FailureKind::Storage)).await
 }
 
-/// Whether the user may have a byte more: otherwise nothing is fetched.
+/// Checks whether the user's quota has room for at least one byte: otherwise nothing is downloaded.
 async fn has_room(context: &Context, user_id: &str) -> kitbag_database::Result<Result<(), QuotaExceeded>> {
     let used = context.store.usage(user_id).await?;
     Ok(context.store.quota().check(used, Usage { bytes: used.bytes.saturating_add(1), ..used }))
@@ -245,7 +246,7 @@ fn over_quota(exceeded: QuotaExceeded) -> String {
     format!("the file was not kept: {exceeded}. Then ingest it again")
 }
 
-/// What becomes of a capture that the disk has no room for.
+/// Failure of a capture for which the disk has no room.
 pub(super) fn put_off(full: DiskFull) -> CaptureFailure {
     failure(&full.to_string(), FailureKind::Transient)
 }
@@ -292,7 +293,7 @@ fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// A task that ends with whoever waits for it.
+/// Task that is aborted when this value is dropped.
 struct OwnTask<T>(JoinHandle<T>);
 
 impl<T> OwnTask<T> {

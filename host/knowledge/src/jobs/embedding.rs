@@ -1,4 +1,4 @@
-//! `embed`: chunks → vectors.
+//! `embed` jobs: chunks → vectors.
 
 use std::collections::HashSet;
 use std::future::Future;
@@ -13,10 +13,10 @@ use crate::embedding::{EmbedError, Embedder};
 use crate::passages::embedded;
 use crate::store::{Failed, Job, Kind, Unembedded, now};
 
-/// Texts that are embedded together.
+/// Largest number of chunks that are embedded together.
 const MAX_BATCH_CHUNKS: usize = 64;
 
-/// Embeds what is due, until it is cancelled.
+/// Runs due jobs until cancelled.
 pub(super) async fn run(context: Context, embedder: Embedder) {
     let model = embedder.model().to_owned();
     let embed = |texts| {
@@ -47,7 +47,7 @@ fn remedy(error: &EmbedError) -> Remedy {
     }
 }
 
-/// Embeds some chunks, of each user as many; returns how many jobs it has looked at.
+/// Embeds some chunks, the same number of each user. Returns the number of jobs that were examined.
 pub(super) async fn round<F>(
     context: &Context,
     model: &str,
@@ -59,11 +59,11 @@ where
 {
     let documents = gather(context, model, last_user).await?;
     let taken = documents.len();
-    // What failed before may have failed by one of them: from then on each answers for itself.
+    // Documents that failed before are embedded one by one, since one of them may have caused the failure.
     let (new, failed): (Documents, Documents) = documents.into_iter().partition(|(job, _)| job.tries == 0);
     match vectors(&new, embed).await {
         Ok(vectors) => put(context, model, new, vectors).await?,
-        // One of them may be what the model cannot read: it must fail no other.
+        // One document may contain text that the model cannot process: the others must not fail with it.
         Err(failure) if failure.remedy == Remedy::Nothing && new.len() > 1 => {
             one_by_one(context, model, new, embed).await?;
         }
@@ -73,7 +73,7 @@ where
     Ok(taken)
 }
 
-/// Embeds documents each for itself, up to one that may succeed later: those after it stay due.
+/// Embeds documents one by one, up to the first transient failure: the documents after it stay due.
 async fn one_by_one<F>(
     context: &Context,
     model: &str,
@@ -98,10 +98,10 @@ where
     Ok(())
 }
 
-/// Documents, each with the chunks that are embedded next.
+/// Documents with their next chunks to embed.
 type Documents = Vec<(Job, Vec<Unembedded>)>;
 
-/// The documents of the next batch.
+/// Collects the documents of the next batch.
 async fn gather(
     context: &Context,
     model: &str,
@@ -124,7 +124,7 @@ async fn gather(
     Ok(documents)
 }
 
-/// A vector for each chunk of all the documents.
+/// Embeds all chunks of the documents.
 async fn vectors<F>(
     documents: &Documents,
     embed: &impl Fn(Vec<String>) -> F,
@@ -160,7 +160,7 @@ async fn put(
     context.store.put_vectors(model, &done).await
 }
 
-/// Puts off what may go well later, and gives up the rest.
+/// Postpones jobs that a retry may help, and fails the others permanently.
 async fn settle(context: &Context, documents: Documents, failure: &Failure) -> kitbag_database::Result<()> {
     warn!(documents = documents.len(), reason = failure.reason, "chunks were not embedded");
     let (mut again, mut longest) = (Vec::new(), Duration::ZERO);
@@ -185,7 +185,7 @@ async fn settle(context: &Context, documents: Documents, failure: &Failure) -> k
     if !again.is_empty() {
         let pause = i64::try_from(longest.as_millis()).unwrap_or(i64::MAX);
         context.store.put_off(Kind::Embed, &again, now().saturating_add(pause)).await?;
-        // The next ones would meet the same.
+        // The next jobs would fail in the same way.
         sleep(context.limits.first_pause).await;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! `index`: bodies → chunks.
+//! `index` jobs: bodies → chunks.
 
 use futures::{StreamExt, stream};
 use kitbag_base::tasks::Interrupted;
@@ -10,15 +10,15 @@ use crate::passages::Splitter;
 use crate::store::{Failed, Kind, NewChunk, Subject};
 use crate::words;
 
-/// Documents whose chunks are written together.
+/// Largest number of documents whose chunks are written in one transaction.
 const MAX_ROUND_DOCUMENTS: usize = 64;
-/// Bytes of text that are split before they are written, about: one document at least. What one
-/// transaction writes keeps others from writing.
+/// Approximate number of bytes of text that are split before they are written, at least one document. A write
+/// transaction blocks other writers.
 const MAX_ROUND_BYTES: usize = 2 << 20;
-/// Documents that are split at the same time.
+/// Largest number of documents that are split at the same time.
 const MAX_CONCURRENT: usize = 2;
 
-/// Indexes whatever is due, for ever; `next` is done for each document after it.
+/// Runs due jobs forever; each document then gets a job of kind `next`.
 pub(super) async fn run(context: Context, splitter: Splitter, next: Option<Kind>) {
     let mut last_user = String::new();
     loop {
@@ -31,7 +31,7 @@ pub(super) async fn run(context: Context, splitter: Splitter, next: Option<Kind>
     }
 }
 
-/// Indexes some documents, of each user as many; returns how many jobs it has looked at.
+/// Indexes some documents, the same number of each user. Returns the number of jobs that were examined.
 pub(super) async fn round(
     context: &Context,
     splitter: &Splitter,
@@ -42,14 +42,14 @@ pub(super) async fn round(
     for mut job in context.take(Kind::Index, last_user, MAX_ROUND_DOCUMENTS).await? {
         last_user.clone_from(&job.user_id);
         taken += 1;
-        // A document that has gone has taken its job with it.
+        // A document that was deleted has no job any more.
         let Some(subject) = context.store.subject(&job).await? else { continue };
         job.revision = subject.revision;
         let (title, text) = indexed(subject);
         bytes += title.len() + text.len();
         bodies.push((job, title, text));
         if bytes >= MAX_ROUND_BYTES {
-            // The others are given back when the next ones are taken.
+            // The remaining jobs are given back before the next ones are claimed.
             break;
         }
     }
@@ -87,7 +87,7 @@ fn chunks(splitter: &Splitter, title: &str, text: &str) -> Vec<NewChunk> {
     passages.into_iter().map(|passage| NewChunk { text: passage.text, terms: passage.terms }).collect()
 }
 
-/// Title and text by which a document is found: its body, and where there is none, what is known of it.
+/// Title and text to index: the body, or the document's metadata if there is no body.
 fn indexed(subject: Subject) -> (String, String) {
     let known = [subject.author, subject.url, file_name(subject.file_url.as_deref()), subject.file_url];
     let body = subject.body;
@@ -99,7 +99,7 @@ fn indexed(subject: Subject) -> (String, String) {
     (words::plain(&subject.title).into_owned(), words::plain(&text).into_owned())
 }
 
-/// The last part of a URL's path, as a person would write it.
+/// Last segment of a URL's path, decoded for people.
 fn file_name(url: Option<&str>) -> Option<String> {
     let url = url::Url::parse(url?).ok()?;
     let last = url.path_segments()?.next_back().filter(|name| !name.is_empty())?;

@@ -1,56 +1,56 @@
-//! How often a job is tried, and when again.
+//! Retry policy of jobs.
 
 use std::time::Duration;
 
-/// How often a job is tried, and how long it rests in between.
+/// Retry limits of jobs.
 #[derive(Clone, Copy, Debug)]
 pub struct JobLimits {
-    /// Tries in all.
+    /// Largest number of tries.
     pub tries: i64,
-    /// After the first failure; after each further one four times as long.
+    /// Pause after the first failure; quadruples after each further one.
     pub first_pause: Duration,
-    /// The longest.
+    /// Longest pause.
     pub longest_pause: Duration,
 }
 
 impl Default for JobLimits {
-    /// Some three hours in all.
+    /// About three hours in total.
     fn default() -> Self {
         Self { tries: 8, first_pause: Duration::from_secs(5), longest_pause: Duration::from_hours(1) }
     }
 }
 
-/// Why a job failed.
+/// Failure of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Failure {
-    /// For a person.
+    /// Message for the user.
     pub(super) reason: String,
     pub(super) remedy: Remedy,
 }
 
-/// What may help a job that failed.
+/// Remedy for a failed job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Remedy {
-    /// To try again.
+    /// Retry later.
     Time,
-    /// What the operator configures: until then no job fails for it.
+    /// Change by the operator; until then, such failures do not count as tries.
     Operator,
     Nothing,
 }
 
-/// What becomes of a job that failed.
+/// Decision about a failed job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It is tried again after this long.
+    /// Retry after this time.
     Again(Duration),
-    /// It is tried again after this long, and this try does not count.
+    /// Retry after this time, without counting this try.
     Wait(Duration),
-    /// It is not.
+    /// Fail permanently.
     GiveUp,
 }
 
 impl JobLimits {
-    /// Judges the failure of a job that has been tried `tries` times now.
+    /// Decides about a job that failed on try number `tries`.
     pub(super) fn judge(&self, tries: i64, failure: &Failure) -> Verdict {
         match failure.remedy {
             Remedy::Operator => return Verdict::Wait(self.longest_pause),

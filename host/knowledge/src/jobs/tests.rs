@@ -1,5 +1,5 @@
-//! Jobs from ingest to the end, against a database of their own. What fetches and what embeds is a
-//! function here: how those fail is what these tests are about.
+//! Jobs from ingest to the end, each test with a database of its own. Downloads and embeddings are replaced
+//! by functions, because these tests are about their failures.
 
 mod captures;
 mod models;
@@ -18,7 +18,7 @@ use crate::store::tests::{note, origin, page, store};
 
 const MODEL: &str = "model-a";
 
-/// No pause at all, so that tests wait for nothing.
+/// Retry limits without pauses, so that tests do not wait.
 const WITHOUT_PAUSES: JobLimits =
     JobLimits { tries: 3, first_pause: Duration::ZERO, longest_pause: Duration::ZERO };
 
@@ -34,7 +34,7 @@ async fn context() -> (Context, TempDir) {
 }
 
 impl Context {
-    /// Ingests notes and returns their ids.
+    /// Ingests notes. Returns their ids.
     async fn ingest(&self, user: &str, documents: Vec<NewDocument>) -> Vec<String> {
         let ingested = self.store.put(&origin(user, "user"), documents).await;
         ingested.into_iter().map(|it| it.id).collect()
@@ -49,7 +49,7 @@ impl Context {
         self.store.embed_again(old, after, limit).await.expect("the database works")
     }
 
-    /// Indexes everything.
+    /// Runs all `index` jobs.
     async fn index_all(&self, next: Option<Kind>) {
         while self.index(next).await > 0 {}
     }
@@ -62,7 +62,7 @@ impl Context {
     }
 }
 
-/// A vector for each text.
+/// Embeds each text as the same vector.
 async fn vectors(texts: Vec<String>) -> Result<Vec<Vec<f32>>, Failure> {
     Ok(texts.iter().map(|_| vec![1.0, 0.0]).collect())
 }

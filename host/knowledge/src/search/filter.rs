@@ -1,8 +1,8 @@
-//! Which documents meet the conditions of a query.
+//! Conditions of a query on documents.
 //!
-//! The index knows the chunks that have all words of a phrase, wherever these are: by that the documents to rank are
-//! chosen. Whether the words are next to each other, or in the title, only texts tell. They are read for as much of the
-//! ranking as is needed.
+//! The index finds the chunks that contain all words of a phrase in any order, which preselects the documents
+//! to rank. Only texts tell whether the words are adjacent, or in the title. Texts are read for as much of
+//! the ranking as needed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -14,23 +14,23 @@ use crate::index::UserIndex;
 use crate::index::cache::Entry;
 use crate::words::{self, Analyzer, Term};
 
-/// A condition that is looked at after the ranking.
+/// Condition that is checked after the ranking.
 pub(super) struct Check {
     condition: Condition,
-    /// The chunks that have all words of the phrase, each after its document, in order.
+    /// Ids (document, chunk) of the chunks that contain all words of the phrase, ascending.
     chunks: Vec<(i64, i64)>,
-    /// Whether these chunks have the phrase: there is nothing to read.
+    /// Whether these chunks are known to match, so that no text has to be read.
     is_decided: bool,
 }
 
-/// Chunks whose texts are read at once; a document's chunks stay together.
+/// Largest number of chunks whose texts are read at once; the chunks of a document stay together.
 const PORTION: usize = 256;
 
-/// Chunks whose texts one search reads: 20,000 are some twenty megabytes.
+/// Largest number of chunks whose texts one search reads: 20,000 take some 20 MB.
 const MAX_CHUNKS: usize = 20_000;
 
-/// The documents of an index, of those that are `allowed`, that can meet some conditions, and what is to be checked of
-/// them after the ranking.
+/// Selects the documents of an index, restricted to `allowed`, that can meet the conditions, and the checks
+/// to run after the ranking.
 pub(super) fn choose(
     index: &UserIndex,
     conditions: Vec<Condition>,
@@ -41,7 +41,7 @@ pub(super) fn choose(
         let words = words::of_phrase(&condition.phrase, index.analyzers());
         let mut chunks = index.having_all(&words);
         chunks.sort_unstable();
-        // A chunk has the words of its document's title, too.
+        // The terms of a chunk include those of its document's title.
         let is_decided = words.len() == 1 && condition.field == Field::TextOrTitle;
         if is_decided || !condition.is_excluded {
             let mut chosen = allowed.map_or_else(|| index.all_documents().collect(), Arc::unwrap_or_clone);
@@ -52,13 +52,14 @@ pub(super) fn choose(
             checks.push(Check { condition, chunks, is_decided });
         }
     }
-    // Where phrases and words are demanded, a passage with a phrase is shown.
+    // Sorts conditions without a check first, so that a passage that contains a phrase is shown.
     checks.sort_by_key(|check| !check.is_decided);
     (allowed, checks)
 }
 
 impl Search {
-    /// The first documents of a ranking that meet what is to be checked: at least `wanted`, where there are as many.
+    /// First documents of a ranking that pass the checks: at least `wanted`, unless the ranking or
+    /// [`MAX_CHUNKS`] is exhausted first.
     pub(super) async fn checked(
         &self,
         user_id: &str,
@@ -106,7 +107,7 @@ impl Search {
     }
 }
 
-/// The next documents of a ranking with their chunks to read, and the rest of the ranking.
+/// Splits a ranking into the next documents, with their chunks to read, and the rest.
 fn next_portion<'a>(ranking: &'a [Fused], checks: &[Check]) -> (&'a [Fused], Vec<i64>, &'a [Fused]) {
     let mut chunks = HashSet::new();
     let mut count = 0;
@@ -127,24 +128,24 @@ impl Check {
         !self.is_decided && self.condition.field == Field::TextOrTitle
     }
 
-    /// The chunks of a document that have all words of the phrase.
+    /// Chunks of a document that contain all words of the phrase.
     fn chunks_of(&self, document: i64) -> impl Iterator<Item = i64> + Clone + '_ {
         of_document(&self.chunks, document).iter().map(|(_, chunk)| *chunk)
     }
 }
 
-/// What there is of a document among chunks in the order of their documents.
+/// Entries of one document in a list sorted by document.
 fn of_document(chunks: &[(i64, i64)], document: i64) -> &[(i64, i64)] {
     let start = chunks.partition_point(|(of, _)| *of < document);
     let count = chunks[start..].partition_point(|(of, _)| *of == document);
     &chunks[start..start + count]
 }
 
-/// The phrases of checks, as the analyzers of a portion's chunks write them.
+/// Phrases of the checks, in the term form of each analyzer in a portion.
 struct Phrases<'a> {
     checks: &'a [Check],
     analyzers: HashMap<i64, Analyzer>,
-    /// Those of each check, in the order of the checks.
+    /// Phrases by analyzer, in the order of the checks.
     of_analyzer: BTreeMap<Analyzer, Vec<Vec<Term>>>,
 }
 
@@ -166,8 +167,9 @@ impl<'a> Phrases<'a> {
         words::sequence(text, self.analyzers[&chunk])
     }
 
-    /// A document of the ranking, by a chunk that has what the query demands; nothing where it fails a check, or has
-    /// changed since it was ranked. `texts` are the words of its chunks that may have a phrase.
+    /// Checks a document of the ranking, and selects a chunk that matches the conditions; `None` if a check
+    /// fails or the document has changed since it was ranked. `texts` has the words of its chunks that may
+    /// contain a phrase.
     fn met(&self, found: Fused, title: &str, texts: &HashMap<i64, Vec<Term>>) -> Option<Fused> {
         let mut shown = found;
         let mut titles = BTreeMap::new();
@@ -187,7 +189,7 @@ impl<'a> Phrases<'a> {
                     }
                 }
             }
-            // Each chunk has the words of the title, some maybe as another language writes them.
+            // Each chunk has the terms of the title, some possibly in the form of another language.
             let is_in_title = || {
                 let analyzers: BTreeSet<_> = candidates.map(|chunk| self.analyzers[&chunk]).collect();
                 analyzers.into_iter().any(|analyzer| {

@@ -1,13 +1,14 @@
-//! Operators: what people write in a query to narrow its results.
+//! Query operators, which narrow results.
 //!
-//! | operator | only documents |
+//! | operator | restricts results to documents |
 //! |---|---|
-//! | `"a phrase"` | that have these words next to each other, in the text or in the title |
-//! | `title:word`, `title:"a phrase"` | whose title has them |
-//! | `source:name` | of this source; several: of one of them |
-//! | `-` before a word or one of these | of which that is not true |
+//! | `"a phrase"` | with these words next to each other, in the text or in the title |
+//! | `title:word`, `title:"a phrase"` | with them in the title |
+//! | `source:name` | of this source; several operators: of one of these sources |
+//! | `-` before a word or one of these | for which the rest is not true |
 //!
-//! An operator begins where a word begins, so `state-of-the-art` and `5" pipe` have none. What is no operator is words.
+//! An operator starts only where a word starts, so `state-of-the-art` and `5" pipe` contain none. Everything
+//! else is words.
 
 pub(crate) mod fuzzing;
 
@@ -15,16 +16,16 @@ use kitbag_manifest::Problems;
 
 use crate::store::Sources;
 
-/// A query, taken apart.
+/// Parsed query.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Parsed {
-    /// What to rank by: all words but those that are excluded.
+    /// Text to rank by: all words except the excluded ones.
     pub(super) text: String,
     pub(super) conditions: Vec<Condition>,
     pub(super) sources: Sources,
 }
 
-/// Words next to each other that a document has, or must not have.
+/// Phrase that a document must contain, or must not contain.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Condition {
     pub(super) phrase: String,
@@ -32,19 +33,19 @@ pub(super) struct Condition {
     pub(super) is_excluded: bool,
 }
 
-/// Where a phrase is looked for.
+/// Field in which a phrase is searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Field {
     TextOrTitle,
     Title,
 }
 
-/// Operators of one query at most: each goes through the index by itself.
+/// Largest number of operators in a query: each needs its own pass over the index.
 const MAX_OPERATORS: usize = 16;
 
 const QUOTES: [char; 4] = ['"', '“', '”', '„'];
 
-/// Reads the operators of a query. Fails where there are too many, or nothing is left to rank by.
+/// Parses the operators of a query. Fails if there are too many, or no text is left to rank by.
 pub(super) fn parse(query: &str) -> Result<Parsed, Problems> {
     let mut words = Vec::new();
     let mut parsed = Parsed::words("");
@@ -62,7 +63,7 @@ pub(super) fn parse(query: &str) -> Result<Parsed, Problems> {
             words.push(&rest[..end]);
             &rest[end..]
         };
-        // After a closing quotation mark, the word may go on.
+        // After a closing quotation mark, the word may continue.
         may_begin = after.starts_with(|letter: char| letter.is_whitespace() || QUOTES.contains(&letter));
         rest = after.trim_start();
     }
@@ -80,7 +81,7 @@ pub(super) fn parse(query: &str) -> Result<Parsed, Problems> {
 }
 
 impl Parsed {
-    /// All of a text as words.
+    /// Treats the whole text as words.
     pub(super) fn words(text: &str) -> Self {
         Self { text: text.to_owned(), conditions: Vec::new(), sources: Sources::default() }
     }
@@ -116,28 +117,28 @@ enum Kind {
 }
 
 impl<'a> Operator<'a> {
-    /// The operator that a text begins with, and what comes after it.
+    /// Operator at the beginning of a text, and the rest.
     fn first(text: &'a str) -> Option<(Self, &'a str)> {
         let (is_excluded, text) = text.strip_prefix('-').map_or((false, text), |text| (true, text));
         let (kind, text) = Kind::first(text);
         let (value, is_quoted, after) = value(text)?;
         let is_operator = match kind {
             Kind::Title | Kind::Source => true,
-            // Not `-5`, nor `--verbose`.
+            // Excludes `-5` and `--verbose`.
             Kind::Phrase => is_quoted || is_excluded && value.starts_with(char::is_alphabetic),
         };
         (is_operator && value.contains(char::is_alphanumeric))
             .then_some((Self { kind, value, is_excluded }, after))
     }
 
-    /// What it gives to rank by.
+    /// Words of the operator to rank by.
     fn words(&self) -> Option<&'a str> {
         (!self.is_excluded && self.kind != Kind::Source).then_some(self.value)
     }
 }
 
 impl Kind {
-    /// The kind of operator that a text begins with, and what comes after its name.
+    /// Kind of the operator at the beginning of a text, and the text after its name.
     fn first(text: &str) -> (Self, &str) {
         for (name, kind) in [("title:", Self::Title), ("source:", Self::Source)] {
             if let Some((start, after)) = text.split_at_checked(name.len())
@@ -150,8 +151,7 @@ impl Kind {
     }
 }
 
-/// What is between the quotes that a text begins with, or else its first word; whether it was quoted; and what comes
-/// after it.
+/// Quoted text or word at the beginning of a text, whether it was quoted, and the rest.
 fn value(text: &str) -> Option<(&str, bool, &str)> {
     if let Some(quoted) = text.strip_prefix(QUOTES)
         && let Some((value, after)) = quoted.split_once(QUOTES)

@@ -1,4 +1,4 @@
-//! The model before the current one. Its vectors serve until the current one has read everything.
+//! Previous embedding model, whose vectors are used until the current one has embedded everything.
 
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -12,13 +12,13 @@ use super::queries::Queries;
 use crate::embedding::{EmbedError, Embedder, is_of_folder};
 use crate::store::Store;
 
-/// The previous model, as long as it is needed.
+/// Previous model, while it is needed.
 pub(super) struct Previous {
     queries: Arc<RwLock<Option<Arc<Queries>>>>,
     _watched: DropGuard,
 }
 
-/// The model in one of `folders` that has read chunks which `current` has not.
+/// Finds the model in one of `folders` that has embedded chunks which `current` has not.
 pub(crate) async fn find(
     store: &Store,
     current: &Embedder,
@@ -29,7 +29,7 @@ pub(crate) async fn find(
     if others.is_empty() {
         return Ok(None);
     }
-    // Opening a model takes a second.
+    // Loading a model takes a second.
     let folders = if others.iter().any(|model| is_of_folder(model)) { folders } else { &[] };
     for folder in folders {
         match Embedder::open(folder).await {
@@ -49,7 +49,7 @@ pub(crate) async fn find(
 }
 
 impl Previous {
-    /// Serves until nothing in the store has been read by this model alone, which is looked at every `interval`.
+    /// Keeps the model until no chunk in the store has its vector, which is checked every `interval`.
     pub(super) fn new(store: Store, embedder: Embedder, interval: Duration) -> Self {
         let model = embedder.model().to_owned();
         let queries = Arc::new(RwLock::new(Some(Arc::new(Queries::new(embedder)))));
@@ -65,14 +65,14 @@ impl Previous {
         Self { queries, _watched: stopping.drop_guard() }
     }
 
-    /// The previous model's vector of a query; nothing once it is not needed any more.
+    /// Vector of a query by the previous model; `None` once it is not needed any more.
     pub(super) async fn vector(&self, user_id: &str, text: &str) -> Option<Result<Vec<f32>, EmbedError>> {
         let queries = self.queries.read().unwrap_or_else(PoisonError::into_inner).clone()?;
         Some(queries.vector(user_id, text).await)
     }
 }
 
-/// Returns when no chunk has a vector of this model.
+/// Waits until no chunk has a vector of this model.
 async fn is_over(store: &Store, model: &str, interval: Duration) {
     loop {
         sleep(interval).await;

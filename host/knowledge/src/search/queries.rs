@@ -1,4 +1,4 @@
-//! Vectors of what users search for, kept for the next page of the same results.
+//! Cache of query vectors, for further pages of the same results.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use moka::future::Cache;
 
 use crate::embedding::{EmbedError, Embedder};
 
-/// Embeds queries.
+/// Embeds queries, with a cache.
 pub(super) struct Queries {
     embedder: Embedder,
-    /// By user and text: how long an answer takes tells nobody what others search for.
+    /// Cached vectors by user and text: response times must not reveal what others search for.
     known: Cache<(String, String), Vec<f32>>,
 }
 
@@ -22,7 +22,7 @@ impl Queries {
         Self { embedder, known }
     }
 
-    /// The vector of a query.
+    /// Vector of a query.
     pub(super) async fn vector(&self, user_id: &str, text: &str) -> Result<Vec<f32>, EmbedError> {
         let key = (user_id.to_owned(), text.to_owned());
         if let Some(vector) = self.known.get(&key).await {

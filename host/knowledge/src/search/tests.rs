@@ -68,7 +68,7 @@ async fn with_a_model_meaning_counts_too() {
     let library = Library::with_model().await;
     library.add("ana", [note("Wings", "wing flow wing"), note("Pets", "cat dog")]).await;
 
-    // Only the model knows what has no word in common.
+    // Only semantic search finds a document without a common word.
     let found = library.found("ana", &query("moon")).await;
 
     assert_eq!(found.mode, Mode::Hybrid);
@@ -82,7 +82,7 @@ async fn filters_are_exact_and_come_before_the_ranking() {
     let library = Library::without_model().await;
     let by =
         |author: &str, document: NewDocument| NewDocument { author: Some(author.to_owned()), ..document };
-    // More documents match better than either ranking is deep.
+    // More documents match better than either ranking has entries.
     let better: Vec<_> =
         (0..150).map(|n| note(&format!("wing {n}"), &format!("wing wing wing {n}"))).collect();
     library.add_from("user", "ana", better).await;
@@ -313,7 +313,7 @@ async fn after_a_failover_indexes_are_loaded_again_although_no_revision_differs(
     library.add("ana", [note("Wings", "wing"), note("Lift", "lift")]).await;
     assert_eq!(library.find("ana", "lift").await, ["Lift"]);
 
-    // As in a database that lacks the last change, and has given its revision to another one.
+    // As in a database that lost the last change, and assigned its revision to another one.
     let lost = "DELETE FROM chunks WHERE document = (SELECT sequence FROM documents WHERE title = 'Lift')";
     library.execute(lost).await;
     assert_eq!(library.find("ana", "lift").await, ["Lift"], "nothing says that it has changed");

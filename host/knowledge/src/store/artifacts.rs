@@ -1,4 +1,4 @@
-//! Which captured files documents have.
+//! Captured files of documents.
 
 use kitbag_database::sql;
 
@@ -7,7 +7,7 @@ use super::rows::artifact;
 use crate::document::Artifact;
 
 impl Store {
-    /// The captured file of one document of the user.
+    /// Captured file of one document of the user.
     pub(crate) async fn artifact(
         &self,
         user_id: &str,

@@ -1,5 +1,4 @@
-//! Captures: how often each was begun, and the file and the text that came of it. A file counts for its
-//! user's quota.
+//! Captures: number of tries, resulting file and text. A file counts towards its user's quota.
 
 use kitbag_database::{Scope, Transaction, sql};
 use kitbag_files::objects::change_references;
@@ -12,23 +11,23 @@ use crate::capture::Kept;
 use crate::document::Artifact;
 use crate::quota::QuotaExceeded;
 
-/// Why a captured file does not belong to its document.
+/// Reason why a captured file was not stored with its document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unkept {
-    /// It is more than its user may have.
+    /// The user's quota would be exceeded.
     Quota(QuotaExceeded),
-    /// It was dropped meanwhile, and has to be put again.
+    /// The file was deleted meanwhile, and has to be stored again.
     Dropped,
 }
 
-/// What was read from a captured file.
+/// Result of reading a captured file.
 #[derive(Debug, Default)]
 pub(crate) struct Read {
-    /// The title that the file gives itself, if the document takes it.
+    /// Title in the file, unless the document keeps its own.
     pub(crate) title: Option<String>,
-    /// Its text; nothing where there is none to index.
+    /// Text to index; `None` if there is none.
     pub(crate) text: Option<String>,
-    /// The encoding that the text was read in, where the file does not fix it.
+    /// Encoding that was used to decode the text, unless the file format fixes it.
     pub(crate) encoding: Option<&'static str>,
 }
 
@@ -41,8 +40,8 @@ impl Read {
 }
 
 impl Store {
-    /// Takes a free job for the process `me`, and counts the try before it is begun, so that one that takes the
-    /// server with it counts as well. Returns whether the job was still free, and the one that was found.
+    /// Claims a free job for the process `me`, and counts the try before it starts, so that tries that crash
+    /// the server count as well. Returns whether the job was still free and its document unchanged.
     pub(crate) async fn begin_try(
         &self,
         kind: Kind,
@@ -66,8 +65,8 @@ impl Store {
         Ok(taken > 0)
     }
 
-    /// Puts off a capture until `run_at`; the next try begins with the file, where it could be kept.
-    /// Returns whether the job was still the one that was taken, and the document has the file.
+    /// Postpones a capture until `run_at`; the next try reuses the file, if it could be stored. Returns
+    /// whether the job was still claimed by its process, and the document now refers to the file.
     pub(crate) async fn put_off_capture(
         &self,
         job: &Job,
@@ -83,8 +82,8 @@ impl Store {
         Ok(keeps_file)
     }
 
-    /// Keeps what was captured, unless that leads beyond its user's quota; the document is indexed next.
-    /// Returns whether it was still wanted.
+    /// Stores the result of a capture, unless that exceeds the user's quota; the document is indexed next.
+    /// Returns whether the job was still current.
     pub(crate) async fn keep_captured(
         &self,
         job: &Job,
@@ -126,7 +125,7 @@ impl Store {
         Ok(Ok(kept))
     }
 
-    /// Captures again what failed because the server lacked something.
+    /// Queues captures again that failed for lack of `dependency`. Returns their number.
     pub(crate) async fn capture_again(&self, dependency: &str) -> kitbag_database::Result<u64> {
         let mut transaction = self.0.begin(Scope::AllUsers).await?;
         sql("INSERT INTO knowledge_jobs (document, user_id, kind, tries, run_at)
@@ -148,8 +147,8 @@ impl Store {
         Ok(again)
     }
 
-    /// Notes that a document has a captured file, unless that leads beyond its user's quota, or the file was dropped
-    /// meanwhile. Returns whether it has it.
+    /// Links a captured file to a document, unless that exceeds the user's quota or the file was deleted
+    /// meanwhile. Returns whether the document now refers to the file.
     pub(super) async fn refer_to(
         &self,
         transaction: &mut Transaction,
@@ -161,14 +160,14 @@ impl Store {
         let fits = self.check_quota(transaction, &job.user_id, before).await?.is_ok();
         let has_it = fits && is_referred_to(transaction, file).await?;
         if !has_it {
-            // One that it had before would be the same, no more bytes, and not dropped.
+            // A file that the document had before would be the same one, add no bytes, and not be deleted.
             put_artifact(transaction, job, None).await?;
         }
         Ok(has_it)
     }
 }
 
-/// Notes that the document has the file. Returns whether the file is still there.
+/// Records the reference to the file. Returns whether the file still exists.
 async fn is_referred_to(transaction: &mut Transaction, file: &Kept) -> kitbag_database::Result<bool> {
     change_references(transaction, FileKind::Artifact, file.held(), &[]).await
 }

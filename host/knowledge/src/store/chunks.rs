@@ -1,4 +1,4 @@
-//! Chunks as jobs write them. Search reads them by itself.
+//! Chunks, as jobs write them; [`index`](super::index) reads them for search.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,32 +7,32 @@ use kitbag_database::{FromRow, Scope, StatementBuilder, Transaction, sql};
 use super::Store;
 use super::jobs::{Job, Kind};
 
-/// Rows that one statement inserts.
+/// Largest number of rows per insert statement.
 const ROWS: usize = 128;
 
-/// A passage on its way in.
+/// New chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NewChunk {
     pub(crate) text: String,
-    /// Its words, counted.
+    /// Counted words; see `words::count`.
     pub(crate) terms: Vec<u8>,
 }
 
-/// A chunk's id, and what the model made of it.
+/// Id of a chunk, and its vector.
 pub(crate) type Vector = (i64, Vec<f32>);
 
-/// A chunk that has no vector of the current model.
+/// Chunk without a vector of the current model.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub(crate) struct Unembedded {
     pub(crate) id: i64,
-    /// Its document's.
+    /// Title of the document.
     pub(crate) title: String,
     pub(crate) text: String,
 }
 
 impl Store {
-    /// Replaces the chunks of documents, unless they have changed since; `next` is done for each that has
-    /// chunks, and the others are ready.
+    /// Replaces the chunks of documents that have not changed since. Documents with chunks get a job of kind
+    /// `next`; the others become ready.
     pub(crate) async fn put_chunks(
         &self,
         documents: &[(Job, Vec<NewChunk>)],
@@ -69,7 +69,7 @@ impl Store {
         transaction.commit().await
     }
 
-    /// The first chunks of a document that have no vector of `model`.
+    /// First chunks of a document without a vector of `model`.
     pub(crate) async fn unembedded(
         &self,
         job: &Job,
@@ -89,7 +89,8 @@ impl Store {
         .await
     }
 
-    /// Keeps vectors of documents that have not changed since. Those that have all of them are ready.
+    /// Stores vectors for documents that have not changed since. Documents without a missing vector become
+    /// ready.
     pub(crate) async fn put_vectors(
         &self,
         model: &str,
@@ -131,7 +132,7 @@ impl Store {
             .fetch_value(&mut transaction)
             .await?;
             if lacks_one {
-                // What has come this far has not failed.
+                // A document that has come to this job has not failed.
                 Self::advance(&mut transaction, job, Some(Kind::Embed)).await?;
             } else {
                 Self::advance(&mut transaction, job, None).await?;
@@ -141,7 +142,7 @@ impl Store {
         transaction.commit().await
     }
 
-    /// Counts a change of the user's chunks, in which some of them went away `removals` times.
+    /// Increments the revision of the user's chunks, and adds `removals` to the number of removals.
     pub(super) async fn next_revision(
         transaction: &mut Transaction,
         user_id: &str,
@@ -166,7 +167,8 @@ async fn count_removal(transaction: &mut Transaction, user_id: &str) -> kitbag_d
     Ok(())
 }
 
-/// Whether the document is still there as the job found it, and the job is still that of the process that took it.
+/// Whether the document has not changed since the job was claimed, and the job is still claimed by the same
+/// process.
 pub(super) async fn is_current(transaction: &mut Transaction, job: &Job) -> kitbag_database::Result<bool> {
     sql("SELECT EXISTS (
              SELECT 1 FROM documents d JOIN knowledge_jobs j ON j.document = d.sequence
@@ -179,7 +181,7 @@ pub(super) async fn is_current(transaction: &mut Transaction, job: &Job) -> kitb
     .await
 }
 
-/// Removes a document's chunks; says whether there were any.
+/// Deletes a document's chunks. Returns whether there were any.
 async fn remove_chunks(transaction: &mut Transaction, job: &Job) -> kitbag_database::Result<bool> {
     let removed = sql("DELETE FROM chunks WHERE document = $1 AND user_id = $2")
         .bind(job.document)
@@ -218,7 +220,7 @@ async fn insert_chunks(
     Ok(())
 }
 
-/// The document is done, unless its file could not be captured: that stays to be seen.
+/// Marks a document as ready, unless its file could not be captured: that failure remains visible.
 async fn make_ready(transaction: &mut Transaction, job: &Job) -> kitbag_database::Result<()> {
     sql(
         "UPDATE documents SET state = 'ready', failed_job = NULL, reason = NULL

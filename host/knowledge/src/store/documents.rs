@@ -1,4 +1,4 @@
-//! Documents as their user reads and removes them.
+//! Documents, as their users read and delete them.
 
 use std::collections::HashMap;
 
@@ -10,13 +10,13 @@ use super::Store;
 use super::rows::{FROM, SUMMARY, SummaryRow};
 use crate::document::{Counts, Document, DocumentPart, Listing, Page, StateName, Summary};
 
-/// Documents of one page at most, whatever is asked for.
+/// Largest number of documents per page, whatever the caller requests.
 const MAX_PAGE: u32 = 200;
 
-/// What has gone with a document.
+/// Resources of a deleted document.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Deleted {
-    /// The digest of the captured file that it had.
+    /// Digest of the document's captured file.
     pub(crate) artifact: Option<String>,
 }
 
@@ -44,7 +44,7 @@ struct SequenceRow {
 }
 
 impl Store {
-    /// One document of the user.
+    /// Returns one document of the user.
     pub(crate) async fn document(
         &self,
         user_id: &str,
@@ -57,7 +57,8 @@ impl Store {
         Ok(row.map(|row| Document { summary: row.summary.into(), text: body(row.text, row.captured) }))
     }
 
-    /// One document of the user with a part of its text: so many characters from an offset on. The rest is not read.
+    /// One document of the user with `count` characters of its text from `offset` on. The rest of the text is
+    /// not read.
     pub(crate) async fn document_part(
         &self,
         user_id: &str,
@@ -72,7 +73,7 @@ impl Store {
         let row: Option<PartRow> = sql(AssertSqlSafe(statement))
             .bind(user_id)
             .bind(id)
-            // The first character is 1.
+            // SQL numbers characters from 1.
             .bind(i64::from(offset) + 1)
             .bind(i64::from(count))
             .fetch_optional(self.0.readers())
@@ -92,7 +93,7 @@ impl Store {
         Ok(row.map(Into::into))
     }
 
-    /// How many documents the user has in each state.
+    /// Number of the user's documents in each state.
     pub(crate) async fn counts(&self, user_id: &str) -> kitbag_database::Result<Counts> {
         let rows: Vec<(String, i64)> =
             sql("SELECT state, COUNT(*) FROM documents WHERE user_id = $1 GROUP BY state")
@@ -110,14 +111,14 @@ impl Store {
         })
     }
 
-    /// Some of the user's documents, by the sequence that chunks name them with. Those that are gone, or
-    /// another user's, are not among them.
+    /// Some of the user's documents, by their sequence numbers. Documents that were deleted, or belong to
+    /// other users, are left out.
     pub(crate) async fn summaries(
         &self,
         user_id: &str,
         sequences: &[i64],
     ) -> kitbag_database::Result<HashMap<i64, Summary>> {
-        // `CROSS JOIN` keeps the order of the tables: SQLite would go through all documents of the user otherwise.
+        // `CROSS JOIN` fixes the order of the tables: otherwise SQLite would scan all documents of the user.
         let statement = format!(
             "SELECT d.sequence, {SUMMARY} FROM json_each($2) wanted CROSS JOIN {FROM}
              WHERE d.user_id = $1 AND d.sequence = CAST(wanted.value AS BIGINT)"
@@ -130,9 +131,9 @@ impl Store {
         Ok(rows.into_iter().map(|row| (row.sequence, row.summary.into())).collect())
     }
 
-    /// Some of the user's documents, newest first.
+    /// One page of the user's documents, newest first.
     pub(crate) async fn documents(&self, user_id: &str, listing: &Listing) -> kitbag_database::Result<Page> {
-        // One snapshot for both statements.
+        // Both statements read one snapshot.
         let mut transaction = self.0.snapshot().await?;
         let mut count = StatementBuilder::new("SELECT COUNT(*) FROM documents d");
         push_conditions(&mut count, user_id, listing);
@@ -159,8 +160,8 @@ impl Store {
         })
     }
 
-    /// Removes one document of the user with its chunks and its job, and its feed with the last document;
-    /// nothing where there is none.
+    /// Deletes one document of the user with its chunks and its job, and its feed with the last document;
+    /// `None` if there is no such document.
     pub(crate) async fn delete(&self, user_id: &str, id: &str) -> kitbag_database::Result<Option<Deleted>> {
         let mut transaction = self.0.begin(Scope::Users(&[user_id])).await?;
         let found: Option<(i64, Option<i64>, Option<String>, bool)> =
@@ -190,13 +191,13 @@ impl Store {
     }
 }
 
-/// The text of a document as an expression of SQL: what [`body`] makes of it.
+/// SQL expression for the text of a document, equal to the result of [`body`].
 const BODY: &str = "(CASE WHEN COALESCE(d.captured, '') = '' THEN d.text WHEN d.text = '' THEN d.captured
      ELSE d.text || '
 
 ' || d.captured END)";
 
-/// What was given, and then what was read from the file.
+/// Given text, followed by the text of the captured file.
 pub(super) fn body(text: String, captured: Option<String>) -> String {
     match captured {
         Some(captured) if text.is_empty() => captured,

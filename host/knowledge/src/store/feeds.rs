@@ -7,9 +7,9 @@ use kitbag_database::{FromRow, StatementBuilder, Transaction, list, sql};
 use super::Store;
 use crate::document::{Feed, NewFeed, Origin};
 
-/// Feeds that are listed at most, whatever is asked for.
+/// Largest number of listed feeds, whatever the caller requests.
 const MAX_LISTED: u32 = 1000;
-/// Rows that one statement inserts.
+/// Largest number of rows per insert statement.
 const ROWS: usize = 128;
 
 #[derive(FromRow)]
@@ -21,7 +21,7 @@ struct FeedRow {
 }
 
 impl Store {
-    /// Some of the user's feeds, by source and name: `limit` of them after the first `offset`.
+    /// One page of the user's feeds, sorted by source and name: at most `limit`, after the first `offset`.
     pub(crate) async fn feeds(
         &self,
         user_id: &str,
@@ -39,7 +39,7 @@ impl Store {
         Ok(rows.into_iter().map(feed).collect())
     }
 
-    /// How many documents a feed of the user has. The index alone answers it.
+    /// Number of documents in a feed of the user; an index-only query.
     pub(crate) async fn feed_size(
         &self,
         user_id: &str,
@@ -56,8 +56,8 @@ impl Store {
         Ok(size.try_into().unwrap_or_default())
     }
 
-    /// Makes or renames feeds of one source, and returns the id of each by its key. One that says no
-    /// label keeps the one it has. Of feeds with the same key the last one counts.
+    /// Creates or renames feeds of one source. Returns their ids by key. A feed without a new label keeps its
+    /// old one. Of several feeds with the same key, the last one counts.
     pub(super) async fn put_feeds<'f>(
         transaction: &mut Transaction,
         origin: &Origin,
@@ -101,7 +101,7 @@ impl Store {
         Ok(ids.into_iter().collect())
     }
 
-    /// Removes a feed that has no document.
+    /// Deletes a feed without documents.
     pub(super) async fn remove_empty_feed(
         transaction: &mut Transaction,
         user_id: &str,

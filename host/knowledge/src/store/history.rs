@@ -1,4 +1,4 @@
-//! What tells whether the database still has the history that files beside it were made of.
+//! Identity of the database's history, which shows whether files outside the database still match it.
 
 use std::collections::HashMap;
 
@@ -6,43 +6,44 @@ use kitbag_database::{Executor, Scope, list, sql};
 
 use super::{Revision, Store};
 
-/// What names a history of the database. Two that differ may have given the same revision to different changes.
+/// Id of a history of the database. In different histories, the same revision may stand for different
+/// changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct History {
-    /// Random, of the process that has started last; nothing before the first one.
+    /// Random id of the last process start; `None` before the first one.
     pub(crate) last_start: Option<String>,
-    /// Another one after each failover and each physical restore of a server; empty where only one process can use the
-    /// database.
+    /// Changes with each failover and each physical restore of a database server; empty if only one process
+    /// can use the database.
     pub(crate) timeline: String,
 }
 
 impl History {
-    /// As one line; nothing before the first start.
+    /// One-line form; `None` before the first start.
     pub(crate) fn line(&self) -> Option<String> {
         let last_start = self.last_start.as_ref()?;
         Some(format!("{last_start} {}", self.timeline))
     }
 }
 
-/// What the start of a process found and began.
+/// Result of recording a process start.
 #[derive(Clone, Debug)]
 pub(crate) struct Start {
-    /// The history until then.
+    /// History before the start.
     pub(crate) before: History,
-    /// The history from now on.
+    /// History since the start.
     pub(crate) now: History,
-    /// The revisions of the users who were asked about, and have any.
+    /// Revisions of the requested users, if they have any.
     pub(crate) revisions: HashMap<String, Revision>,
 }
 
 impl Store {
-    /// The history of the database now.
+    /// Current history of the database.
     pub(crate) async fn history(&self) -> kitbag_database::Result<History> {
         let last_start = last_start(self.0.readers()).await?;
         Ok(History { last_start, timeline: self.timeline(self.0.readers()).await? })
     }
 
-    /// Notes the start of this process, and reads revisions as they are before any process that starts later can change
+    /// Records the start of this process, and reads revisions before any process that starts later can change
     /// them.
     pub(crate) async fn note_start(&self, users: &[String]) -> kitbag_database::Result<Start> {
         let mut transaction = self.0.begin(Scope::Processes).await?;
@@ -56,7 +57,7 @@ impl Store {
         Ok(Start { before: history(before), now: history(Some(this)), revisions })
     }
 
-    /// The revisions of those of these users who have any.
+    /// Revisions of these users, if they have any.
     pub(crate) async fn revisions(
         &self,
         users: &[String],

@@ -1,4 +1,4 @@
-//! What an index reads, in pages: a connection is never kept for long.
+//! Reads the chunks of an index page by page, so that no connection is occupied for long.
 
 use std::collections::HashSet;
 
@@ -7,48 +7,49 @@ use serde::{Deserialize, Serialize};
 
 use super::{Store, as_i64};
 
-/// Rows of a page: some megabytes.
+/// Rows per page: some megabytes.
 const MAX_ROWS: usize = 1024;
 
-/// Ids of a page.
+/// Ids per page.
 const MAX_IDS: i64 = 20_000;
 
-/// Before every row.
+/// Position before the first row.
 pub(crate) const BEGINNING: End = (i64::MIN, i64::MIN);
 
-/// How often a user's chunks have changed.
+/// Number of changes to a user's chunks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Revision {
     pub(crate) revision: i64,
     pub(crate) removals: i64,
 }
 
-/// Where a page ended: revision and id of its last row.
+/// End of a page: revision and id of its last row.
 pub(crate) type End = (i64, i64);
 
-/// A chunk as an index takes it up.
+/// Chunk, as an index loads it.
 #[derive(Clone, Debug)]
 pub(crate) struct ChunkRow {
     pub(crate) id: i64,
     pub(crate) document: i64,
-    /// Its words, counted; see `knowledge/words`.
+    /// Counted words; see `words::count`.
     pub(crate) terms: Vec<u8>,
-    /// Little-endian 32-bit floats; there once a model that serves has read the chunk.
+    /// Vector as little-endian 32-bit floats; `None` until the current or the previous model has embedded the
+    /// chunk.
     pub(crate) vector: Option<Vec<u8>>,
-    /// Whether that is the previous model.
+    /// Whether the vector is from the previous model.
     pub(crate) is_previous: bool,
 }
 
-/// The models whose vectors serve, by name.
+/// Names of the models whose vectors are used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Models {
     pub(crate) current: Option<String>,
-    /// The one whose vectors serve until the current one has read everything.
+    /// Model whose vectors are used until the current model has embedded every chunk.
     pub(crate) previous: Option<String>,
 }
 
 impl Store {
-    /// The revision of the user's chunks now.
+    /// Current revision of the user's chunks.
     pub(crate) async fn revision(&self, user_id: &str) -> kitbag_database::Result<Revision> {
         let found: Option<(i64, i64)> =
             sql("SELECT revision, removals FROM knowledge_revisions WHERE user_id = $1")
@@ -58,8 +59,8 @@ impl Store {
         Ok(found.map(|(revision, removals)| Revision { revision, removals }).unwrap_or_default())
     }
 
-    /// The user's next chunks in the order of their revisions, with vectors of these models, and where the
-    /// page ends; no end where there are none.
+    /// Next page of the user's chunks in order of revision, with vectors of these models, and the end of the
+    /// page; `None` if there are no more chunks.
     pub(crate) async fn chunks_after(
         &self,
         user_id: &str,
@@ -89,10 +90,10 @@ impl Store {
         Ok((rows.into_iter().map(row).collect(), end))
     }
 
-    /// The models that have read chunks of any users, by name.
+    /// Names of all models with vectors of any user's chunks.
     pub(crate) async fn models(&self) -> kitbag_database::Result<Vec<String>> {
         let mut models = Vec::<String>::new();
-        // Each step seeks: all at once would read the whole index.
+        // Each step seeks in the index: a single query would scan it.
         loop {
             let next: Option<String> = sql("SELECT MIN(model) FROM chunks WHERE model > $1")
                 .bind(models.last().map_or("", String::as_str))
@@ -105,10 +106,10 @@ impl Store {
         }
     }
 
-    /// The ids of all the user's chunks.
+    /// Ids of all the user's chunks.
     pub(crate) async fn chunk_ids(&self, user_id: &str) -> kitbag_database::Result<HashSet<i64>> {
         let mut found = HashSet::new();
-        // A chunk that gets another revision meanwhile comes later, and is not missed.
+        // A chunk that gets another revision meanwhile moves to a later page, and is not missed.
         let mut after: End = BEGINNING;
         loop {
             let ends: Vec<End> = sql("SELECT revision, id FROM chunks

@@ -1,4 +1,4 @@
-//! A batch on its way into the tables: one transaction, few statements, however many documents.
+//! Stores a batch in one transaction, with few statements, however many documents it has.
 
 use std::collections::HashMap;
 
@@ -13,21 +13,21 @@ use crate::KnowledgeError;
 use crate::document::{Change, Ingested, Origin, TitleOrigin};
 use crate::ingest::{Batch, ValidDocument};
 
-/// Rows that one statement inserts.
+/// Largest number of rows per insert statement.
 const ROWS: usize = 128;
 
-/// What became of a batch.
+/// Result of storing a batch.
 #[derive(Debug)]
 pub(crate) struct Stored {
-    /// One for each document that came.
+    /// Results, one for each document that was passed in.
     pub(crate) ingested: Vec<Ingested>,
-    /// The kinds of jobs that there are now.
+    /// Kinds of the jobs that were created.
     pub(crate) jobs: Vec<Kind>,
-    /// Digests of captured files that documents had and have no more.
+    /// Digests of captured files to which documents no longer refer.
     pub(crate) let_go: Vec<String>,
 }
 
-/// A document that is there already.
+/// Document that is stored already.
 #[derive(FromRow)]
 struct Existing {
     sequence: i64,
@@ -47,21 +47,21 @@ struct Existing {
     has_captured: bool,
 }
 
-/// What an existing document becomes.
+/// Update of a stored document.
 struct Update<'d> {
     existing: &'d Existing,
     document: &'d ValidDocument,
-    /// What is to be done for it again.
+    /// Kind of the job to queue, if any.
     job: Option<Kind>,
-    /// Whether what was captured is of another file, or the file is to be fetched again.
+    /// Whether the captured text belongs to another file, or the file has to be downloaded again.
     forgets_file: bool,
-    /// Whether it is the same in everything, and what failed is tried again.
+    /// Whether the document is unchanged, and a failed job is retried.
     is_retry: bool,
 }
 
 impl Store {
-    /// Stores a batch, whole, and what is to be done for it; nothing of it where it leads beyond the quota, and `None` if
-    /// `file`, which came with it, was dropped meanwhile.
+    /// Stores a batch and its jobs, or nothing if that would exceed the quota; `None` if `file`, which came
+    /// with the batch, was deleted meanwhile.
     pub(crate) async fn ingest(
         &self,
         origin: &Origin,
@@ -83,7 +83,7 @@ impl Store {
         let (mut new, mut updates) = (Vec::new(), Vec::new());
         for document in &batch.documents {
             let feed_id = feed_of(document);
-            // Two lookups, and no text that is copied for them.
+            // Two lookups avoid a copy of the key.
             let known = existing.get(&feed_id.unwrap_or_default()).and_then(|of| of.get(&document.identity));
             done.push(match known {
                 None => {
@@ -108,7 +108,7 @@ impl Store {
             let_go.extend(update.drops_artifact().map(str::to_owned));
         }
         self.check_quota(&mut transaction, &origin.user_id, before).await??;
-        // A document has the file that came with it now, or had it before.
+        // Either the document refers to `file` now, or it did before.
         if !change_references(&mut transaction, FileKind::Artifact, file, &let_go).await? {
             return Ok(None);
         }
@@ -123,14 +123,14 @@ impl Store {
     }
 }
 
-/// 128 random bits: an id tells nothing, and cannot be guessed.
+/// 128 random bits: ids reveal nothing, and cannot be guessed.
 fn new_id() -> String {
     let mut bytes = [0; 16];
     aws_lc_rs::rand::fill(&mut bytes).expect("the system has random numbers");
     hex::encode(bytes)
 }
 
-/// Those of the documents that are there already, by feed (0: none) and identity.
+/// Documents of the batch that are stored already, by feed id (0: none) and identity.
 async fn find<'d>(
     transaction: &mut Transaction,
     origin: &Origin,
@@ -140,7 +140,7 @@ async fn find<'d>(
         documents.map(|(feed, document)| (feed.unwrap_or_default(), &document.identity)).collect();
     let mut found: HashMap<i64, HashMap<String, Existing>> = HashMap::new();
     for some in wanted.chunks(ROWS) {
-        // The wanted ones on the left: each is looked up in the index, and no other document is touched.
+        // The requested keys are on the left: each is looked up in the index, and no other document is read.
         let mut statement = StatementBuilder::new("WITH wanted (feed, identity) AS (");
         statement.push_values(some, |mut row, (feed, identity)| {
             row.push_bind(*feed).push_bind(*identity);
@@ -212,7 +212,7 @@ async fn insert(
         statement.build().uncached().execute(&mut *transaction).await?;
     }
     let ids: Vec<_> = new.iter().map(|(id, ..)| id).collect();
-    // Each is looked up in the index: PostgreSQL would read all documents of the user for a join with the list.
+    // A subquery looks each one up in the index: for a join, PostgreSQL would read all documents of the user.
     sql("INSERT INTO knowledge_jobs (document, user_id, kind, tries, run_at)
          SELECT (SELECT d.sequence FROM documents d WHERE d.user_id = $1 AND d.id = new.value), $1,
                 (SELECT CASE WHEN d.file_url IS NULL AND d.artifact IS NULL THEN 'index' ELSE 'capture' END
@@ -230,13 +230,13 @@ fn origin_of_title(document: &ValidDocument) -> TitleOrigin {
     if document.title_is_name { TitleOrigin::FileName } else { TitleOrigin::Given }
 }
 
-/// As filters compare it.
+/// Lower-case form, for comparison by filters.
 fn folded(author: Option<&str>) -> Option<String> {
     author.map(str::to_lowercase)
 }
 
 impl<'d> Update<'d> {
-    /// What changes, or nothing where the document is there just so.
+    /// Computes the update; `None` if nothing changes.
     fn of(existing: &'d Existing, document: &'d ValidDocument) -> Option<Self> {
         let content = existing.digest != document.digest;
         let had_file = existing.file_url.is_some() || existing.artifact.is_some();
@@ -249,19 +249,20 @@ impl<'d> Update<'d> {
         let metadata = existing.url != document.url
             || existing.author != document.author
             || existing.claimed_type != document.claimed_type;
-        // What has no other text is found by what is known of it.
+        // Without any text, a document is indexed by its metadata.
         let is_record = document.text.is_empty() && !existing.has_captured;
         let waits = existing.missing_dependency.is_some();
         let job = match failed {
             _ if document.has_file() && file => Some(Kind::Capture),
-            // Another try would lack the same.
+            // Another try would lack the same dependency.
             Some(Kind::Capture) if waits && !file && !content && !metadata => None,
             Some(Kind::Capture) if document.has_file() => Some(Kind::Capture),
             Some(_) => Some(Kind::Index),
             None if file || content || (metadata && is_record) => Some(Kind::Index),
             None => None,
         };
-        // What lacks nothing failed by the file itself, which may have become another.
+        // A capture that failed without a missing dependency failed because of the file, which may have
+        // changed.
         let forgets_file = file || (job == Some(Kind::Capture) && !waits);
         let is_retry = !(metadata || content || file);
         (metadata || job.is_some()).then_some(Self { existing, document, job, forgets_file, is_retry })
@@ -271,7 +272,7 @@ impl<'d> Update<'d> {
         self.existing.digest != self.document.digest
     }
 
-    /// The digest of the file that the document had and has no more.
+    /// Digest of the file to which the document no longer refers.
     fn drops_artifact(&self) -> Option<&str> {
         let upload = self.document.upload.as_ref().map(|file| file.digest.as_str());
         self.existing.artifact.as_deref().filter(|digest| self.forgets_file && upload != Some(digest))
@@ -297,7 +298,7 @@ impl<'d> Update<'d> {
                 ", revision = revision + 1, state = 'pending', failed_job = NULL, reason = NULL, lacking = NULL",
             );
         }
-        // Otherwise the title stays, which may be the one that was found in the file.
+        // Otherwise the title is unchanged; it may be the one found in the file.
         if self.is_new_content() || self.forgets_file {
             statement.push(", title = ").push_bind(&document.title);
             statement.push(", title_origin = ").push_bind(origin_of_title(document).as_str());

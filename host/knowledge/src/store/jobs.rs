@@ -1,10 +1,9 @@
-//! What is still to be done for documents: at most one job each, first `capture`, then `index`, then
-//! `embed`.
+//! Pending jobs of documents: at most one per document, first `capture`, then `index`, then `embed`.
 //!
 //! Invariants:
-//! - a process does only jobs that it has taken, and no two have taken the same;
-//! - whatever a job has done is written together with what becomes of the job, only to the revision of the document
-//!   that it began with, and only while the process that took it still has it.
+//! - a process runs only jobs that it has claimed, and no job is claimed by two;
+//! - the results of a job are written in one transaction with its next state, only if the document still has
+//!   the revision at which the job started, and only while the job is still claimed by the process.
 
 use kitbag_database::{AssertSqlSafe, Executor, FromRow, Scope, Transaction, list, sql};
 
@@ -13,14 +12,14 @@ use super::{Store, as_i64, now};
 use crate::capture::Kept;
 use crate::ingest::ValidDocument;
 
-/// What is to be done, in this order.
+/// Kinds of jobs, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Kind {
-    /// Fetch the file, keep it, read its text.
+    /// Download the file, store it, read its text.
     Capture,
     /// Split the body into chunks.
     Index,
-    /// Give the chunks their vectors.
+    /// Embed the chunks.
     Embed,
 }
 
@@ -37,37 +36,37 @@ impl Kind {
         [Self::Capture, Self::Index, Self::Embed].into_iter().find(|kind| kind.as_str() == name)
     }
 
-    /// The first job of a document.
+    /// Kind of a new document's first job.
     pub(super) fn first(document: &ValidDocument) -> Self {
         if document.has_file() { Self::Capture } else { Self::Index }
     }
 }
 
-/// A job that is due.
+/// Due job.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub(crate) struct Job {
-    /// The document's sequence.
+    /// Sequence number of the document.
     pub(crate) document: i64,
     pub(crate) user_id: String,
     pub(crate) tries: i64,
-    /// The document's, when the job was taken.
+    /// Revision of the document when the job was claimed.
     pub(crate) revision: i64,
-    /// The process that does it; nothing is written for a job that nobody has taken.
+    /// Id of the process that has claimed the job; nothing is written for a job without one.
     pub(crate) taken_by: Option<String>,
 }
 
-/// How a document failed permanently.
+/// Permanent failure of a document.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Failed<'f> {
-    /// For a person.
+    /// Message for the user.
     pub(crate) reason: &'f str,
-    /// What the server lacked, where that was it.
+    /// Missing dependency of the server, if that was the cause.
     pub(crate) missing_dependency: Option<&'static str>,
-    /// The file, where it could be kept.
+    /// File, if it could be stored.
     pub(crate) file: Option<&'f Kept>,
 }
 
-/// The users with free jobs of a kind, one step in the index each, however many jobs they have.
+/// SQL for the users with free jobs of a kind: one index seek per user, however many jobs there are.
 const USERS: &str = "users (user_id) AS (
     SELECT MIN(user_id) FROM knowledge_jobs WHERE kind = $1 AND taken_by IS NULL
     UNION ALL
@@ -75,7 +74,7 @@ const USERS: &str = "users (user_id) AS (
             WHERE j.kind = $1 AND j.taken_by IS NULL AND j.user_id > users.user_id)
     FROM users WHERE users.user_id IS NOT NULL)";
 
-/// A job that was just taken, with its place among those of its user.
+/// Job that was just claimed.
 #[derive(FromRow)]
 struct Taken {
     run_at: i64,
@@ -84,9 +83,9 @@ struct Taken {
 }
 
 impl Store {
-    /// Free jobs of a kind that are due, at most `limit`: of as many users as there are, from the one that
-    /// comes after `last_user` on, the same number of each. First comes the first job of each user, then
-    /// the second of each, and so on: whoever takes only some has been fair as well.
+    /// Free jobs of a kind that are due, at most `limit`: the same number for each of as many users as
+    /// possible, starting after `last_user`. First comes one job of each user, then the second of each, and
+    /// so on: any prefix is fair, too.
     pub(crate) async fn due(
         &self,
         kind: Kind,
@@ -113,8 +112,9 @@ impl Store {
         Ok(in_turn(ranked))
     }
 
-    /// Takes jobs of a kind for the process `me`: those that [`due`](Self::due) would find. What it has taken of that
-    /// kind before, and not finished, is free first: a process takes jobs of these kinds one batch after the other.
+    /// Claims the jobs of a kind that [`due`](Self::due) would return for the process `me`. Unfinished jobs
+    /// of that kind that it claimed before are released first: a process claims these kinds one batch after
+    /// the other.
     pub(crate) async fn take(
         &self,
         kind: Kind,
@@ -157,8 +157,8 @@ impl Store {
         Ok(in_turn(ranked))
     }
 
-    /// Gives back the jobs of a kind that the process `me` has taken, except those of the documents that are under way.
-    /// They are due at `run_at`, or later if they were due later.
+    /// Releases the jobs of a kind that the process `me` has claimed, except those of the documents
+    /// `under_way`. They become due at `run_at`, or later if they were due later.
     pub(crate) async fn give_back(
         &self,
         kind: Kind,
@@ -197,7 +197,7 @@ impl Store {
         Ok(())
     }
 
-    /// When the next free job of a kind is due, later than `after`; nothing where there is none.
+    /// Earliest time after `after` at which a free job of a kind is due; `None` if there is none.
     pub(crate) async fn next_due(&self, kind: Kind, after: i64) -> kitbag_database::Result<Option<i64>> {
         let statement = format!(
             "WITH RECURSIVE {USERS}
@@ -208,7 +208,7 @@ impl Store {
         sql(AssertSqlSafe(statement)).bind(kind.as_str()).bind(after).fetch_value(self.0.readers()).await
     }
 
-    /// Has everything done now that was put off.
+    /// Makes all postponed jobs due now.
     pub(crate) async fn take_up(&self) -> kitbag_database::Result<()> {
         let mut transaction = self.0.begin(Scope::AllUsers).await?;
         sql("UPDATE knowledge_jobs SET run_at = $1 WHERE run_at > $1")
@@ -218,7 +218,7 @@ impl Store {
         transaction.commit().await
     }
 
-    /// Puts jobs off until `run_at`, each with the number of its tries so far.
+    /// Postpones jobs until `run_at`, each with its number of tries so far.
     pub(crate) async fn put_off(
         &self,
         kind: Kind,
@@ -233,8 +233,8 @@ impl Store {
         transaction.commit().await
     }
 
-    /// Gives a document up. What failed to be captured is indexed all the same, by what is known of it.
-    /// Returns whether it was still wanted, and the document has the file.
+    /// Marks a document as permanently failed. After a failed capture it is indexed by its metadata. Returns
+    /// whether the job was still current, and the document now refers to the file.
     pub(crate) async fn give_up(
         &self,
         kind: Kind,
@@ -246,8 +246,8 @@ impl Store {
         if !is_current(&mut transaction, job).await? {
             return Ok(false);
         }
-        // That a file was not captured says more than that what is known of it was not indexed, and has
-        // it captured later. What is ready stays so when another model does not take it.
+        // A capture failure is not replaced by an indexing failure: it says more, and leads to a later
+        // capture. A ready document stays ready if another model cannot embed it.
         sql(
             "UPDATE documents SET state = 'failed', failed_job = $1, reason = $2, lacking = $3
              WHERE sequence = $4 AND user_id = $5 AND ($1 = 'capture' OR failed_job IS DISTINCT FROM 'capture')
@@ -270,9 +270,9 @@ impl Store {
         Ok(keeps_file)
     }
 
-    /// Has documents embedded that come after the document `after` and have chunks that the model `old` has embedded, or
-    /// none: `limit` of them. They stay in the state that they are in. Returns the last of them; nothing where there are
-    /// no more.
+    /// Queues `embed` jobs for at most `limit` documents after the document `after` that have chunks embedded
+    /// by the model `old` (`None`: by no model). Their state does not change. Returns the last document;
+    /// `None` if there are no more.
     pub(crate) async fn embed_again(
         &self,
         old: Option<&str>,
@@ -280,7 +280,7 @@ impl Store {
         limit: usize,
     ) -> kitbag_database::Result<Option<i64>> {
         let mut transaction = self.0.begin(Scope::AllUsers).await?;
-        // Both seek; one text for both would read the whole index.
+        // Each variant seeks in the index; a single condition for both would scan it.
         let is_old = if old.is_some() { "model = $1" } else { "model IS NULL AND CAST($1 AS TEXT) IS NULL" };
         let statement = format!(
             "SELECT DISTINCT document FROM chunks WHERE {is_old} AND document > $2 ORDER BY document LIMIT $3"
@@ -303,7 +303,7 @@ impl Store {
         Ok(documents.last().copied())
     }
 
-    /// Whether more than `count` jobs of a kind are free, those among them that were put off.
+    /// Whether more than `count` jobs of a kind are free, including postponed ones.
     pub(crate) async fn has_free(&self, kind: Kind, count: usize) -> kitbag_database::Result<bool> {
         sql("SELECT EXISTS (
                  SELECT 1 FROM knowledge_jobs WHERE kind = $1 AND taken_by IS NULL LIMIT 1 OFFSET $2)")
@@ -313,7 +313,7 @@ impl Store {
         .await
     }
 
-    /// Ends jobs that wait for a model where there is none: such a document is found by its words.
+    /// Ends jobs that wait for a model when none is configured: their documents are found by full text.
     pub(crate) async fn do_without_model(&self) -> kitbag_database::Result<()> {
         let mut transaction = self.0.begin(Scope::AllUsers).await?;
         sql("UPDATE documents SET state = 'ready' WHERE state = 'pending'
@@ -324,7 +324,7 @@ impl Store {
         transaction.commit().await
     }
 
-    /// How many jobs of each kind there are, over all users.
+    /// Number of jobs of each kind, over all users.
     pub(crate) async fn waiting_jobs(&self) -> kitbag_database::Result<Vec<(&'static str, u64)>> {
         let counts: Vec<(String, i64)> = sql("SELECT kind, COUNT(*) FROM knowledge_jobs GROUP BY kind")
             .fetch_all(self.0.readers())
@@ -336,8 +336,8 @@ impl Store {
         Ok([Kind::Capture, Kind::Index, Kind::Embed].map(|kind| (kind.as_str(), waiting(kind))).into())
     }
 
-    /// Has something done for a document. A file that is still to be captured comes first. Whoever does something for
-    /// it already does so in vain.
+    /// Queues a job for a document. A pending capture takes precedence. Discards the result of a job that is
+    /// already running.
     pub(super) async fn put_job(
         transaction: &mut Transaction,
         user_id: &str,
@@ -360,7 +360,7 @@ impl Store {
         Ok(())
     }
 
-    /// Goes on with the next kind of job, or with none.
+    /// Replaces a job by the next kind, or deletes it if there is none.
     pub(super) async fn advance(
         transaction: &mut Transaction,
         job: &Job,
@@ -382,7 +382,8 @@ impl Store {
     }
 }
 
-/// Puts a job off, and gives it back. Returns whether it was still the one that was taken.
+/// Postpones and releases a job. Returns whether it was still claimed by the same process, and its document
+/// unchanged.
 pub(super) async fn put_off(
     transaction: &mut Transaction,
     kind: Kind,
@@ -405,7 +406,7 @@ pub(super) async fn put_off(
     Ok(put_off > 0)
 }
 
-/// The users with free jobs of a kind that are due, at most `limit`, from the one after `last_user` on.
+/// Users with free due jobs of a kind: at most `limit`, starting after `last_user`.
 async fn users(
     executor: impl Into<Executor<'_>>,
     kind: Kind,
@@ -429,7 +430,7 @@ async fn users(
         .await
 }
 
-/// Jobs in the order of their places among those of their users.
+/// Jobs sorted by their rank among the jobs of their user.
 fn in_turn(mut ranked: Vec<(usize, Job)>) -> Vec<Job> {
     ranked.sort_by_key(|(rank, _)| *rank);
     ranked.into_iter().map(|(_, job)| job).collect()

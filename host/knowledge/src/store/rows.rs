@@ -1,15 +1,15 @@
-//! Rows of documents as they are read.
+//! Rows of documents.
 
 use kitbag_database::FromRow;
 
 use crate::document::{Artifact, Feed, State, Summary, TitleOrigin};
 
-/// What [`SummaryRow`] takes of `documents` as `d` and `feeds` as `f`.
+/// Columns of [`SummaryRow`], with `documents` as `d` and `feeds` as `f`.
 pub(super) const SUMMARY: &str = "d.id, d.number, d.title, d.title_origin, d.encoding, d.url, d.author, d.source, d.artifact, \
     d.artifact_size, d.artifact_type, d.state, d.reason, d.created_at, d.updated_at, \
     f.key AS feed_key, f.name AS feed_name, f.label AS feed_label";
 
-/// Where it takes them from.
+/// Tables of [`SUMMARY`].
 pub(super) const FROM: &str = "documents d LEFT JOIN feeds f ON f.id = d.feed_id AND f.user_id = d.user_id";
 
 /// A document without its text.

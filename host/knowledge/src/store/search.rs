@@ -1,4 +1,4 @@
-//! What a search reads besides the user's index.
+//! Reads data for searches, except the user's index.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,16 +7,16 @@ use kitbag_database::{list, sql};
 use super::Store;
 use crate::document::Query;
 
-/// Sources that documents may have.
+/// Filter by source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sources {
-    /// One of these; any where there is none.
+    /// Allowed sources; empty: all.
     pub(crate) any_of: Vec<String>,
     pub(crate) none_of: Vec<String>,
 }
 
 impl Store {
-    /// The user's documents of a source, or with a byline, or both, that are of `sources`.
+    /// Ids of the user's documents with this source, this byline, or both, restricted to `sources`.
     pub(crate) async fn matching(
         &self,
         user_id: &str,
@@ -38,14 +38,14 @@ impl Store {
         Ok(documents.into_iter().collect())
     }
 
-    /// The texts of some of the user's chunks.
+    /// Texts of some of the user's chunks.
     pub(crate) async fn chunk_texts(
         &self,
         user_id: &str,
         chunks: &[i64],
     ) -> kitbag_database::Result<HashMap<i64, String>> {
         let texts: Vec<(i64, String)> =
-            // `CROSS JOIN` keeps the order of the tables: SQLite would go through all chunks of the user otherwise.
+            // `CROSS JOIN` fixes the order of the tables: otherwise SQLite would scan all chunks of the user.
             sql("SELECT t.chunk, t.text
              FROM json_each($2) wanted CROSS JOIN chunks c CROSS JOIN chunk_texts t
              WHERE c.id = CAST(wanted.value AS BIGINT) AND c.user_id = $1 AND t.chunk = c.id")

@@ -1,4 +1,4 @@
-//! Documents as jobs read them.
+//! Documents, as jobs read them.
 
 use kitbag_database::{FromRow, sql};
 
@@ -8,7 +8,7 @@ use super::jobs::Job;
 use super::rows::artifact;
 use crate::document::{Artifact, TitleOrigin};
 
-/// A document as jobs see it.
+/// Input of a job.
 #[derive(Clone, Debug)]
 pub(crate) struct Subject {
     pub(crate) revision: i64,
@@ -19,9 +19,9 @@ pub(crate) struct Subject {
     pub(crate) file_url: Option<String>,
     pub(crate) claimed_type: Option<String>,
     pub(crate) capture_only: bool,
-    /// The file, where it is here already.
+    /// Captured or uploaded file, if it is stored already.
     pub(crate) artifact: Option<Artifact>,
-    /// What was given, and then what was read from the file.
+    /// Given text, followed by the text of the captured file.
     pub(crate) body: String,
 }
 
@@ -43,7 +43,7 @@ struct SubjectRow {
 }
 
 impl Store {
-    /// The document of a job, unless it is gone.
+    /// Document of a job; `None` if it was deleted.
     pub(crate) async fn subject(&self, job: &Job) -> kitbag_database::Result<Option<Subject>> {
         let row: Option<SubjectRow> =
             sql("SELECT revision, title, title_origin, url, author, file_url, claimed_type, capture_only, artifact,

@@ -1,4 +1,4 @@
-//! Batches as they are stored, read and removed, against a database of their own.
+//! Storing, reading and deleting batches, each test with a database of its own.
 
 mod files;
 mod reading;
@@ -70,7 +70,7 @@ impl Store {
         self.document(user, id).await.expect("it can be read").expect("it is there").summary.state
     }
 
-    /// Kind and tries of a document's job.
+    /// Kind and number of tries of a document's job.
     pub(crate) async fn job(&self, id: &str) -> Option<(String, i64)> {
         sql("SELECT kind, tries FROM knowledge_jobs
              WHERE document = (SELECT sequence FROM documents WHERE id = $1)")
@@ -84,7 +84,7 @@ impl Store {
         &self.0
     }
 
-    /// Takes jobs for a process that does nothing else.
+    /// Claims jobs for a process that does nothing else.
     pub(crate) async fn take_as_anybody(&self, kind: Kind, limit: usize) -> Vec<Job> {
         self.0
             .execute("INSERT INTO processes (id, job_settings) VALUES ('anybody', '') ON CONFLICT DO NOTHING")
@@ -92,7 +92,7 @@ impl Store {
         self.take(kind, "anybody", "", limit).await.expect("the database works")
     }
 
-    /// Does away with all jobs, as if they were done.
+    /// Deletes all jobs, as if they had finished.
     async fn finish(&self) {
         for sql in ["DELETE FROM knowledge_jobs", "UPDATE documents SET state = 'ready'"] {
             self.0.execute(sql).await;
@@ -258,7 +258,7 @@ async fn a_thousand_documents_are_stored_in_less_than_a_second() {
     }
 
     eprintln!("new, unchanged, changed: {took:?}");
-    // Each change of a document is a statement, which goes to a server and back.
+    // Each change of a document is a statement, which is a round trip to a database server.
     let longest = if store.0.is_file() { 1.0 } else { 10.0 };
     assert!(took.iter().all(|it| it.as_secs_f64() < longest), "new, unchanged, changed: {took:?}");
 }

@@ -1,8 +1,7 @@
-//! What a user's documents take, and whether that is too much. The counts are kept by triggers, in the
-//! transaction of whatever changes a document.
+//! Storage usage and quota checks. Triggers update the counts in the transaction of each document change.
 //!
-//! Invariant: no change exceeds its user's quota, nor do several at once: counts are compared in the transaction of the
-//! change. One that makes less of what is too much is let through.
+//! Invariant: no change exceeds its user's quota, nor do several concurrent ones: counts are compared in the
+//! transaction of the change. A change that reduces an existing excess is accepted.
 
 use kitbag_database::{Executor, Transaction, sql};
 
@@ -10,22 +9,22 @@ use super::Store;
 use crate::quota::{Quota, QuotaExceeded, Usage};
 
 impl Store {
-    /// The same store under a quota for each user.
+    /// Sets the quota per user.
     pub(crate) fn with_quota(self, quota: Quota) -> Self {
         Self(self.0, quota)
     }
 
-    /// What one user may have.
+    /// Quota per user.
     pub(crate) fn quota(&self) -> Quota {
         self.1
     }
 
-    /// What one user has.
+    /// Usage of one user.
     pub(crate) async fn usage(&self, user_id: &str) -> kitbag_database::Result<Usage> {
         usage(self.0.readers(), user_id).await
     }
 
-    /// What all users have.
+    /// Usage of all users together.
     pub(crate) async fn usage_of_all(&self) -> kitbag_database::Result<Usage> {
         let (documents, bytes): (i64, i64) = sql("SELECT CAST(COALESCE(SUM(documents), 0) AS BIGINT),
                     CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM knowledge_usage")
@@ -34,8 +33,8 @@ impl Store {
         Ok(Usage { documents: count(documents), bytes: count(bytes) })
     }
 
-    /// Refuses what has made a user's documents more, since there were `before`, than they may be. Whoever
-    /// calls it holds the transaction that did so, and rolls it back.
+    /// Checks whether the changes since usage `before` exceed the user's quota. The caller rolls back the
+    /// transaction on refusal.
     pub(super) async fn check_quota(
         &self,
         transaction: &mut Transaction,
@@ -47,7 +46,7 @@ impl Store {
     }
 }
 
-/// What one user has, also in the middle of a transaction.
+/// Usage of one user, including uncommitted changes of a transaction.
 pub(super) async fn usage(
     executor: impl Into<Executor<'_>>,
     user_id: &str,
@@ -60,7 +59,7 @@ pub(super) async fn usage(
     Ok(Usage { documents: count(documents), bytes: count(bytes) })
 }
 
-/// A count, which is never negative.
+/// Converts a count, which is never negative.
 fn count(count: i64) -> u64 {
     u64::try_from(count).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! How the words of a passage are compared: by the rules of its language, and with or without pairs of characters.
+//! Term extraction from a passage: by the rules of its language, and with or without pairs of characters.
 
 use std::ops::Range;
 
@@ -9,31 +9,31 @@ use super::fold::fold;
 use super::language::Language;
 use super::tokens::{self, Kind, Token};
 
-/// Makes terms of a text. Its code never changes, since chunks have it.
+/// Extracts terms from a text. Codes never change, since chunks store them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Analyzer {
     language: Language,
-    /// Whether runs of Chinese, Japanese and Korean are compared by pairs of characters. Chunks that are
-    /// older than pairs have characters alone, and Korean words as they are.
+    /// Whether runs of Chinese, Japanese and Korean are compared by pairs of characters. Older chunks have
+    /// single characters, and whole Korean words.
     has_pairs: bool,
 }
 
-/// Some analyzers.
+/// Set of analyzers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Analyzers(u64);
 
-/// A word as it is compared.
+/// Word of a text, with its term.
 #[derive(Clone, Debug)]
 pub(crate) struct Word {
-    /// Where it is, in bytes.
+    /// Position in the text, in bytes.
     pub(crate) range: Range<usize>,
     pub(crate) term: Term,
-    /// Two characters, each of which is a word too.
+    /// Whether this is a pair of characters, each of which is a word too.
     pub(super) is_pair: bool,
 }
 
 impl Analyzer {
-    /// That of a passage in a language.
+    /// Analyzer for a passage in a language.
     pub(super) fn for_passage(language: Language, title: &str, text: &str) -> Self {
         Self { language, has_pairs: [title, text].into_iter().any(tokens::has_characters) }
     }
@@ -46,17 +46,16 @@ impl Analyzer {
         Some(Self { language: Language::from_code(code >> 1)?, has_pairs: code & 1 == 1 })
     }
 
-    /// Each word of a text; of runs of Chinese, Japanese and Korean also each pair of characters.
+    /// Words of a text; for runs of Chinese, Japanese and Korean also each pair of characters.
     pub(crate) fn words(self, text: &str) -> impl Iterator<Item = Word> + '_ {
         let mut buffers = Default::default();
         self.tokens(text).map(move |token| self.word(text, token, &mut buffers))
     }
 
-    /// The words of a query, and whether each is in every text of the language. Pairs replace the characters
-    /// that they are of.
+    /// Words of a query, each with whether it is a stop word of the language. Pairs replace their characters.
     pub(super) fn query_words(self, query: &str) -> Vec<(Word, bool)> {
         let tokens: Vec<_> = self.tokens(query).collect();
-        // A pair comes after its second character: next, or after the one that is next.
+        // A pair follows its second character: as the next token, or the one after that.
         let is_paired = |at: usize| {
             let Token { range: Range { start, end }, kind } = &tokens[at];
             let covers = |next: &Token| {
@@ -75,7 +74,7 @@ impl Analyzer {
     }
 
     fn tokens(self, text: &str) -> impl Iterator<Item = Token> + '_ {
-        // One of them is empty.
+        // One of the two texts is empty.
         let (words, pairs) = if self.has_pairs { ("", text) } else { (text, "") };
         tokens::words(words).chain(tokens::words_and_pairs(pairs))
     }

@@ -1,8 +1,8 @@
-//! Words without what writers vary: case, accents, forms of the same letter.
+//! Normalisation of words: case, accents, variants of the same letter.
 
 use unicode_normalization::UnicodeNormalization;
 
-/// Writes a word without accents.
+/// Removes accents from a word.
 pub(super) fn fold(word: &str, folded: &mut String) {
     folded.clear();
     if word.is_ascii() {
@@ -14,7 +14,7 @@ pub(super) fn fold(word: &str, folded: &mut String) {
     folded.extend(letters.flat_map(char::to_lowercase));
 }
 
-/// Writes a word with its accents, composed: as stemmers expect it.
+/// Lower-cases a word and composes its accents, as stemmers expect it.
 pub(super) fn lowercase(word: &str, lowercase: &mut String) {
     lowercase.clear();
     if word.is_ascii() {
@@ -27,13 +27,14 @@ pub(super) fn lowercase(word: &str, lowercase: &mut String) {
     );
 }
 
-/// The block of accents of Latin, Greek and Cyrillic, and the vowels of Hebrew and Arabic. Marks of other scripts are
-/// letters.
+/// Whether this is a combining accent of Latin, Greek or Cyrillic, or a vowel mark of Hebrew or Arabic. Marks
+/// of other scripts are letters.
 fn is_accent(letter: char) -> bool {
     matches!(letter, '\u{300}'..='\u{36f}') || is_vowel_mark(letter)
 }
 
-/// Vowel points, which most writers leave out. Not the marks that Unicode decomposes letters of Arabic into.
+/// Whether this is a vowel point, which most writers omit. Excludes the marks into which Unicode decomposes
+/// Arabic letters.
 fn is_vowel_mark(letter: char) -> bool {
     matches!(
         letter,

@@ -1,4 +1,4 @@
-//! Languages of texts, and the rules for the words of each.
+//! Language detection, and rules for the words of each language.
 //!
 //! Invariant: the code of a language, and what its stemmer makes of a word, never change.
 
@@ -12,7 +12,7 @@ use whatlang::Lang;
 use super::fold::{fold, lowercase};
 use super::tokens::words;
 
-/// A language with a stemmer. Texts in all others have the rules of English, of which most do nothing to
+/// Language with a stemmer. Texts in other languages follow the rules of English, most of which do not affect
 /// their words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Language {
@@ -35,7 +35,7 @@ pub(crate) enum Language {
     Arabic,
 }
 
-/// Each at the place of its code.
+/// Languages, indexed by code.
 pub(super) const LANGUAGES: [Language; 16] = [
     Language::English,
     Language::German,
@@ -55,21 +55,21 @@ pub(super) const LANGUAGES: [Language; 16] = [
     Language::Arabic,
 ];
 
-// Sets of analyzers have a bit for each language, with pairs of characters and without.
+// Sets of analyzers have one bit for each language with pairs of characters, and one without.
 const _: () = assert!(2 * LANGUAGES.len() <= 64);
 
-/// Bytes of a text that tell its language.
+/// Bytes of a text that are used to detect its language.
 const SAMPLE: usize = 4 << 10;
 
-/// Longer words, in characters, are numbers, keys and the like: no word that has a stem.
+/// Longest word that is stemmed, in characters; longer ones are numbers, keys and the like.
 const MAX_STEMMED_LENGTH: usize = 40;
 
-/// Returns the language that a document is in, by its ISO 639-3 code; nothing where that is in doubt.
+/// Detects the language of a document; returns its ISO 639-3 code, or `None` if uncertain.
 pub fn language_of(title: &str, text: &str) -> Option<&'static str> {
     Some(detect(title, text)?.code())
 }
 
-/// Goes by the beginning of the text.
+/// Detects the language from the beginning of the text.
 fn detect(title: &str, text: &str) -> Option<Lang> {
     let beginning = |text: &str| text[..text.floor_char_boundary(SAMPLE)].to_owned();
     let sample = beginning(title) + "\n" + &beginning(text);
@@ -77,7 +77,7 @@ fn detect(title: &str, text: &str) -> Option<Lang> {
     if detected.is_reliable() {
         return Some(detected.lang());
     }
-    // Letters say little about a short text, but it has some of the most frequent words.
+    // Letter statistics of a short text are unreliable, but it contains some of the most frequent words.
     let language = Language::detected(detected.lang())?;
     let [own, english] = [language, Language::English].map(|language| language.stop_words_in(&sample));
     let has_more = language == Language::English || own > english;
@@ -85,7 +85,7 @@ fn detect(title: &str, text: &str) -> Option<Lang> {
 }
 
 impl Language {
-    /// The language of a document, by the beginning of its text; English where that is in doubt.
+    /// Language of a document, detected from the beginning of its text; English if uncertain.
     pub(crate) fn of(title: &str, text: &str) -> Self {
         detect(title, text).and_then(Self::detected).unwrap_or_default()
     }
@@ -98,7 +98,7 @@ impl Language {
         LANGUAGES.get(usize::from(code)).copied()
     }
 
-    /// The stem of a word, without what writers vary; in one of the buffers.
+    /// Stem of a word without accents; stored in one of the buffers.
     pub(super) fn stem<'a>(self, word: &str, [first, second]: &'a mut [String; 2]) -> Cow<'a, str> {
         if self != Self::English {
             self.prepare(word, first);
@@ -106,7 +106,7 @@ impl Language {
             if word.chars().nth(MAX_STEMMED_LENGTH).is_none() && word.chars().all(|letter| self.has(letter)) {
                 fold(&Stemmer::create(self.algorithm()).stem(word), second);
                 if self == Self::Turkish {
-                    // `I` may be the capital of a foreign word's `i`.
+                    // `I` may be the capital of `i` in a foreign word.
                     *second = second.replace('ı', "i");
                 }
                 return Cow::Borrowed(second);
@@ -118,7 +118,7 @@ impl Language {
         if is_stemmed { Stemmer::create(Algorithm::English).stem(first) } else { Cow::Borrowed(first) }
     }
 
-    /// Whether texts of the language have the word whatever they are about.
+    /// Whether the word is a stop word of the language.
     pub(super) fn is_stop_word(self, word: &str) -> bool {
         let (mut lower, mut folded) = (String::new(), String::new());
         self.prepare(word, &mut lower);
@@ -126,13 +126,13 @@ impl Language {
         STOP_WORDS[self as usize].contains(&folded)
     }
 
-    /// How many stop words a text has, without single letters of ASCII, which may be anything.
+    /// Number of stop words in a text, except single ASCII letters, which are ambiguous.
     fn stop_words_in(self, text: &str) -> usize {
         let words = words(text).map(|word| &text[word.range]);
         words.filter(|word| word.len() > 1 && self.is_stop_word(word)).count()
     }
 
-    /// Writes a word as its stemmer knows it, also where it was typed without accents.
+    /// Writes a word as its stemmer expects it, even if it was typed without accents.
     fn prepare(self, word: &str, prepared: &mut String) {
         if self == Self::Turkish {
             lowercase(&word.replace('I', "ı").replace('İ', "i"), prepared);
@@ -140,13 +140,13 @@ impl Language {
             lowercase(word, prepared);
         }
         match self {
-            // The letters with a cedilla are those of old computers, and of the stemmer.
+            // Letters with a cedilla are the older encoding, which the stemmer expects.
             Self::Romanian if !prepared.is_ascii() => {
                 *prepared = prepared.replace('ș', "ş").replace('ț', "ţ");
             }
             Self::Russian => *prepared = prepared.replace('ё', "е"),
             Self::Spanish => replace_ending(prepared, &[("ion", "ión")]),
-            // The plural too, for which the stemmer has another stem.
+            // Includes the plural, for which the stemmer has another stem.
             Self::Portuguese => replace_ending(
                 prepared,
                 &[
@@ -162,7 +162,7 @@ impl Language {
         }
     }
 
-    /// The word after an article or the like that is written together with it: `l'avion`, `dell'arte`.
+    /// Word without an attached article or the like: `l'avion`, `dell'arte`.
     fn without_article(self, word: &str) -> &str {
         let articles: &[&str] = match self {
             Self::French => {
@@ -180,7 +180,7 @@ impl Language {
         }
     }
 
-    /// Whether the stemmer is for words with this letter: in others it would find endings that are none.
+    /// Whether the stemmer supports words with this letter: in others it would find false endings.
     fn has(self, letter: char) -> bool {
         match self {
             Self::Russian => matches!(letter, 'а'..='я' | 'ё'),
@@ -233,8 +233,7 @@ impl Language {
         }
     }
 
-    /// The name of the list of NLTK: words without a meaning of their own. (The longer list of ISO has, in
-    /// English, `system`, `computer`, `world`.)
+    /// Name of the NLTK stop word list. (The longer ISO list has, in English, `system`, `computer`, `world`.)
     pub(super) fn stop_words(self) -> stop_words::Language {
         match self {
             Self::English => stop_words::Language::English,
@@ -257,7 +256,7 @@ impl Language {
     }
 }
 
-/// Replaces the first of the endings that a word has, unless it is hardly more than that.
+/// Replaces the first matching ending, unless fewer than two letters would remain before it.
 fn replace_ending(word: &mut String, endings: &[(&str, &str)]) {
     for (ending, replacement) in endings {
         if word.strip_suffix(ending).is_some_and(|rest| rest.chars().nth(1).is_some()) {
@@ -268,7 +267,7 @@ fn replace_ending(word: &mut String, endings: &[(&str, &str)]) {
     }
 }
 
-/// Those of each language, folded: in queries many leave out accents.
+/// Stop words of each language, folded, since queries often omit accents.
 static STOP_WORDS: LazyLock<[HashSet<String>; LANGUAGES.len()]> = LazyLock::new(|| {
     LANGUAGES.map(|language| {
         let mut folded = String::new();

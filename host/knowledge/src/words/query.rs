@@ -1,16 +1,16 @@
-//! The words of a query, as chunks of different analyzers have them.
+//! Query words, in the term form of each analyzer.
 
 use std::collections::BTreeMap;
 
 use super::analyzer::Word;
 use super::{Analyzer, Analyzers, Term};
 
-/// A word of a query. Each of its terms is looked for in the chunks of some analyzers.
+/// Query word: each of its terms is searched in the chunks of some analyzers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct QueryWord(Vec<(Term, Analyzers)>);
 
-/// The words of a query, for chunks of these analyzers, each as often as it is there. Words that are in every
-/// text of a language are left out there, unless there is no other.
+/// Words of a query for chunks of these analyzers, repetitions included. Stop words of a language are left
+/// out for its analyzers, unless the query has no other words.
 pub(crate) fn of_query(query: &str, analyzers: Analyzers) -> Vec<QueryWord> {
     words(query, analyzers, |words| {
         let has_telling = words.iter().any(|(_, is_stop_word)| !is_stop_word);
@@ -18,7 +18,7 @@ pub(crate) fn of_query(query: &str, analyzers: Analyzers) -> Vec<QueryWord> {
     })
 }
 
-/// All words of a phrase, for chunks of these analyzers, each as often as it is there.
+/// All words of a phrase for chunks of these analyzers, repetitions included.
 pub(crate) fn of_phrase(phrase: &str, analyzers: Analyzers) -> Vec<QueryWord> {
     words(phrase, analyzers, |_| {})
 }
@@ -36,12 +36,12 @@ fn words(text: &str, analyzers: Analyzers, choose: impl Fn(&mut Vec<(Word, bool)
 }
 
 impl QueryWord {
-    /// Its different terms, each with the analyzers whose chunks have it so.
+    /// Distinct terms, each with the analyzers that produce it.
     pub(crate) fn terms(&self) -> impl Iterator<Item = (Term, Analyzers)> + Clone + '_ {
         self.0.iter().copied()
     }
 
-    /// What it is in the texts of an analyzer.
+    /// Term of the word for one analyzer.
     pub(crate) fn term(&self, analyzer: Analyzer) -> Option<Term> {
         self.terms().find(|(_, analyzers)| analyzers.contains(analyzer)).map(|(term, _)| term)
     }

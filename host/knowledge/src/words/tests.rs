@@ -6,7 +6,7 @@ use super::*;
 mod languages;
 mod unspaced;
 
-/// The terms of a text as English without pairs of characters: as all texts had them once.
+/// Terms of a text in English without pairs of characters, as all texts had them originally.
 fn numbers(text: &str) -> Vec<Term> {
     Analyzer::default().words(text).map(|word| word.term).collect()
 }
@@ -19,7 +19,7 @@ fn terms_of(query: &str, analyzer: Analyzer) -> Vec<Term> {
     of_query(query, analyzer.into()).iter().filter_map(|word| word.term(analyzer)).collect()
 }
 
-/// What the words of a query mark in a text.
+/// Parts of a text that match the words of a query.
 fn marked<'a>(query: &str, text: &'a str, analyzer: Analyzer) -> Vec<&'a str> {
     find(text, analyzer, &terms_of(query, analyzer)).into_iter().map(|range| &text[range]).collect()
 }

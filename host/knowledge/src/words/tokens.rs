@@ -1,14 +1,14 @@
-//! Texts, split into words; and Chinese, Japanese and Korean, where words have no borders that can be seen,
-//! into characters and pairs of neighbours.
+//! Tokenisation into words; for Chinese, Japanese and Korean, which have no visible word borders, into
+//! characters and pairs of neighbours.
 
 use std::ops::Range;
 
 use unicode_segmentation::UnicodeSegmentation;
 
-/// A part of a text that is compared.
+/// Token of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Token {
-    /// In bytes.
+    /// Position in the text, in bytes.
     pub(super) range: Range<usize>,
     pub(super) kind: Kind,
 }
@@ -16,28 +16,28 @@ pub(super) struct Token {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Word,
-    /// A character of a run.
+    /// Character of a run without word borders.
     Character,
-    /// Two neighbours of a run.
+    /// Two neighbours of such a run.
     Pair,
 }
 
-/// Splits a text at what Unicode calls word boundaries, and within those words at punctuation:
-/// `example.com` and `snake_case` are two words each. Scripts without spaces give characters.
+/// Splits a text at the word boundaries of Unicode, and at punctuation within words: `example.com` and
+/// `snake_case` are two words each. Scripts without spaces give characters.
 pub(super) fn words(text: &str) -> impl Iterator<Item = Token> + '_ {
     text.unicode_word_indices().flat_map(|(start, word)| {
         let mut at = start;
         word.split(is_separator).filter_map(move |part| {
             let range = at..at + part.len();
-            // Every separator is one byte long.
+            // Every separator has one byte.
             at = range.end + 1;
             part.contains(char::is_alphanumeric).then_some(Token { range, kind: Kind::Word })
         })
     })
 }
 
-/// Splits a text as [`words`] does; but runs of Chinese, Japanese and Korean give each character, and each
-/// pair of neighbours after the second of them.
+/// Splits a text like [`words`], except that runs of Chinese, Japanese and Korean give each character, and
+/// after the second one each pair of neighbours.
 pub(super) fn words_and_pairs(text: &str) -> impl Iterator<Item = Token> + '_ {
     let mut before = 0..0;
     words(text).flat_map(|word| characters(text, word)).flat_map(move |token| {
@@ -52,18 +52,18 @@ pub(super) fn words_and_pairs(text: &str) -> impl Iterator<Item = Token> + '_ {
     })
 }
 
-/// Whether there is something for [`words_and_pairs`] to pair.
+/// Whether [`words_and_pairs`] would produce characters for this text.
 pub(super) fn has_characters(text: &str) -> bool {
     !text.is_ascii() && text.contains(is_unspaced)
 }
 
-/// The word, or what its characters (with what belongs to each: accents, vowels) and the rest of it are.
+/// Splits a word into its unspaced characters (each with its accents and vowels) and its other parts.
 fn characters(text: &str, word: Token) -> Vec<Token> {
     let letters = &text[word.range.clone()];
     if !has_characters(letters) {
         return vec![word];
     }
-    // Most words of such a text are one.
+    // Most words of such a text have one character.
     if letters.chars().nth(1).is_none() {
         return vec![Token { kind: Kind::Character, ..word }];
     }
@@ -85,8 +85,8 @@ fn is_separator(letter: char) -> bool {
     letter.is_ascii_punctuation() && letter != '\''
 }
 
-/// Letters of Chinese and Japanese, which has no spaces, and of Korean, whose words end in particles. By the
-/// blocks of Unicode.
+/// Whether this letter belongs to Chinese or Japanese, which have no spaces, or Korean, whose words end in
+/// particles. Decided by Unicode block.
 fn is_unspaced(letter: char) -> bool {
     let is_in_block = matches!(
         letter,

@@ -1,4 +1,5 @@
-//! Copies the files of a data directory to the files of all backups, and freezes the database to which they belong.
+//! Copies the files of a data directory to the shared folder of all backups, and freezes the matching
+//! database.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -17,45 +18,45 @@ use super::keys::{self, Key};
 use super::repository::Repository;
 use super::{BackupError, Progress, Step, require_room};
 
-/// Files that may be missing when the database is frozen: so many are open at once.
+/// Maximum number of missing files when the database is frozen, because all of them are open at once.
 const MAX_OPEN: usize = 256;
-/// How often all files are copied before that, if more than so many are missing each time.
+/// Maximum number of rounds of copying, if more than `MAX_OPEN` files are missing after each.
 const MAX_ROUNDS: usize = 20;
 
 /// Copies the files of a data directory.
 pub(super) struct Copier<'a> {
     /// The data directory.
     data: Folder,
-    /// The folder with components and captured files; `None` while there is none.
+    /// The folder with components and captured files; `None` if it does not exist.
     source: Option<Folder>,
     files: Files,
     unfinished: &'a Folder,
-    /// Files that the repository has.
+    /// Files that the repository already contains.
     known: HashSet<Digest>,
-    /// Paths of files that should be there and are not.
+    /// Paths of files that cannot be copied: missing, unreadable or damaged.
     unobtainable: HashSet<String>,
     new_files: u64,
     new_bytes: u64,
 }
 
-/// The state of a data directory at one moment.
+/// Consistent state of a data directory.
 pub(super) struct Frozen {
     pub(super) state: FrozenState,
     pub(super) keys: Vec<Key>,
     pub(super) at: Timestamp,
 }
 
-/// What was copied.
+/// Result of copying.
 pub(super) struct CopiedFiles {
-    /// Paths of the files that the data directory should have and has not, in their order.
+    /// Paths of files that are missing, unreadable or damaged in the data directory, sorted.
     pub(super) missing: Vec<String>,
     pub(super) new_files: u64,
     pub(super) new_bytes: u64,
 }
 
 impl<'a> Copier<'a> {
-    /// Copies from the data directory of `job` to the files of all backups. A file that is incomplete is in the folder
-    /// `unfinished`.
+    /// Copies from the data directory of `job` to the shared folder of all backups. Incomplete files are in
+    /// the folder `unfinished`.
     pub(super) fn new(
         job: &Job,
         repository: &Repository,
@@ -77,7 +78,7 @@ impl<'a> Copier<'a> {
         })
     }
 
-    /// Copies all files to which rows refer, and returns the state of the database to which they belong.
+    /// Copies all files to which rows refer, and returns the matching state of the database.
     pub(super) async fn copy_and_freeze(
         &mut self,
         job: &Job,
@@ -86,7 +87,8 @@ impl<'a> Copier<'a> {
     ) -> Result<Frozen, BackupError> {
         for _ in 0..MAX_ROUNDS {
             self.copy_named(live, progress).await?;
-            // Nobody writes while this transaction lasts: no row goes away, and no file that a row names.
+            // Nothing is written during this transaction: neither rows nor the files that they name
+            // disappear.
             let mut lock = live.begin(Scope::AllUsers).await?;
             let missing = self.missing(&mut lock).await?;
             if missing.len() > MAX_OPEN {
@@ -96,7 +98,7 @@ impl<'a> Copier<'a> {
             let at = Timestamp::now();
             let state = FrozenState::of(&job.data).map_err(BackupError::Copy)?;
             let opened: Vec<_> = missing.into_iter().map(|file| (self.open(&file), file)).collect();
-            // A rotation of the master key needs the lock too: these keys open the secrets of this state.
+            // A rotation of the master key needs the same lock: these keys decrypt the secrets of this state.
             let keys = keys::read(job, &self.data)?;
             lock.roll_back().await?;
 
@@ -112,8 +114,8 @@ impl<'a> Copier<'a> {
         Err(BackupError::TooBusy)
     }
 
-    /// Fails if a row of the copied database refers to a file that is neither copied nor listed as missing. Makes the copies
-    /// durable.
+    /// Fails if a row of the copied database refers to a file that is neither copied nor listed as missing.
+    /// Makes the copies durable.
     pub(super) async fn finish(self, copy: &Database) -> Result<CopiedFiles, BackupError> {
         let (mut missing, mut pages) = (Vec::new(), Names::default());
         while let Some(named) = pages.next_page_of(copy).await? {
@@ -130,7 +132,7 @@ impl<'a> Copier<'a> {
         Ok(CopiedFiles { missing, new_files: self.new_files, new_bytes: self.new_bytes })
     }
 
-    /// Copies the files that rows name now.
+    /// Copies the files to which rows refer now.
     async fn copy_named(&mut self, live: &Database, progress: &mut Progress<'_>) -> Result<(), BackupError> {
         let (mut done, total) = (0, count(live).await?);
         let mut pages = Names::default();
@@ -143,7 +145,7 @@ impl<'a> Copier<'a> {
                 }
                 match self.open(&file) {
                     Ok(source) => self.copy(source, &file)?,
-                    // Removed since its name was read, or missing: `copy_and_freeze` finds out.
+                    // Removed since its name was read, or missing; `copy_and_freeze` decides which.
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                     Err(error) => self.leave_out(&file, &error.to_string()),
                 }
@@ -152,7 +154,7 @@ impl<'a> Copier<'a> {
         Ok(())
     }
 
-    /// The files that rows name, and that were not copied.
+    /// Returns the files to which rows refer and that were not copied.
     async fn missing(&self, transaction: &mut Transaction) -> Result<Vec<Named>, BackupError> {
         let (mut missing, mut pages) = (Vec::new(), Names::default());
         while let Some(named) = pages.next_page(transaction).await? {
@@ -169,7 +171,7 @@ impl<'a> Copier<'a> {
         }
     }
 
-    /// Whether nothing is left to do for a file. One that an earlier backup has becomes known.
+    /// Whether nothing is left to do for a file. Records a file of an earlier backup as known.
     fn is_settled(&mut self, file: &Named) -> bool {
         let Some(digest) = digest_of(&file.digest) else { return self.is_unobtainable(file) };
         if self.is_unobtainable(file) || self.known.contains(&digest) {

@@ -1,4 +1,4 @@
-//! Makes a backup, beside a running server or without one.
+//! Creates a backup, with or without a running server.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -17,45 +17,45 @@ use super::manifest::StoredFile;
 use super::repository::Repository;
 use super::{BackupError, DATABASE, Manifest, Progress, Step, store};
 
-/// What to back up, and where to.
+/// Source and target of a backup, with its options.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// The data directory.
+    /// Data directory.
     pub data: PathBuf,
-    /// The folder with components and captured files.
+    /// Folder with components and captured files.
     pub files: PathBuf,
-    /// The folder with all backups.
+    /// Folder with all backups.
     pub folder: PathBuf,
-    /// The master key's file, if keys are to be part of the backup and it is in a file.
+    /// Path of the master key, if it is a file and keys are to be included.
     pub master_key: Option<PathBuf>,
-    /// Where the master key is, for people.
+    /// Description of the master key's source, for people.
     pub master_key_source: String,
-    /// Whether the keys of local sign-in are to be part of it.
+    /// Whether keys are included.
     pub keys: KeyCopies,
-    /// How many complete backups to keep, this one included; `None` for all.
+    /// Number of complete backups to retain, including this one; `None` for all.
     pub keep: Option<NonZeroUsize>,
 }
 
-/// A backup that was made.
+/// A completed backup.
 #[derive(Debug)]
 pub struct Created {
-    /// Its name.
+    /// Name of the backup.
     pub name: String,
-    /// Its folder.
+    /// Folder of the backup.
     pub folder: PathBuf,
-    /// What it contains.
+    /// Manifest of the backup.
     pub manifest: Manifest,
-    /// Files that no earlier backup had.
+    /// Number of files that no earlier backup had.
     pub new_files: u64,
-    /// Their size in bytes.
+    /// Size of those files, in bytes.
     pub new_bytes: u64,
-    /// What the copied keys open, if keys are part of it.
+    /// Check of the secrets with the copied keys, if keys are included.
     pub secrets: Option<SecretsCheck>,
-    /// Backups that were removed because there were more than `keep`, or why they could not be removed.
+    /// Backups that were removed because there were more than `keep`, or the error of the removal.
     pub removed: Result<Vec<String>, BackupError>,
 }
 
-/// Makes a backup. Blocks, except while it waits for the database.
+/// Creates a backup. Blocks, except while it waits for the database.
 pub async fn create(job: &Job, progress: &mut Progress<'_>) -> Result<Created, BackupError> {
     ownership::check_private(&job.data)?;
     let live = open(&job.data).await?;

@@ -1,4 +1,4 @@
-//! Why a backup or a restore failed.
+//! Errors of backups and restores.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use kitbag_base::ownership::{DirectoryError, Distrust};
 use kitbag_database::{CopyError, DatabaseError};
 use thiserror::Error;
 
-/// Why a backup was not made or not restored. What was complete before is unchanged.
+/// Reason why a backup or a restore failed. Existing complete backups are unchanged.
 #[derive(Debug, Error)]
 pub enum BackupError {
-    /// Others can access the folder, or it cannot be read.
+    /// Other users can access the folder, or it cannot be read.
     #[error(transparent)]
     Distrusted(#[from] Distrust),
     /// The data directory cannot be used.
@@ -29,40 +29,40 @@ pub enum BackupError {
     /// The database is damaged.
     #[error("the database is damaged")]
     Damaged(Vec<String>),
-    /// The database has triggers, views, indexes or tables that are not this program's: it could not be restored.
+    /// The database has triggers, views, indexes or tables of other origin, and could not be restored.
     #[error("the database has parts that this program has not made")]
     ForeignParts(Vec<String>),
     /// The database has the schema of another version of this program.
     #[error("the database has schema {found}, and this program has schema {program}")]
     Schema {
-        /// The database's.
+        /// Schema of the database.
         found: i64,
-        /// The program's.
+        /// Schema of the program.
         program: i64,
     },
-    /// Files arrive faster than they are copied.
+    /// The server stores files faster than they are copied.
     #[error("the server stores files faster than they can be copied")]
     TooBusy,
-    /// A row refers to a file that was not copied. This is a fault of the program.
+    /// A row refers to a file that was not copied: a bug of this program.
     #[error("the copy of the database refers to the file {0}, which was not copied")]
     Incomplete(String),
     /// The disk is full.
     #[error("the disk of {} is full", .0.display())]
     DiskFull(PathBuf),
-    /// There is less room than is needed.
+    /// There is too little free space.
     #[error("{} has too little free space: {needed} bytes are needed, {free} are free", folder.display())]
     NoRoom {
-        /// On the disk of this folder.
+        /// Folder on that disk.
         folder: PathBuf,
-        /// In bytes.
+        /// Needed space, in bytes.
         needed: u64,
-        /// In bytes.
+        /// Free space, in bytes.
         free: u64,
     },
     /// Another backup or restore uses the folder.
     #[error("another backup or restore is using {}", .0.display())]
     InUse(PathBuf),
-    /// A server, or another restore, uses the data directory.
+    /// A server or another restore uses the data directory.
     #[error("a server or another restore is using {}", .0.display())]
     DataInUse(PathBuf),
     /// A file or folder cannot be read or written.
@@ -76,9 +76,9 @@ pub enum BackupError {
     /// There is no backup of this name.
     #[error("{} has no backup {name}", folder.display())]
     NoSuchBackup {
-        /// Where it was looked for.
+        /// Folder that was searched.
         folder: PathBuf,
-        /// The name.
+        /// Requested name.
         name: String,
     },
     /// There is no complete backup.
@@ -87,43 +87,43 @@ pub enum BackupError {
     /// A backup is not complete, or was changed.
     #[error("the backup {name} cannot be used: {reason}")]
     Unusable {
-        /// The backup.
+        /// Name of the backup.
         name: String,
-        /// What is wrong with it.
+        /// Reason.
         reason: String,
     },
-    /// A newer program has made the backup.
+    /// The backup was made by a newer program.
     #[error("the backup {name} has schema {found}, and this program knows schemas up to {program}")]
     Newer {
-        /// The backup.
+        /// Name of the backup.
         name: String,
-        /// Its schema.
+        /// Schema of the backup.
         found: i64,
-        /// The program's.
+        /// Latest schema of the program.
         program: i64,
     },
     /// Files of the backup are missing or damaged.
     #[error("files of the backup {name} are missing or damaged: {count}")]
     DamagedFiles {
-        /// The backup.
+        /// Name of the backup.
         name: String,
-        /// How many.
+        /// Number of files.
         count: u64,
-        /// Some of them, each with what is wrong.
+        /// Examples, each with the problem.
         examples: Vec<String>,
     },
-    /// There is something in the data directory.
+    /// The data directory is not empty.
     #[error("{} is not empty: it has {entry}", .folder.display())]
     NotEmpty {
         /// The data directory.
         folder: PathBuf,
-        /// One of its files or folders.
+        /// One of the files or folders in it.
         entry: String,
     },
 }
 
 impl BackupError {
-    /// What is wrong in detail, each on a line of its own.
+    /// Returns details of the error, one per line.
     pub fn details(&self) -> &[String] {
         match self {
             Self::Damaged(problems) | Self::ForeignParts(problems) => problems,
@@ -132,7 +132,7 @@ impl BackupError {
         }
     }
 
-    /// The error for a file that cannot be read or written.
+    /// Returns the error for a file that cannot be read or written.
     pub(super) fn file(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_owned();
         |cause| {
@@ -140,7 +140,7 @@ impl BackupError {
         }
     }
 
-    /// The error for a copy of the database to `file`.
+    /// Returns the error for a copy of the database to `file`.
     pub(super) fn copy(file: &Path) -> impl FnOnce(CopyError) -> Self + use<> {
         let file = file.to_owned();
         |cause| if cause.is_disk_full() { Self::DiskFull(file) } else { Self::Copy(cause) }

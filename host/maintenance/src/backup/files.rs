@@ -1,4 +1,4 @@
-//! The folder that all backups share: files by their SHA-256.
+//! The folder that all backups share: files named by their SHA-256.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -11,9 +11,9 @@ use kitbag_files::stored_files::{digest, digest_of};
 
 use super::BackupError;
 
-/// The folder's name.
+/// Name of the folder.
 const FOLDER: &str = "files";
-/// Bytes that are copied at once.
+/// Size of a chunk for copying, in bytes.
 const CHUNK_BYTES: usize = 256 << 10;
 
 /// The files of all backups of a repository.
@@ -23,41 +23,41 @@ pub(super) struct Files(Folder);
 /// The result of a copy.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Copied {
-    /// All bytes are copied, and have the hash that they should have.
+    /// The copy is complete, and has the expected hash.
     Whole {
-        /// Number of bytes.
+        /// Size in bytes.
         bytes: u64,
     },
-    /// The source cannot be read, or has other bytes than its name says.
+    /// The source cannot be read, or its bytes do not match its name.
     DamagedSource(String),
 }
 
 impl Files {
-    /// Opens the folder, and creates it if it is missing.
+    /// Opens the folder, creating it if it is missing.
     pub(super) fn make(repository: &Folder) -> Result<Self, BackupError> {
         let made = repository.make_subfolder(FOLDER);
         made.map(Self).map_err(BackupError::file(&repository.path().join(FOLDER)))
     }
 
-    /// Opens the folder.
+    /// Opens the existing folder.
     pub(super) fn open(repository: &Folder) -> Result<Self, BackupError> {
         let opened = repository.subfolder(FOLDER);
         opened.map(Self).map_err(BackupError::file(&repository.path().join(FOLDER)))
     }
 
-    /// Whether there is a file of this name. It was checked when it was copied.
+    /// Whether a file of this name exists. Files are checked when they are copied.
     pub(super) fn has(&self, name: &str) -> bool {
         let found = self.0.subfolder(group(name)).and_then(|folder| folder.status(name));
         found.is_ok_and(|status| status.file_type.is_file())
     }
 
-    /// Opens a file.
+    /// Opens a file for reading.
     pub(super) fn read(&self, name: &str) -> io::Result<File> {
         self.0.subfolder(group(name))?.open_file(name)
     }
 
-    /// Copies a file here, durably, if its bytes are those that its name says. It is written to the folder `unfinished`
-    /// first.
+    /// Copies a file here, durably, if its bytes match its name. It is first written to the folder
+    /// `unfinished`.
     pub(super) fn add(&self, source: File, name: &str, unfinished: &Folder) -> Result<Copied, BackupError> {
         let failed = || BackupError::file(&self.path(name));
         let mut file = unfinished.create_file(name).map_err(failed())?;
@@ -75,7 +75,7 @@ impl Files {
         Ok(copied)
     }
 
-    /// Checks a file against its name. Returns what is wrong with it.
+    /// Checks a file against its name. Returns its size, or the problem.
     pub(super) fn check(&self, name: &str) -> Result<u64, String> {
         match self.read(name).and_then(|mut file| digest(&mut file)) {
             Ok((found, size)) if Some(found) == digest_of(name) => Ok(size),
@@ -89,12 +89,12 @@ impl Files {
         self.0.sync().map_err(BackupError::file(self.0.path()))
     }
 
-    /// Removes all files but these. Returns how many were removed.
+    /// Removes all files except `kept`. Returns the number of removed files.
     pub(super) fn remove_all_but(&self, kept: &HashSet<Digest>) -> Result<u64, BackupError> {
         let failed = || BackupError::file(self.0.path());
         let mut removed = 0;
         for group in self.0.names().map_err(failed())? {
-            // Anything else than a folder is not ours.
+            // Anything but a folder was not created by this program.
             let Ok(folder) = self.0.subfolder(&group.map_err(failed())?) else { continue };
             for name in folder.names().map_err(failed())? {
                 let name = name.map_err(failed())?;
@@ -111,7 +111,7 @@ impl Files {
     }
 }
 
-/// Copies a file whose SHA-256 is `name`. Errors are those of `target`.
+/// Copies a file whose SHA-256 is `name`. Returns an error only for `target`.
 pub(super) fn copy(mut source: File, target: &mut File, name: &str) -> io::Result<Copied> {
     let (mut hasher, mut chunk, mut bytes) = (Sha256::new(), vec![0; CHUNK_BYTES], 0);
     loop {
@@ -133,7 +133,7 @@ pub(super) fn copy(mut source: File, target: &mut File, name: &str) -> io::Resul
     }
 }
 
-/// The folder of a file: the first two digits of its name, which is a SHA-256.
+/// Returns the subfolder of a file: the first two digits of its name.
 fn group(name: &str) -> &str {
     name.get(..2).unwrap_or_default()
 }

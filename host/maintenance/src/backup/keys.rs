@@ -1,4 +1,4 @@
-//! The keys of a data directory, where they are to be part of a backup.
+//! Keys of a data directory that are included in a backup on request.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -14,22 +14,23 @@ use super::create::Job;
 use super::manifest::StoredFile;
 use super::{BackupError, KEYS, MASTER_KEY, OTHER_KEYS};
 
-/// Longest key file, in bytes. Its buffer never grows: that would leave copies of the key in memory.
+/// Maximum size of a key file, in bytes. The buffer never grows: growing would leave copies of the key in
+/// memory.
 const KEY_CAPACITY: usize = 64 << 10;
 
-/// What happens to keys.
+/// Whether a backup includes keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyCopies {
-    /// They are copied.
+    /// Keys are included.
     Included,
-    /// They are not.
+    /// Keys are not included.
     LeftOut,
 }
 
-/// A key file that was read, with its name in the backup.
+/// Content of a key file, with its name in the backup.
 pub(super) type Key = (&'static str, Zeroizing<Vec<u8>>);
 
-/// Reads the keys that are to be part of the backup. Each may be absent.
+/// Reads the keys to include in the backup. Missing files are skipped.
 pub(super) fn read(job: &Job, data: &Folder) -> Result<Vec<Key>, BackupError> {
     if job.keys == KeyCopies::LeftOut {
         return Ok(Vec::new());
@@ -70,7 +71,7 @@ pub(super) fn keep(keys: &[Key], backup: &Folder) -> Result<Vec<StoredFile>, Bac
     Ok(kept)
 }
 
-/// Opens each secret of the copied database with the copied key, if it was copied.
+/// Decrypts each secret of the copied database with the copied master key, if it was copied.
 pub(super) async fn check(
     copy: &Database,
     keys: &[StoredFile],

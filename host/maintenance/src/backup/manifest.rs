@@ -1,4 +1,4 @@
-//! The manifest: what a backup contains. A folder without a readable one is no backup.
+//! Manifest of a backup. A folder without a readable manifest is not a backup.
 
 use std::io::{Read as _, Write as _};
 
@@ -7,74 +7,74 @@ use serde::{Deserialize, Serialize};
 
 use super::{BackupError, DATABASE, MASTER_KEY, OTHER_KEYS};
 
-/// The file in a backup.
+/// Name of the manifest file in a backup.
 pub(super) const FILE: &str = "manifest.json";
-/// A manifest with many missing files has some megabytes.
+/// Maximum size, in bytes: a manifest with many missing files has several megabytes.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// What a backup contains.
+/// Description of a backup's contents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Manifest {
-    /// Version of the layout.
+    /// Version of the backup format.
     pub format: u32,
-    /// Version of the program that has made it.
+    /// Version of the program that created the backup.
     pub program: String,
-    /// The moment whose state it is, at most seconds before: RFC 3339, UTC.
+    /// Time of the backed-up state, with an error of at most seconds: RFC 3339, UTC.
     pub created_at: String,
-    /// The database's schema: the number of its last migration.
+    /// Schema of the database: the number of its last migration.
     pub schema: i64,
-    /// The copy of the database.
+    /// Copy of the database.
     pub database: StoredFile,
-    /// The keys that are part of it.
+    /// Keys that are included in the backup.
     pub keys: Vec<StoredFile>,
-    /// Names of the master keys that are needed to open the secrets.
+    /// Names of the master keys that are needed to decrypt the secrets.
     pub master_keys: Vec<String>,
-    /// Where the server had its master key.
+    /// Description of the master key's source on the server.
     pub master_key_source: String,
-    /// Whether the data directory had models for search, which are not part of it.
+    /// Whether the data directory had embedding models, which backups do not include.
     pub had_model: bool,
-    /// How much of what is in the database.
+    /// Numbers of stored items.
     pub counts: Counts,
-    /// Files to which rows refer, and that were missing or damaged in the data directory, by their paths there.
+    /// Paths of files to which rows refer and that were missing or damaged in the data directory, sorted.
     pub missing_files: Vec<String>,
 }
 
-/// A file of one backup.
+/// A file in a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredFile {
-    /// Its name.
+    /// Name of the file.
     pub name: String,
-    /// In bytes.
+    /// Size in bytes.
     pub size: u64,
     /// SHA-256, hexadecimal.
     pub sha256: String,
 }
 
-/// How much there is of what users and operators have stored.
+/// Numbers of items that users and operators have stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Counts {
-    /// Documents of all users.
+    /// Number of documents of all users.
     pub documents: u64,
-    /// Secrets of all users.
+    /// Number of secrets of all users.
     pub secrets: u64,
-    /// Deployed versions of toolkits.
+    /// Number of deployed versions of toolkits.
     pub toolkit_versions: u64,
-    /// Records of calls.
+    /// Number of call records.
     pub records: u64,
-    /// Files to which rows refer.
+    /// Number of files to which rows refer.
     pub files: u64,
 }
 
-/// Only what decides whether the rest can be read.
+/// The field that decides whether the rest can be read.
 #[derive(Deserialize)]
 struct Format {
     format: u32,
 }
 
 impl Manifest {
-    /// The layout that this program writes, and the newest that it reads.
+    /// Backup format that this program writes, and the newest that it reads.
     pub(super) const FORMAT: u32 = 1;
 
     /// Writes the manifest into the folder of its backup, durably.
@@ -111,7 +111,7 @@ impl Manifest {
             )));
         }
         let manifest: Self = serde_json::from_str(text).map_err(unreadable)?;
-        // Names become paths.
+        // Names become paths, so only known ones are accepted.
         let is_key = |key: &StoredFile| key.name == MASTER_KEY || OTHER_KEYS.contains(&key.name.as_str());
         if manifest.database.name == DATABASE && manifest.keys.iter().all(is_key) {
             Ok(manifest)

@@ -1,4 +1,4 @@
-//! The folder with all backups: which there are, which are complete, and which are removed.
+//! The folder with all backups: lists, creates and removes them.
 
 use std::collections::HashSet;
 use std::fs::{DirBuilder, File, TryLockError};
@@ -18,24 +18,24 @@ use tracing::warn;
 use super::files::Files;
 use super::{BackupError, DATABASE, Manifest};
 
-/// Locked by a backup, exclusively, and by a restore.
+/// Lock file: exclusive for a backup, shared for a restore.
 const LOCK: &str = "lock";
-/// What the name of a backup ends with until it is complete, and again while it is being removed.
+/// Suffix of a backup's folder until it is complete, and again during its removal.
 const UNFINISHED: &str = ".unfinished";
-/// The form of a backup's name, which is the time at which it began.
+/// Format of a backup's name: its start time.
 const NAME: &str = "%Y-%m-%dT%H-%M-%SZ";
-/// Backups that may begin in the same second.
+/// Maximum number of backups with the same start second.
 const MAX_PER_SECOND: u32 = 100;
 
 /// The folder with all backups.
 #[derive(Debug)]
 pub(super) struct Repository {
     pub(super) folder: Folder,
-    /// `None` on a disk that cannot be written.
+    /// Held until drop; `None` if a reader cannot open the lock file.
     _lock: Option<File>,
 }
 
-/// A backup that is being made. Dropping it removes it, unless it was finished.
+/// An incomplete backup. Dropping it removes it, unless it was finished.
 #[derive(Debug)]
 pub(super) struct Unfinished<'a> {
     repository: &'a Repository,
@@ -44,12 +44,12 @@ pub(super) struct Unfinished<'a> {
     is_finished: bool,
 }
 
-/// A backup that was found.
+/// An existing backup.
 #[derive(Debug)]
 pub struct Found {
-    /// Its name.
+    /// Name of the backup.
     pub name: String,
-    /// What it contains, or why it cannot be used.
+    /// Manifest of the backup, or the reason why it cannot be used.
     pub manifest: Result<Manifest, BackupError>,
 }
 
@@ -59,7 +59,7 @@ pub fn list(folder: &Path) -> Result<Vec<Found>, BackupError> {
 }
 
 impl Repository {
-    /// Opens the folder for a new backup: creates it if it is missing, and removes what an interrupted backup has left.
+    /// Opens the folder for a new backup: creates it if it is missing, and removes incomplete backups.
     pub(super) fn claim(path: &Path) -> Result<Self, BackupError> {
         let failed = || BackupError::file(path);
         DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed())?;
@@ -86,7 +86,7 @@ impl Repository {
         Ok(Self { folder, _lock: lock })
     }
 
-    /// The backups, newest first. Unfinished ones are not among them.
+    /// Returns the backups, newest first, without incomplete ones.
     pub(super) fn backups(&self) -> Result<Vec<Found>, BackupError> {
         let mut names = self.names()?;
         names.retain(|name| is_name(name));
@@ -110,7 +110,7 @@ impl Repository {
         })
     }
 
-    /// Begins a backup, which is named after the time.
+    /// Starts a backup, named by the start time.
     pub(super) fn begin(&self, now: Timestamp) -> Result<Unfinished<'_>, BackupError> {
         let time = now.to_zoned(TimeZone::UTC).strftime(NAME).to_string();
         let mut names = (0..MAX_PER_SECOND)
@@ -122,8 +122,8 @@ impl Repository {
         Ok(Unfinished { repository: self, name, folder, is_finished: false })
     }
 
-    /// Removes the oldest complete backups, so that `keep` are left, and then the files that only they had. Returns the
-    /// names of the backups that were removed.
+    /// Removes the oldest complete backups, so that `keep` remain, and then the files that only they had.
+    /// Returns the names of the removed backups.
     pub(super) async fn prune(&self, keep: NonZeroUsize) -> Result<Vec<String>, BackupError> {
         let complete = self.backups()?.into_iter().filter(|found| found.manifest.is_ok());
         let removed: Vec<_> = complete.map(|found| found.name).skip(keep.get()).collect();
@@ -133,7 +133,7 @@ impl Repository {
         for name in &removed {
             let unfinished = format!("{name}{UNFINISHED}");
             let remove = || {
-                // First the name: one that is removed in part must not be taken for a complete one.
+                // Renamed first, so that a partly removed backup does not look complete.
                 self.folder.rename(name, &self.folder, &unfinished)?;
                 self.folder.sync()?;
                 self.folder.remove_subfolder(&unfinished)
@@ -145,8 +145,8 @@ impl Repository {
         Ok(removed)
     }
 
-    /// The files to which the databases of all backups refer; `None` if one of them cannot be read, since nobody can say
-    /// then which files it needs.
+    /// Returns the files to which the databases of all backups refer; `None` if one of them cannot be read,
+    /// because the files that it needs are then unknown.
     async fn named_files(&self) -> Result<Option<HashSet<Digest>>, BackupError> {
         let mut needed = HashSet::new();
         for found in self.backups()? {
@@ -178,7 +178,7 @@ impl Repository {
 }
 
 impl Unfinished<'_> {
-    /// Makes it a complete backup, durably. Returns its name.
+    /// Makes the backup complete, durably. Returns its name.
     pub(super) fn finish(mut self, manifest: &Manifest) -> Result<String, BackupError> {
         manifest.write(&self.folder)?;
         let folder = &self.repository.folder;
@@ -195,13 +195,14 @@ impl Unfinished<'_> {
 impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
         if !self.is_finished {
-            // If that fails, the next backup removes it.
+            // On failure, the next backup removes it.
             let _ = self.repository.folder.remove_subfolder(&format!("{}{UNFINISHED}", self.name));
         }
     }
 }
 
-/// Whether a folder of this name may be a backup: a time, and a number if there were several in one second.
+/// Whether the name of a folder is that of a backup: a time, with a number if there were several in one
+/// second.
 fn is_name(name: &str) -> bool {
     const PATTERN: &[u8] = b"0000-00-00T00-00-00Z";
     const NUMBERED: &[u8] = b"0000-00-00T00-00-00Z-00";

@@ -1,4 +1,4 @@
-//! Checks a backup, and makes a data directory of it.
+//! Checks a backup, and restores it to a data directory.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,52 +13,52 @@ use super::repository::Repository;
 use super::target::Target;
 use super::{BackupError, DATABASE, KEYS, Manifest, Progress, Step, require_room, store};
 
-/// The database until it gets its final name.
+/// Temporary name of the database.
 const INCOMING: &str = "restore-incoming";
-/// Damaged files that are named.
+/// Maximum number of damaged files that errors list.
 const MAX_EXAMPLES: usize = 20;
 
-/// What to restore.
+/// Options of a restore.
 #[derive(Clone, Debug)]
 pub struct RestoreJob {
-    /// The folder with all backups.
+    /// Folder with all backups.
     pub folder: PathBuf,
-    /// The backup; `None` for the newest complete one.
+    /// Name of the backup; `None` for the newest complete one.
     pub name: Option<String>,
-    /// What to do with it.
+    /// Whether the backup is only checked.
     pub purpose: Purpose,
-    /// What to do if files of it are missing or damaged.
+    /// Policy for missing or damaged files of the backup.
     pub damaged: Damaged,
 }
 
-/// What is done with a backup.
+/// Purpose of reading a backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// It is checked.
+    /// The backup is only checked.
     Check,
-    /// It is checked, and put into this data directory.
+    /// The backup is checked, and restored to this data directory.
     Restore(PathBuf),
 }
 
-/// What is done if files are missing or damaged.
+/// Policy for missing or damaged files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damaged {
-    /// Nothing is restored.
+    /// The restore fails.
     Refused,
-    /// Everything else is restored.
+    /// All other files are restored.
     LeftOut,
 }
 
-/// A backup that was restored, or only checked.
+/// A restored or checked backup.
 #[derive(Debug)]
 pub struct Restored {
-    /// Its name.
+    /// Name of the backup.
     pub name: String,
-    /// What it contains.
+    /// Manifest of the backup.
     pub manifest: Manifest,
-    /// Newer backups that were passed over because they cannot be used, each with the reason.
+    /// Newer backups that cannot be used, each with the reason.
     pub passed_over: Vec<(String, BackupError)>,
-    /// Files that were left out because they are missing or damaged.
+    /// Number of files that were left out because they are missing or damaged.
     pub left_out: u64,
 }
 
@@ -66,7 +66,7 @@ pub struct Restored {
 pub async fn restore(job: &RestoreJob, progress: &mut Progress<'_>) -> Result<Restored, BackupError> {
     let repository = Repository::open(&job.folder)?;
     let Chosen { name, manifest, passed_over } = choose(&repository, job)?;
-    // Before the long part: a wrong directory is reported at once.
+    // Opened before the long checks, so that a wrong directory is reported at once.
     let target = match &job.purpose {
         Purpose::Restore(data) => Some(Target::open(data)?),
         Purpose::Check => None,
@@ -94,7 +94,7 @@ pub async fn restore(job: &RestoreJob, progress: &mut Progress<'_>) -> Result<Re
     Ok(Restored { name, manifest, passed_over, left_out: damaged.count })
 }
 
-/// The backup to restore, and the newer ones that cannot be used.
+/// The backup to restore, and newer ones that cannot be used.
 struct Chosen {
     name: String,
     manifest: Manifest,
@@ -134,7 +134,7 @@ struct DamagedFiles {
 /// The result of checking all files.
 struct FilesCheck {
     damaged: DamagedFiles,
-    /// Size of the others.
+    /// Total size of the undamaged files, in bytes.
     bytes: u64,
 }
 
@@ -155,7 +155,7 @@ impl Backup<'_> {
         if database.schema().await? != found {
             return Err(another());
         }
-        // Before rows are read: a view can take the place of a table.
+        // Checked before rows are read: a view could replace a table.
         let foreign = database.foreign_parts(found).await?;
         if !foreign.is_empty() {
             let reason =
@@ -231,7 +231,7 @@ impl Backup<'_> {
                 match (copied, damaged) {
                     (Copied::Whole { .. }, _) => Ok(()),
                     (Copied::DamagedSource(_), Damaged::LeftOut) => folder.remove_file(&file).map(drop),
-                    // It was whole when it was checked.
+                    // It was undamaged when it was checked.
                     (Copied::DamagedSource(reason), Damaged::Refused) => Err(io::Error::other(reason)),
                 }
             };
@@ -240,7 +240,8 @@ impl Backup<'_> {
         .await
     }
 
-    /// Calls `act` with each file to which a row refers, except those that were missing in the data directory already.
+    /// Calls `act` with each file to which a row refers, except those that were missing when the backup was
+    /// made.
     async fn for_each_file(
         &self,
         database: &Database,
@@ -271,12 +272,12 @@ impl Backup<'_> {
         Ok(())
     }
 
-    /// Puts the database in place, after everything else is durable.
+    /// Puts the database in place, after all other files are durable.
     fn place_database(&self, target: &Target) -> Result<(), BackupError> {
         let expected = &self.manifest.database;
         let source = self.folder.open_file(DATABASE);
         let source = source.map_err(BackupError::file(&self.folder.path().join(DATABASE)))?;
-        // Of all files at once: syncing each would take far longer.
+        // Syncs all files at once: syncing each would take far longer.
         rustix::fs::sync();
         target.place(source, INCOMING, DATABASE, expected)?;
         target.finish()

@@ -1,11 +1,11 @@
-//! All SQL about how much a database contains.
+//! All SQL that counts the contents of a database.
 
 use kitbag_database::{Database, sql};
 use kitbag_files::stored_files;
 
 use super::Counts;
 
-/// Counts what is in a database.
+/// Counts the contents of a database.
 pub(super) async fn counts(database: &Database) -> kitbag_database::Result<Counts> {
     let mut transaction = database.snapshot().await?;
     let rows: (i64, i64, i64, i64) =

@@ -12,9 +12,9 @@ use super::BackupError;
 use super::files::{Copied, copy};
 use super::manifest::StoredFile;
 
-/// What a running server locks.
+/// Name of the file that a running server locks.
 const LOCK: &str = "lock";
-/// What an empty directory may have: on a new disk, file systems have made the second.
+/// Names that an empty directory may contain; file systems create `lost+found` on a new disk.
 const IGNORED: [&str; 2] = [LOCK, "lost+found"];
 
 /// A data directory into which a backup is restored.
@@ -24,7 +24,7 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Creates the data directory, or opens an empty one, or one in which a restore was interrupted.
+    /// Opens an empty data directory, or one in which a restore was interrupted. Creates it if it is missing.
     pub(super) fn open(data: &Path) -> Result<Self, BackupError> {
         ownership::claim_directory(data)?;
         let target = Self { folder: Folder::open(data).map_err(BackupError::file(data))? };
@@ -32,7 +32,7 @@ impl Target {
         Ok(target)
     }
 
-    /// Marks the directory as incomplete, and keeps servers and other restores out.
+    /// Marks the directory as incomplete, and locks out servers and other restores.
     pub(super) fn claim(&self) -> Result<File, BackupError> {
         let path = || self.folder.path().to_owned();
         let lock = self.folder.lock_file(LOCK).map_err(BackupError::file(&path().join(LOCK)))?;
@@ -50,7 +50,7 @@ impl Target {
         Ok(lock)
     }
 
-    /// Fails if there is something in the directory, unless it is from an interrupted restore.
+    /// Fails if the directory is not empty, unless a restore into it was interrupted.
     fn check_empty(&self) -> Result<(), BackupError> {
         let data = self.folder.path();
         if self.folder.status(UNFINISHED_RESTORE).is_ok() {
@@ -66,7 +66,7 @@ impl Target {
         }
     }
 
-    /// Copies a file that the manifest describes, as `temporary` first.
+    /// Copies a file that the manifest describes, first under the name `temporary`.
     pub(super) fn place(
         &self,
         source: File,
@@ -88,7 +88,7 @@ impl Target {
         place().map_err(BackupError::file(&self.folder.path().join(name)))
     }
 
-    /// Takes the mark away.
+    /// Removes the mark of an incomplete restore.
     pub(super) fn finish(&self) -> Result<(), BackupError> {
         let finish = || {
             self.folder.remove_file(UNFINISHED_RESTORE)?;

@@ -26,7 +26,7 @@ fn name_of(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }
 
-/// The statement that stores a document with this captured file.
+/// Returns the statement that stores a document with this captured file.
 fn document(id: &str, file: &str) -> String {
     format!(
         "INSERT INTO documents (id, user_id, number, source, identity, digest, title, capture_only, artifact,
@@ -36,7 +36,7 @@ fn document(id: &str, file: &str) -> String {
     )
 }
 
-/// The statement that stores where a file is.
+/// Returns the statement that stores the object of a file.
 fn kept(kind: FileKind, digest: &str) -> String {
     let (object, name) = (kind.plain_object(digest), kind.name(digest));
     format!("INSERT OR IGNORE INTO files VALUES ('{object}', '{name}', 0, 0)")
@@ -103,7 +103,7 @@ impl Scratch {
         restore(&self.restore_job(), &mut |_, _, _| {}).await
     }
 
-    /// Asserts that a restore fails for a reason with these words, and puts nothing in place.
+    /// Asserts that a restore fails with an error that contains `words`, and writes no files.
     async fn assert_refused(&self, words: &str) {
         let refused = self.restore().await.expect_err("it is refused").to_string();
         assert!(refused.contains(words), "no {words:?} in {refused:?}");
@@ -111,7 +111,7 @@ impl Scratch {
         assert_eq!(placed, 0, "something was put in place");
     }
 
-    /// The file of all backups with these bytes.
+    /// Returns the path of the file with these bytes in the backups.
     fn backed_up(&self, bytes: &[u8]) -> PathBuf {
         let name = name_of(bytes);
         self.path("backups/files").join(&name[..2]).join(name)
@@ -193,7 +193,7 @@ async fn a_backup_is_complete_although_files_come_and_go_while_it_is_made() {
         scratch.capture(&format!("d{number}"), format!("file {number}").as_bytes()).await;
     }
     let (stopped, removed) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-    // As a server does: the file before its row, and after its row, while nobody else writes.
+    // Same order as in a server: files are written before their rows, and removed after them.
     let come_and_go = |first: u64| {
         let (scratch, stopped, removed) = (scratch.clone(), stopped.clone(), removed.clone());
         tokio::spawn(async move {
@@ -338,7 +338,7 @@ async fn an_interrupted_restore_goes_on_and_no_other_directory_is_touched() {
     scratch.back_up().await;
     scratch.restore().await.expect("it is whole");
     let restored = scratch.path("restored");
-    // As a crash before the last step leaves it.
+    // The state after a crash before the last step.
     fs::remove_file(restored.join(DATABASE)).expect("it is ours");
     fs::write(restored.join("restore-unfinished"), "").expect("a file");
     fs::write(restored.join("restore-incoming"), "a part").expect("a file");

@@ -1,4 +1,4 @@
-//! The audit log: whether entries were changed or removed.
+//! Integrity of the audit log: detects changed and removed entries.
 
 use kitbag_database::Database;
 use kitbag_database::audit;

@@ -1,16 +1,16 @@
-//! The certificate of a server that speaks TLS itself.
+//! Certificate of a server that terminates TLS itself.
 
 use kitbag_net::certificate::{Certificate, CertificateError, CertificateFiles};
 use url::Url;
 
 use super::{Finding, Report};
 
-/// How clients reach a server that speaks TLS itself.
+/// Certificate that a server presents to clients.
 #[derive(Clone, Debug)]
 pub struct Presented {
-    /// The files of its certificate.
+    /// Paths of the certificate and its key.
     pub files: CertificateFiles,
-    /// Its URL, if it is known.
+    /// URL of the server, if it is known.
     pub url: Option<Url>,
 }
 

@@ -1,4 +1,4 @@
-//! The database: whether it opens, is whole, and has this program's schema.
+//! Integrity and schema of the database.
 
 use std::path::Path;
 
@@ -6,11 +6,11 @@ use kitbag_database::{Database, DatabaseError};
 
 use super::{Depth, Examples, Finding, Report};
 
-/// What to do about a damaged database.
+/// Remedy for a damaged database.
 const RESTORE: &str = "stop the server, keep a copy of the data directory, and restore the last backup into a new one \
                        with `kitbag restore`";
 
-/// What to do about parts of the schema that somebody else has made.
+/// Remedy for parts of the schema that this program has not created.
 const FOREIGN: &str = "they run with the server, and it can neither be backed up nor copied with them: if you have made \
                        them, drop them; if not, somebody else has written to the database: restore a backup that you trust";
 
@@ -33,7 +33,7 @@ pub(super) async fn check(data: &Path, depth: Depth, report: &mut Report) -> Opt
     }
 }
 
-/// The finding for a database that cannot be read.
+/// Returns the finding for a database that cannot be read.
 pub(super) fn unreadable(error: &DatabaseError) -> Finding {
     Finding::new(format!("the database cannot be read: {error}"), RESTORE)
 }

@@ -1,4 +1,4 @@
-//! Rows without files, files without rows, and files with other bytes than their names say.
+//! Rows without files, files without rows, and files whose bytes do not match their names.
 
 use std::io;
 use std::time::{Duration, SystemTime};
@@ -12,11 +12,11 @@ use tokio::time::sleep;
 
 use super::{Depth, Examples, Progress, Report, Step};
 
-/// A younger file may be one to which a row is about to refer.
+/// Minimum age of a file without a row: a row may soon refer to a younger one.
 const MIN_AGE: Duration = Duration::from_hours(1);
-/// How long a server may take to remove a file after the row that referred to it.
+/// Maximum time between the removal of a row and of its file by a server.
 const REMOVAL_TIME: Duration = Duration::from_secs(1);
-/// Files that are looked at again together.
+/// Number of suspected files that are checked again together.
 const BATCH: usize = 1000;
 
 pub(super) async fn check(
@@ -30,7 +30,7 @@ pub(super) async fn check(
     check_strays(data, database, report, progress).await
 }
 
-/// Looks for the file of each row.
+/// Checks the file of each row.
 async fn check_named(
     data: &Folder,
     database: &Database,
@@ -54,7 +54,7 @@ async fn check_named(
                     Err(error) => unreadable.push(format!("{path}: {error}")),
                 },
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    // The server may have removed row and file since the page was read.
+                    // The server may have removed the row and the file since the page was read.
                     if is_still_named(database, &named).await? && named.open(data).is_err() {
                         missing.push(path);
                     }
@@ -76,7 +76,7 @@ async fn check_named(
     Ok(())
 }
 
-/// Looks for files to which no row refers.
+/// Searches for files to which no row refers.
 async fn check_strays(
     data: &Folder,
     database: &Database,
@@ -122,12 +122,12 @@ async fn check_strays(
     Ok(())
 }
 
-/// Files of a kind that seem to belong to no row.
+/// Files of one kind to which no row seems to refer.
 struct Strays<'a> {
     data: &'a Folder,
     database: &'a Database,
     kind: FileKind,
-    /// To be looked at again.
+    /// Objects to check again.
     suspects: Vec<String>,
     found: Examples,
 }
@@ -163,7 +163,7 @@ impl Strays<'_> {
         Ok(())
     }
 
-    /// Whether a server knows of the object.
+    /// Whether the table `files` has the object.
     async fn is_known(&self, object: &str) -> kitbag_database::Result<bool> {
         let mut transaction = self.database.snapshot().await?;
         let known = is_known(&mut transaction, object).await?;

@@ -1,4 +1,4 @@
-//! Keys: whether they are there, for their owner alone, and open the secrets.
+//! Keys: whether they exist, are readable by their owner only, and decrypt the secrets.
 
 use std::path::Path;
 
@@ -12,10 +12,10 @@ use super::{Examples, Finding, Report};
 
 /// All permissions for group and others.
 const OPEN_TO_OTHERS: u32 = 0o077;
-/// The signing key of local mode.
+/// Signing key of local mode.
 const SIGNING_KEY: &str = "local-issuer.p8";
 
-/// Checks whether the master key opens the secrets.
+/// Checks whether the master key decrypts the secrets.
 pub(super) async fn check_secrets(
     source: &KeySource,
     database: &Database,
@@ -28,7 +28,7 @@ pub(super) async fn check_secrets(
     }
     match kitbag_vault::check_secrets(database, source).await {
         Ok(check) => report_secrets(check, report),
-        // `check_files` reports it with the other keys.
+        // `check_files` reports this problem with those of other keys.
         Err(OpenError::Key(MasterKeyError::Exposed { path })) if path.ends_with(KEY_FILES[0]) => {}
         Err(error) => {
             let what = format!("{error}; secrets were not checked, and the server does not start");
@@ -62,7 +62,7 @@ fn report_secrets(check: SecretsCheck, report: &mut Report) {
     }
 }
 
-/// Checks the files of keys.
+/// Checks the permissions and the existence of key files.
 pub(super) fn check_files(data: &Path, folder: &Folder, report: &mut Report) {
     for name in KEY_FILES {
         let Ok(status) = folder.status(name) else { continue };
@@ -88,7 +88,7 @@ pub(super) fn check_files(data: &Path, folder: &Folder, report: &mut Report) {
     );
 }
 
-/// What to do about a key that others may have read.
+/// Returns the remedy for a key that others may have read.
 fn after_exposure(name: &str) -> &'static str {
     match name {
         "master-key" => {

@@ -1,4 +1,4 @@
-//! The model that search uses.
+//! Embedding model of the search.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Permissions of everything in a data directory but its keys.
+//! Permissions of all files in a data directory, except keys.
 
 use std::fs;
 use std::io;
@@ -19,7 +19,7 @@ pub(super) fn check(data: &Path, report: &mut Report) -> io::Result<()> {
     while let Some(folder) = folders.pop() {
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,
-            // Removed meanwhile, or reported as somebody else's.
+            // The folder was removed meanwhile, or belongs to another user, which is reported.
             Err(_) if folder != data => continue,
             Err(error) => return Err(error),
         };

@@ -6,7 +6,7 @@ use kitbag_files::machine_code;
 
 use super::{Examples, Finding, Report};
 
-/// The folders with machine code.
+/// Folders with machine code.
 const FOLDERS: [&str; 3] = ["code", "extractor-code", "code-runner"];
 
 pub(super) fn check(data: &Path, report: &mut Report) {

@@ -1,4 +1,4 @@
-//! Each finding, on a real data directory.
+//! Each finding, in a real data directory.
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -24,7 +24,7 @@ const FILES: &str = "INSERT INTO files VALUES
     ('artifacts/' || substr('{digest}', 1, 2) || '/{digest}', 'artifacts/{digest}', 0, 0);";
 const VALUE: &str = "canary-5ecret";
 
-/// A data directory with a document, a toolkit and a secret, all in order.
+/// A data directory with a document, a toolkit and a secret, without problems.
 struct Scratch {
     data: tempfile::TempDir,
     database: Database,
@@ -87,7 +87,7 @@ impl Scratch {
         examine(&self.subject(), &mut |_, _, _| {}).await.expect("it can look")
     }
 
-    /// Asserts that there is exactly one finding, with these words, and returns it. What it says has no secret.
+    /// Asserts that there is exactly one finding, which contains `words` and no secret. Returns it.
     async fn assert_finds(&self, words: &str) -> Finding {
         let report = self.examine().await;
         assert_finding(&report, words)
@@ -161,7 +161,7 @@ async fn files_without_rows_are_found_once_they_cannot_be_on_their_way() {
 
         make_old(&stray);
 
-        // In a folder of another hash no row would look for it.
+        // In a folder of another hash prefix, no row refers to it.
         if stray.extension().is_some() {
             assert!(scratch.assert_finds(words).await.remedy.contains("no server needs them"));
         }
@@ -181,7 +181,7 @@ async fn files_without_rows_are_found_once_they_cannot_be_on_their_way() {
             .contains("no server needs them")
     );
 
-    // A database that has never had a document may have replaced one that had.
+    // A database that has never had a document may have replaced a lost one.
     scratch.database.forget_rows("documents").await;
     scratch.database.execute("DELETE FROM files WHERE name LIKE 'artifacts/%'").await;
     make_old(&scratch.artifact);

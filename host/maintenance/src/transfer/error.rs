@@ -1,4 +1,4 @@
-//! Why a service was not copied.
+//! Errors of copying a service.
 
 use kitbag_database::DatabaseError;
 use kitbag_files::objects::ObjectsError;
@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::UserIdsError;
 
-/// Why a service was not copied. Nothing of it was changed, and the target has no rows.
+/// Reason why a service was not copied. The source is unchanged, and the target has no rows.
 #[derive(Debug, Error)]
 pub enum TransferError {
     /// A database cannot be read or written.
@@ -16,29 +16,29 @@ pub enum TransferError {
     /// A store of files cannot be read or written.
     #[error("cannot copy {object}: {cause}")]
     Objects {
-        /// The file.
+        /// Name of the object.
         object: String,
         /// The cause.
         cause: ObjectsError,
     },
-    /// A process uses the source.
+    /// A process is using the source.
     #[error("a server uses the database that is to be copied")]
     SourceInUse,
-    /// A process uses the target.
+    /// A process is using the target.
     #[error("a server uses the database that is to be copied to")]
     TargetInUse,
-    /// There is something in the target.
+    /// The target is not empty.
     #[error("the database that is to be copied to is not empty: there are rows in {0}")]
     NotEmpty(&'static str),
-    /// Another issuer signs people in at the target.
+    /// The target trusts another issuer.
     #[error(
         "the users that are to be copied are those of the issuer {recorded}, and the new service trusts {present}, where \
          the same user ids may be other people"
     )]
     OtherIssuer {
-        /// Whose users they are.
+        /// Issuer of the source's users.
         recorded: String,
-        /// Whom the new service trusts.
+        /// Issuer that the target trusts.
         present: String,
     },
     /// The new user ids cannot be used.
@@ -47,34 +47,34 @@ pub enum TransferError {
     /// The target's keys cannot be read.
     #[error("cannot read the master keys of the new service: {0}")]
     Keys(#[from] OpenError),
-    /// The target's keys cannot be read.
+    /// The target's keys cannot be loaded to encrypt secrets again.
     #[error("cannot read the master keys of the new service: {0}")]
     MasterKeys(#[from] MasterKeyError),
-    /// The target's keys do not open the secrets.
+    /// The target lacks master keys of some secrets.
     #[error("the new service was not given the master keys of all secrets")]
     MissingKeys(Vec<String>),
     /// Files are missing or damaged.
     #[error("files are missing or damaged: {count}")]
     MissingFiles {
-        /// How many.
+        /// Number of files.
         count: u64,
-        /// Some of them, each with what is wrong.
+        /// Examples, each with the problem.
         examples: Vec<String>,
     },
-    /// The target has not got all rows of a table. This is a fault of the program.
+    /// The number of rows in the target differs: a bug of this program.
     #[error("{written} of {read} rows of {table} were written")]
     Incomplete {
-        /// The table.
+        /// Name of the table.
         table: &'static str,
-        /// Rows of the source.
+        /// Number of rows in the source.
         read: u64,
-        /// Rows of the target.
+        /// Number of rows in the target.
         written: u64,
     },
 }
 
 impl TransferError {
-    /// What is wrong in detail, each on a line of its own.
+    /// Returns details of the error, one per line.
     pub fn details(&self) -> &[String] {
         match self {
             Self::MissingKeys(keys) => keys,

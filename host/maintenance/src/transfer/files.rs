@@ -7,23 +7,23 @@ use kitbag_files::stored_files::{self, Named, Names};
 
 use super::{Progress, Source, Step, Target, TransferError};
 
-/// Files that are copied at the same time: a bucket answers slowly.
+/// Maximum number of files that are copied concurrently, because buckets have a high latency.
 const MAX_AT_ONCE: usize = 8;
-/// Missing files that are named.
+/// Maximum number of missing files that are listed.
 const MAX_EXAMPLES: usize = 20;
 
-/// Files that were copied.
+/// Result of copying files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FilesCopied {
-    /// How many were written.
+    /// Number of files that were written.
     pub written: u64,
-    /// Their size in bytes.
+    /// Size of the written files, in bytes.
     pub bytes: u64,
-    /// How many were there already.
+    /// Number of files that the target already had.
     pub already_there: u64,
-    /// How many are missing or damaged in the source.
+    /// Number of files that are missing or damaged in the source.
     pub missing_count: u64,
-    /// Some of those, each with what is wrong.
+    /// Examples of those files, each with the problem.
     pub missing: Vec<String>,
 }
 

@@ -1,4 +1,5 @@
-//! What changes on the way: ids of users, and what is sealed for them. Decided before anything is written.
+//! Changes to rows during the copy: user ids, and secrets sealed for them. Determined before anything is
+//! written.
 
 use kitbag_database::{Column, KEYS, Row, SECRETS, SESSION_GRANTS, SESSIONS, Table, Transaction, Value};
 use kitbag_identity::recorded_issuer;
@@ -8,19 +9,19 @@ use super::store::all_users;
 use super::users::{UserIds, UserIdsError};
 use super::{Source, Target, TransferError};
 
-/// What changes on the way.
+/// Changes to rows during the copy.
 pub(super) struct Plan<'j> {
     users: Option<(&'j UserIds, Option<Resealing>)>,
     issuer: Issuer,
-    /// Whether the target's database has no NUL in texts.
+    /// Whether the target's database does not support NUL in texts.
     replaces_nul: bool,
-    /// Texts in which NUL was replaced.
+    /// Number of texts in which NUL was replaced.
     pub(super) changed_texts: u64,
-    /// Secrets that do not open, with any key.
+    /// Secrets that no key decrypts.
     pub(super) broken_secrets: SecretsCheck,
 }
 
-/// Who signs people in at the target.
+/// Whether the target trusts the same issuer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Issuer {
     Same,
@@ -28,7 +29,7 @@ enum Issuer {
 }
 
 impl<'j> Plan<'j> {
-    /// Fails if the source cannot be copied to this target.
+    /// Determines the changes. Fails if the source cannot be copied to this target.
     pub(super) async fn of(
         source: &Source,
         target: &Target,
@@ -59,17 +60,17 @@ impl<'j> Plan<'j> {
         Ok(Self { users, issuer, replaces_nul, changed_texts: 0, broken_secrets })
     }
 
-    /// Whether another issuer signs people in at the target.
+    /// Whether the target trusts another issuer.
     pub(super) fn is_other_issuer(&self) -> bool {
         self.issuer == Issuer::Other
     }
 
-    /// Whether rows of a table are copied. Sessions and keys are good for the issuer whose users have them.
+    /// Whether rows of a table are copied. Sessions and keys are valid only with the issuer of their users.
     pub(super) fn includes(&self, table: &Table) -> bool {
         self.issuer == Issuer::Same || ![SESSIONS, SESSION_GRANTS, KEYS].contains(&table.name)
     }
 
-    /// Makes a row of the source one of the target.
+    /// Converts a row of the source for the target.
     pub(super) fn adapt(
         &mut self,
         table: &Table,
@@ -82,7 +83,7 @@ impl<'j> Plan<'j> {
             self.changed_texts += texts.count() as u64;
         }
         let Some((users, resealing)) = &self.users else { return Ok(()) };
-        // While the row still has the id for which the secret is sealed.
+        // Done first, while the row still has the user id for which the secret is sealed.
         if let (SECRETS, Some(resealing)) = (table.name, resealing) {
             reseal(users, resealing, columns, row)?;
         }
@@ -96,8 +97,8 @@ impl<'j> Plan<'j> {
     }
 }
 
-/// Opens each secret with the target's keys. Fails if a key is missing; secrets that do not open although it is there do
-/// not open in the source either.
+/// Decrypts each secret with the target's keys. Fails if a key is missing. Secrets that do not open although
+/// their key exists do not open in the source either.
 async fn check_keys(source: &Source, target: &Target) -> Result<SecretsCheck, TransferError> {
     let check = check_secrets(&source.database, &target.keys).await?;
     if check.missing_keys.is_empty() {
@@ -109,7 +110,7 @@ async fn check_keys(source: &Source, target: &Target) -> Result<SecretsCheck, Tr
     ))
 }
 
-/// Seals a secret for the new id of its user. One that does not open stays as it is, and does not open there either.
+/// Seals a secret for the new id of its user. Does not change a secret that does not open.
 fn reseal(
     users: &UserIds,
     resealing: &Resealing,

@@ -5,7 +5,7 @@ use kitbag_database::{TABLES, Table, Transaction};
 use super::plan::Plan;
 use super::{Progress, Step, TransferError};
 
-/// Copies all rows. Returns how many.
+/// Copies all rows. Returns their number.
 pub(super) async fn copy(
     state: &mut Transaction,
     incoming: &mut Transaction,
@@ -23,7 +23,7 @@ pub(super) async fn copy(
             let mut report = |rows: u64| progress(Step::CopyRows, before + rows, total);
             done += copy_table(table, state, incoming, plan, &mut report).await?;
         }
-        // Also where nothing is copied: ids that were given are not given again.
+        // Also for tables that are not copied: ids are never reused.
         table.continue_ids(state, incoming).await?;
     }
     Ok(done)

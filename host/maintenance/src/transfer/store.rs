@@ -5,21 +5,21 @@ use std::collections::BTreeSet;
 use kitbag_database::{EVERYONE, TABLES, Transaction, sql};
 use serde::Serialize;
 
-/// How much there is of what users and operators have stored.
+/// Numbers of items that users and operators have stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Counts {
-    /// Documents of all users.
+    /// Number of documents of all users.
     pub documents: u64,
-    /// Secrets of all users.
+    /// Number of secrets of all users.
     pub secrets: u64,
-    /// Deployed versions of toolkits.
+    /// Number of deployed versions of toolkits.
     pub toolkit_versions: u64,
-    /// Records of calls.
+    /// Number of call records.
     pub records: u64,
 }
 
-/// Counts what is in a database.
+/// Counts the contents of a database.
 pub(super) async fn counts(transaction: &mut Transaction) -> kitbag_database::Result<Counts> {
     let rows: (i64, i64, i64, i64) =
         sql("SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM secrets),
@@ -32,7 +32,7 @@ pub(super) async fn counts(transaction: &mut Transaction) -> kitbag_database::Re
     Ok(Counts { documents, secrets, toolkit_versions, records })
 }
 
-/// The ids of all users that any row names. What is for everyone names none.
+/// Returns the ids of all users in any row, without the id that stands for everyone.
 pub(super) async fn all_users(transaction: &mut Transaction) -> kitbag_database::Result<BTreeSet<String>> {
     let mut users = BTreeSet::new();
     for table in TABLES {

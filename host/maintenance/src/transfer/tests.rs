@@ -17,8 +17,8 @@ use super::*;
 
 const ISSUER: &str = "https://one.example";
 
-/// A row for each table but those that the vault fills and those of files. Ids that were given and are gone; values at
-/// the ends of their types; bytes that are no text.
+/// A row for each table, except tables that the vault fills and those of files; with gaps in ids after
+/// deletions, extreme values of types, and bytes that are not UTF-8.
 const ROWS: &str = "
     INSERT INTO toolkits VALUES ('t', 'ben', '1.0.0');
     INSERT INTO toolkit_activations VALUES (3, 't', '1.0.0', 'ben', 0, 'read'), (9, 't', '1.0.0', 'ben', 0, NULL);
@@ -63,8 +63,8 @@ const ROWS: &str = "
     UPDATE service SET job_settings = 'none', store = 'a store';
 ";
 
-/// A document that is in a feed, and one that is gone; files that are being deleted, and that somebody has put who is about
-/// to refer to them.
+/// A document in a feed, and a removed one; files that are being deleted, and files that were put and have no
+/// reference yet.
 const LAST_ROWS: &str = "
     UPDATE documents SET feed_id = 3 WHERE sequence = 3;
     DELETE FROM documents WHERE sequence = 8;
@@ -88,7 +88,7 @@ fn keys(keys: &[u8]) -> KeySource {
 }
 
 impl Service {
-    /// An empty one with a file as its database.
+    /// Creates an empty service with a file as its database.
     async fn in_file() -> Self {
         let folder = tempfile::tempdir().expect("a scratch directory");
         let database = Database::open(folder.path()).await.expect("a database");
@@ -96,7 +96,7 @@ impl Service {
         Self { folder, database, objects }
     }
 
-    /// An empty one with the database that tests use.
+    /// Creates an empty service with the tests' database.
     async fn elsewhere() -> Self {
         let folder = tempfile::tempdir().expect("a scratch directory");
         let database = Database::of_test(folder.path()).await;
@@ -104,7 +104,7 @@ impl Service {
         Self { folder, database, objects }
     }
 
-    /// One with rows in each table, two secrets, and three files.
+    /// Creates a service with rows in each table, two secrets, and three files.
     async fn filled() -> Self {
         let service = Self::in_file().await;
         let component = service.keep(FileKind::Component, b"component").await;
@@ -144,7 +144,7 @@ impl Service {
         }
     }
 
-    /// Writes a file, and the row that says where it is.
+    /// Writes a file, and the row with its object.
     async fn keep(&self, kind: FileKind, bytes: &[u8]) -> String {
         let digest = name_of(bytes);
         let object = kind.new_object(&digest);
@@ -156,7 +156,7 @@ impl Service {
         digest
     }
 
-    /// Where the file with this digest is.
+    /// Returns the path of the file with this digest.
     async fn path(&self, kind: FileKind, bytes: &[u8]) -> PathBuf {
         let object = format!("SELECT object FROM files WHERE name = '{}'", kind.name(&name_of(bytes)));
         self.folder.path().join(self.database.column::<String>(&object).await.remove(0))
@@ -166,7 +166,7 @@ impl Service {
         Source { database: self.database.clone(), objects: self.objects.clone() }
     }
 
-    /// A job to another service with the same issuer and the same key.
+    /// Returns a job to another service with the same issuer and the same key.
     fn job(&self, target: &Self) -> Job {
         let target = Target {
             database: target.database.clone(),
@@ -178,7 +178,7 @@ impl Service {
         Job { source: self.source(), target, users: None, missing: Missing::Refused }
     }
 
-    /// The rows that would be copied of each table, as texts.
+    /// Returns the rows of each table that would be copied, as texts.
     async fn rows(&self) -> Vec<(&'static str, Vec<String>)> {
         let [mut one, mut other] = [self.snapshot().await, self.snapshot().await];
         let mut all = Vec::new();
@@ -199,7 +199,7 @@ impl Service {
         self.database.snapshot().await.expect("it can be read")
     }
 
-    /// All files by path.
+    /// Returns all files, by path.
     fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut files = Vec::new();
         for kind in FileKind::ALL {
@@ -210,7 +210,7 @@ impl Service {
                     if path.is_dir() {
                         folders.push(path);
                     } else if !path.display().to_string().contains('#') {
-                        // Otherwise one that is being written, or was until its copy was interrupted.
+                        // Other files are temporary ones of a write that is running or was interrupted.
                         let bytes = fs::read(&path).expect("a file");
                         files.push((
                             path.strip_prefix(self.folder.path()).expect("it is there").to_owned(),
@@ -229,7 +229,7 @@ impl Service {
     }
 }
 
-/// A row in the order of the columns' names, the same for both engines.
+/// Returns a row in the order of the column names, the same for both engines.
 fn shown(columns: &[Column], row: &Row) -> String {
     let mut values: Vec<_> = columns
         .iter()
@@ -286,7 +286,8 @@ async fn everything_is_the_same_in_the_other_database_and_back_again() {
     assert_eq!(second.database.rows::<(String, i64, i64)>(usage).await, usage_before);
     assert_eq!(check_secrets(&second.database, &keys(&[1])).await.expect("keys").open, 2);
 
-    // What a copy leaves behind, with the reasons that `NOT_COPIED` gives, and what `files` has of no use.
+    // Rows that a copy omits: for the reasons that `NOT_COPIED` gives, and rows of `files` that are not
+    // needed.
     first
         .database
         .execute("DELETE FROM processes; DELETE FROM files WHERE kept_until > 0; DELETE FROM service")
@@ -354,7 +355,7 @@ async fn a_text_with_nul_is_told_where_the_other_database_has_none() {
     assert_eq!(copied.changed_texts, u64::from(!has_nul));
     let titles: Vec<String> = second.database.column("SELECT title FROM documents WHERE sequence = 3").await;
     assert_eq!(titles, [if has_nul { "a\0b" } else { "a\u{fffd}b" }]);
-    // As many bytes as it has there.
+    // The same number of bytes as in the source.
     let counted = "SELECT u.bytes - (SELECT sum(d.bytes) FROM documents d WHERE d.user_id = 'ana')
         - (SELECT sum(f.bytes) FROM feeds f WHERE f.user_id = 'ana') FROM knowledge_usage u WHERE u.user_id = 'ana'";
     let counted = format!("SELECT CAST(({counted}) AS BIGINT)");

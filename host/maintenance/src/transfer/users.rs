@@ -1,4 +1,4 @@
-//! The ids that users have at another issuer.
+//! User ids at another issuer.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::{self, Formatter};
@@ -9,42 +9,42 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use thiserror::Error;
 
-/// Users that are named.
+/// Maximum number of users that errors list.
 const MAX_EXAMPLES: usize = 20;
 
-/// For each user id of the source that of the target. No two users become one.
+/// Map from user ids of the source to those of the target. No two users get the same id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserIds(HashMap<String, String>);
 
-/// Why the new ids of users cannot be used.
+/// Reason why the new user ids cannot be used.
 #[derive(Debug, Error)]
 pub enum UserIdsError {
-    /// The text is no list of ids.
+    /// The text is not a map of ids.
     #[error("the new user ids are not a JSON object such as {{\"old id\": \"new id\"}}: {0}")]
     Unreadable(#[from] serde_json::Error),
     /// Users have no new id.
     #[error("users have no new id: {count}")]
     Missing {
-        /// How many.
+        /// Number of users.
         count: usize,
-        /// Some of them.
+        /// Examples of their ids.
         examples: Vec<String>,
     },
 }
 
 impl UserIds {
-    /// Reads a JSON object of old ids with new ones.
+    /// Parses a JSON object with old ids as keys and new ids as values.
     pub fn parse(json: &str) -> Result<Self, UserIdsError> {
         Ok(serde_json::from_str(json)?)
     }
 
-    /// Fails if one of these users has no new id.
+    /// Fails if one of the users has no new id.
     pub(super) fn expect_all(&self, users: &BTreeSet<String>) -> Result<(), UserIdsError> {
         let missing: Vec<_> = users.iter().filter(|user| !self.0.contains_key(*user)).collect();
         if missing.is_empty() { Ok(()) } else { Err(missing_users(&missing)) }
     }
 
-    /// The new id of a user; that of everyone stays.
+    /// Returns the new id of a user; the id that stands for everyone stays the same.
     pub(super) fn of(&self, user: &str) -> Result<&str, UserIdsError> {
         if user == EVERYONE {
             return Ok(EVERYONE);
@@ -64,7 +64,7 @@ impl<'de> Deserialize<'de> for UserIds {
     }
 }
 
-/// A map of the standard library would keep the last of several entries for a user.
+/// Rejects duplicate keys, of which a `HashMap` would silently use the last.
 struct IdsVisitor;
 
 impl<'de> Visitor<'de> for IdsVisitor {

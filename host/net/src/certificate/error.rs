@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::CertificateFiles;
 
-/// Why a certificate with its key cannot be used. No message contains anything of a key.
+/// Error of a certificate or its key. Messages contain no part of a key.
 #[derive(Debug, Error)]
 pub enum CertificateError {
     /// A file cannot be read.
@@ -20,7 +20,7 @@ pub enum CertificateError {
         /// The cause.
         cause: io::Error,
     },
-    /// It is larger than any certificate.
+    /// A file is larger than 1 MiB.
     #[error("{} has more than 1 MiB", .0.display())]
     TooLarge(PathBuf),
     /// Other users of the machine can read the key.
@@ -30,32 +30,32 @@ pub enum CertificateError {
         path = .0.display(), argument = shell_quoted(.0)
     )]
     Exposed(PathBuf),
-    /// It is not in PEM, or was cut off.
+    /// A file is not in PEM, or is truncated.
     #[error("{path} is not in PEM, or only a part of it was written: {reason}", path = .path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// Reason of the failure.
         reason: &'static str,
     },
-    /// There is no certificate in it.
+    /// The certificate file contains no certificate.
     #[error("{} has no certificate in PEM", .0.display())]
     NoCertificate(PathBuf),
-    /// There is no key in it that can be read without a passphrase.
+    /// The key file contains no private key, or an encrypted one.
     #[error("{} has no private key in PEM, or one with a passphrase", .0.display())]
     NoKey(PathBuf),
-    /// The key is another certificate's.
+    /// The key does not match the certificate.
     #[error(
         "the private key in {key} is not that of the certificate in {certificate}",
         key = .0.key.display(), certificate = .0.certificate.display()
     )]
     Mismatch(CertificateFiles),
-    /// It is of a kind that is not supported, or malformed inside.
+    /// The certificate or key is malformed or of an unsupported type.
     #[error("{path} cannot be used: {reason}", path = .path.display())]
     Unusable {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// Reason of the failure.
         reason: String,
     },
 }

@@ -1,4 +1,4 @@
-//! The files with a certificate and its key.
+//! Files of a certificate and its private key.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
@@ -13,19 +13,19 @@ use secrecy::{ExposeSecret, SecretSlice};
 
 use super::CertificateError;
 
-/// Far more than a chain of certificates takes.
+/// Maximum size of a file, in bytes; far more than a certificate chain needs.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Where a certificate and its key are, in PEM.
+/// Paths of a certificate and its key, both in PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertificateFiles {
-    /// The certificate, and after it those of the authorities between it and the root.
+    /// Certificate, followed by those of the intermediate authorities.
     pub certificate: PathBuf,
-    /// Its private key.
+    /// Private key of the certificate.
     pub key: PathBuf,
 }
 
-/// What changes when files are written or replaced; `None` of a file that is not there.
+/// Metadata of certificate and key file, to detect changes; `None` for a missing file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stamp([Option<FileStamp>; 2]);
 
@@ -38,7 +38,7 @@ struct FileStamp {
 }
 
 impl CertificateFiles {
-    /// Blocks.
+    /// Reads the metadata of both files. Blocks.
     pub(super) fn stamp(&self) -> Stamp {
         let of = |path: &Path| {
             let file = fs::metadata(path).ok()?;
@@ -49,7 +49,7 @@ impl CertificateFiles {
     }
 }
 
-/// Reads a chain of certificates, which is not empty.
+/// Reads a certificate chain with at least one certificate.
 pub(super) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, CertificateError> {
     let (text, _) = read(path)?;
     let chain = CertificateDer::pem_slice_iter(text.expose_secret()).collect::<Result<Vec<_>, _>>();
@@ -59,7 +59,7 @@ pub(super) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, 
     }
 }
 
-/// Reads a private key that others cannot read.
+/// Reads a private key. Fails if other users can access the file.
 pub(super) fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, CertificateError> {
     let (text, metadata) = read(path)?;
     if is_exposed(&metadata, rustix::process::geteuid().as_raw()) {
@@ -89,9 +89,9 @@ fn read(path: &Path) -> Result<(SecretSlice<u8>, Metadata), CertificateError> {
     Ok((text.into(), metadata))
 }
 
-/// Whether others than `user` and root can read a key. One that root keeps may be readable for a group: so tools that
-/// renew certificates pass it on, and lists of access control show as permissions of the group. `PostgreSQL` has the same
-/// rule.
+/// Whether users other than `user` and root can access a key file. A file of root may be readable by its
+/// group: tools that renew certificates share keys this way, and access control lists appear as group
+/// permissions. `PostgreSQL` has the same rule.
 fn is_exposed(metadata: &Metadata, user: u32) -> bool {
     const OTHER_USERS: u32 = 0o077;
     const BUT_READING_GROUP: u32 = 0o037;
@@ -104,7 +104,7 @@ fn is_exposed(metadata: &Metadata, user: u32) -> bool {
     metadata.mode() & forbidden != 0
 }
 
-/// The error of the parser is not quoted: it may have a part of the file.
+/// Converts a parser error without quoting it: it may contain a part of the file.
 fn malformed(path: &Path, error: &pem::Error) -> CertificateError {
     let reason = match error {
         pem::Error::MissingSectionEnd { .. } => "a section has no end",
@@ -152,7 +152,7 @@ mod tests {
         };
 
         assert!(!exposed(0o600, owner));
-        // Where the tests run as root, its file is read by the server's user; elsewhere it is somebody's.
+        // As root, this is the case of a root-owned file; otherwise of a file owned by another user.
         let other = owner + 1;
         assert_eq!(exposed(0o640, other), owner != 0);
         for mode in [0o660, 0o644, 0o604] {

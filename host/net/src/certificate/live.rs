@@ -1,6 +1,6 @@
-//! The certificate in use, which is replaced when its files are.
+//! The certificate in use, which is reloaded when its files change.
 //!
-//! Invariant: a pair that cannot be used never replaces one that can, whatever is written to the files.
+//! Invariant: an unusable pair never replaces a usable one, whatever is written to the files.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -18,9 +18,9 @@ use url::Url;
 use super::files::Stamp;
 use super::{Certificate, CertificateError, CertificateFiles};
 
-/// When to look whether files have changed.
+/// Timing of the check for changed files.
 const WATCH: Watch = Watch { interval: Duration::from_mins(1), settling: Duration::from_secs(2) };
-/// How often the log says that a certificate ends soon.
+/// Minimum interval between log warnings of expiry.
 const REMINDER: Duration = Duration::from_hours(24);
 
 /// The certificate that a server presents. Clones share it.
@@ -30,44 +30,45 @@ pub struct LiveCertificate(Arc<Live>);
 struct Live {
     current: ArcSwap<Certificate>,
     source: Mutex<Source>,
-    /// The URL under which clients reach the server.
+    /// Public URL of the server.
     url: Url,
 }
 
-/// Where the certificate comes from.
+/// Files of the certificate, and state of the last reload.
 struct Source {
     files: CertificateFiles,
-    /// Of the files when they were last read.
+    /// Metadata of the files when they were last read.
     stamp: Stamp,
-    /// Whether what was read then could not be used.
+    /// Whether the pair that was last read is unusable.
     is_refused: bool,
-    /// When the log last said that the certificate ends soon.
+    /// Time of the last log warning of expiry.
     reminded: Option<Instant>,
 }
 
-/// When to look whether files have changed.
+/// Timing of the check for changed files.
 #[derive(Clone, Copy, Debug)]
 struct Watch {
     interval: Duration,
-    /// How long changed files stay unchanged before they are read: two files are not replaced at once.
+    /// Time for which changed files must be stable before they are read: two files are not replaced
+    /// atomically.
     settling: Duration,
 }
 
-/// How good the certificate in use is.
+/// Status of the certificate in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CertificateStatus {
-    /// Nothing is wrong with it.
+    /// The certificate is valid, and its renewal is not overdue.
     Good,
-    /// Its files have changed, and what they have now cannot be used.
+    /// The files have changed, and the new pair is unusable.
     NotRenewed,
-    /// It should have been replaced.
+    /// The certificate expires in less than 14 days: its renewal is overdue.
     ExpiresSoon,
-    /// It has expired, or is not valid yet.
+    /// The certificate has expired, or is not valid yet.
     NotValid,
 }
 
 impl LiveCertificate {
-    /// Reads the certificate of a server that clients reach under `url`. Blocks.
+    /// Reads the certificate of the server with the public URL `url`. Blocks.
     pub fn open(files: CertificateFiles, url: &Url) -> Result<Self, CertificateError> {
         let stamp = files.stamp();
         let certificate = Certificate::read(&files)?;
@@ -77,23 +78,23 @@ impl LiveCertificate {
         Ok(Self(Arc::new(live)))
     }
 
-    /// Reads the certificate from these files now. If it cannot be used, the one in use stays, and the log says why.
+    /// Loads the certificate from these files. If it is unusable, keeps the one in use, and logs the reason.
     /// Blocks.
     pub fn renew(&self, files: CertificateFiles) {
         self.0.renew(files);
     }
 
-    /// Reads the files again whenever they have changed, until all clones are dropped.
+    /// Starts a task that reloads the files whenever they change, until all clones are dropped.
     pub fn watch(&self) {
         tokio::spawn(keep_renewing(Arc::downgrade(&self.0), WATCH));
     }
 
-    /// When the certificate in use ends.
+    /// Expiry of the certificate in use.
     pub fn not_after(&self) -> Timestamp {
         self.0.current.load().not_after()
     }
 
-    /// How good the certificate in use is.
+    /// Status of the certificate in use.
     pub fn status(&self) -> CertificateStatus {
         let current = self.0.current.load();
         if !current.is_valid() {
@@ -108,7 +109,7 @@ impl LiveCertificate {
     }
 }
 
-/// Of the key nothing is shown.
+/// Shows no part of the key.
 impl fmt::Debug for LiveCertificate {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("LiveCertificate").field("not_after", &self.not_after()).finish_non_exhaustive()
@@ -127,7 +128,7 @@ impl Live {
     }
 
     fn renew(&self, files: CertificateFiles) {
-        // Before they are read: what is written meanwhile is read the next time.
+        // Taken before reading: a change in between is detected by the next check.
         let stamp = files.stamp();
         let read = Certificate::read(&files).map_err(|error| error.to_string()).and_then(|new| {
             if new.is_valid() || !self.current.load().is_valid() {
@@ -163,7 +164,7 @@ impl Live {
         self.remind();
     }
 
-    /// Logs once a day that the certificate should have been replaced.
+    /// Logs, at most once a day, that the certificate is not valid or expires soon.
     fn remind(&self) {
         let current = self.current.load();
         let mut source = self.source();
@@ -180,7 +181,7 @@ impl Live {
         }
     }
 
-    /// The files with their stamp, if they have changed since they were read.
+    /// Returns the files and their new stamp, if they have changed since they were read.
     fn changed(&self) -> Option<(CertificateFiles, Stamp)> {
         let (files, read) = {
             let source = self.source();
@@ -201,7 +202,7 @@ async fn keep_renewing(live: Weak<Live>, watch: Watch) {
             sleep(watch.settling).await;
             if look(live.clone()).await.is_some_and(|(_, later)| later == stamp) {
                 let live = live.clone();
-                // A panic would have been logged; the next look tries again.
+                // A panic has been logged; the next check tries again.
                 let _ = spawn_blocking(move || live.renew(files)).await;
             }
         }
@@ -218,7 +219,7 @@ mod tests {
 
     const OFTEN: Watch = Watch { interval: Duration::from_millis(5), settling: Duration::from_millis(20) };
 
-    /// A server's certificate, its files, and who issued it.
+    /// Certificate of a server, with its files and issuer.
     struct Scratch {
         authority: Authority,
         files: Files,
@@ -240,7 +241,7 @@ mod tests {
             Self { authority, files, live, _folder: folder }
         }
 
-        /// The certificate that is presented.
+        /// Certificate in use, in DER.
         fn presented(&self) -> Vec<u8> {
             self.live.0.current.load().key.cert[0].to_vec()
         }
@@ -284,7 +285,7 @@ mod tests {
         tokio::spawn(keep_renewing(Arc::downgrade(&scratch.live.0), OFTEN));
         let next = scratch.authority.issue(&["kb.example"]);
 
-        // The certificate of the new pair beside the key of the old one.
+        // A mismatched pair: the new certificate with the old key.
         fs::write(&scratch.files.certificate, &next.certificate).expect("it is ours");
         eventually(|| scratch.live.status() == CertificateStatus::NotRenewed).await;
         assert_eq!(scratch.presented(), before);

@@ -1,4 +1,4 @@
-//! Certificates of tests, from authorities of their own.
+//! Test certificates, issued by test authorities.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -12,7 +12,7 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
 
-/// The time so many days from now. A macro, since the type of the times of `rcgen` has no name here.
+/// Time in `$days` days. A macro, since the time type of `rcgen` cannot be named here.
 macro_rules! days_from_now {
     ($days:expr) => {{
         let time = Timestamp::now().to_zoned(TimeZone::UTC).saturating_add($days.days());
@@ -22,18 +22,18 @@ macro_rules! days_from_now {
     }};
 }
 
-/// An authority that nobody trusts but the test which made it.
+/// Certificate authority that only the test itself trusts.
 pub struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 /// A certificate and its key, in PEM.
 pub struct Issued {
-    /// The certificate, with those that issued it.
+    /// Certificate in PEM.
     pub certificate: String,
-    /// Its private key.
+    /// Private key in PEM.
     pub key: String,
 }
 
-/// Where both were written.
+/// Paths of a written certificate and its key.
 #[derive(Clone)]
 pub struct Files {
     /// The file with the certificate.
@@ -43,7 +43,7 @@ pub struct Files {
 }
 
 impl Authority {
-    /// Generates a key for a new authority.
+    /// Creates an authority with a new key.
     pub fn generate() -> Self {
         let mut params = CertificateParams::new(Vec::new()).expect("no name is wrong");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -51,22 +51,22 @@ impl Authority {
         Self(CertifiedIssuer::self_signed(params, key).expect("a certificate"))
     }
 
-    /// Its own certificate, in PEM.
+    /// Certificate of the authority, in PEM.
     pub fn pem(&self) -> String {
         self.0.pem()
     }
 
-    /// Its own certificate.
+    /// Certificate of the authority, in DER.
     pub fn der(&self) -> rustls::pki_types::CertificateDer<'static> {
         self.0.der().clone()
     }
 
-    /// Issues a certificate for names and addresses, valid for ninety days.
+    /// Issues a certificate for host names and IP addresses that expires in 90 days.
     pub fn issue(&self, names: &[&str]) -> Issued {
         self.issue_for_days(names, 90)
     }
 
-    /// Issues a certificate that ends that many days from now.
+    /// Issues a certificate that expires in `days` days.
     pub fn issue_for_days(&self, names: &[&str], days: i64) -> Issued {
         let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
         let mut params = CertificateParams::new(names).expect("names");
@@ -78,14 +78,14 @@ impl Authority {
 }
 
 impl Issued {
-    /// Writes both into a folder, the key for its owner alone.
+    /// Writes certificate and key into a folder; the key has the mode 0600.
     pub fn write(&self, folder: &Path) -> Files {
         let files = Files { certificate: folder.join("certificate.pem"), key: folder.join("key.pem") };
         self.write_over(&files);
         files
     }
 
-    /// Writes both over others.
+    /// Overwrites existing files with certificate and key.
     pub fn write_over(&self, files: &Files) {
         fs::write(&files.certificate, &self.certificate).expect("it is ours");
         let key = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&files.key);
@@ -93,7 +93,7 @@ impl Issued {
     }
 }
 
-/// Any bytes as a section of PEM.
+/// Encodes bytes as a PEM section.
 pub fn pem(label: &str, bytes: &[u8]) -> String {
     format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", BASE64_STANDARD.encode(bytes))
 }

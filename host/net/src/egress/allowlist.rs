@@ -1,4 +1,4 @@
-//! The hosts that a toolkit declares: those it may reach, and the one that receives its token.
+//! Declared hosts of a toolkit: the hosts it may reach, and the host that receives its token.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -52,7 +52,8 @@ impl Allowlist {
         Target::of(uri).is_ok_and(|target| self.permits(&target))
     }
 
-    /// Whether every request that `declared` would allow is allowed; `false` for a line that names no host.
+    /// Whether the list allows every request that the entry `declared` would allow; `false` for an invalid
+    /// entry.
     pub fn covers(&self, declared: &str) -> bool {
         let Some(entry) = Entry::parse(declared) else { return false };
         if self.entries.contains(&entry) {
@@ -90,7 +91,8 @@ impl ApiHost {
     }
 }
 
-/// The spelling of a declared host that all spellings of the same one share; `None` for a line that names no host.
+/// Returns the canonical spelling of a declared host (IDNA, lower case, no trailing dot), with its port if
+/// declared. `None`: not a valid host.
 pub fn canonical_host(declared: &str) -> Option<String> {
     Entry::parse(declared).map(|entry| entry.to_string())
 }
@@ -331,7 +333,7 @@ mod tests {
             "sub.api.example.com",
             "api.example.com.evil.example",
             "apl.example.com",
-            // With a Cyrillic letter.
+            // The first letter is Cyrillic.
             "аpi.example.com",
             "api.example.com:8443",
             "api.example.com:443",

@@ -1,4 +1,4 @@
-//! One connection to a server, and the body of the response that it is receiving.
+//! A connection to a server, and the streaming response body that it receives.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -24,11 +24,11 @@ pub(super) const MAX_HEAD_BYTES: usize = 64 << 10;
 /// Maximum number of headers of a response.
 const MAX_HEADERS: usize = 100;
 
-/// How long after a whole response the rest of its request may take to be sent. Longer than a request that
-/// is sent again waits for its body to be recorded.
+/// Time limit for sending the rest of a request after its complete response. Longer than the wait for the
+/// recorded body of a request that is sent again.
 const UPLOAD_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// An open connection. Dropping it closes it, whatever it is doing.
+/// An open connection, closed on drop.
 #[derive(Debug)]
 pub(super) struct Connection {
     sender: SendRequest<BoxBody>,
@@ -46,12 +46,12 @@ impl Drop for AbortOnDrop {
 }
 
 impl Connection {
-    /// Speaks HTTP over `stream`; the work is done by a task on `runtime`.
+    /// Starts HTTP/1.1 over `stream`, driven by a task on `runtime`.
     pub(super) async fn over(stream: Stream, runtime: &Handle) -> Result<Self, hyper::Error> {
         let mut http = http1::Builder::new();
         http.max_buf_size(MAX_HEAD_BYTES).max_headers(MAX_HEADERS);
         let (sender, connection) = http.handshake(stream).await?;
-        // An error is also reported to the request; without one, nobody is interested in it.
+        // An error is also reported to the pending request, if there is one.
         let task = runtime.spawn(async move { drop(connection.await) });
         Ok(Self { sender, opened: Instant::now(), _task: AbortOnDrop(task.abort_handle()) })
     }
@@ -76,8 +76,8 @@ impl Connection {
     }
 }
 
-/// A response body that streams. Once the response is complete, its connection may serve another request of
-/// the same key; a body that is dropped before closes the connection.
+/// Streaming response body. Once the response is received completely, its connection may serve another
+/// request of the same key; dropping the body earlier closes the connection.
 #[derive(Debug)]
 pub struct ResponseBody {
     incoming: Incoming,
@@ -158,7 +158,7 @@ impl Body for ResponseBody {
 
 impl Drop for ResponseBody {
     fn drop(&mut self) {
-        // A short body may have been received whole although nobody has read it.
+        // A short body may have been received completely without being read.
         if let Some(lent) = self.lent.take_if(|lent| lent.connection.is_idle()) {
             lent.give_back();
         }

@@ -30,10 +30,10 @@ use super::{BoxError, EgressError};
 
 /// Delay before the next address is tried in parallel (RFC 8305, section 5).
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
-/// Addresses tried per name: a hostile DNS answer must not open hundreds of sockets.
+/// Maximum number of addresses tried per name: a hostile DNS answer must not open hundreds of sockets.
 const MAX_ADDRESSES: usize = 8;
 
-/// A connection over which HTTP is spoken.
+/// TCP or TLS stream for HTTP.
 pub(super) type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
 
 /// Opens connections: TLS over [`GuardedTcp`], under one deadline. Clones share the configuration.
@@ -64,11 +64,11 @@ pub(super) struct GuardedTcp {
     pub(super) guard: AddressGuard,
     pub(super) resolver: Resolver,
     pub(super) nat64: Arc<Nat64>,
-    /// Through which connections to public addresses go.
+    /// Proxy for connections to public addresses.
     pub(super) proxy: Option<Proxy>,
 }
 
-/// The same for one user.
+/// [`GuardedTcp`] with the user whose share of name look-ups is used.
 #[derive(Clone)]
 struct OnBehalfOf {
     tcp: GuardedTcp,
@@ -96,7 +96,8 @@ async fn open(uri: &Uri, tcp: &GuardedTcp, user: &Arc<str>) -> Result<TcpStream,
     let port = uri.port_u16().unwrap_or(default_port);
     let addresses = match addresses(host, port, tcp, user).await {
         Ok(addresses) => Some(addresses),
-        // A network that has a proxy may have no names of others. The operator has chosen this one.
+        // In a network with a proxy, external names may be unresolvable. The operator chose this host, so the
+        // proxy may resolve it.
         Err(EgressError::Resolve { .. }) if tcp.proxy.is_some() && tcp.guard.is_open() => None,
         Err(error) => return Err(error),
     };
@@ -118,7 +119,7 @@ async fn open(uri: &Uri, tcp: &GuardedTcp, user: &Arc<str>) -> Result<TcpStream,
     Ok(stream)
 }
 
-/// The addresses of a host that the guard permits, with the port; at least one.
+/// Resolves a host to the addresses that the guard permits, with the port; at least one.
 async fn addresses(
     host: &str,
     port: u16,
@@ -134,8 +135,8 @@ async fn addresses(
     Ok(addresses.into_iter().take(MAX_ADDRESSES).map(|address| SocketAddr::new(address, port)).collect())
 }
 
-/// Connects to the first address that accepts, one after the other: to public ones by the proxy, which takes its time to say
-/// no, to others directly, for they are of the network that the server is in.
+/// Connects to the first address that accepts, one after the other, since a proxy is slow to refuse. Public
+/// addresses are reached through the proxy, others directly: they are in the server's own network.
 async fn connect_by(proxy: &Proxy, addresses: &[SocketAddr], tcp: &GuardedTcp) -> io::Result<TcpStream> {
     let prefixes = tcp.nat64.cached();
     let mut last_error = io::Error::from(io::ErrorKind::AddrNotAvailable);
@@ -211,8 +212,7 @@ fn unbox_or_tls(error: BoxError, authority: String) -> EgressError {
 /// that an operator can trust an internal CA. Without any, Mozilla's roots are used. The crypto provider is
 /// named explicitly: rustls panics when it has to choose a default and another dependency enables a second.
 ///
-/// Sessions are not resumed: a server could recognise by a ticket that it gave to one user's connection that
-/// another user's connection comes from the same session.
+/// TLS sessions are not resumed: a session ticket would let a server link connections of different users.
 pub(super) fn tls_config() -> ClientConfig {
     let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()

@@ -44,7 +44,7 @@ impl Egress {
         timeout(within, whole).await.unwrap_or_else(|_| Err(timed_out()))
     }
 
-    /// As [`exchange`](Self::exchange), for a service that may respond later than the configured response
+    /// Like [`exchange`](Self::exchange), for a service that may respond later than the configured response
     /// timeout.
     pub async fn exchange_slow<B>(
         &self,

@@ -41,7 +41,7 @@ pub enum EgressError {
     /// The URL, the method or the headers are not valid for an outbound request.
     #[error("the request cannot be sent: {reason}")]
     InvalidRequest {
-        /// What is wrong, without quoting the input.
+        /// Reason for the refusal, without quoting the input.
         reason: &'static str,
     },
     /// The name could not be resolved.
@@ -71,9 +71,9 @@ pub enum EgressError {
     /// A redirect cannot be followed.
     #[error("the redirect from {authority} cannot be followed: {reason}")]
     Redirect {
-        /// The host that sent it, with its port unless the scheme implies it.
+        /// Host that sent the redirect, with its port unless the scheme implies it.
         authority: String,
-        /// What is wrong with it, without quoting the input.
+        /// Reason why the redirect is not followed, without quoting the input.
         reason: &'static str,
     },
     /// Connecting, or waiting for the response, took too long.
@@ -121,7 +121,7 @@ pub enum EgressError {
 }
 
 impl EgressError {
-    /// A word for what became of the request, without details.
+    /// Short label of the outcome, such as `timeout`, without details.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::NotListed { .. }
@@ -139,7 +139,7 @@ impl EgressError {
         }
     }
 
-    /// Whether the server speaks TLS, with a certificate that is not trusted.
+    /// Whether the TLS handshake failed because the server's certificate is not trusted.
     pub fn is_distrust(&self) -> bool {
         let Self::Tls { source, .. } = self else { return false };
         let mut cause: Option<&(dyn StdError + 'static)> = Some(&**source);
@@ -147,14 +147,14 @@ impl EgressError {
             if let Some(rustls::Error::InvalidCertificate(_)) = error.downcast_ref() {
                 return true;
             }
-            // What an I/O error was made of is not its source.
+            // `io::Error::source` skips the wrapped error; `get_ref` returns it.
             let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
             cause = inner.map(|inner| inner as &(dyn StdError + 'static)).or_else(|| error.source());
         }
         false
     }
 
-    /// Extracts the error that the request's body raised, if there is one; else wraps the client's.
+    /// Extracts the error that the request body raised, if any; otherwise wraps the HTTP client's error.
     pub(super) fn from_http(error: hyper::Error, target: &Target) -> Self {
         if error.is_parse_too_large() {
             return Self::HeadTooLarge { authority: target.authority() };

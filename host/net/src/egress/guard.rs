@@ -1,4 +1,4 @@
-//! Which addresses a request may connect to, whatever name resolved to them.
+//! Address guard: IP addresses that a request may connect to, independent of the host name.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
@@ -95,7 +95,7 @@ fn may_be_translated(address: Ipv6Addr, range: &Ipv6Net) -> bool {
     })
 }
 
-/// Whether an address is one of the Internet's.
+/// Whether an address is public; for a NAT64 address, whether the embedded IPv4 address is.
 pub(super) fn is_public(address: IpAddr, nat64: &Prefixes) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -116,7 +116,7 @@ mod tests {
         AddressGuard::Toolkits(opened.iter().map(|range| range.parse().unwrap()).collect())
     }
 
-    /// These prefixes, besides the well-known one.
+    /// Configured and discovered prefixes, in addition to the well-known one.
     fn nat64(configured: &[&str], discovered: &[&str]) -> Prefixes {
         let prefix = |range: &&str| Nat64Prefix::new(range.parse().unwrap()).unwrap();
         Prefixes {
@@ -275,7 +275,7 @@ mod tests {
 
         check(&wide, &unknown, &through_a_gateway, false);
         check(&wide, &unknown, &ordinary, true);
-        // Prefixes that are configured or discovered are taken to be complete.
+        // Configured or discovered prefixes are assumed to be complete.
         check(&wide, &nat64(&[], &[]), &through_a_gateway, true);
         check(&wide, &Prefixes { discovered: None, ..nat64(&["fd99::/96"], &[]) }, &through_a_gateway, true);
         check(&guard(&["fd64::a00:0/104"]), &unknown, &["fd64::10.0.0.1"], true);

@@ -41,8 +41,8 @@ pub(super) fn clean(headers: &mut HeaderMap) {
     headers.entry(USER_AGENT).or_insert(DEFAULT_USER_AGENT);
 }
 
-/// Reads the single `Content-Length`. Two of them, or one that is not a number, are refused: two
-/// readers could see two different ends of the request.
+/// Reads the single `Content-Length`. A repeated one, or one that is not a number, is refused: two parsers
+/// could disagree on the end of the request.
 pub(super) fn content_length(headers: &HeaderMap) -> Result<Option<u64>, EgressError> {
     let mut declared = headers.get_all(CONTENT_LENGTH).iter();
     let Some(length) = declared.next() else { return Ok(None) };

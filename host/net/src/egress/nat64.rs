@@ -1,8 +1,8 @@
 //! IPv6 addresses that a gateway of the network translates to IPv4 addresses (NAT64).
 //!
 //! The address alone does not show whether its prefix is translated. One prefix is well known; the others
-//! come from the operator's setting, and from the name servers' answer for a name that has no IPv6
-//! address of its own (RFC 7050).
+//! come from the operator's setting, and from the name servers' answer for a name without an IPv6 address of
+//! its own (RFC 7050).
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -15,10 +15,9 @@ use tracing::{info, warn};
 
 use super::resolver::Resolver;
 
-/// How long discovered prefixes are cached. A network that begins to translate changes its name servers'
-/// answers, and rarely without a restart of this server.
+/// Cache time of discovered prefixes. A network rarely introduces NAT64 without a restart of this server.
 const PREFIX_LIFETIME: Duration = Duration::from_mins(10);
-/// When the name servers are asked again after a failure.
+/// Delay before the name servers are queried again after a failure.
 const RETRY_DELAY: Duration = Duration::from_secs(10);
 
 /// The IPv4 addresses of `ipv4only.arpa` (RFC 7050, section 2.2). A name server with NAT64 returns them
@@ -85,11 +84,12 @@ impl fmt::Debug for Nat64Prefix {
 /// The known NAT64 prefixes.
 #[derive(Clone, Debug)]
 pub(super) struct Prefixes {
-    /// Those that the operator configured. Addresses with them, or with the well-known prefix, are public
-    /// if the embedded IPv4 address is.
+    /// Prefixes that the operator configured. An address with one of them, or with the well-known prefix, is
+    /// public if the embedded IPv4 address is.
     pub(super) configured: Vec<Nat64Prefix>,
-    /// Those that the name servers returned; `None` if they did not answer. They never make an address
-    /// permitted that would be refused without them: an untrusted name server must not decide what is public.
+    /// Prefixes that the name servers returned; `None` if they did not answer. Each prefix only restricts:
+    /// none makes an address permitted that an empty list would refuse, since an untrusted name server must
+    /// not decide what is public.
     pub(super) discovered: Option<Vec<Nat64Prefix>>,
 }
 
@@ -131,16 +131,17 @@ impl Nat64 {
         Self { configured, discovered }
     }
 
-    /// The prefixes known so far, without asking: for addresses whose check does not depend on the others.
+    /// Returns the prefixes known so far, without a query: for addresses whose check does not depend on
+    /// discovery.
     pub(super) fn cached(&self) -> Prefixes {
         let discovered = self.discovered.try_lock().ok().and_then(|known| known.prefixes.clone());
         Prefixes { configured: self.configured.clone(), discovered }
     }
 
-    /// The known prefixes. Asks `resolver` again if its last answer is too old, and keeps the old answer
-    /// if that fails.
+    /// Returns the known prefixes. Queries `resolver` if its last answer has expired; if that fails, the old
+    /// answer stays in use.
     pub(super) async fn prefixes(&self, resolver: &Resolver) -> Prefixes {
-        // The lock is held while asking, so that concurrent callers share one answer.
+        // Locked during the query, so that concurrent callers share one answer.
         let mut discovered = self.discovered.lock().await;
         if discovered.until <= Instant::now() {
             match resolver.ipv4_only().await {

@@ -1,4 +1,4 @@
-//! Which requests are allowed, depending on whom they are sent for.
+//! Permitted destinations of a request, by originator: toolkit, capture or operator.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::error::EgressError;
 use super::ports;
 use super::target::Target;
 
-/// A host that a toolkit declares, with a port that it may reach there.
+/// A host that a toolkit declares, and a permitted port on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedHost {
     name: String,
@@ -17,18 +17,18 @@ pub struct ListedHost {
 }
 
 impl ListedHost {
-    /// The name or address, as it is compared with the declaration.
+    /// Normalised host name or IP address, as compared with the declaration.
     pub fn into_name(self) -> String {
         self.name
     }
 
-    /// The port.
+    /// TCP port of the request.
     pub fn port(&self) -> u16 {
         self.port
     }
 }
 
-/// On whose behalf a request is sent, which decides where it may go.
+/// Originator of a request, which determines its permitted destinations.
 #[derive(Clone, Debug)]
 pub enum Policy {
     /// A toolkit: only the hosts it declared, and only at public addresses and in the ranges that are
@@ -36,7 +36,7 @@ pub enum Policy {
     Toolkit {
         /// The declared hosts.
         allowlist: Arc<Allowlist>,
-        /// The caller.
+        /// The user who calls the toolkit.
         user: Arc<str>,
     },
     /// A URL that a user or a document supplied: any host, at ports that serve files, and only at public
@@ -51,7 +51,7 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// A word for whom the requests are.
+    /// Metric label of the originator.
     pub(super) fn purpose(&self) -> &'static str {
         match self {
             Self::Toolkit { .. } => "toolkit",
@@ -60,8 +60,8 @@ impl Policy {
         }
     }
 
-    /// The host of a request, if it is one that a toolkit declares. Any other name may be a text that the toolkit has
-    /// composed.
+    /// Returns the host and port of a request if the toolkit declares them. An undeclared name may be
+    /// arbitrary text composed by the toolkit.
     pub fn listed_host(&self, uri: &Uri) -> Option<ListedHost> {
         let Self::Toolkit { allowlist, .. } = self else { return None };
         let target = Target::of(uri).ok().filter(|target| allowlist.permits(target))?;
@@ -88,8 +88,9 @@ impl Policy {
         }
     }
 
-    /// Whether a connection that was opened under this policy may serve requests under the other. A deployed
-    /// version of a toolkit has an allowlist of its own, so the same list is the same version of the same toolkit.
+    /// Whether a connection that was opened under this policy may serve requests under the other. Each
+    /// deployed toolkit version has its own [`Allowlist`] instance, so pointer equality identifies toolkit
+    /// and version.
     pub(super) fn has_same_connections(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Toolkit { allowlist: left, .. }, Self::Toolkit { allowlist: right, .. }) => {
@@ -101,7 +102,7 @@ impl Policy {
         }
     }
 
-    /// Whether both count as the same user's. The operator counts as one.
+    /// Whether both policies are for the same user. The operator counts as one user.
     pub(super) fn has_same_user(&self, other: &Self) -> bool {
         match (self, other) {
             (

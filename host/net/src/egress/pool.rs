@@ -1,11 +1,10 @@
-//! Idle connections, kept for the next request of the same user and toolkit to the same server.
+//! Pool of idle connections, reused by requests of the same user and toolkit to the same server.
 //!
 //! Invariant: a connection only ever serves requests of one key: one user, one deployed version of one toolkit
 //! (or that user's captures, or the operator), and one scheme, host and port.
 //!
-//! The number of idle connections is limited for each key, for each user, and in total; beyond a limit the one
-//! that has been idle longest is closed. An idle connection has no other work than to notice that its server
-//! closes it.
+//! The number of idle connections is limited per key, per user, and in total; beyond a limit, the one that
+//! has been idle longest is closed. The task of an idle connection only detects that the server closes it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -21,9 +20,9 @@ use super::target::Target;
 /// Bounds of a pool.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// How long a connection may be idle.
+    /// Maximum idle time of a connection.
     idle_timeout: Duration,
-    /// Age from which a connection serves no further request: its address was checked when it was opened.
+    /// Maximum age of a reused connection: its address was checked only when it was opened.
     max_age: Duration,
     /// Maximum numbers of idle connections.
     per_key: usize,
@@ -34,9 +33,9 @@ pub(super) struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            // Servers usually wait longer before they close a connection.
+            // Shorter than the usual keep-alive timeout of servers.
             idle_timeout: Duration::from_secs(15),
-            // An answer of the name servers is cached for no longer either.
+            // Equal to the maximum cache time of name look-ups.
             max_age: Duration::from_mins(5),
             per_key: 2,
             per_user: 16,
@@ -45,7 +44,7 @@ impl Default for Limits {
     }
 }
 
-/// Which requests may use a connection.
+/// Policy and target of the requests that a connection may serve.
 #[derive(Debug)]
 pub(super) struct Key {
     pub(super) policy: Policy,
@@ -58,14 +57,14 @@ impl Key {
     }
 }
 
-/// The idle connections. Clones share them; they are closed when the last clone is dropped.
+/// Pool of idle connections. Clones share it; dropping the last clone closes the connections.
 #[derive(Clone, Debug)]
 pub(super) struct Pool {
     idle: Arc<Mutex<Idle>>,
     limits: Limits,
 }
 
-/// In the order in which they became idle. A scan of so few is quicker than to maintain an index.
+/// Idle connections, longest idle first. A linear scan of so few is faster than an index.
 type Idle = VecDeque<Entry>;
 
 #[derive(Debug)]
@@ -76,14 +75,14 @@ struct Entry {
 }
 
 impl Pool {
-    /// A pool whose idle connections are closed in time by a task on `runtime`.
+    /// Creates a pool. A task on `runtime` closes expired connections.
     pub(super) fn new(limits: Limits, runtime: &Handle) -> Self {
         let idle = Arc::default();
         drop(runtime.spawn(sweep_regularly(Arc::downgrade(&idle), limits)));
         Self { idle, limits }
     }
 
-    /// Takes the connection of this key that was used last.
+    /// Removes and returns the most recently used connection of this key.
     pub(super) fn take(&self, key: &Key) -> Option<Connection> {
         let mut idle = self.lock();
         while let Some(position) = idle.iter().rposition(|entry| entry.key.matches(key)) {
@@ -95,7 +94,7 @@ impl Pool {
         None
     }
 
-    /// Keeps an idle connection.
+    /// Adds an idle connection. Beyond a limit, closes the one that has been idle longest.
     pub(super) fn put(&self, key: Arc<Key>, connection: Connection) {
         let entry = Entry { key, since: Instant::now(), connection };
         if !entry.is_usable(&self.limits) {
@@ -123,7 +122,7 @@ impl Entry {
     }
 }
 
-/// Makes room for one more of `limit` entries that are counted.
+/// Removes the oldest counted entry if there are at least `limit`.
 fn drop_oldest(idle: &mut Idle, limit: usize, is_counted: impl Fn(&Entry) -> bool) {
     if idle.len() < limit || idle.iter().filter(|entry| is_counted(entry)).count() < limit {
         return;
@@ -133,7 +132,7 @@ fn drop_oldest(idle: &mut Idle, limit: usize, is_counted: impl Fn(&Entry) -> boo
     }
 }
 
-/// Closes connections that may serve no further request, until the pool is dropped.
+/// Closes expired connections regularly, until the pool is dropped.
 async fn sweep_regularly(idle: Weak<Mutex<Idle>>, limits: Limits) {
     loop {
         sleep(limits.idle_timeout / 3).await;

@@ -1,4 +1,4 @@
-//! The proxy of the operator's network, through which connections to public addresses go (CONNECT, RFC 9110, section 9.3.6).
+//! The operator's HTTP proxy for connections to public addresses (CONNECT, RFC 9110, section 9.3.6).
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -16,19 +16,19 @@ use url::Url;
 
 use super::BoxError;
 
-/// A proxy, with the credentials that it asks for.
+/// HTTP proxy, with optional credentials.
 #[derive(Clone)]
 pub struct Proxy {
     tunnel: Tunnel<HttpConnector>,
 }
 
-/// The text is not the URL of a proxy. It is not quoted: it may have a password.
+/// Error of parsing a proxy URL. The URL is not quoted: it may contain a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a proxy is such as http://proxy.internal:3128, or http://user:password@proxy.internal:3128")]
 pub struct NoProxy;
 
 impl Proxy {
-    /// Reads the URL of a proxy that is spoken to without TLS, as proxies for CONNECT are.
+    /// Parses the URL of a CONNECT proxy, with the scheme `http`: TLS to the proxy is not supported.
     pub fn parse(url: &str) -> Result<Self, NoProxy> {
         let url = Url::parse(url).map_err(|_| NoProxy)?;
         let is_proxy = url.scheme() == "http" && url.path() == "/" && url.query().is_none();
@@ -47,12 +47,13 @@ impl Proxy {
         Ok(Self { tunnel })
     }
 
-    /// Has the proxy connect to an address that the guard has permitted.
+    /// Connects through the proxy to an address that the guard has permitted.
     pub(super) async fn connect(&self, address: SocketAddr) -> Result<TcpStream, BoxError> {
         self.connect_by_name(&address.to_string()).await
     }
 
-    /// Has the proxy connect to a host, which it resolves itself. Never for a host that a toolkit or a user can choose.
+    /// Connects through the proxy to a host name, which the proxy resolves. Never use it for a host that a
+    /// toolkit or a user can choose.
     pub(super) async fn connect_by_name(&self, authority: &str) -> Result<TcpStream, BoxError> {
         let target: Uri = format!("https://{authority}").parse()?;
         let mut tunnel = self.tunnel.clone();

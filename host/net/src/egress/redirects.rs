@@ -5,8 +5,8 @@
 //!
 //! Invariants:
 //! - at most twenty are followed, and none from https to http;
-//! - when the origin changes, the handler's credentials and every header with a secret of the caller are
-//!   removed.
+//! - when the origin changes, `Authorization`, `Cookie`, `Proxy-Authorization` and every header with a secret
+//!   of the caller are removed.
 
 use std::borrow::Cow;
 
@@ -22,14 +22,14 @@ use super::EgressError;
 use super::repeatable::Repeatable;
 use super::target::Target;
 
-/// Redirects followed to a file. A URL that needs more is probably a loop.
+/// Maximum number of redirects of a file download. A URL that needs more is probably a loop.
 const MAX_REDIRECTS_TO_FILE: usize = 10;
 
-/// The redirects of one request.
+/// Redirect state of one request.
 #[derive(Debug)]
 pub struct Redirects {
     left: usize,
-    /// The error when none is left.
+    /// Error text when the limit is exceeded.
     too_many: &'static str,
 }
 
@@ -39,7 +39,7 @@ impl Default for Redirects {
     }
 }
 
-/// What to do after a response.
+/// Next step after a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// The response is the final one.
@@ -54,8 +54,8 @@ impl Redirects {
         Self { left: MAX_REDIRECTS_TO_FILE, too_many: "there were ten before it" }
     }
 
-    /// Changes `request` as `response` redirects it, if it does. If that is another origin, credentials
-    /// are removed, and so is every header that contains one of `secrets`.
+    /// Applies a redirect response to `request`; other responses leave it unchanged. If the origin changes,
+    /// credentials and all headers that contain one of `secrets` are removed.
     pub fn step<T>(
         &mut self,
         request: &mut Repeatable,
@@ -111,7 +111,7 @@ fn becomes_get(status: StatusCode, method: &Method) -> bool {
     }
 }
 
-/// Reads the single `Location`.
+/// Returns the `Location`; `None` if there is none. Differing repeated values are an error.
 fn location(headers: &HeaderMap) -> Result<Option<String>, &'static str> {
     let mut values = headers.get_all(LOCATION).iter();
     let Some(first) = values.next() else { return Ok(None) };

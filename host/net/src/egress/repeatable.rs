@@ -20,8 +20,8 @@ use super::{BoxBody, BoxError, EgressError};
 /// Largest body that is recorded, in bytes. A larger one can be sent only once.
 const MAX_RECORDED_BYTES: usize = 1 << 20;
 
-/// How long to wait for the rest of a body before it is sent again: a server may respond before it has
-/// read the whole request.
+/// Time limit for the rest of a body before it is sent again: a server may respond before it has read the
+/// whole request.
 const REMAINING_BODY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Headers that describe a body and are dropped with it (Fetch Standard, "request-body-header name").
@@ -40,16 +40,16 @@ pub struct Repeatable {
     body: Content,
 }
 
-/// Why a body cannot be sent a second time.
+/// Reason why a body cannot be sent a second time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unrepeatable {
-    /// It is larger than what is recorded.
+    /// The body is larger than [`Repeatable::MAX_RECORDED_BYTES`].
     #[error("its body is larger than {} KiB and cannot be sent again", MAX_RECORDED_BYTES >> 10)]
     TooLarge,
-    /// The response came before its end.
+    /// The body was not sent completely before the response arrived.
     #[error("its body had not been sent whole and cannot be sent again")]
     Unfinished,
-    /// It ended in trailers.
+    /// The body has trailers.
     #[error("its body had trailers and cannot be sent again")]
     Trailers,
 }
@@ -57,13 +57,13 @@ pub enum Unrepeatable {
 #[derive(Debug)]
 enum Content {
     Nothing,
-    /// With the length in bytes, if the client will know it.
+    /// Body that was not sent yet, with its length in bytes if known.
     Unsent(Option<u64>, BoxBody),
     Sent(watch::Receiver<Record>),
 }
 
 impl Repeatable {
-    /// The largest body that is kept in memory, in bytes.
+    /// Maximum size of a recorded body, in bytes.
     pub const MAX_RECORDED_BYTES: usize = MAX_RECORDED_BYTES;
 
     /// Prepares a request. A malformed `Content-Length` is an error.
@@ -128,7 +128,7 @@ fn empty() -> BoxBody {
     Empty::new().map_err(|never| match never {}).boxed_unsync()
 }
 
-/// The part of a body that was sent so far.
+/// Recorded part of a body: the chunks sent so far.
 #[derive(Debug, Default)]
 struct Record {
     chunks: Vec<Bytes>,
@@ -171,7 +171,7 @@ impl Record {
 /// Streams a body and records it.
 struct Recorded {
     body: BoxBody,
-    /// In bytes, if the client knows it.
+    /// Length in bytes, if the HTTP client knows it.
     length: Option<u64>,
     memory: watch::Sender<Record>,
 }

@@ -4,7 +4,7 @@
 //! names (from a toolkit, or a URL to capture) are resolved by [`dns`], which asks the name servers
 //! itself: it has a timeout, blocks no thread, and limits each user to a share.
 //!
-//! Invariant: an untrusted name blocks no thread, and takes no more than its user's share of the look-ups.
+//! Invariant: an untrusted name blocks no thread, and uses at most its user's share of the look-ups.
 
 mod cache;
 mod config;
@@ -23,11 +23,11 @@ use tokio::sync::Semaphore;
 pub(super) use self::config::Source;
 use self::dns::Dns;
 
-/// Concurrent look-ups by the operating system. Each blocks a thread until the system gives up: an
-/// unreachable name server must not take all the threads that files are written on.
+/// Maximum number of concurrent look-ups by the operating system. Each blocks a thread until the system gives
+/// up: an unreachable name server must not occupy all blocking threads, which also write files.
 const MAX_SYSTEM_LOOKUPS: usize = 8;
 
-/// Why a name could not be resolved.
+/// Error of a name look-up.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LookupError {
     /// NXDOMAIN, or no address records.
@@ -53,7 +53,7 @@ pub enum LookupError {
     System(Arc<io::Error>),
 }
 
-/// Where the connector gets addresses from. Clones share the same source.
+/// Source of IP addresses for the connector. Clones share it.
 #[derive(Clone)]
 pub(super) enum Resolver {
     /// The operating system, for names from the operator.
@@ -100,7 +100,7 @@ impl Resolver {
 async fn ask_system(semaphore: Arc<Semaphore>, name: String) -> Result<Vec<IpAddr>, LookupError> {
     let permit = semaphore.acquire_owned().await.expect("the semaphore is never closed");
     let answer = off_thread(move || {
-        // Held until the system answers, even if the caller no longer waits.
+        // The permit is released when the system answers, even if the caller no longer waits.
         let _permit = permit;
         (name.as_str(), 0).to_socket_addrs().map(|found| found.map(|address| address.ip()).collect())
     });

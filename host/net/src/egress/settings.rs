@@ -16,7 +16,7 @@ pub struct EgressSettings {
     /// Ranges that toolkits may reach although the guard would refuse them, such as `127.0.0.0/8` on a
     /// developer's machine. Empty by default.
     pub toolkit_ranges: ToolkitRanges,
-    /// The same for captures. Empty by default.
+    /// Ranges that captures may reach although the guard would refuse them. Empty by default.
     pub capture_ranges: CaptureRanges,
     /// Name servers for toolkits and captures; the system's if empty.
     pub name_servers: Vec<SocketAddr>,
@@ -24,13 +24,13 @@ pub struct EgressSettings {
     pub hosts: PathBuf,
     /// NAT64 prefixes of the network, besides those discovered from its name servers.
     pub nat64_prefixes: Vec<Nat64Prefix>,
-    /// Through which connections to public addresses go.
+    /// Proxy for connections to public addresses. `None`: direct connections.
     pub proxy: Option<Proxy>,
     /// Time limit of one look-up by the name servers.
     pub lookup_timeout: Duration,
-    /// From the start of name resolution to the end of the TLS handshake.
+    /// Time limit from the start of name resolution to the end of the TLS handshake.
     pub connect_timeout: Duration,
-    /// From the start of a request, connecting and uploading included, to the response head.
+    /// Time limit from the start of a request to the response head, including connecting and uploading.
     pub response_timeout: Duration,
 }
 

@@ -12,9 +12,9 @@ use tokio::task::JoinSet;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Question {
     pub(crate) name: String,
-    /// `A` is 1, `AAAA` 28.
+    /// Record type: 1 for `A`, 28 for `AAAA`.
     pub(crate) record_type: u16,
-    /// Over TCP, else over UDP.
+    /// `true` for TCP, `false` for UDP.
     pub(crate) over_tcp: bool,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct Question {
 pub(crate) enum Reply {
     /// No answer.
     Silence,
-    /// Those of these addresses that are of the record type in question.
+    /// The addresses of the queried record type.
     Addresses { addresses: Vec<IpAddr>, ttl: u32 },
     /// A CNAME record.
     Alias(String),
@@ -40,7 +40,7 @@ pub(crate) fn addresses(addresses: &[&str]) -> Reply {
     Reply::Addresses { addresses: addresses.iter().map(|it| it.parse().unwrap()).collect(), ttl: 60 }
 }
 
-/// Serves until it is dropped.
+/// Name server that stops on drop.
 pub(crate) struct TestNameServer {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<Question>>>,
@@ -95,7 +95,7 @@ impl TestNameServer {
         self.address
     }
 
-    /// The names of all questions so far, with repetitions.
+    /// Names of all queries so far, with repetitions.
     pub(crate) fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().iter().map(|question| question.name.clone()).collect()
     }

@@ -13,7 +13,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// Serves until it is dropped, which closes its connections too.
+/// HTTP server that stops and closes its connections on drop.
 pub struct TestServer {
     address: SocketAddr,
     received: Arc<Mutex<Vec<(http::request::Parts, Bytes)>>>,
@@ -22,7 +22,7 @@ pub struct TestServer {
 }
 
 impl TestServer {
-    /// Answers every request, once it is complete, with what `answer` returns for its head.
+    /// Starts a server that responds to each complete request with the result of `answer`.
     pub async fn start<F>(answer: F) -> Self
     where
         F: Fn(&http::request::Parts) -> Response<Full<Bytes>> + Send + Sync + 'static,
@@ -58,33 +58,33 @@ impl TestServer {
         Self { address, received, connections, accepting }
     }
 
-    /// The port that it listens on.
+    /// TCP port of the server.
     pub fn port(&self) -> u16 {
         self.address.port()
     }
 
-    /// `http://127.0.0.1:{port}`
+    /// Origin of the server: `http://127.0.0.1:{port}`.
     pub fn origin(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The heads of the requests so far.
+    /// Heads of all requests so far.
     pub fn requests(&self) -> Vec<http::request::Parts> {
         self.received().into_iter().map(|(head, _)| head).collect()
     }
 
-    /// The requests so far, with their bodies.
+    /// Heads and bodies of all requests so far.
     pub fn received(&self) -> Vec<(http::request::Parts, Bytes)> {
         self.received.lock().expect("nothing panics while it has this").clone()
     }
 
-    /// The value of this header in the last request.
+    /// Value of a header in the last request.
     pub fn last_header(&self, name: &str) -> Option<String> {
         let (head, _) = self.received().pop()?;
         head.headers.get(name).map(|value| value.to_str().expect("text").to_owned())
     }
 
-    /// How many connections it has accepted.
+    /// Number of accepted connections.
     pub fn connections(&self) -> usize {
         self.connections.load(Ordering::Relaxed)
     }

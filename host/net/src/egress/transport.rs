@@ -22,12 +22,12 @@ use super::pool::{Key, Pool};
 use super::target::Target;
 use super::{BoxBody, BoxError, EgressError};
 
-/// The caller's timeouts for one request. Those of the settings apply besides.
+/// Timeouts of one request, in addition to those of the settings.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Timeouts {
-    /// For a connection.
+    /// Time limit for opening a connection.
     pub connect: Option<Duration>,
-    /// From the connection to the response head.
+    /// Time limit from the connection to the response head.
     pub first_byte: Option<Duration>,
 }
 
@@ -52,7 +52,7 @@ where
     Ok(Request::from_parts(parts, body.map_err(Into::into).boxed_unsync()))
 }
 
-/// Path and query (RFC 9112, section 3.2.1): the server is the one that the connection leads to.
+/// Returns the origin form of the request target (RFC 9112, section 3.2.1): path and query only.
 fn origin_form(uri: &Uri) -> Uri {
     uri.path_and_query().cloned().unwrap_or(PathAndQuery::from_static("/")).into()
 }
@@ -69,7 +69,7 @@ fn is_forbidden(method: &Method) -> bool {
 pub(super) struct Client {
     pub(super) connector: Connector,
     pub(super) pool: Pool,
-    /// Drives the connections.
+    /// Runtime of the tasks that drive the connections.
     pub(super) runtime: Handle,
 }
 
@@ -124,7 +124,7 @@ fn failure(error: TrySendError<Request<BoxBody>>, key: &Key) -> EgressError {
     EgressError::from_http(error.into_error(), &key.target)
 }
 
-/// A copy of a request that may be sent twice.
+/// Returns a copy of a request that may be sent twice: safe method, no body.
 fn copy_if_safe(request: &Request<BoxBody>) -> Option<Request<BoxBody>> {
     if !request.method().is_safe() || !request.body().is_end_stream() {
         return None;

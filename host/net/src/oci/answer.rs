@@ -1,4 +1,4 @@
-//! Reads answers of registries, each within a size and a time.
+//! Reads responses of registries, with a size and a time limit.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use tokio::time::{Instant, timeout_at};
 use super::RegistryError;
 use crate::egress::ResponseBody;
 
-/// How long an answer may take.
+/// Time limit of a response, by its size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
-    /// Of any answer.
+    /// Time limit of any response, without the time for its size.
     pub(super) patience: Duration,
-    /// And for each this many bytes, another second.
+    /// Minimum rate: each so many bytes extend the time limit by one second.
     pub(super) bytes_per_second: u64,
 }
 
@@ -26,13 +26,13 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// The time for an answer of this many bytes.
+    /// Time limit of a response of this many bytes.
     pub(super) fn time_for(self, bytes: u64) -> Duration {
         self.patience + Duration::from_secs(bytes / self.bytes_per_second.max(1))
     }
 }
 
-/// Reads an answer of at most `limit` bytes, in at most `time`. Reading stops once there are more.
+/// Reads a response body of at most `limit` bytes within `time`. Stops reading once the limit is exceeded.
 pub(super) async fn read(
     response: Response<ResponseBody>,
     (registry, what): (&str, &'static str),

@@ -1,5 +1,5 @@
-//! Manifests of components, as `wkg` writes them (<https://tag-runtime.cncf.io/wgs/wasm/deliverables/wasm-oci-artifact/>) and as
-//! `wasm-to-oci` did.
+//! Manifests of components, in the formats of `wasm-to-oci` and of `wkg`
+//! (<https://tag-runtime.cncf.io/wgs/wasm/deliverables/wasm-oci-artifact/>).
 
 use std::collections::BTreeMap;
 
@@ -12,37 +12,38 @@ use wasmparser::{Parser, Payload};
 use super::reference::ContentDigest;
 use super::{Reference, RegistryError};
 
-/// Types of manifests.
+/// Media types of manifests and indexes.
 pub(super) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const DOCKER_MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 const DOCKER_INDEX: &str = "application/vnd.docker.distribution.manifest.list.v2+json";
-/// What a request for a manifest accepts. Indexes too, so that the error can say what is there.
+/// Media types that a manifest request accepts. Includes indexes, so that the error can report one.
 pub(super) const ACCEPTED: [&str; 4] = [MANIFEST, DOCKER_MANIFEST, INDEX, DOCKER_INDEX];
 
-/// The type of a component's configuration.
+/// Media type of a component's configuration.
 const CONFIG: &str = "application/vnd.wasm.config.v0+json";
-/// The type of the layer with the component.
+/// Media type of the component's layer.
 const LAYER: &str = "application/wasm";
-/// The same as `wasm-to-oci` writes it.
+/// Media type of the component's layer as written by `wasm-to-oci`.
 const OLD_LAYER: &str = "application/vnd.wasm.content.layer.v1+wasm";
-/// The annotation of a layer with the signature of its bytes, in base64: `cosign` gives it to the layers that it makes itself.
+/// Layer annotation with the signature of the layer's bytes, in base64. `cosign` sets it on the layers that
+/// it creates.
 const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
-/// When each configuration says that it was made, so that the same component always has the same digest.
+/// Creation time in every configuration: constant, so that the same component always has the same digest.
 const CREATED: &str = "1970-01-01T00:00:00Z";
 
-/// The part of a manifest that is read.
+/// Parsed members of a manifest.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Manifest {
     media_type: Option<String>,
     #[serde(default)]
     layers: Vec<Descriptor>,
-    /// Of an index.
+    /// Entries, if the document is an index.
     manifests: Option<Vec<serde::de::IgnoredAny>>,
 }
 
-/// A blob, as a manifest names it.
+/// Descriptor of a blob in a manifest.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Descriptor {
@@ -53,12 +54,12 @@ pub(super) struct Descriptor {
     annotations: BTreeMap<String, String>,
 }
 
-/// What a registry has as the signature of a component. It is read where it is wanted: whoever does without need not care what it
-/// is.
+/// Unparsed signature annotation of a component. It is parsed on demand, so that a malformed one does not
+/// matter to callers that need no signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignatureText(String);
 
-/// A component that is to be pushed: its blobs, and the manifest that names them.
+/// Component to push: its blobs, and its manifest.
 pub struct Artifact {
     pub(super) config: Vec<u8>,
     pub(super) component: Vec<u8>,
@@ -72,21 +73,21 @@ impl Descriptor {
         Self { media_type, digest, size, annotations: BTreeMap::new() }
     }
 
-    /// The digest, if it is one that can be checked.
+    /// Parses the digest. Fails if it is not a SHA-256 digest.
     pub(super) fn content_digest(&self) -> Result<ContentDigest, RegistryError> {
         let digest = self.digest.parse();
         digest
             .map_err(|why: &str| RegistryError::Unreadable(format!("{:?} of its layer: {why}", self.digest)))
     }
 
-    /// What the layer has as the signature of its bytes, if it has something.
+    /// Signature annotation of the layer, unparsed.
     pub(super) fn signature(&self) -> Option<SignatureText> {
         self.annotations.get(SIGNATURE).cloned().map(SignatureText)
     }
 }
 
 impl SignatureText {
-    /// The signature. It is not verified.
+    /// Parses the signature. Does not verify it.
     pub fn read(&self) -> Result<Signature, RegistryError> {
         self.0.parse().map_err(|error| {
             RegistryError::Unreadable(format!("the annotation {SIGNATURE} of its layer is {error}"))
@@ -94,7 +95,7 @@ impl SignatureText {
     }
 }
 
-/// The layer with the component, by a manifest of the type `content_type`.
+/// Returns the component's layer from a manifest. `content_type` applies if the manifest has no `mediaType`.
 pub(super) fn layer(
     reference: &Reference,
     manifest: &[u8],
@@ -126,8 +127,8 @@ pub(super) fn layer(
 }
 
 impl Artifact {
-    /// A component with what its declaration says of it. The same component with the same signature always has the same
-    /// manifest.
+    /// Creates the artifact of a component, with title and version from its declaration. The same component
+    /// with the same signature always has the same manifest.
     pub fn new(component: Vec<u8>, title: &str, version: &str, signature: Option<&Signature>) -> Self {
         let mut layer = Descriptor::of(LAYER, &component);
         if let Some(signature) = signature {
@@ -150,7 +151,7 @@ impl Artifact {
     }
 }
 
-/// The names of a component's imports and exports.
+/// Returns the names of a component's imports and exports.
 fn names(component: &[u8]) -> (Vec<String>, Vec<String>) {
     let (mut imports, mut exports, mut depth) = (Vec::new(), Vec::new(), 0_usize);
     for payload in Parser::new(0).parse_all(component).map_while(Result::ok) {

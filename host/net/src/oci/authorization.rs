@@ -1,5 +1,5 @@
-//! Sign-in at registries: HTTP Basic, and tokens of the service that a registry names (distribution specification, "Token
-//! Authentication").
+//! Authentication at registries: HTTP Basic, and tokens of the service that a registry names (distribution
+//! specification, "Token Authentication").
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -16,12 +16,12 @@ use super::registry::{Credentials, Registry};
 use super::{RegistryError, answer};
 use crate::egress::Policy;
 
-/// Bytes of an answer with a token.
+/// Maximum size of a token response, in bytes.
 const MAX_TOKEN_BYTES: u64 = 64 << 10;
-/// What this program calls itself at a token service.
+/// Client identifier of this program at token services.
 const CLIENT_ID: &str = "kitbag";
 
-/// What is wanted of a registry.
+/// Requested access to a repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     Pull,
@@ -37,7 +37,7 @@ impl Action {
     }
 }
 
-/// How a registry wants to be asked.
+/// Authentication challenge of a registry.
 enum Challenge {
     Basic,
     Bearer { realm: String, service: Option<String> },
@@ -49,7 +49,7 @@ struct TokenAnswer {
     access_token: Option<SecretString>,
 }
 
-/// The value of `Authorization` that an answer with 401 asks for.
+/// Returns the value of `Authorization` for the challenge in the `headers` of a 401 response.
 pub(super) async fn authorization(
     registry: &Registry<'_>,
     headers: &HeaderMap,
@@ -70,7 +70,7 @@ pub(super) async fn authorization(
     }
 }
 
-/// The first challenge that can be answered, those with a token first.
+/// Selects a supported challenge: the first Bearer challenge, or else Basic.
 fn challenge(headers: &HeaderMap) -> Result<Challenge, RegistryError> {
     let (mut takes_basic, mut bearer) = (false, None);
     for value in headers.get_all(header::WWW_AUTHENTICATE) {
@@ -96,7 +96,7 @@ fn challenge(headers: &HeaderMap) -> Result<Challenge, RegistryError> {
     }
 }
 
-/// Gets a token: for nobody where there are no credentials, which is enough for what is public.
+/// Requests a token. Without credentials it is anonymous, which suffices for public repositories.
 async fn token(
     registry: &Registry<'_>,
     realm: &str,
@@ -162,7 +162,7 @@ async fn token(
     token.or(access_token).filter(|token| is_token(token.expose_secret())).ok_or_else(none)
 }
 
-/// Whether it can stand in a header.
+/// Whether the token is a valid header value: visible ASCII.
 fn is_token(token: &str) -> bool {
     !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic())
 }

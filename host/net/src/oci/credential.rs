@@ -1,4 +1,4 @@
-//! The person's credentials for a registry, as `docker login` keeps them.
+//! The user's credentials for a registry, as stored by `docker login`.
 
 use std::env;
 use std::path::PathBuf;
@@ -12,20 +12,20 @@ use tokio::time::timeout;
 
 use super::RegistryError;
 
-/// As whom a registry is asked.
+/// Credentials for a registry.
 #[derive(Clone, Debug)]
 pub(super) enum Credential {
-    /// A name and a password.
+    /// User name and password.
     Password { user: String, password: SecretString },
-    /// A token that the token service exchanges.
+    /// Refresh token for the token service.
     IdentityToken(SecretString),
 }
 
-/// What Docker calls Docker Hub in its configuration.
+/// Key of Docker Hub in Docker's configuration.
 const DOCKER_HUB: &str = "https://index.docker.io/v1/";
 
-/// The credentials for a registry; `None` if there are none. They may come from a program that Docker's configuration names, which
-/// has to answer in time.
+/// Returns the credentials for a registry; `None` if there are none. They may come from a credential helper
+/// that Docker's configuration names, which must answer within `patience`.
 pub(super) async fn credential(
     registry: &str,
     patience: Duration,
@@ -36,7 +36,7 @@ pub(super) async fn credential(
             Ok(Some(Credential::Password { user, password: password.into() }))
         }
         Ok(DockerCredential::IdentityToken(token)) => Ok(Some(Credential::IdentityToken(token.into()))),
-        // Without the file there are none either.
+        // Without the file there are no credentials.
         Err(CredentialRetrievalError::NoCredentialConfigured | CredentialRetrievalError::ConfigNotFound) => {
             Ok(None)
         }
@@ -47,13 +47,13 @@ pub(super) async fn credential(
                 file.display()
             ))),
         },
-        // The words of Docker's own helpers, on either stream.
+        // Text of Docker's own helpers, on stdout or stderr.
         Err(CredentialRetrievalError::HelperFailure { stdout, stderr, .. })
             if [&stdout, &stderr].iter().any(|said| said.contains("credentials not found")) =>
         {
             Ok(None)
         }
-        // Not what it printed: that is where the password would be.
+        // stdout is not quoted: it may contain the password.
         Err(CredentialRetrievalError::HelperFailure { stderr, .. }) => {
             Err(RegistryError::Credentials(format!("the program that keeps them failed: {}", stderr.trim())))
         }
@@ -61,14 +61,15 @@ pub(super) async fn credential(
     }
 }
 
-/// Docker's configuration.
+/// Path of Docker's configuration file.
 fn config() -> Option<PathBuf> {
     let folder = env::var_os("DOCKER_CONFIG").map(PathBuf::from);
     let folder = folder.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".docker")));
     folder.map(|folder| folder.join("config.json"))
 }
 
-/// Runs `ask` on a thread of its own, which nothing waits for when the time is over: not even the end of the program.
+/// Runs `ask` on a detached thread with the time limit `patience`. After that, nothing waits for the thread,
+/// not even the exit of the program.
 async fn within<T: Send + 'static>(
     patience: Duration,
     ask: impl FnOnce() -> T + Send + 'static,

@@ -1,84 +1,84 @@
-//! Why a component was not pulled or pushed.
+//! Errors of requests to registries.
 
 use http::StatusCode;
 use thiserror::Error;
 
 use crate::egress::EgressError;
 
-/// Why a component was not pulled or pushed. Nothing of it is kept.
+/// Error of a pull, push or tag look-up. Partly received content is discarded.
 #[derive(Debug, Error)]
 pub enum RegistryError {
-    /// No answer, or none that could be followed.
+    /// The request failed, or a redirect could not be followed.
     #[error("{0}")]
     Egress(#[from] EgressError),
-    /// The registry sends too slowly, or stands still.
+    /// The registry sends too slowly, or has stalled.
     #[error("{registry} sends {what} too slowly: {received} bytes came in {seconds} s")]
     TooSlow {
         /// Host of the registry.
         registry: String,
-        /// What is sent.
+        /// Kind of content.
         what: &'static str,
-        /// Bytes that came.
+        /// Number of received bytes.
         received: u64,
-        /// Seconds that it took.
+        /// Elapsed time in seconds.
         seconds: u64,
     },
-    /// The registry broke off in the middle of an answer.
+    /// The connection broke during a response.
     #[error("{registry} broke off while it sent {what}, after {received} bytes")]
     BrokenOff {
         /// Host of the registry.
         registry: String,
-        /// What is sent.
+        /// Kind of content.
         what: &'static str,
-        /// Bytes that came.
+        /// Number of received bytes.
         received: u64,
     },
-    /// There are more tags than are read.
+    /// The list of tags has more pages than the limit.
     #[error("{registry} has not listed all tags in {pages} answers")]
     TooManyTags {
         /// Host of the registry.
         registry: String,
-        /// How many answers are read.
+        /// Maximum number of pages.
         pages: usize,
     },
-    /// An answer is longer than it may be.
+    /// A response exceeds its size limit.
     #[error("{what} is longer than {limit} bytes")]
     TooLong {
-        /// What is sent.
+        /// Kind of content.
         what: &'static str,
-        /// In bytes.
+        /// Limit in bytes.
         limit: u64,
     },
     /// The component is larger than the limit. Nothing of it was read.
     #[error("the component has {size} bytes, and at most {limit} are taken (setting `component-size`)")]
     TooLarge {
-        /// As the manifest says, in bytes.
+        /// Size in the manifest, in bytes.
         size: u64,
-        /// In bytes.
+        /// Limit in bytes.
         limit: u64,
     },
-    /// Less came than the manifest says.
+    /// The component is shorter than its manifest states.
     #[error("the component ends after {received} bytes, of {size} that the manifest names")]
     Truncated {
-        /// Bytes that came.
+        /// Number of received bytes.
         received: u64,
-        /// As the manifest says, in bytes.
+        /// Size in the manifest, in bytes.
         size: u64,
     },
-    /// The content has another digest than the one it is asked for by.
+    /// The content does not have the expected digest.
     #[error("{what} is not what was asked for: it has the digest {found}, and not {expected}")]
     WrongDigest {
-        /// What was asked for.
+        /// Kind of requested content.
         what: &'static str,
-        /// The digest that it has.
+        /// Actual digest.
         found: String,
-        /// The digest that it should have.
+        /// Expected digest.
         expected: String,
     },
     /// The registry has no such artifact.
     #[error("{0} was not found there; is the tag right, and does the registry let you see it?")]
     NotFound(String),
-    /// The reference leads to a list of manifests.
+    /// The reference names an index of manifests.
     #[error(
         "{reference} is an index of {count} platforms, and no component: name the manifest of the component by its digest \
          (@sha256:…)"
@@ -86,7 +86,7 @@ pub enum RegistryError {
     Index {
         /// The reference.
         reference: String,
-        /// How many manifests it lists.
+        /// Number of manifests in the index.
         count: usize,
     },
     /// The artifact is not a component.
@@ -94,25 +94,25 @@ pub enum RegistryError {
     NotComponent {
         /// The reference.
         reference: String,
-        /// What it is.
+        /// Description of the artifact.
         found: String,
     },
-    /// The answer cannot be understood.
+    /// A response is malformed or unsupported; the text is the reason.
     #[error("the answer of the registry cannot be used: {0}")]
     Unreadable(String),
-    /// The registry asks for a sign-in, and there are no credentials for it.
+    /// The registry requires authentication, and there are no Docker credentials for it.
     #[error("{registry} asks for a sign-in, and there are no Docker credentials for it")]
     NoCredentials {
         /// Host of the registry.
         registry: String,
     },
-    /// The registry asks for a sign-in, and is asked without one.
+    /// The registry requires authentication, and is accessed anonymously.
     #[error("{registry} asks for a sign-in, and this server has none: it sees what is there for everybody")]
     NotPublic {
         /// Host of the registry.
         registry: String,
     },
-    /// The registry does not accept the credentials.
+    /// The registry rejects the credentials, or they lack permission.
     #[error("{registry} does not accept your Docker credentials, or does not let you do this")]
     Refused {
         /// Host of the registry.
@@ -121,7 +121,7 @@ pub enum RegistryError {
     /// The credentials cannot be read.
     #[error("the Docker credentials cannot be read: {0}")]
     Credentials(String),
-    /// Credentials would be sent in the clear.
+    /// Credentials would be sent unencrypted.
     #[error(
         "{registry} asks to sign in at {realm}, which is not protected: credentials could be read on the way"
     )]
@@ -131,14 +131,14 @@ pub enum RegistryError {
         /// URL of the token service.
         realm: String,
     },
-    /// Any other answer.
+    /// Unexpected response status.
     #[error("the registry answered {status} when asked for {what}{}", after_colon(.detail))]
     Status {
-        /// What was asked for.
+        /// Kind of requested content.
         what: &'static str,
-        /// The status.
+        /// Status of the response.
         status: StatusCode,
-        /// The beginning of what it says, if it says something.
+        /// Beginning of the response body; may be empty.
         detail: String,
     },
 }

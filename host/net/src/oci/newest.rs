@@ -1,4 +1,4 @@
-//! What a reference leads to now, or the version after it.
+//! Look-up of the manifest that a tag names now, or of a later version.
 
 use http::{StatusCode, header};
 use semver::Version;
@@ -10,21 +10,21 @@ use super::registry::{Registry, Wanted};
 use super::sending::AnsweredBy;
 use super::{PinnedReference, Reference, RegistryError, answer, artifact};
 
-/// Tags that a registry is asked for at a time, and bytes of the answer.
+/// Page size of tag lists, as a number of tags and as a maximum in bytes.
 const TAGS_AT_A_TIME: usize = 1000;
 const MAX_PAGE_BYTES: u64 = 1 << 20;
-/// How often it is asked for more.
+/// Maximum number of pages.
 const MAX_PAGES: usize = 10;
 
 #[derive(Deserialize)]
 struct Page {
-    /// Some registries send `null` for none.
+    /// Some registries send `null` for an empty list.
     tags: Option<Vec<String>>,
 }
 
 impl Registry<'_> {
-    /// What the tag of the reference leads to now. If the tag is a version (`1.2.0`), and there are later ones, the latest of them;
-    /// pre-releases only after a pre-release.
+    /// Returns the artifact that the tag of the reference names now. If the tag is a version (`1.2.0`) and
+    /// there are later ones, returns the latest; pre-releases only if the tag is one.
     pub async fn newest(mut self) -> Result<PinnedReference, RegistryError> {
         let mut wanted = self.reference().without_digest();
         if let Some(version) = wanted.tagged_version() {
@@ -33,13 +33,13 @@ impl Registry<'_> {
         }
         let found = self.manifest(wanted.tag()).await?;
         match artifact::layer(&wanted, &found.manifest, &found.content_type) {
-            // It is no manifest at all. Whether one is that of a component is found out when it is pulled.
+            // Not a manifest at all. Whether a manifest is a component's is checked when it is pulled.
             Err(error @ RegistryError::Unreadable(_)) => Err(error),
             _ => Ok(wanted.pinned(found.digest)),
         }
     }
 
-    /// All tags of the name.
+    /// Lists all tags of the repository.
     async fn tags(&mut self) -> Result<Vec<String>, RegistryError> {
         let (what, mut all) = ("the tags", Vec::new());
         let mut place = format!("tags/list?n={TAGS_AT_A_TIME}");
@@ -62,7 +62,7 @@ impl Registry<'_> {
     }
 }
 
-/// Where the list goes on, by `Link`: of the URL there, the query alone is used.
+/// Returns the path of the next page, from the `Link` header; only the query of its URL is used.
 fn next_page<T>(response: &http::Response<T>) -> Option<String> {
     let AnsweredBy(base) = response.extensions().get()?;
     let link = response.headers().get(header::LINK)?.to_str().ok()?;
@@ -73,12 +73,13 @@ fn next_page<T>(response: &http::Response<T>) -> Option<String> {
     Some(format!("tags/list?{query}"))
 }
 
-/// The version that a tag is. What is built of it is no part of a tag.
+/// Parses a tag as a version. Build metadata is refused: a tag cannot contain `+`.
 fn version(tag: &str) -> Option<Version> {
     tag.parse().ok().filter(|version: &Version| version.build.is_empty())
 }
 
-/// The reference with the tag of the latest version after this one, of those tags with which it is a reference.
+/// Returns the reference with the tag of the latest version after `current`. Tags that are invalid in a
+/// reference are skipped.
 fn later(reference: &Reference, current: &Version, tags: &[String]) -> Option<Reference> {
     let versions = tags.iter().filter_map(|tag| Some((version(tag)?, tag)));
     let versions = versions.filter(|(it, _)| it > current && (it.pre.is_empty() || !current.pre.is_empty()));
@@ -87,12 +88,12 @@ fn later(reference: &Reference, current: &Version, tags: &[String]) -> Option<Re
 }
 
 impl Reference {
-    /// The version that its tag is.
+    /// Version in the tag, if the tag is a version.
     pub fn tagged_version(&self) -> Option<Version> {
         version(self.tag())
     }
 
-    /// Whether something newer can be found by it: it names a tag.
+    /// Whether newer artifacts can be looked up: the reference names a tag.
     pub fn can_be_followed(&self) -> bool {
         self.named_tag().is_some()
     }

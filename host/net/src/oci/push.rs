@@ -1,4 +1,4 @@
-//! Pushes components.
+//! Push of components.
 
 use bytes::Bytes;
 use http::{Method, StatusCode, header};
@@ -16,12 +16,12 @@ use super::{PinnedReference, RegistryError};
 /// A component that was pushed.
 #[derive(Debug)]
 pub struct Pushed {
-    /// Where it is, with the digest of its manifest.
+    /// Reference of the component, with the digest of its manifest.
     pub reference: PinnedReference,
 }
 
 impl Registry<'_> {
-    /// Pushes a component to where the reference names it, and replaces what its tag named before.
+    /// Pushes a component under the reference. An existing tag then names this component.
     pub async fn push(mut self, artifact: Artifact) -> Result<Pushed, RegistryError> {
         let Artifact { config, component, manifest } = artifact;
         for blob in [config, component] {
@@ -40,7 +40,7 @@ impl Registry<'_> {
         Ok(Pushed { reference: self.reference().pinned(digest) })
     }
 
-    /// Pushes a blob, unless it is there.
+    /// Uploads a blob, unless the registry has it.
     async fn push_blob(&mut self, content: Bytes) -> Result<(), RegistryError> {
         let (digest, what) = (ContentDigest::of_sha256(Sha256::digest(&content)), "an upload");
         let wanted = |method, place| Wanted { method, place, headers: Vec::new(), body: Bytes::new() };
@@ -66,11 +66,11 @@ impl Registry<'_> {
     }
 }
 
-/// The URL to which an upload goes, by the `Location` of the answer from `base`, which may be relative.
+/// Returns the URL of an upload, from the `Location` of the response from `base`, which may be relative.
 fn resolve(base: &Url, location: &str) -> Result<Url, RegistryError> {
     let unusable = || RegistryError::Unreadable("it names no place for an upload".to_owned());
     let url = base.join(location).map_err(|_| unusable())?;
-    // A component is not secret, and yet nobody is to change it on its way.
+    // A component is not secret, but must not be modified in transit.
     let is_protected = url.scheme() == "https" || is_loopback(&url);
     if location.is_empty() || !is_protected { Err(unusable()) } else { Ok(url) }
 }

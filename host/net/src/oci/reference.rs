@@ -8,17 +8,18 @@ use kitbag_base::loopback::is_loopback_host;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// How references are told from paths.
+/// Prefix that distinguishes references from file paths.
 pub const SCHEME: &str = "oci://";
-/// Longest reference without its digest, in bytes: with one it has 400, for which there is room in an entry of the audit log.
+/// Maximum length of a reference without its digest, in bytes. With a digest it has at most 400, which fit
+/// into an entry of the audit log.
 const MAX_BYTES: usize = 328;
 const TOO_LONG: &str = "it is longer than 328 bytes, with its tag and without a digest";
-/// Longest name and longest tag, in bytes.
+/// Maximum lengths of a name and of a tag, in bytes.
 const MAX_NAME_BYTES: usize = 255;
 const MAX_TAG_BYTES: usize = 128;
 /// The tag of a reference that names neither tag nor digest.
 const DEFAULT_TAG: &str = "latest";
-/// The registry of Docker Hub, and the host that serves it.
+/// Docker Hub: its name in references, and the host of its API.
 const DOCKER_HUB: (&str, &str) = ("docker.io", "registry-1.docker.io");
 
 /// A reference to a component in a registry.
@@ -30,7 +31,7 @@ pub struct Reference {
     digest: Option<ContentDigest>,
 }
 
-/// A reference with the digest of the manifest that was found there.
+/// A reference with the digest of its manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PinnedReference {
@@ -42,7 +43,7 @@ pub struct PinnedReference {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContentDigest(String);
 
-/// Why a text is not a reference.
+/// Error of parsing a reference.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "{text:?} is not a reference ({reason}): it looks like oci://ghcr.io/acme/weather:1.0.0, or ends with @sha256:…"
@@ -53,49 +54,50 @@ pub struct InvalidReference {
 }
 
 impl Reference {
-    /// The registry: a host, perhaps with a port.
+    /// Host of the registry, with the port if the reference has one.
     pub fn registry(&self) -> &str {
         &self.registry
     }
 
-    /// The name within the registry.
+    /// Repository name within the registry.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The digest, if it names one.
+    /// Digest, if the reference has one.
     pub fn digest(&self) -> Option<&ContentDigest> {
         self.digest.as_ref()
     }
 
-    /// The tag, if it names one.
+    /// Tag, if the reference has one.
     pub fn named_tag(&self) -> Option<&str> {
         self.tag.as_deref()
     }
 
-    /// The same with another tag, and without a digest, if that is a reference: a registry may list any text as a tag.
+    /// Returns the reference with another tag and without a digest; `None` if that is not a valid reference,
+    /// since a registry may list any text as a tag.
     pub(super) fn with_tag(&self, tag: &str) -> Option<Self> {
         let tagged = Self { tag: Some(tag.to_owned()), digest: None, ..self.clone() };
         tagged.to_string().parse().ok().filter(|read| *read == tagged)
     }
 
-    /// The same without a digest.
+    /// Returns the reference without its digest.
     pub(super) fn without_digest(&self) -> Self {
         Self { digest: None, ..self.clone() }
     }
 
-    /// The tag, or the usual one.
+    /// Tag, or `latest` if the reference has none.
     pub fn tag(&self) -> &str {
         self.tag.as_deref().unwrap_or(DEFAULT_TAG)
     }
 
-    /// What names the manifest in requests: the digest, or else the tag.
+    /// Name of the manifest in requests: the digest, or else the tag.
     pub fn manifest_name(&self) -> &str {
         self.digest.as_ref().map_or_else(|| self.tag(), ContentDigest::as_str)
     }
 
-    /// URL of the registry's API, without a slash at its end. Registries on this machine are asked over plain HTTP unless they
-    /// speak HTTPS, as Docker does it.
+    /// Returns the possible base URLs of the registry's API, in the order of trying, without a trailing
+    /// slash. As in Docker, plain HTTP is possible after HTTPS for registries on this machine.
     pub(super) fn hosts(&self) -> Vec<String> {
         let (registry, host) = DOCKER_HUB;
         let host = if self.registry == registry { host } else { self.registry.as_str() };
@@ -105,7 +107,7 @@ impl Reference {
         schemes.iter().map(|scheme| format!("{scheme}://{host}")).collect()
     }
 
-    /// The reference to what was found, whose manifest has this digest. It names the tag by which it was found.
+    /// Pins the reference to the manifest with this digest. Without tag and digest, the tag becomes `latest`.
     pub fn pinned(&self, digest: ContentDigest) -> PinnedReference {
         let by_tag = self.digest.is_none().then(|| self.tag().to_owned());
         let tag = self.tag.clone().or(by_tag);
@@ -114,7 +116,7 @@ impl Reference {
 }
 
 impl PinnedReference {
-    /// The reference as it was given, without the digest.
+    /// Reference without the digest.
     pub fn reference(&self) -> &Reference {
         &self.reference
     }
@@ -124,19 +126,19 @@ impl PinnedReference {
         &self.digest
     }
 
-    /// The reference with the digest, by which exactly this artifact is pulled.
+    /// Reference with the digest, which pulls exactly this artifact.
     pub fn by_digest(&self) -> Reference {
         Reference { digest: Some(self.digest.clone()), ..self.reference.clone() }
     }
 }
 
 impl ContentDigest {
-    /// Of the SHA-256 of some content.
+    /// Creates the digest from the SHA-256 of some content.
     pub(super) fn of_sha256(digest: impl AsRef<[u8]>) -> Self {
         Self(format!("sha256:{}", hex::encode(digest)))
     }
 
-    /// As it is written.
+    /// Returns the digest as text: `sha256:` and 64 hexadecimal digits.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -187,7 +189,7 @@ fn parse(text: &str) -> Result<Reference, &'static str> {
     if tag.is_some_and(|tag| !is_tag(tag)) {
         return Err("a tag has at most 128 letters, digits, and . _ -");
     }
-    // It gets the usual one when it is pinned.
+    // Pinning adds the default tag.
     if tag.is_none() && undigested + 1 + DEFAULT_TAG.len() > MAX_BYTES {
         return Err(TOO_LONG);
     }
@@ -199,7 +201,8 @@ fn parse(text: &str) -> Result<Reference, &'static str> {
     })
 }
 
-/// Whether a URL parser reads exactly this host and port in it, so that what is shown is what is connected to.
+/// Whether a URL parser reads `registry` as exactly this host and port, so that the displayed registry is the
+/// one that is connected to.
 fn is_registry(registry: &str) -> bool {
     let plain = |letter: char| {
         letter.is_ascii_lowercase()
@@ -209,7 +212,7 @@ fn is_registry(registry: &str) -> bool {
     if registry.is_empty() || !registry.chars().all(plain) {
         return false;
     }
-    // Of a scheme without a usual port, which would be left out.
+    // The URL parser drops a scheme's default port, so one of two schemes has to preserve the text.
     let url = url::Url::parse(&format!("http://{registry}/")).ok();
     let https = url::Url::parse(&format!("https://{registry}/")).ok();
     [url, https].into_iter().flatten().any(|url| {

@@ -1,4 +1,4 @@
-//! A registry: sends requests to it, and pulls components.
+//! Registry client: requests with authentication, and pull of components.
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Response, StatusCode, header};
@@ -12,54 +12,54 @@ use super::sending::{Sent, send_to};
 use super::{PinnedReference, Reference, RegistryError};
 use crate::egress::{Egress, EgressError, ResponseBody, Timeouts};
 
-/// Largest manifest, as the specification asks registries to take them, in bytes.
+/// Maximum size of a manifest, in bytes: the size that the specification asks registries to accept.
 const MAX_MANIFEST_BYTES: u64 = 4 << 20;
-/// How much is read of an error.
+/// Maximum size of an error response that is read, in bytes.
 const MAX_ERROR_BYTES: u64 = 16 << 10;
-/// How much is shown of an error, in characters.
+/// Maximum length of a quoted error response, in characters.
 const MAX_ERROR_CHARS: usize = 200;
 
-/// A registry, for one name in it.
+/// Client of a registry, for one reference.
 pub struct Registry<'e> {
     egress: &'e Egress,
     reference: Reference,
-    /// URL of its API that answers, of those that it may have.
+    /// Base URL of the API that has responded; `None` before the first response.
     base: Option<String>,
     authorization: Option<HeaderValue>,
     pace: Pace,
     credentials: Credentials,
 }
 
-/// As whom registries are asked that want a sign-in.
+/// Source of the credentials for registries that require authentication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Credentials {
-    /// As the person whose Docker configuration there is.
+    /// Docker's configuration.
     Docker,
-    /// As nobody.
+    /// No credentials: anonymous access.
     Nobody,
 }
 
-/// A component that was pulled. Its bytes have the digest that the manifest names.
+/// A pulled component. Its bytes have the digest that the manifest names.
 #[derive(Debug)]
 pub struct Pulled {
     /// The component.
     pub component: Bytes,
-    /// Where it was, with the digest of the manifest.
+    /// Reference of the component, with the digest of its manifest.
     pub reference: PinnedReference,
-    /// What the registry has as the signature of its bytes, if it has something.
+    /// Signature annotation of the component, unparsed and unverified.
     pub signature: Option<SignatureText>,
 }
 
-/// A request that may be sent again: after a sign-in, or to another place.
+/// A request that may be sent again: after authentication, or to another base URL.
 pub(super) struct Wanted {
     pub(super) method: Method,
-    /// Below the API, or a URL.
+    /// Path relative to the repository's API, or an absolute URL.
     pub(super) place: String,
     pub(super) headers: Vec<(header::HeaderName, String)>,
     pub(super) body: Bytes,
 }
 
-/// A manifest that was read.
+/// A fetched manifest.
 pub(super) struct Found {
     pub(super) manifest: Bytes,
     pub(super) content_type: String,
@@ -73,19 +73,19 @@ impl Wanted {
 }
 
 impl<'e> Registry<'e> {
-    /// The registry of a reference. Nothing is sent yet.
+    /// Creates a client of the reference's registry. Sends nothing yet.
     pub fn of(egress: &'e Egress, reference: Reference) -> Self {
         let (pace, credentials) = (Pace::default(), Credentials::Docker);
         Self { egress, reference, base: None, authorization: None, pace, credentials }
     }
 
-    /// Has no credentials, and gets what is there for everybody.
+    /// Disables credentials: only public repositories are accessible.
     #[must_use]
     pub fn anonymous(self) -> Self {
         Self { credentials: Credentials::Nobody, ..self }
     }
 
-    /// Waits only for so long.
+    /// Sets the time limits.
     #[cfg(test)]
     pub(super) fn with_pace(self, pace: Pace) -> Self {
         Self { pace, ..self }
@@ -115,7 +115,7 @@ impl<'e> Registry<'e> {
         Timeouts { connect: None, first_byte: Some(self.pace.patience) }
     }
 
-    /// It asks for a sign-in, and there is nothing to sign in with.
+    /// Returns the error for a registry that requires authentication when there are no credentials.
     pub(super) fn without_credentials(&self) -> RegistryError {
         let registry = self.host().to_owned();
         match self.credentials {
@@ -124,7 +124,7 @@ impl<'e> Registry<'e> {
         }
     }
 
-    /// Whether the registry is reached without a network.
+    /// Whether the registry is on this machine (loopback).
     pub(super) fn is_on_this_machine(&self) -> bool {
         self.reference.hosts().len() > 1
     }
@@ -144,7 +144,7 @@ impl<'e> Registry<'e> {
         Ok(Pulled { component, reference: self.reference.pinned(digest), signature })
     }
 
-    /// Reads the manifest of this tag or digest.
+    /// Fetches the manifest of this tag or digest.
     pub(super) async fn manifest(&mut self, name: &str) -> Result<Found, RegistryError> {
         let what = "the manifest";
         let accepted = (header::ACCEPT, ACCEPTED.join(", "));
@@ -159,7 +159,7 @@ impl<'e> Registry<'e> {
         Ok(Found { manifest, content_type, digest })
     }
 
-    /// Reads a blob of this size.
+    /// Fetches a blob of exactly `size` bytes, and checks its digest.
     async fn blob(&mut self, digest: &ContentDigest, size: u64) -> Result<Bytes, RegistryError> {
         let what = "the component";
         let wanted = Wanted::get(format!("blobs/{digest}"));
@@ -174,7 +174,7 @@ impl<'e> Registry<'e> {
         Ok(content)
     }
 
-    /// Sends a request, and once more after a sign-in if the registry asks for one.
+    /// Sends a request; after a 401, authenticates and sends it once more.
     pub(super) async fn ask(
         &mut self,
         wanted: &Wanted,
@@ -184,7 +184,7 @@ impl<'e> Registry<'e> {
         if response.status() != StatusCode::UNAUTHORIZED {
             return Ok(response);
         }
-        // Where it keeps blobs says nothing about where its credentials go.
+        // A redirect target must not receive the registry's credentials.
         if !is_own {
             return Err(RegistryError::Unreadable(
                 "the place that it leads to asks for a sign-in".to_owned(),
@@ -200,7 +200,7 @@ impl<'e> Registry<'e> {
         }
     }
 
-    /// Sends a request to the API, at the first of its URLs that answers.
+    /// Sends a request to the API, at the first base URL that responds.
     async fn send(&mut self, wanted: &Wanted) -> Result<Sent, RegistryError> {
         if let Some(base) = &self.base {
             return Ok(self.send_to(base, wanted).await?);
@@ -212,7 +212,7 @@ impl<'e> Registry<'e> {
                     self.base = Some(base);
                     return Ok(sent);
                 }
-                // It speaks TLS: nothing is sent to it in the clear.
+                // The server speaks TLS: no fallback to plain HTTP.
                 Err(error) if error.is_distrust() => return Err(error.into()),
                 Err(error) => last_error = Some(error),
             }
@@ -227,7 +227,7 @@ impl<'e> Registry<'e> {
         send_to(self.egress, (base, url), wanted, self.authorization.as_ref(), self.timeouts()).await
     }
 
-    /// Passes an answer with this status on; any other is an error.
+    /// Returns the response if it has the expected status; otherwise an error.
     pub(super) async fn expect(
         &self,
         response: Response<ResponseBody>,

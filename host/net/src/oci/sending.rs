@@ -1,8 +1,8 @@
-//! Sends requests to a registry, and follows where it leads: registries keep blobs elsewhere.
+//! Sends requests to a registry, and follows redirects: registries store blobs on other servers.
 //!
 //! Invariants:
-//! - the sign-in stays with its origin;
-//! - plain HTTP never leaves this machine.
+//! - `Authorization` is sent only to the registry's origin;
+//! - plain HTTP is used only within this machine.
 
 use http::{HeaderValue, Request, Response, header};
 use http_body_util::Full;
@@ -13,19 +13,20 @@ use url::Url;
 use super::registry::Wanted;
 use crate::egress::{Egress, EgressError, Policy, Redirects, Repeatable, ResponseBody, Step, Timeouts};
 
-/// An answer, and who it is from.
+/// A response and its origin.
 pub(super) struct Sent {
-    /// It has its [`AnsweredBy`].
+    /// Response, with the extension [`AnsweredBy`] unless the request had a body.
     pub(super) response: Response<ResponseBody>,
-    /// Whether the registry itself answers, and not a place that it leads to.
+    /// Whether the response is from the registry's origin, not from a redirect target.
     pub(super) is_own: bool,
 }
 
-/// The URL that has answered, after redirects.
+/// URL of a response, after redirects.
 #[derive(Clone)]
 pub(super) struct AnsweredBy(pub(super) Url);
 
-/// Sends a request to a URL, and follows redirects. The sign-in goes to what has the origin of `base`.
+/// Sends a request to a URL; follows redirects unless it has a body. `authorization` is sent only to the
+/// origin of `base`.
 pub(super) async fn send_to(
     egress: &Egress,
     (base, url): (&str, String),
@@ -45,7 +46,7 @@ pub(super) async fn send_to(
     }
     let request = request.body(Full::new(body.clone())).map_err(malformed)?;
     if !body.is_empty() {
-        // Not answered before it has been sent.
+        // Without `timeouts`: the response comes only after the upload.
         let response = egress.send(request, &Policy::Operator).await?;
         return Ok(Sent { response, is_own });
     }
@@ -71,7 +72,7 @@ fn parsed(url: &str) -> Result<Url, EgressError> {
     Url::parse(url).map_err(|_| EgressError::InvalidRequest { reason })
 }
 
-/// Whether a URL has the scheme, host and port of another.
+/// Whether a URL has the origin (scheme, host and port) of `base`.
 fn is_below(url: &Url, base: &str) -> bool {
     Url::parse(base).is_ok_and(|base| base.origin() == url.origin())
 }

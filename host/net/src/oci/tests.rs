@@ -1,4 +1,4 @@
-//! Registries that are slow, endless, or say something else than they do. `tests/spec/registries.rs` has a real one.
+//! Registries with slow, endless or inconsistent responses. `tests/spec/registries.rs` uses a real registry.
 
 mod places;
 mod tags;
@@ -21,13 +21,13 @@ use crate::egress::{Egress, EgressSettings};
 const COMPONENT: &[u8] = b"not compiled by these tests";
 const LIMIT: u64 = 1 << 20;
 
-/// A registry over plain HTTP that answers each path with bytes, which come in pieces.
+/// Registry over plain HTTP that answers each path with scripted bytes.
 struct Scripted {
     address: String,
     serving: JoinHandle<()>,
 }
 
-/// What is sent, and what comes after it.
+/// Bytes to send, and the behaviour after them.
 struct Answer {
     bytes: Vec<u8>,
     then: Then,
@@ -35,13 +35,13 @@ struct Answer {
 
 #[derive(Clone, Copy)]
 enum Then {
-    /// The connection is closed.
+    /// Closes the connection.
     Close,
-    /// Nothing comes any more.
+    /// Sends nothing more.
     Silence,
-    /// One byte comes every few milliseconds.
+    /// Sends one byte every 20 ms.
     Trickle,
-    /// More and more comes.
+    /// Sends data without end.
     Flood,
 }
 
@@ -58,7 +58,7 @@ impl Scripted {
                     let (mut head, mut piece) = (Vec::new(), [0; 4096]);
                     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
                         match stream.read(&mut piece).await {
-                            // The beginning of a TLS handshake is not answered.
+                            // A TLS handshake (0x16) is not answered.
                             Ok(length) if length > 0 && piece[0] != 0x16 => {
                                 head.extend_from_slice(&piece[..length]);
                             }
@@ -85,7 +85,8 @@ impl Scripted {
         Self { address, serving }
     }
 
-    /// One with a manifest for `COMPONENT`, changed by `change`, and this answer to the request for the component.
+    /// Starts a registry with a manifest of `COMPONENT`, modified by `change`, and this response to requests
+    /// of the component.
     async fn with_component(
         change: impl Fn(&mut serde_json::Value),
         component: impl Fn() -> Answer + Send + Sync + 'static,
@@ -105,7 +106,7 @@ impl Scripted {
         .await
     }
 
-    /// Pulls, and does not wait for long.
+    /// Pulls with a time limit of 500 ms.
     async fn pull(&self) -> Result<Pulled, RegistryError> {
         self.pull_within(Duration::from_millis(500)).await
     }
@@ -128,13 +129,13 @@ fn whole(body: &[u8]) -> Answer {
     with_length(body, body.len(), Then::Close)
 }
 
-/// An answer that says to have so many bytes.
+/// Response with this `Content-Length`.
 fn with_length(body: &[u8], length: usize, then: Then) -> Answer {
     let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n");
     Answer { bytes: [head.as_bytes(), body].concat(), then }
 }
 
-/// An answer that does not say how long it is.
+/// Response without `Content-Length`.
 fn without_length(body: &[u8], then: Then) -> Answer {
     Answer { bytes: [b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n", body].concat(), then }
 }
@@ -164,7 +165,7 @@ async fn a_registry_that_stands_still_or_trickles_is_left() {
         let component = component.await;
         let egress = Egress::new(EgressSettings::default());
         let reference = format!("oci://{}/acme/thing:1", component.address).parse().unwrap();
-        // Of a large component, a rate is expected; of a manifest, an end.
+        // A component must arrive at a minimum rate, a manifest within a fixed time.
         let pace = Pace { patience: Duration::from_millis(500), bytes_per_second: 100_000 };
         let slow = Registry::of(&egress, reference).with_pace(pace).pull(LIMIT).await;
         assert!(matches!(slow, Err(RegistryError::TooSlow { what: "the component", .. })), "{slow:?}");
@@ -184,7 +185,7 @@ async fn a_registry_that_stands_still_or_trickles_is_left() {
 
 #[tokio::test]
 async fn a_registry_that_never_ends_is_left_at_the_limit() {
-    // The size ends it, and not the time, also on a busy machine.
+    // The size limit applies before the time limit, also on a busy machine.
     let patience = Duration::from_mins(1);
     let component = Scripted::with_component(|_| (), || without_length(COMPONENT, Then::Flood)).await;
     let longer = component.pull_within(patience).await;
@@ -237,7 +238,7 @@ async fn a_signature_is_the_annotation_of_the_layer() {
 
     let read = annotated(SIGNATURE).await.unwrap().signature.expect("a signature").read();
     assert_eq!(read.unwrap().to_string(), SIGNATURE);
-    // It is pulled all the same: not everybody wants the signature.
+    // The pull succeeds: a malformed signature is an error only when it is read.
     let malformed = annotated("none").await.unwrap().signature.expect("something");
     assert!(matches!(malformed.read(), Err(RegistryError::Unreadable(_))));
 }

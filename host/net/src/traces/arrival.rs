@@ -1,4 +1,4 @@
-//! When a request came, who sent it being unknown yet, and the trace that it names.
+//! Arrival of a request, before authentication: time and `traceparent`.
 
 use std::time::SystemTime;
 
@@ -6,21 +6,21 @@ use http::HeaderMap;
 use opentelemetry::Context;
 use opentelemetry::trace::{SpanContext, SpanId, TraceContextExt as _, TraceFlags, TraceId, TraceState};
 
-/// The header that names a trace (W3C Trace Context).
+/// Header with the parent span (W3C Trace Context).
 const TRACEPARENT: &str = "traceparent";
-/// Length of its value, in bytes.
+/// Length of a `traceparent` value, in bytes.
 const TRACEPARENT_BYTES: usize = 55;
 
 /// The arrival of a request that may become a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
     pub(super) at: SystemTime,
-    /// When its token was found valid.
+    /// Time at which the token was verified.
     pub(super) signed_in: Option<SystemTime>,
     parent: Option<Parent>,
 }
 
-/// The span of another program that a request belongs to.
+/// Remote parent span of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Parent {
     trace: TraceId,
@@ -33,12 +33,12 @@ impl Arrival {
         Self { at: SystemTime::now(), signed_in: None, parent: None }
     }
 
-    /// As a part of the trace that the headers name, if they name one.
+    /// Sets the parent span from `traceparent`, if the header is valid.
     pub(super) fn below(self, headers: &HeaderMap) -> Self {
         Self { parent: Parent::of(headers), ..self }
     }
 
-    /// Notes that the sender is known now.
+    /// Records the current time as the end of authentication.
     #[must_use]
     pub fn signed_in(self) -> Self {
         Self { signed_in: Some(SystemTime::now()), ..self }
@@ -58,8 +58,8 @@ impl Parent {
         if values.next().is_some() { None } else { Self::parse(value.to_str().ok()?) }
     }
 
-    /// Parses `00-{trace}-{span}-{flags}`: lower-case hexadecimal digits of fixed number. The SDK's own parser also
-    /// takes short ids, signs and spaces. What a later version sends is ignored.
+    /// Parses `00-{trace}-{span}-{flags}`: lower-case hexadecimal numbers of fixed length. The SDK's own
+    /// parser also accepts short ids, signs and spaces. Later versions of the format are ignored.
     fn parse(text: &str) -> Option<Self> {
         if text.len() != TRACEPARENT_BYTES {
             return None;

@@ -1,4 +1,4 @@
-//! Sends spans to the collector: OTLP over HTTP, as protobuf.
+//! Exporter of spans to the collector: OTLP over HTTP, as protobuf.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,17 +26,17 @@ use tracing::{info, warn};
 use super::queue::{BATCH, Queue};
 use crate::egress::{Egress, EgressError, Policy};
 
-/// How long a span waits for a batch to be full.
+/// Maximum time that a span waits for a full batch.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// How long the collector may take for a batch.
+/// Timeout of one export request.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How often a batch is sent before it is dropped.
+/// Maximum number of attempts per batch.
 const MAX_ATTEMPTS: u32 = 4;
-/// The pause after the first attempt; it doubles with each.
+/// Delay after the first attempt; doubles after each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// The longest pause that a collector may ask for.
+/// Maximum delay that a collector may request with `Retry-After`.
 const MAX_PAUSE: Duration = Duration::from_secs(30);
-/// Largest answer that is read, in bytes.
+/// Maximum size of a response, in bytes.
 const MAX_RESPONSE_BYTES: usize = 64 << 10;
 
 /// Takes spans from the queue and sends them, one batch at a time.
@@ -51,7 +51,7 @@ pub(super) struct Exporter {
     is_failing: bool,
 }
 
-/// Why a batch was not taken.
+/// Error of an export request.
 #[derive(Debug, Error)]
 enum Failure {
     #[error(transparent)]
@@ -73,7 +73,7 @@ impl Exporter {
         Self { queue, egress, endpoint, headers, resource, metrics, is_failing: false }
     }
 
-    /// Sends until `stop`, and then once more what is left.
+    /// Sends batches until `stop`, then the remaining spans.
     pub(super) async fn run(mut self, stop: CancellationToken) {
         loop {
             let is_last = tokio::select! {
@@ -88,7 +88,7 @@ impl Exporter {
                 if !batch.is_empty() {
                     self.deliver(batch, &stop).await;
                 }
-                // A few spans are not worth a request while more come.
+                // A partial batch is not followed by another request: collect more spans first.
                 if !is_full {
                     break;
                 }
@@ -99,7 +99,7 @@ impl Exporter {
         }
     }
 
-    /// Sends a batch, several times if the collector cannot take it now, and counts what became of it.
+    /// Sends a batch, with retries after temporary errors, and counts the outcome.
     async fn deliver(&mut self, batch: Vec<SpanData>, stop: &CancellationToken) {
         let (count, resource) = (batch.len() as u64, self.resource.clone());
         let body = off_thread(move || encoded(batch, &resource)).await;
@@ -130,7 +130,7 @@ impl Exporter {
         self.metrics.trace_spans(SpanResult::Failed, count);
     }
 
-    /// Sends a batch once. Returns how many of its spans the collector does not take.
+    /// Sends a batch once. Returns the number of spans that the collector rejected.
     async fn send(&self, body: Bytes) -> Result<u64, Failure> {
         let mut request = Request::new(Full::from(body));
         *request.method_mut() = Method::POST;
@@ -140,13 +140,13 @@ impl Exporter {
         if !response.status().is_success() {
             return Err(Failure::Status { status: response.status(), pause: pause_wanted(&response) });
         }
-        // An answer that is no such message says nothing against the spans.
+        // A response that cannot be decoded counts as success without rejected spans.
         let answer = ExportTraceServiceResponse::decode(response.into_body()).unwrap_or_default();
         let rejected = answer.partial_success.map_or(0, |partial| partial.rejected_spans);
         Ok(u64::try_from(rejected).unwrap_or_default())
     }
 
-    /// Logs that the collector takes no spans any more, or takes them again.
+    /// Logs when exports begin to fail, and when they succeed again.
     fn note(&mut self, failure: Option<&Failure>) {
         match failure {
             Some(cause) if !self.is_failing => {
@@ -160,7 +160,7 @@ impl Exporter {
 }
 
 impl Failure {
-    /// Whether the same batch may be taken later (OTLP/HTTP, "Failures").
+    /// Whether a retry of the same batch may succeed (OTLP/HTTP, "Failures").
     fn may_pass(&self) -> bool {
         match self {
             Self::Egress(error) => matches!(
@@ -189,7 +189,7 @@ impl Failure {
     }
 }
 
-/// How long the collector asks to wait.
+/// Delay requested by `Retry-After` in seconds, at most [`MAX_PAUSE`].
 fn pause_wanted(response: &Response<Bytes>) -> Option<Duration> {
     let seconds = response.headers().get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
     Some(Duration::from_secs(seconds).min(MAX_PAUSE))
@@ -200,7 +200,7 @@ fn encoded(batch: Vec<SpanData>, resource: &ResourceAttributesWithSchema) -> Byt
     ExportTraceServiceRequest { resource_spans }.encode_to_vec().into()
 }
 
-/// What names this process: nothing of the machine, and nothing of the environment.
+/// Resource attributes of this process. None come from the machine or the environment.
 fn this_process() -> Resource {
     let mut id = [0; 16];
     aws_lc_rs::rand::fill(&mut id).expect("the system has random numbers");

@@ -1,4 +1,4 @@
-//! The spans that wait to be sent.
+//! Bounded queue of ended spans for the exporter.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,12 +10,12 @@ use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{Span, SpanData, SpanProcessor};
 use tokio::sync::Notify;
 
-/// Spans that are sent at once.
+/// Maximum number of spans per export request.
 pub(super) const BATCH: usize = 512;
-/// Spans that wait, at most. Each takes about a kibibyte.
+/// Maximum number of queued spans, about 1 KiB each.
 const MAX_QUEUED: usize = 16 * BATCH;
 
-/// Spans that have ended, oldest first.
+/// Ended spans that wait for export, oldest first.
 #[derive(Debug)]
 pub(super) struct Queue {
     spans: Mutex<VecDeque<SpanData>>,
@@ -23,7 +23,7 @@ pub(super) struct Queue {
     metrics: Metrics,
 }
 
-/// Puts spans that end into the queue. The SDK's own processor counts what it drops for itself alone.
+/// Span processor that queues ended spans. The SDK's own processor does not expose how many spans it drops.
 #[derive(Debug)]
 pub(super) struct Processor(Arc<Queue>);
 
@@ -32,7 +32,8 @@ impl Queue {
         Self { spans: Mutex::default(), has_batch: Notify::new(), metrics }
     }
 
-    /// Adds a span, or drops and counts it. Wakes nobody before there is a batch: that takes longer than all else here.
+    /// Adds a span; if the queue is full, drops and counts it. Wakes the exporter only for a full batch:
+    /// waking takes longer than everything else here.
     fn push(&self, span: SpanData) {
         let length = {
             let mut spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
@@ -50,19 +51,19 @@ impl Queue {
         }
     }
 
-    /// Takes the oldest spans, at most a batch.
+    /// Removes and returns the oldest spans, at most [`BATCH`].
     pub(super) fn take(&self) -> Vec<SpanData> {
         let mut spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
         let count = spans.len().min(BATCH);
         let batch = spans.drain(..count).collect();
         if spans.is_empty() {
-            // The room that a burst needed is not kept.
+            // Release the memory that a burst needed.
             spans.shrink_to(BATCH);
         }
         batch
     }
 
-    /// Waits until there is a batch.
+    /// Waits for a full batch.
     pub(super) async fn has_batch(&self) {
         self.has_batch.notified().await;
     }

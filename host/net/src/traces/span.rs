@@ -1,4 +1,4 @@
-//! The steps of a call, as spans.
+//! Spans of a call and its steps.
 
 use http::StatusCode;
 use kitbag_manifest::ToolkitDefinition;
@@ -10,7 +10,7 @@ use tracing::error_span;
 use super::Arrival;
 use crate::egress::ListedHost;
 
-/// More than any span has.
+/// Limits above the usage of any span here.
 pub(super) const LIMITS: SpanLimits = SpanLimits {
     max_events_per_span: 0,
     max_attributes_per_span: 16,
@@ -22,17 +22,17 @@ pub(super) const LIMITS: SpanLimits = SpanLimits {
 /// A step of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallStep {
-    /// Limits of concurrent calls, the toolkit's code, the caller's secrets.
+    /// Admission: limits of concurrent calls, the toolkit's code, the caller's secrets.
     Admit,
-    /// The arguments are compared with the tool's schema.
+    /// Validation of the arguments against the tool's schema.
     CheckArguments,
-    /// From the wait for memory to the end of the instance.
+    /// Execution in the sandbox, from the wait for memory to the end of the instance.
     Sandbox,
-    /// A request of the toolkit, until the head of its response.
+    /// Outbound request of the toolkit, until the response head.
     Fetch,
-    /// A request of the host for a token for the toolkit.
+    /// Token request of the host on behalf of the toolkit.
     SignIn,
-    /// Secrets are removed from the result, and it is compared with the tool's schema.
+    /// Redaction of secrets in the result, and its validation against the tool's schema.
     CheckResult,
 }
 
@@ -56,7 +56,7 @@ impl CallStep {
     }
 }
 
-/// A span, which ends when it is dropped. The default is that of a call that is not traced: it records nothing.
+/// A span, which ends on drop. The default is for calls that are not traced, and records nothing.
 #[derive(Debug, Default)]
 pub struct Span(Option<Recorded>);
 
@@ -66,7 +66,7 @@ struct Recorded {
     span: SdkSpan,
 }
 
-/// Where the spans of a call's steps belong. Clones are the same place; the default records nothing.
+/// Parent of the spans of a call's steps. Clones have the same parent; the default records nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Trace(Option<Place>);
 
@@ -77,7 +77,7 @@ struct Place {
 }
 
 impl Span {
-    /// The whole call.
+    /// Begins the span of a call, with a span of its authentication if `arrival` has one.
     pub(super) fn of_call(
         tracer: &SdkTracer,
         arrival: Option<Arrival>,
@@ -105,7 +105,7 @@ impl Span {
         call
     }
 
-    /// Where the spans of its parts belong.
+    /// Returns this span as the parent of further spans.
     pub fn below(&self) -> Trace {
         Trace(self.0.as_ref().map(|Recorded { tracer, span }| {
             let parent = Context::new().with_remote_span_context(span.span_context().clone());
@@ -113,16 +113,17 @@ impl Span {
         }))
     }
 
-    /// The span of the log in which the lines of a traced call are written: it has the trace's id.
+    /// Returns a log span with `trace_id` for the log lines of a traced call; a disabled one if the call is
+    /// not traced.
     pub fn in_log(&self) -> tracing::Span {
         match &self.0 {
-            // At this level whatever is logged has it.
+            // At level `error`, the span is enabled for log lines of every level.
             Some(recorded) => error_span!("call", trace_id = %recorded.span.span_context().trace_id()),
             None => tracing::Span::none(),
         }
     }
 
-    /// How the call has ended: a word of this program. Whatever is no success is an error.
+    /// Sets the outcome of the call, a fixed text. Without success, the span becomes an error.
     pub fn ended(&mut self, outcome: &'static str, is_success: bool) {
         self.set(KeyValue::new("kitbag.outcome", outcome));
         if !is_success {
@@ -130,7 +131,7 @@ impl Span {
         }
     }
 
-    /// What went wrong: a word of this program.
+    /// Marks the span as an error of this kind, a fixed text.
     pub fn failed(&mut self, kind: &'static str) {
         self.set(KeyValue::new("error.type", kind));
         if let Some(Recorded { span, .. }) = &mut self.0 {
@@ -138,7 +139,7 @@ impl Span {
         }
     }
 
-    /// The server of a request.
+    /// Sets the server of a request; `None` if the toolkit does not declare the host.
     pub fn server(&mut self, host: Option<ListedHost>) {
         if let Some(host) = host {
             self.set(KeyValue::new("server.port", i64::from(host.port())));
@@ -146,12 +147,12 @@ impl Span {
         }
     }
 
-    /// What the server has answered.
+    /// Sets the HTTP status of a response.
     pub fn status(&mut self, status: StatusCode) {
         self.set(KeyValue::new("http.response.status_code", i64::from(status.as_u16())));
     }
 
-    /// Whether it is recorded: what is only for the span need not be computed otherwise.
+    /// Whether the span is recorded. If not, attributes need not be computed.
     pub fn is_recorded(&self) -> bool {
         self.0.is_some()
     }
@@ -164,7 +165,7 @@ impl Span {
 }
 
 impl Trace {
-    /// Begins a step.
+    /// Begins the span of a step.
     pub fn begin(&self, step: CallStep) -> Span {
         Span(self.0.as_ref().map(|Place { tracer, parent }| {
             let builder = SpanBuilder::from_name(step.name()).with_kind(step.kind());

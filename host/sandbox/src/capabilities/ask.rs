@@ -1,9 +1,11 @@
 //! `kitbag:toolkit/ask`: questions to the calling user. Granted by scope `svc:ask`.
 //!
-//! The guest never waits for a person: a question without an answer ends the run. Whoever made the call asks, and makes it
-//! again with the answer ([why so](../../../docs/decisions/0079-a-call-that-asks-runs-again.md)).
+//! The guest never waits for a person: a question without an answer ends the run. The client asks its user,
+//! and makes the call again with the answer
+//! ([reason](../../../docs/decisions/0079-a-call-that-asks-runs-again.md)).
 //!
-//! Invariant: an answer is given to the question that its user was shown, and to no other one under the same key.
+//! Invariant: an answer is passed only to the question that its user was shown, never to another one under
+//! the same key.
 
 use std::sync::Arc;
 
@@ -16,19 +18,20 @@ use super::CallContext;
 use crate::contract::interfaces::ask::{self, Answer, AskError};
 use crate::observations::{AskedQuestion, QuestionId, Unanswered};
 
-/// How a user responded to a question.
+/// A user's response to a question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Response {
-    /// With these fields, which have not been checked.
+    /// The user accepted with these values, which have not been validated.
     Accepted(Map<String, Value>),
-    /// With a no.
+    /// The user declined.
     Declined,
-    /// With neither.
+    /// The user dismissed the question without choosing.
     Cancelled,
 }
 
-/// What was answered to the questions of a call, in the order of the answers. At most [`MAX_QUESTIONS`].
+/// The user's responses to the questions of a call, in the order in which they were given. At most
+/// [`MAX_QUESTIONS`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Answers(Vec<Answered>);
@@ -39,34 +42,34 @@ struct Answered {
     response: Response,
 }
 
-/// The questions of one call.
+/// The ask capability of one call.
 #[derive(Default)]
 pub struct Ask {
     state: State,
     asked: AskedQuestion,
 }
 
-/// Whether a call can ask.
+/// Whether, and with which answers, a guest can ask.
 #[derive(Default)]
 enum State {
-    /// There is no call.
+    /// Outside a call, where asking traps.
     #[default]
     Outside,
-    /// Whoever calls cannot be asked.
+    /// The client cannot ask its user.
     Unsupported,
-    /// These answers are there.
+    /// The client can ask; contains the answers so far.
     Answers(Arc<Answers>),
 }
 
 impl Answers {
-    /// Adds an answer. One more than [`MAX_QUESTIONS`] is not kept.
+    /// Adds a response. Ignored if there are [`MAX_QUESTIONS`] already.
     pub fn add(&mut self, question: QuestionId, response: Response) {
         if self.0.len() < MAX_QUESTIONS {
             self.0.push(Answered { question, response });
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no responses.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,4 +1,5 @@
-//! `kitbag:toolkit/cache`: what the toolkit keeps for the calling user between calls. Granted by scope `svc:cache`.
+//! `kitbag:toolkit/cache`: per-user key-value storage of a toolkit between calls. Granted by scope
+//! `svc:cache`.
 //!
 //! Invariant: the user, the toolkit and its owner come from the host, never from the guest.
 
@@ -12,15 +13,15 @@ use wasmtime::component::{HasData, Linker};
 use super::{CallContext, in_call};
 use crate::contract::interfaces::cache::{self, CacheError};
 
-/// Access to what one toolkit keeps for one user.
+/// Access to the values that one toolkit caches for one user.
 #[derive(Default)]
 pub struct Cache {
     /// `None` outside a call.
     values: Option<Arc<UserCache>>,
     slot: CacheSlot,
-    /// The call's memory in the budget for all calls.
+    /// The call's lease on the memory budget for all calls.
     lease: Option<Arc<Lease>>,
-    /// Counts what is returned to the guest, while it is copied: that takes as long as the guest likes.
+    /// Counts the returned value while it is copied to the guest, which can delay that arbitrarily.
     returned: Option<Claim>,
 }
 
@@ -34,7 +35,7 @@ impl Cache {
         Self { values: call.services.cache.clone(), slot, lease: Some(call.lease.clone()), returned: None }
     }
 
-    /// Releases the memory of what was returned to the guest.
+    /// Releases the memory of the returned value.
     pub(super) fn after_host_call(&mut self) {
         self.returned = None;
     }
@@ -57,7 +58,8 @@ impl cache::Host for Cache {
         value: String,
         seconds: Option<u32>,
     ) -> wasmtime::Result<Result<(), CacheError>> {
-        // Until it is stored: as it came from the guest, and sealed. A value that is too large is not sealed, but it came.
+        // Counts the key and the value, as received and sealed, until the value is stored. A value that is
+        // too large is refused before it is sealed, but has been received.
         let _held = self.lease.as_ref().map(|lease| lease.count_existing(key.len() + 2 * value.len()));
         let set = in_call(self.values.as_ref())?.set(&self.slot, &key, value.into(), seconds).await;
         Ok(set.map_err(Into::into))

@@ -1,4 +1,4 @@
-//! The context of one call.
+//! The host's services for calls, and the context of one call.
 
 use std::sync::Arc;
 
@@ -26,31 +26,32 @@ pub struct Services {
 }
 
 impl Services {
-    /// Services without a knowledge base and a cache, whose calls trap, and without accounts of users.
+    /// Services without a knowledge base and a cache (calls to these trap), and without users' accounts.
     pub fn new(egress: Egress) -> Self {
         Self { outbound_auth: OutboundAuth::new(egress.clone()), egress, knowledge: None, cache: None }
     }
 
-    /// Gives calls the accounts of their users.
+    /// Adds the users' connected accounts.
     #[must_use]
     pub fn with_accounts(self, accounts: Accounts) -> Self {
         Self { outbound_auth: self.outbound_auth.with_accounts(accounts), ..self }
     }
 
-    /// Gives calls a knowledge base.
+    /// Adds the knowledge base.
     #[must_use]
     pub fn with_knowledge(self, knowledge: Knowledge) -> Self {
         Self { knowledge: Some(knowledge), ..self }
     }
 
-    /// Gives calls what toolkits keep for their users.
+    /// Adds the per-user caches of toolkits.
     #[must_use]
     pub fn with_cache(self, cache: Arc<UserCache>) -> Self {
         Self { cache: Some(cache), ..self }
     }
 }
 
-/// The context of a call for its capabilities. All of it comes from the host, never from the guest.
+/// Context of a call, from which its capabilities are created. All of it comes from the host, never from the
+/// guest.
 #[derive(Clone, Copy)]
 pub struct CallContext<'a> {
     /// The host's services for calls.
@@ -65,14 +66,14 @@ pub struct CallContext<'a> {
     pub secrets: &'a Arc<UserSecrets>,
     /// Receives progress reports, if the client wants them.
     pub progress: Option<&'a ProgressListener>,
-    /// What its user has answered; `None` if whoever calls cannot be asked.
+    /// The user's answers so far; `None` if the client cannot ask the user.
     pub answers: Option<&'a Arc<Answers>>,
-    /// Where the capabilities record the log, the traffic and the like.
+    /// Recorder of the call's log, traffic and other observations.
     pub observations: &'a Observations,
-    /// The call's memory in the budget for all calls.
+    /// The call's lease on the memory budget for all calls.
     pub lease: &'a Arc<Lease>,
-    /// Limits for its requests.
+    /// Limits of the call's HTTP requests.
     pub fetch: &'a FetchLimits,
-    /// What answers its requests, if that is not the network.
+    /// Handler of the guest's HTTP requests in place of the network, if any.
     pub inner_calls: Option<&'a Arc<dyn InnerCalls>>,
 }

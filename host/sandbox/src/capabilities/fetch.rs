@@ -1,12 +1,10 @@
-//! `wasi:http/outgoing-handler`: outbound HTTP, to the hosts that the declaration lists.
-//! Granted by `egress`.
+//! `wasi:http/outgoing-handler`: outbound HTTP to the hosts that the declaration lists. Granted by `egress`.
 //!
-//! All requests go through `Hooks::send_request`; the allowlist and the address guard are those of
-//! `egress`. Redirects are followed, unless the guest asks for them (`redirect`), and what `auth`
-//! declares attached without the guest seeing it: each request for this is checked by the same policy and
-//! counted for the call. A refused request
-//! is a network error for the guest, and a line in the toolkit's log that names the host and the line to
-//! add to the declaration.
+//! All requests go through `Hooks::send_request`; `egress` provides the allowlist and the address guard. The
+//! host follows redirects, unless the guest wants to see them (`redirect`), and attaches the credentials that
+//! `auth` declares, which the guest never sees. Each request that this needs is checked by the same policy
+//! and counted for the call. A refused request is a network error for the guest, and a line in the toolkit's
+//! log with the host and the line to add to the declaration.
 
 mod ahead;
 mod body;
@@ -42,33 +40,33 @@ use self::inner_calls::Inner;
 use super::{CallContext, Services};
 use crate::observations::Observations;
 
-/// Maximum size of the headers of one request, as wasmtime counts it. What all of them take in memory is measured
+/// Maximum size of the headers of one request, as wasmtime counts it. Their actual memory is measured
 /// ([`footprint`]).
 const MAX_HEADER_BYTES: usize = 16 << 10;
-/// Bytes of a request body that the host takes from a guest at once.
+/// Maximum number of bytes of a request body that the host accepts from a guest at once.
 const BODY_CHUNK_BYTES: usize = 16 << 10;
-/// How long a request waits for a free place in flight before the log says so.
+/// Waiting time for a free in-flight slot after which the wait is logged.
 const LONG_WAIT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Host memory of each response until the guest has finished with it: data read ahead, the head, and buffers
-/// of the connection. An estimate.
+/// Host memory charged for each response until the guest has finished with it: data read ahead, the head, and
+/// buffers of the connection. An estimate.
 const RESPONSE_MEMORY_BYTES: usize = 128 << 10;
-/// How long a request waits for that memory.
+/// Maximum time that a request waits for this memory.
 const MEMORY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Limits for one invocation's requests. Sizes are in bytes.
+/// Limits of one invocation's requests. Sizes are in bytes.
 #[derive(Clone, Debug, Default)]
 pub struct FetchLimits {
-    /// Concurrent requests; further ones wait.
+    /// Maximum number of concurrent requests; further ones wait.
     pub in_flight: usize,
-    /// Total requests.
+    /// Maximum total number of requests.
     pub requests: usize,
-    /// Body of one request.
+    /// Maximum body size of one request.
     pub request_body: usize,
-    /// Body of one response.
+    /// Maximum body size of one response.
     pub response_body: usize,
 }
 
-/// One invocation's access to the network. The default gives none.
+/// Network access of one invocation. The default gives none.
 pub struct Fetch {
     context: WasiHttpCtx,
     hooks: Hooks,
@@ -81,9 +79,9 @@ pub type View<'a> = WasiHttpCtxView<'a>;
 struct Hooks {
     /// `None` if the declaration grants no egress.
     exchange: Option<Arc<Exchange>>,
-    /// What answers instead of the network, of the component that runs code of models.
+    /// Handler of requests in place of the network, for the component that runs code of models.
     inner: Option<Inner>,
-    /// The call's memory in the budget for all calls. `None` outside a call.
+    /// The call's lease on the memory budget for all calls. `None` outside a call.
     lease: Option<Arc<Lease>>,
 }
 
@@ -94,7 +92,7 @@ impl Default for Fetch {
 }
 
 impl Fetch {
-    /// Grants access to the hosts that the declaration lists.
+    /// Creates the access for a call: to the hosts that the declaration lists.
     pub(super) fn of(call: &CallContext<'_>) -> Self {
         let lease = Some(call.lease.clone());
         if let Some(calls) = call.inner_calls {
@@ -172,8 +170,8 @@ impl Hooks {
     }
 }
 
-/// Waits until another request may be in flight. A long wait is logged for the author: a guest that leaves
-/// long responses unread may be waiting for itself.
+/// Waits for a free in-flight slot. A long wait is logged for the author: a guest that leaves long responses
+/// unread may be blocking itself.
 async fn wait_for_permit(exchange: &Exchange) -> OwnedSemaphorePermit {
     let mut permit = pin!(exchange.in_flight.clone().acquire_owned());
     let permit = match timeout(LONG_WAIT_TIMEOUT, &mut permit).await {
@@ -239,7 +237,7 @@ impl WasiHttpHooks for Hooks {
             return Box::new(async move { Ok((inner.respond(request, lease).await?, nothing_to_drive())) });
         }
         let admitted = self.admit();
-        // Until now this memory was counted as that of a resource.
+        // Until now this memory was counted as a resource's.
         let request_memory = lease.as_ref().map(|lease| lease.count_existing(footprint::waiting(&request)));
         let options = options.unwrap_or_default();
         Box::new(async move {
@@ -251,7 +249,7 @@ impl WasiHttpHooks for Hooks {
             let request = request.map(|body| body::outgoing(body, limits.request_body));
             let timeouts =
                 Timeouts { connect: options.connect_timeout, first_byte: options.first_byte_timeout };
-            // Never on the guest's own thread, which may wait long for the processor: the request takes locks
+            // Not on the guest's own thread, which may wait long for the processor: the request takes locks
             // that calls share.
             let egress = exchange.egress.clone();
             let pause = options.between_bytes_timeout;
@@ -266,7 +264,7 @@ impl WasiHttpHooks for Hooks {
             let response = response.map(|body| {
                 body::with_logged_errors(body, limits.response_body, log)
                     .map_frame(move |frame| {
-                        // Held until the guest has finished with the body.
+                        // Claimed until the guest has finished with the body.
                         let _held = &response_memory;
                         frame
                     })

@@ -1,4 +1,4 @@
-//! What one toolkit may do, as pure data derived from its declaration.
+//! The permissions of one toolkit, as pure data derived from its declaration.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ impl Grants {
         &self.0.definition
     }
 
-    /// The hosts that may be reached; `None` if the declaration lists none.
+    /// Returns the hosts that may be reached; `None` if the declaration lists none.
     pub fn allowlist(&self) -> Option<&Arc<Allowlist>> {
         self.0.allowlist.as_ref()
     }

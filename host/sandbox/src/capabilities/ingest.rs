@@ -25,13 +25,13 @@ pub struct Ingest {
     knowledge: Option<Knowledge>,
     /// The verified user of the call, who owns the documents.
     user_id: Arc<str>,
-    /// Of the running toolkit, to which the documents are attributed.
+    /// Grants of the running toolkit, to which the documents are attributed.
     grants: Grants,
     /// The user's secrets, which must not be stored.
     secrets: Arc<UserSecrets>,
     /// Tokens attached by the host, which must not be stored either.
     tokens: AttachedTokens,
-    /// The call's memory in the budget for all calls.
+    /// The call's lease on the memory budget for all calls.
     lease: Option<Arc<Lease>>,
 }
 
@@ -53,7 +53,7 @@ impl knowledge::Host for Ingest {}
 impl ingest::Host for Ingest {
     async fn ingest(&mut self, documents: Vec<Document>) -> wasmtime::Result<Result<u32, KnowledgeError>> {
         let knowledge = in_call(self.knowledge.as_ref())?;
-        // Until the documents are stored: as they came from the guest, and cleaned.
+        // Counts the documents, as received and as cleaned, until they are stored.
         let bytes = documents.iter().map(size).sum::<usize>();
         let _held = self.lease.as_ref().map(|lease| lease.count_existing(2 * bytes));
         let documents = documents.into_iter().map(Into::into).collect();

@@ -11,27 +11,27 @@ use wasmtime::component::{HasData, Linker};
 use super::CallContext;
 use crate::contract::interfaces::progress;
 
-/// A progress report of a guest, in its own unit.
+/// A progress report of a guest, in the guest's own unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProgressReport {
-    /// Larger than in the previous report.
+    /// Current value, larger than in the previous report.
     pub progress: f64,
-    /// The value at the end, if known.
+    /// Final value, if known.
     pub total: Option<f64>,
-    /// What is being done, in at most [`MAX_MESSAGE_BYTES`] bytes.
+    /// Description of the current step, at most [`MAX_MESSAGE_BYTES`] bytes.
     pub message: Option<String>,
 }
 
-/// The receiver of reports.
+/// Channel that receives progress reports.
 pub type ProgressListener = mpsc::Sender<ProgressReport>;
 
-/// Maximum length of a message; a longer one is cut.
+/// Maximum length of a message, in bytes; a longer one is cut.
 pub const MAX_MESSAGE_BYTES: usize = 1024;
 
-/// Minimum time between two reports; earlier ones are dropped.
+/// Minimum time between two reports; a report that comes sooner is dropped.
 const MIN_INTERVAL: Duration = Duration::from_millis(25);
 
-/// The progress of one invocation.
+/// The progress capability of one invocation.
 #[derive(Debug, Default)]
 pub struct Progress {
     listener: Option<ProgressListener>,

@@ -10,16 +10,16 @@ use super::{CallContext, in_call};
 use crate::contract::interfaces::knowledge::{self, KnowledgeError};
 use crate::contract::interfaces::search::{self, Document, SearchOptions, SearchResult};
 
-/// Read access to one user's knowledge base: to all of the user's documents, of any source.
+/// Read access to all documents of one user's knowledge base, from any source.
 #[derive(Default)]
 pub struct Search {
     /// `None` outside a call.
     knowledge: Option<Knowledge>,
     /// The verified user of the call.
     user_id: Arc<str>,
-    /// The call's memory in the budget for all calls.
+    /// The call's lease on the memory budget for all calls.
     lease: Option<Arc<Lease>>,
-    /// Counts what is returned to the guest, while it is copied: that takes as long as the guest likes.
+    /// Counts the returned data while it is copied to the guest, which can delay that arbitrarily.
     returned: Option<Claim>,
 }
 
@@ -33,7 +33,7 @@ impl Search {
         }
     }
 
-    /// Releases the memory of what was returned to the guest.
+    /// Releases the memory of the returned data.
     pub(super) fn after_host_call(&mut self) {
         self.returned = None;
     }

@@ -17,11 +17,11 @@ use crate::{Compiled, CompilerEngine, DescribeError, DescribeLimits, Imports, In
 /// The argument that starts the program as a compiler process.
 pub const ARGUMENT: &str = "compile-component";
 
-/// Number of problems that are reported.
+/// Maximum number of problems that are reported.
 const MAX_PROBLEMS: usize = 1000;
 
-/// Runs the compiler process. Must be called while there is one thread. Standard input is a socket with the
-/// request.
+/// Runs the compiler process. Must be called while the process has one thread. Standard input is a socket
+/// with the request.
 pub fn run() -> ExitCode {
     // A panic's message may contain user data.
     panic::set_hook(Box::new(|panic| eprintln!("panic at {:?}", panic.location())));
@@ -56,7 +56,7 @@ fn answer() -> io::Result<Response> {
     })
 }
 
-/// Why the work stopped early.
+/// Reason why the work stopped early.
 enum Stop {
     Refused(Vec<Problem>),
     OutOfMemory,

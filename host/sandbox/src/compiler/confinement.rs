@@ -6,22 +6,22 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, getppid, getrlimit, nice, s
 
 use super::protocol::Request;
 
-/// Added to the nice value: gives about a quarter of a busy core. At the lowest priority, that of long
-/// calls, deploys on a busy machine would starve until their wall time is over.
+/// Increment of the nice value: gives about a quarter of a busy core. At the lowest priority, which long
+/// calls have, deploys on a busy machine would starve until their wall time is over.
 const NICENESS: i32 = 5;
-/// Maximum number of file descriptors: those received, and those of an engine and a runtime.
+/// Maximum number of file descriptors: the received ones, and those of an engine and a runtime.
 const MAX_OPEN_FILES: u64 = 64;
 /// Seconds between `SIGXCPU` and `SIGKILL`.
 const KILL_DELAY_SECONDS: u64 = 5;
 
-/// Has the kernel kill this process when the thread that started it ends.
+/// Asks the kernel to kill this process when the thread that started it ends.
 pub(super) fn die_with_parent() -> io::Result<()> {
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     Ok(())
 }
 
-/// Drops all privileges that compiling does not need. Must be called while there is one thread.
+/// Drops all privileges that compiling does not need. Must be called while the process has one thread.
 pub(super) fn confine(request: &Request) -> io::Result<()> {
     // The parent may have died before `die_with_parent`.
     if getppid().map(Pid::as_raw_pid) != Some(request.parent) {
@@ -37,7 +37,7 @@ pub(super) fn confine(request: &Request) -> io::Result<()> {
     restrict_access().map(drop)
 }
 
-/// Lowers the soft and the hard limit. Lower existing limits are kept.
+/// Lowers the soft and the hard limit. Existing limits that are lower stay.
 fn bound(resource: Resource, current: u64, maximum: u64) -> io::Result<()> {
     let allowed = getrlimit(resource).maximum.unwrap_or(u64::MAX);
     let limit = Rlimit { current: Some(current.min(allowed)), maximum: Some(maximum.min(allowed)) };

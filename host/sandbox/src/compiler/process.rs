@@ -23,45 +23,44 @@ use super::child::ARGUMENT;
 use super::protocol::{MAX_FILE_BYTES, Request, Response, send};
 use super::{CompileLimits, LimitReached};
 
-/// Bytes of standard error that are kept.
+/// Maximum number of bytes of standard error that are recorded.
 const MAX_STDERR_BYTES: usize = 4 << 10;
-/// Has the allocator of the process make memory writable only as it is needed: what is writable counts towards the limit
-/// (`RLIMIT_DATA`), and by default the allocator takes a gibibyte at once.
+/// Environment that makes the process's allocator commit memory on demand: writable memory counts towards the
+/// limit (`RLIMIT_DATA`), and by default the allocator commits a gibibyte at once.
 const ALLOCATE_ON_DEMAND: [(&str, &str); 2] =
     [("MIMALLOC_ARENA_EAGER_COMMIT", "0"), ("MIMALLOC_PAGE_COMMIT_ON_DEMAND", "1")];
-/// The beginning of the standard library's message for a failed allocation.
+/// Prefix of the standard library's message for a failed allocation.
 const OUT_OF_MEMORY: &str = "memory allocation of ";
 
-/// The parameters of a process.
+/// Parameters of a compiler process.
 pub(super) struct Start {
     pub(super) program: PathBuf,
     pub(super) request: Request,
     pub(super) files: Vec<File>,
     pub(super) wall: Duration,
-    /// In bytes.
+    /// Maximum size of the response, in bytes.
     pub(super) max_response: usize,
 }
 
-/// How a process ended.
+/// Outcome of a compiler process.
 pub(super) enum Ended {
     Answered(Response),
-    /// Its caller stopped waiting.
+    /// The caller stopped waiting.
     Stopped,
-    /// It ended without a response.
+    /// The process ended without a response.
     Failed(Reason),
 }
 
-/// Why there is no response.
+/// Reason why there is no response.
 pub(super) enum Reason {
     WallTime,
     ResponseTooLarge,
     Died { status: ExitStatus, stderr_text: String },
 }
 
-/// Runs a process to its end. Dropping the future, or cancelling `stop`, ends it at once.
+/// Runs a process until it ends. Dropping the future, or cancelling `stop`, ends it at once.
 ///
-/// The kernel kills the process when the thread that started it ends, so it is started from a thread of its
-/// own.
+/// The kernel kills the process when the thread that started it ends, so a dedicated thread starts it.
 pub(super) async fn run(start: Start, stop: CancellationToken) -> io::Result<Ended> {
     let (done, ended) = oneshot::channel();
     let _stop_when_dropped = stop.clone().drop_guard();
@@ -99,7 +98,7 @@ async fn run_on_this_thread(start: Start, stop: CancellationToken) -> io::Result
             ended.unwrap_or(Ok(Ended::Failed(Reason::WallTime)))
         }
     };
-    // Unless it was already waited for, so that no zombie is left.
+    // Reaps the process unless that has been done, so that no zombie remains.
     if child.id().is_some() {
         child.kill().await?;
     }
@@ -113,7 +112,7 @@ async fn response(child: &mut Child, max_response: usize) -> io::Result<Ended> {
         let response = read(stdout, max_response + 1).await?;
         if response.len() > max_response { Err(ErrorKind::FileTooLarge.into()) } else { Ok(response) }
     };
-    // Until both pipes are closed, or the response is too long.
+    // Reads until both pipes are closed, or the response is too long.
     let (response, stderr_text) = match tokio::try_join!(response, read_and_drain(stderr, MAX_STDERR_BYTES)) {
         Err(error) if error.kind() == ErrorKind::FileTooLarge => {
             return Ok(Ended::Failed(Reason::ResponseTooLarge));
@@ -136,7 +135,7 @@ async fn read(from: Option<impl AsyncRead + Unpin>, limit: usize) -> io::Result<
     Ok(bytes)
 }
 
-/// Keeps the first `limit` bytes, and discards the rest so that the writer never blocks.
+/// Returns the first `limit` bytes, and discards the rest so that the writer never blocks.
 async fn read_and_drain(from: Option<impl AsyncRead + Unpin>, limit: usize) -> io::Result<Vec<u8>> {
     let Some(mut from) = from else { return Ok(Vec::new()) };
     let bytes = read(Some(&mut from), limit).await?;

@@ -19,22 +19,23 @@ use serde::{Deserialize, Serialize};
 use super::CompileLimits;
 use crate::{DescribeLimits, Imports};
 
-/// The component and the machine code.
+/// Maximum number of passed files: the component and the machine code.
 const MAX_FILES: usize = 2;
 /// Maximum size of a request, in bytes.
 const MAX_REQUEST_BYTES: usize = 16 << 10;
 /// Maximum size of a response without the declaration, in bytes: imports, or problems.
 const RESPONSE_OVERHEAD_BYTES: usize = 4 << 20;
-/// How many bytes one byte of a declaration may become as JSON within JSON: `\\u0000` for a zero.
+/// Maximum number of bytes that one byte of a declaration may become as JSON within JSON: `\\u0000` for a
+/// zero.
 const MAX_ESCAPE_FACTOR: usize = 8;
-/// The largest file that the process may write, in bytes, if the disk has space for it.
+/// Maximum size of a file that the process may write, in bytes, if the disk has space for it.
 pub(super) const MAX_FILE_BYTES: u64 = 1 << 30;
 
 /// The task of the process, and its limits.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Request {
     pub(super) task: Task,
-    /// The engine that the machine code is for.
+    /// Version of the engine that the machine code is for.
     pub(super) code_version: String,
     /// Process id of the server.
     pub(super) parent: i32,
@@ -42,7 +43,7 @@ pub(super) struct Request {
     pub(super) memory: u64,
     /// CPU time limit in seconds.
     pub(super) seconds: u64,
-    /// Limit for each file that it writes, in bytes.
+    /// Maximum size of each file that the process writes, in bytes.
     pub(super) max_file: u64,
     /// Size of the component in bytes.
     pub(super) component: u64,
@@ -61,10 +62,10 @@ pub(super) enum Task {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Response {
     Compiled(Outcome),
-    /// Problems of the component.
+    /// The component has these problems.
     Refused(Vec<Problem>),
     OutOfMemory,
-    /// An error of the process itself.
+    /// The process itself failed, with this message.
     Failed(String),
 }
 
@@ -73,7 +74,7 @@ pub(super) struct Outcome {
     pub(super) imports: Imports,
     pub(super) optional_exports: BTreeSet<String>,
     pub(super) unused_exports: Vec<String>,
-    /// JSON.
+    /// The toolkit's declaration, as JSON.
     pub(super) declaration: Option<String>,
 }
 
@@ -102,7 +103,7 @@ fn own_id() -> i32 {
     rustix::process::getpid().as_raw_pid()
 }
 
-/// Rounds up to whole seconds, the unit of the CPU time limit; at least one.
+/// Rounds up to whole seconds, the unit of the CPU time limit. Returns at least one.
 fn whole_seconds(time: Duration) -> u64 {
     time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0)).max(1)
 }
@@ -112,7 +113,7 @@ pub(super) fn max_response(result: usize) -> usize {
     result.saturating_mul(MAX_ESCAPE_FACTOR).saturating_add(RESPONSE_OVERHEAD_BYTES)
 }
 
-/// Sends a request with its files. It stays in the socket's buffer until it is read.
+/// Sends a request with its files. It stays in the socket's buffer until the process reads it.
 pub(super) fn send(socket: &UnixStream, request: &Request, files: &[File]) -> io::Result<()> {
     let request = serde_json::to_vec(request)?;
     let descriptors: Vec<_> = files.iter().map(|file| file.as_fd()).collect();

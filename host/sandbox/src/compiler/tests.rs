@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 use super::*;
 
-/// A program that writes its process id to the file `pid`.
+/// A script that writes its process id to the file `pid`.
 struct Script {
     folder: TempDir,
     program: PathBuf,

@@ -1,17 +1,17 @@
 //! The results of extractors, for all versions of the contract.
 
-/// The text of a file.
+/// The extracted text of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extracted {
-    /// The title in the file.
+    /// Title from the file.
     pub title: Option<String>,
-    /// Its text.
+    /// The text.
     pub text: String,
-    /// Whether the file has more text than that.
+    /// Whether the file contains more text.
     pub truncated: bool,
 }
 
-/// Why a file was not read.
+/// Reason why a file was not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ExtractError {
     /// The file violates its format, as described.

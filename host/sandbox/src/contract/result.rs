@@ -2,13 +2,13 @@
 
 use kitbag_manifest::content::{ContentBlock, PromptMessage};
 
-/// A handler's result: of a tool everything but messages, of a prompt messages, of a resource one content block, of a
-/// completion a structured list of texts.
+/// A handler's result. A tool returns everything except messages, a prompt returns messages, a resource one
+/// content block, and a completion a structured list of texts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolResult {
     /// The text for the model.
     pub text: String,
-    /// JSON text, not validated.
+    /// Structured result as JSON text, not validated.
     pub structured: Option<String>,
     /// Content besides the text.
     pub content: Vec<ContentBlock>,
@@ -34,12 +34,12 @@ pub struct ToolError {
     pub message: String,
     /// Whether a retry may help.
     pub retryable: bool,
-    /// JSON text for the log.
+    /// Details for the log, as JSON text.
     pub data: Option<String>,
 }
 
 impl ToolResult {
-    /// Its size for the limit of results, in bytes.
+    /// Returns the size that counts towards the limit of results, in bytes.
     pub fn size(&self) -> usize {
         self.text.len()
             + self.structured.as_ref().map_or(0, String::len)
@@ -49,7 +49,7 @@ impl ToolResult {
 }
 
 impl CallError {
-    /// Its size for the limit of results, in bytes.
+    /// Returns the size that counts towards the limit of results, in bytes.
     pub(crate) fn size(&self) -> usize {
         match self {
             Self::Tool(error) => error.message.len() + error.data.as_ref().map_or(0, String::len),

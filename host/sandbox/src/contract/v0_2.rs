@@ -39,7 +39,7 @@ mod extractor {
     });
 }
 
-/// The name of the contract with toolkits, for messages.
+/// Name of the contract with toolkits, for messages.
 pub(crate) const NAME: &str = "kitbag:toolkit@0.2";
 /// The interface of the types of `wasi:http`, as wasmtime links it for this version.
 pub(crate) const WASI_HTTP_TYPES: &str = "wasi:http/types@0.2.12";
@@ -52,7 +52,7 @@ pub(crate) fn is_toolkit(export: &str) -> bool {
     is_export(export, TOOLS)
 }
 
-/// The interface that a toolkit may export besides, if this is the name of one.
+/// Returns the optional toolkit interface that this export provides, if any.
 pub(crate) fn optional_export(export: &str) -> Option<&'static str> {
     [PROMPTS, RESOURCES, COMPLETION].into_iter().find(|interface| is_export(export, interface))
 }
@@ -71,7 +71,7 @@ pub(crate) struct LinkedToolkit<T: 'static> {
 }
 
 impl<T: Send> LinkedToolkit<T> {
-    /// Fails if the component lacks the exports of a toolkit, or has one of another type.
+    /// Fails if the component lacks the exports of a toolkit, or has one with another type.
     pub(crate) fn new(linked: InstancePre<T>) -> wasmtime::Result<Self> {
         let component = linked.component();
         let exports =

@@ -1,4 +1,4 @@
-//! The question of a call that has no answer yet.
+//! The unanswered question at which a call ended.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,30 +6,30 @@ use kitbag_base::sha256::Sha256;
 use kitbag_manifest::question::Question;
 use serde::{Deserialize, Serialize};
 
-/// Names a question by a hash of its key and of what its user is shown.
+/// Identifies a question by a hash of its key, its message and its schema.
 #[derive(Clone, Debug, Eq, Serialize, Deserialize)]
 pub struct QuestionId {
-    /// The author's name of the question, as clients see it.
+    /// The author's key of the question, visible to clients.
     pub key: String,
-    /// In hexadecimal.
+    /// SHA-256 of key, message and schema, hexadecimal.
     shown: String,
 }
 
-/// Why a run ended at a question.
+/// Reason why a run ended at a question.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Unanswered {
     /// There is no answer yet.
     Asked {
-        /// To whom the answer belongs.
+        /// Id of the question, under which the answer is stored.
         id: QuestionId,
-        /// What the user is asked.
+        /// The question for the user.
         question: Question,
     },
     /// The answer does not fit the question.
     Unfit {
         /// The question's key.
         key: String,
-        /// `path: what is wrong`.
+        /// Violations, each as `path: what is wrong`.
         violations: Vec<String>,
     },
 }
@@ -39,7 +39,7 @@ pub enum Unanswered {
 pub struct AskedQuestion(Arc<Mutex<Option<Unanswered>>>);
 
 impl QuestionId {
-    /// Returns the id of a question with this schema, as the guest gave it.
+    /// Returns the id of a question, from its texts as the guest passed them.
     pub(crate) fn new(key: &str, message: &str, schema: &str) -> Self {
         let mut shown = Sha256::new();
         for part in [key, message, schema] {
@@ -62,7 +62,7 @@ impl AskedQuestion {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(question);
     }
 
-    /// Takes the question out.
+    /// Returns the question and clears it.
     pub(crate) fn take(&self) -> Option<Unanswered> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

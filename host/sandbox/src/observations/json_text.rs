@@ -1,13 +1,13 @@
-//! JSON text of a guest, made safe to be embedded in a larger document.
+//! Guest-supplied JSON text, made safe to be embedded in a larger document.
 
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-/// Deeper JSON is kept as a string: common parsers fail at 128 levels, and entries are nested some
-/// levels deep in their document.
+/// Maximum nesting of JSON; deeper JSON becomes a string. Common parsers fail at 128 levels, and entries are
+/// nested some levels deep in their document.
 const MAX_LEVELS: usize = 64;
 
-/// Returns `text` as JSON on one line; text that is not valid JSON as a JSON string.
+/// Returns `text` as JSON on one line, or as a JSON string if it is not valid JSON.
 pub fn json_or_string(text: &str) -> Box<RawValue> {
     // Parsed and serialised again: a parser that only skips values would accept some invalid JSON.
     match serde_json::from_str::<Value>(text) {

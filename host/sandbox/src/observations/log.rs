@@ -1,8 +1,8 @@
 //! The log of one call, within a budget.
 //!
-//! Entries of `ctx.log` and lines of standard output and error go to one bounded buffer, in the
-//! order in which they were written. The buffer is taken once, when the call has ended.
-//! Entries are kept as JSON text, so that their memory matches the budget.
+//! Entries of `ctx.log` and lines of standard output and error go to one bounded buffer, in the order in
+//! which they were written. The buffer is read once, when the call has ended. Entries are stored as JSON
+//! text, so that their memory matches the budget.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::{json_or_string, json_string};
 
-/// Where a line came from.
+/// Origin of a log entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
@@ -26,9 +26,9 @@ pub enum Source {
 /// One entry of an invocation's log.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Entry {
-    /// Where it came from.
+    /// Origin of the entry.
     pub source: Source,
-    /// The arguments of `ctx.log`, or one string for a line of output: JSON text on one line.
+    /// The arguments of `ctx.log`, or one string for a line of output, as JSON text on one line.
     pub arguments: Vec<Box<RawValue>>,
 }
 
@@ -39,7 +39,7 @@ pub struct Log(Arc<Mutex<Buffer>>);
 #[derive(Debug)]
 struct Buffer {
     entries: Vec<Entry>,
-    /// Bytes left.
+    /// Remaining bytes.
     budget: usize,
     dropped: usize,
 }
@@ -57,19 +57,19 @@ pub struct Transcript {
 const OVERHEAD_BYTES: usize = 32;
 
 impl Default for Log {
-    /// A log that keeps nothing.
+    /// Creates a log that stores nothing.
     fn default() -> Self {
         Self::new(0)
     }
 }
 
 impl Log {
-    /// Creates an empty log that keeps at most `budget` bytes.
+    /// Creates an empty log of at most `budget` bytes.
     pub fn new(budget: usize) -> Self {
         Self(Arc::new(Mutex::new(Buffer { entries: Vec::new(), budget, dropped: 0 })))
     }
 
-    /// Takes everything written so far.
+    /// Returns everything written so far, and empties the log.
     pub fn take(&self) -> Transcript {
         self.with(|buffer| Transcript {
             entries: std::mem::take(&mut buffer.entries),
@@ -77,7 +77,7 @@ impl Log {
         })
     }
 
-    /// Appends a message of the host to the author.
+    /// Appends a message of the host to the toolkit's author.
     pub fn note(&self, line: impl Into<String>) {
         self.append_line(Source::Log, &line.into());
     }
@@ -114,7 +114,7 @@ impl Log {
     }
 }
 
-/// The cost of an entry with arguments of these lengths, in bytes.
+/// Returns the cost of an entry with arguments of these lengths, in bytes.
 fn cost(lengths: impl IntoIterator<Item = usize>) -> usize {
     lengths.into_iter().map(|length| length + OVERHEAD_BYTES).sum::<usize>() + OVERHEAD_BYTES
 }

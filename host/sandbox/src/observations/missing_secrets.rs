@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Requested secrets that the user has not set. Clones share the list, which is at most as long as the
-/// declaration's.
+/// Requested secrets that the user has not set. Clones share the list, which is at most as long as the list
+/// of the declaration.
 #[derive(Clone, Debug, Default)]
 pub struct MissingSecrets(Arc<Mutex<Vec<Missing>>>);
 
@@ -13,7 +13,7 @@ struct Missing {
     by: AskedBy,
 }
 
-/// Who requested a secret.
+/// The party that requested a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AskedBy {
     /// The guest, which may not need it.
@@ -33,9 +33,9 @@ impl MissingSecrets {
         self.record(name, AskedBy::Host);
     }
 
-    /// The secrets that caused a failure, in the order of the requests: those that the host needed, and
-    /// those that the guest requested and that `error_text` names. A guest that needs a credential names it
-    /// in its error; an error without the name has another cause, which the caller should see.
+    /// Returns the secrets that caused a failure, in the order of the requests: those that the host needed,
+    /// and those that the guest requested and `error_text` names. A guest that needs a credential names it in
+    /// its error; an error without the name has another cause, which the caller should see.
     pub fn causing(&self, error_text: &str) -> Vec<String> {
         let list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_cause = |it: &&Missing| it.by == AskedBy::Host || names(error_text, &it.name);

@@ -1,4 +1,4 @@
-//! Why the host could not sign in for a toolkit.
+//! The reason why the host could not sign in for a toolkit.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,23 +10,23 @@ use kitbag_manifest::reply::Failure;
 #[derive(Clone, Debug, Default)]
 pub struct SignInFailure(Arc<Mutex<Option<Reason>>>);
 
-/// What a call that fails is told instead of the handler's error.
+/// The failure that a caller receives in place of the handler's error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason {
-    /// The envelope.
+    /// The error envelope.
     pub failure: Failure,
-    /// Whether its user can mend it by connecting an account.
+    /// Whether the user can fix it by connecting an account.
     pub is_about_account: bool,
 }
 
 impl SignInFailure {
-    /// Records the first failure: later requests fail for the same reason.
+    /// Records the first failure; later requests fail for the same reason.
     pub fn record(&self, failure: Failure, is_about_account: bool) {
         let reason = Reason { failure, is_about_account };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
     }
 
-    /// The failure, if there was one.
+    /// Returns the failure, if there was one.
     pub fn get(&self) -> Option<Reason> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -14,14 +14,14 @@ struct Counters {
     bytes_in: AtomicU64,
 }
 
-/// The counts at one moment.
+/// Traffic counts at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UsageSnapshot {
-    /// Requests, including redirects, retries and token requests.
+    /// Number of requests, including redirects, retries and token requests.
     pub requests: u64,
-    /// Bytes of request bodies, each time they were sent; those of token requests are not counted.
+    /// Bytes of request bodies, counted each time they are sent, without those of token requests.
     pub bytes_out: u64,
-    /// Bytes of response bodies that arrived, whether or not the guest has read them.
+    /// Bytes of received response bodies, whether or not the guest has read them.
     pub bytes_in: u64,
 }
 

@@ -21,15 +21,15 @@ use wit_parser::{Resolve, TypeDefKind, TypeOwner};
 use super::*;
 use crate::is_always_refused;
 
-/// Data of a resource that is as large as it can be, about.
+/// Approximate size of a resource with the maximum amount of data, in bytes.
 const LARGE_BYTES: usize = 16_000;
 const CHUNK_BYTES: usize = 16 << 10;
 
-/// How a type of resource is bounded.
+/// Reason why the memory of a type of resource is limited.
 enum Bound {
-    /// It is measured: adds one to a table, and returns how many bytes it has at least.
+    /// The resource is measured: adds one to a table, and returns its minimum size in bytes.
     Measured(fn(&mut ResourceTable) -> usize),
-    /// Guests get none; says why.
+    /// Guests cannot create one, for this reason.
     NeverCreated(&'static str),
 }
 
@@ -52,7 +52,7 @@ const BOUNDS: [(&str, Bound); 19] = [
     (
         "wasi:http/types/incoming-body",
         Measured(|table| {
-            // Trailers may have been read.
+            // The body may have trailers.
             push(table, HostIncomingBody::new(body().1), LARGE_BYTES)
         }),
     ),
@@ -67,7 +67,7 @@ const BOUNDS: [(&str, Bound); 19] = [
     (
         "wasi:http/types/outgoing-body",
         Measured(|table| {
-            // The pieces are in the other half.
+            // The pieces belong to the other half.
             push(table, body().0, size_of::<HostOutgoingBody>())
         }),
     ),
@@ -142,8 +142,8 @@ fn body() -> (HostOutgoingBody, HyperOutgoingBody) {
     HostOutgoingBody::new(StreamContext::Request, None, 1, CHUNK_BYTES)
 }
 
-/// The names of all resources that an instance may use, from the interfaces of this version of wasmtime and from the
-/// contract.
+/// Names of all resources that an instance may use, from the interfaces of this version of wasmtime and from
+/// the contract.
 fn resources() -> BTreeSet<String> {
     let mut resolve = Resolve::default();
     resolve.push_path(folder_of("wasmtime-wasi-http").join("wit")).expect("interfaces of WASI");
@@ -162,12 +162,12 @@ fn resources() -> BTreeSet<String> {
     linked.map(|(interface, name)| format!("{interface}/{name}")).collect()
 }
 
-/// The folder of a dependency.
+/// Returns the source folder of a dependency.
 fn folder_of(package: &str) -> PathBuf {
     let version = Command::new("rustc").arg("-vV").output().expect("there is a compiler").stdout;
     let version = String::from_utf8(version).expect("it is text");
     let host = version.lines().find_map(|line| line.strip_prefix("host: ")).expect("its platform");
-    // Of other platforms, not every dependency has been downloaded.
+    // Dependencies of other platforms may not have been downloaded.
     let metadata = Command::new(env!("CARGO"))
         .args([
             "metadata",

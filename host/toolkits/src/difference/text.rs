@@ -7,55 +7,56 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
-/// Time for all texts of one difference. Beyond it, changes are found less exactly, and none is missed.
+/// Maximum time for all texts of one difference. Beyond it, changes are found less precisely, but none is
+/// missed.
 const MAX_TIME: Duration = Duration::from_millis(200);
-/// Text that is compared line by line, in bytes; larger text is shown as replaced.
+/// Maximum size of text that is compared line by line, in bytes; larger text is shown as replaced.
 const MAX_COMPARED_BYTES: usize = 256 << 10;
-/// Lines of one text.
+/// Maximum number of lines shown per text.
 const MAX_LINES: usize = 1000;
-/// Characters of a line.
+/// Maximum length of a shown line, in characters.
 const MAX_LINE_CHARS: usize = 2000;
-/// Text that one difference shows, in bytes.
+/// Maximum size of the text that one difference shows, in bytes.
 const MAX_SHOWN_BYTES: usize = 512 << 10;
-/// Unchanged lines around each change.
+/// Number of unchanged lines shown around each change.
 const CONTEXT_LINES: usize = 3;
 
-/// A text that differs.
+/// A text that differs between two versions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TextChange {
-    /// The field: `description`, `inputSchema`, …
+    /// Name of the field: `description`, `inputSchema`, …
     pub name: String,
-    /// Changed lines and those around them.
+    /// Changed lines and the lines around them.
     pub lines: Vec<Line>,
-    /// Number of lines that are cut or missing, because there are too many or they are too long.
+    /// Number of lines that are cut or omitted, because there are too many or they are too long.
     pub left_out: usize,
 }
 
 /// A line of a text that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Line {
-    /// Which version has it.
+    /// The version or versions that have the line.
     pub kind: LineKind,
-    /// Without its end.
+    /// Text without the line end.
     pub text: String,
 }
 
-/// Which version has a line.
+/// The version or versions that have a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LineKind {
-    /// Only the newer one.
+    /// Only the newer version has the line.
     Added,
-    /// Only the older one.
+    /// Only the older version has the line.
     Removed,
-    /// Both.
+    /// Both versions have the line.
     Kept,
-    /// Stands for lines that are the same in both.
+    /// Placeholder for omitted lines that are the same in both versions.
     Gap,
 }
 
-/// What one difference may still take.
+/// Remaining time and bytes of one difference.
 pub(super) struct Budget {
     deadline: Instant,
     bytes: usize,
@@ -68,7 +69,7 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// The texts of `after` that differ from those of the same name in `before`, which may have none.
+    /// Returns the texts of `after` that differ from those of the same name in `before`, which may lack some.
     pub(super) fn differing(
         &mut self,
         before: &[(&'static str, String)],
@@ -115,7 +116,7 @@ impl Budget {
             text.push('…');
             shown.left_out += 1;
         }
-        // Each line takes a little more than its text.
+        // Each line takes a little more memory than its text.
         let taken = text.len() + 16;
         if shown.lines.len() >= MAX_LINES || taken > self.bytes {
             shown.left_out += usize::from(end == line.len());
@@ -126,7 +127,7 @@ impl Budget {
     }
 }
 
-/// JSON with a line for each member; on one line where that would be too long.
+/// Formats JSON with one line per member, or on one line if that would be too long.
 pub(super) fn json_text(value: &Value) -> String {
     bounded_json::indented(value, MAX_COMPARED_BYTES)
 }
@@ -143,7 +144,7 @@ mod tests {
         Budget::default().change("text", before, after)
     }
 
-    /// `+` added, `-` removed, ` ` kept, `@` a gap, each with its text.
+    /// Formats lines with their text and a sign: `+` added, `-` removed, ` ` unchanged, `@` gap.
     fn lines(change: &TextChange) -> Vec<String> {
         let sign = |kind| match kind {
             LineKind::Added => '+',

@@ -1,26 +1,26 @@
-//! Limits the concurrent calls: of one user, of one toolkit, and in total.
+//! Limits concurrent calls per user, per toolkit, and in total.
 
 use std::time::Duration;
 
 use kitbag_base::shares::{Share, Shares};
 use tokio::time::sleep;
 
-/// Limits for concurrent calls. Beyond them a call fails with a retryable error; there is no queue.
+/// Limits of concurrent calls. A call beyond them fails with a retryable error; there is no queue.
 #[derive(Clone, Copy, Debug)]
 pub struct AdmissionLimits {
-    /// Calls of one user.
+    /// Maximum number of concurrent calls of one user.
     pub per_user: usize,
-    /// Calls of one toolkit, over all users.
+    /// Maximum number of concurrent calls of one toolkit, over all users.
     pub per_toolkit: usize,
-    /// All calls.
+    /// Maximum number of concurrent calls in total.
     pub total: usize,
 }
 
-/// Of the calls of a user, and of all, as many may be runs of code at once, which have places of their own: so that their
-/// calls find theirs.
+/// The limits of concurrent calls, per user and in total, divided by this number give the limits of
+/// concurrent runs of code. Runs have separate slots, so that their calls get slots.
 const RUNS: usize = 4;
 
-/// How long a call of a run waits until it looks for a place again, at first and at most.
+/// First and longest pause between attempts of a run's call to get a slot.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const MAX_PAUSE: Duration = Duration::from_millis(200);
 
@@ -31,14 +31,14 @@ pub(super) struct Admission {
     runs: Shares,
 }
 
-/// The admission of a call. Dropping it allows the next one.
+/// The admission of a call. Dropping it releases its slot.
 pub(super) struct Admitted {
     _of_user: Share,
     _of_toolkit: Option<Share>,
 }
 
 impl AdmissionLimits {
-    /// Runs of code at once, of all users.
+    /// Returns the maximum number of concurrent runs of code, over all users.
     pub fn runs(total: usize) -> usize {
         (total / RUNS).max(1)
     }
@@ -51,7 +51,7 @@ impl Admission {
         Self { users: Shares::new(total, per_user), toolkits: Shares::per_holder(per_toolkit), runs }
     }
 
-    /// Number of calls in flight.
+    /// Returns the number of calls and runs in flight.
     pub(super) fn in_flight(&self) -> usize {
         self.users.taken() + self.runs.taken()
     }
@@ -68,7 +68,7 @@ impl Admission {
         Some(Admitted { _of_user: self.runs.take(user, 1)?, _of_toolkit: None })
     }
 
-    /// Admits a call of a run once there is a place. Those who have the places wait for nobody.
+    /// Admits a call of a run once there is a slot. Calls that have a slot never wait for another one.
     pub(super) async fn wait_to_enter(&self, user: &str, toolkit: &str) -> Admitted {
         let mut pause = FIRST_PAUSE;
         loop {

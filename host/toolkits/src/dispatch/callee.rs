@@ -1,4 +1,4 @@
-//! What a call goes to: a part of a toolkit, or a tool of the server's own.
+//! The callee of a call: a part of a toolkit, or a built-in tool of the server.
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
@@ -18,10 +18,10 @@ use crate::code_runner::{CodeRun, NoCodeRunner};
 use crate::knowledge_tools::KnowledgeTool;
 use crate::{NotReady, Offer, OfferKind, Ready, Tool};
 
-/// How long a tool of the server's own may take.
+/// Maximum time of a call of the server's own tools.
 const MAX_TIME: Duration = Duration::from_secs(30);
 
-/// The schema of what completions have as arguments, and as structured results.
+/// Schema of the arguments of completions, and of their structured results.
 static COMPLETION: LazyLock<Arc<Schema>> = LazyLock::new(|| {
     let text = json!({ "type": "string", "maxLength": 10_000 });
     compiled(&json!({
@@ -39,27 +39,27 @@ static COMPLETED: LazyLock<Arc<Schema>> = LazyLock::new(|| {
         "type": "object", "properties": { "values": { "type": "array", "items": { "type": "string" } } },
     }))
 });
-/// The schema of variables, which were checked when the path was read.
+/// Schema of a resource's variables, which were checked when the path was parsed.
 static VARIABLES: LazyLock<Arc<Schema>> = LazyLock::new(|| compiled(&json!({ "type": "object" })));
 
 fn compiled(schema: &Value) -> Arc<Schema> {
     Arc::new(Schema::compile(schema).expect("it is a schema"))
 }
 
-/// What can be called.
+/// Anything that can be called.
 #[derive(Clone)]
 pub enum Callee {
     /// A tool of a toolkit, which runs in the sandbox.
     Toolkit(Tool),
-    /// What a toolkit has besides tools, which runs there too.
+    /// A prompt, a resource or a completion of a toolkit, which runs in the sandbox too.
     Offer(Offer),
-    /// A tool of the server's own.
+    /// A built-in tool of the server.
     Own(KnowledgeTool),
     /// Code of a model, which runs in the sandbox.
     Code(CodeRun),
 }
 
-/// Why something cannot be called now. The text is for the log.
+/// Reason why something cannot be called now. The text is for the log.
 #[derive(Debug, Error)]
 pub(super) enum NotPrepared {
     #[error(transparent)]
@@ -68,7 +68,7 @@ pub(super) enum NotPrepared {
     Code(#[from] NoCodeRunner),
 }
 
-/// What is ready to be called.
+/// A callee with its loaded code and schemas.
 pub(super) enum Prepared<'a> {
     Toolkit(&'a Tool, &'a Ready),
     Offer(&'a Offer, &'a Ready),
@@ -77,7 +77,7 @@ pub(super) enum Prepared<'a> {
 }
 
 impl Callee {
-    /// The declaration of all tools that belong together.
+    /// Returns the declaration that the callee belongs to.
     pub fn toolkit(&self) -> &ToolkitDefinition {
         match self {
             Self::Toolkit(Tool { toolkit, .. }) | Self::Offer(Offer { toolkit, .. }) => &toolkit.definition,
@@ -86,7 +86,7 @@ impl Callee {
         }
     }
 
-    /// The declaration of a tool; `None` for what is none.
+    /// Returns the declaration of a tool; `None` if the callee is not a tool.
     pub fn tool(&self) -> Option<&ToolDefinition> {
         match self {
             Self::Toolkit(tool) => Some(tool.definition()),
@@ -96,7 +96,7 @@ impl Callee {
         }
     }
 
-    /// Who owns its toolkit; empty for what belongs to nobody.
+    /// Returns the owner of the callee's toolkit; empty if there is no owner.
     pub fn owner(&self) -> &str {
         match self {
             Self::Toolkit(Tool { toolkit, .. }) | Self::Offer(Offer { toolkit, .. }) => &toolkit.owner,
@@ -104,7 +104,7 @@ impl Callee {
         }
     }
 
-    /// What it is called in records: a tool by its name.
+    /// Returns the callee's name in records; for a tool, the tool's name.
     pub fn record_name(&self) -> Cow<'_, str> {
         match self {
             Self::Offer(offer) => offer.record_name().into(),
@@ -114,13 +114,13 @@ impl Callee {
         }
     }
 
-    /// The declared media type of a resource.
+    /// Returns the declared media type of a resource.
     pub fn media_type(&self) -> Option<String> {
         let Self::Offer(Offer { toolkit, kind: OfferKind::Resource(found) }) = self else { return None };
         toolkit.definition.resources.get(found.index)?.media_type.clone()
     }
 
-    /// The method of MCP that calls it.
+    /// Returns the MCP method of the call.
     pub(super) fn method(&self) -> &'static str {
         match self {
             Self::Offer(offer) => match offer.kind {
@@ -143,7 +143,7 @@ impl Callee {
 }
 
 impl Prepared<'_> {
-    /// The schema of the arguments.
+    /// Returns the schema of the arguments.
     pub(super) fn input(&self) -> &Arc<Schema> {
         match self {
             Self::Toolkit(tool, ready) => ready.schemas.input(tool.index),
@@ -157,7 +157,7 @@ impl Prepared<'_> {
         }
     }
 
-    /// The schema of the structured result, if there is one.
+    /// Returns the schema of the structured result, if there is one.
     pub(super) fn output(&self) -> Option<&Arc<Schema>> {
         match self {
             Self::Toolkit(tool, ready) => ready.schemas.output(tool.index),
@@ -171,7 +171,7 @@ impl Prepared<'_> {
     }
 }
 
-/// What the guest is told of a call: what is called, and its arguments as a JSON object.
+/// Converts a call to the guest's parameters: the target, and the arguments as a JSON object.
 pub(super) fn target(offer: &Offer, mut arguments: Value) -> (Target, String) {
     let name = offer.name().to_owned();
     let target = match &offer.kind {
@@ -190,7 +190,7 @@ pub(super) fn target(offer: &Offer, mut arguments: Value) -> (Target, String) {
     (target, arguments.to_string())
 }
 
-/// Calls a tool of the server's own. The report is as one of the sandbox.
+/// Calls a built-in tool of the server. The report is like one of the sandbox.
 pub(super) async fn call_own(
     tool: &KnowledgeTool,
     user_id: &str,

@@ -1,10 +1,10 @@
 //! Validates arguments and results against the schemas of a tool.
 //!
-//! Most checks take microseconds and run inline. A longer one is restarted on a pool of threads of the lowest
-//! priority, one for each user at a time.
+//! Most checks take microseconds and run inline. A longer one is restarted on a pool of lowest-priority
+//! threads, one at a time for each user.
 //!
 //! Invariant: no check blocks a thread that serves requests for longer than some milliseconds, and none
-//! continues for long after its caller stopped waiting.
+//! continues for long after its caller has stopped waiting.
 
 use std::io;
 use std::panic::resume_unwind;
@@ -23,20 +23,21 @@ use tokio::time::timeout;
 
 use super::reply::{Failure, Structured};
 
-/// Steps that an inline check may take: some milliseconds.
+/// Maximum number of steps of an inline check: some milliseconds.
 const PROMPT_STEPS: u64 = 100_000;
-/// CPU time that an inline check may take, because steps do not count all of the time of pattern matches.
+/// Maximum CPU time of an inline check. Needed because steps do not count all of the time of pattern
+/// matching.
 const PROMPT_TIME: Duration = Duration::from_millis(5);
-/// CPU time that a check on the pool may take.
+/// Maximum CPU time of a check on the pool.
 const MAX_CPU_TIME: Duration = Duration::from_secs(2);
-/// How long a call waits for a check, including the wait for the user's other checks.
+/// Maximum time that a call waits for a check, including the wait for the user's other checks.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Runs the checks.
+/// Runs schema checks.
 pub(super) struct Checks {
-    /// Only its threads for blocking work are used. `None` only during `drop`.
+    /// Runtime of which only the blocking threads are used. `None` only during `drop`.
     threads: Option<Runtime>,
-    /// Turns on the pool, one at a time for each user.
+    /// Queue for the pool, one check at a time for each user.
     turns: Turns,
 }
 
@@ -45,7 +46,7 @@ pub(super) struct Checks {
 pub(super) enum Checked {
     /// The value is valid.
     Valid(Value),
-    /// The violations, never empty.
+    /// The value has these violations, at least one.
     Violations(Vec<String>),
     /// The check did not finish in time.
     TimedOut,
@@ -65,7 +66,8 @@ impl Checks {
 
     /// Checks a value for a call of `user`.
     pub(super) async fn check(&self, user: &str, schema: &Arc<Schema>, value: Value) -> Checked {
-        // Counted from the first time that the check asks, which most checks never do: the clock is a system call.
+        // CPU time is measured from the check's first query, which most checks never make: reading the clock
+        // is a system call.
         let started = OnceLock::new();
         let prompt = Budget::prompt(PROMPT_STEPS).until(move || {
             processor_time().saturating_sub(*started.get_or_init(processor_time)) > PROMPT_TIME
@@ -76,7 +78,7 @@ impl Checks {
         }
     }
 
-    /// Checks the structured value of a result against `output`, if there are both.
+    /// Checks the structured value of a result against `output`, if both exist.
     pub(super) async fn structured(
         &self,
         user: &str,
@@ -103,7 +105,7 @@ impl Checks {
         let check = async {
             let turn = self.turns.take(user).await;
             let check = move || {
-                // Held until the check has ended, even if the caller no longer waits for it.
+                // Released when the check has ended, even if the caller no longer waits for it.
                 let _turn = turn;
                 let started = processor_time();
                 let budget = Budget::whole().until(move || {
@@ -168,7 +170,7 @@ mod tests {
         Arc::new(Schema::compile(schema).expect("the schema is valid"))
     }
 
-    /// Each item is compared with many patterns, and only the last one matches.
+    /// Compares each item with many patterns, of which only the last one matches.
     fn costly() -> Arc<Schema> {
         let patterns: Vec<_> =
             (0..100).map(|index| json!({ "pattern": format!("^[a-z]+{index}x$") })).collect();

@@ -1,4 +1,4 @@
-//! The record of a call, with the guest's log, and a line in the server's log, without any content.
+//! Writes the record of a call with the guest's log, and a line without any content to the server's log.
 
 use std::mem;
 use std::sync::Arc;
@@ -21,11 +21,11 @@ use super::redact;
 use super::reply::{self, Reply, Structured};
 use crate::invocations::{AtMost, Conclusion, Invocations, Outcome, Record};
 
-/// The tracing target of the log line about a call.
+/// Tracing target of the log line about a call.
 const TARGET: &str = "kitbag::toolkit";
-/// Maximum size of a failure's text in a record.
+/// Maximum size of a failure's text in a record, in bytes.
 const MAX_DETAIL_BYTES: usize = 16 << 10;
-/// Maximum size of a `ToolError`'s data in a record.
+/// Maximum size of a `ToolError`'s data in a record, in bytes.
 const MAX_DATA_BYTES: usize = 64 << 10;
 
 /// Records a running call. If it is dropped before [`end`](Self::end), the call is recorded as cancelled.
@@ -34,14 +34,14 @@ pub(super) struct Recording<'a> {
     metrics: &'a Metrics,
     tool: &'a Callee,
     caller: &'a Caller,
-    /// The run of code that makes the call.
+    /// Id of the run of code that makes the call, if any.
     run: Option<Arc<str>>,
     started: Instant,
     started_at: Timestamp,
     watched: Option<(Observations, Arc<UserSecrets>)>,
-    /// Its time in the sandbox, if it came there.
+    /// Time that the call spent in the sandbox; `None` if it did not reach the sandbox.
     in_sandbox: Option<Duration>,
-    /// Of the whole call, in its trace.
+    /// Trace span of the whole call.
     span: Span,
     is_recorded: bool,
 }
@@ -71,12 +71,12 @@ impl<'a> Recording<'a> {
         }
     }
 
-    /// Notes how long the call was in the sandbox.
+    /// Sets the time of the call in the sandbox.
     pub(super) fn ran_for(&mut self, time: Duration) {
         self.in_sandbox = Some(time);
     }
 
-    /// Keeps the observations of the call, and the secrets to redact, for the record of a cancelled call.
+    /// Stores the observations of the call, and the secrets to redact, for the record of a cancelled call.
     pub(super) fn watch(&mut self, observations: &Observations, secrets: &Arc<UserSecrets>) {
         self.watched = Some((observations.clone(), secrets.clone()));
     }
@@ -86,7 +86,7 @@ impl<'a> Recording<'a> {
         write(self.invocations, self.record(conclusion));
     }
 
-    /// Counts the call, ends its trace, and makes its record.
+    /// Counts the call, ends its trace, and creates its record.
     fn record(&mut self, conclusion: Conclusion) -> Record {
         let definition = self.tool.toolkit();
         let duration = self.started.elapsed();
@@ -187,7 +187,7 @@ fn outcome(ended: &Ended, reply: &Reply) -> (Outcome, Option<String>) {
     (outcome, limit)
 }
 
-/// Text and data for the author, most of which is not in the reply.
+/// Returns the text and the data for the author, most of which is not in the reply.
 fn log_detail(ended: &Ended, reply: &Reply) -> (Option<String>, Option<Box<serde_json::value::RawValue>>) {
     match (ended, reply) {
         (Ended::Refused(CallError::Tool(ToolError { message, data, .. })), _) => (

@@ -1,7 +1,7 @@
-//! Removes the caller's secrets from all output of a call.
+//! Redacts the caller's secrets in all output of a call.
 //!
-//! Invariant: all output of the sandbox is redacted here first. Reply, log and traces are made only from
-//! what is returned here.
+//! Invariant: all output of the sandbox is redacted here first. Reply, log and traces are created only from
+//! the values returned here.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,11 +20,11 @@ use kitbag_sandbox::{Ended, Fault, Report};
 use kitbag_vault::UserSecrets;
 use kitbag_vault::outbound_auth::AttachedTokens;
 
-/// Maximum size of output that is redacted on the current thread, in bytes. Larger output uses a blocking
-/// thread.
+/// Maximum size of output that is redacted on the current thread, in bytes. Larger output is redacted on a
+/// blocking thread.
 const MAX_INLINE_BYTES: usize = 64 << 10;
 
-/// Removes the caller's secrets, and the tokens that the host has attached, from a report.
+/// Redacts the caller's secrets, and the tokens that the host has attached, in a report.
 pub(super) async fn report(report: Report, secrets: &Arc<UserSecrets>, tokens: &AttachedTokens) -> Report {
     let redactor = tokens.redactor_with(secrets);
     if redactor.is_empty() {
@@ -71,7 +71,7 @@ fn transcript(redactor: &Redactor, transcript: &mut Transcript) {
     }
 }
 
-/// Redacts a progress report; returns none where its progress itself has a secret.
+/// Redacts a progress report; returns `None` if its progress value itself contains a secret.
 pub(super) fn progress(
     mut report: ProgressReport,
     secrets: &UserSecrets,
@@ -83,7 +83,7 @@ pub(super) fn progress(
     Some(report).filter(|report| !has_value(&redactor, &report.progress))
 }
 
-/// Whether a number has a secret in its digits.
+/// Whether the digits of a number contain a secret.
 fn has_value(redactor: &Redactor, number: &impl ToString) -> bool {
     matches!(redactor.redact_json_text(&number.to_string()), Cow::Owned(_))
 }
@@ -130,7 +130,8 @@ fn size_of_end(ended: &Ended) -> usize {
     }
 }
 
-/// Redacts what a user is asked. A schema that would no longer be one keeps nothing of its texts.
+/// Redacts a question to the user. If the redacted schema is not valid any more, it is replaced by the
+/// default one.
 fn asked(redactor: &Redactor, question: &mut Question) {
     redactor.redact_string(&mut question.key);
     redactor.redact_string(&mut question.message);
@@ -179,7 +180,7 @@ fn content(redactor: &Redactor, content: &mut Content) {
     }
 }
 
-/// Removes a hint that has a secret.
+/// Removes annotations that contain a secret.
 fn annotations(redactor: &Redactor, annotations: &mut ContentAnnotations) {
     let ContentAnnotations { audience: _, priority, last_modified } = annotations;
     *priority = priority.filter(|priority| !has_value(redactor, priority));
@@ -215,7 +216,7 @@ mod tests {
 
     const SECRET: &str = "s3cr3t-value";
 
-    /// The sources of the value: a secret of the caller, or a token attached by the host.
+    /// The sources of the secret: a secret of the caller, or a token attached by the host.
     fn sources() -> [(Arc<UserSecrets>, AttachedTokens); 2] {
         let value = || SecretString::from(SECRET);
         let secrets = UserSecrets::of(HashMap::from([(("books".to_owned(), "KEY".to_owned()), value())]));
@@ -229,7 +230,7 @@ mod tests {
         Report { ended, log, usage, duration, stages: None, held: None, instance: None }
     }
 
-    /// Every kind of content, with the secret in every part of it.
+    /// Returns every kind of content, with the secret in every part of it.
     fn contents() -> Vec<ContentBlock> {
         let text = || format!("a {SECRET}");
         let some = || Some(text());

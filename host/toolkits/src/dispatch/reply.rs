@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::{OverLimit, ReachItem};
 
-/// Parts of a reach that an error names.
+/// Maximum number of parts of a reach that an error names.
 const MAX_NAMED: usize = 5;
 
 /// The reply to a call.
@@ -29,7 +29,7 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// Cuts the text to so many bytes.
+    /// Cuts the text to `max_bytes` bytes.
     pub(super) fn cut_to(&mut self, max_bytes: usize) {
         let text = match self {
             Self::Success(success) => &mut success.text,
@@ -38,12 +38,12 @@ impl Reply {
         text.truncate(text.floor_char_boundary(max_bytes));
     }
 
-    /// Values that a declaration has for a completion.
+    /// Returns a completion's values that the declaration itself defines.
     pub fn proposing(values: Value) -> Self {
         Self::Success(Success { structured: Some(values), ..Success::default() })
     }
 
-    /// Completes relative URIs of a toolkit's own resources.
+    /// Converts relative URIs of a toolkit's own resources to absolute ones.
     pub(super) fn complete_links(&mut self, toolkit: &ToolkitDefinition) {
         if let Self::Success(success) = self {
             offers::complete_links(toolkit, &mut success.content);
@@ -57,7 +57,7 @@ impl Reply {
 pub struct Success {
     /// The text for the model.
     pub text: String,
-    /// Only if the tool declares `output`.
+    /// Structured result; only if the tool declares `output`.
     pub structured: Option<Value>,
     /// Content besides the text.
     pub content: Vec<ContentBlock>,
@@ -65,7 +65,7 @@ pub struct Success {
     pub messages: Vec<PromptMessage>,
 }
 
-/// The error envelope, which clients and both SDKs use, with information for the host.
+/// The error envelope that clients and both SDKs use, with additional information for the host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Failure {
@@ -74,16 +74,16 @@ pub struct Failure {
     /// Missing secrets that caused the failure. Not part of the envelope.
     #[serde(skip)]
     pub missing_secrets: Vec<String>,
-    /// Whether its user can mend it by connecting an account. Not part of the envelope.
+    /// Whether the user can fix it by connecting an account. Not part of the envelope.
     #[serde(skip)]
     pub needs_account: bool,
     /// Seconds until the call is possible again, if a limit of calls was reached. Not part of the envelope.
     #[serde(skip)]
     pub retry_after: Option<u64>,
-    /// Whether its user has to agree to what the toolkit reaches now. Not part of the envelope.
+    /// Whether the user has to agree to the toolkit's current reach. Not part of the envelope.
     #[serde(skip)]
     pub needs_consent: bool,
-    /// The question that its user has to answer first. Not part of the envelope.
+    /// The question that the user has to answer first. Not part of the envelope.
     #[serde(skip)]
     pub question: Option<Box<(QuestionId, Question)>>,
 }
@@ -120,26 +120,27 @@ impl Failure {
         reply::Failure::busy().into()
     }
 
-    /// A limit of calls was reached.
+    /// Failure of a call that exceeds a call limit.
     pub(super) fn over_limit(toolkit: &str, over: &OverLimit) -> Self {
         let failure: Self = reply::Failure::tool_error(over.message(toolkit)).retryable(true).into();
         Self { retry_after: Some(over.seconds()), ..failure }
     }
 
-    /// The component that runs code is not installed.
+    /// Failure of code that cannot run because the component is not installed.
     pub(super) fn no_code() -> Self {
         let error = "Code cannot be run on this server: its operator has not installed code.wasm (setting extractors). Call tools \
                      with call_tool.";
         reply::Failure::tool_error(error).into()
     }
 
-    /// The toolkit is being compiled.
+    /// Failure of a call whose toolkit is being compiled.
     pub(super) fn not_ready() -> Self {
         let error = "The toolkit is being prepared for this version of the server. Try again in a moment.";
         reply::Failure::tool_error(error).retryable(true).into()
     }
 
-    /// The toolkit reaches further than the user has agreed to: `beyond` has at least one part.
+    /// Failure of a call whose toolkit reaches further than the user has agreed to. `beyond` has at least one
+    /// part.
     pub(super) fn needs_consent(toolkit: &ToolkitDefinition, beyond: &[ReachItem]) -> Self {
         let named = beyond.iter().take(MAX_NAMED).map(|it| format!("{} {}", it.kind.to_lowercase(), it.name));
         let more = beyond.len().saturating_sub(MAX_NAMED);
@@ -154,25 +155,25 @@ impl Failure {
         Self { needs_consent: true, ..reply::Failure::tool_error(error).into() }
     }
 
-    /// The tool asks its user, who has not been asked.
+    /// Failure of a call that asks its user a question which has no answer yet.
     fn asks(id: QuestionId, question: Question) -> Self {
         let error = format!("The tool asks its user, and nobody has answered: {}", question.message);
         Self { question: Some(Box::new((id, question))), ..reply::Failure::tool_error(error).into() }
     }
 
-    /// The check of the arguments did not finish in time.
+    /// Failure of a call whose arguments could not be checked in time.
     pub(super) fn unchecked_arguments() -> Self {
         let error = "The server had no time to check the arguments. Try again in a moment.";
         reply::Failure::tool_error(error).retryable(true).into()
     }
 
-    /// The check of the result did not finish in time. Not retryable, because the tool has run.
+    /// Failure of a call whose result could not be checked in time. Not retryable, because the tool has run.
     pub(super) fn unchecked_result() -> Self {
         let error = "The tool has run, but the server had no time to check its result.";
         reply::Failure::tool_error(error).into()
     }
 
-    /// The structured value does not match `output`.
+    /// Failure of a call whose structured value does not match `output`.
     pub(super) fn output_mismatch(violations: &[String]) -> Self {
         reply::Failure::output_mismatch(violations).into()
     }
@@ -185,15 +186,15 @@ impl Failure {
 /// A result's structured value, checked against `output`.
 #[derive(Debug, PartialEq)]
 pub(super) enum Structured {
-    /// There is none, or the tool declares no `output` and the value is dropped.
+    /// There is no value, or the tool declares no `output` and the value is dropped.
     Absent,
-    /// It matches `output`.
+    /// The value matches `output`.
     Valid(Value),
-    /// The call fails because of it.
+    /// The call fails because of the value.
     Refused(Failure),
 }
 
-/// Converts the end of a call to the reply for the caller. Moves a result out of it.
+/// Converts the outcome of a call to the reply for the caller. Moves the result out of it.
 pub(super) fn from(ended: &mut Ended, structured: Structured) -> Reply {
     match ended {
         Ended::Returned(result) => returned(result, structured),
@@ -209,7 +210,8 @@ pub(super) fn from(ended: &mut Ended, structured: Structured) -> Reply {
     }
 }
 
-/// Missing secrets that caused a failure; none if the call was stopped, or its arguments were invalid.
+/// Returns the missing secrets that caused a failure; none if the call was stopped, or its arguments were
+/// invalid.
 pub(super) fn missing_secrets(ended: &Ended, missing: &MissingSecrets) -> Vec<String> {
     match ended {
         Ended::Refused(CallError::Tool(ToolError { message, .. }) | CallError::Failure(message)) => {
@@ -222,8 +224,8 @@ pub(super) fn missing_secrets(ended: &Ended, missing: &MissingSecrets) -> Vec<St
     }
 }
 
-/// The failure that replaces the handler's error if the host could not sign in for the call: the handler saw
-/// only a network error.
+/// Returns the failure that replaces the handler's error if the host could not sign in for the call: the
+/// handler received only a network error.
 pub(super) fn sign_in_failure(ended: &Ended, failure: &SignInFailure) -> Option<Reason> {
     let is_handlers = matches!(ended, Ended::Refused(CallError::Tool(_) | CallError::Failure(_)));
     if is_handlers { failure.get() } else { None }
@@ -256,8 +258,8 @@ fn stopped(fault: &Fault) -> reply::Failure {
     }
 }
 
-/// The text for a shortage of memory. Except for `TooLarge`, the same call can succeed once others have
-/// ended.
+/// Returns the text for a shortage of memory. Except for `TooLarge`, the same call can succeed once other
+/// calls have ended.
 fn out_of_memory(shortage: Shortage) -> String {
     match shortage {
         Shortage::User => "Your calls under way take all the memory that one user's calls may take. \

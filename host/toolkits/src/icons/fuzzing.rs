@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::Picture;
 
-/// The media type under which a picture with these bytes is shown; `None` if it is left out.
+/// Returns the media type with which a picture of these bytes is served; `None` if it is rejected.
 pub fn picture(content: Vec<u8>) -> Option<String> {
     Picture::of(Bytes::from(content)).ok().map(|picture| picture.media_type)
 }

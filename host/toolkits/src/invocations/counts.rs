@@ -1,7 +1,7 @@
-//! How much each toolkit was called, by the hour: what is left of records that were removed.
+//! Counts of calls of each toolkit by the hour, which outlive the records of the calls.
 //!
-//! Of others' calls this counts what their records show anyway: the hour in which a call began, its outcome, and the range
-//! of its duration (`latency`).
+//! Of other users' calls, only what their records show anyway is counted: the hour in which a call began, its
+//! outcome, and the range of its duration (`latency`).
 
 use std::collections::BTreeMap;
 
@@ -11,64 +11,64 @@ use super::latency::{Histogram, Latency, RANGES};
 use super::record::{Outcome, Record};
 use super::usage::HOUR_MS;
 
-/// Days for which counts are kept, the current one included.
+/// Number of days for which counts are stored, including the current one.
 pub(super) const DAYS: i64 = 30;
 pub(super) const DAY_HOURS: i64 = 24;
 
-/// Time of an overview, up to now. Hours and days are those of UTC.
+/// Period of an overview, up to now. Hours and days are in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Period {
-    /// Twenty-four hours, the current one included.
+    /// The last twenty-four hours, including the current one.
     Day,
-    /// Thirty days, the current one included.
+    /// The last thirty days, including the current one.
     ThirtyDays,
 }
 
 /// Counts of calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallCounts {
-    /// Calls.
+    /// Number of calls.
     pub calls: u64,
-    /// Calls that gave no result, except those that their client cancelled.
+    /// Number of calls without a result, except those that their client cancelled.
     pub failures: u64,
-    /// Failures of calls that did not run: their arguments were wrong, too many calls were running, a limit was
-    /// reached, or their user had to agree first.
+    /// Number of failed calls that did not run: their arguments were wrong, too many calls were running, a
+    /// limit was reached, or their user had to agree first.
     pub refused: u64,
-    /// Durations of those that ran.
+    /// Durations of the calls that ran.
     pub(super) durations: Histogram,
 }
 
-/// How much a toolkit was called in a period.
+/// Counts of one toolkit's calls in a period.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolkitCounts {
-    /// One for each interval, oldest first; empty if there were no calls.
+    /// Counts of each interval, oldest first; empty if there were no calls.
     pub intervals: Vec<CallCounts>,
-    /// Users who have called it.
+    /// Number of users who have called the toolkit.
     pub users: u64,
 }
 
-/// How much all toolkits were called in a period.
+/// Counts of the calls of all toolkits in a period.
 #[derive(Clone, Debug)]
 pub struct Counts {
     /// The period.
     pub period: Period,
-    /// Its begin.
+    /// Start of the period.
     pub from: Timestamp,
-    /// Users who have called something.
+    /// Number of users who have called anything.
     pub users: u64,
-    /// Since when users are counted: later than `from` if records are kept for a shorter time.
+    /// Time from which users are counted: later than `from` if records are stored for a shorter time.
     pub users_from: Timestamp,
-    /// By the id of the toolkit. Those without calls are not among them.
+    /// Counts by toolkit id, without toolkits that were not called.
     pub toolkits: BTreeMap<String, ToolkitCounts>,
 }
 
 impl Period {
-    /// The period of so many days.
+    /// Returns the period of this number of days.
     pub fn of_days(days: u32) -> Option<Self> {
         [Self::Day, Self::ThirtyDays].into_iter().find(|period| period.days() == days)
     }
 
-    /// Its days.
+    /// Returns the number of days.
     pub fn days(self) -> u32 {
         match self {
             Self::Day => 1,
@@ -76,7 +76,7 @@ impl Period {
         }
     }
 
-    /// Number of its intervals.
+    /// Returns the number of intervals.
     pub fn intervals(self) -> usize {
         match self {
             Self::Day => 24,
@@ -84,7 +84,7 @@ impl Period {
         }
     }
 
-    /// Hours of an interval.
+    /// Returns the number of hours per interval.
     pub fn interval_hours(self) -> i64 {
         match self {
             Self::Day => 1,
@@ -92,7 +92,7 @@ impl Period {
         }
     }
 
-    /// The first hour of the period that ends now: hours since 1970.
+    /// Returns the first hour of the period that ends now, in hours since 1970.
     pub(super) fn first_hour(self, now: Timestamp) -> i64 {
         let hour = hour_of(now);
         match self {
@@ -114,7 +114,7 @@ impl CallCounts {
         }
     }
 
-    /// Adds other calls.
+    /// Adds other counts.
     pub fn add(&mut self, other: &Self) {
         self.calls = self.calls.saturating_add(other.calls);
         self.failures = self.failures.saturating_add(other.failures);
@@ -122,19 +122,19 @@ impl CallCounts {
         self.durations.add(&other.durations);
     }
 
-    /// The sum of several.
+    /// Returns the sum of counts.
     pub fn sum<'a>(all: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut sum = Self::default();
         all.into_iter().for_each(|counts| sum.add(counts));
         sum
     }
 
-    /// The duration within which so many percent of the calls that ran ended.
+    /// Returns the duration within which this percentage of the calls that ran ended.
     pub fn percentile(&self, percent: u64) -> Option<Latency> {
         self.durations.percentile(percent)
     }
 
-    /// The numbers in the order of the columns.
+    /// Returns the numbers in the order of the database columns.
     pub(super) fn columns(&self) -> [u64; 3 + RANGES] {
         let mut columns = [0; 3 + RANGES];
         columns[..3].copy_from_slice(&[self.calls, self.failures, self.refused]);
@@ -148,12 +148,12 @@ impl CallCounts {
     }
 }
 
-/// The hour of a time: hours since 1970.
+/// Returns the hour of a time, in hours since 1970.
 pub(super) fn hour_of(time: Timestamp) -> i64 {
     time.as_millisecond().div_euclid(HOUR_MS)
 }
 
-/// The begin of an hour.
+/// Returns the start of an hour.
 pub(super) fn begin_of(hour: i64) -> Timestamp {
     Timestamp::from_millisecond(hour.saturating_mul(HOUR_MS)).unwrap_or_default()
 }

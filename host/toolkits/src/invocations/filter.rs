@@ -1,4 +1,4 @@
-//! Which of a toolkit's records a reader asks for, by what every reader sees of them.
+//! Filters of a toolkit's records, by properties that every reader sees.
 
 use std::iter::once;
 use std::str::FromStr;
@@ -10,33 +10,33 @@ use super::record::Outcome;
 /// Selects records. The default selects all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Only calls of this tool.
+    /// Selects only calls of this tool.
     pub tool: Option<String>,
-    /// Only calls that ended so.
+    /// Selects only calls with this outcome.
     pub outcome: Option<OutcomeFilter>,
 }
 
-/// Selects calls by their end.
+/// Selects calls by their outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutcomeFilter {
     /// Calls with this outcome.
     Is(Outcome),
-    /// Calls that gave no result, except those that their client cancelled.
+    /// Calls without a result, except those that their client cancelled.
     AnyFailure,
 }
 
-/// A text that names no filter.
+/// The text is not the name of an outcome filter.
 #[derive(Debug, Error)]
 #[error("outcome must be one of {}", OutcomeFilter::all().map(OutcomeFilter::as_str).collect::<Vec<_>>().join(", "))]
 pub struct UnknownOutcome;
 
 impl OutcomeFilter {
-    /// All filters, in the order of lists.
+    /// Returns all filters, in display order.
     pub fn all() -> impl Iterator<Item = Self> {
         once(Self::AnyFailure).chain(Outcome::ALL.map(Self::Is))
     }
 
-    /// The name by which it is chosen.
+    /// Returns the name of the filter in requests.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Is(outcome) => outcome.as_str(),
@@ -44,7 +44,7 @@ impl OutcomeFilter {
         }
     }
 
-    /// The names of the outcomes that it selects.
+    /// Returns the names of the selected outcomes.
     pub(super) fn outcomes(self) -> Vec<&'static str> {
         let is_selected = |outcome: &Outcome| match self {
             Self::Is(wanted) => *outcome == wanted,

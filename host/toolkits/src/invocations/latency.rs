@@ -1,7 +1,7 @@
-//! How long calls took: counts in fixed ranges, and percentiles, which are no more exact than these ranges.
+//! Durations of calls: counts in fixed ranges, and percentiles, which are no more exact than these ranges.
 //!
-//! A toolkit chooses how long its calls take (see `operator_view`). So a percentile of few calls is told in the ranges in
-//! which their records tell their durations, and one of more calls in finer ones.
+//! A toolkit chooses the durations of its calls (see `operator_view`). So a percentile of few calls is
+//! reported in the coarse ranges of their records, and one of more calls in finer ranges.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,26 +10,26 @@ use serde::{Deserialize, Serialize};
 
 use super::operator_view::AtMost;
 
-/// Upper bounds of the ranges in milliseconds, except of the last one, which has none.
+/// Upper bounds of the ranges in milliseconds. The last range has none.
 const BOUNDS_MS: [u64; RANGES - 1] = [10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000];
 /// Number of ranges.
 pub const RANGES: usize = 12;
-/// Calls from which on a percentile is told in these ranges.
+/// Number of calls from which on a percentile is reported in these ranges.
 const MIN_CALLS: u64 = 10;
-/// The last bound that is also one of the ranges of records.
+/// Largest bound that is also a bound of the ranges of records.
 const MAX_COARSE_MS: u64 = 10_000;
 
-/// Number of calls whose duration was in each of the ranges.
+/// Number of calls by range of their duration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Histogram(pub(super) [u64; RANGES]);
 
-/// Duration of a percentile of calls: the bound of a range.
+/// A percentile of the durations of calls, as the bound of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Latency {
-    /// Milliseconds that it was at most.
+    /// At most this number of milliseconds.
     AtMostMs(u64),
-    /// Milliseconds that it exceeded.
+    /// More than this number of milliseconds.
     OverMs(u64),
 }
 
@@ -45,7 +45,7 @@ impl Histogram {
         }
     }
 
-    /// The duration within which so many percent of the calls ended; `None` if there were none.
+    /// Returns the duration within which this percentage of the calls ended; `None` if there were none.
     pub(super) fn percentile(&self, percent: u64) -> Option<Latency> {
         let total = self.0.iter().fold(0, |total: u64, count| total.saturating_add(*count));
         let rank = total.saturating_mul(percent).div_ceil(100).max(1);
@@ -63,10 +63,10 @@ impl Histogram {
 }
 
 impl Latency {
-    /// Beyond the last bound.
+    /// The last range, which has no upper bound.
     const LONGEST: Self = Self::OverMs(BOUNDS_MS[RANGES - 2]);
 
-    /// The same in the ranges of records.
+    /// Converts the value to the ranges of records.
     fn coarse(self) -> Self {
         match self {
             Self::AtMostMs(bound) if bound <= MAX_COARSE_MS => {
@@ -76,7 +76,7 @@ impl Latency {
         }
     }
 
-    /// Which of the [`RANGES`] it is the end of, for charts. The first one is 0.
+    /// Returns the index of the range that this is the upper end of, below [`RANGES`], for charts.
     pub fn range(self) -> usize {
         match self {
             Self::AtMostMs(bound) => BOUNDS_MS.partition_point(|it| *it < bound),
@@ -86,7 +86,7 @@ impl Latency {
 }
 
 impl fmt::Display for Latency {
-    /// For people: `25 ms`, `2.5 s`, `over 30 s`.
+    /// Formats the value for people: `25 ms`, `2.5 s`, `over 30 s`.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (before, bound) = match *self {
             Self::AtMostMs(bound) => ("", bound),

@@ -1,4 +1,4 @@
-//! A record as a given reader may see it.
+//! A record of a call, restricted to what a given reader may see.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::operator_view::{AtMost, OperatorView};
 use super::store::Row;
 
-/// A record as a given reader may see it.
+/// A record of a call, restricted to what a given reader may see.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub enum Logged {
@@ -24,58 +24,58 @@ pub enum Logged {
 #[serde(transparent)]
 pub struct OwnRecord(Row);
 
-/// What every reader sees of a call.
+/// The part of a record that every reader may see.
 #[derive(Clone, Debug)]
 pub struct Facts<'a> {
-    /// Ascends in the order in which calls ended.
+    /// Id of the record, ascending in the order of commits.
     pub id: i64,
     /// Id of the toolkit.
     pub toolkit: &'a str,
     /// The tool's own name.
     pub tool: &'a str,
-    /// The version that was called.
+    /// The called version.
     pub version: &'a str,
     /// The calling user.
     pub user: &'a str,
-    /// When the call arrived; to the second for others' calls.
+    /// Arrival time of the call; rounded down to the second for other users' calls.
     pub started_at: Timestamp,
-    /// In microseconds.
+    /// Duration in microseconds.
     pub duration: Amount,
-    /// How it ended.
+    /// Name of the outcome.
     pub outcome: &'a str,
-    /// The limit that ended it.
+    /// The limit that ended the call.
     pub limit: Option<&'a str>,
-    /// Outbound requests.
+    /// Number of outbound requests.
     pub requests: Amount,
-    /// Bytes of their bodies.
+    /// Bytes of request bodies.
     pub bytes_out: Amount,
-    /// Bytes of the bodies of their responses.
+    /// Bytes of response bodies.
     pub bytes_in: Amount,
-    /// Bytes of the result.
+    /// Size of the result in bytes.
     pub result_size: Amount,
-    /// Whether entries of the log were dropped.
+    /// Whether log entries were dropped.
     pub is_log_cut: bool,
 }
 
-/// A number of a call.
+/// A number in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
-    /// Of an own call: the number.
+    /// The exact number, of the reader's own call.
     Exact(u64),
-    /// Of another user's call: the upper bound of the range that it is in.
+    /// The upper bound of the number's range, of another user's call.
     UpTo(u64),
 }
 
-/// What only the calling user sees of a call.
+/// The part of a record that only the calling user may see.
 #[derive(Debug)]
 pub struct Content<'a> {
     /// The guest's log, oldest first.
     pub entries: Vec<Entry>,
-    /// Details of the error that were not in the reply.
+    /// Details of the error that are not in the reply.
     pub detail: Option<&'a str>,
-    /// The data of a `ToolError`: JSON.
+    /// Data of a `ToolError`, as JSON.
     pub data: Option<&'a str>,
-    /// Names the run of code that the call is part of.
+    /// Id of the run of code that the call is part of.
     pub run: Option<&'a str>,
 }
 
@@ -84,7 +84,7 @@ impl Logged {
         if row.user_id == viewer { Self::Own(OwnRecord(row)) } else { Self::Other(row.into()) }
     }
 
-    /// What every reader sees of the call.
+    /// Returns the part of the record that every reader may see.
     pub fn facts(&self) -> Facts<'_> {
         match self {
             Self::Own(OwnRecord(row)) => row.facts(),
@@ -92,10 +92,10 @@ impl Logged {
         }
     }
 
-    /// The content; `None` of another user's call.
+    /// Returns the content; `None` for another user's call.
     pub fn content(&self) -> Option<Content<'_>> {
         let Self::Own(OwnRecord(row)) = self else { return None };
-        // The column holds what `Row`'s writer made of entries.
+        // The column contains serialised entries.
         let entries = row.entries.as_deref().and_then(|json| serde_json::from_str(json).ok());
         Some(Content {
             entries: entries.unwrap_or_default(),
@@ -136,13 +136,13 @@ impl From<AtMost> for Amount {
 }
 
 impl Amount {
-    /// A range of milliseconds, in microseconds.
+    /// Converts a range of milliseconds to microseconds.
     pub(super) fn of_milliseconds(range: AtMost) -> Self {
         let duration = Duration::from_millis(range.get());
         Self::UpTo(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX))
     }
 
-    /// The number, or the upper bound.
+    /// Returns the number or the upper bound.
     pub fn get(self) -> u64 {
         match self {
             Self::Exact(number) | Self::UpTo(number) => number,

@@ -1,4 +1,4 @@
-//! What operators, and owners of private toolkits, see of other users' calls.
+//! The part of other users' calls that operators, and owners of private toolkits, may see.
 //!
 //! A toolkit controls how long it runs, and how much it sends, returns and logs, so it could encode its
 //! caller's secrets in exact numbers (a covert channel). So [`OperatorView`] has only ranges ([`AtMost`]).
@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 use super::logged::{Amount, Facts};
 use super::store::Row;
 
-/// The fact that a call took place, and how it ended.
+/// The fact that a call took place, and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OperatorView {
@@ -20,8 +20,8 @@ pub struct OperatorView {
     version: String,
     tool: String,
     user: String,
-    /// To the second: if a client calls again at once after each reply, exact times would reveal the exact
-    /// durations.
+    /// Rounded down to the second: if a client calls again at once after each reply, exact times would reveal
+    /// the exact durations.
     #[serde(serialize_with = "as_text")]
     started_at: Timestamp,
     duration_ms: AtMost,
@@ -32,11 +32,11 @@ pub struct OperatorView {
     bytes_out: AtMost,
     bytes_in: AtMost,
     result_size: AtMost,
-    /// Whether entries of the log were dropped; not how many.
+    /// Whether log entries were dropped; the number is not shown.
     is_log_cut: bool,
 }
 
-/// The upper bound of the range that a number is in. There are few ranges, so it reveals little.
+/// Upper bound of the range of a number. There are few ranges, so it reveals little.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AtMost {
@@ -44,17 +44,17 @@ pub struct AtMost {
 }
 
 impl AtMost {
-    /// A count: 0, or up to 10, 100, 1,000 and so on.
+    /// Range of a count: 0, or up to 10, 100, 1,000 and so on.
     fn count(count: u64) -> Self {
         Self::range(count, 10, 10)
     }
 
-    /// A size: 0, or up to 64 KiB, 64 MiB, 64 GiB and so on.
+    /// Range of a size in bytes: 0, or up to 64 KiB, 64 MiB, 64 GiB and so on.
     fn bytes(bytes: u64) -> Self {
         Self::range(bytes, 64 << 10, 1 << 10)
     }
 
-    /// A duration in milliseconds: up to 100, 1,000, 10,000 and so on.
+    /// Range of a duration in milliseconds: up to 100, 1,000, 10,000 and so on.
     pub fn milliseconds(duration: Duration) -> Self {
         let milliseconds = u64::try_from(duration.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
         Self::range(milliseconds.max(1), 100, 10)
@@ -68,7 +68,7 @@ impl AtMost {
         Self { at_most }
     }
 
-    /// The upper bound.
+    /// Returns the upper bound.
     pub fn get(self) -> u64 {
         self.at_most
     }
@@ -98,7 +98,7 @@ impl From<Row> for OperatorView {
 }
 
 impl OperatorView {
-    /// What every reader sees of the call.
+    /// Returns the part of the record that every reader may see.
     pub(super) fn facts(&self) -> Facts<'_> {
         Facts {
             id: self.id,

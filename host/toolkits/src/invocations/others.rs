@@ -1,4 +1,4 @@
-//! Records that other processes write: whoever follows a log here sees them too.
+//! Detects records that other processes write, so that followers of a log in this process receive them.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use tracing::warn;
 
 use super::store::Store;
 
-/// How often the table is asked for the newest record, as long as somebody reads and no process says that there is one.
+/// Interval in which the newest record is queried, while there are readers and no process has sent a hint.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// How often at most, whatever processes say.
+/// Minimum interval between two queries, however many hints arrive.
 const MIN_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Tells readers when there is a newer record than they know of.
+/// Notifies readers if there is a newer record than the last published one.
 pub(super) fn publish(committed: &watch::Sender<i64>, newest: i64) {
     committed.send_if_modified(|known| {
         let is_newer = newest > *known;
@@ -23,15 +23,15 @@ pub(super) fn publish(committed: &watch::Sender<i64>, newest: i64) {
     });
 }
 
-/// Publishes what other processes have written, for ever.
+/// Publishes records of other processes. Never ends.
 pub(super) async fn watch(store: Store, committed: watch::Sender<i64>, mut hints: Listening) {
     let mut has_failed = false;
     loop {
         sleep(MIN_INTERVAL).await;
         let hinted = hints.until(|hint| *hint == Hint::Records);
-        // Without a hint it is time to look, too.
+        // Without a hint, the table is queried after the poll interval.
         let _ = timeout(POLL_INTERVAL, hinted).await;
-        // One receiver is that of new readers.
+        // One receiver always exists: the template for those of new readers.
         if committed.receiver_count() <= 1 {
             continue;
         }

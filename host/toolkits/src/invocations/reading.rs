@@ -1,4 +1,4 @@
-//! Reading records in the order in which they were committed, and waiting for more.
+//! Reads records in the order in which they were committed, and waits for more.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -8,32 +8,32 @@ use super::filter::Filter;
 use super::logged::Logged;
 use super::store::Store;
 
-/// Which records of a toolkit to read.
+/// Selection of a toolkit's records to read.
 #[derive(Clone, Debug)]
 pub struct Query {
     /// Id of the toolkit.
     pub toolkit: String,
-    /// Who reads.
+    /// The reading user.
     pub viewer: String,
-    /// Only calls that ended at this time or later; for other users' calls, that started then or later.
+    /// Only calls that ended at this time or later; for other users' calls, calls that started then or later.
     pub since: Timestamp,
     /// Only records with a greater id.
     pub after: i64,
     /// Only records with a smaller id.
     pub before: Option<i64>,
-    /// Of the committed records, only this many of the newest.
+    /// Only this number of the newest committed records.
     pub last: Option<u32>,
-    /// Only these records.
+    /// Only records that match the filter.
     pub filter: Filter,
 }
 
-/// Whose records a reader sees. Neither includes the content of other users' calls.
+/// The users whose records a reader sees. Neither scope includes the content of other users' calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
-    /// Those of the reader's own calls.
+    /// Records of the reader's own calls.
     Own,
-    /// Those of all users.
+    /// Records of all users' calls.
     All,
 }
 
@@ -46,7 +46,7 @@ pub struct Reading {
     committed: watch::Receiver<i64>,
     query: Query,
     cursor: i64,
-    /// The newest id that this reader knows of.
+    /// The newest id that this reader knows.
     newest: i64,
     has_left_out: bool,
 }
@@ -58,7 +58,7 @@ impl Reading {
         query: Query,
         scope: Scope,
     ) -> kitbag_database::Result<Self> {
-        // Other processes may have written it.
+        // Other processes may have written the newest record.
         let newest = store.newest().await?;
         let (cursor, has_left_out) = match query.last {
             Some(count) => store.before_last(&query, scope, count).await?,
@@ -67,12 +67,13 @@ impl Reading {
         Ok(Self { store, committed, cursor: cursor.unwrap_or(newest), newest, has_left_out, query })
     }
 
-    /// Whether there are older records, beyond the number that was asked for.
+    /// Whether there are older records than the requested number.
     pub fn has_left_out(&self) -> bool {
         self.has_left_out
     }
 
-    /// The id of the newest record when reading began, or of a newer one: where reading ends without following.
+    /// Returns the id of the newest record when reading began, or of a newer one: reading without following
+    /// ends there.
     pub fn newest(&self) -> i64 {
         self.newest
     }
@@ -90,7 +91,7 @@ impl Reading {
         Ok(page.into_iter().map(|row| Logged::seen_by(&self.query.viewer, row)).collect())
     }
 
-    /// Waits for records committed since the last page. Fails once the writer has ended.
+    /// Waits until records are committed after the last page. Fails once the writer has ended.
     pub async fn more(&mut self) -> Result<(), watch::error::RecvError> {
         self.committed.changed().await
     }

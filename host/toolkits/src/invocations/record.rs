@@ -7,47 +7,48 @@ use jiff::Timestamp;
 use kitbag_sandbox::observations::{Entry, Transcript, UsageSnapshot};
 use serde_json::value::RawValue;
 
-/// One call of a tool.
+/// The record of one call of a tool.
 #[derive(Clone, Debug)]
 pub struct Record {
     /// Id of the toolkit.
     pub toolkit: String,
-    /// The version that was called.
+    /// The called version.
     pub version: String,
     /// The tool's own name.
     pub tool: String,
     /// The calling user.
     pub user: String,
-    /// Names the run of code that the call is part of: its own record, and those of the calls that it made.
+    /// Id of the run of code, in its own record and in the records of the calls that it made.
     pub run: Option<Arc<str>>,
-    /// When the call arrived.
+    /// Arrival time of the call.
     pub started_at: Timestamp,
-    /// From its arrival to its end.
+    /// Time from the arrival of the call to its end.
     pub duration: Duration,
-    /// How it ended.
+    /// Outcome and content of the call.
     pub conclusion: Conclusion,
 }
 
-/// How a call ended. Its content (`detail`, `data`, the log entries) is for the calling user only.
+/// Outcome and content of a call. The content (`detail`, `data`, the log entries) is for the calling user
+/// only.
 #[derive(Clone, Debug)]
 pub struct Conclusion {
-    /// The kind of end.
+    /// Outcome of the call.
     pub outcome: Outcome,
-    /// The limit that ended it.
+    /// The limit that ended the call.
     pub limit: Option<String>,
-    /// Details of the error that were not in the reply.
+    /// Details of the error that are not in the reply.
     pub detail: Option<String>,
-    /// The data of a `ToolError`.
+    /// Data of a `ToolError`.
     pub data: Option<Box<RawValue>>,
     /// The guest's log.
     pub transcript: Transcript,
-    /// Its outbound traffic.
+    /// Outbound traffic of the call.
     pub usage: UsageSnapshot,
-    /// Bytes of the result.
+    /// Size of the result in bytes.
     pub result_size: usize,
 }
 
-/// How a call ended.
+/// Outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The handler returned a result.
@@ -58,26 +59,26 @@ pub enum Outcome {
     InvalidParams,
     /// The handler failed in any other way, or trapped.
     Failed,
-    /// It reached its deadline.
+    /// The call reached its deadline.
     Deadline,
-    /// It reached another limit.
+    /// The call reached another limit.
     Limit,
     /// The client disconnected or cancelled.
     Cancelled,
     /// Too many calls were running.
     Busy,
-    /// A limit of calls that the toolkit's audience has was reached.
+    /// A call limit of the toolkit's audience was reached.
     OverLimit,
     /// The toolkit reaches further than the user has agreed to.
     NeedsConsent,
-    /// It asked its user a question, and runs again with the answer.
+    /// The call asked its user a question, and runs again with the answer.
     Asked,
-    /// The toolkit could not run: a server error.
+    /// The toolkit could not run because of a server error.
     Unavailable,
 }
 
 impl From<Outcome> for Conclusion {
-    /// Without details.
+    /// Creates a conclusion without details.
     fn from(outcome: Outcome) -> Self {
         Self {
             outcome,
@@ -92,7 +93,7 @@ impl From<Outcome> for Conclusion {
 }
 
 impl Outcome {
-    /// All outcomes, in the order of lists.
+    /// All outcomes, in display order.
     pub const ALL: [Self; 12] = [
         Self::Succeeded,
         Self::ToolError,
@@ -108,7 +109,7 @@ impl Outcome {
         Self::Unavailable,
     ];
 
-    /// Those of calls that never ran.
+    /// Outcomes of calls that never ran.
     pub const REFUSED: [Self; 4] = [Self::Busy, Self::InvalidParams, Self::OverLimit, Self::NeedsConsent];
 
     /// Whether the call gave its client no result, although the client waited for it.
@@ -116,7 +117,7 @@ impl Outcome {
         !matches!(self, Self::Succeeded | Self::Cancelled | Self::Asked)
     }
 
-    /// The name that is stored and shown.
+    /// Returns the name that is stored and shown.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Succeeded => "succeeded",
@@ -139,7 +140,7 @@ impl Outcome {
 const BASE_RECORD_BYTES: usize = 512;
 
 impl Record {
-    /// Approximate size of the record in bytes.
+    /// Returns the approximate size of the record in bytes.
     pub(super) fn size(&self) -> usize {
         let Conclusion { detail, data, transcript, .. } = &self.conclusion;
         let arguments = transcript.entries.iter().flat_map(|entry| &entry.arguments);
@@ -150,7 +151,7 @@ impl Record {
             + arguments.map(|argument| size_of_val(argument) + argument.get().len()).sum::<usize>()
     }
 
-    /// Drops the content, and keeps the fact that the call took place.
+    /// Removes the content, so that only the fact that the call took place remains.
     pub(super) fn without_content(mut self) -> Self {
         let Conclusion { detail, data, transcript, .. } = &mut self.conclusion;
         (*detail, *data) = (None, None);

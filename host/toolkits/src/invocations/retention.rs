@@ -3,8 +3,8 @@
 //! The limits are per toolkit, so that a toolkit with many calls displaces only its own records. Within a
 //! toolkit, the records of the users with the most records are removed first.
 //!
-//! Of several processes one sweeps at a time, each the toolkits whose calls it has recorded. Two at once would remove the
-//! same records, and both rank all of them.
+//! Only one process sweeps at a time, and only the toolkits whose calls it has recorded. Concurrent sweeps
+//! would remove the same records, after each has ranked all of them.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -14,21 +14,21 @@ use jiff::Timestamp;
 use super::record::Record;
 use super::store::{Store, kept_from};
 
-/// Limits for the stored records.
+/// Limits of the stored records.
 #[derive(Clone, Copy, Debug)]
 pub struct RetentionLimits {
-    /// How long a record is kept.
+    /// Retention time of a record.
     pub age: Duration,
-    /// Number of records per toolkit.
+    /// Maximum number of records per toolkit.
     pub records: u32,
-    /// Approximate size of the records per toolkit, in bytes.
+    /// Approximate maximum size of the records per toolkit, in bytes.
     pub bytes: usize,
 }
 
-/// Records of refused calls that are kept, for each user of a toolkit: a faulty client causes thousands.
+/// Maximum number of stored records of refused calls per user of a toolkit: a faulty client causes thousands.
 const MAX_REFUSED_RECORDS: u32 = 100;
-/// Number of written records after which a sweep is due. A sweep ranks all records of a toolkit, so that a few more than
-/// its limit are cheaper than more sweeps.
+/// Number of written records after which a sweep is due. A sweep ranks all records of a toolkit, so that a
+/// few more records than its limit are cheaper than more sweeps.
 const SWEEP_AFTER_RECORDS: usize = 5000;
 /// Number of written bytes after which a sweep is due.
 const SWEEP_AFTER_BYTES: usize = 16 << 20;
@@ -36,7 +36,7 @@ const SWEEP_AFTER_BYTES: usize = 16 << 20;
 /// Tracks the new records since the last sweep.
 pub(super) struct Retention {
     limits: RetentionLimits,
-    /// The toolkits with new records; `None` for all, because at the start they are not known.
+    /// Toolkits with new records; `None`: all, because at the start they are unknown.
     touched: Option<HashSet<String>>,
     records: usize,
     bytes: usize,
@@ -60,16 +60,17 @@ impl Retention {
         }
     }
 
-    /// Whether enough was written for a sweep before the regular time.
+    /// Whether enough has been written for a sweep before the regular time.
     pub(super) fn is_due(&self) -> bool {
         self.records >= SWEEP_AFTER_RECORDS || self.bytes >= SWEEP_AFTER_BYTES
     }
 
-    /// Removes the records beyond the limits, unless another process is at it. Returns whether it did.
+    /// Removes the records beyond the limits, unless another process is sweeping. Returns whether it did.
     pub(super) async fn sweep(&mut self, store: &Store) -> kitbag_database::Result<bool> {
-        // Even if nothing comes of it: the next sweep is due when as much was written again, or after its interval.
+        // Reset even if another process is sweeping: the next sweep is due when as much has been written
+        // again, or after its interval.
         (self.records, self.bytes) = (0, 0);
-        // What was written here is looked at by the next sweep then.
+        // If another process is sweeping, the next sweep includes the records written here.
         let Some(lock) = store.lock_for_retention().await? else { return Ok(false) };
         let swept = self.sweep_alone(store).await;
         lock.release().await?;
@@ -90,7 +91,7 @@ impl Retention {
             store.remove_refused_beyond(&toolkit, MAX_REFUSED_RECORDS).await?;
             store.remove_beyond(&toolkit, self.limits.records, self.limits.bytes).await?;
         }
-        // Only now: after a failure the next sweep looks at them again.
+        // Cleared only now: after a failure the next sweep includes them again.
         self.touched = Some(HashSet::new());
         Ok(())
     }

@@ -19,12 +19,12 @@ use super::usage::{HOUR_MS, HOURS};
 
 /// Maximum number of records in a page.
 const MAX_PAGE_RECORDS: usize = 16;
-/// Approximate size of a page in bytes, which a reader holds in memory. A page has at least one record.
+/// Approximate size of a page in bytes, which a reader has in memory. A page has at least one record.
 const MAX_PAGE_BYTES: usize = 512 << 10;
-/// Maximum number of rows per `INSERT` statement. Statements have a power of two of them, so that few have to be
-/// prepared and all stay in the cache of prepared statements.
+/// Maximum number of rows per `INSERT` statement. Statements have a power of two of rows, so that few have to
+/// be prepared and all fit into the cache of prepared statements.
 const MAX_ROWS_PER_INSERT: usize = 128;
-/// Toolkits in the list of those that fail.
+/// Maximum number of toolkits in the list of failing ones.
 const MAX_FAILING: u32 = 20;
 
 pub(super) use counts::kept_from;
@@ -35,7 +35,7 @@ pub(super) struct Store(Database);
 /// A row of the table.
 #[derive(FromRow)]
 pub(super) struct Row {
-    /// Ascends in the order of commits.
+    /// Id, ascending in the order of commits.
     pub(super) id: i64,
     pub(super) toolkit_id: String,
     pub(super) version: String,
@@ -52,21 +52,21 @@ pub(super) struct Row {
     pub(super) dropped: i64,
     pub(super) detail: Option<String>,
     pub(super) data: Option<String>,
-    /// `None` if the content is another user's.
+    /// Log entries as JSON; `None` if the content is another user's.
     pub(super) entries: Option<String>,
     pub(super) run: Option<String>,
 }
 
-/// The calls of an hour as the store counts them.
+/// Counts of the calls of an hour, as read from the database.
 #[derive(FromRow)]
 pub(super) struct Count {
-    /// The first hour is 0.
+    /// Index of the hour; 0 for the first.
     pub(super) hour: i64,
     pub(super) calls: i64,
     pub(super) failures: i64,
 }
 
-/// The calls of a toolkit as the store counts them.
+/// Counts of a toolkit's calls, as read from the database.
 #[derive(FromRow)]
 pub(super) struct FailingCount {
     pub(super) toolkit_id: String,
@@ -79,7 +79,7 @@ impl Store {
         Self(database)
     }
 
-    /// The newest id; 0 if there is no record.
+    /// Returns the newest id; 0 if there is no record.
     pub(super) async fn newest(&self) -> kitbag_database::Result<i64> {
         newest(self.0.readers()).await
     }
@@ -89,9 +89,10 @@ impl Store {
         self.0.server().is_some()
     }
 
-    /// Inserts records in one transaction, counts them, and returns the newest id. Their ids become visible in their order, those of
-    /// other processes included: no other transaction of the scope runs between the choice of an id and its commit.
-    /// Records of a toolkit that has been removed meanwhile are dropped: they could not be read.
+    /// Inserts and counts records in one transaction, and returns the newest id. Ids become visible in their
+    /// order, also those of other processes: no other transaction of the scope runs between the choice of an
+    /// id and its commit. Records of a toolkit that has been removed meanwhile are dropped: they could not be
+    /// read.
     pub(super) async fn insert(&self, records: &[Record]) -> kitbag_database::Result<i64> {
         let mut transaction = self.0.begin(kitbag_database::Scope::Records).await?;
         let there = existing_toolkits(&mut transaction, records).await?;
@@ -114,15 +115,15 @@ impl Store {
             .await
     }
 
-    /// The id before the first of the last `count` records, or `None` if there are none; and whether there are
-    /// older ones.
+    /// Returns the id before the first of the last `count` records, or `None` if there are none, and whether
+    /// there are older ones.
     pub(super) async fn before_last(
         &self,
         query: &Query,
         scope: Scope,
         count: u32,
     ) -> kitbag_database::Result<(Option<i64>, bool)> {
-        // One more than wanted is looked for: it is there if others were left out.
+        // Searches for one record more than wanted, whose presence shows that older ones were left out.
         let statement = format!(
             "SELECT MIN(id) - CASE WHEN COUNT(*) <= $8 THEN 1 ELSE 0 END, COUNT(*) > $8 FROM (
                  SELECT id FROM invocations
@@ -144,8 +145,8 @@ impl Store {
             .await
     }
 
-    /// The first records after `cursor` and up to `until`, oldest first: at most [`MAX_PAGE_RECORDS`], and
-    /// about [`MAX_PAGE_BYTES`] in size. Empty only if there are no more.
+    /// Returns the first records after `cursor` and up to `until`, oldest first: at most
+    /// [`MAX_PAGE_RECORDS`], and about [`MAX_PAGE_BYTES`] in size. Empty only if there are no more.
     pub(super) async fn page(
         &self,
         query: &Query,
@@ -184,7 +185,8 @@ impl Store {
             .await
     }
 
-    /// Calls that began in each of the [`HOURS`] hours from `first` on, if there were any.
+    /// Returns the counts of the calls that began in each of the [`HOURS`] hours from `first` on, without
+    /// empty hours.
     pub(super) async fn usage(
         &self,
         toolkit: &str,
@@ -192,7 +194,7 @@ impl Store {
         scope: Scope,
         first: Timestamp,
     ) -> kitbag_database::Result<Vec<Count>> {
-        // The time is that of the start: when a call ended tells how long it took.
+        // Groups by the start time: the end time would reveal the duration.
         let statement = format!(
             "SELECT (started_at - $3) / {HOUR_MS} AS hour, COUNT(*) AS calls,
                     COUNT(*) FILTER (WHERE outcome IN (SELECT value FROM json_each($2))) AS failures
@@ -210,11 +212,11 @@ impl Store {
             .await
     }
 
-    /// The toolkits with failed calls that began at `first` or later: those with the most failures, at most
-    /// [`MAX_FAILING`].
+    /// Returns the toolkits with failed calls that began at `first` or later, sorted by number of failures,
+    /// descending; at most [`MAX_FAILING`].
     pub(super) async fn failing(&self, first: Timestamp) -> kitbag_database::Result<Vec<FailingCount>> {
-        // Both counts come from indexes alone. The first has failures only: the expression keeps SQLite from choosing an
-        // index of all records for its order.
+        // Both counts are read from indexes alone. The first index has failures only: the expression keeps
+        // SQLite from choosing an index of all records for its order.
         let statement = format!(
             "SELECT toolkit_id, failures,
                     (SELECT COUNT(*) FROM invocations i
@@ -234,7 +236,8 @@ impl Store {
             .await
     }
 
-    /// Ids of the toolkits with calls that began at `first` or later, those with the most calls first.
+    /// Returns the ids of toolkits with calls that began at `first` or later, sorted by number of calls,
+    /// descending.
     pub(super) async fn used(&self, first: Timestamp) -> kitbag_database::Result<Vec<String>> {
         sql("SELECT toolkit_id FROM invocations WHERE started_at >= $1
              GROUP BY toolkit_id ORDER BY COUNT(*) DESC, toolkit_id")
@@ -244,23 +247,22 @@ impl Store {
     }
 }
 
-/// The SQL condition for records of calls that ended at the time in the third parameter or later. For other
-/// users' calls the start, to the second, is compared: else the exact end could be found by repeated
-/// queries.
+/// SQL condition for records of calls that ended at the time in parameter 3 or later. For other users' calls
+/// the start, to the second, is compared: otherwise the exact end could be found by repeated queries.
 const SINCE_CONDITION: &str =
     "CASE WHEN user_id = $4 THEN ended_at ELSE started_at - started_at % 1000 END >= $3";
 
-/// The SQL condition for the tool and the list of outcomes in the sixth and the seventh parameter. Without a value
-/// all records fit.
+/// SQL condition for the tool in parameter 6 and the list of outcomes in parameter 7. Without a value, all
+/// records match.
 const FILTER_CONDITION: &str = "($6 IS NULL OR tool = $6)
      AND ($7 IS NULL OR outcome IN (SELECT value FROM json_each($7)))";
 
-/// The names of the selected outcomes.
+/// Returns the names of the selected outcomes, as a JSON list.
 fn names(filter: OutcomeFilter) -> String {
     list(&filter.outcomes())
 }
 
-/// The SQL condition for the records in scope. The fourth parameter is the reading user.
+/// Returns the SQL condition for the records in scope. Parameter 4 is the reading user.
 fn scope_condition(scope: Scope) -> &'static str {
     match scope {
         Scope::Own => "user_id = $4",
@@ -269,12 +271,13 @@ fn scope_condition(scope: Scope) -> &'static str {
     }
 }
 
-/// The newest id; 0 if there is no record.
+/// Returns the newest id; 0 if there is no record.
 async fn newest(executor: impl Into<Executor<'_>>) -> kitbag_database::Result<i64> {
     sql("SELECT COALESCE(MAX(id), 0) FROM invocations").fetch_value(executor).await
 }
 
-/// Those of the records' toolkits that have not been removed. What the server's own tools are called by is among them.
+/// Returns those toolkits of the records that have not been removed, and the toolkit ids of the server's own
+/// tools.
 async fn existing_toolkits(
     transaction: &mut Transaction,
     records: &[Record],
@@ -289,8 +292,8 @@ async fn existing_toolkits(
     Ok(there.into_iter().chain([kitbag_knowledge::TOOLS.to_owned()]).collect())
 }
 
-/// Inserts rows with one statement, because each statement goes to another thread and back. Their ids ascend in the
-/// order of the records.
+/// Inserts rows with one statement, because each statement is passed to another thread and back. Ids ascend
+/// in the order of the records.
 async fn insert(transaction: &mut Transaction, records: &[&Record]) -> kitbag_database::Result<()> {
     let entries = records.iter().map(|record| serde_json::to_string(&record.conclusion.transcript.entries));
     let entries: Vec<_> = entries.collect::<Result<_, _>>().map_err(DatabaseError::unwritable)?;
@@ -332,7 +335,7 @@ fn as_i64(count: impl TryInto<i64>) -> i64 {
 }
 
 impl Serialize for Row {
-    /// One JSON object with all fields, for the caller only. Fields without a value are omitted.
+    /// Serialises all fields as one JSON object, for the caller only. Fields without a value are omitted.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("id", &self.id)?;

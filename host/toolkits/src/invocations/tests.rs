@@ -1,4 +1,4 @@
-//! Writing, keeping and reading records in a real database.
+//! Writing, retaining and reading records in a real database.
 
 mod counts;
 mod filters;
@@ -16,7 +16,7 @@ use super::*;
 const KEEP_ALL: RetentionLimits =
     RetentionLimits { age: Duration::from_hours(24), records: u32::MAX, bytes: usize::MAX };
 
-/// A database with the toolkits `a` and `b`.
+/// Returns a database with the toolkits `a` and `b`.
 async fn database() -> (Database, TempDir) {
     let data = tempfile::tempdir().expect("a scratch directory");
     let database = Database::of_test(data.path()).await;
@@ -37,7 +37,7 @@ async fn open(database: &Database, limits: RetentionLimits) -> Invocations {
     Invocations::open(database.clone(), Hints::off(), limits).await.expect("the table is there")
 }
 
-/// A call by `user` that logged `content`.
+/// Returns the record of a call by `user` that logged `content`.
 pub(super) fn record(toolkit: &str, user: &str, content: &str) -> Record {
     let entries = vec![Entry { source: Source::Log, arguments: vec![json_string(content)] }];
     Record {
@@ -55,7 +55,7 @@ pub(super) fn record(toolkit: &str, user: &str, content: &str) -> Record {
     }
 }
 
-/// Removes what is beyond the limits, once the writer does not do the same: it does so when it starts.
+/// Sweeps. Retries while the writer is sweeping, which it does when it starts.
 async fn sweep(retention: &mut Retention, database: &Database) {
     while !retention.sweep(&Store::new(database.clone())).await.expect("it can be swept") {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -88,7 +88,7 @@ async fn read(invocations: &Invocations, query: Query, scope: Scope) -> Vec<Valu
     }
 }
 
-/// The logged contents of the calls, oldest first.
+/// Returns the logged contents of the calls, oldest first.
 fn contents(records: &[Value]) -> Vec<&str> {
     records.iter().filter_map(|record| record["entries"][0]["arguments"][0].as_str()).collect()
 }
@@ -164,7 +164,7 @@ async fn a_noisy_toolkit_loses_its_own_past_and_no_others() {
 async fn a_noisy_user_loses_records_first_and_pushes_out_nobody_elses() {
     for limits in [
         RetentionLimits { records: 10, ..KEEP_ALL },
-        // Room for about ten such records.
+        // Space for about ten such records.
         RetentionLimits { bytes: 10 * record("a", "ana", "000").size(), ..KEEP_ALL },
     ] {
         let (database, _data) = database().await;
@@ -391,7 +391,7 @@ async fn a_reader_that_waits_misses_nothing_and_reads_nothing_twice() {
             for content in 0..CALLS {
                 invocations.record(record("a", "ana", &content.to_string()));
                 invocations.record(record("a", "ben", "of ben"));
-                // So that commits fall between a reader's steps as often as possible.
+                // Makes commits fall between a reader's steps as often as possible.
                 invocations.flush().await;
             }
         }

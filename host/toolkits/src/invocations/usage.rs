@@ -1,7 +1,8 @@
-//! How much toolkits are used: calls and failures of the last day, of one toolkit by the hour, and which toolkits fail.
+//! Use of toolkits in the last day: calls and failures of one toolkit by the hour, and the toolkits with
+//! failures.
 //!
-//! Of others' calls this counts only what their records show anyway: that a call took place, its hour and its
-//! outcome. Nothing is summed that a toolkit chooses within a call, so the counts need no ranges.
+//! Of other users' calls, only what their records show anyway is counted: that a call took place, its hour
+//! and its outcome. No sum includes a number that a toolkit can choose, so the counts need no ranges.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -9,45 +10,45 @@ use serde::{Deserialize, Serialize};
 use super::reading::Scope;
 use super::store::{Count, FailingCount};
 
-/// Hours that are counted, the current one included.
+/// Number of counted hours, including the current one.
 pub(super) const HOURS: i64 = 24;
 pub(super) const HOUR_MS: i64 = 60 * 60 * 1000;
 
-/// Calls of the last day that have a record.
+/// Counts of the calls of the last day that have a record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
-    /// Whose calls were counted.
+    /// The users whose calls were counted.
     pub scope: Scope,
-    /// Calls of all hours.
+    /// Number of calls in all hours.
     pub calls: u64,
-    /// Calls of all hours that gave no result, except those that their client cancelled.
+    /// Number of calls in all hours without a result, except those that their client cancelled.
     pub failures: u64,
-    /// One for each hour, oldest first; the last is the current one.
+    /// Counts of each hour, oldest first; the last is the current hour.
     pub hours: Vec<Hour>,
 }
 
-/// The calls that began in one hour.
+/// Counts of the calls that began in one hour.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Hour {
-    /// Its begin: RFC 3339, UTC.
+    /// Start of the hour: RFC 3339, UTC.
     pub from: String,
-    /// Calls.
+    /// Number of calls.
     pub calls: u64,
-    /// Calls that gave no result, except those that their client cancelled.
+    /// Number of calls without a result, except those that their client cancelled.
     pub failures: u64,
 }
 
-/// A toolkit of which calls failed in the last day.
+/// A toolkit with failed calls in the last day.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Failing {
-    /// Its id.
+    /// Id of the toolkit.
     pub toolkit: String,
-    /// Calls of all users.
+    /// Number of calls of all users.
     pub calls: u64,
-    /// Those that gave no result, except those that their client cancelled.
+    /// Number of calls without a result, except those that their client cancelled.
     pub failures: u64,
 }
 
@@ -57,7 +58,7 @@ impl From<FailingCount> for Failing {
     }
 }
 
-/// The begin of the first hour that is counted at the time `now`.
+/// Returns the start of the first hour that is counted at the time `now`.
 pub(super) fn first_hour(now: Timestamp) -> Timestamp {
     let now = now.as_millisecond();
     let current = now - now.rem_euclid(HOUR_MS);
@@ -65,7 +66,7 @@ pub(super) fn first_hour(now: Timestamp) -> Timestamp {
 }
 
 impl Usage {
-    /// Hours from `first` on; those without a count had no calls.
+    /// Creates the usage of the hours from `first` on; hours without a count had no calls.
     pub(super) fn new(scope: Scope, first: Timestamp, counts: &[Count]) -> Self {
         let hour = |hour: i64| {
             let count = counts.iter().find(|count| count.hour == hour);
@@ -82,7 +83,7 @@ impl Usage {
     }
 }
 
-/// A count, which is never negative.
+/// Converts a count, which is never negative.
 fn number(count: i64) -> u64 {
     u64::try_from(count).unwrap_or_default()
 }

@@ -22,7 +22,7 @@ use super::store::Store;
 const MAX_DELAY: Duration = Duration::from_millis(100);
 /// Maximum number of records in one commit.
 const MAX_BATCH_RECORDS: usize = 1000;
-/// How often old records are removed when nothing is written.
+/// Interval in which old records are removed when nothing is written.
 const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Pause after a failed commit.
@@ -30,10 +30,10 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// Consecutive failures after which the oldest batch is dropped.
 const MAX_ATTEMPTS: u32 = 120;
 
-/// The parts of its user's and its toolkit's share of the queue that a record holds.
+/// A record's share of its user's and of its toolkit's part of the queue.
 pub(super) type Room = (Share, Share);
 
-/// A message to the writer. The queue is bounded by the [`Room`] that each record holds.
+/// A message to the writer. The queue is bounded by the [`Room`] that each record occupies.
 pub(super) enum Message {
     Record(Box<Record>, Room),
     /// Commits the messages before this one, then replies.
@@ -42,9 +42,9 @@ pub(super) enum Message {
     Stop,
 }
 
-/// Whom the writer tells that records are committed.
+/// Channels on which the writer announces committed records.
 pub(super) struct Committed {
-    /// The newest id, as far as this process knows.
+    /// The newest id that this process knows.
     pub(super) newest: watch::Sender<i64>,
     pub(super) hints: Hints,
     /// Ends the task that looks for records of other processes.
@@ -54,13 +54,13 @@ pub(super) struct Committed {
 pub(super) struct Writer {
     store: Store,
     inbox: UnboundedReceiver<Message>,
-    /// Signals a message that does not wait for more records.
+    /// Signals a message that is written at once, without waiting for more records.
     urgent: Arc<Notify>,
     committed: Committed,
-    /// Records that were dropped since the last batch.
+    /// Number of records that were dropped since the last batch.
     lost: Arc<AtomicU64>,
     retention: Retention,
-    /// Records to write, oldest first, with their room, which is held until they are written.
+    /// Records to write, oldest first, and their room, which is released when they are written.
     records: Vec<Record>,
     room: Vec<Room>,
     /// Number of consecutive failures, and the time of the next attempt.
@@ -108,13 +108,13 @@ impl Writer {
         self.drop_oldest(self.records.len());
     }
 
-    /// Receives the records of the next [`MAX_DELAY`], or those that are queued once a message is urgent. Returns the
-    /// flushes that wait for their commit.
+    /// Receives the records of the next [`MAX_DELAY`], or the queued ones once a message is urgent. Returns
+    /// the flushes that wait for the commit.
     ///
-    /// Records that come while it waits do not wake this task: under load there are thousands in a second.
+    /// Records that arrive during the wait do not wake this task: under load there are thousands per second.
     async fn gather(&mut self, first: Message) -> Vec<oneshot::Sender<()>> {
         let mut messages = vec![first];
-        // A signal that came before its message was received ends a later wait early, which does no harm.
+        // A signal that was sent before its message was received ends a later wait early, which does no harm.
         let _ = timeout(MAX_DELAY, self.urgent.notified()).await;
         let _ = self.inbox.recv_many(&mut messages, usize::MAX).now_or_never();
         let mut flushes = Vec::new();
@@ -131,8 +131,8 @@ impl Writer {
         flushes
     }
 
-    /// Commits the received records. If that fails, they are kept and retried after a pause; the room that
-    /// they hold limits their number.
+    /// Commits the received records. If that fails, they are retried after a pause; their room limits their
+    /// number.
     async fn write(&mut self) {
         let lost = self.lost.swap(0, Ordering::Relaxed);
         if lost > 0 {

@@ -2,7 +2,7 @@ use kitbag_manifest::{ApiKey, Auths, BasicAuth, OAuth2AuthorizationCode, OAuth2C
 
 use super::*;
 
-/// A declaration of `ana`'s: hosts, readable secrets, scopes.
+/// A declaration of `ana` with these hosts, readable secrets and scopes.
 fn declaration(hosts: &[&str], secrets: &[&str], scopes: &[&str]) -> ToolkitDefinition {
     let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
     ToolkitDefinition {
@@ -48,9 +48,9 @@ fn sign_in(token_url: &str, scope: Option<&str>) -> Auth {
     })
 }
 
-/// What is beyond, as kinds and names.
+/// Returns the kinds and names of the parts beyond `agreed`.
 fn beyond(agreed: &ToolkitDefinition, wanted: &ToolkitDefinition) -> Vec<String> {
-    // As it comes back from the database.
+    // Converted as by the database.
     let agreed = Reach::of(agreed, "ana");
     let agreed = Reach::stored("ana".to_owned(), &agreed.text()).expect("its own text");
     let items = Reach::of(wanted, "ana").beyond(&agreed);
@@ -75,7 +75,7 @@ fn each_part_that_grows_is_beyond_and_each_that_shrinks_is_not() {
         check(&large, &large, &[]);
     }
     check(&small, &declaration(&[], &[], &[]), &[]);
-    // A user who is asked decides each time.
+    // `svc:ask` needs no consent: a user who is asked decides each time.
     check(&small, &declaration(&["api.example"], &["KEY"], &["svc:search", "svc:ask"]), &[]);
     check(
         &declaration(&[], &[], &[]),
@@ -95,18 +95,18 @@ fn hosts_are_compared_as_hosts() {
         ("api.example.com.evil.example", "api.example.com.evil.example"),
         ("example.com", "example.com"),
         ("v2.api.example.com", "v2.api.example.com"),
-        // With a Cyrillic letter: shown as what it is.
+        // Has a Cyrillic letter, and is shown in Punycode.
         ("аpi.example.com", "xn--pi-6kc.example.com"),
         ("api.example.com:8443", "api.example.com:8443"),
         ("db.example.com", "db.example.com"),
         ("db.example.com:443", "db.example.com:443"),
-        // There are no wildcards: what names no host is covered by nothing.
+        // There are no wildcards: a text that is not a host is covered by nothing.
         ("*.example.com", "*.example.com"),
         ("*", "*"),
     ] {
         check(&agreed, &declaration(&[other], &["KEY"], &[]), &[&format!("Network {named}")]);
     }
-    // A stored line that names no host covers nothing, not even itself.
+    // A stored line that is not a host covers nothing, not even itself.
     let broken = declaration(&["*.example.com"], &["KEY"], &[]);
     check(&broken, &broken, &["Network *.example.com"]);
 }
@@ -117,7 +117,7 @@ fn a_secret_that_becomes_readable_is_beyond_and_one_that_is_sealed_is_not() {
     let readable = declaration(&["api.example"], &["KEY"], &[]);
 
     check(&sealed, &readable, &["Secret KEY"]);
-    // The toolkit could have sent it there by itself.
+    // The toolkit could have sent the secret there itself.
     check(&readable, &sealed, &[]);
     let both = with(key("KEY"), readable.clone());
     check(&both, &sealed, &[]);
@@ -145,7 +145,7 @@ fn another_way_to_sign_in_is_beyond() {
     }
     let changes: [fn(&mut OAuth2AuthorizationCode); 8] = [
         |it| it.scope = Some("read write admin".to_owned()),
-        // The provider decides which scopes there are then.
+        // Without scopes the provider decides.
         |it| it.scope = None,
         |it| it.token_url = "https://id.example/other".to_owned(),
         |it| it.token_url = "https://ld.example/token".to_owned(),
@@ -159,7 +159,7 @@ fn another_way_to_sign_in_is_beyond() {
         let expected = format!("Sign-in {}", wanted.api_host());
         check(&agreed, &with(wanted, base()), &[&expected]);
     }
-    // Whatever it could read: an account is another matter.
+    // An account is never covered by the secrets that the toolkit can read.
     let reads = declaration(&["api.example", "id.example"], &["CLIENT_ID"], &[]);
     check(&reads, &with(account(|_| ()), base()), &["Sign-in api.example"]);
 
@@ -190,7 +190,7 @@ fn another_owner_is_beyond_and_says_whose_it_was() {
         ("ben", "owns it now; when you agreed, it was ana's")
     );
     assert_ne!(anas.digest(), bens.digest());
-    // The order and the spelling of a declaration do not count.
+    // The order and the spelling in a declaration do not matter.
     let other = declaration(&["API.example", "api.example"], &["KEY"], &[]);
     assert_eq!(Reach::of(&other, "ana").digest(), anas.digest());
     assert!(!anas.text().contains("\"ana\""), "user ids change in a copy of the service");

@@ -42,7 +42,7 @@ impl From<Row> for Grant {
     }
 }
 
-/// The columns `user_id` and `group_name` of a subject.
+/// Returns the columns `user_id` and `group_name` of a subject.
 pub(super) fn columns(subject: &Subject) -> (&str, &str) {
     match subject {
         Subject::User(id) => (id, ""),
@@ -51,7 +51,7 @@ pub(super) fn columns(subject: &Subject) -> (&str, &str) {
     }
 }
 
-/// The audiences of all toolkits that have one.
+/// Returns the audiences of all toolkits that have one.
 pub(super) async fn audiences(
     snapshot: &mut Transaction,
 ) -> kitbag_database::Result<HashMap<String, Audience>> {
@@ -64,7 +64,7 @@ pub(super) async fn audiences(
 }
 
 impl Store {
-    /// Adds grants, and replaces the limits of those that are there. Returns whether anything has changed.
+    /// Adds grants, and replaces the limits of existing ones. Returns whether anything has changed.
     pub(crate) async fn share(&self, id: &str, grants: &[Grant], by: &Actor) -> Result<bool, ToolkitError> {
         if grants.len() > MAX_GRANTS {
             return Err(ToolkitError::TooManyGrants);
@@ -112,8 +112,8 @@ impl Store {
         Ok(changed > 0)
     }
 
-    /// Removes the grant to a subject for one tool, or without a tool all to that subject. Refused if more people could use
-    /// the toolkit, or more of it, afterwards.
+    /// Removes the grant to a subject for one tool, or without a tool all to that subject. Refused if
+    /// afterwards more users could use the toolkit, or more of it.
     pub(crate) async fn unshare(
         &self,
         id: &str,
@@ -138,7 +138,8 @@ impl Store {
         if removed.is_empty() {
             return Err(ToolkitError::NotShared { id: id.to_owned(), with: words });
         }
-        // Without a grant to everyone a shared toolkit is for everyone all the same.
+        // Removing an unlimited grant to everyone changes nothing: without any grant a shared toolkit is open
+        // to everyone too.
         let is_unlimited = |grant: Grant| grant.tool.is_none() && grant.limits == CallLimits::default();
         let was_whole =
             *subject == Subject::Everyone && removed.into_iter().map(Grant::from).any(is_unlimited);
@@ -151,7 +152,8 @@ impl Store {
         Ok(transaction.commit().await?)
     }
 
-    /// Begins a transaction that changes the audience: for the owner or, of a shared toolkit, for any operator.
+    /// Begins a transaction that changes the audience: allowed for the owner or, if the toolkit is shared,
+    /// for any operator.
     async fn begin_as_manager(
         &self,
         id: &str,
@@ -165,7 +167,7 @@ impl Store {
     }
 }
 
-/// Grants of a toolkit.
+/// Returns the number of grants of a toolkit.
 async fn count(transaction: &mut Transaction, id: &str) -> kitbag_database::Result<usize> {
     let count: i64 = sql("SELECT COUNT(*) FROM toolkit_audience WHERE toolkit_id = $1")
         .bind(id)

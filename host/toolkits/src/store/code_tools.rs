@@ -1,4 +1,4 @@
-//! Tools that may change something, and that code of a user may call all the same.
+//! Tools that may have side effects, and that a user allows code of models to call anyway.
 
 use jiff::Timestamp;
 use kitbag_database::audit::{self, Act, Actor, Entry};
@@ -7,7 +7,7 @@ use kitbag_database::{Scope, Transaction, sql};
 use super::Store;
 
 impl Store {
-    /// The tools of a toolkit that a user's code may call.
+    /// Returns the tools of a toolkit that a user's code may call.
     pub(crate) async fn code_tools(&self, user: &str, toolkit: &str) -> kitbag_database::Result<Vec<String>> {
         sql("SELECT tool FROM code_tools WHERE user_id = $1 AND toolkit_id = $2 ORDER BY tool")
             .bind(user)
@@ -16,7 +16,7 @@ impl Store {
             .await
     }
 
-    /// Lets a user's code call a tool of a toolkit that is there.
+    /// Allows a user's code to call a tool of an existing toolkit.
     pub(crate) async fn allow_in_code(
         &self,
         by: &Actor,
@@ -35,7 +35,7 @@ impl Store {
         conclude(transaction, added, Entry::new(Act::CodeAllowed, by).toolkit(toolkit).name(tool)).await
     }
 
-    /// No longer lets a user's code call a tool.
+    /// Disallows a user's code to call a tool.
     pub(crate) async fn disallow_in_code(
         &self,
         by: &Actor,
@@ -53,7 +53,7 @@ impl Store {
     }
 }
 
-/// Commits, with an entry of the audit log if rows have changed.
+/// Commits, with an audit log entry if rows have changed.
 async fn conclude(
     mut transaction: Transaction,
     changed: u64,
@@ -65,7 +65,7 @@ async fn conclude(
     transaction.commit().await
 }
 
-/// Forgets what was allowed of a toolkit that is removed, or has another owner.
+/// Deletes the permissions for a toolkit that is removed, or gets another owner.
 pub(super) async fn forget(transaction: &mut Transaction, toolkit: &str) -> kitbag_database::Result<()> {
     sql("DELETE FROM code_tools WHERE toolkit_id = $1").bind(toolkit).execute(transaction).await?;
     Ok(())

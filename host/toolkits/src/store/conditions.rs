@@ -1,4 +1,4 @@
-//! What must hold for a version to become live, checked in the transaction that makes it live.
+//! Conditions for a version to become live, checked in the transaction that makes it live.
 
 use kitbag_database::{FromRow, Transaction, sql};
 use kitbag_manifest::ToolkitDefinition;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::versions::Version;
 use crate::ToolkitError;
 
-/// A live version, as an operator saw it.
+/// A live version at the time when an operator saw it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, FromRow)]
 #[serde(deny_unknown_fields)]
 pub struct LiveVersion {
@@ -23,10 +23,10 @@ impl From<&Version> for LiveVersion {
     }
 }
 
-/// What must be live for another version to become live.
+/// The live version that is required for another version to become live.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// Anything, or nothing.
+    /// No condition.
     Anything,
     /// This version, with which the other one was compared; `None` if the toolkit was not deployed.
     Live(Option<LiveVersion>),
@@ -56,8 +56,8 @@ pub(super) async fn expect_live(
     Err(ToolkitError::LiveChanged { id: id.to_owned(), live: live.map(|live| live.version) })
 }
 
-/// Refuses a version that is known with another component or manifest: `describe` could return another
-/// declaration each time.
+/// Refuses a version that is already recorded with another component or manifest: `describe` could return
+/// another declaration each time.
 pub(super) async fn refuse_taken_version(
     transaction: &mut Transaction,
     definition: &ToolkitDefinition,

@@ -1,4 +1,4 @@
-//! All SQL about what users have agreed to. Times are milliseconds since 1970.
+//! All SQL about users' consents. Times are in milliseconds since 1970.
 
 use jiff::Timestamp;
 use kitbag_base::sha256::Sha256;
@@ -8,49 +8,49 @@ use kitbag_database::{FromRow, Scope, Transaction, sql};
 use super::Store;
 use crate::consents::FirstAct;
 
-/// What a user has agreed to.
+/// A stored consent of a user to a toolkit's reach.
 #[derive(Clone, Debug, FromRow)]
 pub(crate) struct StoredConsent {
     pub(crate) owner: String,
-    /// JSON
+    /// Reach as JSON.
     pub(crate) reach: String,
     pub(crate) version: String,
     pub(crate) agreed_at: i64,
-    /// 0 for who has only called it.
+    /// 0 if the user has only called the toolkit.
     pub(crate) given: i64,
 }
 
-/// What a user agrees to.
+/// A consent to be stored.
 #[derive(Clone, Copy)]
 pub(crate) struct NewConsent<'a> {
     pub(crate) user: &'a str,
     pub(crate) toolkit: &'a str,
     pub(crate) owner: &'a str,
-    /// JSON
+    /// Reach as JSON.
     pub(crate) reach: &'a str,
     pub(crate) version: &'a str,
-    /// The activation that has made the version live.
+    /// The activation that made the version live.
     pub(crate) activation: i64,
-    /// By what the user agrees.
+    /// The act by which the user agrees.
     pub(crate) act: FirstAct,
 }
 
-/// What some users have agreed to of a toolkit.
+/// A reach of a toolkit to which some users have agreed.
 #[derive(FromRow)]
 pub(crate) struct AgreedReach {
     pub(crate) toolkit_id: String,
-    /// Who owned it then.
+    /// The owner at that time.
     pub(crate) owner: String,
-    /// JSON.
+    /// Reach as JSON.
     pub(crate) reach: String,
-    /// 0 for who has only called it.
+    /// 0 if the users have only called the toolkit.
     pub(crate) given: i64,
-    /// Number of these users.
+    /// Number of users with this consent.
     pub(crate) users: i64,
 }
 
 impl Store {
-    /// What a user has agreed to of a toolkit.
+    /// Returns a user's consent for a toolkit.
     pub(crate) async fn consent(
         &self,
         user: &str,
@@ -65,9 +65,10 @@ impl Store {
         .await
     }
 
-    /// Stores what a user agrees to by giving a toolkit something, or what it reaches that they call without giving anything;
-    /// unless something is stored, of who has only called it nothing more. Returns whether anything is:
-    /// nothing is stored for a version that is no longer live.
+    /// Stores the reach to which a user agrees by giving a toolkit something, or the reach of a toolkit that
+    /// the user calls without giving anything. An existing consent is replaced only by a gift, and only if
+    /// the user has only called the toolkit before. Returns whether a consent is stored, for a gift one that
+    /// covers gifts. Nothing is stored for a version that is no longer live.
     pub(crate) async fn agree_first(&self, consent: NewConsent<'_>) -> kitbag_database::Result<bool> {
         let is_gift = i64::from(consent.act == FirstAct::Gift);
         let mut transaction = self.0.begin(Scope::Vault).await?;
@@ -102,7 +103,7 @@ impl Store {
         Ok(is_stored)
     }
 
-    /// Replaces what a user has agreed to.
+    /// Replaces a user's consent.
     pub(crate) async fn agree(&self, consent: NewConsent<'_>, by: &Actor) -> kitbag_database::Result<()> {
         let mut transaction = self.0.begin(Scope::Vault).await?;
         let digest = keep_reach(&mut transaction, consent.reach).await?;
@@ -124,7 +125,7 @@ impl Store {
         transaction.commit().await
     }
 
-    /// What users have agreed to of a toolkit, or of all.
+    /// Returns the consents of users for one toolkit, or for all.
     pub(crate) async fn agreed_reaches(
         &self,
         toolkit: Option<&str>,
@@ -139,7 +140,7 @@ impl Store {
     }
 }
 
-/// Stores a reach, once. Returns its digest.
+/// Stores a reach, unless it is stored already. Returns its digest.
 async fn keep_reach(transaction: &mut Transaction, reach: &str) -> kitbag_database::Result<String> {
     let digest = hex::encode(Sha256::digest(reach));
     sql("INSERT INTO agreed_reaches (digest, reach) VALUES ($1, $2) ON CONFLICT (digest) DO NOTHING")

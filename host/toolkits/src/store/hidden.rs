@@ -1,4 +1,4 @@
-//! What users hide.
+//! All SQL about toolkits and tools that users hide.
 
 use kitbag_database::{Scope, Transaction, sql};
 
@@ -6,13 +6,13 @@ use super::{Store, revisions};
 use crate::ToolkitError;
 use crate::hidden::Hidden;
 
-/// Tools and toolkits that one user may hide.
+/// Maximum number of tools and toolkits that one user may hide.
 const MAX_PER_USER: i64 = 1000;
-/// In the place of a tool: all of the toolkit.
+/// Value of the column `tool` if the whole toolkit is hidden.
 const WHOLE: &str = "";
 
 impl Store {
-    /// What a user hides.
+    /// Returns the toolkits and tools that a user hides.
     pub(crate) async fn hidden(&self, user: &str) -> kitbag_database::Result<Hidden> {
         let rows: Vec<(String, String)> = sql("SELECT toolkit_id, tool FROM hidden_tools WHERE user_id = $1")
             .bind(user)
@@ -23,7 +23,7 @@ impl Store {
         ))
     }
 
-    /// Hides a tool, or all of a toolkit. Returns whether anything has changed.
+    /// Hides a tool or a whole toolkit. Returns whether anything has changed.
     pub(crate) async fn hide(
         &self,
         user: &str,
@@ -60,7 +60,7 @@ impl Store {
         Ok(added + covered > 0)
     }
 
-    /// Shows a tool again, or whatever is hidden of a toolkit. Returns whether anything has changed.
+    /// Shows a hidden tool again, or everything hidden of a toolkit. Returns whether anything has changed.
     pub(crate) async fn show_again(
         &self,
         user: &str,
@@ -83,7 +83,7 @@ impl Store {
     }
 }
 
-/// Forgets who hides a toolkit that is removed: the next one of this id is another.
+/// Deletes the entries of a toolkit that is removed: a later one with the same id is another toolkit.
 pub(super) async fn forget(transaction: &mut Transaction, toolkit: &str) -> kitbag_database::Result<()> {
     sql("DELETE FROM hidden_tools WHERE toolkit_id = $1").bind(toolkit).execute(transaction).await?;
     Ok(())

@@ -5,7 +5,7 @@ use kitbag_database::{Transaction, sql};
 use super::Store;
 use crate::icons::Picture;
 
-/// Keeps the picture of a version, in the place of an earlier one.
+/// Stores the picture of a version, and replaces an earlier one.
 pub(super) async fn keep(
     transaction: &mut Transaction,
     id: &str,
@@ -27,7 +27,7 @@ pub(super) async fn keep(
 }
 
 impl Store {
-    /// The picture of a version.
+    /// Returns the picture of a version.
     pub(crate) async fn picture(&self, id: &str, version: &str) -> kitbag_database::Result<Option<Picture>> {
         let picture: Option<(String, Vec<u8>)> =
             sql("SELECT media_type, content FROM toolkit_icons WHERE toolkit_id = $1 AND version = $2")

@@ -6,7 +6,7 @@ use super::audience::columns;
 use crate::audience::Limited;
 use crate::limited_calls::{Counter, Period};
 
-/// The table of counts.
+/// The database table of counts.
 #[derive(Clone, Debug)]
 pub(crate) struct CountStore(Database);
 
@@ -15,8 +15,9 @@ impl CountStore {
         Self(database)
     }
 
-    /// Counts a call towards all of these limits, whose rows are locked in this order, or towards none: returns the index of
-    /// one that is reached, of several one of a day. `now` is in milliseconds since 1970.
+    /// Counts a call towards all of these limits, or towards none if one is reached. Locks the rows in this
+    /// order. Returns the index of a reached limit, of a daily one if there are several. `now` is in
+    /// milliseconds since 1970.
     pub(crate) async fn count(
         &self,
         toolkit: &str,
@@ -31,14 +32,14 @@ impl CountStore {
                 reached = Some(index);
             }
         }
-        // Without a commit nothing is counted.
+        // If a limit is reached, the transaction is not committed, so that nothing is counted.
         if reached.is_none() {
             transaction.commit().await?;
         }
         Ok(reached)
     }
 
-    /// Calls in the present minute and day that count towards a limit.
+    /// Returns the calls in the current minute and day that count towards a limit.
     pub(crate) async fn usage(
         &self,
         toolkit: &str,
@@ -69,8 +70,8 @@ impl CountStore {
     }
 }
 
-/// Counts a call, unless the limit is reached. A period that another process's clock has begun earlier counts as the present
-/// one.
+/// Counts a call; returns `false` if the limit is reached. A later period, begun by another process whose
+/// clock is ahead, counts as the current one.
 async fn count_one(
     transaction: &mut Transaction,
     toolkit: &str,
@@ -97,12 +98,12 @@ async fn count_one(
     Ok(written > 0)
 }
 
-/// The columns `user_id` and `group_name` of what is counted.
+/// Returns the columns `user_id` and `group_name` of a counter.
 pub(crate) fn keys(limited: &Limited) -> (&str, &str) {
     (limited.user.as_deref().unwrap_or_default(), columns(&limited.grant.subject).1)
 }
 
-/// Forgets the counts of a toolkit that is removed.
+/// Deletes the counts of a toolkit that is removed.
 pub(super) async fn forget(transaction: &mut Transaction, toolkit: &str) -> kitbag_database::Result<()> {
     sql("DELETE FROM limited_calls WHERE toolkit_id = $1").bind(toolkit).execute(transaction).await?;
     Ok(())

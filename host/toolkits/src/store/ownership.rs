@@ -1,10 +1,11 @@
-//! The owner of a toolkit, and what other operators may do with it.
+//! The owner of a toolkit, and the permissions of other operators.
 //!
 //! Invariants:
 //! - only its owner can change a private toolkit, or make a shared one private;
 //! - when the owner changes, users' secrets and settings for the toolkit are deleted, and the change is
-//!   recorded: users gave them to the former owner's code, and the new owner's must not get them unnoticed;
-//! - the owner keeps the id when the toolkit is removed, so removing and redeploying it does not bypass
+//!   recorded: users gave them to the former owner's code, and the new owner's code must not get them
+//!   unnoticed;
+//! - the owner retains the id when the toolkit is removed, so removing and redeploying it does not bypass
 //!   these rules.
 
 #[cfg(test)]
@@ -23,9 +24,9 @@ use crate::ToolkitError;
 /// Whether a deploy may take over another operator's toolkit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// No: it is refused, unless the owner has released the toolkit.
+    /// The deploy is refused, unless the owner has released the toolkit.
     OwnOnly,
-    /// Yes: the operator asked for it explicitly.
+    /// The operator has explicitly requested to take over the toolkit.
     TakeOver,
 }
 
@@ -33,7 +34,7 @@ pub enum Claim {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TakenOver {
-    /// The former owner.
+    /// User id of the former owner.
     pub from: String,
     /// Number of users' secrets that were deleted.
     pub removed_secrets: u64,
@@ -45,13 +46,13 @@ pub struct TakenOver {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OwnershipRecord {
-    /// `released`, `kept`, `taken-over` or `removed`.
+    /// Name of the event: `released`, `kept`, `taken-over` or `removed`.
     pub event: String,
     /// The owner before the event.
     pub owner_before: String,
-    /// The operator who caused it.
+    /// The operator who caused the event.
     pub by: String,
-    /// RFC 3339, UTC.
+    /// Time of the event: RFC 3339, UTC.
     pub at: String,
 }
 
@@ -61,7 +62,7 @@ impl OwnershipRecord {
     }
 }
 
-/// Number of events that are shown, newest first.
+/// Maximum number of events shown, newest first.
 const MAX_SHOWN_EVENTS: u32 = 50;
 
 const RELEASED: &str = "released";
@@ -69,11 +70,11 @@ const KEPT: &str = "kept";
 const TAKEN_OVER: &str = "taken-over";
 const REMOVED: &str = "removed";
 
-/// The present ownership of a toolkit, or that at its removal.
+/// The current ownership of a toolkit, or the ownership at its removal.
 pub(super) struct CurrentOwnership {
     id: String,
     owner: String,
-    /// Of the live version; `Shared` for a removed toolkit.
+    /// Visibility of the live version; `Shared` for a removed toolkit.
     visibility: Visibility,
     is_released: bool,
     is_removed: bool,
@@ -130,7 +131,7 @@ impl CurrentOwnership {
         &self.owner
     }
 
-    /// Whether the live version is for its owner and whoever is named.
+    /// Whether only the owner and the users of its audience may use the live version.
     pub(super) fn is_private(&self) -> bool {
         self.visibility == Visibility::Private
     }
@@ -139,13 +140,13 @@ impl CurrentOwnership {
         self.is_released
     }
 
-    /// Whether only the owner may make a version of this visibility live.
+    /// Whether only the owner may make a version with this visibility live.
     pub(super) fn needs_owner(&self, visibility: Visibility) -> bool {
         self.visibility == Visibility::Private || visibility == Visibility::Private
     }
 
-    /// Checks whether `by` may make a version of this visibility live. They become the owner if they take
-    /// the toolkit over, or if it is released and the version needs its owner.
+    /// Checks whether `by` may make a version with this visibility live. `by` becomes the owner by taking
+    /// over the toolkit, or if it is released and the version needs its owner.
     pub(super) async fn admit_version(
         &self,
         transaction: &mut Transaction,
@@ -180,7 +181,7 @@ impl CurrentOwnership {
         self.record(transaction, REMOVED, by).await
     }
 
-    /// Checks whether `by` may decide for whom the toolkit is.
+    /// Checks whether `by` may change the audience of the toolkit.
     pub(super) fn admit_management(&self, by: &str) -> Result<(), ToolkitError> {
         if self.owner != by && self.visibility == Visibility::Private { Err(self.refusal()) } else { Ok(()) }
     }
@@ -205,7 +206,7 @@ impl CurrentOwnership {
             self.change(transaction, "DELETE FROM user_config WHERE toolkit_id = $1").await?;
         code_tools::forget(transaction, &self.id).await?;
         self.change(transaction, "DELETE FROM cached_values WHERE toolkit_id = $1").await?;
-        // Whoever vouched did so for the former owner's toolkit.
+        // The operator vouched for the former owner's toolkit.
         self.change(transaction, "UPDATE toolkit_activations SET vouched = NULL WHERE toolkit_id = $1")
             .await?;
         revoke_keys_for(transaction, &self.id).await?;
@@ -216,7 +217,7 @@ impl CurrentOwnership {
         Ok(TakenOver { from: self.owner.clone(), removed_secrets, removed_settings })
     }
 
-    /// Runs a statement about this toolkit. Returns the number of rows.
+    /// Runs a statement about this toolkit. Returns the number of changed rows.
     async fn change(
         &self,
         transaction: &mut Transaction,
@@ -271,7 +272,7 @@ impl Store {
         Ok(taken_over)
     }
 
-    /// The history of a toolkit's ownership, newest first.
+    /// Returns the history of a toolkit's ownership, newest first.
     pub(super) async fn ownership(&self, id: &str) -> kitbag_database::Result<Vec<OwnershipRecord>> {
         let rows: Vec<(String, String, String, i64)> =
             sql("SELECT event, owner_before, by_user, at FROM toolkit_ownership
@@ -288,7 +289,7 @@ impl Store {
     }
 }
 
-/// The visibility in a stored manifest; `Private` if the manifest cannot be read.
+/// Returns the visibility in a stored manifest; `Private` if the manifest cannot be read.
 pub(super) fn visibility(manifest: &str) -> Visibility {
     let definition = serde_json::from_str::<ToolkitDefinition>(manifest);
     definition.map_or(Visibility::Private, |definition| definition.visibility)

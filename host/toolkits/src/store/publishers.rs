@@ -12,10 +12,11 @@ use super::ownership::CurrentOwnership;
 use crate::ToolkitError;
 use crate::provenance::{Provenance, Publisher, SignatureRule, SignedBy, Source, admit, looks_like};
 
-/// Publishers at most: a signature is compared with the key of each.
+/// Maximum number of publishers: a signature is verified with the key of each.
 const MAX_PUBLISHERS: usize = 100;
 
-/// The columns of a provenance. All of text are null of a file that was uploaded without a signature.
+/// Database columns of a provenance. The text columns are null for a file that was uploaded without a
+/// signature.
 #[derive(Clone, Debug, FromRow)]
 pub(super) struct ProvenanceRow {
     source: Option<String>,
@@ -54,14 +55,15 @@ impl From<&Provenance> for ProvenanceRow {
 }
 
 impl ProvenanceRow {
-    /// The values of its columns of text, in their order, and of `source_pulled`.
+    /// Returns the values of the text columns, in their order, and of `source_pulled`.
     pub(super) fn columns(&self) -> ([&Option<String>; 4], bool) {
         let source_pulled = self.source_pulled.unwrap_or_default();
         ([&self.source, &self.source_digest, &self.publisher, &self.publisher_key], source_pulled)
     }
 }
 
-/// Checks whether a version of this provenance may become live. Returns the provenance, with the publisher as it is called now.
+/// Checks whether a version of this provenance may become live. Returns the provenance, with the current name
+/// of the publisher.
 pub(super) async fn admit_version(
     transaction: &mut Transaction,
     id: &str,
@@ -84,8 +86,8 @@ pub(super) async fn admit_version(
     Ok(provenance)
 }
 
-/// Records the provenance of a version that has been admitted, and binds the toolkit to the publisher who signed it. Of a version
-/// that is known, a signature is added, and nothing that was recorded of it is replaced.
+/// Records the provenance of an admitted version, and binds the toolkit to the publisher who signed it. If
+/// the version is already recorded, a signature is added, but no recorded value is replaced.
 pub(super) async fn record(
     transaction: &mut Transaction,
     id: &str,
@@ -141,7 +143,7 @@ pub(super) async fn bind(
     Ok(())
 }
 
-/// The provenance of a version.
+/// Returns the provenance of a version.
 pub(super) async fn of_version(
     transaction: &mut Transaction,
     id: &str,
@@ -157,7 +159,7 @@ pub(super) async fn of_version(
     Ok(row.map(Provenance::from).unwrap_or_default())
 }
 
-/// The publisher that a toolkit is bound to, if it is to one.
+/// Returns the publisher that a toolkit is bound to, if any.
 async fn bound_to(transaction: &mut Transaction, id: &str) -> kitbag_database::Result<Option<SignedBy>> {
     let row: Option<(String, String)> =
         sql("SELECT publisher, publisher_key FROM toolkit_publishers WHERE toolkit_id = $1")
@@ -168,23 +170,23 @@ async fn bound_to(transaction: &mut Transaction, id: &str) -> kitbag_database::R
 }
 
 impl Store {
-    /// The publisher that a toolkit is bound to, if it is to one.
+    /// Returns the publisher that a toolkit is bound to, if any.
     pub(super) async fn publisher_of(&self, id: &str) -> kitbag_database::Result<Option<SignedBy>> {
         bound_to(&mut self.0.snapshot().await?, id).await
     }
 
-    /// SHA-256 of the keys of all publishers, hexadecimal.
+    /// Returns the SHA-256 of the keys of all publishers, hexadecimal.
     pub(crate) async fn known_keys(&self) -> kitbag_database::Result<HashSet<String>> {
         let known = sql("SELECT fingerprint FROM publishers").fetch_values(self.0.readers()).await?;
         Ok(known.into_iter().collect())
     }
 
-    /// The names of all publishers, with their keys in DER.
+    /// Returns the names of all publishers, with their keys in DER.
     pub(crate) async fn publisher_keys(&self) -> kitbag_database::Result<Vec<(String, Vec<u8>)>> {
         sql("SELECT name, public_key FROM publishers ORDER BY name").fetch_all(self.0.readers()).await
     }
 
-    /// All publishers, by name.
+    /// Returns all publishers, by name.
     pub(crate) async fn publishers(&self) -> Result<Vec<Publisher>, ToolkitError> {
         let rows: Vec<(String, String, String, i64)> =
             sql("SELECT name, fingerprint, added_by, added_at FROM publishers ORDER BY name")
@@ -195,7 +197,7 @@ impl Store {
         Ok(rows.into_iter().map(publisher).collect())
     }
 
-    /// Adds a publisher, unless the name or the key is known.
+    /// Adds a publisher, unless the name or the key is already in use.
     pub(crate) async fn add_publisher(
         &self,
         name: &str,
@@ -242,7 +244,7 @@ impl Store {
         Ok(transaction.commit().await?)
     }
 
-    /// Unbinds a toolkit, also a removed one, from its publisher, which is returned.
+    /// Unbinds a toolkit, also a removed one, from its publisher, and returns the publisher.
     pub(crate) async fn reset_publisher(&self, id: &str, by: &Actor) -> Result<SignedBy, ToolkitError> {
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
         let ownership = match CurrentOwnership::of(&mut transaction, id).await? {
@@ -264,7 +266,7 @@ impl Store {
     }
 }
 
-/// Appends an act about a publisher, whose name and key it names.
+/// Appends an act about a publisher to the audit log, with the publisher's name and key.
 async fn record_act(
     transaction: &mut Transaction,
     act: Act,

@@ -12,19 +12,19 @@ use crate::ToolkitError;
 use crate::provenance::SignatureRule;
 use crate::vouch::VouchReason;
 
-/// Which version to make live again. Whatever is named has to match.
+/// Selection of the version to make live again. All given values have to match.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Rollback {
-    /// Its number; by default that of the version that was live before.
+    /// Version number; by default the version that was live before.
     pub version: Option<String>,
-    /// SHA-256 of its component, hexadecimal.
+    /// SHA-256 of the component, hexadecimal.
     pub digest: Option<String>,
-    /// SHA-256 of its declaration, hexadecimal.
+    /// SHA-256 of the declaration, hexadecimal.
     pub manifest_digest: Option<String>,
-    /// The live version with which it was compared.
+    /// The live version with which the version was compared.
     pub live: Option<LiveVersion>,
-    /// Why the operator vouches for it, if they do.
+    /// The reason if the operator vouches for the version.
     pub vouch: Option<VouchReason>,
 }
 
@@ -36,7 +36,7 @@ struct Target {
 }
 
 impl Rollback {
-    /// The version with this number, or the one that was live before.
+    /// Selects the version with this number, or the one that was live before.
     pub fn to(version: Option<&str>) -> Self {
         Self { version: version.map(str::to_owned), ..Self::default() }
     }
@@ -92,7 +92,7 @@ impl Store {
     }
 }
 
-/// The version with this number, or the one that was live before `live`.
+/// Returns the version with this number, or the one that was live before `live`.
 async fn target(
     transaction: &mut Transaction,
     id: &str,

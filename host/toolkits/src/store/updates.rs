@@ -1,4 +1,4 @@
-//! All SQL about what registries have said is newer. Times are milliseconds since 1970.
+//! All SQL about newer versions in registries. Times are in milliseconds since 1970.
 
 use std::time::Duration;
 
@@ -11,54 +11,54 @@ use super::Store;
 use super::uploads::{before, oldest};
 use crate::ToolkitError;
 
-/// How long a registry is not asked again for the same reference of the same toolkit.
+/// Minimum interval between two requests for the same reference of the same toolkit.
 const QUESTION_INTERVAL: Duration = Duration::from_hours(1);
 
-/// A toolkit whose live version came from a registry, and what the registry has said.
+/// A toolkit whose live version came from a registry, and the registry's last answer.
 #[derive(Clone, Debug, FromRow)]
 pub(crate) struct TrackedRow {
     pub(crate) id: String,
     pub(crate) version: String,
-    /// Where the live version came from, without the digest, and the digest.
+    /// Reference and digest of the live version's source; the reference is without the digest.
     pub(crate) reference: String,
     pub(crate) digest: String,
     pub(crate) asked_at: Option<i64>,
     pub(crate) problem: Option<String>,
-    /// What is newer, without the digest, and the digest.
+    /// Reference and digest of the newer version; the reference is without the digest.
     pub(crate) newer: Option<String>,
     pub(crate) newer_digest: Option<String>,
-    /// SHA-256 of its component, once it was pulled.
+    /// SHA-256 of the newer version's component, once it was pulled.
     pub(crate) component: Option<String>,
     pub(crate) refusal: Option<String>,
     pub(crate) pulled_at: Option<i64>,
     pub(crate) discarded: Option<bool>,
-    /// The version as which it waits.
+    /// Version number of the component that waits for review.
     pub(crate) waiting: Option<String>,
-    /// The version as which it was deployed.
+    /// Version number of the component that was deployed.
     pub(crate) deployed: Option<String>,
     /// Whether the live version has the same component.
     pub(crate) is_live: bool,
 }
 
-/// What has become of a newer version whose pull has come to an end.
+/// Outcome of the pull of a newer version.
 pub(crate) struct FoundNewer<'a> {
     pub(crate) newest: &'a PinnedReference,
-    /// SHA-256, hexadecimal; `None` if it is no component.
+    /// SHA-256 of the component, hexadecimal; `None` if the artifact is not a component.
     pub(crate) component: Option<String>,
-    /// Why it does not wait: because of what it is, or of what has gone wrong here.
+    /// Reason why it does not wait for review: a property of the artifact, or a failure of this server.
     pub(crate) refusal: Option<String>,
     pub(crate) problem: Option<String>,
 }
 
 impl TrackedRow {
-    /// Whether the registry was not asked within the hour, as far as is known here.
+    /// Whether the registry was not asked within the last hour, according to this row.
     pub(crate) fn is_due(&self) -> bool {
         self.asked_at.is_none_or(|at| at <= before(QUESTION_INTERVAL))
     }
 }
 
 impl Store {
-    /// The toolkits whose live version came from a registry, by id.
+    /// Returns the toolkits whose live version came from a registry, by id.
     pub(crate) async fn tracked(&self) -> kitbag_database::Result<Vec<TrackedRow>> {
         sql("SELECT t.id, t.live_version AS version, p.source AS reference, p.source_digest AS digest,
                     q.asked_at, q.problem, q.newer, q.newer_digest, q.component, q.refusal, q.pulled_at, q.discarded,
@@ -80,7 +80,8 @@ impl Store {
         .await
     }
 
-    /// Whether a registry is to be asked now for this toolkit. If so, no process asks it again for an hour.
+    /// Claims the request for this toolkit. Returns whether it is due; if so, no process asks again for an
+    /// hour.
     pub(crate) async fn take_question(&self, row: &TrackedRow) -> Result<bool, ToolkitError> {
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
         let taken =
@@ -97,7 +98,7 @@ impl Store {
         Ok(taken > 0)
     }
 
-    /// Removes what was said of references from which nothing is live any more.
+    /// Removes answers about references that are no longer the source of a live version.
     pub(crate) async fn forget_questions(&self) -> Result<(), ToolkitError> {
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
         sql("DELETE FROM registry_questions WHERE asked_at <= $1 AND NOT EXISTS (
@@ -110,8 +111,8 @@ impl Store {
         Ok(transaction.commit().await?)
     }
 
-    /// Whether an artifact is to be pulled: one that is not live and was not, and that was neither discarded nor pulled lately. What
-    /// was only said to be from there does not count.
+    /// Whether an artifact should be pulled: it is not live and has not been live, and was neither discarded
+    /// nor recently pulled. A source that was only stated by an uploader does not count.
     pub(crate) async fn is_wanted(&self, row: &TrackedRow, digest: &str) -> Result<bool, ToolkitError> {
         if digest == row.digest {
             return Ok(false);
@@ -131,7 +132,7 @@ impl Store {
         Ok(deployed == 0)
     }
 
-    /// Whether a version of a toolkit has this component, or one that waits, whoever has uploaded it.
+    /// Whether a version of a toolkit, or a waiting upload, has this component, regardless of the uploader.
     pub(crate) async fn has_component(&self, id: &str, component: &str) -> kitbag_database::Result<bool> {
         let known: i64 =
             sql("SELECT (SELECT count(*) FROM toolkit_versions WHERE toolkit_id = $1 AND digest = $2)
@@ -144,7 +145,7 @@ impl Store {
         Ok(known > 0)
     }
 
-    /// Keeps why a registry has not answered, or what was not pulled from it. What is known besides stays.
+    /// Stores why a registry has not answered, or why nothing was pulled from it. Other stored values remain.
     pub(crate) async fn keep_problem(&self, row: &TrackedRow, problem: &str) -> Result<(), ToolkitError> {
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
         sql("UPDATE registry_questions SET problem = $3 WHERE toolkit_id = $1 AND reference = $2")
@@ -156,7 +157,7 @@ impl Store {
         Ok(transaction.commit().await?)
     }
 
-    /// Keeps what a registry has named. What is known of the same stays.
+    /// Stores the newest version that a registry has named. Values stored for the same digest remain.
     pub(crate) async fn keep_seen(
         &self,
         row: &TrackedRow,
@@ -178,7 +179,7 @@ impl Store {
         Ok(transaction.commit().await?)
     }
 
-    /// Keeps what has become of an artifact that was seen. Whether it was discarded meanwhile stays.
+    /// Stores the outcome of the pull of an artifact. Whether it was discarded meanwhile remains.
     pub(crate) async fn keep_found(
         &self,
         row: &TrackedRow,

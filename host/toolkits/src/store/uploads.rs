@@ -1,4 +1,4 @@
-//! All SQL about uploads that wait. Times are milliseconds since 1970.
+//! All SQL about uploads that wait for review. Times are in milliseconds since 1970.
 
 use std::time::Duration;
 
@@ -17,11 +17,11 @@ use super::{Store, from_json, to_json};
 use crate::ToolkitError;
 use crate::provenance::{Provenance, SignatureRule};
 
-/// How long an upload waits.
+/// Time that an upload waits before it expires.
 pub(crate) const LIFETIME: Duration = Duration::from_hours(24);
-/// Uploads that wait at the same time.
+/// Maximum number of waiting uploads.
 const MAX_UPLOADS: usize = 8;
-/// Of those, uploads that the server has pulled by itself: the rest of the places is for people.
+/// Maximum number of waiting uploads that the server itself has pulled: the other slots are for people.
 const MAX_PULLED: usize = 4;
 
 /// An upload that has passed all checks.
@@ -51,13 +51,13 @@ pub(crate) struct UploadRow {
     provenance: ProvenanceRow,
 }
 
-/// A waiting upload and what it would replace, read at the same moment.
+/// A waiting upload and the state that it would replace, read at the same moment.
 pub(crate) struct Compared {
     pub(crate) upload: UploadRow,
     pub(crate) live: Option<Version>,
-    /// Who owns the toolkit, or did when it was removed.
+    /// The toolkit's owner, or its owner when it was removed.
     pub(crate) owner: Option<String>,
-    /// Whether the owner has released it.
+    /// Whether the owner has released the toolkit.
     pub(crate) released: bool,
     /// Whether only the owner may deploy the upload.
     pub(crate) needs_owner: bool,
@@ -72,8 +72,8 @@ impl UploadRow {
         self.provenance.clone().into()
     }
 
-    /// SHA-256 of what is reviewed, hexadecimal: the declaration and, unless it is a plain file without a signature, where the
-    /// component came from and who signed it.
+    /// Returns the SHA-256 of what is reviewed, hexadecimal: the declaration and, unless it is a plain file
+    /// without a signature, the source and the signer of the component.
     pub(crate) fn manifest_digest(&self) -> String {
         let provenance = self.provenance();
         if provenance == Provenance::default() {
@@ -89,8 +89,9 @@ impl UploadRow {
 }
 
 impl Store {
-    /// Keeps an upload, unless as many wait as may. The same one again waits anew, as the one that it was: also if the server has
-    /// pulled it, and a person uploads it from the same place, or the reverse.
+    /// Stores an upload, unless the maximum number waits. If the same upload waits already, its waiting time
+    /// starts anew and its provenance remains, also if the server has pulled it and a person uploads it from
+    /// the same place, or the reverse.
     pub(crate) async fn keep_upload(&self, new: NewUpload<'_>) -> Result<(), ToolkitError> {
         let NewUpload { definition, imports, digest, size, file, by, provenance, rule } = new;
         let manifest = to_json(&**definition)?;
@@ -103,7 +104,7 @@ impl Store {
             .fetch_all(&mut transaction)
             .await?;
         match waiting.iter().find(|waiting| waiting.digest == digest) {
-            // It may be under review: what is read there must be what is deployed.
+            // The waiting upload may be under review: what is reviewed must be what is deployed.
             Some(waiting) if waiting.manifest != manifest => return Err(described_differently()),
             Some(waiting) if !waiting.provenance().is_same(&provenance) => {
                 return Err(came_from_elsewhere(waiting));
@@ -149,7 +150,7 @@ impl Store {
         Ok(())
     }
 
-    /// Fails if as many other uploads wait as may.
+    /// Fails if the maximum number of other uploads waits.
     pub(crate) async fn has_place_for_upload(&self, digest: &str) -> Result<(), ToolkitError> {
         let others: i64 = sql("SELECT count(*) FROM toolkit_uploads WHERE digest <> $1 AND uploaded_at > $2")
             .bind(digest)
@@ -163,12 +164,12 @@ impl Store {
         }
     }
 
-    /// Fails if as many uploads wait as may, of all or of those that the server has pulled.
+    /// Fails if the maximum number of uploads waits, in total or of those that the server has pulled.
     pub(crate) async fn has_place_for_newer(&self) -> Result<(), ToolkitError> {
         admit(self.uploads().await?.iter().map(UploadRow::provenance), true)
     }
 
-    /// The waiting uploads, newest first.
+    /// Returns the waiting uploads, newest first.
     pub(crate) async fn uploads(&self) -> kitbag_database::Result<Vec<UploadRow>> {
         sql("SELECT * FROM toolkit_uploads WHERE uploaded_at > $1 ORDER BY uploaded_at DESC")
             .bind(oldest())
@@ -176,12 +177,12 @@ impl Store {
             .await
     }
 
-    /// A waiting upload.
+    /// Returns a waiting upload.
     pub(crate) async fn upload(&self, digest: &str) -> Result<UploadRow, ToolkitError> {
         Ok(self.compared_upload(digest).await?.upload)
     }
 
-    /// A waiting upload, with what it would replace.
+    /// Returns a waiting upload, with the state that it would replace.
     pub(crate) async fn compared_upload(&self, digest: &str) -> Result<Compared, ToolkitError> {
         let mut snapshot = self.0.snapshot().await?;
         let upload: Option<UploadRow> =
@@ -218,7 +219,7 @@ impl Store {
         let (id, version, source_digest) =
             discarded.ok_or_else(|| ToolkitError::UnknownUpload(digest.to_owned()))?;
         change_references(&mut transaction, FileKind::Component, None, &[digest.to_owned()]).await?;
-        // It does not come again by itself: also if it was not pulled yet, or its pull has not come to an end.
+        // The server must not pull it again, even if it was not pulled yet or its pull has not ended.
         sql("UPDATE registry_questions SET discarded = TRUE
              WHERE toolkit_id = $1 AND (component = $2 OR newer_digest = $3)")
         .bind(&id)
@@ -246,23 +247,23 @@ impl Store {
     }
 }
 
-/// Removes an upload that is no longer needed. Returns how many there were.
+/// Removes an upload that is no longer needed. Returns the number of removed uploads.
 pub(super) async fn remove(transaction: &mut Transaction, digest: &str) -> kitbag_database::Result<u64> {
     sql("DELETE FROM toolkit_uploads WHERE digest = $1").bind(digest).execute(transaction).await
 }
 
-/// The time before which uploads have expired.
+/// Returns the time before which uploads have expired.
 pub(super) fn oldest() -> i64 {
     before(LIFETIME)
 }
 
-/// The time that was so long ago.
+/// Returns the time this long ago.
 pub(super) fn before(time: Duration) -> i64 {
     let time = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
     Timestamp::now().as_millisecond().saturating_sub(time)
 }
 
-/// Fails if there is no place for one more beside those that wait.
+/// Fails if there is no slot for one more upload beside the waiting ones.
 fn admit(waiting: impl Iterator<Item = Provenance>, is_pulled: bool) -> Result<(), ToolkitError> {
     let waiting: Vec<_> = waiting.collect();
     let pulled = waiting.iter().filter(|it| it.source.is_pulled()).count();

@@ -17,32 +17,32 @@ use crate::vouch::Vouch;
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolkitRecord {
-    /// Its id.
+    /// Id of the toolkit.
     pub id: String,
-    /// Who deployed the first version under its id, or took it over last.
+    /// The operator who deployed the first version under the id, or took the toolkit over last.
     pub owner: String,
-    /// Whether its owner has released it for any operator.
+    /// Whether the owner has released the toolkit for any operator.
     pub released: bool,
-    /// The history of its ownership, newest first.
+    /// History of the toolkit's ownership, newest first.
     pub ownership: Vec<OwnershipRecord>,
-    /// The version that is live.
+    /// The live version.
     pub live_version: String,
-    /// The publisher who alone may sign further versions, if one was signed.
+    /// The only publisher who may sign further versions, if one version was signed.
     pub publisher: Option<SignedBy>,
-    /// The operator who vouches for it, if one does.
+    /// The operator who vouches for the live version, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vouched: Option<Vouch>,
-    /// For operators: number of users whose calls wait for their consent.
+    /// Number of users whose calls wait for their consent; for operators only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting_consents: Option<u64>,
     /// The manifest of the live version.
     pub manifest: serde_json::Value,
-    /// Newest deploy first.
+    /// All versions, newest deploy first.
     pub versions: Vec<VersionRecord>,
 }
 
 impl ToolkitRecord {
-    /// The record for a user who may see the tools of `definition` alone.
+    /// Returns the record for a user who may see only the tools of `definition`.
     #[must_use]
     pub fn narrowed_to(self, definition: &ToolkitDefinition) -> Self {
         Self { manifest: serde_json::to_value(definition).unwrap_or_default(), ..self }
@@ -57,15 +57,15 @@ pub struct VersionRecord {
     pub version: String,
     /// SHA-256 of the component, hexadecimal.
     pub digest: String,
-    /// In bytes.
+    /// Size of the component in bytes.
     pub size: i64,
     /// The deploying user.
     pub deployed_by: String,
-    /// RFC 3339, UTC.
+    /// Time of the deploy: RFC 3339, UTC.
     pub deployed_at: String,
-    /// Since the version that was live before.
+    /// Changes of the capabilities since the previous live version.
     pub changes: Changes,
-    /// Where it comes from, and who signed it.
+    /// Source and signer of the version.
     #[serde(flatten)]
     pub provenance: Provenance,
 }
@@ -74,14 +74,14 @@ pub struct VersionRecord {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Version {
-    /// When and by whom it was deployed.
+    /// Time and author of the deploy, and further metadata.
     #[serde(flatten)]
     pub record: VersionRecord,
-    /// Its declaration.
+    /// The declaration.
     pub manifest: ToolkitDefinition,
     /// SHA-256 of the declaration, hexadecimal, which a rollback can name.
     pub manifest_digest: String,
-    /// The interfaces that it imports, without their versions.
+    /// Imported interfaces, without their versions.
     pub imports: Vec<String>,
 }
 
@@ -113,13 +113,13 @@ impl TryFrom<VersionRow> for VersionRecord {
     }
 }
 
-/// SHA-256 of a stored declaration, hexadecimal.
+/// Returns the SHA-256 of a stored declaration, hexadecimal.
 pub(super) fn manifest_digest(manifest: &str) -> String {
     hex::encode(Sha256::digest(manifest))
 }
 
 impl Store {
-    /// Bytes of the live version's component, by the id of its toolkit.
+    /// Returns the sizes of the live versions' components in bytes, by toolkit id.
     pub(crate) async fn component_sizes(&self) -> kitbag_database::Result<Vec<(String, i64)>> {
         sql("SELECT t.id, v.size FROM toolkits t
              JOIN toolkit_versions v ON v.toolkit_id = t.id AND v.version = t.live_version")
@@ -127,12 +127,12 @@ impl Store {
         .await
     }
 
-    /// One toolkit with all its versions.
+    /// Returns one toolkit with all its versions.
     pub(crate) async fn toolkit(&self, id: &str) -> Result<ToolkitRecord, ToolkitError> {
         #[derive(FromRow)]
         struct Row {
             owner: String,
-            /// Of the live version alone: others may be many.
+            /// Manifest of the live version only: there may be many others.
             manifest: Option<String>,
             #[sqlx(flatten)]
             version: VersionRow,
@@ -172,13 +172,13 @@ impl Store {
         })
     }
 
-    /// A version with its declaration.
+    /// Returns a version with its declaration.
     pub(crate) async fn version(&self, id: &str, version: &str) -> Result<Version, ToolkitError> {
         let found = read(&mut self.0.snapshot().await?, id, version).await?;
         found.ok_or_else(|| ToolkitError::UnknownVersion { id: id.to_owned(), version: version.to_owned() })
     }
 
-    /// The manifest of the version that was live at this time, in milliseconds since 1970.
+    /// Returns the manifest of the version that was live at this time, in milliseconds since 1970.
     pub(crate) async fn manifest_at(
         &self,
         id: &str,
@@ -195,7 +195,7 @@ impl Store {
     }
 }
 
-/// A version with its declaration, if there is one.
+/// Returns a version with its declaration, if it exists.
 pub(super) async fn read(
     snapshot: &mut Transaction,
     id: &str,

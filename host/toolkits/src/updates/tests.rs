@@ -1,4 +1,4 @@
-//! When registries are asked, and when not. `tests/spec/registries/updates.rs` has a real one.
+//! Conditions under which registries are asked. `tests/spec/registries/updates.rs` uses a real registry.
 
 use std::path::Path;
 
@@ -21,10 +21,10 @@ use crate::tests::books;
 const LIMIT: u64 = 1 << 20;
 const HOUR: i64 = 3_600_000;
 
-/// What a registry has as a component; it is none.
+/// Content of the registry's component layer, which is not a valid component.
 const COMPONENT: &[u8] = b"bytes";
 
-/// A registry whose only artifact is no component.
+/// Starts a registry whose only artifact is not a component.
 async fn registry() -> TestServer {
     TestServer::start(|_| Response::new(Full::from(manifest()))).await
 }
@@ -37,7 +37,7 @@ fn digest() -> String {
     format!("sha256:{}", hex::encode(Sha256::digest(manifest())))
 }
 
-/// A registry with [`COMPONENT`], for which it has this status.
+/// Starts a registry that answers requests for [`COMPONENT`] with this status.
 async fn registry_of_component(status: StatusCode) -> TestServer {
     TestServer::start(move |head| {
         let is_blob = head.uri.path().contains("/blobs/");
@@ -59,7 +59,7 @@ fn component() -> String {
     hex::encode(Sha256::digest(COMPONENT))
 }
 
-/// An upload of this digest that waits.
+/// Inserts a waiting upload with this digest.
 async fn insert_upload(database: &Database, digest: &str, source_digest: Option<&str>, is_pulled: bool) {
     let source_digest = source_digest.map_or("NULL".to_owned(), |digest| format!("'{digest}'"));
     let (now, pulled) = (Timestamp::now().as_millisecond(), if is_pulled { "TRUE" } else { "FALSE" });
@@ -73,7 +73,7 @@ async fn insert_upload(database: &Database, digest: &str, source_digest: Option<
         .await;
 }
 
-/// Has this process ask anew, as if two hours had gone by. Returns what it says of the first toolkit.
+/// Makes this process ask again, as if two hours had passed. Returns the state of the first toolkit.
 async fn ask_again(toolkits: &Toolkits, database: &Database) -> Tracked {
     long_ago(database, "asked_at", 2 * HOUR).await;
     toolkits.ask_registries().await.unwrap();
@@ -84,7 +84,7 @@ fn name(registry: &TestServer) -> String {
     format!("127.0.0.1:{}", registry.port())
 }
 
-/// `books`, whose live version came from this registry, with its database.
+/// Returns a database with `books`, whose live version came from this registry.
 async fn database(folder: &Path, registry: &TestServer) -> Database {
     let (database, _toolkits, _removals) = books(folder).await;
     let row = format!("('books', '2.0.0', 'oci://{}/books:latest', 'sha256:00', FALSE)", name(registry));
@@ -96,7 +96,7 @@ async fn database(folder: &Path, registry: &TestServer) -> Database {
     database
 }
 
-/// A process that follows these registries.
+/// Opens a process that follows these registries.
 async fn process(folder: &Path, database: &Database, followed: &[String]) -> Toolkits {
     let components = Objects::of_test(folder, database).await.components();
     let (disk, egress) = (Disk::unwatched(), Egress::new(EgressSettings::default()));
@@ -109,7 +109,7 @@ async fn long_ago(database: &Database, column: &str, time: i64) {
     database.execute(&format!("UPDATE registry_questions SET {column} = {then}")).await;
 }
 
-/// How often the registry was asked, and how often for an artifact.
+/// Returns the number of requests to the registry, for tags and for the artifact.
 fn asked(registry: &TestServer) -> (usize, usize) {
     let by_digest = format!("/v2/books/manifests/{}", digest());
     (registry.hits("/v2/books/manifests/latest"), registry.hits(&by_digest))
@@ -150,7 +150,7 @@ async fn a_registry_that_the_settings_do_not_name_is_not_asked() {
         assert_eq!((tracked.len(), tracked[0].followed, &tracked[0].asked_at), (1, false, &None));
     }
     assert_eq!(registry.requests().len(), 0);
-    // Nor one by whose reference nothing can be followed.
+    // Nor is a registry asked whose reference cannot be followed.
     database.execute("UPDATE toolkit_provenance SET source = replace(source, ':latest', '')").await;
     let toolkits = process(folder.path(), &database, &[name(&registry)]).await;
     toolkits.ask_registries().await.unwrap();
@@ -183,7 +183,7 @@ async fn the_same_artifact_is_not_pulled_again_within_a_day_nor_once_it_was_disc
     database.execute("UPDATE registry_questions SET discarded = TRUE").await;
     assert_eq!(ask_again().await.newer.expect("something").state, NewerState::Discarded);
     assert_eq!(asked(&registry), (4, 2));
-    // What was only said to be from there does not hide it.
+    // A source that was only stated by the uploader does not hide it.
     database.execute("DELETE FROM registry_questions").await;
     database
         .execute(&format!(
@@ -194,12 +194,12 @@ async fn the_same_artifact_is_not_pulled_again_within_a_day_nor_once_it_was_disc
         .await;
     assert_eq!(ask_again().await.newer.expect("something").state, NewerState::Refused);
     assert_eq!(asked(&registry), (5, 3));
-    // It was live, and an operator went back.
+    // The artifact was live, and an operator rolled back.
     database.execute("DELETE FROM registry_questions").await;
     database.execute("UPDATE toolkit_provenance SET source_pulled = TRUE WHERE version = '1.0.0'").await;
     let deployed = ask_again().await.newer.expect("something");
     assert_eq!((deployed.state, deployed.version.as_deref()), (NewerState::Deployed, Some("1.0.0")));
-    // It is live.
+    // The artifact is live.
     database
         .execute(&format!(
             "UPDATE toolkit_provenance SET source_digest = '{}' WHERE version = '2.0.0'",
@@ -261,7 +261,7 @@ async fn toolkits_with_one_reference_are_asked_for_and_judged_each_for_itself() 
     assert_eq!(states().await, [refused("books"), refused("films")]);
     let recorded: Vec<String> = database.column("SELECT toolkit FROM audit ORDER BY id").await;
     assert_eq!(recorded, ["books", "films"]);
-    // What is discarded of one of them is not of the other.
+    // A version discarded for one toolkit is not discarded for the other.
     insert_upload(&database, "d", Some(&digest()), false).await;
     toolkits.store.discard_upload("d", &Actor::server()).await.unwrap();
     assert_eq!(states().await, [("books".to_owned(), NewerState::Discarded), refused("films")]);
@@ -294,19 +294,19 @@ async fn what_was_pulled_whole_is_not_pulled_again_within_a_day_nor_once_it_was_
     let toolkits = process(folder.path(), &database, &[name(&registry)]).await;
     let blob = format!("/v2/books/blobs/sha256:{}", component());
 
-    // This server cannot compile it.
+    // This server cannot compile the component.
     let tracked = ask_again(&toolkits, &database).await;
     assert_eq!((tracked.newer.expect("something").state, registry.hits(&blob)), (NewerState::Seen, 1));
     assert!(tracked.problem.is_some());
     ask_again(&toolkits, &database).await;
     assert_eq!(registry.hits(&blob), 1);
-    // It waits, as somebody has uploaded it.
+    // The component waits, because somebody has uploaded it.
     insert_upload(&database, &component(), None, false).await;
     long_ago(&database, "pulled_at", 25 * HOUR).await;
     let waiting = ask_again(&toolkits, &database).await;
     assert_eq!((waiting.newer.expect("something").state, waiting.problem), (NewerState::Waiting, None));
     assert_eq!(registry.hits(&blob), 2);
-    // The same component was deployed from elsewhere.
+    // The same component was deployed from another source.
     database.execute("DELETE FROM toolkit_uploads").await;
     let deployed = format!("UPDATE toolkit_versions SET digest = '{}' WHERE version = '1.0.0'", component());
     database.execute(&deployed).await;

@@ -1,4 +1,4 @@
-//! What is known of newer versions, for operators.
+//! Newer versions of toolkits in registries, for operators.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -9,58 +9,59 @@ use crate::store::TrackedRow;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Tracked {
-    /// The toolkit.
+    /// Id of the toolkit.
     pub id: String,
-    /// Its live version.
+    /// The live version.
     pub version: String,
-    /// The reference that it came from, without the digest.
+    /// Reference that the live version came from, without the digest.
     pub reference: String,
-    /// Digest of the manifest there.
+    /// Digest of the live version's manifest in the registry.
     pub digest: String,
-    /// Whether the server asks the registry by itself.
+    /// Whether the server follows the registry.
     pub followed: bool,
-    /// When the server last asked: RFC 3339, UTC; `None` if it has not, or if it does not follow the registry now.
+    /// Time of the last request: RFC 3339, UTC; `None` if there was none, or if the server does not follow
+    /// the registry now.
     pub asked_at: Option<String>,
-    /// Why asking has failed, or why what is newer does not wait for a review.
+    /// Reason why the request failed, or why the newer version does not wait for review.
     pub problem: Option<String>,
-    /// What is newer, as far as is known.
+    /// The newer version, if one is known.
     pub newer: Option<NewerVersion>,
 }
 
-/// What a reference leads to now, or the version after it.
+/// The version that a reference points to now, or the version after it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NewerVersion {
-    /// The reference, without the digest.
+    /// Reference of the newer version, without the digest.
     pub reference: String,
-    /// Digest of the manifest.
+    /// Digest of the manifest in the registry.
     pub digest: String,
-    /// What has become of it.
+    /// State of the newer version on this server.
     pub state: NewerState,
-    /// SHA-256 of the component, hexadecimal, where it waits as an upload.
+    /// SHA-256 of the component, hexadecimal, if it waits as an upload.
     pub upload: Option<String>,
-    /// The version that it declares, where it waits or was deployed.
+    /// The declared version number, if it waits or was deployed.
     pub version: Option<String>,
 }
 
-/// What has become of what is newer.
+/// State of a newer version on this server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NewerState {
-    /// It was seen, and does not wait: not yet, or not any more.
+    /// Found in the registry, but not waiting for review: not yet, or not any more.
     Seen,
-    /// It waits for its review.
+    /// Waiting for review.
     Waiting,
-    /// It does not become live, by the rules of this server.
+    /// Rejected by the rules of this server.
     Refused,
-    /// It has waited, and was discarded.
+    /// Discarded by an operator while it waited.
     Discarded,
-    /// It was live before.
+    /// Live in the past.
     Deployed,
 }
 
 impl Tracked {
-    /// The same without what a registry has said.
+    /// Removes the registry's answers.
     pub(super) fn unasked(self) -> Self {
         Self { asked_at: None, problem: None, newer: None, ..self }
     }
@@ -70,7 +71,7 @@ impl From<TrackedRow> for Tracked {
     fn from(row: TrackedRow) -> Self {
         let deployed = row.deployed.filter(|version| *version != row.version);
         let state = match () {
-            // Also by hand, after it was discarded.
+            // Checked first: an operator may have uploaded it by hand after it was discarded.
             () if row.waiting.is_some() => NewerState::Waiting,
             () if deployed.is_some() => NewerState::Deployed,
             () if row.discarded == Some(true) => NewerState::Discarded,

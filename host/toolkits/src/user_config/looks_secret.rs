@@ -1,4 +1,5 @@
-//! Detects text that is a credential by its format. Long random text alone is none: identifiers of other services look so.
+//! Detects text that is a credential by its format. Long random text alone does not count: identifiers of
+//! other services look like that.
 
 use url::Url;
 
@@ -42,7 +43,7 @@ const PREFIXES: [&str; 33] = [
 /// Minimum length of a token after such a prefix, in characters.
 const MIN_TOKEN_LENGTH: usize = 12;
 
-/// Returns why `text` looks like a credential, if it does. The reason does not quote it.
+/// Returns the reason why `text` looks like a credential, if it does. The reason does not quote the text.
 pub(super) fn looks_secret(text: &str) -> Option<&'static str> {
     if text.contains("-----BEGIN ") && text.contains("PRIVATE KEY") {
         return Some("a private key");
@@ -62,8 +63,8 @@ fn word_looks_secret(word: &str) -> Option<&'static str> {
     url.is_some_and(|url| url.password().is_some()).then_some("a URL with a password")
 }
 
-/// Whether a word in `text` begins with `prefix`, and continues like a token and not a name: long, with a
-/// digit.
+/// Whether a word in `text` begins with `prefix`, and continues like a token and not like a name: long, with
+/// a digit.
 fn has_token(text: &str, prefix: &str) -> bool {
     text.match_indices(prefix).any(|(at, _)| {
         let begins = !text[..at].ends_with(|before: char| before.is_alphanumeric() || "_-".contains(before));
@@ -77,8 +78,8 @@ fn is_token_character(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || "_-./+=".contains(letter)
 }
 
-/// Whether a word is a JWT (RFC 7519): three parts in base64url, the first two of which are JSON objects. (An
-/// unsigned one ends in a dot.)
+/// Whether a word is a JWT (RFC 7519): three parts in base64url, the first two of which are JSON objects. The
+/// third part of an unsigned one is empty.
 fn is_jwt(word: &str) -> bool {
     let parts: Vec<_> = word.split('.').collect();
     let is_base64 =

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::UserConfigError;
 
-/// The settings of all users.
+/// The database table of users' settings.
 pub(super) struct Store(Database);
 
 impl Store {
@@ -13,7 +13,7 @@ impl Store {
         Self(database)
     }
 
-    /// The keys that a user has set for a toolkit, with their values as JSON.
+    /// Returns the keys that a user has set for a toolkit, with their values as JSON.
     pub(super) async fn values(
         &self,
         user: &str,
@@ -27,7 +27,7 @@ impl Store {
     }
 
     /// Sets the values in `changes`, and unsets those that are `null`, if the toolkit's owner is still
-    /// `owner` and `check` does not refuse. `check` receives the keys that the user has set.
+    /// `owner` and `check` succeeds. `check` receives the keys that the user has set.
     pub(super) async fn change(
         &self,
         user: &str,

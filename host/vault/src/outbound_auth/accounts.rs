@@ -1,9 +1,10 @@
 //! Connected accounts (RFC 6749, section 4.1): the tokens of a user at the API of a toolkit.
 //!
 //! Invariants:
-//! - an account is good for the grants that its user agreed to, as they were declared, and for a toolkit of the same owner;
-//! - of many calls with an expired token, one asks for another one, on whichever process;
-//! - a token endpoint that is out of reach or fails ends no account; one that says `invalid_grant` does.
+//! - an account is valid for the grants that its user agreed to, as declared then, and for a toolkit of the
+//!   same owner;
+//! - of concurrent calls with an expired token, in any process, one renews it;
+//! - an unreachable or failing token endpoint ends no account; the error `invalid_grant` does.
 
 mod connect;
 mod revoke;
@@ -35,18 +36,20 @@ pub use connect::{ConnectError, Departure, Response};
 pub use revoke::Revocation;
 use turns::Turns;
 
-/// How long a call waits for another process that renews the same token.
+/// Time limit for waiting until another process has renewed a token.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(15);
-/// For how long new tokens are tried to be stored, with what pause. With the request for them, less than a turn.
+/// Time limit for storing new tokens, and the pause between attempts. Together with the token request, less
+/// than the time limit of a renewal (`turns`).
 const STORE_TIMEOUT: Duration = Duration::from_secs(10);
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
-/// How often it looks.
+/// Polling interval while another process renews a token.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
-/// Errors of token endpoints that end an account: that of RFC 6749, section 5.2, and those of GitHub and Slack.
+/// Error codes of token endpoints that end an account: the one of RFC 6749, section 5.2, and those of GitHub
+/// and Slack.
 const ENDED: [&str; 5] =
     ["invalid_grant", "bad_refresh_token", "invalid_refresh_token", "token_expired", "token_revoked"];
 
-/// The accounts of all users. Clones share the turns of renewing tokens.
+/// Accounts of all users. Clones share the locks for renewing tokens.
 #[derive(Clone)]
 pub struct Accounts {
     egress: Egress,
@@ -54,12 +57,12 @@ pub struct Accounts {
     turns: Turns,
 }
 
-/// One call's use of its user's account.
+/// Use of a user's account by one call.
 #[derive(Clone)]
 pub(super) struct AccountSignIn {
     accounts: Accounts,
     principal: Principal,
-    /// As the toolkit declares them; they differ in their hosts.
+    /// Grants as declared by the toolkit. They differ only in their hosts.
     grants: Arc<[OAuth2AuthorizationCode]>,
     api_host: Arc<str>,
     client_id: Option<SecretString>,
@@ -67,12 +70,12 @@ pub(super) struct AccountSignIn {
 }
 
 impl Accounts {
-    /// Sends requests through `egress`, and keeps accounts in `vault`.
+    /// Creates an instance that sends requests through `egress` and stores accounts in `vault`.
     pub fn new(egress: Egress, vault: Arc<Vault>) -> Self {
         Self { egress, vault, turns: Turns::default() }
     }
 
-    /// Prepares the use of an account in one call, for requests to `api_host`.
+    /// Prepares the use of an account in one call, for requests to `api_host`. `None` without grants.
     pub(super) fn sign_in(
         &self,
         principal: &Principal,
@@ -94,7 +97,7 @@ impl AccountSignIn {
         Some(&self.grants.first()?.token_url)
     }
 
-    /// Returns the token to attach, and asks for another one if it has expired or is the `refused` one.
+    /// Returns the token to attach, and renews it if it has expired or is the `refused` one.
     pub(super) async fn token(
         &self,
         refused: Option<&Token>,
@@ -110,7 +113,7 @@ impl AccountSignIn {
         if let Some(error) = turn.failed_since(asked) {
             return Err(error);
         }
-        // The one who had the turn may have renewed it.
+        // A concurrent call may have renewed the token.
         if let Some(token) = self.known(refused).await? {
             return Ok(token);
         }
@@ -118,7 +121,7 @@ impl AccountSignIn {
             return Err(SignInError::NoRequestLeft);
         }
         let (sign_in, refused, policy) = (self.clone(), refused.cloned(), policy.clone());
-        // To its end: a token that was renewed and is not stored would be lost.
+        // Not cancelled with the call: a renewed token that is not stored would be lost.
         let renewed = to_its_end(async move {
             let renewed = sign_in.renew(refused.as_ref(), &policy).await;
             turn.ended_with(renewed.as_ref().err());
@@ -127,7 +130,7 @@ impl AccountSignIn {
         renewed.await.unwrap_or(Err(SignInError::Unavailable))
     }
 
-    /// The token that is in memory, unless it has to be renewed.
+    /// Returns the cached token, unless it has to be renewed.
     async fn known(&self, refused: Option<&Token>) -> Result<Option<Token>, SignInError> {
         let Principal { user_id, toolkit_id } = &self.principal;
         let account = self.accounts.vault.account(user_id, toolkit_id).await.map_err(unavailable)?;
@@ -135,7 +138,7 @@ impl AccountSignIn {
         current(tokens, refused).map(token_of).transpose()
     }
 
-    /// Gets another token, or finds that another process has got one.
+    /// Renews the token, or waits for another process that renews it.
     async fn renew(&self, refused: Option<&Token>, policy: &Policy) -> Result<Token, SignInError> {
         let Principal { user_id, toolkit_id } = &self.principal;
         let vault = &self.accounts.vault;
@@ -168,7 +171,7 @@ impl AccountSignIn {
     async fn renew_in_turn(&self, refused: Option<&Token>, policy: &Policy) -> Result<Token, SignInError> {
         let Principal { user_id, toolkit_id } = &self.principal;
         let vault = &self.accounts.vault;
-        // Again: between the last look and the turn, the one who had it may have stored new tokens.
+        // Checked again: another process may have stored new tokens before this one claimed the renewal.
         let account = vault.stored_account(user_id, toolkit_id).await.map_err(unavailable)?;
         let tokens = self.usable(account.as_ref())?.clone();
         let Some(account) = account else { return Err(self.none()) };
@@ -199,7 +202,7 @@ impl AccountSignIn {
         }
     }
 
-    /// Stores that an account has ended, and returns the error that says so.
+    /// Stores that an account has ended, and returns the corresponding error.
     async fn end(&self, account: &Account, reason: String) -> Result<SignInError, SignInError> {
         let ended = Account { state: AccountState::Ended { reason: reason.clone() }, ..account.clone() };
         self.replace(account, &ended).await?;
@@ -211,7 +214,7 @@ impl AccountSignIn {
         let attempts = async {
             loop {
                 match self.accounts.vault.replace_account(user_id, toolkit_id, before, after).await {
-                    // A token that was rotated exists once: what cannot be stored now may be in a moment.
+                    // A rotated token exists only here: storing it is retried.
                     Err(VaultError::Storage(cause)) => {
                         warn!(%cause, "the tokens of an account are not stored yet");
                     }
@@ -222,7 +225,7 @@ impl AccountSignIn {
         };
         match timeout(STORE_TIMEOUT, attempts).await {
             Ok(Ok(())) => Ok(()),
-            // Its user has ended it meanwhile, with the tokens that these replace.
+            // The user has ended the account meanwhile, with its former tokens.
             Ok(Err(VaultError::ToolkitChanged)) => {
                 self.accounts.revoke_later(vec![self.revocation(after)]);
                 Err(self.none())
@@ -237,14 +240,14 @@ impl AccountSignIn {
         Revocation::new(self.principal.clone(), account.clone(), id, secret)
     }
 
-    /// The failure that the model is told if the token endpoint refused the client.
+    /// Returns the failure to report to the model if the token endpoint has refused the client.
     pub(super) fn client_refusal(&self, host: &str, status: StatusCode, code: &str) -> Option<Failure> {
         let grant = self.grants.first()?;
         let names: Vec<_> = names(grant, true, true).map(|(name, _)| name.to_owned()).collect();
         Some(Failure::refused_credentials(&self.principal.toolkit_id, &names, host, status.as_u16(), code))
     }
 
-    /// The tokens of an account that is good for the toolkit's grants.
+    /// Returns the tokens of an account that is valid for the toolkit's grants.
     fn usable<'a>(&self, account: Option<&'a Account>) -> Result<&'a Tokens, SignInError> {
         let account = account.filter(|account| *account.grants == *self.grants).ok_or_else(|| self.none())?;
         match &account.state {
@@ -271,7 +274,7 @@ impl AccountSignIn {
     }
 }
 
-/// The client of a grant; `None` if one of its credentials is not set.
+/// Returns the OAuth client of a grant; `None` if one of its credentials is not set.
 fn client_of<'a>(
     grant: &OAuth2AuthorizationCode,
     id: Option<&'a SecretString>,
@@ -281,14 +284,14 @@ fn client_of<'a>(
     id.filter(|_| is_whole).map(|id| Client { id, secret, auth: grant.client_auth })
 }
 
-/// Random bytes as text.
+/// Returns random bytes in base64url.
 fn random_text<const BYTES: usize>() -> String {
     let mut bytes = [0; BYTES];
     aws_lc_rs::rand::fill(&mut bytes).expect("the system has random numbers");
     BASE64_URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// The names of a grant's credentials, each with whether it is set.
+/// Returns the names of a grant's credentials, each with whether it is set.
 fn names(
     grant: &OAuth2AuthorizationCode,
     has_id: bool,
@@ -298,7 +301,8 @@ fn names(
     [(grant.client_id_secret.as_str(), has_id)].into_iter().chain(secret)
 }
 
-/// The access token, unless it is the refused one or needs to be renewed. Without a way to renew it, it is used to its end.
+/// Returns the access token, unless it is the refused one or has to be renewed. Without a refresh token, it
+/// is used until it expires.
 fn current<'a>(tokens: &'a Tokens, refused: Option<&Token>) -> Option<&'a SecretString> {
     let until = if tokens.refresh_token.is_some() { tokens.renew_at } else { tokens.expires_at };
     let is_fresh = until.is_none_or(|until| Timestamp::now().as_second() < until);
@@ -306,7 +310,8 @@ fn current<'a>(tokens: &'a Tokens, refused: Option<&Token>) -> Option<&'a Secret
     (is_fresh && !is_refused).then_some(&tokens.access_token)
 }
 
-/// What is stored of an answer that was asked for at `requested_at`, after the tokens `before`.
+/// Returns the tokens to store after a response to a request of the time `requested_at`; `before` are the
+/// former tokens.
 fn tokens_of(granted: Granted, requested_at: Timestamp, before: Option<&Tokens>) -> Tokens {
     let Granted { access_token, refresh_token, lifetime, scope } = granted;
     let after = |duration: Duration| {
@@ -314,7 +319,7 @@ fn tokens_of(granted: Granted, requested_at: Timestamp, before: Option<&Tokens>)
     };
     Tokens {
         access_token,
-        // A provider that does not rotate them sends none.
+        // Providers that do not rotate refresh tokens send none.
         refresh_token: refresh_token.or_else(|| before.and_then(|it| it.refresh_token.clone())),
         expires_at: lifetime.map(after),
         renew_at: lifetime.map(|lifetime| after(usable_for(Some(lifetime)))),

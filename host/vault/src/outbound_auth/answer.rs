@@ -1,4 +1,4 @@
-//! Answers of token endpoints (RFC 6749, section 5), as providers really give them.
+//! Parser for responses of token endpoints (RFC 6749, section 5), including deviations of real providers.
 
 use std::time::Duration;
 
@@ -14,19 +14,19 @@ use url::form_urlencoded;
 use super::SignInError;
 use super::token::MAX_TOKEN_BYTES;
 
-/// Largest answer that is read, in bytes.
+/// Maximum size of a response, in bytes.
 pub(super) const MAX_BYTES: usize = 64 << 10;
 
-/// What a token endpoint has granted.
+/// Tokens granted by a token endpoint.
 pub(super) struct Granted {
     pub(super) access_token: SecretString,
     pub(super) refresh_token: Option<SecretString>,
     pub(super) lifetime: Option<Duration>,
-    /// Separated by spaces; `None` if it is what was asked for.
+    /// Granted scopes, separated by spaces; `None` if the response has none, which means as requested.
     pub(super) scope: Option<String>,
 }
 
-/// The members of answers, and of those of refusals.
+/// Members of a response, whether a success or an error.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Answer {
@@ -37,9 +37,9 @@ struct Answer {
     refresh_token: Option<SecretString>,
     scope: Option<Scope>,
     error: Option<String>,
-    /// Slack's: `false` with a refusal, whose status is 200.
+    /// Slack: `false` in an error response, whose status is 200.
     ok: Option<bool>,
-    /// Slack's: where the token of a user is, who is not the one that `access_token` acts for.
+    /// Slack: contains the token of the user; `access_token` is the token of the app.
     authed_user: Option<Value>,
 }
 
@@ -51,7 +51,7 @@ enum Seconds {
     Text(String),
 }
 
-/// Scopes: a text, or a list.
+/// Scopes as a string or a list.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Scope {
@@ -59,7 +59,7 @@ enum Scope {
     List(Vec<String>),
 }
 
-/// Reads an answer of the endpoint at `host`.
+/// Parses a response of the endpoint at `host`.
 pub(super) fn read(host: &str, response: &Response<Bytes>) -> Result<Granted, SignInError> {
     let unusable = |reason| SignInError::Unusable { host: host.to_owned(), reason };
     let answer = parse(response);
@@ -75,7 +75,7 @@ pub(super) fn read(host: &str, response: &Response<Bytes>) -> Result<Granted, Si
     }
     let answer = answer.ok_or_else(|| unusable(TokenProblem::NoToken.reason()))?;
     let is_bearer = |kind: &str| {
-        // Slack calls the bearer token of an app by what the app is.
+        // Slack names the kind of app instead of `bearer`.
         kind.eq_ignore_ascii_case("bearer") || (answer.ok == Some(true) && kind == "bot")
     };
     if answer.token_type.as_deref().is_some_and(|kind| !is_bearer(kind)) {
@@ -97,7 +97,8 @@ pub(super) fn read(host: &str, response: &Response<Bytes>) -> Result<Granted, Si
     Ok(Granted { access_token, refresh_token, lifetime, scope: answer.scope.and_then(Scope::text) })
 }
 
-/// A form is what its type says, or a text that is no JSON: GitHub sends one unless it is asked not to.
+/// Parses a body as JSON, or as a form if its media type says so: GitHub sends forms unless JSON is
+/// requested.
 fn parse(response: &Response<Bytes>) -> Option<Answer> {
     let body = response.body();
     let is_form = response
@@ -120,13 +121,13 @@ impl Seconds {
             Self::Number(seconds) => seconds,
             Self::Text(text) => text.parse().ok()?,
         };
-        // More seconds than a `Duration` can hold become its maximum.
+        // Larger values than a `Duration` can represent become its maximum.
         if seconds >= 1e18 { Some(Duration::MAX) } else { Duration::try_from_secs_f64(seconds).ok() }
     }
 }
 
 impl Scope {
-    /// Separated by spaces, also where a server has put commas; `None` where there is none.
+    /// Returns the scopes separated by spaces, even if the server used commas; `None` if there are none.
     fn text(self) -> Option<String> {
         let words: Vec<_> = match self {
             Self::Text(text) => text.split([' ', ',']).map(str::to_owned).collect(),

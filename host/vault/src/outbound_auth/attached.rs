@@ -1,4 +1,4 @@
-//! What was attached to the requests of a call, so that it is found in the call's output.
+//! Values attached to the requests of a call, for redaction of the call's output.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,35 +7,35 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::UserSecrets;
 
-/// The values that were sent with a call's requests. Clones share the list.
+/// Values attached to a call's requests. Clones share the list.
 ///
-/// An API may echo what it received, so all output of the sandbox is searched for these.
+/// An API may echo what it received, so these values are redacted from all output of the sandbox.
 #[derive(Clone, Debug, Default)]
 pub struct AttachedTokens(Arc<Mutex<Attached>>);
 
 #[derive(Debug, Default)]
 struct Attached {
-    /// Without duplicates.
+    /// Attached values, without duplicates.
     values: Vec<SecretString>,
-    /// Finds them and the secrets of the call's user, once that was asked for.
+    /// Redactor for `values` and the secrets of the call's user, created on demand.
     redactor: Option<Arc<Redactor>>,
 }
 
 impl AttachedTokens {
-    /// A list with one given value.
+    /// Creates a list with one value.
     #[cfg(any(test, feature = "testing"))]
     pub fn of(value: SecretString) -> Self {
         Self(Arc::new(Mutex::new(Attached { values: vec![value], redactor: None })))
     }
 
-    /// The values.
+    /// Returns the values.
     #[cfg(any(test, feature = "testing"))]
     pub fn values(&self) -> Vec<SecretString> {
         self.lock().values.clone()
     }
 
-    /// A redactor for the values and for `secrets`, those of the call's user. It is made anew only after another value was
-    /// attached: a guest has it used as often as it likes.
+    /// Returns a redactor for the values and for `secrets`, those of the call's user. It is rebuilt only
+    /// after another value was attached, as a guest can cause any number of uses.
     pub fn redactor_with(&self, secrets: &UserSecrets) -> Arc<Redactor> {
         let mut attached = self.lock();
         let Attached { values, redactor } = &mut *attached;

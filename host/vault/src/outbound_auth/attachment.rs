@@ -1,4 +1,4 @@
-//! What is attached to a request, and whether its sender has put something there.
+//! Credentials attached to a request, and detection of ones that its sender has set.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -12,27 +12,27 @@ use url::form_urlencoded::{self, byte_serialize};
 use super::SignInError;
 use super::token::Token;
 
-/// Where something is attached.
+/// Place of credentials in a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// A header of this name.
+    /// Header with this name.
     Header(HeaderName),
-    /// A parameter of this name in the query.
+    /// Query parameter with this name.
     Query(String),
 }
 
-/// What goes with a request.
+/// Credentials to attach to a request.
 #[derive(Clone, Debug)]
 pub struct Attachment {
     what: What,
-    /// The token that it is, if it is one.
+    /// The token, if the credentials are a token.
     pub(super) token: Option<Token>,
 }
 
 #[derive(Clone, Debug)]
 enum What {
     Header(HeaderName, HeaderValue),
-    /// A name and a value.
+    /// Name and value of a query parameter.
     Query(String, SecretString),
 }
 
@@ -41,7 +41,7 @@ impl Place {
         Self::Header(AUTHORIZATION)
     }
 
-    /// The place of a key; `None` if it is none, which validation of the declaration refuses.
+    /// Returns the place of an API key; `None` if it is invalid, which validation of the declaration refuses.
     pub(super) fn of_key(key: &ApiKey) -> Option<Self> {
         match key.place {
             KeyPlace::Header => HeaderName::try_from(key.name()).ok().map(Self::Header),
@@ -49,7 +49,7 @@ impl Place {
         }
     }
 
-    /// Whether the request has something there, which stays as it is.
+    /// Returns whether the request already has this header or parameter, which is then left as it is.
     pub(super) fn is_taken<B>(&self, request: &Request<B>) -> bool {
         match self {
             Self::Header(name) => request.headers().contains_key(name),
@@ -66,7 +66,7 @@ impl Attachment {
         Self { what: What::Header(AUTHORIZATION, token.header()), token: Some(token) }
     }
 
-    /// A key. Fails if it cannot stand in a header.
+    /// Creates an attachment for an API key. Fails if the value is not valid in a header.
     pub(super) fn key(key: &ApiKey, value: &SecretString) -> Result<Self, SignInError> {
         let what = match Place::of_key(key) {
             Some(Place::Header(name)) => {
@@ -84,7 +84,8 @@ impl Attachment {
         Ok(Self { what, token: None })
     }
 
-    /// HTTP Basic (RFC 7617), and what it has of the two in a form that no search for either finds.
+    /// Creates an attachment for HTTP Basic (RFC 7617). Also returns the base64 text to redact, in which
+    /// neither credential can be found.
     pub(super) fn basic(
         auth: &BasicAuth,
         username: &SecretString,
@@ -100,8 +101,8 @@ impl Attachment {
         Ok((Self { what: What::Header(AUTHORIZATION, header), token: None }, pair.into()))
     }
 
-    /// Removes what was attached from the target of a redirect: servers keep the query, and the guest, or another host, would
-    /// get it.
+    /// Removes an attached query parameter from the target of a redirect: servers copy the query, and the
+    /// guest or another host would receive it.
     pub fn take_from_redirect(&self, headers: &mut HeaderMap) {
         let What::Query(name, value) = &self.what else { return };
         let Some(location) = headers.get(LOCATION).and_then(|it| it.to_str().ok()) else { return };
@@ -112,7 +113,8 @@ impl Attachment {
         }
     }
 
-    /// Attaches it to one request. The request from which further ones are made, such as after a redirect, does not get it.
+    /// Attaches the credentials to one request. The original, from which later requests such as redirects are
+    /// made, must not have them.
     pub fn attach<B>(&self, mut request: Request<B>) -> Request<B> {
         match &self.what {
             What::Header(name, value) => {
@@ -140,7 +142,7 @@ fn with_parameter(uri: &Uri, name: &str, value: &SecretString) -> Option<Uri> {
     Uri::from_parts(parts).ok()
 }
 
-/// A URL reference without this parameter of its query.
+/// Returns a URL reference without this query parameter.
 fn without_parameter(reference: &str, name: &str, value: &SecretString) -> String {
     let (rest, fragment) = reference.split_once('#').map_or((reference, None), |(rest, it)| (rest, Some(it)));
     let Some((path, query)) = rest.split_once('?') else { return reference.to_owned() };

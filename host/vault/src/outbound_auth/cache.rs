@@ -1,4 +1,4 @@
-//! The cache of tokens. Expired and unused tokens are removed.
+//! Cache of tokens. Expired and unused tokens are removed.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,24 +10,24 @@ use tokio::time::sleep;
 use super::SignInError;
 use super::token::Token;
 
-/// Number of cached tokens. Beyond it, the least recently used one is removed.
+/// Maximum number of cached tokens. Beyond it, the least recently used one is removed.
 const MAX_TOKENS: usize = 10_000;
 
-/// How long an unused token is kept.
+/// Time after its last use for which a token stays in memory.
 const IDLE_TIMEOUT: Duration = Duration::from_mins(10);
-/// How often expired and unused tokens are removed.
+/// Interval at which expired and unused tokens are removed.
 const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
 
-/// One user's sign-in for one toolkit.
+/// Key of a user's token for one host of a toolkit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) user_id: String,
     pub(super) toolkit_id: Arc<str>,
-    /// Of several grants of a toolkit, each has its own.
+    /// Host of the API: each grant of a toolkit has its own token.
     pub(super) api_host: Arc<str>,
 }
 
-/// The slots of all users and toolkits.
+/// Token slots of all users and toolkits.
 #[derive(Debug, Default)]
 pub(super) struct Cache(Mutex<HashMap<Key, Entry>>);
 
@@ -54,7 +54,7 @@ impl Cache {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         entries.retain(|_, Entry { used, slot, .. }| {
             slot.drop_expired(now);
-            // A long call may still hold the slot, and a second one must not request another token.
+            // A long call may still use the slot, and a second call must not request another token.
             Arc::strong_count(slot) > 1 || now.saturating_duration_since(*used) < IDLE_TIMEOUT
         });
     }
@@ -133,7 +133,7 @@ impl Slot {
         }
     }
 
-    /// Drops the token if it is the refused one.
+    /// Removes the token if it is the refused one.
     pub(super) async fn forget(&self, refused: &Token) {
         self.0.lock().await.drop_token(refused);
     }

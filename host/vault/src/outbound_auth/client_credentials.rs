@@ -1,4 +1,4 @@
-//! Client-credentials grant (RFC 6749, section 4.4): tokens of a toolkit, cached for each user.
+//! Client-credentials grant (RFC 6749, section 4.4): tokens of a toolkit, cached per user.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -74,14 +74,14 @@ impl ClientCredentials {
         slot.token(refused, mint).await
     }
 
-    /// Removes the token that the API has refused, so that the next one is another one.
+    /// Removes a token that the API has refused from the cache, so that the next call requests another one.
     pub(super) async fn forget(&self, refused: &Token) {
         if let Some(slot) = &self.slot {
             slot.forget(refused).await;
         }
     }
 
-    /// The failure that the model is told if the endpoint refused the credentials.
+    /// Returns the failure to report to the model if the token endpoint has refused the credentials.
     pub(super) fn refusal(
         &self,
         principal: &Principal,
@@ -116,7 +116,7 @@ impl ClientCredentials {
             .ok_or_else(|| SignInError::Unusable { host, reason: TokenProblem::NotAHeaderValue.reason() })
     }
 
-    /// The names of the credentials, each with whether it is set.
+    /// Returns the names of the credentials, each with whether it is set.
     fn names(&self) -> [(&str, bool); 2] {
         [
             (&self.declaration.client_id_secret, self.client_id.is_some()),
@@ -125,7 +125,7 @@ impl ClientCredentials {
     }
 }
 
-/// Hashes a list of texts. Each is preceded by its length, so that different lists are different inputs.
+/// Hashes a list of texts. Each has a length prefix, so that different lists are different inputs.
 fn fingerprint<const N: usize>(parts: [&str; N]) -> [u8; 32] {
     let mut digest = Sha256::new();
     for part in parts {

@@ -1,40 +1,40 @@
-//! Why nothing is attached to a request.
+//! Errors of outbound authentication.
 
 use http::StatusCode;
 use kitbag_net::egress::EgressError;
 
-/// Why nothing is attached. The text is for the toolkit's log: it contains hosts, names of credentials
-/// and registered error codes, and no other external text.
+/// Reasons why no credentials can be attached. The text is for the toolkit's log: it contains hosts, names of
+/// credentials and registered error codes, and no other external text.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum SignInError {
     /// The user has not set a credential.
     #[error("a credential of `auth` is not set: set it with {commands}")]
     MissingCredentials {
-        /// Names of the missing ones, as declared.
+        /// Names of the missing credentials, as declared.
         names: Vec<String>,
-        /// One command for each to set it.
+        /// Commands that set the missing credentials, joined by "and".
         commands: String,
     },
-    /// A credential cannot go where `auth` says.
+    /// A credential is not valid for the place that `auth` declares.
     #[error("the credential {name} of `auth` cannot be used: it {reason}")]
     UnusableCredential {
-        /// Its name, as declared.
+        /// Name of the credential, as declared.
         name: String,
-        /// What is wrong with it.
+        /// Problem, as a clause.
         reason: &'static str,
     },
-    /// The user has connected no account, or for other grants.
+    /// The user has connected no account, or only one for other grants.
     #[error("the user has connected no account at {host}")]
     NoAccount {
         /// The API's host.
         host: String,
     },
-    /// The account cannot be used any more.
+    /// The account has ended.
     #[error("the account at {host} is no longer connected: {reason}")]
     AccountEnded {
         /// The API's host.
         host: String,
-        /// Why.
+        /// Reason, as a clause.
         reason: String,
     },
     /// The account cannot be read or stored at the moment; the cause is in the server's log.
@@ -43,7 +43,7 @@ pub enum SignInError {
     /// Another process renews the token, and takes too long.
     #[error("the token of the account is being renewed, which takes too long")]
     Busy,
-    /// The call may send no more requests.
+    /// The call has used up its number of requests.
     #[error("this call has made all the requests it may make, and needs one more for a token")]
     NoRequestLeft,
     /// The token endpoint could not be reached, or its response exceeded a limit.
@@ -54,9 +54,9 @@ pub enum SignInError {
     Refused {
         /// The endpoint's host.
         host: String,
-        /// The response's status.
+        /// Status of the response.
         status: StatusCode,
-        /// The response's error code, if it is a registered one.
+        /// Error code of the response, if it is a registered one.
         code: Option<&'static str>,
     },
     /// The token endpoint's response has no usable token.
@@ -64,7 +64,7 @@ pub enum SignInError {
     Unusable {
         /// The endpoint's host.
         host: String,
-        /// What is wrong with it.
+        /// Problem, as a clause.
         reason: &'static str,
     },
 }

@@ -16,10 +16,10 @@ use url::form_urlencoded::{Serializer, byte_serialize};
 
 use super::{SignInError, answer};
 
-/// Total time of a request.
+/// Time limit of a whole request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A client of an authorization server, and how it authenticates (RFC 6749, section 2.3.1).
+/// An OAuth client, with its authentication method (RFC 6749, section 2.3.1).
 #[derive(Debug)]
 pub(super) struct Client<'a> {
     pub(super) id: &'a SecretString,
@@ -64,7 +64,7 @@ impl Client<'_> {
     }
 }
 
-/// HTTP Basic; both parts are form-urlencoded first (section 2.3.1).
+/// Returns the HTTP Basic header; both parts are form-urlencoded first (RFC 6749, section 2.3.1).
 fn basic_header(id: &SecretString, secret: &SecretString) -> HeaderValue {
     let encoded =
         |secret: &SecretString| byte_serialize(secret.expose_secret().as_bytes()).collect::<String>();
@@ -75,7 +75,7 @@ fn basic_header(id: &SecretString, secret: &SecretString) -> HeaderValue {
     value
 }
 
-/// The host of an endpoint, for messages.
+/// Returns the host of an endpoint, for messages.
 pub(super) fn host_of(url: &str) -> String {
     uri(url).ok().as_ref().and_then(Uri::host).unwrap_or("of `auth`").to_owned()
 }

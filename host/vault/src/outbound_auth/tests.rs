@@ -1,4 +1,4 @@
-//! The grant over real sockets.
+//! Tests of the client-credentials grant over real sockets.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use secrecy::ExposeSecret as _;
 
 use super::*;
 
-/// Returns `token-1`, `token-2`, … with the additional fields `with`.
+/// Starts a token endpoint that returns `token-1`, `token-2`, … with the additional fields `with`.
 async fn token_server(with: &'static str) -> TestServer {
     let minted = AtomicUsize::new(0);
     TestServer::start(move |_| {
@@ -47,7 +47,7 @@ fn declaration(server: &TestServer) -> OAuth2ClientCredentials {
     }
 }
 
-/// The values of the two secrets that the declaration names.
+/// Values of the two declared secrets.
 #[derive(Default)]
 struct Credentials {
     client_id: Option<SecretString>,
@@ -95,7 +95,7 @@ fn sign_in_with(
     service.sign_ins(&user_id, &definition, &secrets, &policy, &attached).0.remove(0)
 }
 
-/// The bearer token of an attachment.
+/// Returns the bearer token of an attachment.
 fn exposed(attachment: &Attachment) -> &str {
     attachment.token.as_ref().expect("it is a token").expose()
 }

@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 use http::HeaderValue;
 use secrecy::{ExposeSecret, SecretString};
 
-/// How long before its expiry a token is replaced.
+/// Time before its expiry from which a token is replaced.
 const RENEWAL_MARGIN: Duration = Duration::from_mins(1);
-/// The lifetime of a token without `expires_in`.
+/// Lifetime of a token without `expires_in`.
 const DEFAULT_LIFETIME: Duration = Duration::from_hours(1);
-/// The longest lifetime that is accepted; longer ones are reduced to it.
+/// Maximum lifetime; longer ones are reduced to it.
 const MAX_LIFETIME: Duration = Duration::from_hours(24 * 365);
 
-/// The longest token, in bytes; servers refuse longer headers.
+/// Maximum length of a token, in bytes; servers refuse longer headers.
 pub(super) const MAX_TOKEN_BYTES: usize = 16 << 10;
 
 /// A bearer token (RFC 6750). A clone is the same token.
@@ -47,7 +47,7 @@ impl Token {
         Some(Self { value, header, use_until, identity: Arc::new(()) })
     }
 
-    /// The value of `Authorization`.
+    /// Returns the value of the `Authorization` header.
     pub(super) fn header(&self) -> HeaderValue {
         self.header.clone()
     }
@@ -60,7 +60,7 @@ impl Token {
         self.value.expose_secret()
     }
 
-    /// Whether it may still be used: the renewal margin has not begun.
+    /// Returns whether the token may still be used: the renewal margin has not begun.
     pub(super) fn is_valid(&self) -> bool {
         self.is_valid_at(Instant::now())
     }
@@ -69,13 +69,13 @@ impl Token {
         now < self.use_until
     }
 
-    /// Whether both come from the same grant.
+    /// Returns whether both come from the same grant.
     pub(super) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.identity, &other.identity)
     }
 }
 
-/// The lifetime less one minute, or half of it if that is longer.
+/// Returns the time for which a token is used: its lifetime less one minute, or half of it if that is longer.
 pub(super) fn usable_for(lifetime: Option<Duration>) -> Duration {
     match lifetime {
         Some(lifetime) => {

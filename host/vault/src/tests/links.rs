@@ -1,4 +1,4 @@
-//! Links from the side of whoever would like to have one.
+//! Tests of links from an attacker's view.
 
 use kitbag_database::audit::Actor;
 
@@ -11,7 +11,7 @@ fn of_una() -> SecretSlot {
     slot("una", "books", NAME)
 }
 
-/// A process that was given these master keys.
+/// Creates a process with these master keys.
 async fn process(folder: &Path, keys: &str) -> Arc<Vault> {
     let source = KeySource::Text(keys.into());
     Arc::new(Vault::open(database(folder).await, source).await.expect("the vault opens"))
@@ -34,7 +34,7 @@ impl Vault {
         self.is_spent(link).await.expect("the database answers")
     }
 
-    /// A link that expires then.
+    /// Creates a link with this expiry, in seconds since 1970.
     fn expiring(&self, expires: i64) -> String {
         seal(self.keys.load().current(), &of_una(), 0, expires).expose_secret().to_owned()
     }

@@ -1,24 +1,25 @@
-//! Whose values they are.
+//! Owner of cached values: user, toolkit and its owner.
 
 use std::fmt;
 use std::sync::Arc;
 
 use kitbag_base::sha256::Sha256;
 
-/// What a toolkit keeps for one user. All of it comes from the host.
+/// Identifies the values that a toolkit has cached for one user. All fields are set by the host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CacheSlot {
-    /// The user.
+    /// User id.
     pub user: Arc<str>,
-    /// The toolkit's id.
+    /// Toolkit id.
     pub toolkit: Arc<str>,
-    /// The toolkit's owner when the call began: a call that is running while the toolkit is taken over leaves nothing
-    /// for its new owner, and finds nothing of theirs.
+    /// Owner of the toolkit when the call began. A call that is running during a take-over neither leaves
+    /// values for the new owner nor finds theirs.
     pub owner: Arc<str>,
 }
 
 impl CacheSlot {
-    /// SHA-256 of the slot and a key. Each part is preceded by its length, so that it is unambiguous.
+    /// Returns the SHA-256 of the slot and a key. Each part has a length prefix, so that the parts are
+    /// unambiguous.
     pub(super) fn digest(&self, key: &str) -> [u8; 32] {
         let mut bytes = Vec::new();
         for part in ["kitbag cache 1", &self.user, &self.toolkit, &self.owner, key] {
@@ -29,7 +30,7 @@ impl CacheSlot {
     }
 }
 
-/// The toolkit and the user; no toolkit's id has a space.
+/// Writes toolkit and user, separated by a space, which toolkit ids do not contain.
 impl fmt::Display for CacheSlot {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{} {}", self.toolkit, self.user)

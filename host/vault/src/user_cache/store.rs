@@ -1,5 +1,5 @@
-//! All SQL about cached values, except for what removes them with other things: `toolkits/store` with their toolkit and at
-//! a take-over, `vault/cached` with secrets and master keys.
+//! All SQL about cached values, except deletion together with other data: `toolkits/store` with their toolkit
+//! and at a take-over, `vault/cached` with secrets and master keys.
 
 use kitbag_database::{Database, Executor, Scope, Transaction, sql};
 use kitbag_manifest::cache::{MAX_TOTAL_BYTES, MAX_VALUES};
@@ -7,17 +7,17 @@ use kitbag_manifest::cache::{MAX_TOTAL_BYTES, MAX_VALUES};
 use super::{CacheSlot, CacheUsage};
 use crate::SealedValue;
 
-/// The table of cached values.
+/// Access to the table of cached values.
 #[derive(Clone, Debug)]
 pub(super) struct Store(Database);
 
-/// A value to keep.
+/// A value to store.
 pub(super) struct NewValue {
     pub(super) digest: [u8; 32],
-    /// Bytes of key and value.
+    /// Size of key and value, in bytes.
     pub(super) size: usize,
     pub(super) sealed: SealedValue,
-    /// In milliseconds since 1970.
+    /// Time of the write, in milliseconds since 1970; `expires_at` has the same unit.
     pub(super) written_at: i64,
     pub(super) expires_at: i64,
 }
@@ -32,7 +32,7 @@ impl Store {
         &self.0
     }
 
-    /// A value whose time is not over at `now`.
+    /// Returns a value that has not expired at `now`.
     pub(super) async fn get(
         &self,
         slot: &CacheSlot,
@@ -51,8 +51,8 @@ impl Store {
         Ok(row.map(|(master_key, wrapped_key, value)| SealedValue { master_key, wrapped_key, value }))
     }
 
-    /// Inserts or replaces a value, and removes those that make room for it: values whose time is over, and the oldest of
-    /// those that are too many. Fails if the toolkit is gone.
+    /// Inserts or replaces a value, and deletes expired values and the oldest ones beyond the limits. Fails
+    /// if the toolkit no longer exists.
     pub(super) async fn set(&self, slot: &CacheSlot, new: NewValue) -> kitbag_database::Result<()> {
         let NewValue { digest, size, sealed, written_at, expires_at } = new;
         let mut transaction = self.begin(&slot.user, &slot.toolkit).await?;
@@ -89,7 +89,7 @@ impl Store {
         usage(self.0.readers(), user, toolkit).await
     }
 
-    /// Removes all values of a toolkit for a user. Returns how much they were.
+    /// Deletes all values of a toolkit for a user. Returns their amount.
     pub(super) async fn clear(&self, user: &str, toolkit: &str) -> kitbag_database::Result<CacheUsage> {
         let mut transaction = self.begin(user, toolkit).await?;
         let before = usage(&mut transaction, user, toolkit).await?;
@@ -102,7 +102,7 @@ impl Store {
         Ok(before)
     }
 
-    /// Removes up to `limit` values whose time is over at `now`. Returns how many.
+    /// Deletes up to `limit` values that have expired at `now`. Returns their number.
     pub(super) async fn remove_expired(&self, now: i64, limit: u32) -> kitbag_database::Result<u64> {
         let mut transaction = self.0.begin(Scope::AllCached).await?;
         let removed = sql("DELETE FROM cached_values WHERE (user_id, toolkit_id, digest) IN (
@@ -121,16 +121,16 @@ impl Store {
     }
 }
 
-/// The digests of values that make room for the one of the digest `new`: those whose time is over at `now`, and the oldest of
-/// those that are too many. The new one comes first even if others were written in the same millisecond, or by a clock that
-/// is ahead.
+/// Returns the digests of the values to delete after storing the one with the digest `new`: expired ones, and
+/// the oldest ones beyond the limits. `new` counts as the newest even if others were written in the same
+/// millisecond, or by a process whose clock is ahead.
 async fn too_many(
     transaction: &mut Transaction,
     slot: &CacheSlot,
     new: &[u8],
     now: i64,
 ) -> kitbag_database::Result<Vec<Vec<u8>>> {
-    // As a query of its own: in a `DELETE`, PostgreSQL joins each row with all others.
+    // A separate query: in a `DELETE`, PostgreSQL joins each row with all others.
     sql("SELECT digest FROM (
              SELECT digest, expires_at, sum(size) OVER newest AS bytes, row_number() OVER newest AS position
              FROM cached_values WHERE user_id = $1 AND toolkit_id = $2

@@ -1,4 +1,4 @@
-//! Removes values whose time is over: nobody finds them, but they take room.
+//! Deletes expired values: reads ignore them, but they take up space.
 
 use std::sync::Weak;
 use std::time::Duration;
@@ -9,12 +9,12 @@ use tracing::warn;
 use super::store::Store;
 use super::{UserCache, now};
 
-/// How often.
+/// Interval of deletions.
 const INTERVAL: Duration = Duration::from_hours(1);
-/// Values that are removed in one transaction.
+/// Maximum number of values deleted in one transaction.
 const BATCH_ROWS: u32 = 500;
 
-/// Removes them, now and regularly, until the cache is dropped.
+/// Starts a task that deletes expired values, now and regularly, until the cache is dropped.
 pub(super) fn start(cache: Weak<UserCache>) {
     tokio::spawn(async move {
         while let Some(cache) = cache.upgrade() {

@@ -1,4 +1,4 @@
-//! Cached values over a real database and a real vault.
+//! Tests of cached values with a real database and a real vault.
 
 use std::fs;
 use std::path::Path;
@@ -51,7 +51,7 @@ impl UserCache {
     }
 }
 
-/// Puts values of this size into the database, the first one being the oldest. They do not open.
+/// Inserts values of this size, the oldest first. They cannot be decrypted.
 async fn fill(cache: &UserCache, slot: &CacheSlot, count: usize, size: usize) {
     let database = cache.store.database();
     let mut transaction = database.begin(Scope::AllCached).await.expect("nobody keeps the writer");
@@ -85,7 +85,7 @@ async fn a_value_is_there_for_its_user_and_toolkit_until_it_is_replaced_or_remov
 
     first.keep(&ours, "etag\0ä", "one").await;
 
-    // Also by another process.
+    // Visible to another process, too.
     assert_eq!(second.value(&ours, "etag\0ä").await.as_deref(), Some("one"));
     for (other, key) in [
         (slot("ben", "books"), "etag\0ä"),
@@ -131,7 +131,7 @@ async fn a_row_that_is_moved_to_another_user_or_toolkit_does_not_open() {
     ] {
         cache.store.database().execute(&format!("UPDATE cached_values SET {change}")).await;
         assert_eq!(cache.value(&thief, "key").await, None);
-        // Whoever can write rows knows how a digest is made.
+        // An attacker who can write rows can compute the digest.
         let digest = thief.digest("key");
         cache.store.database().write(sql("UPDATE cached_values SET digest = $1").bind(&digest[..])).await;
         assert!(is_stored(&cache, &thief, "key").await);
@@ -191,7 +191,7 @@ async fn beyond_a_megabyte_the_oldest_values_make_room_and_nobody_elses() {
         assert_eq!(cache.values(other).await, 16);
     }
 
-    // A value that takes the place of another one counts once.
+    // A replaced value counts once.
     cache.keep(&ours, "new", "other").await;
     assert_eq!(cache.values(&ours).await, 16);
     assert!(is_stored(&cache, &ours, "1").await);
@@ -279,7 +279,7 @@ async fn so_many_changes_at_once_and_no_more_are_made_by_one_toolkit_for_one_use
     assert!((MAX_CHANGES_AT_ONCE.get()..2 * MAX_CHANGES_AT_ONCE.get()).contains(&changes), "{changes}");
     assert!(matches!(&error, CacheError::Unavailable(why) if why.contains("too often")), "{error:?}");
     assert!(matches!(cache.delete(&ours, "0").await, Err(CacheError::Unavailable(_))));
-    // Reading goes on, and others are not stopped.
+    // Reads still succeed, and other slots are not limited.
     assert_eq!(cache.value(&ours, "0").await.as_deref(), Some("v"));
     cache.keep(&slot("ana", "films"), "k", "v").await;
     cache.keep(&slot("ben", "books"), "k", "v").await;

@@ -2,7 +2,7 @@
 
 use axum::http::HeaderValue;
 
-/// The `Content-Disposition` under which a document's file is given to its owner.
+/// `Content-Disposition` of a download of a document's file.
 pub fn disposition(title: &str, media_type: &str) -> HeaderValue {
     super::disposition(&super::file_name(title, media_type))
 }

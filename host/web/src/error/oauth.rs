@@ -1,4 +1,4 @@
-//! Errors of the sign-in: JSON for clients, pages for people.
+//! Sign-in errors: JSON for clients, HTML pages for people.
 
 use axum::Json;
 use axum::http::StatusCode;
@@ -9,10 +9,10 @@ use tracing::{debug, error};
 
 use crate::{oauth, pages};
 
-/// Why an endpoint that clients call refuses: JSON (RFC 6749, section 5.2; RFC 7591, section 3.2.2).
+/// Error of an endpoint that clients call: JSON (RFC 6749, section 5.2; RFC 7591, section 3.2.2).
 pub(crate) struct EndpointFailure(EndpointError);
 
-/// Why a person's sign-in stops: a page.
+/// Error of a person's sign-in: an HTML page.
 pub(crate) struct AuthorizeFailure(AuthorizeError);
 
 impl From<EndpointError> for EndpointFailure {

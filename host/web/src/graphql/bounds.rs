@@ -1,8 +1,8 @@
-//! How large a query may be, counted before the library sees it.
+//! Size limits of a query, checked before the GraphQL library executes it.
 //!
-//! The library counts as well, but late: its parser descends as deep as a query nests, and it expands
-//! every fragment wherever it is used, which a few lines can make take for ever. Here each fragment is
-//! looked at once.
+//! The library has limits as well, but applies them late: its parser recurses as deep as a query nests, and
+//! it expands fragments at every use, which a short query can make take practically forever. Here each
+//! fragment is measured once.
 
 use std::collections::HashMap;
 
@@ -12,19 +12,19 @@ use async_graphql::{Name, ServerError};
 
 use super::error::{bad_query, limit};
 
-/// Brackets inside each other. What tools send to read the schema needs about twenty.
+/// Maximum nesting of brackets. Introspection queries of tools need about twenty.
 const DEEPEST_BRACKETS: usize = 48;
-/// Selections inside each other, those of fragments included.
+/// Maximum nesting of selections, including fragments.
 const DEEPEST: usize = 20;
-/// Selections: fields, and fragments wherever they are used, with what is in them. A fragment counts by
-/// itself as well: the library goes through it even where there is no field in it.
+/// Maximum number of selections: fields, and fragments with their contents at each use. A fragment itself
+/// counts as one too: the library traverses it even if it has no fields.
 const MAX_FIELDS: usize = 1000;
-/// Operations in one document, of which one runs.
+/// Maximum number of operations in a document, of which one runs.
 const MAX_OPERATIONS: usize = 10;
-/// Directives on one selection.
+/// Maximum number of directives on a selection.
 const MAX_DIRECTIVES: usize = 4;
 
-/// Parses a query that is within bounds.
+/// Parses a query and checks its size.
 pub(super) fn parse(query: &str) -> Result<ExecutableDocument, ServerError> {
     if nesting(query) > DEEPEST_BRACKETS {
         return Err(limit("The query is nested too deep."));
@@ -46,7 +46,7 @@ fn check(document: &ExecutableDocument) -> Result<(), ServerError> {
         fields = fields.saturating_add(size.fields);
         check_depth(size.depth)?;
     }
-    // Fragments that no operation uses are looked at as well: the library validates them.
+    // Unused fragments are measured as well: the library validates them.
     for (name, fragment) in &document.fragments {
         check_directives(fragment.node.directives.len())?;
         let size = measured.fragment(name)?;
@@ -71,12 +71,12 @@ impl Size {
 
 struct Measured<'a> {
     document: &'a ExecutableDocument,
-    /// Nothing as long as the fragment is being measured: met again, it is inside itself.
+    /// `None` while the fragment is being measured: a second visit means that it contains itself.
     fragments: HashMap<&'a Name, Option<Size>>,
 }
 
 impl<'a> Measured<'a> {
-    /// Recursion is bounded: the brackets of the document were, and a chain of fragments is.
+    /// Recursion is bounded by the nesting of brackets, and by the check of fragment chains.
     fn size(&mut self, set: &'a SelectionSet) -> Result<Size, ServerError> {
         let mut size = Size::default();
         for selection in &set.items {
@@ -136,8 +136,8 @@ fn check_directives(count: usize) -> Result<(), ServerError> {
     Ok(())
 }
 
-/// How deep brackets lie inside each other, outside strings and comments. A string without an end is
-/// none, and no query either: from there on everything counts.
+/// Maximum nesting of brackets outside strings and comments. An unterminated string is not a valid query:
+/// everything after its start is counted.
 fn nesting(query: &str) -> usize {
     let (mut depth, mut deepest, mut has_strings) = (0_usize, 0, true);
     let mut rest = query.as_bytes();
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(refusal(&query), "\"LIMIT\": A query may select at most 1000 fields and fragments.");
     }
 
-    /// The library would go through these for ages before it looks for a field in them.
+    /// The library would traverse these practically forever before it finds a field.
     #[test]
     fn fragments_with_no_field_in_them_are_counted_as_well() {
         let chain = |leaf: &str| {

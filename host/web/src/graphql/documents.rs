@@ -1,4 +1,4 @@
-//! Documents, as they are shown.
+//! GraphQL types of documents.
 
 use async_graphql::{Context, Enum, ID, Object, SimpleObject};
 use base64::Engine;
@@ -237,7 +237,7 @@ impl From<(knowledge::Usage, knowledge::Quota)> for Usage {
 pub(super) struct DocumentConnection(pub(super) Page);
 
 impl DocumentConnection {
-    /// What a cursor of [`PageInfo`] stands for.
+    /// Returns the position that a cursor of [`PageInfo`] encodes.
     pub(super) fn position(cursor: &str) -> Result<i64, WebError> {
         read_cursor("documents", cursor)
     }
@@ -298,7 +298,7 @@ pub(super) struct SearchResults {
 }
 
 impl SearchResults {
-    /// What was found after `offset` others.
+    /// Creates a page of results that begins after `offset` others.
     pub(super) fn new(found: Found, offset: u32) -> Self {
         let shown = i64::from(offset) + i64::try_from(found.hits.len()).unwrap_or(i64::MAX);
         let page_info = PageInfo {
@@ -312,7 +312,7 @@ impl SearchResults {
         Self { results: found.hits.into_iter().map(Into::into).collect(), mode, page_info }
     }
 
-    /// How many results the pages before had.
+    /// Returns the number of results on earlier pages, which the cursor encodes.
     pub(super) fn offset(cursor: &str) -> Result<u32, WebError> {
         u32::try_from(read_cursor("search", cursor)?).map_err(|_| no_cursor())
     }
@@ -361,7 +361,7 @@ fn time(milliseconds: i64) -> String {
     Timestamp::from_millisecond(milliseconds).unwrap_or_default().to_string()
 }
 
-/// Opaque, so that nobody counts with it; of one list, so that it is of no use in another.
+/// Creates an opaque cursor, so that clients do not compute with it; it is valid for one list only.
 fn cursor(list: &str, position: i64) -> String {
     URL_SAFE_NO_PAD.encode(format!("{list} {position}"))
 }
@@ -377,7 +377,7 @@ fn no_cursor() -> WebError {
     WebError::invalid("after", "is no cursor of this list; give `endCursor` of the page before")
 }
 
-/// A number of bytes: GraphQL's Int has 32 bits.
+/// Converts a number of bytes to a float: GraphQL's Int has 32 bits.
 #[expect(clippy::cast_precision_loss, reason = "nobody has 2^53 bytes")]
 pub(super) fn bytes(count: u64) -> f64 {
     count as f64

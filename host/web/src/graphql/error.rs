@@ -1,14 +1,14 @@
-//! Errors of the other routes → errors of GraphQL, each with a stable code in its `extensions`.
+//! Conversion of HTTP errors to GraphQL errors, each with a stable code in its `extensions`.
 //!
 //! | code | when |
 //! |---|---|
-//! | `BAD_QUERY` | the query does not parse, or does not fit the schema, or its variables do not |
+//! | `BAD_QUERY` | the query or its variables are malformed or do not match the schema |
 //! | `INVALID` | an argument breaks a rule; `problems` says which: `[{ path, message }]` |
-//! | `NOT_FOUND` | what is to be changed is not there, or not the caller's |
+//! | `NOT_FOUND` | the object to change does not exist, or is not the caller's |
 //! | `FORBIDDEN` | the caller may not do this |
-//! | `LIMIT` | the request asks for more than one request may, or its user for more than one user may |
-//! | `UNAVAILABLE` | a later try may do better |
-//! | `INTERNAL` | our fault; the log has the cause |
+//! | `LIMIT` | a limit of the request or of its user is exceeded |
+//! | `UNAVAILABLE` | temporary failure; a retry may succeed |
+//! | `INTERNAL` | internal error; the log has the cause |
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use axum::http::StatusCode;
 
 use crate::error::WebError;
 
-/// Errors of one answer at most.
+/// Maximum number of errors in a response.
 const MAX_ERRORS: usize = 20;
 
 impl From<WebError> for Error {
@@ -36,23 +36,23 @@ impl From<WebError> for Error {
     }
 }
 
-/// A request that is more than one request may be.
+/// Error for a request that exceeds a limit.
 pub(super) fn limit(message: impl Into<String>) -> ServerError {
     coded("LIMIT", ServerError::new(message, None))
 }
 
-/// A query that cannot be read.
+/// Error for an invalid query.
 pub(super) fn bad_query(error: ServerError) -> ServerError {
     coded("BAD_QUERY", error)
 }
 
-/// The answer to a request whose time is over.
+/// Response to a request that timed out.
 pub(super) fn took_too_long(patience: Duration) -> Response {
     let message = format!("The request took longer than {} s. Ask for less at a time.", patience.as_secs());
     Response::from_errors(vec![limit(message)])
 }
 
-/// Gives those errors a code that the library made: all of them are about the query or its variables.
+/// Adds a code to errors of the library: all of them are about the query or its variables.
 pub(super) fn with_codes(mut response: Response) -> Response {
     response.errors.truncate(MAX_ERRORS);
     for error in &mut response.errors {

@@ -4,7 +4,7 @@ use async_graphql::parser::types::ExecutableDocument;
 
 use super::bounds;
 
-/// Parses a query that is within bounds, or says why it is not.
+/// Parses a query and checks its size; returns the error message otherwise.
 pub fn query(text: &str) -> Result<ExecutableDocument, String> {
     bounds::parse(text).map_err(|refusal| refusal.message)
 }

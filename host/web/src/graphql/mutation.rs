@@ -1,4 +1,4 @@
-//! What can be changed.
+//! GraphQL mutations.
 
 use async_graphql::{Context, Enum, ID, InputObject, Json, Object, SimpleObject};
 use kitbag_access::values::knowledge::{self, NewDocument, NewFeed};

@@ -1,4 +1,4 @@
-//! What can be asked.
+//! GraphQL queries.
 
 use async_graphql::{Context, ID, Object};
 use kitbag_access::values::knowledge::{self, DEFAULT_RESULTS, KnowledgeError, MAX_RESULTS};
@@ -11,13 +11,13 @@ use super::schema::{DEFAULT_LENGTH, LIST_COST, READ_COST, SEARCH_COST};
 use super::toolkits::Toolkit;
 use crate::error::WebError;
 
-/// Documents of a page where the query does not say.
+/// Default number of documents per page.
 const DEFAULT_DOCUMENTS: i32 = 20;
-/// Documents of a page at most.
+/// Maximum number of documents per page.
 const MAX_DOCUMENTS: i32 = 100;
-/// Feeds of a page where the query does not say.
+/// Default number of feeds per page.
 const DEFAULT_FEEDS: i32 = 50;
-/// Feeds of a page at most.
+/// Maximum number of feeds per page.
 const MAX_FEEDS: i32 = 1000;
 
 pub(super) struct Query;
@@ -169,7 +169,8 @@ impl Me {
     }
 }
 
-/// How often a page's fields are counted: the server itself refuses what is out of range.
+/// Number of elements for which a page's fields are charged. Clamped here; the resolver refuses values out of
+/// range.
 pub(super) fn within(asked: Option<i32>, usual: i32, most: i32) -> usize {
     usize::try_from(asked.unwrap_or(usual).clamp(1, most)).unwrap_or(1)
 }

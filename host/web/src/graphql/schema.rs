@@ -1,4 +1,4 @@
-//! The schema, and what its fields may cost together.
+//! The GraphQL schema, and the cost limits of a request.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,35 +16,35 @@ use super::query::Query;
 
 pub(super) type KitbagSchema = Schema<Query, Mutation, EmptySubscription>;
 
-/// What the fields of a request may cost together. A field costs 1; one that is read from the database,
-/// or comes many times, costs more: see `complexity` at the fields.
+/// Maximum total cost of a request's fields. A field costs 1; fields that are read from the database, or
+/// occur many times, cost more: see `complexity` at the fields.
 const MAX_COST: usize = 3000;
 
-/// What a change costs: so a request may have about a dozen.
+/// Cost of a mutation: a request may have about a dozen.
 pub(super) const CHANGE_COST: usize = 250;
-/// What a search costs, beside its results.
+/// Cost of a search, without its results.
 pub(super) const SEARCH_COST: usize = 250;
-/// What a list of documents or feeds costs, beside what is in it: all that match are gone through.
+/// Cost of a list of documents or feeds, without its elements: all matches are scanned.
 pub(super) const LIST_COST: usize = 100;
-/// What another list or a single record costs, beside what is in it.
+/// Cost of any other list or a single record, without its contents.
 pub(super) const READ_COST: usize = 20;
-/// What the text of a document costs.
+/// Cost of a document's text.
 pub(super) const TEXT_COST: usize = 20;
-/// What the schema of a tool costs.
+/// Cost of a tool's schema.
 pub(super) const SCHEMA_COST: usize = 20;
-/// Of lists without a bound of their own: as if they had so many elements.
+/// Assumed length of lists without a limit of their own.
 pub(super) const DEFAULT_LENGTH: usize = 20;
 
-/// Values of the schema itself that an answer may have: its lists have no price, and tools need about a
-/// tenth of it.
+/// Maximum number of introspection values in a response: introspection lists have no cost, and tools need
+/// about a tenth of this.
 const MAX_SCHEMA_VALUES: usize = 50_000;
 
-/// Builds the schema; it holds nothing that belongs to anybody.
+/// Builds the schema; it contains no user data.
 pub(super) fn build() -> KitbagSchema {
     Schema::build(Query, Mutation, EmptySubscription).extension(Bounds).finish()
 }
 
-/// Makes what bounds one request.
+/// Extension that creates the limits of a request.
 struct Bounds;
 
 impl ExtensionFactory for Bounds {
@@ -53,9 +53,9 @@ impl ExtensionFactory for Bounds {
     }
 }
 
-/// Refuses what costs too much, with a code that says so.
+/// Refuses requests that cost too much, with the code `LIMIT`.
 struct Price {
-    /// Values of the schema itself that the answer has so far.
+    /// Number of introspection values in the response so far.
     of_schema: AtomicUsize,
 }
 

@@ -1,4 +1,4 @@
-//! Toolkits, as their users see them.
+//! GraphQL types of toolkits, from the user's view.
 
 use async_graphql::{Context, Enum, ID, Json, Object, SimpleObject};
 use kitbag_access::VisibleToolkit;
@@ -14,9 +14,9 @@ use super::query::within;
 use super::schema::{DEFAULT_LENGTH, READ_COST, SCHEMA_COST};
 use crate::error::WebError;
 
-/// Versions where the query does not say.
+/// Default number of versions.
 const DEFAULT_VERSIONS: i32 = 20;
-/// Versions at most.
+/// Maximum number of versions.
 const MAX_VERSIONS: i32 = 100;
 
 pub(super) struct Toolkit(pub(super) VisibleToolkit);
@@ -151,7 +151,7 @@ pub(super) struct TakenOver {
 
 pub(super) struct Tool {
     toolkit: VisibleToolkit,
-    /// Among those of the toolkit.
+    /// Index among the tools of the toolkit.
     index: usize,
 }
 
@@ -386,7 +386,7 @@ impl From<ConfigKind> for ConfigType {
     }
 }
 
-/// The settings of a toolkit with the request's values.
+/// Returns the settings of a toolkit with the user's values.
 pub(super) async fn fields(
     request: &RequestContext,
     toolkit: &VisibleToolkit,

@@ -1,4 +1,4 @@
-//! Which records a request asks for.
+//! Query parameters that select call records.
 
 use jiff::{SignedDuration, Timestamp};
 use kitbag_access::Range;
@@ -8,34 +8,35 @@ use serde::Deserialize;
 use super::{bad_query, outcome};
 use crate::error::WebError;
 
-/// Records that are answered when the request does not say.
+/// Number of records returned without `limit`.
 pub(crate) const DEFAULT_LIMIT: u32 = 100;
-/// What a request may ask for with `limit`.
+/// Maximum value of `limit`.
 pub(crate) const MAX_LIMIT: u32 = 1000;
 
-/// The query string.
+/// Query string of a request for records.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Parameters {
-    /// A time (RFC 3339) or a duration before now; own calls that ended since, and those of others that began since.
+    /// A time (RFC 3339) or a duration before now: own calls that ended since, and other users' calls that
+    /// began since.
     since: Option<String>,
-    /// An id; records that came after it.
+    /// Record id; only records after it.
     after: Option<i64>,
-    /// An id; records that came before it.
+    /// Record id; only records before it.
     before: Option<i64>,
-    /// Only so many of the newest that there are.
+    /// Maximum number of records; the newest ones are returned.
     limit: Option<u32>,
     /// Only calls of this tool.
     tool: Option<String>,
-    /// Only calls that ended so: an outcome, or `any-failure`.
+    /// Only calls with this outcome; `any-failure` for all failures.
     outcome: Option<String>,
-    /// Whether to wait for more.
+    /// Whether to stream new records.
     #[serde(default)]
     pub(super) follow: bool,
 }
 
 impl Parameters {
-    /// Without `since`, `after` and `limit`: the last hundred.
+    /// Defaults to the last 100 records without `since`, `after` and `limit`.
     pub(super) fn range(self) -> Result<Range, WebError> {
         if self.limit.is_some_and(|limit| limit > MAX_LIMIT) {
             return Err(bad_query(format!("limit must be at most {MAX_LIMIT}.")));
@@ -57,7 +58,7 @@ impl Parameters {
     }
 }
 
-/// The time that a parameter of this name means, if it is there.
+/// Parses the time in an optional parameter; errors name the parameter.
 pub(crate) fn point_in_time(name: &str, text: Option<&str>) -> Result<Option<Timestamp>, WebError> {
     let time = text.map(|text| {
         time(text, Timestamp::now()).ok_or_else(|| {

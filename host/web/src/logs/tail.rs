@@ -1,4 +1,4 @@
-//! The body of an answer with records: those that there are and, on request, new ones as they come.
+//! Response body with records: existing ones and, on request, new ones as they come.
 
 use std::io;
 use std::time::Duration;
@@ -13,40 +13,40 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::error;
 
-/// How long a stream is silent before an empty line is sent.
+/// Longest silence of a stream before an empty line is sent.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
 
-/// Where the lines of an answer come from.
+/// Source of the lines of a response.
 pub(crate) trait Lines: Send + 'static {
-    /// The next lines; empty if there are no more for now. A failure is logged here.
+    /// Returns the next lines; empty if there are none for now. Logs failures.
     fn next_lines(&mut self) -> impl Future<Output = io::Result<Bytes>> + Send;
 
-    /// Waits until there may be more; `None` if there will never be more.
+    /// Waits until there may be more lines; `None` if there will never be any.
     fn more(&mut self) -> impl Future<Output = Option<()>> + Send;
 }
 
-/// Records of calls.
+/// Line source that reads call records.
 pub(crate) struct CallLines {
     pub(crate) reader: Reader,
-    /// Writes each record as a line of JSON.
+    /// Encodes each record as a line of JSON.
     pub(crate) lines: fn(&[Logged]) -> io::Result<Bytes>,
 }
 
-/// An answer with records.
+/// A response that streams records.
 pub(crate) struct Tail<L> {
     pub(crate) lines: L,
     pub(crate) mode: ReadingMode,
     /// Cancelled when the server is asked to stop.
     pub(crate) stopping: CancellationToken,
-    /// How long a client may follow. It then reconnects, and whose it is is verified again.
+    /// Maximum duration of a stream. The client then reconnects and is authenticated again.
     pub(crate) max_time: Duration,
 }
 
-/// The rest of an answer.
+/// State of the body while it is sent.
 struct Rest<L> {
     tail: Tail<L>,
     ends: Instant,
-    /// When something was last sent.
+    /// Time at which bytes were last sent.
     heard: Instant,
 }
 
@@ -76,13 +76,14 @@ impl Lines for CallLines {
 }
 
 impl<L: Lines> Rest<L> {
-    /// The next piece of the body. A failure ends it, and cuts the connection: a log that is not whole
-    /// must not look as if it were.
+    /// Returns the next piece of the body. A failure aborts the connection: a truncated log must not look
+    /// complete.
     async fn next(mut self) -> Option<(io::Result<Bytes>, Option<Self>)> {
         let Tail { lines, mode, stopping, .. } = &mut self.tail;
         let follows = *mode == ReadingMode::Follow;
         loop {
-            // A client that follows can reconnect; other requests are answered completely.
+            // Only following clients are cut off, since they can reconnect; other requests are answered
+            // completely.
             if follows && (stopping.is_cancelled() || self.ends <= Instant::now()) {
                 return None;
             }
@@ -110,7 +111,7 @@ impl<L: Lines> Rest<L> {
     }
 }
 
-/// Each value as a line of JSON.
+/// Encodes each value as a line of JSON.
 pub(crate) fn json_lines<T: serde::Serialize>(values: impl IntoIterator<Item = T>) -> io::Result<Bytes> {
     let mut text = Vec::new();
     for value in values {

@@ -14,19 +14,19 @@ use serde_json::value::RawValue;
 use crate::body::Unread;
 use crate::media_type::JSON;
 
-/// From -32000 to -32019 codes are a server's own; beyond are the protocol's (2026-07-28).
+/// Error codes from -32000 to -32019 are defined by servers; those beyond by the protocol (2026-07-28).
 const TOO_MANY_REQUESTS: ErrorCode = ErrorCode(-32010);
 
-/// The response to a request that does not reach its method.
+/// Error response to a request that does not reach its method.
 pub(crate) struct TransportError(Box<Response>);
 
 impl TransportError {
-    /// Responds with an error; `id` is that of the request, where it could be read.
+    /// Creates a JSON-RPC error response; `id` is that of the request, if it could be read.
     pub(super) fn new(status: StatusCode, id: Option<RequestId>, error: ErrorData) -> Self {
         Self(Box::new((status, Json(JsonRpcError::new(id, error))).into_response()))
     }
 
-    /// Responds to a message that breaks the rules of JSON-RPC or of the transport.
+    /// Creates the response to a message that violates JSON-RPC or the transport.
     pub(super) fn invalid(
         status: StatusCode,
         id: Option<RequestId>,
@@ -58,9 +58,9 @@ impl From<TooManyRequests> for TransportError {
     }
 }
 
-/// Responds with a result that is encoded already.
+/// Creates a response with a result that is already encoded.
 pub(super) fn with_encoded_result(id: RequestId, result: &RawValue) -> Response {
-    /// Of the members around the result.
+    /// Capacity for the members around the result.
     const ENVELOPE_BYTES: usize = 128;
 
     let mut body = Vec::with_capacity(ENVELOPE_BYTES + result.get().len());
@@ -69,7 +69,7 @@ pub(super) fn with_encoded_result(id: RequestId, result: &RawValue) -> Response 
     ([(header::CONTENT_TYPE, JSON)], body).into_response()
 }
 
-/// Responds to a body that was not read to its end; `limit` is in bytes.
+/// Converts [`Unread`] to an error response; `limit` is in bytes.
 pub(super) fn unread(why: Unread, limit: usize) -> TransportError {
     match why {
         Unread::TooLarge => {
@@ -91,7 +91,7 @@ pub(super) fn unread(why: Unread, limit: usize) -> TransportError {
     }
 }
 
-/// Converts an error that rmcp reports as plain text to JSON-RPC.
+/// Converts a plain-text error of rmcp to JSON-RPC.
 pub(super) async fn from_plain_text(id: Option<RequestId>, response: Response) -> TransportError {
     const MAX_BYTES: usize = 16 << 10;
 

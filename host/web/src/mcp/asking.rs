@@ -1,11 +1,11 @@
 //! Questions of tools in the middle of a call: elicitation in form mode.
 //!
-//! | revision | how the client says that it can | what it gets | how it goes on |
+//! | revision | where the client declares support | what it receives | how the call continues |
 //! |---|---|---|---|
 //! | 2026-07-28 | `elicitation.form`, or `elicitation` without members, among the capabilities of the request | a result `input_required` with `requestState` | the same call with `inputResponses` and the state |
 //! | 2025-11-25, 2025-06-18 | the same in `initialize` | a request `elicitation/create` in the stream of the call ([`conversation`](super::conversation)) | a response |
 //!
-//! Either way the handler runs again, from its beginning, with the answers so far.
+//! Either way the handler is run again from its beginning, with all answers so far.
 
 use kitbag_access::values::dispatch::{Callee, Response};
 use kitbag_access::{Asked, User};
@@ -19,23 +19,23 @@ use rmcp::model::{
 use serde_json::{Map, Value};
 use tracing::error;
 
-/// Calls of one user that wait for an answer in a stream.
+/// Limit per user of calls that wait for an answer in a stream.
 const MAX_WAITING_CALLS_PER_USER: usize = 16;
-/// The same of all users. Such a call is a stream, and little else.
+/// Limit of such calls for all users. Each costs little more than a stream.
 const MAX_WAITING_CALLS: usize = 4096;
 
-/// The places of calls that wait for an answer in a stream.
+/// Creates the limits of calls that wait for an answer in a stream.
 pub(super) fn waiting_calls() -> Shares {
     Shares::new(MAX_WAITING_CALLS, MAX_WAITING_CALLS_PER_USER)
 }
 
-/// Whether a client of the current revision shows forms.
+/// Whether a client of the current revision supports elicitation in form mode.
 pub(super) fn shows_forms(capabilities: Option<&ClientCapabilities>) -> bool {
     let elicitation = capabilities.and_then(|it| it.elicitation.as_ref());
     elicitation.is_some_and(|it| it.form.is_some() || it.url.is_none())
 }
 
-/// What was asked before in a call of the current revision, with what its client has answered now.
+/// Restores the earlier questions of a call (current revision) and adds the client's new answer.
 pub(super) fn asked_before(
     user: &User,
     callee: &Callee,
@@ -56,7 +56,7 @@ pub(super) fn asked_before(
     Ok(asked)
 }
 
-/// Asks by a result; what was asked is part of it.
+/// Result that asks the user; the sealed state contains the question.
 pub(super) fn input_required(
     request: ElicitRequestParams,
     (key, state): (String, String),
@@ -65,7 +65,8 @@ pub(super) fn input_required(
     InputRequiredResult::new(Some(requests.into()), Some(state))
 }
 
-/// The request of a question. Its message says who asks, and no empty lines push that away; hidden characters are visible.
+/// Elicitation request for a question. The message names the toolkit, and loses empty lines that could push
+/// the name out of view; hidden characters become visible.
 pub(super) fn form(toolkit: &str, question: &Question) -> Result<ElicitRequestParams, ErrorData> {
     let shown = visible::lines(&question.message);
     let lines = shown.lines().map(str::trim_end).filter(|line| !line.is_empty());
@@ -83,7 +84,8 @@ pub(super) fn form(toolkit: &str, question: &Question) -> Result<ElicitRequestPa
     Ok(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
 }
 
-/// Makes hidden characters of the texts of a form or a field visible. What is answered as it is has none.
+/// Makes hidden characters visible in the texts of a form or field. Values that are sent back unchanged have
+/// none.
 fn show(schema: &mut Value) {
     let Some(members) = schema.as_object_mut() else { return };
     for (name, value) in members {
@@ -95,7 +97,7 @@ fn show(schema: &mut Value) {
     }
 }
 
-/// Reads how a client responded. One that says neither yes nor no has left.
+/// Parses a client's response. One that neither accepts nor declines counts as cancelled.
 pub(super) fn read(response: &Value) -> Result<Response, ErrorData> {
     match response["action"].as_str() {
         Some("accept") => {
@@ -111,7 +113,7 @@ pub(super) fn read(response: &Value) -> Result<Response, ErrorData> {
     }
 }
 
-/// Refuses an answer that is larger than any.
+/// Error for an answer that exceeds the size limit.
 pub(super) fn too_large() -> ErrorData {
     ErrorData::invalid_params(format!("an answer may have up to {MAX_ANSWER_BYTES} bytes"), None)
 }

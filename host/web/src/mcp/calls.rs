@@ -1,16 +1,16 @@
-//! Calls that clients of the older revisions may cancel by name.
+//! Running calls, which clients of the older revisions cancel by request id.
 //!
-//! Such a client sends `notifications/cancelled` with the id of its request, in a request of its own.
-//! Ids are unique within a client only, and one user may have several. So each client gets a label
-//! with its handshake, in the header that the protocol has for sessions. It is no session: nothing
-//! is kept under it but the calls that run at the moment, and a server that did not issue it accepts it.
+//! Such a client sends `notifications/cancelled` with the id of its request, in a request of its own. Ids are
+//! unique within a client only, and one user may have several clients. So the handshake gives each client a
+//! label, in the header that the protocol has for sessions. It is no session: it only identifies calls in
+//! progress, and a server that did not issue it accepts it.
 //!
-//! A call that does not run here may run in another process: it is told, as a hint, with a hash of the same three names
-//! (`peers/hints`). That is best effort, as cancelling is in the protocol.
+//! A call may run in another process: that process is told by a hint with a hash of user, label and id
+//! (`peers/hints`). This is best effort, as cancellation is in the protocol.
 //!
-//! Such a client says in its handshake, and never again, what it can do. What the server has to know of
-//! that is part of the label, unsigned: a client that changes it declares another capability, as it could have
-//! in the handshake.
+//! Such a client declares its capabilities only in its handshake. The ones that the server needs later are
+//! part of the label, unsigned: a client that changes it declares another capability, as it could have in the
+//! handshake.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -25,25 +25,25 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 /// The header that carries the label.
 pub(super) const LABEL: HeaderName = HeaderName::from_static("mcp-session-id");
 
-/// Tells the clients of one user apart.
+/// Random label that tells the clients of one user apart.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ClientLabel(String);
 
-/// Running calls, by who may cancel them.
+/// Running calls that clients may cancel.
 #[derive(Clone)]
 pub(super) struct Calls(Arc<Shared>);
 
 struct Shared {
-    /// Several where a client has given one id to several requests, which JSON-RPC forbids.
+    /// Several calls per subject if a client reuses a request id, which JSON-RPC forbids.
     running: Mutex<HashMap<Subject, Vec<(u64, CancellationToken)>>>,
-    /// Numbers running calls.
+    /// Next number of a running call.
     next: AtomicU64,
     hints: Hints,
-    /// Ends the task that hears of other processes.
+    /// Ends the task that receives hints of other processes.
     _stopped: DropGuard,
 }
 
-/// A call as its client names it.
+/// Identity of a call: user, client and request id.
 #[derive(Clone, Debug)]
 pub(super) struct Key {
     pub(super) user: String,
@@ -51,7 +51,7 @@ pub(super) struct Key {
     pub(super) request: RequestId,
 }
 
-/// A running call; dropped, it can no longer be cancelled.
+/// Guard of a running call; once dropped, the call cannot be cancelled any more.
 pub(super) struct Running {
     calls: Calls,
     subject: Subject,
@@ -62,15 +62,15 @@ pub(super) struct Running {
 /// Capabilities that a client declares in its handshake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Abilities {
-    /// It opens links for its person: elicitation in URL mode.
+    /// Opens links for its user: elicitation in URL mode.
     pub(super) opens_links: bool,
-    /// It shows forms: elicitation in form mode.
+    /// Shows forms: elicitation in form mode.
     pub(super) shows_forms: bool,
 }
 
-/// Of a label, in bytes; in hexadecimal it is twice as long.
+/// Random bytes of a label; encoded in hexadecimal, twice as long.
 const LABEL_BYTES: usize = 16;
-/// Ends the label of a client that can do something: by what it can do.
+/// Suffixes of labels, by the capabilities of the client.
 const ABILITIES: [(&str, Abilities); 4] = [
     (".uf", Abilities { opens_links: true, shows_forms: true }),
     (".u", Abilities { opens_links: true, shows_forms: false }),
@@ -79,7 +79,7 @@ const ABILITIES: [(&str, Abilities); 4] = [
 ];
 
 impl ClientLabel {
-    /// Makes one that no other client has.
+    /// Creates a random label.
     pub(super) fn new(client: Abilities) -> Self {
         let mut bytes = [0; LABEL_BYTES];
         aws_lc_rs::rand::fill(&mut bytes).expect("the system has random numbers");
@@ -89,19 +89,19 @@ impl ClientLabel {
         Self(label)
     }
 
-    /// Reads the label of a client; `None` where it does not have the form of one.
+    /// Reads the label from the headers; `None` if it is missing or malformed.
     pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
         let label = headers.get(LABEL)?.to_str().ok()?;
         let suffix = label.get(2 * LABEL_BYTES..)?;
         ABILITIES.iter().any(|(known, _)| *known == suffix).then(|| Self(label.to_owned()))
     }
 
-    /// The text of the header.
+    /// The value of the header.
     pub(super) fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// What the client can do.
+    /// Capabilities encoded in the label.
     pub(super) fn abilities(&self) -> Abilities {
         let suffix = self.0.get(2 * LABEL_BYTES..).unwrap_or_default();
         let known = ABILITIES.iter().find(|(known, _)| *known == suffix);
@@ -116,7 +116,8 @@ impl From<ClientLabel> for HeaderValue {
 }
 
 impl Key {
-    /// By which processes tell each other that the call is cancelled. The label is random, so nobody can guess it.
+    /// Hash by which processes tell each other that the call is cancelled. The label is random, so it cannot
+    /// be guessed.
     fn subject(&self) -> Subject {
         let request = serde_json::to_string(&self.request).expect("a number and a text are valid in JSON");
         Subject::of(&["call", &self.user, &self.client.0, &request])
@@ -124,7 +125,7 @@ impl Key {
 }
 
 impl Calls {
-    /// Calls that other processes can cancel by these hints.
+    /// Creates the set of running calls; other processes can cancel them by `hints`.
     pub(super) fn new(hints: Hints) -> Self {
         let (listening, stopped) = (hints.listen(), CancellationToken::new());
         let until = stopped.clone();
@@ -136,7 +137,7 @@ impl Calls {
         calls
     }
 
-    /// Makes a call cancellable until what is returned is dropped.
+    /// Makes a call cancellable until the returned guard is dropped.
     pub(super) fn begin(&self, key: &Key) -> Running {
         let (subject, token) = (key.subject(), CancellationToken::new());
         let number = self.0.next.fetch_add(1, Ordering::Relaxed);
@@ -144,7 +145,7 @@ impl Calls {
         Running { calls: self.clone(), subject, number, token }
     }
 
-    /// Cancels a call, if it runs here or in another process.
+    /// Cancels a call that runs here or in another process.
     pub(super) fn cancel(&self, key: &Key) {
         let subject = key.subject();
         if !self.0.cancel(subject) {
@@ -169,12 +170,12 @@ impl Shared {
     }
 }
 
-/// Cancels what other processes say, for ever.
+/// Cancels calls as other processes request it, until the set of calls is dropped.
 async fn hear(calls: Weak<Shared>, mut listening: Listening) {
     loop {
         let heard = listening.next().await;
         let Some(calls) = calls.upgrade() else { return };
-        // What was missed cannot be found out: the call goes on to its end.
+        // A missed hint cannot be recovered: the call runs to its end.
         if let Heard::Hint(Hint::Cancel(subject)) = heard {
             calls.cancel(subject);
         }
@@ -245,7 +246,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a scratch directory");
         let database = Database::of_test_server(folder.path()).await;
         let (one, other) = (Hints::start(&database), Hints::start(&database));
-        // Each is told once it has begun to hear.
+        // Waits until both listeners have started.
         let (mut first, mut second) = (one.listen(), other.listen());
         tokio::join!(first.until(|_| false), second.until(|_| false));
         let (calls, elsewhere) = (Calls::new(one), Calls::new(other.clone()));
@@ -256,7 +257,7 @@ mod tests {
         for stranger in [key("ben", &client, 1), key("ana", &label, 1), key("ana", &client, 2)] {
             elsewhere.cancel(&stranger);
         }
-        // Hints come in the order in which they are sent.
+        // Hints arrive in the order in which they are sent.
         let (last, mut heard) = (key("cy", &client, 1), calls.0.hints.listen());
         tokio::time::sleep(std::time::Duration::from_millis(200)).await;
         elsewhere.cancel(&last);

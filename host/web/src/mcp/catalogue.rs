@@ -1,8 +1,8 @@
-//! `tools/list`, and the lists of prompts and resources (`offers`): the list of each toolkit is made once for each live version, and the pages that users get are encoded
-//! once for all who see the same.
+//! `tools/list`, and the lists of prompts and resources (`offers`). The list of a toolkit is built once for
+//! each live version; pages are encoded once for all users with the same list.
 //!
-//! Invariant: encoded pages are found by the SHA-256 of what they list, and never by who asks. So a user who sees
-//! something else gets something else, and a change is in the next response.
+//! Invariant: encoded pages are looked up by the SHA-256 of their content, and never by the user. So users
+//! with different lists get different pages, and a change is in the next response.
 
 mod cursor;
 mod encoded;
@@ -37,20 +37,21 @@ pub(super) use offers::{Offers, OffersView};
 use searched::SearchedTools;
 use vectors::VectorQueue;
 
-/// Tools on one page: older SDKs read the first page only.
+/// Maximum tools per page; high, since older SDKs read the first page only.
 const PAGE_SIZE: usize = 1000;
-/// Bytes of the tools on one page; a single larger tool is a page of its own.
+/// Maximum bytes of the tools on a page; a single larger tool is a page of its own.
 const PAGE_BYTES: usize = 2 << 20;
 
-/// A parameter whose schema has this member travels in a header too (2026-07-28).
+/// Schema member of parameters that are sent in a header too (2026-07-28).
 const HEADER_MEMBER: &str = "x-mcp-header";
 
-/// The tools of live toolkits as MCP lists them.
+/// Tools of live toolkits in the form of MCP.
 pub(super) struct Catalogue {
     access: Access,
-    /// By the address of the declaration, which is another one for users who may call some of the tools.
+    /// Lists by the address of the declaration; users who may call only some tools have declarations of their
+    /// own.
     lists: Mutex<Lists>,
-    /// Of the server's own tools.
+    /// The server's own tools.
     own: OnceLock<Arc<ToolList>>,
     encoded: EncodedLists,
     vectors: VectorQueue,
@@ -59,7 +60,8 @@ pub(super) struct Catalogue {
 
 type Lists = HashMap<usize, Listed>;
 
-/// A list, and the declaration that it was made for. As long as this is here, no other one has its address.
+/// A list with the declaration it was built for. The `Weak` keeps that declaration's address from being
+/// reused.
 struct Listed {
     of: Weak<ToolkitDefinition>,
     list: Arc<ToolList>,
@@ -71,7 +73,7 @@ struct ToolList {
     toolkit: String,
     always_on: Vec<ListedTool>,
     others: Vec<ListedTool>,
-    /// Of all that is listed.
+    /// Digest of the whole list.
     digest: Digest,
     /// All tools of the toolkit, also those that are not in this list.
     searched: Arc<SearchedTools>,
@@ -80,14 +82,14 @@ struct ToolList {
 #[derive(Clone)]
 struct ListedTool {
     tool: Arc<Tool>,
-    /// Its index among all tools of its toolkit.
+    /// Index among all tools of its toolkit.
     index: usize,
-    /// Of its JSON, which has this hash.
+    /// Length of its JSON; `digest` is the hash of that JSON.
     bytes: usize,
     digest: Digest,
 }
 
-/// A part of the whole list: the `alwaysOn` tools of all toolkits come before all others.
+/// Section of the whole list: `alwaysOn` tools of all toolkits come before all others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 enum Section {
     #[default]
@@ -95,17 +97,17 @@ enum Section {
     Others,
 }
 
-/// The tools that a user sees: toolkits by id, in each section.
+/// Tools visible to a user: toolkits by id, within each section.
 struct WholeList(Vec<Arc<ToolList>>);
 
-/// What a user sees, told from what others see, or the user saw before.
+/// Digest of a list, to compare it with those of other users or with earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct View(Digest);
 
-/// A part of the list.
+/// One page of a list.
 pub(super) struct Page {
     tools: Vec<Tool>,
-    /// Where the next page begins, when there is one.
+    /// Start of the next page, if any.
     next: Option<Cursor>,
 }
 
@@ -116,12 +118,12 @@ impl Catalogue {
         Self { access, lists, own, encoded, vectors, computing }
     }
 
-    /// Signals whenever users may see something else.
+    /// Notifies whenever the tools visible to users may have changed.
     pub(super) fn published(&self) -> watch::Receiver<()> {
         self.access.published()
     }
 
-    /// One page of the tools that `user` can see, and the client has chosen.
+    /// Returns a page of the tools that `user` can see and the client has selected.
     pub(super) fn page(
         &self,
         (user, chosen): (&User, &Selection),
@@ -131,7 +133,7 @@ impl Catalogue {
         Ok(self.listed(user, chosen).page(&from))
     }
 
-    /// The same as the `result` of a response; `None` unless a page of the list begins at `cursor`.
+    /// Returns the same page as an encoded `result`; `None` unless a page of the list begins at `cursor`.
     pub(super) fn encoded_page(
         &self,
         (user, chosen): (&User, &Selection),
@@ -142,12 +144,12 @@ impl Catalogue {
         self.encoded.page(&self.listed(user, chosen), &from, shape)
     }
 
-    /// What `user` sees at this moment, of what the client has chosen.
+    /// Digest of the current list of `user`, limited to the client's selection.
     pub(super) fn view(&self, user: &User, chosen: &Selection) -> View {
         self.listed(user, chosen).view()
     }
 
-    /// What the client lists, of all that its user sees and it has chosen.
+    /// Returns the tools that the client lists in its mode, of those visible and selected.
     fn listed(&self, user: &User, chosen: &Selection) -> WholeList {
         let whole = self.whole_list(user, chosen);
         match chosen.mode() {
@@ -170,13 +172,13 @@ impl Catalogue {
     }
 }
 
-/// Whether any parameter of a tool travels in a header.
+/// Whether any parameter of a tool is sent in a header.
 pub(super) fn has_header_parameters(tool: &ToolDefinition) -> bool {
     let properties = tool.input_schema.get("properties").and_then(Value::as_object);
     properties.is_some_and(|properties| properties.values().any(|it| it.get(HEADER_MEMBER).is_some()))
 }
 
-/// The list of a toolkit, made now if its declaration is new.
+/// Returns the list of a toolkit; builds it if the declaration is new.
 fn listed_now<'a>(lists: &'a mut Lists, toolkit: &VisibleToolkit) -> &'a Listed {
     let definition = toolkit.shared_definition();
     let address = Arc::as_ptr(definition) as usize;
@@ -190,7 +192,7 @@ fn listed_now<'a>(lists: &'a mut Lists, toolkit: &VisibleToolkit) -> &'a Listed 
 
 fn list(lists: &Lists, definition: &Arc<ToolkitDefinition>) -> Listed {
     let list = Arc::new(ToolList::from(&**definition));
-    // The same tools in another version: their vectors stay.
+    // Reuses the list of another version with the same tools, and its vectors.
     let same =
         lists.values().find(|known| known.list.toolkit == list.toolkit && known.list.digest == list.digest);
     let list = same.map_or(list, |known| known.list.clone());
@@ -198,7 +200,7 @@ fn list(lists: &Lists, definition: &Arc<ToolkitDefinition>) -> Listed {
     Listed { of: Arc::downgrade(definition), list, offers }
 }
 
-/// The tools of a toolkit that a client has chosen, if any.
+/// Returns the tools of a toolkit that the client has selected, if any.
 fn part(list: Arc<ToolList>, chosen: &Selection) -> Option<Arc<ToolList>> {
     if chosen.has_all_of(&list.toolkit) {
         return Some(list);
@@ -235,7 +237,7 @@ impl WholeList {
         page
     }
 
-    /// The mode's own tools and, unless code calls all others, those that are always listed.
+    /// The mode's own tools, and those that are always listed; in code mode only the mode's own.
     fn in_mode(&self, mode: Mode) -> Self {
         let is_by_code = mode == Mode::Code;
         let hiding = self.0.iter().filter(|list| is_by_code || !list.others.is_empty());
@@ -256,7 +258,7 @@ impl WholeList {
 impl ToolList {
     fn new(searched: Arc<SearchedTools>, always_on: Vec<ListedTool>, others: Vec<ListedTool>) -> Self {
         let mut hasher = Sha256::new();
-        // The number tells where one section ends and the next begins.
+        // The number marks the boundary between the sections.
         hasher.update(always_on.len().to_le_bytes());
         always_on.iter().chain(&others).for_each(|tool| hasher.update(tool.digest));
         Self { toolkit: searched.toolkit.clone(), always_on, others, digest: hasher.finish(), searched }
@@ -277,7 +279,7 @@ impl From<&ToolkitDefinition> for ToolList {
 }
 
 impl ToolList {
-    /// The list of the server's own tools, which have no prefix.
+    /// Creates the list of the server's own tools, which have no prefix.
     fn of_own(definition: &ToolkitDefinition) -> Self {
         Self::of(definition, str::to_owned)
     }
@@ -298,7 +300,7 @@ impl ListedTool {
     }
 }
 
-/// A tool as it is listed under a name.
+/// Converts a tool to its form in MCP, under the given name.
 pub(super) fn listed(name: String, declared: &ToolDefinition) -> Tool {
     let schema = Arc::new(listed_schema(&declared.input_schema));
     let mut tool = Tool::new(name, declared.description.clone(), schema);
@@ -314,7 +316,7 @@ pub(super) fn listed(name: String, declared: &ToolDefinition) -> Tool {
     tool
 }
 
-/// A schema as every client can read it. The rules of a declaration let only objects through.
+/// A schema that every client can read. Declarations have only objects here, by their rules.
 fn listed_schema(schema: &Value) -> JsonObject {
     match portable(schema.clone()) {
         Value::Object(schema) => schema,

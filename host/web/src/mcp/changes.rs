@@ -1,6 +1,6 @@
-//! Telling clients that their list of tools has changed, of prompts, or of resources.
+//! Notifications that a client's list of tools, prompts or resources has changed.
 //!
-//! Invariant: a user hears of changes to what that user sees, and of no others.
+//! Invariant: a user is notified of changes to what that user can see, and of no others.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -25,34 +25,34 @@ use super::catalogue::{Catalogue, OffersView, View};
 use super::events::KEEP_ALIVE_INTERVAL;
 use super::selection::Selection;
 
-/// Streams that one user may have open: some clients on some machines.
+/// Limit of open streams per user: some clients on some machines.
 const MAX_STREAMS_PER_USER: usize = 16;
-/// Of all users: connections are bounded before.
+/// Limit of open streams of all users: none, since connections are already bounded.
 const MAX_STREAMS: usize = usize::MAX;
 
-/// How often the user's documents are looked at, and how long after a change was told: while many change, such as after a
-/// change of the model, a client would list them without end.
+/// Polling interval of the user's documents, and minimum interval between notifications about them: while
+/// many change, such as after a change of the model, a client would list them again and again.
 const DOCUMENTS_INTERVAL: Duration = Duration::from_secs(5);
 const TOLD_INTERVAL: Duration = Duration::from_mins(1);
 
-/// A stream ends after this long, whatever token it was opened with; clients open another.
+/// Maximum duration of a stream, whatever the lifetime of its token; clients then open another.
 const MAX_STREAM_TIME: Duration = Duration::from_hours(1);
 
-/// From -32000 to -32019 codes are a server's own; beyond are the protocol's (2026-07-28).
+/// Error codes from -32000 to -32019 are defined by servers; those beyond by the protocol (2026-07-28).
 const TOO_MANY_STREAMS: ErrorCode = ErrorCode(-32011);
 
-/// What has changed.
+/// A list that has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     /// The list of tools.
     Tools,
     /// The list of prompts.
     Prompts,
-    /// The list of documents, or of resources of toolkits.
+    /// The list of documents, or of toolkits' resources.
     Resources,
 }
 
-/// What a user sees, as it changes. Its share of the streams is held as long as there is somebody to tell.
+/// Watches the lists that a user can see. Occupies a place among the streams until it is dropped.
 #[derive(Clone)]
 pub(super) struct Changes {
     catalogue: Arc<Catalogue>,
@@ -61,21 +61,21 @@ pub(super) struct Changes {
     chosen: Selection,
     seen: View,
     seen_offers: OffersView,
-    /// What was seen together with the change that was told last.
+    /// Changes detected together with the last reported one, not reported yet.
     untold: VecDeque<Change>,
-    /// Whether the client reads documents.
+    /// Whether the client can read documents.
     reads: bool,
     documents: Option<DocumentsState>,
-    /// When to look at them next.
+    /// Time of the next poll of the documents.
     next_look: Instant,
     end: Instant,
     _share: Arc<Share>,
 }
 
 impl Changes {
-    /// Begins with what `user` sees now, of what the client has chosen.
+    /// Begins with the current lists of `user`, limited to the client's selection.
     pub(super) async fn new(catalogue: Arc<Catalogue>, user: User, chosen: Selection, share: Share) -> Self {
-        // Before the look at what there is: what changes in between is then seen as a change.
+        // Subscribes before reading the lists, so that a change in between is detected.
         let published = catalogue.published();
         let (seen, seen_offers) = (catalogue.view(&user, &chosen), catalogue.offers(&user, &chosen).view());
         let (reads, documents) = (chosen.has(FETCH), documents(&user).await);
@@ -96,7 +96,7 @@ impl Changes {
         }
     }
 
-    /// Waits for the next change; nothing when it is time to end.
+    /// Waits for the next change; `None` when the stream must end.
     pub(super) async fn next(&mut self, stopping: &CancellationToken) -> Option<Change> {
         loop {
             if let Some(change) = self.untold.pop_front() {
@@ -115,7 +115,7 @@ impl Changes {
                 () = stopping.cancelled() => return None,
                 () = sleep_until(self.end) => return None,
             }
-            // What cannot be read now is as it was; the client finds out with its next request.
+            // On a read error the selection stays as it is; the client's next request reports the error.
             if let Ok(chosen) = self.chosen.clone().shown_to(&self.user).await {
                 if chosen.has(FETCH) != self.reads {
                     self.next_look = Instant::now();
@@ -126,7 +126,7 @@ impl Changes {
         }
     }
 
-    /// Notes what has changed of what toolkits have.
+    /// Records changes in the lists of toolkits.
     fn look(&mut self) {
         let now = self.catalogue.view(&self.user, &self.chosen);
         let offers = self.catalogue.offers(&self.user, &self.chosen).view();
@@ -153,18 +153,18 @@ impl Changes {
     }
 }
 
-/// The state of a user's documents; nothing where the client cannot have them, or it is not known now.
+/// Returns the state of a user's documents; `None` if the client has no access to them, or on a read error.
 async fn documents(user: &User) -> Option<DocumentsState> {
     user.own_tools()?;
     user.documents().state().await.ok()
 }
 
-/// The streams that are open.
+/// Creates the limits of open streams.
 pub(super) fn streams() -> Shares {
     Shares::new(MAX_STREAMS, MAX_STREAMS_PER_USER)
 }
 
-/// The stream of a client of the older revisions.
+/// Returns the event stream for a client of the older revisions.
 pub(super) fn event_stream(changes: Changes, stopping: CancellationToken) -> impl IntoResponse {
     const TOOLS: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
     const PROMPTS: &str = r#"{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}"#;
@@ -181,7 +181,7 @@ pub(super) fn event_stream(changes: Changes, stopping: CancellationToken) -> imp
     Sse::new(events.map(Ok::<_, Infallible>)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE_INTERVAL))
 }
 
-/// Refuses one stream too many.
+/// Error for too many open streams.
 pub(super) fn too_many(id: Option<RequestId>) -> TransportError {
     let message =
         format!("{MAX_STREAMS_PER_USER} streams are open already; close one, or poll tools/list instead.");

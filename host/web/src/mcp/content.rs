@@ -1,4 +1,4 @@
-//! Content blocks of a result beside its text, as MCP types.
+//! Conversion of a result's content blocks (besides its text) to MCP types.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

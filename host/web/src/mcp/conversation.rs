@@ -1,5 +1,6 @@
-//! Calls of clients of the older revisions that can be asked: the answer is a stream, in which the server sends requests of
-//! its own. Their responses come in requests of their own, and find the call by user, client and id.
+//! Calls of clients of the older revisions that support elicitation: the response is a stream, in which the
+//! server sends requests of its own. The client's responses arrive as separate requests and are matched to
+//! the call by user, client and id.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -27,11 +28,11 @@ use super::calls::ClientLabel;
 use super::events::KEEP_ALIVE_INTERVAL;
 use super::questions::Questions;
 
-/// Messages that are queued for a slow client.
+/// Maximum number of messages queued for a slow client.
 const MAX_WAITING_MESSAGES: usize = 16;
-/// A response that is read, in bytes: an answer, and what clients may send beside it.
+/// Maximum bytes of a response that is read: an answer, and members that clients may send beside it.
 const MAX_RESULT_BYTES: usize = MAX_ANSWER_BYTES + (8 << 10);
-/// How long a user may take for an answer.
+/// Maximum time for a user's answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// The stream of one call.
@@ -43,7 +44,7 @@ pub(super) struct Conversation {
     client: ClientLabel,
 }
 
-/// `tools/call`, as far as a conversation needs it.
+/// The parts of a `tools/call` request that a conversation needs.
 pub(super) struct Call {
     pub(super) id: RequestId,
     pub(super) params: CallToolRequestParams,
@@ -51,7 +52,7 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// Reads the request; `None` if it is another one.
+    /// Parses the request; `None` if it is a different one.
     pub(super) fn read(body: &[u8]) -> Option<Self> {
         #[derive(Deserialize)]
         struct Request<'a> {
@@ -71,7 +72,8 @@ impl Call {
 }
 
 impl Conversation {
-    /// Answers a call with a stream. `answer` is the last message; dropping the response ends it.
+    /// Answers a call with a stream. The result of `answer` is the last message; dropping the response
+    /// cancels it.
     pub(super) fn stream<F>(
         (questions, user, client): (Questions, User, ClientLabel),
         answer: impl FnOnce(Self) -> F,
@@ -84,7 +86,7 @@ impl Conversation {
         let last = conversation.out.clone();
         let answer = answer(conversation);
         let answer = async move {
-            // Behind all that was sent before. A client that is gone reads nothing.
+            // Queued behind all earlier messages. Fails only if the client has disconnected.
             let _ = last.send(text(&answer.await)).await;
             None
         };
@@ -101,7 +103,7 @@ impl Conversation {
         let _ = self.out.try_send(text(notification));
     }
 
-    /// Asks the user. Without an answer in time they have left; `None` if the client responds with an error.
+    /// Asks the user. A timeout counts as cancelled; `None` if the client responds with an error.
     pub(super) async fn ask(
         &self,
         request: ElicitRequestParams,
@@ -133,11 +135,11 @@ fn text(message: &impl Serialize) -> String {
     serde_json::to_string(message).expect("messages always serialise")
 }
 
-/// What stands for the response of a client that could not ask.
+/// Stands for the response of a client that could not ask.
 const NO_RESULT: &str = "null";
 
-/// The result in a response of a client, as JSON text: `null` for an error. What is larger than any answer is cut, and so no
-/// longer JSON.
+/// The result in a client's response, as JSON text: `null` for an error. A result that is larger than any
+/// answer is truncated, and therefore no longer valid JSON.
 pub(super) fn result(body: &[u8]) -> String {
     #[derive(Deserialize)]
     struct Response<'a> {

@@ -1,10 +1,10 @@
-//! Recognises requests that can be answered without rmcp's service: `tools/call` and `tools/list`.
+//! Fast path for requests that can be answered without rmcp's service: `tools/call` and `tools/list`.
 //!
-//! For each request rmcp starts two tasks and passes messages through channels between them. That takes longer than
-//! the rest of the transport does for a short call, so the usual call goes straight to its tool, and the usual list
-//! is one that was encoded before.
+//! For each request rmcp starts two tasks and passes messages through channels between them. For a short
+//! call, that takes longer than the rest of the transport, so a usual call goes directly to its tool, and a
+//! usual list is answered from the encoded cache.
 //!
-//! Invariant: such a request gets the bytes that rmcp would respond with. A request with anything unusual (other
+//! Invariant: such a request gets the same bytes as from rmcp. A request with anything unusual (other
 //! members, other headers, a progress token, an unknown revision, a mistake) is left to rmcp.
 
 use std::borrow::Cow;
@@ -20,26 +20,26 @@ use super::PROTOCOL_VERSION;
 
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
-/// Prefix of the headers that carry parameters of a tool.
+/// Prefix of headers that carry a tool's parameters.
 const PARAMETER_PREFIX: &str = "mcp-param-";
 
-/// A request without anything unusual.
+/// A request that is eligible for the fast path.
 #[derive(Debug)]
 pub(super) struct DirectRequest {
     pub(super) id: RequestId,
     pub(super) method: DirectMethod,
-    /// What the client can do, in the current revision. `None` in the older ones.
+    /// Capabilities of the client, in the current revision. `None` in older ones.
     pub(super) capabilities: Option<ClientCapabilities>,
 }
 
-/// The method of such a request, with its parameters.
+/// Method of a direct request, with its parameters.
 #[derive(Debug)]
 pub(super) enum DirectMethod {
     /// `tools/call`
     Call(CallToolRequestParams),
     /// `tools/list`
     List {
-        /// Where the page begins.
+        /// Start of the page.
         cursor: Option<String>,
     },
 }
@@ -66,7 +66,7 @@ struct Params<'a> {
     meta: Option<JsonObject<Meta<'a>>>,
 }
 
-/// What a request of 2026-07-28 says about its client.
+/// Client metadata in a request of 2026-07-28.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Meta<'a> {
@@ -79,7 +79,7 @@ struct Meta<'a> {
 }
 
 impl DirectRequest {
-    /// Reads a request, whose values are limited. Returns `None` if rmcp must answer it.
+    /// Parses a request whose number of values has been limited. Returns `None` if rmcp must answer it.
     pub(super) fn read(headers: &HeaderMap, body: &[u8]) -> Option<Self> {
         let JsonObject::<Message>(Message { jsonrpc, id, method, params }) =
             serde_json::from_slice(body).ok()?;
@@ -102,7 +102,7 @@ impl DirectRequest {
     }
 }
 
-/// The capabilities in a request of 2026-07-28 whose headers match it.
+/// Returns the client's capabilities if the headers match the body, as 2026-07-28 requires.
 fn current_capabilities(
     headers: &HeaderMap,
     meta: Meta<'_>,
@@ -130,7 +130,7 @@ pub(super) fn is_older(headers: &HeaderMap) -> bool {
         && ProtocolVersion::KNOWN_VERSIONS.iter().any(|known| known.as_str() == version)
 }
 
-/// The value of a header that occurs once.
+/// Returns the value of a header that occurs exactly once.
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?;

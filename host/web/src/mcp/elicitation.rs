@@ -1,13 +1,13 @@
-//! Missing secrets, a missing account, or a missing consent that caused a call to fail: a client that supports URL mode elicitation gets a
-//! link for each, every other client the error.
+//! Links for missing secrets, a missing account or a missing consent that made a call fail: a client that
+//! supports URL mode elicitation gets a link for each, every other client the error.
 //!
-//! | revision | how the client says that it can | what it gets | how it goes on |
+//! | revision | where the client declares support | what it receives | how the call continues |
 //! |---|---|---|---|
 //! | 2026-07-28 | `elicitation.url` among the capabilities of the request | a result `input_required` | the same call with `inputResponses` |
 //! | 2025-11-25 | `elicitation.url` in `initialize` | error −32042 | the same call |
 //!
-//! `accept` in `inputResponses` means that the page was opened, not that the secret is set. So a call
-//! with it waits a while for the page, and asks again when that was not enough.
+//! `accept` in `inputResponses` means that the page was opened, not that the secret is set. So a call with it
+//! waits for the page up to a timeout, and asks again if something is still missing.
 
 use std::time::Duration;
 
@@ -30,34 +30,34 @@ use crate::{consents, secret_page};
 
 /// `URLElicitationRequiredError` of 2025-11-25.
 const URL_ELICITATION_REQUIRED: ErrorCode = ErrorCode(-32042);
-/// How long a call waits for the page: half of the usual timeout of clients.
+/// Maximum wait of a call for the page: half of the usual timeout of clients.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
-/// Responses that are read of one request; no request of the server asks for more.
+/// Maximum number of input responses that are read in a request; the server never asks for more.
 const MAX_RESPONSES: usize = 16;
 
-/// What the question about an account is called. No secret has such a name.
+/// Key of the input request for an account. No secret can have this name.
 const ACCOUNT: &str = "account";
-/// The same about a consent.
+/// Key of the input request for a consent.
 const CONSENT: &str = "consent";
 
-/// Calls of one user that wait for pages.
+/// Limit per user of calls that wait for pages.
 const MAX_WAITING_CALLS_PER_USER: usize = 16;
-/// The same of all users. Whoever does not find room does not wait.
+/// Limit for all users. A call beyond it continues without waiting.
 const MAX_WAITING_CALLS: usize = 256;
 
-/// Asks people for secrets.
+/// Sends links to pages where users supply what a call lacked.
 pub(super) struct Elicitation {
     base_url: Url,
     waiting: Shares,
 }
 
-/// What a call went without.
+/// Requirements whose absence made a call fail.
 pub(super) struct Missing {
     /// Secrets of the toolkit that the user may set.
     pub(super) secrets: Vec<OwnSecret>,
     /// Whether the user may connect an account.
     pub(super) account: bool,
-    /// Whether the user may agree to what the toolkit reaches.
+    /// Whether the user may consent to the toolkit's capabilities.
     pub(super) consent: bool,
 }
 
@@ -67,40 +67,40 @@ impl Missing {
     }
 }
 
-/// How a client is given links.
+/// Way to send links to a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ElicitationMode {
-    /// As a result that asks for input.
+    /// A result with status `input_required`.
     InputRequired,
-    /// As an error.
+    /// An error (−32042).
     Error,
 }
 
-/// How a client responded to the links that it was given.
+/// The client's response to links.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ElicitationResponse {
-    /// It was given none.
+    /// No response: no links were sent.
     Nothing,
-    /// Its person opens the pages of these questions.
+    /// The user opened the pages of these input requests.
     Opened(Vec<String>),
-    /// Its person does not want to.
+    /// The user declined or cancelled.
     Declined,
 }
 
 impl ElicitationMode {
-    /// The mode of a client of the current revision, if it supports links.
+    /// Mode of a client of the current revision; `None` if it does not support links.
     pub(super) fn of_capabilities(capabilities: Option<&ClientCapabilities>) -> Option<Self> {
         capabilities?.elicitation.as_ref()?.url.as_ref().map(|_| Self::InputRequired)
     }
 
-    /// The mode of a client of an older revision, if it supports links.
+    /// Mode of a client of an older revision; `None` if it does not support links.
     pub(super) fn of_label(client: Option<&ClientLabel>) -> Option<Self> {
         client?.abilities().opens_links.then_some(Self::Error)
     }
 }
 
 impl ElicitationResponse {
-    /// Reads `inputResponses`, and ignores what the server did not ask for.
+    /// Parses `inputResponses`, and ignores responses that the server did not ask for.
     pub(super) fn of(responses: Option<&InputResponses>) -> Self {
         let mut opened = Vec::new();
         for (name, response) in responses.into_iter().flatten().take(MAX_RESPONSES) {
@@ -115,14 +115,15 @@ impl ElicitationResponse {
 }
 
 impl Elicitation {
-    /// Gives links to pages of the server at `base_url`.
+    /// Creates the service for pages of the server at `base_url`.
     pub(super) fn new(base_url: Url) -> Self {
         Self { base_url, waiting: Shares::new(MAX_WAITING_CALLS, MAX_WAITING_CALLS_PER_USER) }
     }
 
-    /// Waits until these secrets are set, the account is connected and the consent is given, for a while.
+    /// Waits until these secrets are set, the account is connected and the consent is given, or until a
+    /// timeout.
     pub(super) async fn wait(&self, user: &User, toolkit: &str, names: &[String]) {
-        // What a client names is not to be waited for without the user's toolkit.
+        // The names come from the client: only wait for a toolkit that the user can see.
         if user.toolkit(toolkit).is_err() {
             return;
         }
@@ -138,13 +139,14 @@ impl Elicitation {
             }
             Ok::<_, AccessError>(())
         };
-        // Whatever comes of it, the tool is called, and reports again what is missing.
+        // The tool is called in any case, and reports again what is missing.
         if let Ok(Err(cause)) = timeout(PAGE_TIMEOUT, done).await {
             error!(%cause, "a call does not wait for what its user does on a page");
         }
     }
 
-    /// Asks for what a call of this toolkit went without, which is not nothing. The client brings the state back.
+    /// Asks for the missing requirements of a failed call; `missing` is not empty. The client returns the
+    /// state with its response.
     pub(super) async fn ask(
         &self,
         mode: ElicitationMode,
@@ -182,7 +184,8 @@ impl Elicitation {
         }
     }
 
-    /// The page of a toolkit, on which its user sets all secrets and connects an account, or the one on which they agree.
+    /// URL of the toolkit's page, where the user sets secrets and connects an account, or of its consent
+    /// page.
     pub(super) fn page_of(&self, toolkit: &str, missing: &Missing) -> String {
         if missing.consent {
             return consents::page_of(&self.base_url, toolkit);
@@ -223,14 +226,14 @@ impl Elicitation {
     }
 }
 
-/// A question that opens a link.
+/// Elicitation request that opens a link.
 fn link_question(message: String, url: String) -> ElicitRequestParams {
     ElicitRequestParams::UrlElicitationParams {
         meta: None,
         message,
         url,
-        // Names the question and not the link: clients may write it where they would not write that.
-        // Revisions after 2025-11-25 have no such member; their clients pass over it.
+        // Identifies the question and not the link: clients may log this id, but would not log a link.
+        // Revisions after 2025-11-25 have no such member; their clients ignore it.
         elicitation_id: random_text::<16>(),
     }
 }

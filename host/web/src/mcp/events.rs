@@ -1,5 +1,5 @@
-//! Answers as streams of events, for clients that take nothing else, and for calls that take long: proxies close
-//! a connection on which nothing comes, many of them after a minute.
+//! Responses as event streams, for clients that accept nothing else, and for long calls: proxies close idle
+//! connections, many of them after a minute.
 
 use std::time::Duration;
 
@@ -13,15 +13,15 @@ use super::answer::TransportError;
 use super::media::STREAM;
 use crate::media_type::{self, JSON};
 
-/// How often a quiet stream says that it is there.
+/// Interval between keep-alive comments on a quiet stream.
 pub(super) const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
-/// How long nothing may come on a connection.
+/// Keep-alive times of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
-    /// Until a stream is opened, for a client that takes one.
+    /// Silence before a stream is opened, for a client that accepts one.
     silence: Duration,
-    /// Between two signs of life.
+    /// Interval between keep-alive comments.
     interval: Duration,
 }
 
@@ -31,15 +31,15 @@ impl Default for Patience {
     }
 }
 
-/// A comment, which clients ignore.
+/// Keep-alive: an SSE comment, which clients ignore.
 const SIGN: Bytes = Bytes::from_static(b":\n\n");
-/// Tells proxies not to collect the stream.
+/// Header that tells proxies not to buffer the stream.
 const UNBUFFERED: (HeaderName, HeaderValue) =
     (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
 
 type Chunks = BoxStream<'static, Result<Bytes, axum::Error>>;
 
-/// Converts an answer in JSON to a stream of one event; returns others as they are.
+/// Converts a JSON response to a stream of one event; returns others unchanged.
 pub(super) fn one_event(response: Response) -> Response {
     let is_json = response.status() == StatusCode::OK && media_type::is(response.headers(), JSON);
     if !is_json {
@@ -52,7 +52,7 @@ pub(super) fn one_event(response: Response) -> Response {
     Response::from_parts(parts, Body::from_stream(event(body)))
 }
 
-/// Marks a stream, so that proxies pass each event on.
+/// Adds the header that stops proxies from buffering, if the response is a stream.
 pub(super) fn unbuffered(mut response: Response) -> Response {
     if media_type::is(response.headers(), STREAM) {
         let (name, value) = UNBUFFERED;
@@ -61,8 +61,8 @@ pub(super) fn unbuffered(mut response: Response) -> Response {
     response
 }
 
-/// Waits for an answer; one that takes long becomes a stream with signs of life before it. Dropping the stream drops the
-/// answer, as closing a request does.
+/// Waits for an answer. If it takes long, responds at once with a stream that sends keep-alive comments until
+/// the answer is ready. Dropping the stream drops the answer, as closing a request does.
 pub(super) async fn patiently(
     patience: Patience,
     answer: impl Future<Output = Result<Response, TransportError>> + Send + 'static,
@@ -78,7 +78,7 @@ pub(super) async fn patiently(
     let (answered, ended) = tokio::sync::oneshot::channel();
     let answer = async move {
         let chunks = chunks(answer.await.into_response());
-        // The signs end with the answer.
+        // Ends the keep-alive comments.
         let _ = answered.send(());
         chunks
     };
@@ -90,7 +90,7 @@ pub(super) async fn patiently(
         .into_response())
 }
 
-/// The events of an answer: those of a stream, or one with what is in JSON. An answer without a body has none.
+/// Events of a response: those of a stream, or one with the JSON body. None for a response without a body.
 fn chunks(response: Response) -> Chunks {
     if media_type::is(response.headers(), STREAM) {
         return response.into_body().into_data_stream().boxed();
@@ -102,7 +102,7 @@ fn chunks(response: Response) -> Chunks {
     }
 }
 
-/// An event whose data is a body of one line, as compact JSON is.
+/// An event whose data is a body without line breaks, such as compact JSON.
 fn event(body: Body) -> Chunks {
     let literal = |text: &'static str| stream::once(async move { Ok(Bytes::from_static(text.as_bytes())) });
     literal("event: message\ndata: ").chain(body.into_data_stream()).chain(literal("\n\n")).boxed()

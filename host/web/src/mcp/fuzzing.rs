@@ -11,26 +11,26 @@ use url::Url;
 use super::message::{Envelope, Message};
 use super::origin::OriginCheck;
 
-/// What became of a message.
+/// Result of parsing a message.
 #[derive(Debug)]
 pub enum Reading {
-    /// It goes on to its method.
+    /// Valid; passed on to its method.
     Message {
-        /// Of a request.
+        /// Id of a request.
         id: Option<Value>,
-        /// The request that it cancels.
+        /// Id of the request that a notification cancels.
         cancels: Option<Value>,
     },
-    /// It is refused.
+    /// Invalid; refused.
     Refusal {
         /// HTTP status.
         status: u16,
-        /// The error in JSON-RPC.
+        /// JSON-RPC error.
         body: Vec<u8>,
     },
 }
 
-/// Reads a message as it arrives at `/mcp`.
+/// Parses a message in the way of `/mcp`.
 pub fn message(body: &[u8]) -> Reading {
     let in_json = |id| serde_json::to_value(id).expect("an id is a number or a string");
     match Envelope::parse(body) {
@@ -49,7 +49,7 @@ pub fn message(body: &[u8]) -> Reading {
     }
 }
 
-/// Whether a request with these headers gets past the check of `Host` and `Origin`.
+/// Whether a request with these headers passes the check of `Host` and `Origin`.
 pub fn is_allowed_origin(base_url: &Url, allowed_origins: &[String], headers: HeaderMap) -> bool {
     let mut request = Request::new(Body::empty());
     *request.headers_mut() = headers;

@@ -37,24 +37,25 @@ const KNOWN_METHODS: [&str; 8] = [
     "tools/list",
 ];
 
-/// Answers one request.
+/// Handles a single request.
 #[derive(Clone)]
 pub(super) struct Handler {
     pub(super) endpoint: Arc<Endpoint>,
     pub(super) context: ClientContext,
 }
 
-/// Who makes the request, and which responses their client accepts.
+/// User and client of a request, with the client's selection and capabilities.
 #[derive(Clone)]
 pub(super) struct ClientContext {
     pub(super) user: User,
-    /// Sent by clients of the older revisions alone.
+    /// Label of the client; only older revisions send it.
     pub(super) client: Option<ClientLabel>,
-    /// The tools that the client has chosen.
+    /// Tools selected by the client.
     pub(super) chosen: Selection,
     /// Whether the answer may be a stream.
     pub(super) takes_stream: bool,
-    /// Of `subscriptions/listen`; observed since before the acknowledgement, so that no change is missed.
+    /// Changes for `subscriptions/listen`; observed since before the acknowledgement, so that no change is
+    /// missed.
     pub(super) changes: Option<Changes>,
 }
 
@@ -63,7 +64,7 @@ impl Handler {
         Self { endpoint, context }
     }
 
-    /// Passes on what a client responds to a question; `None` if the client can be asked nothing.
+    /// Forwards a client's response to a question; `None` if the client supports no forms.
     pub(super) async fn respond(
         &self,
         request: &RequestId,
@@ -80,17 +81,17 @@ impl Handler {
         }))
     }
 
-    /// A tool that the client sees.
+    /// Returns a tool that the client can see.
     pub(super) fn callee(&self, name: &str) -> Option<Callee> {
         self.context.user.callee(name).filter(|_| self.context.chosen.has(name))
     }
 
-    /// Whether the client sees documents as resources: where it may fetch them.
+    /// Whether the client sees documents as resources: if it may call `fetch`.
     pub(super) fn sees_documents(&self) -> bool {
         self.callee(FETCH).is_some()
     }
 
-    /// Does what a request asks for, unless its client cancels it or goes away: then the guest stops.
+    /// Runs a request's work; cancellation or disconnection by its client also stops the guest.
     async fn until_cancelled<T>(
         &self,
         context: &RequestContext<RoleServer>,
@@ -110,7 +111,8 @@ impl Handler {
         }
     }
 
-    /// What a client of the older revisions may cancel by name. Later ones close the request.
+    /// Registers a request of a client of the older revisions, which cancels by id. Clients of later
+    /// revisions close the request.
     pub(super) fn cancellable(&self, request: RequestId, is_older: bool) -> Option<Running> {
         if !is_older {
             return None;
@@ -118,7 +120,7 @@ impl Handler {
         Some(self.endpoint.calls.begin(&self.key(request)?))
     }
 
-    /// Cancels a call of the same client, if it runs.
+    /// Cancels a call of the same client, if it is running.
     pub(super) fn cancel(&self, request: RequestId) {
         if let Some(key) = self.key(request) {
             self.endpoint.calls.cancel(&key);
@@ -181,7 +183,7 @@ impl ServerHandler for Handler {
         } else {
             RequestClient::Older(None)
         };
-        // A client that goes away takes its call with it: the guest stops.
+        // A disconnect of the client ends its call and stops the guest.
         tokio::select! {
             response = self.answer(request, context.id.clone(), client, progress) => response,
             () = context.ct.cancelled() => Err(abandoned()),
@@ -205,7 +207,7 @@ impl ServerHandler for Handler {
         loop {
             tokio::select! {
                 changed = seen.next(&self.endpoint.stopping) => match changed {
-                    // Refused where the client did not ask for this kind.
+                    // Fails if the client did not subscribe to this kind.
                     Some(Change::Tools) => drop(context.sink().notify_tool_list_changed().await),
                     Some(Change::Prompts) => drop(context.sink().notify_prompt_list_changed().await),
                     Some(Change::Resources) => drop(context.sink().notify_resource_list_changed().await),
@@ -278,7 +280,7 @@ impl ServerHandler for Handler {
     }
 }
 
-/// Whether the request keeps to 2026-07-28 or later.
+/// Whether the request uses revision 2026-07-28 or later.
 fn is_current(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
 }

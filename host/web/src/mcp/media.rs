@@ -9,11 +9,11 @@ use crate::media_type::{self, JSON};
 
 pub(super) const STREAM: &str = "text/event-stream";
 
-/// Which responses a client accepts; without `Accept`, any.
+/// Response types that a client accepts; any without `Accept`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Accepts {
     pub(super) json: bool,
-    /// A stream of events.
+    /// An event stream (`text/event-stream`).
     pub(super) stream: bool,
 }
 
@@ -29,23 +29,23 @@ impl Accepts {
         Self { json: any(&[JSON, "application/*", "*/*"]), stream: any(&[STREAM, "text/*", "*/*"]) }
     }
 
-    /// Whether the client names a stream of events, and does not merely take it among others.
+    /// Whether the client names `text/event-stream` explicitly, not by a wildcard.
     pub(super) fn names_stream(headers: &HeaderMap) -> bool {
         ranges(headers).any(|range| range.eq_ignore_ascii_case(STREAM))
     }
 
-    /// Refuses a client that could not read any answer.
+    /// Fails if the client accepts neither JSON nor a stream.
     pub(super) fn check(self) -> Result<(), TransportError> {
         if self.json || self.stream { Ok(()) } else { Err(not_acceptable(None, JSON)) }
     }
 
-    /// Refuses a client that could not read a stream.
+    /// Fails if the client does not accept a stream.
     pub(super) fn check_stream(self, id: Option<RequestId>) -> Result<(), TransportError> {
         if self.stream { Ok(()) } else { Err(not_acceptable(id, STREAM)) }
     }
 }
 
-/// Refuses a body that does not say that it is JSON.
+/// Fails unless the body's `Content-Type` is JSON.
 pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), TransportError> {
     if media_type::is(headers, JSON) {
         return Ok(());
@@ -54,12 +54,12 @@ pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), TransportErr
     Err(TransportError::invalid(StatusCode::UNSUPPORTED_MEDIA_TYPE, None, why))
 }
 
-/// Spells `Accept` as rmcp insists on it.
+/// Sets `Accept` to the value that rmcp requires.
 pub(super) fn normalise(headers: &mut HeaderMap) {
     headers.insert(header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
 }
 
-/// The media ranges of `Accept`, without parameters, that are not excluded by a weight of zero.
+/// Media ranges of `Accept`, without parameters and without those excluded by a weight of zero.
 fn ranges(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let lines = headers.get_all(header::ACCEPT).iter().filter_map(|line| line.to_str().ok());
     lines.flat_map(|line| line.split(',')).filter_map(|range| {

@@ -13,21 +13,21 @@ use serde_json::error::Category;
 use super::answer::TransportError;
 use super::calls::Abilities;
 
-/// Values at any depth of a message: those that a call's arguments may have, and the rest of the message.
+/// Limit of JSON values at any depth of a message: those of a call's arguments, and 1000 for the rest.
 pub(super) const MAX_VALUES: usize = schema::MAX_VALUES + 1000;
 
 /// A well-formed JSON-RPC message.
 #[derive(Debug)]
 pub(super) struct Envelope {
-    /// Of a request.
+    /// Id of a request; `None` for notifications and responses.
     pub(super) id: Option<RequestId>,
     pub(super) message: Message,
 }
 
-/// The messages that the transport itself acts on.
+/// Messages by the way the transport handles them.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Message {
-    /// The handshake of the older revisions, with what the client can do.
+    /// Handshake of the older revisions, with the client's capabilities.
     Initialize(Abilities),
     /// `subscriptions/listen`: the answer is a stream that stays open.
     Listen,
@@ -35,12 +35,12 @@ pub(super) enum Message {
     Response(RequestId),
     /// `notifications/cancelled`, for the request with this id.
     Cancelled(RequestId),
-    /// Anything else.
+    /// Any other message.
     Other,
 }
 
 impl Envelope {
-    /// Reads the members that every message has.
+    /// Parses the members that every message has.
     pub(super) fn parse(body: &[u8]) -> Result<Self, TransportError> {
         const NO_OBJECT: &str = "a message is one JSON object of JSON-RPC 2.0, never a batch";
         const WRONG_MEMBER: &str = "of a message, id is a string or an integer, jsonrpc and method are strings, and each is there once";
@@ -76,7 +76,7 @@ impl Envelope {
     }
 }
 
-/// A client that declares nothing, or not as it should, can do nothing.
+/// Without valid capabilities, the client counts as having none.
 fn initialize(body: &[u8]) -> Message {
     #[derive(Deserialize)]
     struct Request {
@@ -101,13 +101,13 @@ fn initialize(body: &[u8]) -> Message {
 
     let abilities = serde_json::from_slice(body).map(|Request { params }| {
         let Elicitation { url, form } = params.0.capabilities.0.elicitation.0;
-        // Until 2025-06-18 there were forms alone, and no name for them.
+        // Until 2025-06-18 elicitation had only forms, and no member for them.
         Abilities { opens_links: url.is_some(), shows_forms: form.is_some() || url.is_none() }
     });
     Message::Initialize(abilities.unwrap_or_default())
 }
 
-/// A notification that names no request cancels nothing.
+/// A notification without a valid request id cancels nothing.
 fn cancelled(body: &[u8]) -> Message {
     #[derive(Deserialize)]
     struct Notification {

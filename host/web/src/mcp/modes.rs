@@ -1,11 +1,12 @@
-//! Modes, in which a few tools of the server's own stand for those that a client may call.
+//! Modes, in which a few tools of the server itself give access to all others.
 //!
 //! - `/mcp?mode=search`: `find_tools` finds tools that are not `alwaysOn`, and `call_tool` calls one;
-//! - `/mcp?mode=code`: `find_tools` finds any, `describe_tools` says what they take and return, and `run_code` runs code that calls
-//!   those that read. `call_tool` is for the others: so that a client can ask its person.
+//! - `/mcp?mode=code`: `find_tools` finds any tool, `describe_tools` describes parameters and results, and
+//!   `run_code` runs code that calls read-only tools. `call_tool` is for the others, so that a client can ask
+//!   its user.
 //!
-//! Invariant: a call by `call_tool` is the call of the tool that it names, from here on: whatever checks, redacts, records or
-//! asks sees no difference.
+//! Invariant: a call by `call_tool` is treated as a call of the tool that it names: checks, redaction,
+//! records and questions do not differ.
 
 pub(super) mod found;
 mod typescript;
@@ -22,54 +23,55 @@ use rmcp::model::CallToolRequestParams;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// The tool that finds tools. No toolkit's tool has such a name: theirs begin with an id and `__`.
+/// Name of the tool that finds tools. Names of toolkits' tools cannot collide: they begin with an id and
+/// `__`.
 pub(super) const FIND_TOOLS: &str = "find_tools";
-/// The tool that calls tools.
+/// Name of the tool that calls tools.
 pub(super) const CALL_TOOL: &str = "call_tool";
-/// The tool that says what tools take and return.
+/// Name of the tool that describes parameters and results of tools.
 const DESCRIBE_TOOLS: &str = "describe_tools";
 
-/// Tools of an answer that says no number, and at most.
+/// Default and maximum number of tools in an answer.
 const DEFAULT_LIMIT: usize = 5;
 const MAX_LIMIT: usize = 20;
-/// Characters of a query.
+/// Maximum length of a query, in characters.
 const MAX_QUERY_CHARACTERS: usize = 500;
-/// Tools that are described at once, and bytes of such an answer.
+/// Maximum number of tools described at once, and maximum bytes of that answer.
 const MAX_DESCRIBED: usize = 20;
 const MAX_DESCRIPTION_BYTES: usize = 48 << 10;
-/// The beginning of the description of `find_tools`.
+/// Start of the description of `find_tools`.
 const FINDS: &str =
     "Finds tools by what they do. Say what you need in a few words. Answers with the best tools.";
-/// Bytes of the ids of toolkits that a listing names.
+/// Maximum bytes of toolkit ids in a description.
 const MAX_IDS_BYTES: usize = 1000;
-/// Steps that the check of arguments may take, which have a handful of values.
+/// Step limit for the check of arguments, which have only a handful of values.
 const CHECK_STEPS: u64 = 100_000;
 
-/// How a client comes to know tools, and calls them.
+/// Way in which a client discovers and calls tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// They are listed.
+    /// All tools are listed.
     #[default]
     List,
-    /// They are found.
+    /// Tools are found by search.
     Search,
-    /// They are found, and called by code.
+    /// Tools are found by search and called by code.
     Code,
 }
 
-/// A call as it came, in a mode.
+/// A call, interpreted in the client's mode.
 pub(super) enum ModeCall {
-    /// Tools are to be found.
+    /// Search for tools.
     Find(Wanted),
-    /// The tools of these listed names are to be described.
+    /// Description of the tools with these listed names.
     Describe(Vec<String>),
-    /// Code is to be run, with these arguments.
+    /// Execution of code, with these arguments.
     Run(Map<String, Value>),
-    /// A tool is to be called: this one, whoever it was named by.
+    /// Call of a tool, named directly or by `call_tool`.
     Call(CallToolRequestParams),
 }
 
-/// What a client looks for.
+/// Arguments of `find_tools`.
 #[derive(Debug, Deserialize)]
 pub(super) struct Wanted {
     pub(super) query: String,
@@ -90,7 +92,7 @@ struct Named {
 }
 
 impl ModeCall {
-    /// Reads a call in a mode. Fails where the arguments of the mode's own tools are not valid.
+    /// Interprets a call in a mode. Fails if the arguments of a mode's own tool are invalid.
     pub(super) fn of(mode: Mode, mut request: CallToolRequestParams) -> Result<Self, Failure> {
         if !mode.has(&request.name) {
             return Ok(Self::Call(request));
@@ -113,7 +115,7 @@ impl ModeCall {
 }
 
 impl Mode {
-    /// The mode that a URL names.
+    /// Mode of this name in a URL; `None` if there is none.
     pub(super) fn named(name: &str) -> Option<Self> {
         match name {
             "search" => Some(Self::Search),
@@ -122,7 +124,7 @@ impl Mode {
         }
     }
 
-    /// Whether the mode has a tool of this name itself.
+    /// Whether the tool is one of the mode's own.
     pub(super) fn has(self, name: &str) -> bool {
         match self {
             Self::List => false,
@@ -132,8 +134,8 @@ impl Mode {
     }
 }
 
-/// The answer of `describe_tools`: declarations in TypeScript, as many as there is room for. `found` has `None` for what there is
-/// not.
+/// Answer of `describe_tools`: TypeScript declarations, up to a size limit. `found` has `None` for unknown
+/// tools.
 pub(super) fn described<'a>(
     found: impl Iterator<Item = (&'a str, Option<(&'a str, &'a ToolDefinition)>)>,
 ) -> String {
@@ -153,7 +155,7 @@ pub(super) fn described<'a>(
     text.trim_end().to_owned()
 }
 
-/// The declaration of a mode's tools, for somebody who finds tools of these toolkits.
+/// Declaration of a mode's own tools; names the toolkits whose tools can be found.
 pub(super) fn definition<'a>(mode: Mode, toolkits: impl Iterator<Item = &'a str>) -> ToolkitDefinition {
     let (mut ids, mut left) = (String::new(), 0_usize);
     for id in toolkits {
@@ -187,7 +189,7 @@ fn default_limit() -> usize {
     DEFAULT_LIMIT
 }
 
-/// The arguments of one of the mode's tools, checked as those of any tool.
+/// Parses the arguments of one of the mode's tools; they are checked like those of any tool.
 fn read<T: for<'de> Deserialize<'de>>(
     tool: usize,
     arguments: Option<Map<String, Value>>,
@@ -204,7 +206,7 @@ fn read<T: for<'de> Deserialize<'de>>(
     serde_json::from_value(arguments).map_err(|error| invalid(&[error.to_string()]))
 }
 
-/// `find_tools`, `call_tool` and `describe_tools`.
+/// Declarations of `find_tools`, `call_tool` and `describe_tools`.
 fn tools() -> [ToolDefinition; 3] {
     let find = ToolDefinition {
         name: FIND_TOOLS.to_owned(),
@@ -264,7 +266,7 @@ fn tools() -> [ToolDefinition; 3] {
     [find, call, describe]
 }
 
-/// The tool that is called may be any.
+/// Annotations of a mode's tool: `call_tool` may call any tool, so it does not count as read-only.
 fn hints(reads_only: bool) -> ToolAnnotations {
     ToolAnnotations {
         read_only_hint: Some(reads_only),

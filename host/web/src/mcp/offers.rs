@@ -4,7 +4,7 @@
 //! kitbag://<toolkit>/<path>      a resource of a toolkit; the path is as its declaration says
 //! ```
 //!
-//! Invariant: what a client does not see, and what there is not, gets the same error.
+//! Invariant: a prompt or resource that the client cannot see gets the same error as one that does not exist.
 
 use std::fmt::Write as _;
 
@@ -32,13 +32,13 @@ impl Handler {
         Ok(result)
     }
 
-    /// The user's documents, then the resources of toolkits that have no variables.
+    /// Lists the user's documents, then the toolkits' resources without variables.
     pub(super) async fn list_all_resources(
         &self,
         cursor: Option<&str>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let offers = self.offers();
-        // Cursors of documents are numbers, and no others are.
+        // Only the cursors of documents are numbers.
         let is_of_documents = cursor.is_none_or(|cursor| cursor.parse::<i64>().is_ok());
         let (mut result, cursor) = if self.sees_documents() && is_of_documents {
             let documents = resources::list(&self.context.user, cursor).await?;
@@ -77,7 +77,7 @@ impl Handler {
         let Some((toolkit, prompt)) = prompt else { return Err(unknown_prompt(&request.name)) };
         let reply = user.get_prompt(&prompt, request.arguments.unwrap_or_default()).await;
         let success = self.succeeded(toolkit, reply)?;
-        // The APIs of models refuse an empty text, and with it the rest of the conversation.
+        // LLM APIs refuse empty texts, and with them the rest of the conversation.
         let is_said = |message: &PromptMessage| !matches!(&message.content, MessageContent::Text(text) if text.is_empty());
         let messages = success.messages.into_iter().filter(is_said).map(content::message);
         Ok(GetPromptResult::new(messages.collect()))
@@ -98,7 +98,7 @@ impl Handler {
         let contents = success.content.into_iter().filter_map(|block| match block.content {
             Content::Resource(mut read) => {
                 read.media_type = read.media_type.or_else(|| resource.media_type());
-                // As the client wrote it: redaction may have changed what the toolkit was given.
+                // The client's spelling: redaction may have changed the URI that the toolkit got.
                 uri.clone_into(&mut read.uri);
                 Some(content::embedded(read))
             }
@@ -141,7 +141,8 @@ impl Handler {
         self.endpoint.catalogue.offers(&self.context.user, &self.context.chosen)
     }
 
-    /// The result of a call. A failure says on which page the user mends it, if they can.
+    /// Converts the result of a call. The error of a failure links to the page where the user can fix it, if
+    /// any.
     fn succeeded(&self, toolkit: &str, reply: Result<Reply, CallError>) -> Result<Success, ErrorData> {
         match reply {
             Ok(Reply::Success(success)) => Ok(success),
@@ -167,7 +168,7 @@ impl Handler {
     }
 }
 
-/// The first values, as many as the protocol allows.
+/// Completion values, up to the maximum of the protocol.
 fn completion(structured: Option<&Value>) -> Result<CompleteResult, ErrorData> {
     let all = structured.and_then(|it| it["values"].as_array());
     let all: Vec<_> = all.into_iter().flatten().filter_map(Value::as_str).collect();

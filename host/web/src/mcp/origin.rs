@@ -1,7 +1,7 @@
-//! Checks `Host` and `Origin`.
+//! Check of `Host` and `Origin`.
 //!
-//! A page of any origin can make a browser send requests to a server on the same machine or network, and read the
-//! responses after DNS rebinding. `Host` and `Origin` show both.
+//! A page of any origin can make a browser send requests to a server on the same machine or network, and read
+//! the responses after DNS rebinding. Both show in `Host` and `Origin`.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use url::{Position, Url};
 use super::answer::TransportError;
 use crate::Shared;
 
-/// The server's own name, and the origins of pages that may call it.
+/// The server's own host, and the origins of pages that may call it.
 pub(crate) struct OriginCheck {
     host: String,
     port: Option<u16>,
     scheme: String,
-    /// Host and port as the URL spells them: the `Host` of most requests.
+    /// Host and port as in the base URL: the `Host` of most requests (fast path).
     usual: String,
-    /// As browsers spell them: without the scheme's default port (RFC 6454, section 6.2).
+    /// Origins in the form of browsers: without the scheme's default port (RFC 6454, section 6.2).
     origins: HashSet<String>,
     own: String,
 }
@@ -33,7 +33,7 @@ impl OriginCheck {
         Self::new(&shared.base_url, &shared.allowed_origins)
     }
 
-    /// Allows the server's own name, its own origin, and those that the operator lists.
+    /// Allows the server's own host, its own origin, and the origins that the operator lists.
     pub(super) fn new(base_url: &Url, allowed_origins: &[String]) -> Self {
         let own = base_url.origin().ascii_serialization();
         let allowed = allowed_origins.iter().filter_map(|origin| Url::parse(origin).ok());
@@ -48,7 +48,7 @@ impl OriginCheck {
         }
     }
 
-    /// The origins of pages that are not the server's own and may read its answers.
+    /// Foreign origins whose pages may read responses.
     pub(super) fn other_pages(&self) -> Vec<HeaderValue> {
         let foreign = self.origins.iter().filter(|origin| **origin != self.own);
         foreign.filter_map(|origin| HeaderValue::from_str(origin).ok()).collect()
@@ -73,11 +73,11 @@ impl OriginCheck {
         if host == self.usual {
             return true;
         }
-        // The URL parser removes tabs and accepts a path: the text must be a host and a port already.
+        // The URL parser removes tabs and accepts a path, so the text must be a valid host and port first.
         if host.contains('@') || host.parse::<Authority>().is_err() {
             return false;
         }
-        // It knows every spelling of a host and the scheme's default port.
+        // The URL parser normalises every spelling of a host and the scheme's default port.
         let called = format!("{}://{host}", self.scheme).parse::<Url>();
         called.is_ok_and(|called| {
             called.host_str() == Some(&self.host)
@@ -91,7 +91,7 @@ impl OriginCheck {
     }
 }
 
-/// Refuses requests under other names, or from other pages, even before their token is read.
+/// Refuses requests for other hosts or from other origins, before their token is read.
 pub(crate) async fn refuse_other_origins(
     State(check): State<Arc<OriginCheck>>,
     request: Request,
@@ -101,7 +101,7 @@ pub(crate) async fn refuse_other_origins(
     Ok(next.run(request).await)
 }
 
-/// The header's value when there is exactly one.
+/// Returns the value of a header that occurs exactly once.
 fn single<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let only = values.next()?.to_str().ok()?;

@@ -1,4 +1,4 @@
-//! Progress of a call, as its client asked for it.
+//! Progress notifications of a call.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,24 +10,25 @@ use tokio::sync::mpsc;
 
 use super::conversation::Conversation;
 
-/// Progress reports that are queued for a slow client; further ones are dropped.
+/// Maximum number of progress reports queued for a slow client; further ones are dropped.
 pub(super) const MAX_WAITING_REPORTS: usize = 16;
 
-/// A client that asked how far its call has come.
+/// A client's request for progress notifications of a call.
 pub(super) struct ProgressRequest {
     token: ProgressToken,
     sink: ProgressSink,
-    /// The largest that the client was told: a handler that runs again begins anew, and what a client is told only grows.
+    /// Largest value sent so far: a handler that runs again starts from zero, but reported progress must only
+    /// grow.
     told: Mutex<Option<f64>>,
 }
 
 impl ProgressRequest {
-    /// Tells `sink` of progress, under this token.
+    /// Creates a request that reports to `sink` under this token.
     pub(super) fn new(token: ProgressToken, sink: ProgressSink) -> Self {
         Self { token, sink, told: Mutex::default() }
     }
 
-    /// Whether this is more than the client was told before.
+    /// Whether the value exceeds all that were sent before; records it.
     fn grows(&self, progress: f64) -> bool {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let grows = told.is_none_or(|told| progress > told);
@@ -38,16 +39,16 @@ impl ProgressRequest {
     }
 }
 
-/// Where progress is told.
+/// Destination of progress notifications.
 pub(super) enum ProgressSink {
-    /// In the stream that rmcp makes.
+    /// The stream made by rmcp.
     Peer(Peer<RoleServer>),
-    /// In that of a conversation.
+    /// The stream of a conversation.
     Conversation(Conversation),
 }
 
 impl ProgressRequest {
-    /// Tells the client, until the call has ended.
+    /// Forwards reports to the client until the call ends.
     pub(super) async fn pass_on(&self, mut reports: mpsc::Receiver<ProgressReport>) {
         while let Some(ProgressReport { progress, total, message }) = reports.recv().await {
             if !self.grows(progress) {
@@ -57,7 +58,7 @@ impl ProgressRequest {
             params.total = total;
             params.message = message;
             match &self.sink {
-                // A client that is gone ends the call elsewhere.
+                // Errors are ignored: a disconnect of the client ends the call elsewhere.
                 ProgressSink::Peer(peer) => drop(peer.notify_progress(params).await),
                 ProgressSink::Conversation(conversation) => {
                     conversation.notify(&ServerJsonRpcMessage::notification(

@@ -1,4 +1,4 @@
-//! Requests of the server that wait for the response of a client. One that comes to another process is passed on.
+//! Server-to-client requests that wait for a response. A response that reaches another process is forwarded.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,11 +9,11 @@ use tokio::sync::oneshot;
 
 use super::calls::ClientLabel;
 
-/// The requests of this process that wait, by their ids, each with its user and client. Clones share them.
+/// Waiting requests of this process by id, each with its user and client. Clones share them.
 #[derive(Clone)]
 pub(super) struct Questions {
     waiting: Arc<Mutex<HashMap<String, Waiting>>>,
-    /// Names this process in the ids.
+    /// Identifies this process in request ids.
     process: Arc<[u8; 16]>,
 }
 
@@ -23,7 +23,7 @@ struct Waiting {
     response: oneshot::Sender<String>,
 }
 
-/// A request that waits; dropped, its response is ignored.
+/// A waiting request; once dropped, its response is ignored.
 pub(super) struct Expected {
     pub(super) id: String,
     questions: Questions,
@@ -33,14 +33,14 @@ pub(super) struct Expected {
 }
 
 impl Questions {
-    /// No request waits.
+    /// Creates an empty set.
     pub(super) fn new() -> Self {
         let mut process = [0; 16];
         aws_lc_rs::rand::fill(&mut process).expect("the system has random numbers");
         Self { waiting: Arc::default(), process: Arc::new(process) }
     }
 
-    /// Waits for the response to a new request to a client.
+    /// Creates a new request to a client, whose response can be awaited.
     pub(super) fn expect(&self, user: &User, client: &ClientLabel) -> Expected {
         let (sender, response) = oneshot::channel();
         let id = user.new_question(client.as_str(), &self.process);
@@ -49,8 +49,8 @@ impl Questions {
         Expected { id, questions: self.clone(), user: user.clone(), client: client.clone(), response }
     }
 
-    /// Passes a response on: the result of the request, as JSON text. One that nobody waits for is ignored. Fails if the database
-    /// cannot be reached, over which it would have to go.
+    /// Delivers a response: the result of the request, as JSON text. A response without a waiting request is
+    /// ignored. Fails if it must be forwarded to another process and the database is unavailable.
     pub(super) async fn respond(
         &self,
         user: &User,
@@ -76,7 +76,7 @@ impl Questions {
 }
 
 impl Expected {
-    /// Waits for the response.
+    /// Waits for the response, from this process or another one.
     pub(super) async fn received(mut self) -> String {
         let passed = self.user.passed_answer(self.client.as_str(), &self.id);
         tokio::select! {

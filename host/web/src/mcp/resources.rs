@@ -1,11 +1,12 @@
-//! The user's documents as resources, which clients list, and people mention. `offers` has those of toolkits.
+//! The user's documents as resources, which clients list and people mention. Resources of toolkits are in
+//! `offers`.
 //!
 //! ```text
 //! kitbag://documents/<id>                 the beginning of the text of a document
 //! kitbag://documents/<id>?offset=<n>      the text from that character on
 //! ```
 //!
-//! They are read as the tool `fetch` reads them: checked, redacted and recorded as a call of it.
+//! Reading one is a call of the tool `fetch`: checked, redacted and recorded as such.
 
 use std::borrow::Cow;
 
@@ -24,14 +25,14 @@ use url::Url;
 
 use super::catalogue::InvalidCursor;
 
-/// What the URI of each document begins with.
+/// Prefix of the URIs of documents.
 const PREFIX: &str = "kitbag://documents/";
-/// Documents of one page.
+/// Documents per page.
 const PAGE_SIZE: u32 = 100;
-/// Texts as they were read, of whatever kind of file.
+/// Media type of the extracted text, whatever the type of the file.
 const TEXT: &str = "text/plain";
 
-/// A document, or the rest of it.
+/// URI of a document, or of its text from an offset.
 #[derive(Debug, PartialEq, Eq)]
 struct DocumentUri {
     id: String,
@@ -39,7 +40,7 @@ struct DocumentUri {
 }
 
 impl DocumentUri {
-    /// `None` if it is not the URI of a document.
+    /// Parses the URI of a document; `None` if it is not one.
     fn parse(uri: &str) -> Option<Self> {
         let url = Url::parse(uri).ok().filter(|_| uri.starts_with(PREFIX))?;
         let id = url.path().strip_prefix('/').filter(|id| !id.is_empty() && !id.contains('/'))?.to_owned();
@@ -53,7 +54,7 @@ impl DocumentUri {
     }
 }
 
-/// What the URIs of all documents look like (RFC 6570).
+/// URI template of all documents (RFC 6570).
 pub(super) fn template() -> ResourceTemplate {
     ResourceTemplate::new(format!("{PREFIX}{{id}}{{?offset}}"), "document")
         .with_title("A document, by its id")
@@ -61,7 +62,7 @@ pub(super) fn template() -> ResourceTemplate {
         .with_mime_type(TEXT)
 }
 
-/// A page of the user's documents that can be read, newest first.
+/// Returns a page of the user's documents in the state `ready`, newest first.
 pub(super) async fn list(user: &User, cursor: Option<&str>) -> Result<ListResourcesResult, ErrorData> {
     let after = cursor.map(str::parse).transpose();
     let after = after.map_err(|_| ErrorData::invalid_params(InvalidCursor.to_string(), None))?;
@@ -85,12 +86,12 @@ pub(super) async fn list(user: &User, cursor: Option<&str>) -> Result<ListResour
     Ok(result)
 }
 
-/// Whether a URI is one of those of documents, if it is any.
+/// Whether a URI has the prefix of documents.
 pub(super) fn is_document(uri: &str) -> bool {
     uri.starts_with(PREFIX)
 }
 
-/// Reads a document, or the next part of it.
+/// Reads the text of a document, from the offset in the URI.
 pub(super) async fn read(user: &User, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let Some(DocumentUri { id, offset }) = DocumentUri::parse(uri) else {
         return Err(unknown(uri, "unknown resource"));
@@ -119,7 +120,7 @@ pub(super) async fn read(user: &User, uri: &str) -> Result<ReadResourceResult, E
     Ok(ReadResourceResult::new(vec![ResourceContents::text(text, uri)]))
 }
 
-/// There is no such resource for the client.
+/// Error for a resource that does not exist or is not visible to the client.
 pub(super) fn unknown(uri: &str, why: impl Into<Cow<'static, str>>) -> ErrorData {
     ErrorData::resource_not_found(why, Some(json!({ "uri": uri })))
 }

@@ -1,6 +1,6 @@
-//! The tools that a client sees of those that its user may call: what its URL chooses, as
-//! `/mcp?toolkits=weather,notes&tools=text__count` does, without what the user hides. And how it comes to know them: with
-//! `mode=search` and `mode=code` it finds most of them instead of listing them.
+//! The tools that a client sees, of those that its user may call: selected by its URL, as in
+//! `/mcp?toolkits=weather,notes&tools=text__count`, without those that the user hides. With `mode=search` or
+//! `mode=code` the client finds most of them by search instead of in a list.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,36 +13,36 @@ use url::form_urlencoded;
 
 use super::modes::Mode;
 
-/// What a client sees; by default all of it.
+/// Selection of a client; by default all tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Selection {
-    /// `None` where the URL chooses nothing.
+    /// `None` if the URL selects nothing: everything is visible.
     chosen: Option<Arc<Chosen>>,
     hidden: Arc<Hidden>,
     mode: Mode,
 }
 
-/// The URL asks for a mode that there is not.
+/// Error: the URL names an unknown mode.
 #[derive(Debug, PartialEq, Eq, Error)]
 #[error(
     "there is no mode {0:?}: `mode=search` finds tools, `mode=code` calls them by code too, and without `mode` all of them are listed"
 )]
 pub(super) struct UnknownMode(String);
 
-/// Bytes of a mode that an error repeats.
+/// Maximum bytes of an unknown mode that the error quotes.
 const MAX_MODE_BYTES: usize = 40;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Chosen {
-    /// Ids of toolkits, with all their tools.
+    /// Ids of toolkits that are selected with all their tools.
     toolkits: BTreeSet<String>,
-    /// Listed names of single tools.
+    /// Listed names of individually selected tools.
     tools: BTreeSet<String>,
 }
 
 impl Selection {
-    /// Reads the query of a URL. Names are separated by commas; what is not there is chosen in vain. Other parameters are
-    /// not ours.
+    /// Parses the query of a URL. Names are separated by commas; unknown names and other parameters are
+    /// ignored.
     pub(super) fn of(query: Option<&str>) -> Result<Self, UnknownMode> {
         let (mut chosen, mut chooses, mut mode) = (Chosen::default(), false, Mode::default());
         for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
@@ -63,17 +63,17 @@ impl Selection {
         Ok(Self { chosen: chooses.then(|| Arc::new(chosen)), hidden: Arc::default(), mode })
     }
 
-    /// How the client comes to know tools.
+    /// Mode in which the client discovers tools.
     pub(super) fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// The same, without what the user hides now.
+    /// Applies the user's current list of hidden tools.
     pub(super) async fn shown_to(self, user: &User) -> Result<Self, AccessError> {
         Ok(Self { hidden: user.hidden().await?, ..self })
     }
 
-    /// Whether the client sees the tool of this listed name.
+    /// Whether the client sees the tool with this listed name.
     pub(super) fn has(&self, listed_name: &str) -> bool {
         self.chooses(listed_name) && !self.hides(listed_name)
     }
@@ -83,12 +83,13 @@ impl Selection {
         self.chooses_all_of(toolkit) && !self.hidden.has_any_of(toolkit)
     }
 
-    /// Whether the client sees the prompts and resources of a toolkit: where it has chosen the toolkit, and not some of its tools.
+    /// Whether the client sees the prompts and resources of a toolkit: only if it selected the whole toolkit,
+    /// not single tools.
     pub(super) fn has_offers_of(&self, toolkit: &str) -> bool {
         self.chooses_all_of(toolkit) && !self.hidden.has_all_of(toolkit)
     }
 
-    /// Whether the user hides the tool of this listed name, which the client has chosen.
+    /// Whether the user hides the tool with this listed name, although the client has selected it.
     pub(super) fn hides_chosen(&self, listed_name: &str) -> bool {
         self.chooses(listed_name) && self.hides(listed_name)
     }
@@ -108,7 +109,7 @@ impl Selection {
     }
 }
 
-/// The toolkit and the tool of a listed name.
+/// Splits a listed name into toolkit and tool.
 fn parts(listed_name: &str) -> (&str, &str) {
     names_of(listed_name).unwrap_or((knowledge_tools::ID, listed_name))
 }

@@ -25,19 +25,20 @@ use super::modes::{self, ModeCall, Wanted};
 use super::progress::{MAX_WAITING_REPORTS, ProgressRequest, ProgressSink};
 use super::{Endpoint, answer, asking, content};
 
-/// Arguments of a call that waits for its user, in bytes.
+/// Maximum bytes of the arguments of a call that waits for its user.
 const MAX_WAITING_ARGUMENTS: usize = 64 << 10;
 
-/// The client of one request, by its revision of the protocol.
+/// Client of a request, by its revision of the protocol.
 pub(super) enum RequestClient {
     /// 2026-07-28 or later, with the capabilities that the request declares.
     Current(Option<ClientCapabilities>),
-    /// Before 2026-07-28: capabilities are in the client's label. With the stream of the call, if its user can be asked there.
+    /// Before 2026-07-28, with capabilities in the client's label. Has the stream of the call if the user can
+    /// be asked there.
     Older(Option<Conversation>),
 }
 
 impl Handler {
-    /// Answers a request directly; `None` if rmcp must answer it. Dropping the future ends a call.
+    /// Answers a request directly; `None` if rmcp must answer it. Dropping the future cancels a call.
     pub(super) async fn answer_directly(&self, request: DirectRequest) -> Option<Response> {
         let DirectRequest { id, method, capabilities } = request;
         let user = &self.context.user;
@@ -47,7 +48,7 @@ impl Handler {
             }
             DirectMethod::Call(call) => {
                 let callee = self.callee(&call.name)?;
-                // rmcp checks the headers that carry parameters.
+                // Only rmcp checks the headers that carry parameters.
                 if callee.tool().is_some_and(catalogue::has_header_parameters) {
                     return None;
                 }
@@ -79,13 +80,13 @@ impl Handler {
         message(self.answer(call, id.clone(), client, None).await, id, is_older)
     }
 
-    /// Whether a call of this client may be a conversation: its user can be asked in a stream.
+    /// Whether a call of this client may be a conversation, in whose stream the user can be asked.
     pub(super) fn may_converse(&self, headers: &HeaderMap) -> bool {
         let shows_forms = self.context.client.as_ref().is_some_and(|client| client.abilities().shows_forms);
         shows_forms && self.context.takes_stream && direct::is_older(headers)
     }
 
-    /// Whether the tool that is called may ask its user.
+    /// Whether the called tool may ask its user.
     pub(super) fn asks(&self, call: &conversation::Call) -> bool {
         let Ok(ModeCall::Call(request)) = self.in_mode(call.params.clone()) else { return false };
         self.callee(&request.name).is_some_and(|callee| {
@@ -93,7 +94,8 @@ impl Handler {
         })
     }
 
-    /// Answers a call with a stream, in which its user is asked. `held` is what the request holds until then.
+    /// Answers a call with a stream in which its user can be asked. `held` reserves the request's resources
+    /// until the call ends.
     pub(super) fn converse<T: Send + 'static>(self, call: conversation::Call, held: T) -> Response {
         let conversation::Call { id, params, progress } = call;
         let Some(client) = self.context.client.clone() else { unreachable!("it can be asked") };
@@ -108,7 +110,8 @@ impl Handler {
         })
     }
 
-    /// Calls a tool, or does what else a call means in the client's mode, unless its client cancels it.
+    /// Performs a call in the client's mode (of a tool, or a search, description or code), unless its client
+    /// cancels it.
     pub(super) async fn answer(
         &self,
         request: CallToolRequestParams,
@@ -138,7 +141,7 @@ impl Handler {
         }
     }
 
-    /// Calls a tool as often as its questions are answered, and encodes the reply or the question.
+    /// Calls a tool again after each answer of the user, and encodes the reply or the question.
     async fn answer_call(
         &self,
         mut request: CallToolRequestParams,
@@ -157,7 +160,7 @@ impl Handler {
         let (tool, mut cannot_be_asked) = (request.name.clone(), false);
         loop {
             let answers = asked.as_ref().filter(|_| !cannot_be_asked).map(Asked::answers);
-            // A call that may ask may run again.
+            // The arguments stay available: a call that may ask may be run again.
             let arguments =
                 if asked.is_some() { request.arguments.clone() } else { request.arguments.take() };
             let call = (&*tool, arguments.unwrap_or_default());
@@ -197,7 +200,7 @@ impl Handler {
                 () = self.endpoint.stopping.cancelled() => return Err(stopping()),
             };
             match response {
-                // What was answered was for whoever owned the toolkit then.
+                // The toolkit has changed owners: earlier answers were given to the former owner.
                 _ if self.owner_of(&tool) != owner => *asked = Asked::default(),
                 Some(response) => asked.answer(response),
                 None => cannot_be_asked = true,
@@ -205,7 +208,7 @@ impl Handler {
         }
     }
 
-    /// Tells a client of a failure, or asks for what the call went without where the client can be given links.
+    /// Reports a failure, or asks for missing requirements if the client supports links.
     async fn answer_failure(
         &self,
         mut failure: Failure,
@@ -232,7 +235,7 @@ impl Handler {
         elicitation.ask(mode, &self.context.user, (toolkit, state), &missing).await
     }
 
-    /// What was asked in a call whose user can be asked; `None` where that cannot be.
+    /// Returns the earlier questions of a call; `None` if its user cannot be asked.
     fn asked(
         &self,
         client: &RequestClient,
@@ -251,12 +254,12 @@ impl Handler {
         }
     }
 
-    /// Who owns the toolkit of a tool.
+    /// Returns the owner of a tool's toolkit.
     fn owner_of(&self, tool: &str) -> Option<String> {
         Some(self.callee(tool)?.owner().to_owned())
     }
 
-    /// What was asked in a call, for the client to bring back.
+    /// Seals the questions of a call into a state that the client returns.
     fn seal(&self, request: &CallToolRequestParams, asked: &Asked) -> Result<String, ErrorData> {
         let gone =
             || ErrorData::invalid_params(CallError::UnknownTool(request.name.to_string()).to_string(), None);
@@ -266,12 +269,12 @@ impl Handler {
         Ok(self.context.user.seal_asked(&callee, arguments, asked))
     }
 
-    /// What a call means in the client's mode.
+    /// Interprets a call in the client's mode.
     fn in_mode(&self, request: CallToolRequestParams) -> Result<ModeCall, Failure> {
         ModeCall::of(self.context.chosen.mode(), request)
     }
 
-    /// Says what tools take and return that the client sees.
+    /// Describes tools that the client can see.
     async fn describe(&self, names: Vec<String>) -> CallToolResult {
         let found: Vec<_> = names.into_iter().map(|name| (self.callee(&name), name)).collect();
         let described = off_thread(move || {
@@ -283,11 +286,11 @@ impl Handler {
         CallToolResult::success(vec![ContentBlock::text(described.await)])
     }
 
-    /// Runs code, which calls tools that the client sees.
+    /// Runs code that can call tools visible to the client.
     async fn run_code(&self, arguments: JsonObject) -> Result<CallToolResponse, ErrorData> {
         let ClientContext { user, chosen, .. } = &self.context;
         let chosen = chosen.clone();
-        // Boxed as other calls are.
+        // Boxed, like the futures of other calls.
         let sees = Box::new(move |name: &str| chosen.has(name));
         match Box::pin(user.run_code(arguments, sees, self.endpoint.rate.clone())).await {
             Ok(Reply::Success(success)) => Ok(succeeded(success).into()),
@@ -296,14 +299,14 @@ impl Handler {
         }
     }
 
-    /// Finds tools that the client sees.
+    /// Searches the tools that the client can see.
     async fn find(&self, wanted: Wanted) -> CallToolResult {
         let ClientContext { user, chosen, .. } = &self.context;
         let answer = self.endpoint.catalogue.find(user, chosen, wanted).await;
         CallToolResult::success(vec![ContentBlock::text(answer)])
     }
 
-    /// What the user may do so that the call does not fail again; no more than agree where a key may call tools alone.
+    /// Missing requirements that the user can supply; only a consent for a key that may just call tools.
     pub(super) fn missing(&self, tool: &str, failure: &Failure) -> Missing {
         let user = &self.context.user;
         let consent = failure.needs_consent;
@@ -353,12 +356,12 @@ fn is_large(arguments: Option<&JsonObject>) -> bool {
     size.is_ok_and(|size| size > MAX_WAITING_ARGUMENTS)
 }
 
-/// The answer to a call that waits for its user when the server stops.
+/// Error for a call that waits for its user when the server stops.
 fn stopping() -> ErrorData {
     ErrorData::internal_error("the server stops; make the call again", None)
 }
 
-/// The message with the answer to a call.
+/// JSON-RPC message with the answer to a call.
 fn message(
     answered: Result<CallToolResponse, ErrorData>,
     id: RequestId,
@@ -377,7 +380,7 @@ fn message(
 }
 
 fn succeeded(success: Success) -> CallToolResult {
-    // The APIs of models refuse an empty text, and with it the rest of the conversation.
+    // LLM APIs refuse empty texts, and with them the rest of the conversation.
     let is_left_out = success.text.is_empty() && !success.content.is_empty();
     let text = (!is_left_out).then(|| ContentBlock::text(success.text));
     let blocks = text.into_iter().chain(success.content.into_iter().map(content::block));
@@ -386,7 +389,7 @@ fn succeeded(success: Success) -> CallToolResult {
     result
 }
 
-/// The envelope is the text of the result: it is what the model reads, code and all.
+/// Encodes a failure: the error envelope, with its code, is the text of the result, which the model reads.
 fn failed(failure: &Failure) -> CallToolResult {
     let envelope = serde_json::to_string(failure).expect("strings and booleans always serialise");
     CallToolResult::error(vec![ContentBlock::text(envelope)])

@@ -1,4 +1,4 @@
-//! The pages of the sign-in.
+//! Pages of the local sign-in.
 
 use askama::Template;
 use axum::http::StatusCode;
@@ -10,7 +10,7 @@ use crate::pages::{self, Notice};
 
 const TITLE: &str = "Sign in to Kitbag";
 
-/// Asks a person whether the client may act for them.
+/// Consent page: asks a person whether the client may act for them.
 #[derive(Template)]
 #[template(path = "oauth/consent.html")]
 struct ConsentPage<'a> {
@@ -18,20 +18,20 @@ struct ConsentPage<'a> {
     client: &'a str,
     destination: String,
     address: &'a str,
-    /// Where the client is described, if it did not register.
+    /// URL of the client's metadata document, if it did not register.
     document: Option<&'a str>,
-    /// How long the client may act.
+    /// Text that says how long the client may act.
     duration: String,
-    /// Where the form goes.
+    /// Target of the form.
     action: &'static str,
     request_id: &'a str,
     user: &'static str,
     asks_for_code: bool,
-    /// What was wrong with the code that came.
+    /// Error in the submitted sign-in code.
     problem: Option<&'static str>,
 }
 
-/// The page for a question.
+/// Renders the consent page.
 pub(super) fn consent(question: &Consent) -> Response {
     let duration = if question.scopes.last_beyond_access_token() {
         "and renew its access by itself".to_owned()
@@ -55,7 +55,7 @@ pub(super) fn consent(question: &Consent) -> Response {
     pages::page(status, &page)
 }
 
-/// What to tell a person about the sign-in code, and the status of that answer.
+/// Status and message for the state of the sign-in code.
 pub(crate) fn code_problem(prompt: CodePrompt) -> (StatusCode, Option<&'static str>) {
     match prompt {
         CodePrompt::Unneeded | CodePrompt::Asked => (StatusCode::OK, None),
@@ -64,7 +64,7 @@ pub(crate) fn code_problem(prompt: CodePrompt) -> (StatusCode, Option<&'static s
     }
 }
 
-/// Says why the browser stays here.
+/// Renders a page with the reason why the sign-in stopped.
 pub(crate) fn failure(status: StatusCode, message: &str) -> Response {
     pages::page(status, &Notice { title: TITLE, heading: "Sign-in stopped", message })
 }

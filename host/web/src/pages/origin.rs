@@ -1,4 +1,4 @@
-//! Checks that a browser requests a page of this server on its own behalf: `Host`, `Origin`, `Sec-Fetch-*`.
+//! Checks that a request comes from a page of this server: `Host`, `Origin`, `Sec-Fetch-*`.
 
 use std::sync::Arc;
 
@@ -10,22 +10,22 @@ use url::Url;
 
 use crate::error::WebError;
 
-/// Under which name this server is reached.
+/// Host and origin of this server.
 #[derive(Clone)]
 pub(crate) struct OwnOrigin {
-    /// Host, and port unless it is the scheme's.
+    /// Host, with the port unless it is the scheme's default.
     authority: Arc<str>,
     origin: Arc<str>,
 }
 
-/// Whether a form comes from a page of this server, as its browser says.
+/// Origin of a form, as reported by the browser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sender {
-    /// A page of this server; or a program other than a browser, which sends none of these headers.
+    /// A page of this server; or a non-browser client, which sends none of these headers.
     Own,
     /// `Origin: null`, from a browser without `Sec-Fetch-Site`.
     Unnamed,
-    /// A page of somebody else.
+    /// A foreign page.
     Other,
 }
 
@@ -37,7 +37,7 @@ impl OwnOrigin {
         }
     }
 
-    /// Whose page has sent a form.
+    /// Returns the origin of a submitted form.
     pub(crate) fn sender(&self, headers: &HeaderMap) -> Sender {
         match (text(headers, "sec-fetch-site"), text(headers, "origin")) {
             (Some("same-origin"), _) | (None, None) => Sender::Own,
@@ -48,18 +48,18 @@ impl OwnOrigin {
     }
 }
 
-/// Whether the request opens a page in a window of its own: not in a frame, and not from a script.
+/// Whether the request is a top-level navigation: not in a frame, and not from a script.
 pub(crate) fn opens_window(request: &Request) -> bool {
     *request.method() != Method::POST
         && text(request.headers(), "sec-fetch-dest").is_none_or(|destination| destination == "document")
 }
 
-/// Whether a page of this server has sent the request, or its user has typed the address.
+/// Whether the request comes from a page of this server, or the user entered the address.
 pub(crate) fn comes_from_own_page(headers: &HeaderMap) -> bool {
     text(headers, "sec-fetch-site").is_none_or(|site| matches!(site, "same-origin" | "none"))
 }
 
-/// Lets requests pass whose `Host` is the server's own.
+/// Passes only requests whose `Host` is the server's own.
 pub(crate) async fn refuse_other_hosts(
     State(own): State<OwnOrigin>,
     request: Request,
@@ -75,7 +75,7 @@ pub(crate) async fn refuse_other_hosts(
     WebError::new(StatusCode::MISDIRECTED_REQUEST, detail).into_response()
 }
 
-/// The header's value; empty where it is not ASCII, which no browser sends.
+/// Returns a header's value; empty if it is not ASCII, which no browser sends.
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name).map(|value| value.to_str().unwrap_or_default())
 }

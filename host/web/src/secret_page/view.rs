@@ -1,4 +1,4 @@
-//! What the person sees.
+//! Views of the secret page.
 
 use std::sync::Arc;
 
@@ -14,36 +14,37 @@ use crate::ui::sign_in_path;
 
 const TITLE: &str = "Set a credential in Kitbag";
 
-/// Why a person cannot set the secret here and now.
+/// Reason why a person cannot set the secret.
 #[derive(Debug)]
 pub(crate) enum PageError {
-    /// It was never good, is not for this page, or is used up or expired.
+    /// Invalid link: forged, for another page, used or expired.
     NoLink,
-    /// The browser is signed in as somebody else.
+    /// The browser is signed in as another user.
     OtherUser,
     /// The browser is not signed in.
     NotSignedIn {
-        /// Origins of the pages that sign people in.
+        /// Origins of the applications where people sign in.
         applications: Arc<[String]>,
-        /// What does the same without a browser.
+        /// Command that sets the secret without a browser.
         command: String,
     },
     /// The browser has no session on the pages.
     SignInFirst {
-        /// The path of the page, with its link.
+        /// Path of the page, including its link.
         page: String,
-        /// Whether the page is being opened: a form must not lead elsewhere, says its policy.
+        /// Whether the request opens the page. Only then it redirects: the CSP forbids forms to lead
+        /// elsewhere.
         is_opening: bool,
     },
-    /// The provider's keys are out of reach.
+    /// The provider's keys are unavailable.
     Unavailable,
-    /// The database does not answer.
+    /// The database is unavailable.
     NoAnswer,
     /// Too many requests of the user are in progress.
     TooManyRequests,
-    /// The request comes from a page that is not ours, or for a frame of it.
+    /// The request comes from a foreign page, or loads the page in a frame.
     OtherPage,
-    /// For a reason of ours.
+    /// Internal error.
     Storage,
 }
 
@@ -112,7 +113,7 @@ fn no_answer() -> Response {
     response
 }
 
-/// Says one thing, and where to go on.
+/// A message with a link to continue.
 #[derive(Template)]
 #[template(path = "secret_page/onward.html")]
 struct Onward<'a> {
@@ -123,7 +124,7 @@ struct Onward<'a> {
     label: &'static str,
 }
 
-/// Sends the browser to sign in, from where it comes back to the page.
+/// Sends the browser to the sign-in, which returns to the page.
 fn sign_in_first(page: &str, is_opening: bool) -> Response {
     const MESSAGE: &str = "Your session has ended, and nothing was set. Sign in, and enter the value again.";
 
@@ -136,7 +137,7 @@ fn sign_in_first(page: &str, is_opening: bool) -> Response {
     of_our_own(pages::page(StatusCode::FORBIDDEN, &page))
 }
 
-/// Asks for the value.
+/// Form for the value.
 #[derive(Template)]
 #[template(path = "secret_page/form.html")]
 struct Form<'a> {
@@ -144,18 +145,18 @@ struct Form<'a> {
     slot: &'a SecretSlot,
     toolkit: &'a Live,
     link: &'a str,
-    /// What it reaches besides the secret and the hosts, which is agreed to with them.
+    /// Further capabilities of the toolkit, to which setting the secret also consents.
     more: Vec<ReachItem>,
-    /// SHA-256 of what the toolkit reaches, hexadecimal.
+    /// Digest of the toolkit's capabilities (SHA-256, hexadecimal).
     reach: String,
     longest: usize,
-    /// What sets the secret without a browser.
+    /// Command that sets the secret without a browser.
     command: String,
-    /// What was wrong with the value before.
+    /// Error in the previously submitted value.
     problem: Option<&'a str>,
 }
 
-/// The page with the form; `problem` says what was wrong with the value before.
+/// Renders the form; `problem` is the error in the previously submitted value.
 pub(super) fn form(secret: &OwnSecret, toolkit: &Live, link: &str, problem: Option<&str>) -> Response {
     let (slot, command) = (secret.slot(), command(secret));
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
@@ -175,7 +176,7 @@ pub(super) fn form(secret: &OwnSecret, toolkit: &Live, link: &str, problem: Opti
     ))
 }
 
-/// What the page does not show elsewhere of what a toolkit reaches.
+/// Capabilities of a toolkit that the page does not show elsewhere.
 fn more_than(slot: &SecretSlot, toolkit: &Live) -> Vec<ReachItem> {
     let mut all = toolkit.reach.beyond(&Reach::default());
     all.retain(|it| match it.kind.as_str() {
@@ -186,7 +187,7 @@ fn more_than(slot: &SecretSlot, toolkit: &Live) -> Vec<ReachItem> {
     all
 }
 
-/// Says that the value is set; one that is not `redacted` is too short to be taken out of results.
+/// Confirms that the value is set; warns if it is too short to be redacted.
 pub(super) fn done(secret: &OwnSecret, redacted: bool) -> Response {
     let SecretSlot { name, toolkit, .. } = secret.slot();
     let warning =
@@ -200,14 +201,14 @@ pub(super) fn done(secret: &OwnSecret, redacted: bool) -> Response {
     of_our_own(pages::page(StatusCode::OK, &page))
 }
 
-/// What sets the secret without a browser.
+/// Command that sets the secret without a browser.
 pub(super) fn command(secret: &OwnSecret) -> String {
     let SecretSlot { toolkit, name, .. } = secret.slot();
     format!("kitbag secret set {toolkit} {name} --from-stdin")
 }
 
-/// A page whose form goes nowhere but here, and says so: browsers name the page that sends a form only
-/// where the page lets them. Nobody else is told the page's URL.
+/// Restricts the page's form to this origin, and makes browsers send the page's origin with the form. No
+/// other site gets the page's URL.
 fn of_our_own(mut page: Response) -> Response {
     let headers = page.headers_mut();
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));

@@ -1,4 +1,4 @@
-//! The account: browsers that are signed in, and, in local mode, programs that may sign in by themselves.
+//! Account page: signed-in browsers and keys; in local mode also programs with a grant.
 
 mod browser;
 
@@ -19,7 +19,7 @@ use super::text;
 use crate::authenticate::By;
 use crate::error::WebError;
 
-/// What a form of the page has come to.
+/// Outcome of a form of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Done {
@@ -28,7 +28,7 @@ enum Done {
     KeyRevoked,
 }
 
-/// The query of the page.
+/// Query string of the page.
 #[derive(Deserialize)]
 pub(super) struct After {
     done: Option<Done>,
@@ -40,21 +40,21 @@ struct AccountPage {
     frame: Option<Frame>,
     user: String,
     is_operator: bool,
-    /// The external provider, if people sign in with one.
+    /// External provider of the sign-in, if any.
     issuer: Option<String>,
-    /// Absent where the provider keeps them.
+    /// `None` if the provider manages the sessions.
     sessions: Option<Vec<Session>>,
     /// Programs with a grant, in local mode.
     clients: Option<Vec<Program>>,
-    /// Absent where the operator forbids them.
+    /// `None` if the operator forbids keys.
     keys: Option<Vec<Key>>,
     done: Option<Done>,
 }
 
-/// A session of the user.
+/// A signed-in browser.
 struct Session {
     id: String,
-    /// Its name.
+    /// Display name of the browser.
     browser: String,
     is_current: bool,
     signed_in: String,
@@ -65,9 +65,9 @@ struct Session {
 struct Key {
     id: String,
     name: String,
-    /// The client that it was made with, if by one.
+    /// The client that created it, if any.
     made_by: Option<String>,
-    /// What it may do.
+    /// Description of its permissions.
     scope: String,
     ends: String,
     last_used: String,
@@ -182,7 +182,7 @@ impl From<GrantedClient> for Program {
     }
 }
 
-/// `POST /ui/account/sessions/{id}/end`: a session of the user's.
+/// `POST /ui/account/sessions/{id}/end`: ends a session of the user.
 pub(super) async fn end(
     By(user): By<User>,
     State(sessions): State<Sessions>,
@@ -190,14 +190,14 @@ pub(super) async fn end(
     Path(id): Path<String>,
 ) -> Result<Response, WebError> {
     let own = sessions.stored.of_user(user.id()).await.map_err(|cause| WebError::storage(&cause))?;
-    // One that has ended by itself, or is another user's, is not there.
+    // An expired session, or one of another user, is ignored.
     if let Some(session) = own.iter().find(|session| session.id == id) {
         sessions.end(session).await?;
     }
     if id == current.id { Ok(signed_out(&sessions)) } else { Ok(Done::SessionEnded.page().into_response()) }
 }
 
-/// `POST /ui/account/sessions/end`: all sessions of the user.
+/// `POST /ui/account/sessions/end`: ends all sessions of the user.
 pub(super) async fn end_all(
     By(user): By<User>,
     State(sessions): State<Sessions>,
@@ -207,7 +207,7 @@ pub(super) async fn end_all(
     Ok(signed_out(&sessions))
 }
 
-/// `POST /ui/account/clients/{id}/revoke`: the grants of the user to a program, in local mode.
+/// `POST /ui/account/clients/{id}/revoke`: revokes the user's grants to a program, in local mode.
 pub(super) async fn revoke(
     By(user): By<User>,
     State(sessions): State<Sessions>,
@@ -218,7 +218,7 @@ pub(super) async fn revoke(
     Ok(Done::ClientRevoked.page().into_response())
 }
 
-/// `POST /ui/account/keys/{id}/revoke`: a key of the user's.
+/// `POST /ui/account/keys/{id}/revoke`: revokes a key of the user.
 pub(super) async fn revoke_key(
     By(user): By<User>,
     State(sessions): State<Sessions>,

@@ -1,4 +1,5 @@
-//! The stylesheet, the icon and the scripts, under names with their hash: browsers keep them.
+//! Static files (stylesheet, icon, scripts), under names with their hash, so that browsers can cache them for
+//! good.
 
 use std::sync::LazyLock;
 
@@ -9,9 +10,9 @@ use kitbag_base::sha256::Sha256;
 
 use crate::error::WebError;
 
-/// A file of this program.
+/// A static file that is part of the binary.
 pub(super) struct Asset {
-    /// Its path below the base URL.
+    /// Path below the base URL.
     pub(super) path: String,
     media_type: &'static str,
     content: &'static str,
@@ -22,11 +23,11 @@ pub(super) static STYLE: LazyLock<Asset> =
 pub(super) static ICON: LazyLock<Asset> =
     LazyLock::new(|| Asset::new("svg", "image/svg+xml", include_str!("assets/icon.svg")));
 pub(super) static COPY: LazyLock<Asset> = LazyLock::new(|| Asset::script(include_str!("assets/copy.js")));
-/// Follows a log.
+/// Script that streams a log.
 pub(super) static LOG: LazyLock<Asset> = LazyLock::new(|| Asset::script(include_str!("assets/log.js")));
-/// Shows that a call runs, and cancels it.
+/// Script that shows a running call, and cancels it.
 pub(super) static TRY: LazyLock<Asset> = LazyLock::new(|| Asset::script(include_str!("assets/try.js")));
-/// Shows how far an upload has come.
+/// Script that shows the progress of an upload.
 pub(super) static UPLOAD: LazyLock<Asset> = LazyLock::new(|| Asset::script(include_str!("assets/upload.js")));
 
 const PREFIX: &str = "/ui/assets/";

@@ -1,4 +1,4 @@
-//! For whom a toolkit is, for operators: with whom it is shared, the limits of their calls, and the forms that change both.
+//! Audience page of a toolkit, for operators: grants with their limits, and the forms that change them.
 
 use std::num::NonZeroU32;
 
@@ -19,7 +19,7 @@ use super::text;
 use crate::authenticate::By;
 use crate::error::WebError;
 
-/// The query of the page.
+/// Query string of the page.
 #[derive(Deserialize)]
 pub(super) struct After {
     #[serde(default)]
@@ -35,13 +35,13 @@ struct AudiencePage {
     is_private: bool,
     is_callable: bool,
     is_done: bool,
-    /// Why the form that was sent did nothing.
+    /// Reason why the submitted form had no effect.
     problem: Option<String>,
-    /// What was typed into that form.
+    /// The submitted form, to show its values again.
     typed: Form,
 }
 
-/// A grant, and the fields by which a form names it.
+/// A grant, with the form fields that identify it.
 struct Row {
     who: String,
     kind: &'static str,
@@ -60,7 +60,8 @@ pub(super) async fn show(
     page(&user, frame, &id, done, None)
 }
 
-/// `POST /ui/toolkits/{id}/audience`: the fields `kind` and `name` (whom), `tool`, `rate`, `quota` and `each`.
+/// `POST /ui/toolkits/{id}/audience`: the fields `kind` and `name` (of the subject), `tool`, `rate`, `quota`
+/// and `each`.
 pub(super) async fn share(
     By(user): By<User>,
     By(operator): By<Operator>,
@@ -81,7 +82,8 @@ pub(super) async fn share(
     }
 }
 
-/// `POST /ui/toolkits/{id}/audience/unshare`: the fields `kind`, `name` and, of one tool, `tool`.
+/// `POST /ui/toolkits/{id}/audience/unshare`: the fields `kind` and `name`, and `tool` for the grants of one
+/// tool.
 pub(super) async fn unshare(
     By(user): By<User>,
     By(operator): By<Operator>,
@@ -92,7 +94,7 @@ pub(super) async fn unshare(
     let form = Form::read(body).await?;
     let subject = subject(&form).map_err(|why| WebError::new(StatusCode::BAD_REQUEST, why))?;
     match operator.unshare(&id, subject, tool(&form)).await {
-        // Somebody else was faster.
+        // Already removed by another operator.
         Err(AccessError::Toolkit(ToolkitError::NotShared { .. })) => {}
         Err(refused @ AccessError::Toolkit(ToolkitError::LastGrant { .. })) => {
             return page(&user, frame, &id, false, Some((refused.to_string(), Form::default())));

@@ -1,4 +1,4 @@
-//! The audit log for operators: newest first, filtered, page by page.
+//! The audit log for operators: newest first, filtered, paginated.
 
 use askama::Template;
 use axum::extract::Query;
@@ -16,10 +16,10 @@ use crate::authenticate::By;
 use crate::error::WebError;
 use crate::logs::bad_query;
 
-/// Entries of a page.
+/// Entries per page.
 const PAGE_ENTRIES: u32 = 40;
 
-/// Which entries to show. Fields of the form are empty where all are meant.
+/// Query string with the filter. An empty form field selects everything.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Parameters {
@@ -37,18 +37,18 @@ struct AuditPage {
     days: Vec<Day>,
     parameters: Parameters,
     is_filtered: bool,
-    /// The first page; `None` on it.
+    /// Link to the first page; `None` on that page.
     newest: Option<String>,
     older: Option<String>,
 }
 
-/// The entries of a day, newest first.
+/// Entries of a day, newest first.
 struct Day {
     label: String,
     entries: Vec<Entry>,
 }
 
-/// An entry as text that may be shown.
+/// An entry, as text that is safe to show.
 struct Entry {
     id: i64,
     /// RFC 3339, UTC.
@@ -58,7 +58,7 @@ struct Entry {
     act: String,
     is_refused: bool,
     user: String,
-    /// What it is about: a label and a text each.
+    /// Subject of the entry: pairs of label and text.
     details: Vec<(&'static str, String)>,
 }
 
@@ -92,7 +92,7 @@ pub(super) async fn show(
     Ok(frame::page(StatusCode::OK, &page))
 }
 
-/// Entries in their order, each day apart.
+/// Groups entries by day, in their order.
 fn by_day(entries: Vec<Entry>) -> Vec<Day> {
     let mut days: Vec<Day> = Vec::new();
     for entry in entries {
@@ -117,7 +117,7 @@ impl Parameters {
         }
     }
 
-    /// A path with the same filter, and on request a page.
+    /// Path of a page with the same filter; of the first page without `before`.
     fn path(&self, before: Option<i64>) -> String {
         let mut query = Serializer::new(String::new());
         let filter = [("act", &self.act), ("user", &self.user), ("toolkit", &self.toolkit)];

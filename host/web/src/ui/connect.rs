@@ -1,4 +1,4 @@
-//! How to connect an MCP client.
+//! Instructions for connecting an MCP client.
 
 use askama::Template;
 use axum::extract::State;
@@ -28,21 +28,21 @@ struct ConnectPage {
     frame: Option<Frame>,
     url: String,
     clients: Vec<Client>,
-    /// That the user's clients list.
+    /// Number of tools that the user's clients list.
     tools: usize,
-    /// What a listing costs a model.
+    /// Token cost of a listing, as text.
     cost: String,
-    /// Whether the user hides the server's own tools; `None` where it offers none.
+    /// Whether the user hides the server's own tools; `None` if it offers none.
     hides_own: Option<bool>,
 }
 
-/// One client, and how it is told of this server.
+/// An MCP client, and how to add this server to it.
 struct Client {
     title: &'static str,
-    /// What the client itself opens.
+    /// Deep link that the client opens.
     link: Option<String>,
     command: Option<String>,
-    /// The places of its file, by system or by project.
+    /// Locations of its configuration file, by operating system or scope.
     files: Vec<(&'static str, &'static str)>,
     configuration: String,
     sign_in: &'static str,
@@ -98,14 +98,14 @@ impl Client {
     }
 }
 
-/// A link that Cursor opens. Of Cursor's own scheme: its page on the web would learn the server's address.
+/// Deep link for Cursor, in its own URL scheme: its web page would learn the server's address.
 fn cursor_link(url: &str) -> String {
     let config = STANDARD.encode(json!({ "url": url }).to_string());
     let config = utf8_percent_encode(&config, NON_ALPHANUMERIC);
     format!("cursor://anysphere.cursor-deeplink/mcp/install?name=kitbag&config={config}")
 }
 
-/// A link that Visual Studio Code opens.
+/// Deep link for Visual Studio Code.
 fn visual_studio_code_link(url: &str) -> String {
     let config = json!({ "name": "kitbag", "type": "http", "url": url }).to_string();
     format!("vscode:mcp/install?{}", utf8_percent_encode(&config, NON_ALPHANUMERIC))

@@ -1,13 +1,13 @@
-//! What a listing of tools costs a model: it reads names, descriptions and schemas in every conversation.
+//! Token cost of a list of tools: models read names, descriptions and schemas in every conversation.
 
 use kitbag_manifest::ToolDefinition;
 
 use super::text;
 
-/// Bytes that one token stands for, about: each model has a measure of its own.
+/// Average number of bytes per token; tokenizers differ.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// The tokens of some tools, as an estimate that says so.
+/// Estimates the number of tokens of some tools, as a text that says it is an estimate.
 pub(super) fn of<'t>(tools: impl IntoIterator<Item = &'t ToolDefinition>) -> String {
     let bytes: usize = tools.into_iter().map(bytes).sum();
     format!("about {} (an estimate)", text::count(bytes.div_ceil(BYTES_PER_TOKEN), "token"))

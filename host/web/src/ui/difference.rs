@@ -1,4 +1,4 @@
-//! The difference between two versions, as pages show it.
+//! View of the difference between two versions.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use kitbag_access::values::toolkits::difference::{Change, ImportChange, ItemChan
 
 use super::text;
 
-/// A difference, ready to be shown.
+/// View model of a difference.
 pub(super) struct ShownDifference {
     pub(super) grants: Vec<Grant>,
     pub(super) groups: Vec<Group>,
-    /// Whether only the number and the code differ.
+    /// Whether only the version number and the code differ.
     pub(super) is_empty: bool,
-    /// How many lines are not shown in full, if any are not.
+    /// Number of lines that are not shown in full, as text; `None` if all are.
     pub(super) left_out: Option<String>,
 }
 
-/// A capability.
+/// A capability that differs.
 pub(super) struct Grant {
     pub(super) kind: &'static str,
     pub(super) name: String,
@@ -25,23 +25,23 @@ pub(super) struct Grant {
     pub(super) note: Option<String>,
 }
 
-/// A part that differs.
+/// An item (such as a tool or a setting) that differs.
 pub(super) struct Item {
     pub(super) name: String,
     pub(super) mark: Mark,
     pub(super) texts: Vec<TextChange>,
 }
 
-/// Parts of one kind that differ.
+/// Items of one kind that differ.
 pub(super) struct Group {
     pub(super) title: &'static str,
     pub(super) items: Vec<Item>,
-    /// Names of those that do not differ.
+    /// Names of items that do not differ.
     pub(super) kept: Vec<String>,
 }
 
 impl ShownDifference {
-    /// `secret_users` has the number of users who have set a secret.
+    /// Creates the view. `secret_users` is the number of users who have set each secret.
     pub(super) fn of(difference: Difference, secret_users: &BTreeMap<String, u64>) -> Self {
         let (is_empty, left_out) = (difference.is_empty(), difference.left_out());
         let left_out = Some(left_out).filter(|lines| *lines > 0).map(|lines| text::count(lines, "line"));
@@ -103,7 +103,7 @@ impl Group {
     }
 }
 
-/// A change as a word, and the class of the word: what is new stands out.
+/// A change as a word, and its CSS class, which highlights new items.
 pub(super) struct Mark {
     pub(super) word: &'static str,
     pub(super) class: &'static str,
@@ -121,7 +121,8 @@ impl From<Change> for Mark {
     }
 }
 
-/// The lines of a text, each with its element's name and its sign. Elements say to everybody what signs and colours say.
+/// Lines of a text, each with an HTML element's name and a sign. The elements tell assistive technology what
+/// signs and colours show.
 pub(super) fn lines(change: &TextChange) -> impl Iterator<Item = (&'static str, &'static str, &str)> {
     change.lines.iter().map(|line| {
         let (element, sign) = match line.kind {

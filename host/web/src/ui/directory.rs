@@ -16,12 +16,12 @@ use super::{reach, text};
 use crate::authenticate::By;
 use crate::error::WebError;
 
-/// Which toolkits to show.
+/// Query string with the filter of the list.
 #[derive(Deserialize)]
 pub(super) struct Filter {
     #[serde(default)]
     q: String,
-    /// Only those that the user has deployed.
+    /// Present to list only toolkits that the user has deployed.
     mine: Option<String>,
 }
 
@@ -32,11 +32,11 @@ struct Directory {
     query: String,
     mine: bool,
     cards: Vec<Card>,
-    /// Whether there are toolkits that the filter leaves out.
+    /// Whether the filter excludes some toolkits.
     is_filtered: bool,
 }
 
-/// One toolkit.
+/// A toolkit in the list.
 struct Card {
     toolkit: ListedToolkit,
     icon: Icon,
@@ -85,7 +85,7 @@ async fn card(user: &User, toolkit: &ListedToolkit) -> Result<Card, WebError> {
     })
 }
 
-/// Names of the settings and secrets that the user has not set: of settings, those without which calls fail.
+/// Returns the names of missing settings (those that calls require) and of unset secrets.
 pub(super) async fn missing(user: &User, toolkit: &VisibleToolkit) -> Result<Vec<String>, AccessError> {
     let mut names = Vec::new();
     if !toolkit.definition().config.is_empty() {
@@ -99,7 +99,7 @@ pub(super) async fn missing(user: &User, toolkit: &VisibleToolkit) -> Result<Vec
     Ok(names)
 }
 
-/// Whether the words of a query, in lower case, are all in what the toolkit says about itself.
+/// Whether a toolkit's texts contain all words of a query in lower case.
 fn matches(toolkit: &ListedToolkit, query: &str) -> bool {
     let definition = &toolkit.definition;
     let tools = definition.tools.iter().map(|tool| tool.name.as_str());

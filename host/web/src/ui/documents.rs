@@ -1,4 +1,4 @@
-//! One's documents: the list, and one with its text.
+//! Pages of the user's documents: the list, and a single document with its text.
 
 pub(super) mod new;
 
@@ -16,14 +16,14 @@ use super::text;
 use crate::authenticate::By;
 use crate::error::WebError;
 
-/// Documents of a page.
+/// Documents per page.
 const PAGE: u32 = 50;
-/// Feeds to choose from.
+/// Maximum number of feeds in the filter.
 const MAX_FEEDS: u32 = 200;
-/// Text of a document that its page shows, in bytes.
+/// Maximum bytes of a document's text on its page.
 const MAX_SHOWN_BYTES: usize = 64 << 10;
 
-/// The query of the list's URL.
+/// Query string of the list.
 #[derive(Default, Deserialize)]
 pub(super) struct Filter {
     #[serde(default)]
@@ -36,7 +36,7 @@ pub(super) struct Filter {
     done: Option<Done>,
 }
 
-/// What was done on the page before.
+/// Action that the previous form performed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Done {
@@ -70,7 +70,7 @@ struct DocumentPage {
     done: Option<Done>,
 }
 
-/// The query of a document's URL.
+/// Query string of a document's page.
 #[derive(Deserialize)]
 pub(super) struct After {
     done: Option<Done>,
@@ -162,7 +162,7 @@ impl Filter {
         }
     }
 
-    /// The path of the page after the document with this cursor.
+    /// Path of the page that follows the document with this cursor.
     fn after(&self, cursor: i64) -> String {
         let Self { source, feed, state, .. } = self;
         let cursor = cursor.to_string();

@@ -1,4 +1,4 @@
-//! The fields of a form that a browser has sent.
+//! Parsed fields of a submitted form.
 
 use axum::body::Body;
 use url::form_urlencoded;
@@ -10,20 +10,20 @@ use crate::error::WebError;
 pub(super) const MAX_FORM_BYTES: usize = 256 << 10;
 /// Maximum number of fields.
 const MAX_FIELDS: usize = 1000;
-/// Names of fields whose values are never shown again.
+/// Names of fields whose values are never sent back to the browser.
 const SECRET_FIELDS: [&str; 2] = ["secret", "code"];
 
-/// The fields in their order (`application/x-www-form-urlencoded`).
+/// Form fields in the order of submission (`application/x-www-form-urlencoded`).
 #[derive(Default)]
 pub(super) struct Form(Vec<(String, String)>);
 
 impl Form {
-    /// Reads the body of a request.
+    /// Parses the body of a request.
     pub(super) async fn read(body: Body) -> Result<Self, WebError> {
         Self::read_at_most(MAX_FORM_BYTES, body).await
     }
 
-    /// Reads the body of a request, of `limit` bytes at most.
+    /// Parses the body of a request of at most `limit` bytes.
     pub(super) async fn read_at_most(limit: usize, body: Body) -> Result<Self, WebError> {
         let bytes = read_small(body, limit).await;
         let bytes = bytes.map_err(|why| WebError::unread(why, limit))?;
@@ -34,27 +34,27 @@ impl Form {
         Ok(Self(fields))
     }
 
-    /// The fields of a form that came in another way.
+    /// Creates a form from fields that were parsed elsewhere.
     pub(super) fn of(fields: Vec<(String, String)>) -> Self {
         Self(fields)
     }
 
-    /// All fields.
+    /// Returns all fields.
     pub(super) fn into_fields(self) -> Vec<(String, String)> {
         self.0
     }
 
-    /// The first value of a field; empty where the form has none.
+    /// Returns the first value of a field; empty if the field is missing.
     pub(super) fn get(&self, name: &str) -> &str {
         self.find(name).unwrap_or_default()
     }
 
-    /// The first value of a field, if the form has the field.
+    /// Returns the first value of a field; `None` if the field is missing.
     pub(super) fn find(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str())
     }
 
-    /// The fields that may be shown again.
+    /// Returns the fields whose values may be sent back to the browser.
     pub(super) fn without_secrets(self) -> Vec<(String, String)> {
         self.0.into_iter().filter(|(name, _)| !SECRET_FIELDS.contains(&name.as_str())).collect()
     }

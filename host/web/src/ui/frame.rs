@@ -1,4 +1,4 @@
-//! What surrounds every page, and pages that say one thing.
+//! Layout of every page, and pages with a single message.
 
 use askama::Template;
 use axum::extract::FromRequestParts;
@@ -13,35 +13,35 @@ use super::text;
 use crate::error::{WebError, as_problem};
 use crate::pages::html;
 
-/// Who looks at the page, and where in the site it is.
+/// The page's user, and its section of the site.
 #[derive(Clone)]
 pub(super) struct Frame {
     pub(super) user: String,
     pub(super) is_operator: bool,
-    /// Whether the session is this server's own.
+    /// Whether the session is this server's own, so that the user can sign out.
     pub(super) can_sign_out: bool,
     pub(super) section: Section,
 }
 
-/// The entries of the navigation.
+/// Sections of the navigation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Section {
     Directory,
     Search,
     Documents,
     Connect,
-    /// For operators.
+    /// Section for operators.
     Operate,
     Account,
     /// A page outside the navigation.
     None,
 }
 
-/// The pages of operators: path and label.
+/// Operators' pages: path and label.
 pub(super) const OPERATE_PAGES: &[(&str, &str)] =
     &[("/ui/operate/overview", "Overview"), ("/ui/operate", "Uploads"), ("/ui/operate/audit", "Audit log")];
 
-/// A link of the navigation.
+/// A link in the navigation.
 pub(super) struct Entry {
     pub(super) path: &'static str,
     pub(super) label: &'static str,
@@ -49,7 +49,7 @@ pub(super) struct Entry {
 }
 
 impl Frame {
-    /// The navigation of this user.
+    /// Navigation links of this user.
     pub(super) fn entries(&self) -> Vec<Entry> {
         let all = [
             (Section::Directory, "/ui/", "Toolkits"),
@@ -72,7 +72,7 @@ impl Frame {
         }
     }
 
-    /// The frame of a page in this section.
+    /// Returns the frame with another section.
     pub(super) fn at(self, section: Section) -> Self {
         Self { section, ..self }
     }
@@ -87,7 +87,7 @@ impl<S: Sync> FromRequestParts<S> for Frame {
     }
 }
 
-/// A problem, on a page.
+/// An error, as a page.
 #[derive(Template)]
 #[template(path = "ui/templates/error.html")]
 struct ErrorPage<'a> {
@@ -97,7 +97,7 @@ struct ErrorPage<'a> {
     problems: &'a [Problem],
 }
 
-/// A form that was sent without a session.
+/// A form submitted without a session, to be sent again after the sign-in.
 #[derive(Template)]
 #[template(path = "ui/templates/send_again.html")]
 struct SendAgain<'a> {
@@ -107,12 +107,12 @@ struct SendAgain<'a> {
     fields: &'a [(String, String)],
 }
 
-/// Answers with a page. What a template shows is escaped.
+/// Responds with a page. The template escapes all values.
 pub(super) fn page(status: StatusCode, template: &impl Template) -> Response {
     (status, html(template)).into_response()
 }
 
-/// Shows errors as pages: with the status, the text and the problems that the API answers with.
+/// Renders errors as pages, with the status, text and problems of the API's response.
 pub(super) async fn show_errors(response: Response) -> Response {
     let mut response = as_problem(response).await;
     let Some(error) = response.extensions_mut().remove::<WebError>() else { return response };
@@ -127,7 +127,7 @@ pub(super) async fn show_errors(response: Response) -> Response {
     shown
 }
 
-/// Says that the browser has to sign in, and keeps what was typed.
+/// Asks to sign in, on a page that preserves the submitted fields.
 pub(super) fn send_again(action: &str, fields: &[(String, String)]) -> Response {
     let sign_in = sign_in_path("/ui/");
     let template = SendAgain { frame: None, action, sign_in: &sign_in, fields };

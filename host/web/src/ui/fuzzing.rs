@@ -11,24 +11,24 @@ use super::form::Form;
 use super::multipart;
 use super::schema_form::{Mistakes, SchemaForm};
 
-/// The fields of a form, or nothing where it is refused.
+/// Parses a form; `None` if it is refused.
 pub fn form(body: Vec<u8>) -> Option<Vec<(String, String)>> {
     let read = Form::read(body.into()).now_or_never().expect("the body is there at once");
     read.ok().map(Form::into_fields)
 }
 
-/// What a form for a schema makes of what was sent.
+/// Outcome of a form that is generated from a schema.
 #[derive(Debug)]
 pub struct Filled {
-    /// How many rows the form has.
+    /// Number of rows of the form.
     pub rows: usize,
-    /// The arguments, or how many mistakes there are.
+    /// The arguments, or the number of mistakes.
     pub arguments: Result<Map<String, Value>, usize>,
-    /// The arguments if the form is sent as it is at first.
+    /// The same for the form as first shown, with its defaults.
     pub untouched: Result<Map<String, Value>, usize>,
 }
 
-/// Fills in the form for a schema.
+/// Submits `fields` to the form of a schema.
 pub fn arguments(schema: &Value, fields: Vec<(String, String)>) -> Filled {
     let form = SchemaForm::of(schema);
     let typed = Form::of(fields);
@@ -37,16 +37,16 @@ pub fn arguments(schema: &Value, fields: Vec<(String, String)>) -> Filled {
     Filled { rows, arguments: read(&typed), untouched: read(&form.defaults()) }
 }
 
-/// A form with a file.
+/// A parsed upload form.
 #[derive(Debug)]
 pub struct Upload {
-    /// The fields before the file.
+    /// Fields before the file.
     pub fields: Vec<(String, String)>,
-    /// Name and content of the file; no content where it broke off.
+    /// Name and content of the file; no content if the upload was cut off.
     pub file: Option<(String, Option<Vec<u8>>)>,
 }
 
-/// Reads a form with the boundary `X`, which arrives in two pieces.
+/// Parses a form with the boundary `X`, which arrives in two pieces.
 pub fn upload(first: &[u8], rest: &[u8]) -> Option<Upload> {
     let runtime = Builder::new_current_thread().build().expect("a runtime needs nothing");
     runtime.block_on(read_upload(first, rest))

@@ -1,4 +1,4 @@
-//! Which requests reach a page, and the headers of its answer.
+//! Check of requests to pages, and headers of their responses.
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
@@ -8,17 +8,17 @@ use axum::response::{IntoResponse, Response};
 use crate::error::WebError;
 use crate::pages::origin::{OwnOrigin, Sender, comes_from_own_page, opens_window};
 
-/// Everything from this server, nothing inline. Forms go nowhere else; scripts cannot put text into a page as markup.
-/// What follows are the sources of images.
+/// Allows resources of this server only and nothing inline; forms submit only to it, and scripts cannot
+/// insert text as markup. The image sources come last, so that more can be appended.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
                                        form-action 'self'; base-uri 'none'; frame-ancestors 'none'; \
                                        require-trusted-types-for 'script'; trusted-types 'none'; img-src 'self'";
 
-/// In the extensions of a response: the page has images in itself (`data:`).
+/// Response extension: the page embeds images (`data:` URLs).
 #[derive(Clone, Copy)]
 pub(super) struct InlineImages;
 
-/// Lets a request pass that opens a page, comes from a page of this server, or sends a form of one.
+/// Passes top-level navigations, requests from pages of this server, and submissions of their forms.
 pub(super) async fn refuse_other_pages(
     State(own): State<OwnOrigin>,
     request: Request,
@@ -36,8 +36,8 @@ pub(super) async fn refuse_other_pages(
     WebError::new(StatusCode::FORBIDDEN, detail).into_response()
 }
 
-/// Adds the headers that every answer below `/ui` has, but for those that it has already: an asset is kept, a download is
-/// in a sandbox.
+/// Adds the headers of every response below `/ui`, without replacing existing ones: assets are cacheable, and
+/// downloads have a sandbox policy.
 pub(super) async fn add_headers(mut response: Response) -> Response {
     const HEADERS: [(HeaderName, &str); 6] = [
         (header::CACHE_CONTROL, "no-store"),

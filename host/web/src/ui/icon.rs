@@ -1,4 +1,4 @@
-//! The icon of a toolkit, and the pictures that were fetched at its deploy.
+//! Icons of toolkits, and the pictures that were fetched at their deploy.
 
 use axum::extract::Path;
 use axum::http::{HeaderValue, header};
@@ -9,11 +9,11 @@ use kitbag_access::values::toolkits::Live;
 use crate::authenticate::By;
 use crate::error::WebError;
 
-/// What stands for a toolkit.
+/// Icon of a toolkit.
 pub(super) enum Icon {
-    /// An emoji, or the first letter of its name.
+    /// An emoji, or the first letter of the toolkit's name.
     Text(String),
-    /// The path of a picture.
+    /// Path of a picture.
     Picture(String),
 }
 
@@ -30,7 +30,8 @@ impl Icon {
     }
 }
 
-/// `GET /ui/icons/{digest}`: the picture of a toolkit that the user may list. Opened by itself, it can do nothing.
+/// `GET /ui/icons/{digest}`: icon of a toolkit that the user may list. Its headers prevent scripts when it is
+/// opened directly.
 pub(super) async fn serve(By(user): By<User>, Path(digest): Path<String>) -> Result<Response, WebError> {
     let picture = user.picture(&digest).await?;
     let media_type = HeaderValue::from_str(&picture.media_type).map_err(|_| WebError::nothing_here())?;

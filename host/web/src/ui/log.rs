@@ -1,4 +1,4 @@
-//! The log of a toolkit's calls: newest first, filtered, and followed by a script.
+//! Log of a toolkit's calls: newest first, filtered, and updated live by a script.
 
 mod entry;
 
@@ -27,16 +27,16 @@ use crate::logs::{bad_query, outcome};
 use crate::pages::origin::comes_from_own_page;
 use entry::Entry;
 
-/// Calls of a page.
+/// Calls per page.
 const PAGE_CALLS: u32 = 50;
-/// Calls that a script is sent at once when it resumes; of more, only the newest.
+/// Maximum number of calls sent to a script when it resumes: the newest ones.
 const MAX_RESUMED_CALLS: u32 = 200;
-/// How long a stream lasts. The script then reconnects, and its session is looked up again.
+/// Maximum duration of a stream. The script then reconnects, and its session is checked again.
 const MAX_STREAM_TIME: Duration = Duration::from_mins(5);
-/// Says that a stream begins later than was asked for.
+/// Header of a stream that begins later than requested, since older calls were left out.
 const LEFT_OUT: HeaderName = HeaderName::from_static("kitbag-left-out");
 
-/// Which calls to show. Fields of the form are empty where all are meant.
+/// Query string with the filter. An empty form field selects everything.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct Parameters {
     #[serde(default)]
@@ -52,7 +52,7 @@ pub(super) struct Parameters {
 struct LogPage<'a> {
     frame: Option<Frame>,
     id: &'a str,
-    /// The toolkit's name, if the user can see the toolkit.
+    /// The toolkit's name if the user can see it.
     name: String,
     is_visible: bool,
     tools: Vec<Choice>,
@@ -61,23 +61,23 @@ struct LogPage<'a> {
     is_filtered: bool,
     links: Links,
     download: String,
-    /// The command that shows the same.
+    /// CLI command that shows the same calls.
     command: String,
 }
 
-/// One option of a filter.
+/// An option of a filter.
 struct Choice {
     value: String,
     is_selected: bool,
 }
 
-/// Where the other pages are.
+/// Links to other pages.
 struct Links {
-    /// The first page; `None` on it.
+    /// The first page; `None` on that page.
     newest: Option<String>,
     newer: Option<String>,
     older: Option<String>,
-    /// Where the script reads on, and after which call; on the first page only.
+    /// URL of the live stream, and the id of the last call; on the first page only.
     live: Option<(String, i64)>,
 }
 
@@ -92,7 +92,7 @@ impl Parameters {
         self.after.is_none() && self.before.is_none()
     }
 
-    /// A path with the same filter, and on request a page.
+    /// Path of a page with the same filter; of the first page without `page`.
     fn path(&self, toolkit: &str, below: &str, page: Option<(&str, i64)>) -> String {
         let mut query = Serializer::new(String::new());
         let filter = [("tool", &self.tool), ("outcome", &self.outcome)];
@@ -104,7 +104,7 @@ impl Parameters {
     }
 }
 
-/// The path of a toolkit's log.
+/// Path of a toolkit's log.
 pub(super) fn path(toolkit: &str) -> String {
     format!("/ui/toolkits/{toolkit}/log")
 }
@@ -151,7 +151,8 @@ pub(super) async fn show(
     Ok(frame::page(StatusCode::OK, &page))
 }
 
-/// `GET /ui/toolkits/{id}/log.ndjson?tool=…&outcome=…&after=…&before=…`: oldest first, as the API has them.
+/// `GET /ui/toolkits/{id}/log.ndjson?tool=…&outcome=…&after=…&before=…`: oldest first, in the format of the
+/// API.
 pub(super) async fn download(
     State(shared): State<Shared>,
     By(user): By<User>,
@@ -171,7 +172,7 @@ pub(super) async fn download(
     Ok(([(header::CONTENT_DISPOSITION, name)], tail).into_response())
 }
 
-/// `GET /ui/toolkits/{id}/log/live?tool=…&outcome=…&after=…`: each call as the page shows it, as it ends.
+/// `GET /ui/toolkits/{id}/log/live?tool=…&outcome=…&after=…`: calls as they end, in the page's format.
 pub(super) async fn live(
     State(shared): State<Shared>,
     By(user): By<User>,
@@ -179,7 +180,7 @@ pub(super) async fn live(
     Path(id): Path<String>,
     parameters: Result<Query<Parameters>, QueryRejection>,
 ) -> Result<Response, WebError> {
-    // Another site must not use up the streams of a user by opening windows.
+    // Otherwise another site could use up a user's streams by opening windows.
     if !comes_from_own_page(&headers) {
         return Err(WebError::new(StatusCode::FORBIDDEN, "Only the page of the log may follow it."));
     }
@@ -210,7 +211,7 @@ fn accepted(parameters: Result<Query<Parameters>, QueryRejection>) -> Result<Par
 }
 
 impl Parameters {
-    /// The newest calls before a call, or the oldest after one.
+    /// Range of the page: the newest calls before `before`, or the oldest after `after`.
     fn range(&self) -> Result<Range, WebError> {
         Ok(Range {
             since: None,
@@ -223,12 +224,12 @@ impl Parameters {
 }
 
 impl Links {
-    /// `entries` are those of the page, newest first.
+    /// Creates the links of a page; `entries` are newest first.
     fn of(toolkit: &str, parameters: &Parameters, entries: &[Entry], has_older: bool) -> Self {
         let at = |page| parameters.path(toolkit, "", page);
         let (newest, oldest) = (entries.first().map(|it| it.id), entries.last().map(|it| it.id));
         let is_first = parameters.is_first_page();
-        // Whoever came from an older page can go back there.
+        // With `after`, the user came from an older page.
         let has_older = has_older || parameters.after.is_some();
         let has_newer = parameters.before.is_some() || entries.len() == PAGE_CALLS as usize;
         let following = (parameters.path(toolkit, "/live", None), newest.unwrap_or_default());
@@ -241,7 +242,7 @@ impl Links {
     }
 }
 
-/// The declared choices, and the one that was made.
+/// The declared options, and the selected one even if it is no longer declared.
 fn choices<'a>(declared: impl Iterator<Item = &'a str>, made: &str) -> Vec<Choice> {
     let choice = |value: &str| Choice { value: value.to_owned(), is_selected: value == made };
     let mut choices: Vec<_> = declared.map(choice).collect();
@@ -251,8 +252,8 @@ fn choices<'a>(declared: impl Iterator<Item = &'a str>, made: &str) -> Vec<Choic
     choices
 }
 
-/// The command that shows the same; of the oldest calls after one, which no command shows, the newest instead. A tool's
-/// name that a shell could read differently is left out.
+/// CLI command that shows the same calls. No command shows the oldest calls after an id, so it shows the
+/// newest instead. Omits a tool name that a shell could interpret.
 fn command(toolkit: &str, parameters: &Parameters) -> String {
     let Parameters { tool, outcome, before, .. } = parameters;
     let is_name =

@@ -1,4 +1,4 @@
-//! Forms with a file (RFC 7578): the file comes last, and is passed on as it arrives.
+//! Forms with a file (RFC 7578): the file comes last and is streamed.
 
 use std::io;
 use std::sync::Arc;
@@ -17,29 +17,29 @@ use crate::error::WebError;
 /// Maximum number of fields before the file.
 const MAX_FIELDS: usize = 20;
 
-/// Maximum size of what comes before the file, in bytes; it is kept in memory.
+/// Maximum bytes before the file, which are read into memory.
 const MAX_HEAD_BYTES: usize = MAX_FORM_BYTES + (64 << 10);
 
-/// Size of the begin of a body that may be read in one go, in bytes.
+/// Size of the beginning of a body that may be read without yielding, in bytes.
 const UNDIVIDED_BYTES: usize = 16 << 10;
 
-/// A form with a file.
+/// An upload form.
 pub(super) struct Upload {
-    /// The fields before the file.
+    /// Fields before the file.
     pub(super) form: Form,
-    /// The file, if one was chosen.
+    /// The file; `None` if none was selected.
     pub(super) file: Option<File>,
 }
 
-/// A file that is arriving.
+/// A file whose content is being received.
 pub(super) struct File {
-    /// Its name, without a path.
+    /// File name, without a path.
     pub(super) name: String,
     pub(super) media_type: Option<String>,
     pub(super) content: BoxStream<'static, io::Result<Bytes>>,
 }
 
-/// Reads the fields up to the first file.
+/// Parses the fields up to the first file.
 pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<Upload, WebError> {
     let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let boundary = content_type.and_then(|value| multer::parse_boundary(value).ok()).ok_or_else(malformed)?;
@@ -68,7 +68,7 @@ pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<Upload, WebE
     Ok(Upload { form: Form::of(fields), file: None })
 }
 
-/// The body piece by piece; fails where the file has not begun within [`MAX_HEAD_BYTES`].
+/// Streams the body; fails if the file does not begin within [`MAX_HEAD_BYTES`].
 fn pieces(
     body: Body,
     has_file_begun: Arc<AtomicBool>,
@@ -83,8 +83,9 @@ fn pieces(
         received += piece.len();
         Ok((piece, is_late))
     });
-    // `Multipart` reads on for as long as something is there, and keeps it: now and then, nothing is. Not before it has
-    // found the first part: it takes the end of a body that arrives while it looks for that for the end of the form.
+    // `Multipart` reads and buffers as long as data is ready, so pieces after the first `UNDIVIDED_BYTES`
+    // come with a yield. Not earlier: if the body ended while `Multipart` was searching for the first part,
+    // it would take that for the end of the form.
     pieces.then(async |piece| {
         let (piece, is_late) = piece?;
         if is_late {
@@ -94,7 +95,7 @@ fn pieces(
     })
 }
 
-/// The file of a part; browsers send an empty name where none was chosen.
+/// Returns the file of a part; browsers send an empty name if none was selected.
 fn file(part: Field<'static>) -> Option<File> {
     let name = part.file_name().unwrap_or_default().rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
     if name.is_empty() {

@@ -1,4 +1,4 @@
-//! Pages of operators: uploads that wait, the form that sends one, and toolkits that fail.
+//! Operators' pages: pending uploads, the upload form, and failing toolkits.
 
 pub(super) mod review;
 
@@ -21,14 +21,14 @@ use crate::authenticate::By;
 use crate::documents::declared_length;
 use crate::error::WebError;
 
-/// What a form has come to.
+/// Outcome of a form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Done {
     Discarded,
 }
 
-/// The query of the page.
+/// Query string of the page.
 #[derive(Deserialize)]
 pub(super) struct After {
     done: Option<Done>,
@@ -39,11 +39,11 @@ pub(super) struct After {
 struct OperatePage {
     frame: Option<Frame>,
     uploads: Vec<UploadRecord>,
-    /// Those with something newer, or with a problem.
+    /// Toolkits with a newer version in the registry, or with a problem.
     updates: Vec<Tracked>,
     max_size: String,
     failing: Vec<Failing>,
-    /// Why an upload was refused.
+    /// Reasons why an upload was refused.
     problems: Vec<Problem>,
     is_discarded: bool,
 }
@@ -59,7 +59,7 @@ pub(super) async fn show(
     page(&shared, &operator, frame, Vec::new(), is_discarded).await
 }
 
-/// `POST /ui/operate/uploads`: a form with a component and, before it, perhaps a `signature` in base64.
+/// `POST /ui/operate/uploads`: a form with an optional `signature` in base64, followed by a component.
 pub(super) async fn receive(
     State(shared): State<Shared>,
     By(operator): By<Operator>,
@@ -80,7 +80,7 @@ pub(super) async fn receive(
         )
     })?;
     let origin = Origin { signature, ..Origin::default() };
-    // The form is a little longer than its file.
+    // The declared length includes the form's overhead.
     let length = declared_length(&headers).map(|length| length.min(shared.component_size));
     match operator.upload(component.content, length, shared.component_size, origin).await {
         Ok(review) => Ok(review::redirect_to(&review.upload.digest).into_response()),
@@ -112,7 +112,7 @@ async fn page(
     Ok(frame::page(status, &page))
 }
 
-/// Leads back to the page, which says that an upload was discarded.
+/// Redirects to the page with a notice that an upload was discarded.
 fn back_after_discard() -> Redirect {
     Redirect::to("/ui/operate?done=discarded")
 }

@@ -1,6 +1,6 @@
-//! The overview for operators: calls, failures and times of all toolkits over a day or thirty days, as charts.
+//! Overview for operators: calls, failures and durations of all toolkits over 1 or 30 days, as charts.
 //!
-//! What else is to be seen at a glance is a [`Tile`].
+//! Other key figures are shown as a [`Tile`].
 
 mod chart;
 
@@ -22,15 +22,15 @@ use crate::logs::bad_query;
 use crate::overview::period;
 use chart::{CallChart, LatencyChart, Sparkline};
 
-/// Toolkits of a page.
+/// Toolkits per page.
 const PAGE_TOOLKITS: usize = 20;
 
-/// The query of the page.
+/// Query string of the page.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(default)]
 pub(super) struct Parameters {
     days: u32,
-    /// Of toolkits; the first is 1.
+    /// Page of the list of toolkits, from 1.
     page: usize,
 }
 
@@ -45,7 +45,7 @@ impl Default for Parameters {
 struct OverviewPage {
     frame: Option<Frame>,
     days: u32,
-    /// `since 27 Nov 2026, 04:00 UTC`
+    /// Start of the period, such as `since 27 Nov 2026, 04:00 UTC`.
     from: String,
     has_calls: bool,
     tiles: Vec<Tile>,
@@ -53,42 +53,42 @@ struct OverviewPage {
     latency: LatencyChart,
     intervals: Vec<Row>,
     toolkits: Vec<ToolkitRow>,
-    /// Toolkits of all pages.
+    /// Number of toolkits on all pages.
     count: String,
     previous: Option<usize>,
     next: Option<usize>,
 }
 
-/// A figure that is to be seen at a glance.
+/// A key figure.
 struct Tile {
     label: &'static str,
     value: String,
-    /// What the value is of, or a second one.
+    /// Explanation of the value, or a second value.
     note: String,
     is_bad: bool,
 }
 
-/// Figures as a row of a table.
+/// Figures in a row of a table.
 struct Row {
     label: String,
     calls: String,
     failures: String,
     has_failures: bool,
-    /// Part of the calls that failed.
+    /// Failure rate.
     rate: String,
     refused: String,
     p50: String,
     p95: String,
 }
 
-/// A toolkit as a row of a table.
+/// A toolkit in a row of a table.
 struct ToolkitRow {
     id: String,
     name: String,
     sparkline: Sparkline,
     figures: Row,
     users: String,
-    /// `None` if there is none.
+    /// Number of waiting consents, as text; `None` for zero.
     waiting_consents: Option<String>,
     size: String,
 }
@@ -120,7 +120,7 @@ impl OverviewPage {
             tiles: tiles(overview),
             calls: CallChart::of(&figures, &labels),
             latency: LatencyChart::of(&figures, &labels),
-            // The newest first: it is looked for more often.
+            // Newest first: recent intervals are the most relevant.
             intervals: labels.iter().zip(&figures).rev().map(|(it, figures)| Row::of(it, figures)).collect(),
             toolkits: toolkits.map(ToolkitRow::from).collect(),
             count: text::count(overview.toolkits.len(), "toolkit"),
@@ -130,7 +130,7 @@ impl OverviewPage {
     }
 }
 
-/// The figures at the top of the page.
+/// Returns the key figures at the top of the page.
 fn tiles(overview: &Overview) -> Vec<Tile> {
     let Figures { calls, failures, refused, p50, p95 } = overview.figures;
     let tile = |label, value, note| Tile { label, value, note, is_bad: false };
@@ -188,21 +188,21 @@ impl From<&ToolkitFigures> for ToolkitRow {
     }
 }
 
-/// What stands for a figure that there is not.
+/// Placeholder for a missing figure.
 const NONE: &str = "\u{2013}";
 
 fn latency(latency: Option<Latency>) -> String {
     latency.map_or_else(|| NONE.to_owned(), |latency| latency.to_string())
 }
 
-/// An interval for people: `14:00`, `27 Nov`.
+/// Label of an interval: `14:00`, `27 Nov`.
 fn label(overview: &Overview, interval: &IntervalFigures) -> String {
     let format = if overview.days == 1 { "%H:%M" } else { "%-d %b" };
     let begin = interval.from.parse::<Timestamp>();
     begin.map_or_else(|_| interval.from.clone(), |begin| begin.strftime(format).to_string())
 }
 
-/// `2.5 %`
+/// Formats a ratio: `2.5 %`.
 fn percentage(part: u64, whole: u64) -> String {
     let thousandths = u128::from(part) * 1000 / u128::from(whole.max(1));
     match thousandths {

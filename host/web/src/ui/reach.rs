@@ -1,20 +1,20 @@
-//! What a toolkit may reach, in words: made from its declaration, which the sandbox enforces.
+//! Text about a toolkit's capabilities, derived from its declaration, which the sandbox enforces.
 
 use kitbag_manifest::{Auth, SCOPE_ASK, SCOPE_CACHE, SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition};
 
-/// One kind of access.
+/// A kind of access.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Reach {
     pub(super) what: &'static str,
-    /// The declared names that grant it.
+    /// Declared names that grant it.
     pub(super) names: Vec<String>,
     pub(super) meaning: String,
 }
 
-/// What the toolkit may reach, the most far-reaching combinations spelled out.
+/// Describes the access of a toolkit; spells out the most far-reaching combinations.
 pub(super) fn of(definition: &ToolkitDefinition) -> Vec<Reach> {
     let can_send = !definition.egress.is_empty();
-    // A document's file is fetched from wherever its address says.
+    // With this scope, files are fetched from any address that a document names.
     let adds_files = definition.has_scope(SCOPE_INGEST);
     let mut all = Vec::new();
     if can_send {
@@ -92,7 +92,7 @@ fn sign_in(auth: &Auth) -> String {
     }
 }
 
-/// A scope, in two words.
+/// Short description of a scope.
 pub(super) fn in_words(scope: &str) -> &str {
     match scope {
         SCOPE_SEARCH => "reads documents",
@@ -103,7 +103,7 @@ pub(super) fn in_words(scope: &str) -> &str {
     }
 }
 
-/// What it cannot do.
+/// Describes actions that the toolkit cannot perform.
 pub(super) fn never(definition: &ToolkitDefinition) -> Vec<&'static str> {
     let mut all = Vec::new();
     if !definition.has_scope(SCOPE_INGEST) {
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_toolkit_that_adds_documents_is_not_said_to_be_cut_off() {
-        // Their files are fetched from anywhere.
+        // Files of its documents are fetched from any address.
         let toolkit = toolkit(&[], &[SCOPE_SEARCH, SCOPE_INGEST], &["API_KEY"]);
         let said = meanings(&toolkit).join("\n");
 

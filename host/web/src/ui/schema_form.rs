@@ -1,9 +1,10 @@
-//! A form for the arguments of a tool, made from their JSON Schema.
+//! Form for the arguments of a tool, generated from their JSON Schema.
 //!
-//! The form is a convenience and decides nothing: arguments are checked against the schema itself when the tool is
-//! called. What has no field of its own (unions, recursion, records) is typed as JSON; all arguments can be.
+//! The form is only a convenience: arguments are validated against the schema itself when the tool is called.
+//! Values without a field of their own (unions, recursion, records) are entered as JSON; so can be all
+//! arguments.
 //!
-//! Invariant: the size of a form is bounded, whatever its schema: see the constants of `build`.
+//! Invariant: the size of a form is bounded for every schema, by the constants of `build`.
 
 mod build;
 mod defaults;
@@ -21,28 +22,28 @@ use serde_json::Value;
 pub(super) use read::Mistakes;
 pub(super) use view::{Row, Widget};
 
-/// Characters that are encoded in names of fields: browsers change line ends there.
+/// Characters that are encoded in field names: browsers change line ends there.
 const ENCODED: &AsciiSet = &CONTROLS.add(b'%');
 
 /// The fields of a form.
 pub(super) struct SchemaForm {
     nodes: Vec<Node>,
-    /// Whether there may be arguments that have no field.
+    /// Whether the schema allows arguments that have no field.
     pub(super) has_more: bool,
 }
 
-/// One argument, or one member of an argument.
+/// An argument, or a member of one.
 struct Node {
-    /// Where it is in the arguments: a JSON Pointer (RFC 6901).
+    /// JSON Pointer (RFC 6901) into the arguments.
     pointer: String,
-    /// Its name in the object that it is a member of.
+    /// Name of the member in its object.
     key: String,
     title: String,
     description: Option<String>,
-    /// What the schema asks of a value, in words.
+    /// Constraints of the schema, in words.
     rules: Vec<String>,
     is_required: bool,
-    /// Whether `null` is a value.
+    /// Whether `null` is allowed.
     is_nullable: bool,
     default: Option<Value>,
     kind: Kind,
@@ -50,16 +51,16 @@ struct Node {
 
 enum Kind {
     Scalar(Scalar),
-    /// Values, one a line.
+    /// A list with one value per line.
     List {
         item: Scalar,
         takes_none: bool,
     },
-    /// The only value there is.
+    /// The only allowed value.
     Constant(Value),
     /// An object with members.
     Group(Vec<Node>),
-    /// Anything else: JSON, with its schema.
+    /// Any other value: entered as JSON; has the text of its schema.
     Json(String),
 }
 
@@ -74,31 +75,31 @@ enum Scalar {
     },
     Number,
     Boolean,
-    /// One of these values.
+    /// A choice among these values.
     Choice(Vec<Value>),
 }
 
-/// How a text is typed.
+/// Input element for a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TextInput {
-    /// On one line: the `type` of the element.
+    /// A single line, with the `type` of the input element.
     Line(&'static str),
     Lines,
 }
 
 impl Node {
-    /// The name of its field. It depends on nothing but the place of the argument: a form that was opened before a new
-    /// version went live does not put values into other arguments.
+    /// Name of the form field, derived only from the position of the argument: a form that was opened before
+    /// a new version went live does not put values into other arguments.
     fn field(&self) -> String {
         utf8_percent_encode(&self.pointer, ENCODED).to_string()
     }
 
-    /// The name of the box that says that the value is empty, and not absent.
+    /// Name of the checkbox for an empty, as opposed to absent, value.
     fn empty_field(&self) -> String {
         format!("empty:{}", self.field())
     }
 
-    /// What an empty value is called; `None` where there is none.
+    /// Label of the empty value; `None` if the schema has none.
     fn empty_value(&self) -> Option<&'static str> {
         match self.kind {
             Kind::Scalar(Scalar::Text { takes_empty: true, .. }) => Some("empty text"),
@@ -108,12 +109,12 @@ impl Node {
     }
 }
 
-/// Whether a text cannot be told from several lines once a browser has sent it.
+/// Whether a text has line ends, which a browser would change.
 fn has_line_end(text: &str) -> bool {
     text.contains(['\n', '\r'])
 }
 
-/// A value as people read it: texts without quotes.
+/// Formats a value for people: texts without quotes.
 fn label(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

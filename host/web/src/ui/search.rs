@@ -1,4 +1,4 @@
-//! Searching one's documents.
+//! Search in the user's documents.
 
 use std::ops::Range;
 
@@ -16,10 +16,10 @@ use super::text;
 use crate::authenticate::By;
 use crate::error::WebError;
 
-/// Results of a page.
+/// Results per page.
 const PAGE: u32 = 10;
 
-/// The query of the page's URL.
+/// Query string of the page.
 #[derive(Default, Deserialize)]
 pub(super) struct Asked {
     #[serde(default)]
@@ -37,7 +37,7 @@ pub(super) struct Asked {
 struct SearchPage<'a> {
     frame: Option<Frame>,
     asked: &'a Asked,
-    /// `None` before anything was asked.
+    /// `None` without a query.
     results: Option<Vec<Shown>>,
     is_by_words_alone: bool,
     previous: Option<String>,
@@ -45,13 +45,13 @@ struct SearchPage<'a> {
     problems: Vec<String>,
 }
 
-/// A result as the page shows it.
+/// A search result.
 struct Shown {
     document: Summary,
     snippet: Vec<Part>,
 }
 
-/// A part of a snippet.
+/// A part of a snippet, either a match or not.
 struct Part {
     text: String,
     is_found: bool,
@@ -103,7 +103,7 @@ impl Asked {
         }
     }
 
-    /// The path of the page that begins with this result.
+    /// Path of the page that begins at this result.
     fn at(&self, offset: u32) -> String {
         let Self { q, source, author, .. } = self;
         let offset = offset.to_string();
@@ -119,7 +119,7 @@ impl Shown {
     }
 }
 
-/// The text in parts, those that are words of the query told apart.
+/// Splits a text into parts that match the query and parts that do not.
 fn marked(text: &str, found: Vec<Range<usize>>) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut at = 0;

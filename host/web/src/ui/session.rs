@@ -1,4 +1,4 @@
-//! Whose browser it is: the cookie of its session.
+//! Browser sessions: the cookie that identifies the user.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,35 +26,35 @@ use crate::error::WebError;
 use crate::share::{Purpose, RequestShares};
 use crate::{ConnectionState, Shared, media_type};
 
-/// Maximum size of a form that is kept on the page which asks for a sign-in, in bytes.
+/// Maximum bytes of a submitted form that the page asking for a sign-in preserves.
 const MAX_KEPT_FORM_BYTES: u64 = 16 << 10;
-/// The end of the path below a toolkit's page to which providers send browsers back.
+/// Path suffix of a toolkit's page for OAuth callbacks of providers.
 pub(super) const CALLBACK: &str = "/auth/callback";
-/// How long the server waits for it. Browsers send so short a form with its head.
+/// Timeout for reading that form. Browsers send such a short form together with its headers.
 const KEPT_FORM_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The sessions of browsers, and the cookies that name one.
+/// Browser sessions and their cookies.
 #[derive(Clone)]
 pub(crate) struct Sessions {
     pub(super) stored: Arc<BrowserSessions>,
-    /// Keys of programs, unless the operator forbids them. No page is for whoever brings one.
+    /// API keys of programs; `None` if the operator forbids them. Pages are not accessible with a key.
     pub(super) keys: Option<ProgramKeys>,
     pub(super) cookie: SessionCookie,
-    /// Binds a sign-in with the provider to the browser that has begun it.
+    /// Cookie that binds a sign-in with the provider to the browser that started it.
     pub(super) pending_cookie: SessionCookie,
     pub(super) mode: SignInMode,
     access: Access,
     shares: RequestShares,
 }
 
-/// How people sign in on the pages: in one way for each deployment.
+/// Sign-in method of the pages; one for each deployment.
 #[derive(Clone)]
 pub(crate) enum SignInMode {
-    /// With the sign-in code, in local mode.
+    /// Sign-in code, in local mode.
     Local(Arc<AuthorizationServer>),
-    /// With the external provider, which this server is a client of.
+    /// Sign-in with the external provider; this server is its OAuth client.
     Provider(Arc<ProviderSignIn>),
-    /// Elsewhere: pages of the operator's other applications set the provider's session cookie.
+    /// Sign-in elsewhere: the operator's other applications set the provider's session cookie.
     ProviderCookie {
         identity: Arc<Identity>,
         /// Origins of these applications.
@@ -62,20 +62,20 @@ pub(crate) enum SignInMode {
     },
 }
 
-/// Who sends a request.
+/// The signed-in user of a request.
 pub(super) struct SignedIn {
     pub(super) caller: Arc<Caller>,
-    /// Absent where the provider keeps the session.
+    /// `None` if the provider manages the session.
     pub(super) session: Option<BrowserSession>,
 }
 
-/// The name and attributes of the cookie.
+/// Name and attributes of a session cookie.
 #[derive(Clone)]
 pub(super) struct SessionCookie {
     name: String,
-    /// Whether the browser sends it over TLS only.
+    /// Whether the cookie has the attribute `Secure`.
     is_secure: bool,
-    /// Below which the browser sends it.
+    /// Attribute `Path`.
     path: String,
 }
 
@@ -92,7 +92,7 @@ impl Sessions {
         }
     }
 
-    /// Who sends a request with this method and these headers, if they have signed in.
+    /// Authenticates a request by its method and headers; `None` without a valid session.
     pub(super) async fn recognise(
         &self,
         method: &Method,
@@ -115,7 +115,7 @@ impl Sessions {
         Ok(session.map(|session| SignedIn { caller: Arc::new(session.caller()), session: Some(session) }))
     }
 
-    /// Who sends a request, if they have signed in.
+    /// Returns the authenticated caller of a request, if any.
     pub(crate) async fn caller(
         &self,
         method: &Method,
@@ -124,12 +124,12 @@ impl Sessions {
         Ok(self.recognise(method, headers).await?.map(|signed_in| signed_in.caller))
     }
 
-    /// How people sign in.
+    /// Sign-in method of this deployment.
     pub(crate) fn mode(&self) -> &SignInMode {
         &self.mode
     }
 
-    /// The session of the browser that sends these headers, if it has one that the provider still grants.
+    /// Returns the browser's session, if it has one that the provider confirms.
     pub(super) async fn find(&self, headers: &HeaderMap) -> Result<Option<BrowserSession>, WebError> {
         let Some(session) = self.find_stored(headers).await? else { return Ok(None) };
         let state = match &self.mode {
@@ -143,7 +143,7 @@ impl Sessions {
         })
     }
 
-    /// The session of the browser that sends these headers, whether the provider still grants it or not.
+    /// Returns the browser's session without asking the provider.
     pub(super) async fn find_stored(&self, headers: &HeaderMap) -> Result<Option<BrowserSession>, WebError> {
         let Some(token) = self.cookie.read(headers) else { return Ok(None) };
         self.stored.find(token).await.map_err(|cause| WebError::storage(&cause))
@@ -192,16 +192,16 @@ impl Authorizes for Sessions {
 }
 
 impl SessionCookie {
-    /// Over TLS, and without a path, the prefix `__Host-` keeps other hosts of the domain from setting the cookie (RFC 6265bis, section
-    /// 4.1.3.2). Without, the port is part of its name: the ports of a host share cookies, and two servers must not sign
-    /// out each other's browsers.
+    /// With TLS and without a base path, the prefix `__Host-` stops other hosts of the domain from setting
+    /// the cookie (RFC 6265bis, section 4.1.3.2). Without TLS, the port is part of the name: the ports of a
+    /// host share cookies, and two servers must not sign out each other's browsers.
     fn of(shared: &Shared, purpose: &str) -> Self {
         let is_secure = shared.base_url.scheme() == "https";
         let path = format!("{}/", path_of(&shared.base_url));
         let name = if is_secure && path == "/" {
             format!("__Host-kitbag{purpose}")
         } else if is_secure {
-            // Other applications of the host are not to get it, and that prefix allows no path.
+            // Other applications on the host must not get the cookie, and `__Host-` allows no path.
             format!("__Secure-kitbag{purpose}")
         } else {
             format!("kitbag-{}{purpose}", shared.base_url.port_or_known_default().unwrap_or_default())
@@ -209,12 +209,13 @@ impl SessionCookie {
         Self { name, is_secure, path }
     }
 
-    /// The `Set-Cookie` that begins a session. `Lax`, because who follows a link from another site is to arrive signed in.
+    /// `Set-Cookie` that begins a session. `SameSite=Lax`, so that a user who follows a link from another
+    /// site is signed in.
     pub(super) fn set(&self, token: &SecretString, lifetime: Duration) -> HeaderValue {
         self.header(token.expose_secret(), lifetime.as_secs())
     }
 
-    /// The `Set-Cookie` that removes the cookie.
+    /// `Set-Cookie` that deletes the cookie.
     pub(super) fn clear(&self) -> HeaderValue {
         self.header("", 0)
     }
@@ -228,7 +229,7 @@ impl SessionCookie {
         header
     }
 
-    /// The cookie's value. Of several, one of which somebody else has set, none counts.
+    /// Returns the cookie's value. If there are several, one of them may be an attacker's, so none is used.
     pub(super) fn read<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
         let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
         let mut values = lines
@@ -239,8 +240,8 @@ impl SessionCookie {
     }
 }
 
-/// Puts the session, its caller and the request's share into the request's extensions. A browser without a session is sent
-/// to sign in; what was typed into a short form is kept on the page that says so.
+/// Puts the session, its caller and the request's share into the request's extensions. Redirects a browser
+/// without a session to the sign-in; a short form is preserved on the page that asks for it.
 pub(super) async fn require_session(
     State(sessions): State<Sessions>,
     mut request: Request,
@@ -252,7 +253,7 @@ pub(super) async fn require_session(
     };
     let share = sessions.shares.begin(Purpose::Page, &caller.user_id)?;
     sessions.access.catch_up(&caller.user_id).await?;
-    // No handler sees a cookie or a token.
+    // Handlers never see a cookie or a token.
     request.headers_mut().remove(header::COOKIE);
     request.headers_mut().remove(header::AUTHORIZATION);
     if let Some(connection) = request.extensions().get::<ConnectionState>() {
@@ -280,7 +281,7 @@ async fn sign_in_first(request: Request) -> Result<Response, WebError> {
                 "Your session has ended, and nothing was uploaded. Sign in, and send the file again.";
             return Err(WebError::new(StatusCode::UNAUTHORIZED, detail));
         }
-        // A stranger's form takes no more than this of the server.
+        // Limits the resources for forms of unauthenticated clients.
         if declared_length(&parts.headers).is_some_and(|length| length <= MAX_KEPT_FORM_BYTES)
             && let Ok(Ok(form)) = timeout(KEPT_FORM_TIMEOUT, Form::read(body)).await
         {
@@ -290,12 +291,13 @@ async fn sign_in_first(request: Request) -> Result<Response, WebError> {
                       send the form again.";
         return Err(WebError::new(StatusCode::UNAUTHORIZED, detail));
     }
-    // A provider's answer is in no address but that of the page it was sent to: who has no session begins again there.
+    // A provider's response must not be copied into another URL: without a session, the user starts again at
+    // the toolkit's page.
     let to = path.split_once(CALLBACK).map_or(path, |(toolkit, _answer)| toolkit);
     Ok(Redirect::to(&sign_in_path(to)).into_response())
 }
 
-/// The path of the sign-in page that leads back to `to`.
+/// Path of the sign-in page that leads back to `to`.
 pub(crate) fn sign_in_path(to: &str) -> String {
     format!("/ui/signin?to={}", utf8_percent_encode(to, NON_ALPHANUMERIC))
 }

@@ -1,4 +1,4 @@
-//! Signing a browser in and out.
+//! Sign-in and sign-out of a browser.
 
 pub(super) mod local;
 pub(super) mod provider;
@@ -15,14 +15,14 @@ use super::session::{Sessions, SignInMode};
 use super::text;
 use crate::error::WebError;
 
-/// Where a browser goes after it has signed in.
+/// Query string of the sign-in page: the path to return to.
 #[derive(Deserialize)]
 pub(super) struct Destination {
     #[serde(default)]
     to: String,
 }
 
-/// Says where to sign in, when the provider's session cookie is set elsewhere.
+/// Page that links to the applications where users sign in.
 #[derive(Template)]
 #[template(path = "ui/templates/sign_in_elsewhere.html")]
 struct SignInElsewhere<'a> {
@@ -31,13 +31,13 @@ struct SignInElsewhere<'a> {
     to: &'a str,
 }
 
-/// Says that the session has ended.
+/// Page shown after the session has ended.
 #[derive(Template)]
 #[template(path = "ui/templates/signed_out.html")]
 struct SignedOut<'a> {
     frame: Option<Frame>,
     issuer: &'a str,
-    /// The provider's page on which its own session ends.
+    /// The provider's logout page, which ends its own session.
     end_session: Option<String>,
 }
 
@@ -72,7 +72,7 @@ pub(super) async fn sign_out(
     Ok(signed_out(&sessions))
 }
 
-/// Clears the cookie of a session that has ended. With a provider, the next page must not sign in again by itself.
+/// Clears the cookie of an ended session. With a provider, the next page must not start a sign-in by itself.
 pub(super) fn signed_out(sessions: &Sessions) -> Response {
     let page = if matches!(sessions.mode, SignInMode::Local(_)) { "/ui/signin" } else { "/ui/signedout" };
     let cookie = AppendHeaders([(header::SET_COOKIE, sessions.cookie.clear())]);
@@ -89,8 +89,9 @@ pub(super) async fn after(State(sessions): State<Sessions>) -> Response {
     frame::page(StatusCode::OK, &page)
 }
 
-/// The path, if it leads to a page of this server; otherwise the first page. Browsers take `//` and `\` for the begin of
-/// another host, drop control characters before they look, and resolve `..`, also where its dots are encoded.
+/// Returns the path if it leads to a page of this server, otherwise the path of the first page. Browsers
+/// interpret `//` and `\` as the start of another host, drop control characters before parsing, and resolve
+/// `..`, even with encoded dots.
 fn own_path(to: &str) -> &str {
     let is_page = to.starts_with("/ui/") || is_secret_page(to);
     let is_own = is_page
@@ -101,8 +102,8 @@ fn own_path(to: &str) -> &str {
     if is_own { to } else { "/ui/" }
 }
 
-/// Whether everybody reads the path alike, also a proxy that decodes it: no segment begins with a dot, and no separator,
-/// percent sign or control character is encoded. No page's path needs one.
+/// Whether everyone interprets the path alike, including a proxy that decodes it: no segment begins with a
+/// dot, and no separator, percent sign or control character is encoded. No page's path needs one.
 fn is_normalised(to: &str) -> bool {
     let path = to.split(['?', '#']).next().unwrap_or_default();
     let decoded: Vec<u8> = percent_decode_str(path).collect();
@@ -112,7 +113,7 @@ fn is_normalised(to: &str) -> bool {
         && !decoded.split(|byte| *byte == b'/').any(|segment| segment.starts_with(b"."))
 }
 
-/// Whether the path is that of the page on which a person sets one secret.
+/// Whether the path is that of a page to set a secret.
 fn is_secret_page(to: &str) -> bool {
     let path = to.split(['?', '#']).next().unwrap_or_default();
     let parts: Vec<_> = path.split('/').collect();

@@ -1,4 +1,4 @@
-//! How pages write numbers, times and text of others.
+//! Formatting of numbers, times and foreign text on pages.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -8,32 +8,32 @@ use jiff::Timestamp;
 use kitbag_access::values::toolkits::Provenance;
 use kitbag_base::visible;
 
-/// Text of others on one line: characters that nobody sees are shown as codes.
+/// Foreign text on one line: invisible characters are shown as codes.
 pub(super) fn shown(text: &str) -> Cow<'_, str> {
     visible::line(text)
 }
 
-/// Where a version comes from, and who signed it: begins with `from`, or `said to be from`.
+/// Source and signer of a version: begins with `from`, or `said to be from`.
 pub(super) fn provenance(it: &Provenance) -> String {
     visible::line(&it.told()).into_owned()
 }
 
-/// Who has uploaded something, or asked for it: a user, or the server itself.
+/// Name of the user who uploaded or requested something, or of the server itself.
 pub(super) fn who(user: &str) -> Cow<'_, str> {
     if user.is_empty() { Cow::Borrowed("this server") } else { visible::line(user) }
 }
 
-/// Text of others with its line ends.
+/// Foreign text with its line ends; invisible characters are shown as codes.
 pub(super) fn shown_lines(text: &str) -> Cow<'_, str> {
     visible::lines(text)
 }
 
-/// JSON of others, with its line ends; it means the same.
+/// Foreign JSON with its line ends; invisible characters are escaped, which keeps its meaning.
 pub(super) fn shown_json(json: &str) -> Cow<'_, str> {
     visible::json(json)
 }
 
-/// How long something took: `38 ms`, `1.2 s`.
+/// Formats a duration: `38 ms`, `1.2 s`.
 pub(super) fn duration(time: Duration) -> String {
     if time < Duration::from_secs(1) {
         format!("{} ms", time.as_millis())
@@ -42,33 +42,33 @@ pub(super) fn duration(time: Duration) -> String {
     }
 }
 
-/// Bytes for people: `1.4 kB`.
+/// Formats a size in bytes: `1.4 kB`.
 pub(super) fn size(bytes: u64) -> String {
     ByteSize(bytes).display().si().to_string()
 }
 
-/// A time in RFC 3339 as a day: `3 Nov 2026`; unchanged where it is none.
+/// Formats an RFC 3339 time as a day: `3 Nov 2026`; returns an invalid time unchanged.
 pub(super) fn day(time: &str) -> String {
     time.parse::<Timestamp>().map_or_else(|_| time.to_owned(), |time| time.strftime("%-d %b %Y").to_string())
 }
 
-/// A time in RFC 3339 to the minute: `3 Nov 2026, 08:15 UTC`; unchanged where it is none.
+/// Formats an RFC 3339 time to the minute: `3 Nov 2026, 08:15 UTC`; returns an invalid time unchanged.
 pub(super) fn minute(time: &str) -> String {
     let shown = |time: Timestamp| time.strftime("%-d %b %Y, %H:%M UTC").to_string();
     time.parse::<Timestamp>().map_or_else(|_| time.to_owned(), shown)
 }
 
-/// The time of day of a time in RFC 3339: `08:15:30`; unchanged where it is none.
+/// Formats the time of day of an RFC 3339 time: `08:15:30`; returns an invalid time unchanged.
 pub(super) fn clock(time: &str) -> String {
     time.parse::<Timestamp>().map_or_else(|_| time.to_owned(), |time| time.strftime("%H:%M:%S").to_string())
 }
 
-/// A time in milliseconds since 1970 as a day.
+/// Formats a time in milliseconds since 1970 as a day.
 pub(super) fn day_of(milliseconds: i64) -> String {
     Timestamp::from_millisecond(milliseconds).map_or_else(|_| String::new(), |time| day(&time.to_string()))
 }
 
-/// A number with its digits in groups: `12,345`.
+/// Formats a number with grouped digits: `12,345`.
 pub(super) fn number(number: impl TryInto<u64>) -> String {
     let digits = number.try_into().unwrap_or(u64::MAX).to_string();
     let mut grouped = String::new();
@@ -81,7 +81,7 @@ pub(super) fn number(number: impl TryInto<u64>) -> String {
     grouped
 }
 
-/// `1 tool`, `3 tools`, `12,345 tools`.
+/// Formats a number with a noun: `1 tool`, `3 tools`, `12,345 tools`.
 pub(super) fn count(count: impl TryInto<u64>, noun: &str) -> String {
     let number = number(count);
     let plural = if number == "1" { "" } else { "s" };

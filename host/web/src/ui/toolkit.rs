@@ -1,4 +1,4 @@
-//! The page of a toolkit: what it may reach, its tools, and the user's settings and secrets for it.
+//! The page of a toolkit: its capabilities and tools, and the user's settings and secrets for it.
 
 pub(super) mod account;
 pub(super) mod cache;
@@ -34,13 +34,13 @@ use crate::error::{WebError, status_of};
 use account::Account;
 use settings::{Field, Input};
 
-/// What a form of the page has come to.
+/// Outcome of a form of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Done {
     SettingsSaved,
     SecretSet,
-    /// It cannot be found in what the toolkit returns.
+    /// The secret is too short to be redacted.
     ShortSecretSet,
     SecretUnset,
     AccountConnected,
@@ -53,19 +53,20 @@ enum Done {
     CacheCleared,
 }
 
-/// What was wrong with a form of the page.
+/// Error in a form of the page.
 enum Refused {
-    /// The settings as they were typed, each with its problem.
+    /// The submitted settings, each with its error.
     Settings(Vec<Field>),
-    /// The name of a secret, and the reason.
+    /// Name of a secret, and the error.
     Secret(String, String),
-    /// Why no account was connected.
+    /// Reason why no account was connected.
     Account(ConnectError),
-    /// The toolkit is another one than that of the page that the form was on.
+    /// The toolkit has changed since the page with the form was opened.
     Changed,
 }
 
-/// The toolkit as the page shows it: the forms carry it, so that nothing is set for another one unnoticed.
+/// Identity of the toolkit on the page. Forms include it, so that nothing is set for another toolkit
+/// unnoticed.
 struct Seen {
     owner: String,
     version: String,
@@ -81,7 +82,7 @@ impl Seen {
     }
 }
 
-/// The query of the page.
+/// Query string of the page.
 #[derive(Deserialize)]
 pub(super) struct After {
     done: Option<Done>,
@@ -98,23 +99,23 @@ struct ToolkitPage<'a> {
     reach: Vec<Reach>,
     never: Vec<&'static str>,
     tools: Vec<Tool<'a>>,
-    /// Whether the user hides all of them from models.
+    /// Whether the user hides the whole toolkit from models.
     is_hidden: bool,
-    /// What a listing costs a model.
+    /// Token cost of listing its tools, as text.
     cost: String,
     fields: Vec<Field>,
     secrets: Vec<SecretStatus>,
-    /// The user's account, where the toolkit uses one.
+    /// The user's account, if the toolkit uses one.
     account: Option<Account>,
-    /// What it keeps for the user between calls: how much, in words.
+    /// Size of the data that it caches for the user between calls, as text.
     cached: Option<String>,
-    /// What the user has agreed to.
+    /// Status of the user's consent.
     consent: ConsentStatus,
-    /// Hosts that were added after one of the user's secrets was set, where the user is not asked.
+    /// Hosts that were added after one of the user's secrets was set, if the toolkit requires no consent.
     since: Option<Since>,
     seen: Seen,
     curve: Curve,
-    /// The limits of the user's calls, in words.
+    /// Limits of the user's calls, as text.
     limits: Vec<String>,
     is_operator: bool,
     done: Option<Done>,
@@ -122,18 +123,18 @@ struct ToolkitPage<'a> {
     secret_problem: Option<(String, String)>,
 }
 
-/// One tool, with what its hints say.
+/// A tool, with its effects.
 struct Tool<'a> {
     definition: &'a ToolDefinition,
     listed_name: String,
     effect: Effect,
-    /// Whether the user hides it from models, alone or with all others.
+    /// Whether the user hides it from models, alone or with the whole toolkit.
     is_hidden: bool,
-    /// Whether code may call it although it may change something.
+    /// Whether code may call it although it is not read-only.
     is_in_code: bool,
 }
 
-/// What a tool does, by its hints.
+/// Effect of a tool, by its hints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Effect {
     Reads,
@@ -141,7 +142,7 @@ enum Effect {
     Destroys,
 }
 
-/// A secret of the user that may now go further than when it was set.
+/// A secret of the user that may now be sent to more hosts than when it was set.
 struct Since {
     secret: String,
     day: String,
@@ -175,7 +176,7 @@ const NOT_SAVED: &str = "Nothing was saved. What was wrong stands beside its fie
 const CHANGED: &str = "Nothing was saved: the toolkit has changed since you opened the page. Look again at what it may \
                        reach, and send the form again if you still want to.";
 
-/// Leads back to the page of a toolkit, which says what was done.
+/// Redirects to the page of a toolkit, with a notice of the outcome.
 fn back_to(toolkit: &str, done: Done) -> Redirect {
     let done = serde_json::to_value(done).expect("a name");
     Redirect::to(&format!("/ui/toolkits/{toolkit}?done={}", done.as_str().unwrap_or_default()))
@@ -263,7 +264,7 @@ async fn page(
 }
 
 impl ToolkitPage<'_> {
-    /// Whether any of its tools may change something.
+    /// Whether any of its tools is not read-only.
     fn changes(&self) -> bool {
         self.tools.iter().any(|tool| tool.effect != Effect::Reads)
     }
@@ -285,7 +286,8 @@ impl<'a> Tool<'a> {
     }
 }
 
-/// The hosts that the toolkit did not list when the user set the oldest of the secrets: it may be sent there too.
+/// Returns the hosts that were added since the user set the oldest of the secrets, which may be sent there
+/// too.
 async fn since(toolkit: &VisibleToolkit, secrets: &[SecretStatus]) -> Result<Option<Since>, WebError> {
     let set = secrets.iter().filter(|secret| secret.declared).filter_map(|secret| {
         let set_at: Timestamp = secret.updated_at.as_deref()?.parse().ok()?;

@@ -29,36 +29,36 @@ use crate::error::WebError;
 use crate::tools::{self, CallLimits};
 use answer::{Answer, Block, Shown};
 
-/// Bytes of arguments that are shown in a command.
+/// Maximum bytes of arguments in a command.
 const MAX_COMMAND_BYTES: usize = 1000;
-/// Bytes of indented arguments that a form can hold: each takes up to three of them in it.
+/// Maximum bytes of indented arguments that fit in a form, where each takes up to three bytes.
 const MAX_INDENTED_BYTES: usize = MAX_FORM_BYTES / 4;
 
-/// How the arguments are typed.
+/// Input mode of the arguments, with the typed values.
 enum Entry {
-    /// In a field for each.
+    /// One field for each argument.
     Fields { typed: Form, mistakes: Mistakes },
-    /// All of them as JSON.
+    /// All arguments as JSON.
     Json { text: String, mistake: Option<String> },
 }
 
-/// What has become of a form.
+/// Outcome of a submitted form.
 enum Outcome {
-    /// The arguments were not sent, because some cannot be: 422.
+    /// Invalid input, so no call was made: 422.
     Mistaken,
-    /// There was no call, for this reason.
+    /// No call was made, for this reason.
     Refused(StatusCode, String),
     Replied(Answer),
 }
 
-/// A secret or a setting that the user has not set.
+/// A secret or setting that the user has not set.
 struct Missing {
     name: String,
-    /// Its field on the page of the toolkit.
+    /// Anchor of its field on the toolkit's page.
     anchor: String,
 }
 
-/// How the page begins: `as=json` shows the arguments as JSON.
+/// Query string: `as=json` shows the arguments as JSON.
 #[derive(Deserialize)]
 pub(super) struct Start {
     #[serde(rename = "as")]
@@ -73,7 +73,7 @@ struct ToolPage<'a> {
     tool: &'a ToolDefinition,
     listed_name: String,
     is_read_only: bool,
-    /// Whether the user hides it from models.
+    /// Whether the user hides the tool from models.
     is_hidden: bool,
     missing: Vec<Missing>,
     entry: Shape,
@@ -81,13 +81,13 @@ struct ToolPage<'a> {
     command: String,
 }
 
-/// The form, as the template shows it.
+/// View model of the form.
 enum Shape {
     Fields { rows: Vec<Row>, has_more: bool },
     Json { text: String, mistake: Option<String>, schema: Shown },
 }
 
-/// A tool that the user sees.
+/// Page of a tool that the user can see.
 struct Page<'a> {
     user: &'a User,
     frame: Frame,
@@ -115,8 +115,8 @@ pub(super) async fn show(
     page.show(entry, None, None).await
 }
 
-/// `POST /ui/toolkits/{id}/tools/{tool}`: a field for each argument, or `json` with all of them. Calls the tool, or, with
-/// `then=json`, shows the arguments as JSON. Closing the connection ends the call.
+/// `POST /ui/toolkits/{id}/tools/{tool}`: a field for each argument, or `json` with all of them. Calls the
+/// tool, or, with `then=json`, shows the arguments as JSON. Closing the connection cancels the call.
 pub(super) async fn call(
     By(user): By<User>,
     frame: Frame,
@@ -147,7 +147,7 @@ impl<'a> Page<'a> {
         Ok(Self { user, frame, toolkit, tool, form: SchemaForm::of(&tool.input_schema) })
     }
 
-    /// The arguments, or what is wrong with them.
+    /// Parses the arguments; `None` if there are mistakes, which are in the entry.
     fn read(&self, typed: Form) -> (Entry, Option<Map<String, Value>>) {
         if let Some(json) = typed.find("json") {
             let text = json.to_owned();
@@ -222,7 +222,7 @@ impl Shape {
         matches!(self, Self::Fields { .. })
     }
 
-    /// How much can be sent, if any JSON is typed.
+    /// Size limit of JSON input, as text; `None` if the form takes no JSON.
     fn json_limit(&self) -> Option<String> {
         let takes_json = match self {
             Self::Fields { rows, .. } => rows.iter().any(Row::is_json),
@@ -250,12 +250,12 @@ impl Missing {
     }
 }
 
-/// The arguments as they are edited.
+/// Formats arguments for editing.
 fn pretty(arguments: &Map<String, Value>) -> String {
     bounded_json::indented(arguments, MAX_INDENTED_BYTES)
 }
 
-/// The command that calls the tool with the same arguments, where they are not too long.
+/// CLI command that calls the tool with the same arguments, unless they are too long.
 fn command(toolkit: &str, tool: &str, sent: Option<&Map<String, Value>>) -> String {
     let arguments = sent.and_then(|sent| {
         let json = serde_json::to_string(sent).ok().filter(|json| json.len() <= MAX_COMMAND_BYTES)?;

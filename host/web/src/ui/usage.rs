@@ -1,4 +1,4 @@
-//! How much a toolkit is used, as a line of the toolkit's page.
+//! Usage of a toolkit, as a small chart on the toolkit's page.
 
 use std::fmt::Write as _;
 
@@ -6,23 +6,23 @@ use kitbag_access::values::invocations::{Hour, Scope, Usage};
 
 use super::text;
 
-/// Width of an hour, and height of the curve, in pixels.
+/// Width of an hour, and height of the chart, in pixels.
 const HOUR_WIDTH: usize = 10;
 const HEIGHT: u64 = 32;
-/// Room for half of the line's width.
+/// Margin for half of the line's width.
 const MARGIN: u64 = 2;
 
-/// Calls of the last day, with a curve of their number in each hour.
+/// Calls of the last day, with a curve of the calls in each hour.
 pub(super) struct Curve {
-    /// `214 calls`.
+    /// Number of calls, such as `214 calls`.
     pub(super) calls: String,
     pub(super) failures: u64,
     pub(super) is_of_all_users: bool,
-    /// Calls of the busiest hour.
+    /// Number of calls in the busiest hour.
     pub(super) peak: u64,
     pub(super) width: usize,
     pub(super) height: u64,
-    /// The attribute `points` of an SVG polyline.
+    /// Attribute `points` of an SVG polyline.
     pub(super) call_points: String,
     pub(super) failure_points: String,
 }
@@ -44,7 +44,7 @@ impl Curve {
     }
 }
 
-/// A point for each number: 0 is at the bottom, `peak` at the top.
+/// Returns a point for each number: 0 is at the bottom, `peak` at the top.
 fn points(numbers: impl Iterator<Item = u64>, peak: u64) -> String {
     let mut points = String::new();
     for (index, number) in numbers.enumerate() {

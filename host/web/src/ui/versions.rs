@@ -1,4 +1,4 @@
-//! The versions of a toolkit, for operators: who deployed each, what it changed, and the way back to one.
+//! Versions of a toolkit, for operators: deployers, differences, and rollback.
 
 pub(super) mod change;
 
@@ -18,7 +18,7 @@ use super::text;
 use crate::authenticate::By;
 use crate::error::WebError;
 
-/// What a form has come to.
+/// Outcome of a form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Done {
@@ -30,13 +30,13 @@ pub(super) enum Done {
     TakenOver,
 }
 
-/// The reason in a form with which an operator vouches for a version; `None` if they do not.
+/// The operator's reason for vouching for a version, in a form; `None` if there is none.
 pub(super) fn vouch_of(form: &Form) -> Result<Option<VouchReason>, String> {
     let reason = form.get("vouch").trim();
     if reason.is_empty() { Ok(None) } else { reason.parse().map(Some) }
 }
 
-/// The query of the page: which versions to compare.
+/// Query string of the page: the versions to compare.
 #[derive(Default, Deserialize)]
 pub(super) struct Wanted {
     #[serde(default)]
@@ -55,24 +55,24 @@ struct VersionsPage {
     live_digest: String,
     comparison: Option<Comparison>,
     is_own: bool,
-    /// Whether the operator may call the toolkit, and so has its page.
+    /// Whether the operator may call the toolkit, so that the links to its page work.
     is_callable: bool,
     done: Option<Done>,
-    /// Why the form that was sent did nothing.
+    /// Reason why the submitted form had no effect.
     problem: Option<String>,
 }
 
-/// Two versions side by side.
+/// Comparison of two versions.
 struct Comparison {
     from: String,
     to: String,
     difference: ShownDifference,
-    /// Digests of `to` and of its declaration.
+    /// Digests of the component of `to` and of its manifest.
     digest: String,
     manifest_digest: String,
-    /// Whether `to` may become live: `from` is.
+    /// Whether a rollback to `to` is possible: only if `from` is live.
     may_go_live: bool,
-    /// Whether that makes the operator the owner.
+    /// Whether that rollback makes the operator the owner.
     changes_owner: bool,
 }
 
@@ -99,7 +99,7 @@ impl Done {
     }
 }
 
-/// Leads back to the versions of a toolkit, which say what was done.
+/// Redirects to the versions of a toolkit, with a notice of the outcome.
 pub(super) fn back_to(toolkit: &str, done: Done) -> Redirect {
     let done = serde_json::to_value(done).expect("a name");
     Redirect::to(&format!("/ui/toolkits/{toolkit}/versions?done={}", done.as_str().unwrap_or_default()))
@@ -162,20 +162,22 @@ impl VersionsPage {
         version.version == self.record.live_version
     }
 
-    /// Whether the form that compares two versions begins with this one: the one that is shown, or the live one.
+    /// Whether the version is preselected as the first one to compare: that of the shown comparison, or the
+    /// live one.
     fn is_from(&self, version: &VersionRecord) -> bool {
         let shown = self.comparison.as_ref().map(|comparison| &comparison.from);
         version.version == *shown.unwrap_or(&self.record.live_version)
     }
 
-    /// Whether it ends with this one: the one that is shown, or the newest.
+    /// Whether the version is preselected as the second one to compare: that of the shown comparison. Without
+    /// one, the browser selects the first option, the newest version.
     fn is_to(&self, version: &VersionRecord) -> bool {
         let shown = self.comparison.as_ref().map(|comparison| &comparison.to);
         shown.is_some_and(|shown| version.version == *shown)
     }
 
-    /// The path of the page that compares the live version with another one. Absolute: the answer to a refused form
-    /// is this page at another path.
+    /// Path of the page that compares the live version with another one. Absolute, since the response to a
+    /// refused form is this page at another path.
     fn comparison_with(&self, version: &VersionRecord) -> String {
         let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
         let (from, to) = (encoded(&self.record.live_version), encoded(&version.version));

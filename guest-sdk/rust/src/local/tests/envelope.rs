@@ -1,4 +1,4 @@
-//! How arguments, results and errors are checked and reported.
+//! Validation and reporting of arguments, results and errors.
 
 use std::num::NonZeroU8;
 
@@ -79,7 +79,7 @@ fn a_structured_result_declares_its_schema_and_is_checked_against_it() {
 fn arguments_that_break_the_schema_never_reach_the_handler() {
     #[derive(Deserialize, JsonSchema)]
     struct Page {
-        // The bound is in the schema only: the type would accept the value.
+        // The maximum is in the schema only: the type would accept the value.
         #[expect(dead_code, reason = "the handler never runs")]
         #[schemars(range(max = 9))]
         page: u8,

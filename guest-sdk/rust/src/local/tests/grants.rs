@@ -171,7 +171,7 @@ fn a_scope_grants_its_own_part_of_the_knowledge_base() {
     assert_eq!(both.ingested()[0].title, "Minutes");
 }
 
-/// Uses all methods of the cache with the key and value of the arguments; the result is what was there before.
+/// Calls all methods of the cache with the given key and value; returns the earlier value.
 async fn swap(args: SwapArgs, ctx: Ctx) -> Result<String> {
     let before = ctx.cache().get(&args.key).await?;
     match args.value {

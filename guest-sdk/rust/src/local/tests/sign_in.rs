@@ -1,4 +1,4 @@
-//! What `auth` attaches, each paired with where it does not.
+//! Each kind of `auth`: cases in which it attaches credentials, and cases in which it does not.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -35,7 +35,7 @@ fn key(place: KeyPlace) -> ApiKey {
 const BASIC: BasicAuth =
     BasicAuth { username_secret: "USER", password_secret: "PASSWORD", api_host: "api.example" };
 
-/// A toolkit whose tool sends `requests` one after the other and returns the last status.
+/// Returns the toolkit with a tool that sends `requests` in order and returns the last status.
 fn sending(toolkit: Toolkit, requests: Vec<Request>) -> Toolkit {
     let hosts = ["auth.example", "api.example", "api.example:80", "other.example", "localhost:8080"];
     let send = move |_: NoArgs, ctx: Ctx| {
@@ -58,7 +58,7 @@ fn call() -> Call {
     })
 }
 
-/// The header of each request that reached the upstream; empty for those without it.
+/// Returns the header's value in each request that reached the upstream; empty if the request has none.
 fn headers(outcome: &Outcome, name: &str) -> Vec<String> {
     let value = |request: &Request| {
         request.headers().get(name).map_or("", |value| value.to_str().expect("a text")).to_owned()

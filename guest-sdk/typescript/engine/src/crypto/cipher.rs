@@ -79,8 +79,9 @@ where
     Some(data)
 }
 
-/// The crate checks whole tags only, so a shorter tag is computed again. Encrypting the ciphertext gives the
-/// plaintext, because the key stream is the same, and encrypting the plaintext gives the tag.
+/// Decrypts with a tag of any length. The crate verifies full tags only, so the tag is computed again for a
+/// shorter one: encrypting the ciphertext gives the plaintext, because the key stream is the same, and
+/// encrypting the plaintext gives the tag.
 fn gcm_open<A, N>(
     cipher: &AesGcm<A, N>,
     nonce: &[u8],

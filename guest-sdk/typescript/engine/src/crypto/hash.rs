@@ -57,7 +57,7 @@ pub(super) fn digest(hash: Hash, data: &[u8]) -> Vec<u8> {
     with_hash!(hash, D => D::digest(data).to_vec())
 }
 
-/// Returns the HMAC of `data`, which is as long as the hash function's output.
+/// Returns the HMAC of `data`, as long as the hash function's output.
 pub(super) fn hmac(hash: Hash, key: &[u8], data: &[u8]) -> Option<Vec<u8>> {
     with_hash!(hash, D => {
         let mac = Hmac::<D>::new_from_slice(key).ok()?;

@@ -23,11 +23,11 @@ const MAX_MODULUS_BYTES: usize = RsaPublicKey::MAX_SIZE / 8;
 /// their encoding.
 const MAX_DER_BYTES: usize = 5 * MAX_MODULUS_BYTES + 256;
 
-/// How a digest becomes the number that is signed.
+/// Padding scheme: encodes a digest as the number to sign.
 #[derive(Clone, Copy)]
 pub(super) enum Padding {
     Pkcs1,
-    /// With the length of the salt, in bytes.
+    /// RSASSA-PSS with a salt of this length, in bytes.
     Pss(usize),
 }
 

@@ -1,4 +1,4 @@
-//! `Intl.Collator`, by ICU4X. Its tailorings for all languages are nearly 1 MB: only those of the supported
+//! `Intl.Collator`, by ICU4X. Tailorings for all languages are nearly 1 MB, so only those of the supported
 //! locales are included, packed with the other locale data.
 
 use icu_collator::options::{AlternateHandling, CaseLevel, CollatorOptions, Strength};

@@ -1,4 +1,4 @@
-//! The locale data. Each section is unpacked when it is first used, and then kept: sections that are used
+//! The locale data. Each section is unpacked on first use, and then stays in memory: sections that are used
 //! while a component is built are part of its snapshot.
 
 use std::cell::RefCell;
@@ -83,7 +83,7 @@ impl LocaleData {
     }
 }
 
-/// Returns the data that no locale owns.
+/// Returns the data that does not belong to one locale.
 pub(crate) fn supplemental() -> &'static Supplemental {
     thread_local!(static CACHE: Cache<Supplemental> = Cache::default());
     section(&CACHE, SUPPLEMENTAL)

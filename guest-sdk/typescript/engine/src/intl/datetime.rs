@@ -15,9 +15,9 @@ pub(crate) struct Options {
     pub(crate) format: Format,
 }
 
-/// Which components are shown, and how.
+/// Requested components of a date or time, and their style.
 pub(crate) enum Format {
-    /// Skeleton: pattern letters of the components, such as `yMMMd`.
+    /// Pattern letters of the components, such as `yMMMd`.
     Skeleton(String),
     /// Date and time styles, from 0 for full to 3 for short.
     Styles(Option<usize>, Option<usize>),

@@ -1,4 +1,4 @@
-//! Language tags, by ICU4X: canonical form, likely subtags, and which locale's data is used for a request.
+//! Language tags, by ICU4X: canonical form, likely subtags, and the choice of a locale's data for a request.
 
 use icu_locale::{LanguageIdentifier, Locale, LocaleCanonicalizer, LocaleDirectionality, LocaleExpander};
 
@@ -34,7 +34,7 @@ pub(crate) fn direction(tag: &str) -> &'static str {
     if id.is_ok_and(|id| LocaleDirectionality::new_extended().is_right_to_left(&id)) { "rtl" } else { "ltr" }
 }
 
-/// An available locale, and the locale whose data it uses.
+/// Available locale, and the locale whose data it uses.
 pub(crate) struct Available {
     pub(crate) name: String,
     pub(crate) data: LocaleData,

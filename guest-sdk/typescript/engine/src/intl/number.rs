@@ -55,17 +55,17 @@ impl Number {
 #[derive(Clone)]
 pub(crate) struct Digits {
     pub(crate) integer: i16,
-    /// Minimum and maximum.
+    /// Minimum and maximum number of fraction digits.
     pub(crate) fraction: (i16, i16),
     pub(crate) significant: (i16, i16),
     pub(crate) rounding: Rounding,
     pub(crate) mode: SignedRoundingMode,
-    /// 1, 2, 5, … 5000.
+    /// Rounding increment: 1, 2, 5, … 5000.
     pub(crate) increment: u16,
     pub(crate) strip_if_integer: bool,
 }
 
-/// Which of the digit options determines rounding.
+/// Digit option that determines rounding.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rounding {
     Fraction,
@@ -586,7 +586,7 @@ pub(crate) fn digits(numbering: &str) -> Vec<char> {
         .collect()
 }
 
-/// Returns how many digits a currency has after the decimal sign.
+/// Returns the number of digits after the decimal sign for a currency.
 pub(crate) fn fraction_digits(code: &str) -> u8 {
     data::find(&data::supplemental().fractions, code).copied().unwrap_or(2)
 }

@@ -17,7 +17,7 @@ pub(crate) type Affixes = (Vec<Affix>, Vec<Affix>);
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
     pub(crate) positive: Affixes,
-    /// Only if the pattern specifies it.
+    /// Prefix and suffix of negative numbers, if the pattern specifies them.
     pub(crate) negative: Option<Affixes>,
     /// Zeros before the decimal sign: in a compact pattern, the number of integer digits that are shown.
     pub(crate) zeros: usize,

@@ -39,7 +39,7 @@ pub(crate) fn list(locale: LocaleData, kind: usize, width: usize, items: &[Strin
     parts
 }
 
-/// An item is a part even if it is empty, and is never one with its neighbour.
+/// Appends an item as a part of its own, even if it is empty.
 fn element(parts: &mut Parts, item: &str) {
     parts.push("element", item);
 }

@@ -37,9 +37,9 @@ pub(crate) struct System<S> {
     pub(crate) exponential: S,
     pub(crate) infinity: S,
     pub(crate) nan: S,
-    /// Empty if amounts of money use `decimal`.
+    /// Decimal sign of amounts of money; empty if the same as `decimal`.
     pub(crate) currency_decimal: S,
-    /// Empty if amounts of money use `group`.
+    /// Group separator of amounts of money; empty if the same as `group`.
     pub(crate) currency_group: S,
     pub(crate) decimal_pattern: S,
     pub(crate) percent_pattern: S,
@@ -47,7 +47,7 @@ pub(crate) struct System<S> {
     pub(crate) accounting_pattern: S,
     /// Patterns of number and currency name, such as `{0} {1}`.
     pub(crate) currency_names: Counts<S>,
-    /// Power of ten, plural category, pattern.
+    /// Short compact patterns: power of ten, plural category, pattern.
     pub(crate) compact_short: Vec<(u8, S, S)>,
     pub(crate) compact_long: Vec<(u8, S, S)>,
     pub(crate) compact_currency: Vec<(u8, S, S)>,
@@ -73,11 +73,11 @@ pub(crate) struct Units<S> {
 /// Patterns that depend on the calendar.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Calendar<S> {
-    /// Full, long, medium, short.
+    /// Date formats in the order full, long, medium, short.
     pub(crate) date_formats: [S; 4],
-    /// Skeleton and pattern.
+    /// Available patterns, by skeleton.
     pub(crate) available: Table<S, S>,
-    /// By skeleton: a pattern for each field that may be the largest difference.
+    /// Interval patterns, by skeleton and by the largest field that differs.
     pub(crate) intervals: Table<S, Table<S, S>>,
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct Calendar<S> {
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Dates<S> {
     pub(crate) gregorian: Calendar<S>,
-    /// For calendars whose years need an era.
+    /// Patterns for calendars whose years need an era.
     pub(crate) generic: Calendar<S>,
     pub(crate) months: Names<S>,
     pub(crate) months_alone: Names<S>,
@@ -100,12 +100,12 @@ pub(crate) struct Dates<S> {
     pub(crate) time_formats: [S; 4],
     pub(crate) date_time_formats: [S; 4],
     pub(crate) at_time_formats: [S; 4],
-    /// By field (`skeleton::Field`): how it is appended to a pattern without it.
+    /// Patterns to append a field to a pattern without it, by field (`skeleton::Field`).
     pub(crate) append: Vec<S>,
-    /// By field, for `append`.
+    /// Names of fields for `append`, by field.
     pub(crate) field_names: Vec<S>,
     pub(crate) interval_fallback: S,
-    /// Positive and negative, such as `+HH:mm;-HH:mm`.
+    /// Positive and negative format of an offset, such as `+HH:mm;-HH:mm`.
     pub(crate) hour_format: S,
     pub(crate) gmt_format: S,
     pub(crate) gmt_zero: S,
@@ -125,14 +125,15 @@ pub(crate) struct Zones<S> {
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Phrases<S> {
     pub(crate) relative: Vec<Relative<S>>,
-    /// Start, middle, end and pair; of conjunctions, disjunctions and units, each long, short and narrow.
+    /// List patterns start, middle, end and pair, for conjunctions, disjunctions and units, each long, short
+    /// and narrow.
     pub(crate) lists: Vec<[S; 4]>,
 }
 
 /// One unit of relative time in one style.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Relative<S> {
-    /// `day`, `day-short`, `day-narrow`.
+    /// Unit and style: `day`, `day-short`, `day-narrow`.
     pub(crate) name: S,
     /// Words such as "tomorrow", by their distance.
     pub(crate) fixed: Vec<(i8, S)>,
@@ -140,7 +141,7 @@ pub(crate) struct Relative<S> {
     pub(crate) past: Counts<S>,
 }
 
-/// Data that no locale owns.
+/// Data that does not belong to one locale.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Supplemental<S> {
     /// Locales without their own data, and the locale that has the same data.
@@ -152,12 +153,12 @@ pub(crate) struct Supplemental<S> {
     pub(crate) currencies: Vec<S>,
     /// Digits after the decimal sign, for currencies that differ from `DEFAULT`.
     pub(crate) fractions: Table<S, u8>,
-    /// By region, or by language and region: the preferred hour letter, and the first that is allowed.
+    /// Preferred hour letter and first allowed one, by region, or by language and region.
     pub(crate) hours: Vec<(S, S, S)>,
-    /// By language: day period, its first hour, and the hour after its last one.
+    /// Day periods by language: name, first hour, and the hour after the last one.
     pub(crate) day_periods: Table<S, Vec<(S, u8, u8)>>,
     /// Other names of zones, with their names in CLDR.
     pub(crate) zone_aliases: Table<S, S>,
-    /// The metazones that a zone has been in, each with its end in seconds since 1970.
+    /// Past and current metazones of each zone, with their end in seconds since 1970.
     pub(crate) metazones: Table<S, Vec<(S, Option<i64>)>>,
 }

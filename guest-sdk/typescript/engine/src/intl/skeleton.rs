@@ -139,7 +139,7 @@ struct Skeleton {
     widths: [i32; FIELDS],
     /// Letter and count; `None` if the field is missing.
     original: [Option<(char, usize)>; FIELDS],
-    /// The day period (AM or PM) was added because of the hour cycle, and not requested.
+    /// Whether the day period (AM or PM) was added because of the hour cycle and not requested.
     added_period: bool,
 }
 
@@ -208,7 +208,7 @@ struct Entry {
     base: String,
     skeleton: Skeleton,
     pattern: Vec<Item>,
-    /// The skeleton comes from a table, and was not derived from the pattern.
+    /// Whether the skeleton comes from a table and was not derived from the pattern.
     specified: bool,
 }
 

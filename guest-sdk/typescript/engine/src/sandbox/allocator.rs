@@ -1,4 +1,4 @@
-//! The allocator of scripts, which keeps the snapshot of a toolkit small.
+//! Allocator for scripts that minimises the snapshot of a toolkit.
 //!
 //! A toolkit is started twice while its component is built. The first start numbers all allocations; those that are not
 //! freed by its end are the [`Survivors`]. Scripts have neither time nor randomness then, so the second start makes the
@@ -37,7 +37,8 @@ unsafe extern "C" {
     fn free(pointer: *mut c_void);
     fn malloc_usable_size(pointer: *mut c_void) -> usize;
 
-    // Of the patched source: whether to ask for each small block where to place it, and whom to ask.
+    // Variables of the patched source: a flag that enables the callback for each small block, and the
+    // callback.
     static mut kitbag_asks: c_int;
     static mut kitbag_avoids_arena: Option<extern "C" fn() -> c_int>;
 }
@@ -54,9 +55,9 @@ thread_local! {
     static BOUNDARY: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// The start that is in progress.
+/// Phase of the start that is in progress.
 enum Start {
-    /// None: a bundle is being compiled, or a call runs.
+    /// No start: a bundle is being compiled, or a call runs.
     None,
     First(First),
     Second(Second),
@@ -66,11 +67,11 @@ enum Start {
 struct First {
     /// Number of allocations so far.
     count: u32,
-    /// Each allocation that is not freed, by its address.
+    /// Live allocations, by address.
     alive: HashMap<usize, Alive>,
-    /// Usable bytes of all of them.
+    /// Total usable bytes of the live allocations.
     bytes: usize,
-    /// Whether a block had another usable size than [`usable`] says.
+    /// Whether the usable size of a block differed from [`usable`].
     has_odd_size: bool,
 }
 
@@ -88,17 +89,17 @@ struct Second {
     boundary: usize,
     /// Number of blocks of the temporary heap that are not freed.
     temporary: usize,
-    /// Whether the next block was numbered already and does not survive.
+    /// Whether the next block is already numbered and known not to survive.
     is_decided: bool,
 }
 
-/// The allocations that survive the start of a toolkit: `count` and `bytes` as little-endian `u32`, then one bit for each
-/// allocation, least significant first: whether it survives. `count` is the number of all allocations, `bytes` the
-/// memory that the survivors take.
+/// Encoded set of the allocations that survive the start of a toolkit: `count` and `bytes` as little-endian
+/// `u32`, then one bit per allocation, least significant first, set if it survives. `count` is the number of
+/// all allocations, `bytes` the memory of the survivors.
 pub(super) struct Survivors<B>(B);
 
 impl<B: Deref<Target = [u8]>> Survivors<B> {
-    /// Bytes before the bits.
+    /// Length of `count` and `bytes`, in bytes.
     const HEAD_BYTES: usize = 8;
 
     /// Reads an encoding; `None` if it is empty.
@@ -121,7 +122,7 @@ impl Survivors<Vec<u8>> {
         Self([&count.to_le_bytes()[..], &bytes.to_le_bytes(), bits].concat())
     }
 
-    /// The encoding.
+    /// Returns the encoding.
     pub(super) fn into_bytes(self) -> Vec<u8> {
         self.0
     }
@@ -160,7 +161,7 @@ pub(super) fn end_first() -> Option<Survivors<Vec<u8>>> {
     Some(Survivors::encode(count, u32::try_from(bytes).ok()?, &bits))
 }
 
-/// Makes the heap large enough for survivors of `bytes` bytes and for calls. Must precede every other allocation.
+/// Grows the heap for survivors of `bytes` bytes and for calls. Must precede every other allocation.
 pub(super) fn reserve(bytes: usize) {
     // SAFETY: the block is freed at once; its memory stays at the end of the heap. Hidden from the compiler, which would
     // remove both calls.
@@ -186,15 +187,15 @@ pub(super) fn end_second() -> Option<u32> {
     let Start::Second(second) = end() else { return None };
     let is_like_first = second.count == second.survivors.count() && second.temporary == 0;
     drop(second.survivors);
-    // What is allocated from here to the snapshot must fit too.
+    // Allocations between this point and the snapshot must fit too.
     // SAFETY: the block is freed at once. Hidden from the compiler, which would remove both calls.
     unsafe { free(black_box(malloc(ANSWER_BYTES))) };
     let has_grown = memory_bytes() - second.boundary != temporary::heap_bytes();
     if is_like_first && !has_grown { u32::try_from(second.boundary).ok() } else { None }
 }
 
-/// Whether the next small block is to be allocated as a large one, here, instead of in an arena. `QuickJS` asks this once
-/// for each small block during a start, and allocates the block at once.
+/// Callback of `QuickJS` before each small block during a start. Returns 1 if this allocator is to allocate
+/// the block like a large one, 0 if `QuickJS` places it in an arena. The allocation follows at once.
 extern "C" fn avoids_arena() -> c_int {
     START.with_borrow_mut(|start| match start {
         Start::None => 0,
@@ -249,7 +250,7 @@ unsafe impl Allocator for SnapshotAllocator {
             // SAFETY: the caller upholds the contract of this function.
             return unsafe { realloc(pointer.cast(), new_size) }.cast();
         }
-        // Always a new block, so that it has a number of its own.
+        // Always allocates a new block, which gets a number of its own.
         let moved = self.alloc(new_size);
         if !moved.is_null() {
             // SAFETY: both blocks have at least that size, and they do not overlap.
@@ -306,7 +307,7 @@ impl First {
     fn free(&mut self, pointer: *mut u8) {
         if let Some(Alive { size, .. }) = self.alive.remove(&pointer.addr()) {
             self.bytes -= usable(size);
-            // Zeros take no space in the snapshot, in case it is taken from this memory.
+            // If the snapshot is taken from this memory, zeros take no space in it.
             // SAFETY: the block is no longer used.
             unsafe {
                 pointer.write_bytes(0, usable(size));
@@ -317,7 +318,7 @@ impl First {
 }
 
 impl Second {
-    /// Numbers an allocation; returns whether it survives.
+    /// Assigns the next number to an allocation; returns whether it survives.
     fn next_survives(&mut self) -> bool {
         self.count += 1;
         self.survivors.contain(self.count - 1)

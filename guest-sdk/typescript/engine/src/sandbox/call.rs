@@ -1,4 +1,4 @@
-//! The contract's export `tools`: calls, and the declaration. `offers` has the other exports.
+//! The contract's export `tools`: calls, and the declaration. The module `offers` has the other exports.
 
 use rquickjs::function::Rest;
 use rquickjs::promise::PromiseState;
@@ -31,17 +31,17 @@ impl tools::Guest for Component {
     }
 }
 
-/// What a call returns.
+/// Result of a call.
 pub(super) type Outcome<T> = std::result::Result<T, tools::CallError>;
 
-/// Calls the toolkit's function with the parts of an invocation; `read` reads what it returns.
+/// Calls the toolkit's function with the parts of an invocation; `read` converts its return value.
 pub(super) fn answer<T, const PARTS: usize>(
     parts: [String; PARTS],
     read: impl for<'js> Fn(&Object<'js>) -> Result<T>,
 ) -> Outcome<T> {
     with_toolkit(|ctx, call| match outcome(ctx, &call, parts, &read).catch(ctx) {
         Ok(outcome) => Ok(outcome),
-        // The SDK already converts exceptions of handlers to failures; this one comes from elsewhere.
+        // Not from a handler: the SDK converts exceptions of handlers to failures.
         Err(caught) => Ok(Err(tools::CallError::Failure(caught.to_string()))),
     })
     .unwrap_or_else(|error| Err(tools::CallError::Failure(error.to_string())))

@@ -96,7 +96,7 @@ fn store<'js>(ctx: Ctx<'js>, documents: Vec<Object<'js>>) -> Result<u32> {
     ingest::ingest(&documents).map_err(|error| refusal(&ctx, error))
 }
 
-/// Returns the answer as `{ tag, val? }`. Without one, the host ends the call here.
+/// Returns the user's answer as `{ tag, val? }`. If there is none yet, the host ends the run here.
 fn question<'js>(ctx: Ctx<'js>, key: Text, message: Text, schema: Text) -> Result<Object<'js>> {
     require_call(&ctx, "asks its user")?;
     let answer = ask::ask(&key.0, &message.0, &schema.0).map_err(|error| match error {

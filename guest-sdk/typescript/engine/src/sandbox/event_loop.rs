@@ -1,6 +1,6 @@
-//! The event loop of a call: timers, and requests in flight.
+//! Event loop of a call: timers, and requests in flight.
 //!
-//! The loop is in [`run`]: it first runs everything that is ready, then waits once for the first event.
+//! The loop is in [`run`]: it runs everything that is ready, then waits once for the first event.
 
 use std::cell::{Cell, RefCell};
 
@@ -12,18 +12,18 @@ use wasip2::io::poll::{Pollable, poll};
 pub(super) type Task = Box<dyn for<'js> FnOnce(&Ctx<'js>)>;
 
 struct PendingTask {
-    /// Unique among all pending tasks.
+    /// Key, unique among all pending tasks.
     key: u32,
-    /// Id of its timer or request; several tasks may have the same.
+    /// Id of the task's timer or request; several tasks may have the same id.
     id: u32,
     until: Until,
     task: Task,
 }
 
-/// What a task waits for. Declared before the task, so that it is dropped first: the task owns the pollable's
-/// parent.
+/// Event that a task waits for. Declared before the task, so that it is dropped first: the task owns the
+/// pollable's parent.
 enum Until {
-    /// Time of the monotonic clock, in nanoseconds.
+    /// Due time on the monotonic clock, in nanoseconds.
     Time(u64),
     Ready(Pollable),
 }
@@ -59,7 +59,7 @@ pub(super) fn cancel(id: u32) {
     cancel_where(|it| it.id == id);
 }
 
-/// Cancels a timer. Only timers, because scripts may pass any number, which may be the id of a request.
+/// Cancels a timer; does nothing for the id of a request, because scripts may pass any number.
 pub(super) fn cancel_timer(id: u32) {
     cancel_where(|it| it.id == id && it.time().is_some());
 }
@@ -67,7 +67,7 @@ pub(super) fn cancel_timer(id: u32) {
 fn cancel_where(which: impl Fn(&PendingTask) -> bool) {
     let cancelled: Vec<_> =
         PENDING_TASKS.with_borrow_mut(|waiting| waiting.extract_if(.., |it| which(it)).collect());
-    // Dropped outside of the borrow, because a task may hold anything.
+    // Dropped outside of the borrow, because dropping a task may run arbitrary code.
     drop(cancelled);
 }
 

@@ -50,8 +50,8 @@ extern "C" fn allocate(length: usize) -> *mut u8 {
     Input::allocate(length)
 }
 
-/// Makes the memory large enough for survivors of `bytes` bytes. Must be the first call to the instance that is to be
-/// the snapshot.
+/// Grows the memory for survivors of `bytes` bytes. Must be the first call to the instance that becomes the
+/// snapshot.
 #[unsafe(no_mangle)]
 extern "C" fn reserve(bytes: usize) {
     allocator::reserve(bytes);
@@ -75,12 +75,13 @@ unsafe extern "C" fn compile(bundle: *mut u8, length: usize) -> u64 {
     store_answer(bytecode)
 }
 
-/// Runs a compiled bundle, a script whose value is a promise of the function for calls, and keeps it with its manifest. Answers like [`compile`].
+/// Runs a compiled bundle, a script whose value is a promise of the function for calls. Stores that function
+/// and the manifest. Answers like [`compile`].
 ///
 /// The builder starts a bundle twice, in two instances. The first start gets no survivors and answers with them
-/// ([`Survivors`]), or with nothing if it cannot tell. The second start gets them and answers with the length
-/// of the snapshot, a little-endian `u32`, or with nothing if it differed from the first. Without an answer, the whole
-/// memory of the first instance is the snapshot.
+/// ([`Survivors`]), or with an empty answer if they cannot be determined. The second start gets them and
+/// answers with the length of the snapshot, a little-endian `u32`, or with an empty answer if it differed
+/// from the first. After an empty answer, the whole memory of the first instance is the snapshot.
 ///
 /// # Safety
 /// All memory blocks must come from `allocate` with the same lengths. The bytecode must come from `compile`.
@@ -143,7 +144,7 @@ fn start_toolkit(bytecode: Input, manifest: String) -> Result<Toolkit, EngineErr
             let promise: Promise = unsafe { script::run(&ctx, &bytecode)? }.get()?;
             drop(bytecode);
             let call: Function = promise.finish()?;
-            // Jobs that the top level has not awaited are part of it too.
+            // Pending jobs that the top level has not awaited run before the snapshot too.
             while ctx.execute_pending_job() {}
             Ok(Persistent::save(&ctx, call))
         };
@@ -171,7 +172,7 @@ fn has_egress(ctx: &Ctx<'_>, manifest: &str) -> rquickjs::Result<bool> {
     Ok(!manifest.get::<_, Vec<Value>>("egress")?.is_empty())
 }
 
-/// Logs panics: a panic ends in a trap, which has no message.
+/// Installs a panic hook that logs the message: a panic ends in a trap, which has none.
 fn log_panics() {
     std::panic::set_hook(Box::new(|panic| capabilities::write_log(&format!("the engine failed: {panic}"))));
 }

@@ -1,7 +1,7 @@
-//! Whether the component is still being built, or a call runs in it.
+//! Phase of the component: it is still being built, or a call runs in it.
 //!
-//! The state after the build is the same in every call. So time, randomness, timers and requests are refused
-//! during the build: the line of JavaScript that uses one is recorded, and the build fails.
+//! Every call starts with the same state, that after the build. So time, randomness, timers and requests are
+//! refused during the build: the line of JavaScript that uses one is recorded, and the build fails.
 
 #![expect(unsafe_code, reason = "the engine's C code reads the clock without its context")]
 
@@ -16,9 +16,9 @@ const NANOSECONDS_PER_SECOND: u64 = 1_000_000_000;
 
 thread_local! {
     static IS_BUILT: Cell<bool> = const { Cell::new(false) };
-    /// The context whose top level runs during the build.
+    /// Context whose top level is running during the build.
     static TOP_LEVEL_CONTEXT: Cell<Option<NonNull<qjs::JSContext>>> = const { Cell::new(None) };
-    /// The first refused action of the top level, with its stack.
+    /// First refused action of the top level, with its stack.
     static VIOLATION: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
@@ -42,7 +42,7 @@ pub(super) fn finish_build() {
     IS_BUILT.set(true);
 }
 
-/// Takes the first refused action of the top level, with its stack.
+/// Returns and clears the first refused action of the top level, with its stack.
 pub(super) fn take_violation() -> Option<String> {
     VIOLATION.take()
 }
@@ -61,7 +61,7 @@ pub(super) fn has_violation() -> bool {
     VIOLATION.with_borrow(Option::is_some)
 }
 
-/// Records that the top level takes more memory than it may. There is no memory to read its stack.
+/// Records that the top level exceeds its memory limit. There is no memory left to read its stack.
 pub(super) fn refuse_memory(mebibytes: usize) {
     if !has_violation() {
         VIOLATION.set(Some(format!("the module's top level takes more than {mebibytes} MiB of memory")));
@@ -101,7 +101,7 @@ fn wall_nanoseconds() -> u64 {
 #[repr(C)]
 struct Time {
     seconds: c_longlong,
-    /// Microseconds or nanoseconds. The C library's `tv_nsec` is half as wide, and the rest is padding.
+    /// Microseconds or nanoseconds. The C library's `tv_nsec` is half as wide; the rest is padding.
     fraction: c_longlong,
 }
 

@@ -4,17 +4,17 @@ use rquickjs::{FromJs, Object, Result};
 
 use crate::values::Text;
 
-/// Returns a text; `None` if it is undefined or null.
+/// Returns a member as text; `None` if it is undefined or null.
 pub(super) fn text(object: &Object<'_>, name: &str) -> Result<Option<String>> {
     Ok(object.get::<_, Option<Text>>(name)?.map(|Text(text)| text))
 }
 
-/// Returns a text; an error if it is missing.
+/// Returns a member as text; an error if it is missing.
 pub(super) fn required(object: &Object<'_>, name: &str) -> Result<String> {
     Ok(object.get::<_, Text>(name)?.0)
 }
 
-/// Returns a list's items; an empty list if it is undefined or null.
+/// Returns the items of a member that is a list; empty if it is undefined or null.
 pub(super) fn list<'js, T: FromJs<'js>>(object: &Object<'js>, name: &str) -> Result<Vec<T>> {
     Ok(object.get::<_, Option<Vec<T>>>(name)?.unwrap_or_default())
 }

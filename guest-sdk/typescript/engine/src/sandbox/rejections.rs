@@ -1,4 +1,4 @@
-//! Logs unhandled promise rejections, whose reasons would otherwise be lost.
+//! Logging of unhandled promise rejections, whose reasons would otherwise be lost.
 
 use std::cell::RefCell;
 
@@ -10,7 +10,7 @@ use crate::runtime::Engine;
 /// Maximum number of rejections that are logged; a loop may create any number.
 const MAX_LOGGED: usize = 20;
 
-/// A rejected promise, and its reason.
+/// Rejected promise and its reason.
 struct Rejected {
     promise: Persistent<Value<'static>>,
     reason: String,
@@ -37,7 +37,7 @@ pub(super) fn watch(engine: &Engine) {
     });
 }
 
-/// Logs the rejections that have no handler; returns how many.
+/// Logs the rejections without a handler, and returns their number.
 pub(super) fn log_unhandled() -> usize {
     let rejected = REJECTED.take();
     for Rejected { reason, .. } in &rejected {

@@ -14,7 +14,7 @@ export class Event {
   readonly #bubbles: boolean;
   readonly #cancelable: boolean;
   readonly #composed: boolean;
-  /** Set on first access, because there is no clock while the component is built. */
+  /** Set on first access, because the clock is not available while the component is built. */
   #timeStamp: number | undefined;
   #target: EventTarget | null = null;
   #current: EventTarget | null = null;

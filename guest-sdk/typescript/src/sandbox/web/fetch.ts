@@ -56,7 +56,7 @@ function send(
   const { method, url, redirect, signal } = request;
   const headers = request.headers.filter(([name]) => name !== REDIRECT_HEADER && !isIgnoredHeader(name));
   headers.push([REDIRECT_HEADER, redirect === "follow" ? "follow" : "manual"]);
-  // Without it the host would send the body in chunks, which some servers refuse.
+  // Without a length the host would use chunked transfer coding, which some servers refuse.
   if (bytes !== undefined) headers.push(["content-length", String(bytes.length)]);
   const has = (wanted: string): boolean => headers.some(([name]) => name === wanted);
   if (!has("accept")) headers.push(["accept", "*/*"]);

@@ -20,7 +20,7 @@ const EMPTY = new Uint8Array(0);
 export class Incoming {
   readonly #id: number;
   readonly #signal: AbortSignal | undefined;
-  /** Undefined for none. */
+  /** Compression of the body; undefined for none. */
   readonly #encoding: ContentEncoding | undefined;
   #decompress: ((input: Uint8Array | undefined, last: boolean) => Bytes | undefined) | undefined;
   /** Whether the decompressor may have more output without new input. */

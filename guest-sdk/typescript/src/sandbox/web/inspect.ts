@@ -1,6 +1,6 @@
-// Values as readable text, roughly as Node.js prints them.
+// Formats values as readable text, roughly as Node.js prints them.
 //
-// Invariant: the text is bounded, whatever the value is.
+// Invariant: the length of the text is limited for every value.
 
 import { authorStack } from "../stack.js";
 
@@ -10,9 +10,9 @@ const DEFAULT_DEPTH = 2;
 const MAX_DEPTH = 32;
 const MAX_ITEMS = 100;
 const MAX_STRING_LENGTH = 10_000;
-/** Characters of the whole text, roughly. Beyond, objects are shown by name only, and strings are cut. */
+/** Approximate maximum length of the text. Beyond it, objects are shown by name only, and strings are truncated. */
 const MAX_LENGTH = 64 * 1024;
-/** Characters of a string that are shown even beyond `MAX_LENGTH`. */
+/** Number of characters of a string that are shown even beyond `MAX_LENGTH`. */
 const MIN_STRING_LENGTH = 16;
 /**
  * Longer arrays are shown without properties other than their items: listing those would list all items too.
@@ -98,16 +98,16 @@ function hasOwnText(value: object): boolean {
 
 class Inspector {
   readonly #depth: number;
-  /** The objects that contain the current one, outermost first. */
+  /** Objects that contain the current one, outermost first. */
   readonly #path: object[] = [];
   /** Objects that contain themselves. */
   readonly #circular: object[] = [];
-  /** Characters so far, roughly. */
+  /** Approximate number of characters so far. */
   #length = 0;
   /** Nesting level of the object that was shown last. */
   #lastLevel = 0;
 
-  /** Number of custom inspection functions that are running, one inside the other. */
+  /** Nesting depth of running custom inspection functions. */
   #customDepth = 0;
 
   constructor(depth: number) {

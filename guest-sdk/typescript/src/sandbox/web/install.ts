@@ -76,7 +76,7 @@ const values = {
   console,
   crypto: webCrypto.crypto,
   fetch,
-  // The name that Node.js has for it, which packages use.
+  // Node.js's name of the global object, which packages use.
   global: globalThis,
   navigator: new Navigator(),
   performance,

@@ -16,7 +16,7 @@ const REASON_PHRASE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 const NO_BODY = new Body(null);
 
-/** Where a response comes from: a URL without fragment, and whether redirects led there. */
+/** Origin of a response: a URL without fragment, and whether redirects led to it. */
 export interface ResponseUrl {
   url: string;
   redirected: boolean;

@@ -3,7 +3,7 @@ import { get, parse, parseQuery, serializeQuery, set } from "kitbag:url";
 
 import { namesAndValues, pairIterators } from "./iterators.js";
 
-// The numbers of the components in the native module.
+// Numbers of the components, as in the native module.
 const ORIGIN = 0;
 const PROTOCOL = 1;
 const USERNAME = 2;
@@ -168,7 +168,7 @@ const iterator = pairIterators("URLSearchParams");
 type Init = string | Iterable<readonly string[]> | Record<string, string>;
 
 export class URLSearchParams {
-  /** Names and values, one after the other. */
+  /** Alternating names and values. */
   #pairs: string[];
   #changed: ((query: string) => void) | undefined;
 

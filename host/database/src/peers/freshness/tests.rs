@@ -1,4 +1,4 @@
-//! Questions and their answers, on a server.
+//! Freshness checks on a PostgreSQL server.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::{Scope, Transaction, sql};
 
-/// The revisions that were last seen.
+/// Revisions last received.
 #[derive(Default)]
 struct Seen {
     generation: AtomicI64,
@@ -47,7 +47,7 @@ impl Seen {
     }
 }
 
-/// A process over a database that others may use.
+/// Creates a process with a shared database.
 async fn process() -> (Database, Arc<Freshness>, Arc<Seen>, TempDir) {
     let folder = tempfile::tempdir().expect("a scratch directory");
     let database = Database::of_test_server(folder.path()).await;
@@ -56,7 +56,7 @@ async fn process() -> (Database, Arc<Freshness>, Arc<Seen>, TempDir) {
     (database, freshness, seen, folder)
 }
 
-/// Keeps all questions waiting until the transaction ends.
+/// Blocks all queries until the transaction ends.
 async fn silence(database: &Database) -> Transaction {
     let mut transaction = database.begin(Scope::Processes).await.expect("it begins");
     let lock = "LOCK TABLE registry IN ACCESS EXCLUSIVE MODE";
@@ -128,7 +128,7 @@ async fn another_timeline_drops_everything_although_no_revision_differs() {
     let (database, freshness, seen, _folder) = process().await;
     freshness.catch_up("ana").await.expect("the database answers");
 
-    // As after the promotion of a standby.
+    // Simulates the promotion of a standby.
     let promoted = "CREATE OR REPLACE FUNCTION timeline() RETURNS TEXT LANGUAGE sql VOLATILE
         AS $$ SELECT '0000002A' $$";
     database.execute(promoted).await;
@@ -163,7 +163,7 @@ async fn however_many_wait_few_questions_are_in_flight_and_all_are_answered() {
 }
 
 impl Freshness {
-    /// A request of each user, one a millisecond.
+    /// Sends a request of the given user, delayed by as many milliseconds as its number.
     async fn catch_up_as(&self, user: u64) -> Result<(), NoAnswer> {
         tokio::time::sleep(Duration::from_millis(user)).await;
         self.catch_up(&format!("user{user}")).await
@@ -181,7 +181,7 @@ async fn a_request_does_not_wait_for_ever_and_the_next_one_is_answered() {
     assert_eq!(freshness.catch_up("ana").await, Err(NoAnswer));
     assert!(began.elapsed() < TIMEOUT * 3, "{:?}", began.elapsed());
     silence.roll_back().await.expect("it ends");
-    // One of the questions may be waiting for its own timeout still.
+    // A query may still be waiting for its own timeout.
     freshness.catch_up("ana").await.expect("the database answers");
     let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE datname = current_database() AND pid <> pg_backend_pid() AND query LIKE '%secret_revisions%'";

@@ -1,4 +1,4 @@
-//! Hints between processes.
+//! Tests of hints between processes.
 
 use std::time::Instant;
 
@@ -7,16 +7,16 @@ use tempfile::TempDir;
 use super::*;
 use crate::sql;
 
-/// How long a hint may take: what is missed is waited for in vain.
+/// Time limit for the arrival of a hint.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A database of a server.
+/// Creates a PostgreSQL database.
 async fn server() -> (Database, TempDir) {
     let folder = tempfile::tempdir().expect("a scratch directory");
     (Database::of_test_server(folder.path()).await, folder)
 }
 
-/// A process that hears others.
+/// Starts a process that receives hints of others.
 async fn process(database: &Database) -> (Hints, Listening) {
     let hints = Hints::start(database);
     let mut listening = hints.listen();

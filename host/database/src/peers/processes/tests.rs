@@ -1,4 +1,4 @@
-//! Processes that come, go, and are believed to have gone.
+//! Tests of processes that join, leave, and expire.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ async fn database() -> (Database, TempDir) {
     (Database::of_test(folder.path()).await, folder)
 }
 
-/// A process with a data directory of its own.
+/// Registers a process with its own data directory.
 async fn register(database: &Database, job_settings: &str) -> Process {
     let data = tempfile::tempdir().expect("a scratch directory");
     try_to_register(database, Profile::of_this_program(job_settings), data.path())
@@ -25,7 +25,7 @@ async fn try_to_register(database: &Database, profile: Profile, data: &Path) -> 
     Process::register(database, profile, data).await
 }
 
-/// The ids of all processes.
+/// Returns the ids of all processes.
 async fn ids(database: &Database) -> BTreeSet<String> {
     database.column("SELECT id FROM processes").await.into_iter().collect()
 }
@@ -39,7 +39,7 @@ impl Process {
         self.begin_to_adapt(is_start).await.expect("the database works")
     }
 
-    /// Ends as if it were killed: nobody hears of it any more, and its row stays.
+    /// Simulates a kill: the heartbeat stops, and the row stays.
     fn die(&self) {
         self.0.stopped.cancel();
     }
@@ -136,7 +136,7 @@ async fn jobs_are_adapted_by_one_process_once_all_have_the_same_settings() {
     old.leave().await;
     assert_eq!(one.turn(false).await, Turn::Mine { alone: false });
     assert_eq!(other.turn(false).await, Turn::Later);
-    // Half done: the next one begins again.
+    // Left before it had finished: the next process starts again.
     one.leave().await;
     assert_eq!(other.turn(false).await, Turn::Mine { alone: true });
     other.has_adapted().await.expect("the database works");

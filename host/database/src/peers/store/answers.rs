@@ -1,10 +1,10 @@
-//! Answers that one process has received and another one waits for.
+//! Answers received by one process for a call in another one.
 
 use jiff::Timestamp;
 
 use crate::{Database, Scope, sql};
 
-/// Stores an answer, and removes those that nobody has taken for so many milliseconds.
+/// Stores an answer, and deletes those older than `max_age` milliseconds.
 pub(in crate::peers) async fn pass_answer(
     database: &Database,
     subject: &str,
@@ -27,7 +27,7 @@ pub(in crate::peers) async fn pass_answer(
     transaction.commit().await
 }
 
-/// Takes an answer out, if it is there: looks first, since it rarely is.
+/// Deletes and returns an answer, if it exists. A read comes first, as it rarely does.
 pub(in crate::peers) async fn take_answer(
     database: &Database,
     subject: &str,

@@ -1,19 +1,20 @@
-//! Revisions of what processes keep in memory.
+//! Revisions of the database content that processes copy to memory.
 
 use std::collections::HashMap;
 
 use crate::{FromRow, Session, list, sql};
 
-/// The revisions of everything, at one moment.
+/// Revisions at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::peers) struct Revisions {
-    /// Another one after the database was replaced by a copy of itself, which may lack the last changes.
+    /// Timeline of the database. Changes when the database is replaced by a replica, which may lack the last
+    /// changes.
     pub(in crate::peers) timeline: String,
-    /// Of the registry.
+    /// Generation of the registry.
     pub(in crate::peers) generation: i64,
-    /// How often secrets of any users were deleted.
+    /// Number of deletions of secrets, of any users.
     pub(in crate::peers) removals: i64,
-    /// Of the secrets of those users who were asked about, and have set any.
+    /// Revisions of secrets by user id, for those requested users who have set any.
     pub(in crate::peers) secrets: HashMap<String, i64>,
 }
 
@@ -26,11 +27,11 @@ struct Row {
     revision: Option<i64>,
 }
 
-/// Reads the revisions of these users' secrets, and of what all users share. Servers only: a file is used by one
+/// Reads the shared revisions and those of these users' secrets. PostgreSQL only: a `SQLite` file has one
 /// process.
 pub(in crate::peers) async fn revisions(session: &mut Session, users: &[&str]) -> crate::Result<Revisions> {
-    // Each is looked up in the index. PostgreSQL takes any list for a hundred users, and would read the whole table for
-    // a join with it.
+    // A subquery per user, to use the index: for a join, PostgreSQL estimates any list at a hundred users,
+    // and would read the whole table.
     let rows: Vec<Row> =
         sql("SELECT timeline() AS timeline, r.generation, r.removals, asked.value AS user_id,
                 (SELECT s.revision FROM secret_revisions s WHERE s.user_id = asked.value) AS revision

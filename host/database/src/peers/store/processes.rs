@@ -10,35 +10,35 @@ use crate::{Database, DatabaseError, Executor, FromRow, Release, Scope, Session,
 #[derive(Clone)]
 pub(in crate::peers) struct Processes(Database);
 
-/// What became of a sign of life.
+/// Result of a heartbeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::peers) enum Heartbeat {
     Alive {
-        /// Whether there are processes that nobody has heard of for too long.
+        /// Whether processes exist whose heartbeat has expired.
         expired: bool,
-        /// The database's time: milliseconds since 1970.
+        /// Time of the database's clock, in milliseconds since 1970.
         now: i64,
     },
-    /// The process was removed: it was not heard of for too long.
+    /// The row of the process was deleted, as its heartbeat had expired.
     Lost,
 }
 
-/// Whose turn it is to adapt all jobs to the settings of this process.
+/// Turn of this process to adapt all jobs to its settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// That of this process.
+    /// This process has the turn.
     Mine {
-        /// Whether there is no other process.
+        /// Whether this process is the only one.
         alone: bool,
     },
-    /// Nobody's: they are adapted.
+    /// All jobs are adapted already.
     Over,
-    /// That of another process, or of none before all have the same settings.
+    /// Another process has the turn, or not all processes have the same settings yet.
     Later,
 }
 
 impl Heartbeat {
-    /// Says that a process lives. On servers only: who has a file is alone.
+    /// Records a heartbeat of a process. PostgreSQL only: with a `SQLite` file there is one process.
     pub(in crate::peers) async fn send(session: &mut Session, id: &str) -> crate::Result<Self> {
         let alive: Option<(i64, i64)> = sql("UPDATE processes SET seen_at = clock_millis() WHERE id = $1
              RETURNING (SELECT count(*) FROM processes other WHERE other.seen_at < clock_millis() - $2), seen_at")
@@ -55,12 +55,13 @@ impl Processes {
         Self(database)
     }
 
-    /// Whether there can be no more than one.
+    /// Returns whether there can be only one process.
     pub(in crate::peers) fn are_exclusive(&self) -> bool {
         self.0.is_exclusive()
     }
 
-    /// Adds a process, which began to run at `started_at`, or now, if it fits those that there are. Returns when.
+    /// Adds a process if it is compatible with all others. `started_at`: time of its start; `None` for now.
+    /// Returns that time, in milliseconds since 1970.
     pub(in crate::peers) async fn join(
         &self,
         id: &str,
@@ -99,27 +100,27 @@ impl Processes {
         Ok(started_at)
     }
 
-    /// The profiles of the other processes that are alive.
+    /// Returns the profiles of the other live processes.
     pub(in crate::peers) async fn others(&self, id: &str) -> crate::Result<Vec<Profile>> {
         others(self.0.readers(), id).await
     }
 
-    /// Removes a process. What it has claimed is free.
+    /// Removes a process, which releases its claims.
     pub(in crate::peers) async fn remove(&self, id: &str) -> crate::Result<()> {
-        // With the process go its claims on jobs of any users.
+        // Scope of all users: the process's claims on jobs of any users are deleted with it.
         let mut transaction = self.0.begin(Scope::AllUsers).await?;
         sql("DELETE FROM processes WHERE id = $1").bind(id).execute(&mut transaction).await?;
         transaction.commit().await
     }
 
-    /// Removes all processes, before the only one begins.
+    /// Removes all processes, before the only one starts.
     pub(in crate::peers) async fn remove_all(&self) -> crate::Result<()> {
         let mut transaction = self.0.begin(Scope::AllUsers).await?;
         sql("DELETE FROM processes").execute(&mut transaction).await?;
         transaction.commit().await
     }
 
-    /// Removes the processes that nobody has heard of for too long. On servers only.
+    /// Removes the processes whose heartbeat has expired. PostgreSQL only.
     pub(in crate::peers) async fn remove_expired(&self) -> crate::Result<()> {
         let mut transaction = self.0.begin(Scope::AllUsers).await?;
         sql("DELETE FROM processes WHERE seen_at < clock_millis() - $1")
@@ -129,15 +130,16 @@ impl Processes {
         transaction.commit().await
     }
 
-    /// Whether the process that was started last has these settings.
+    /// Returns whether the process that started last has these settings.
     pub(in crate::peers) async fn newest_has(&self, job_settings: &str) -> crate::Result<bool> {
         let newest = sql("SELECT job_settings = $1 FROM processes ORDER BY started_at DESC, id DESC LIMIT 1");
         let newest = newest.bind(job_settings).fetch_optional_value(self.0.readers()).await?;
         Ok(newest.unwrap_or_default())
     }
 
-    /// Takes the turn to adapt all jobs to these settings, if all processes have them and no other one is doing it, and
-    /// if there is something to adapt: other settings before, or a start of the only process.
+    /// Claims the turn to adapt all jobs to these settings, if all processes have them, no other process has
+    /// the turn, and something is to be adapted: the settings have changed, or the only process has just
+    /// started.
     pub(in crate::peers) async fn take_turn(
         &self,
         id: &str,
@@ -166,7 +168,7 @@ impl Processes {
         Ok(Turn::Mine { alone })
     }
 
-    /// Notes that all jobs are adapted to these settings, if it is the turn of this process.
+    /// Records that all jobs are adapted to these settings, if this process has the turn.
     pub(in crate::peers) async fn end_turn(&self, id: &str, job_settings: &str) -> crate::Result<()> {
         let mut transaction = self.0.begin(Scope::Processes).await?;
         sql("UPDATE service SET job_settings = $2, adapting = NULL WHERE adapting = $1")
@@ -178,7 +180,7 @@ impl Processes {
     }
 }
 
-/// Whether a process uses a database that several may use.
+/// Returns whether a live process uses the database. Only for databases that several processes may use.
 pub async fn is_process_alive(transaction: &mut Transaction) -> crate::Result<bool> {
     let alive = "SELECT EXISTS (SELECT 1 FROM processes WHERE seen_at > (SELECT now FROM clock) - $1)";
     sql(alive).bind(millis(EXPIRY)).fetch_value(transaction).await
@@ -204,7 +206,8 @@ impl Row {
     }
 }
 
-/// The profiles of the processes besides one, which lives, that were heard of as lately as it was.
+/// Returns the profiles of the live processes except `id`: those whose last heartbeat is at most [`EXPIRY`]
+/// older than its own.
 async fn others(executor: impl Into<Executor<'_>>, id: &str) -> crate::Result<Vec<Profile>> {
     let others = sql("SELECT release, job_settings, master_keys, settings FROM processes
          WHERE id <> $1 AND seen_at > (SELECT seen_at FROM processes WHERE id = $1) - $2");

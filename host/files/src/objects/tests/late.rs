@@ -1,4 +1,4 @@
-//! A bucket in memory that says that it has deleted an object, and does so later; and that may fail.
+//! In-memory bucket that confirms deletions before it executes them, and that can fail.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use object_store::{
 };
 use tokio::time::sleep;
 
-/// How long deletions are late.
+/// Delay of deletions.
 const LATENESS: Duration = Duration::from_millis(4);
 
-/// A bucket of a test. Clones are the same bucket.
+/// Bucket for tests. Clones share it.
 #[derive(Clone, Debug)]
 pub(super) struct Late {
     inner: Arc<InMemory>,
@@ -32,7 +32,7 @@ impl Late {
         Self { inner: Arc::new(inner), fails: Arc::default(), pending: Arc::default() }
     }
 
-    /// Fails from now on, or works again.
+    /// Makes all requests fail, or succeed again.
     pub(super) fn fail(&self, fails: bool) {
         self.fails.store(fails, Ordering::SeqCst);
     }
@@ -44,7 +44,7 @@ impl Late {
         }
     }
 
-    /// How many objects there are.
+    /// Returns the number of objects.
     pub(super) async fn count(&self) -> usize {
         self.inner.list(None).try_collect::<Vec<_>>().await.expect("it is in memory").len()
     }
@@ -93,7 +93,7 @@ impl ObjectStore for Late {
             bucket.pending.fetch_add(1, Ordering::SeqCst);
             tokio::spawn(async move {
                 sleep(LATENESS).await;
-                // It may have been deleted before.
+                // The object may already be deleted.
                 let _ = bucket.inner.delete(&late).await;
                 bucket.pending.fetch_sub(1, Ordering::SeqCst);
             });

@@ -1,4 +1,4 @@
-//! Two processes that store and remove the same file, over and over.
+//! Two processes that repeatedly store and remove the same file.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use super::*;
 const ROUNDS: usize = 500;
 const BYTES: &[u8] = b"the same file";
 
-/// Captures the file, looks at it while its document exists, and removes the document. Returns how often the file had to
-/// be put again, because it was dropped before the document referred to it.
+/// Captures the file, reads it while its document exists, and removes the document. Returns how often the
+/// file had to be put again, because it was dropped before the document referred to it.
 pub(super) async fn capture_and_remove(bench: Bench, name: &'static str, rounds: usize) -> usize {
     let mut again = 0;
     for round in 0..rounds {
@@ -44,7 +44,7 @@ async fn the_same_file_captured_and_its_last_document_deleted_by_two_processes_i
 
     first.expect("no reference without a file");
     second.expect("no reference without a file");
-    // Whatever is left is what the janitor ends.
+    // The janitor ends the remaining leases.
     one.database.execute("UPDATE files SET kept_until = 1").await;
     one.objects.end_overdue().await.expect("it answers");
     bucket.settle().await;

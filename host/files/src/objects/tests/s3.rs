@@ -14,7 +14,7 @@ use crate::objects::BucketLocation;
 const ROUNDS: usize = 60;
 const SECRET: &str = "the-secret-of-the-key";
 
-/// A bucket at this service.
+/// Returns the location of a bucket at this service.
 fn at(endpoint: &str, key_id: &str, secret: &str, prefix: &str) -> Location {
     Location::Bucket(BucketLocation {
         bucket: "kitbag-tests".to_owned(),
@@ -26,7 +26,7 @@ fn at(endpoint: &str, key_id: &str, secret: &str, prefix: &str) -> Location {
     })
 }
 
-/// A place that no other test has; with this secret, if it is not the right one.
+/// Returns a location that no other test uses, with this secret instead of the valid one if given.
 fn of_server(folder: &TempDir, secret: Option<&str>) -> Location {
     let server: Url = std::env::var("TEST_S3").expect("`TEST_S3` is set").parse().expect("a URL");
     let address = format!("http://127.0.0.1:{}", server.port().expect("a port"));
@@ -36,7 +36,7 @@ fn of_server(folder: &TempDir, secret: Option<&str>) -> Location {
 }
 
 impl Bench {
-    /// In a bucket of the S3 server; with this secret, if it is not the right one.
+    /// Creates a bench in a bucket of the S3 server, with this secret instead of the valid one if given.
     async fn in_bucket(secret: Option<&str>) -> (Self, TempDir) {
         let folder = tempfile::tempdir().expect("a scratch directory");
         let location = of_server(&folder, secret);
@@ -45,7 +45,7 @@ impl Bench {
         (Self::new(database, objects), folder)
     }
 
-    /// In a bucket at this service.
+    /// Creates a bench in a bucket at this service.
     async fn at(endpoint: &str) -> (Self, TempDir) {
         let folder = tempfile::tempdir().expect("a scratch directory");
         let database = Database::of_test(folder.path()).await;
@@ -53,7 +53,7 @@ impl Bench {
         (Self::new(database, objects), folder)
     }
 
-    /// The number of rows, each of which is of an object that is there.
+    /// Returns the number of rows, and checks that the object of each exists.
     async fn count(&self) -> usize {
         let rows = self.rows().await;
         for (object, _, _) in &rows {

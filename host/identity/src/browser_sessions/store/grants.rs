@@ -1,4 +1,4 @@
-//! All SQL about what a provider has granted for sessions.
+//! All SQL about the provider's grants for sessions.
 
 use kitbag_database::{FromRow, Scope, Transaction, sql};
 
@@ -8,7 +8,7 @@ use super::Store;
 pub(in crate::browser_sessions) struct GrantRow {
     pub(in crate::browser_sessions) digest: Vec<u8>,
     pub(in crate::browser_sessions) expires_at: i64,
-    /// A JSON list.
+    /// JSON array of group names.
     pub(in crate::browser_sessions) groups: String,
     pub(in crate::browser_sessions) master_key: Option<String>,
     pub(in crate::browser_sessions) wrapped_key: Option<Vec<u8>>,
@@ -37,7 +37,7 @@ impl Store {
         .await
     }
 
-    /// Replaces the grant of a session. Returns whether the session is still there.
+    /// Replaces the grant of a session. Returns `false` if the session no longer exists.
     pub(in crate::browser_sessions) async fn replace_grant(
         &self,
         grant: &GrantRow,

@@ -1,4 +1,4 @@
-//! What a browser that comes with an authorization request, or with an answer, meets.
+//! Authorization requests and submitted consent forms of browsers.
 
 use super::*;
 
@@ -58,7 +58,7 @@ async fn nobody_is_sent_to_an_address_that_was_not_registered() {
         (vec![("redirect_uri", "http://127.0.0.1:6274/callback")], "another loopback host"),
         (vec![("redirect_uri", "javascript:alert(1)")], "script"),
     ] {
-        // Errors of the request itself must not lead there either.
+        // Errors of other parameters must not redirect there either.
         for error in [("scope", "profile"), ("response_type", "token")] {
             let changes: Vec<_> = changes.iter().copied().chain([error]).collect();
             let outcome = fixture.server.authorize(&request(&client_id, &changes)).await;
@@ -96,13 +96,13 @@ async fn requests_that_an_attacker_would_make_go_back_with_an_error() {
         (vec![("code_challenge_method", "")], "invalid_request"),
         (vec![("code_challenge_method", "s256")], "invalid_request"),
         (vec![("code_challenge", "short")], "invalid_request"),
-        // Tokens for somebody else.
+        // Tokens for another server.
         (vec![("resource", "https://other.example/mcp")], "invalid_target"),
         (vec![("resource", "http://127.0.0.1:8787.evil.example/mcp")], "invalid_target"),
         (vec![("resource", "http://127.0.0.1:8788/mcp")], "invalid_target"),
         (vec![("resource", "http://127.0.0.1:8787/mcp/../other")], "invalid_target"),
         (vec![("resource", RESOURCE), ("resource", "https://other.example")], "invalid_request"),
-        // Two readings.
+        // Repeated parameters.
         (vec![("scope", "profile"), ("scope", "email")], "invalid_request"),
         (vec![("code_challenge_method", "S256"), ("code_challenge_method", "plain")], "invalid_request"),
     ] {
@@ -171,7 +171,7 @@ async fn scopes_that_are_not_known_are_ignored_and_the_client_is_told_what_it_go
         assert_eq!(tokens.scopes.to_string(), granted, "{asked:?}");
         assert_eq!(claims(&tokens)["scope"], granted, "{asked:?}");
     }
-    // Nor do they end a grant that is renewed with the scopes that were asked for.
+    // A refresh with the originally requested scopes, unknown ones included, succeeds too.
     let (client_id, token) = fixture.signed_in().await;
     let tokens = fixture.refresh(&client_id, &token, &[("scope", "openid profile")]).await.unwrap();
     assert_eq!(tokens.scopes.to_string(), "profile");

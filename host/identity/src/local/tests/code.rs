@@ -1,4 +1,4 @@
-//! Who may agree: whoever knows the sign-in code, or has a ticket that was made with it.
+//! Consent requires the sign-in code, or a ticket made with it.
 
 use super::*;
 
@@ -48,7 +48,7 @@ async fn wrong_codes_of_strangers_do_not_keep_the_owner_out() {
 
     let consent = fixture.ask(&client_id, &[]).await;
     fixture.decide(&fixture.allow(&consent, "ana")).await.unwrap();
-    // A no needs no code, and a ticket stands for it.
+    // A denial requires no code; a ticket replaces the code.
     let consent = fixture.ask(&client_id, &[]).await;
     let no = form(&[("request_id", &consent.request_id), ("decision", "deny")], &[]);
     fixture.decide(&no).await.unwrap();
@@ -61,7 +61,7 @@ async fn a_ticket_stands_for_the_code_once() {
     let fixture = Fixture::new().await;
     let client_id = fixture.client().await;
     let ticket = ticket(&fixture, &client_id);
-    // A page may be opened twice; one of the two is answered.
+    // A page may be opened twice; only one of the two can be approved with the ticket.
     let first = fixture.ask(&client_id, &[("ticket", &ticket)]).await;
     let second = fixture.ask(&client_id, &[("ticket", &ticket)]).await;
     assert_eq!((first.code, second.code), (CodePrompt::Unneeded, CodePrompt::Unneeded));
@@ -96,7 +96,7 @@ async fn a_ticket_is_of_no_use_to_another_client_or_another_challenge() {
     }
 }
 
-/// Deletes the code, or replaces it with another one.
+/// Replaces the code file with `text`; `None` deletes it.
 fn change_code(fixture: &Fixture, text: Option<&str>) {
     let path = fixture.data.path().join("sign-in-code");
     match text {
@@ -134,7 +134,7 @@ async fn a_code_lasts_and_another_one_ends_all_that_was_granted_under_it() {
     }
 }
 
-/// For the challenge that requests of these tests bear.
+/// Creates a ticket for the PKCE challenge of the requests in these tests.
 fn ticket(fixture: &Fixture, client_id: &str) -> String {
     let code_challenge = &URL_SAFE_NO_PAD.encode(Sha256::digest(VERIFIER));
     fixture.sign_in_code().ticket(&TicketRequest { issuer: BASE_URL, client_id, code_challenge })

@@ -1,4 +1,4 @@
-//! What a person sees of the programs that may renew their tokens, and how they stop one.
+//! List and revocation of the clients with grants of a user.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Who may register, and what is remembered.
+//! Client registration, and limits of stored clients.
 
 use http::Response;
 use http_body_util::Full;
@@ -75,7 +75,7 @@ async fn a_flood_of_registrations_signs_nobody_out() {
     let (in_use, refresh_token) = fixture.signed_in().await;
     let unused = fixture.client().await;
 
-    // Some may come within one millisecond.
+    // Some registrations may have the same millisecond.
     for _ in 0..MAX_CLIENTS + 20 {
         fixture.client().await;
     }
@@ -137,7 +137,7 @@ async fn a_client_with_a_metadata_document_signs_in_and_renews_its_access_withou
     fixture.server.documents = MetadataDocuments::of_scheme("http", egress);
     let id = format!("{}/client.json", provider.origin());
 
-    // Only who opens the consent page makes the server fetch something.
+    // Only opening the consent page makes the server fetch the document.
     assert_refused(fixture.redeem(&id, "guess", &[]).await, ErrorCode::InvalidClient, "before a sign-in");
     assert_eq!(provider.hits("/client.json"), 0);
 
@@ -157,7 +157,7 @@ async fn a_client_with_a_metadata_document_signs_in_and_renews_its_access_withou
     fixture.server.documents = MetadataDocuments::of_scheme("http", Egress::new(EgressSettings::default()));
     let renewed = fixture.refresh(&id, &refresh_token(&tokens), &[]).await.unwrap();
     assert_eq!(claims(&renewed)["sub"], "ana");
-    // What its document says is needed for another sign-in.
+    // Another sign-in requires the document again.
     let gone = fixture.server.authorize(&request(&id, &[])).await;
     assert!(matches!(gone, Err(AuthorizeError::NoDocument { .. })), "{gone:?}");
 }

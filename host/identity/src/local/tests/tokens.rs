@@ -1,4 +1,4 @@
-//! What codes and refresh tokens are good for, and who they are good for.
+//! Redemption of codes and refresh tokens: by the right client, once, and in time.
 
 use super::*;
 
@@ -48,7 +48,7 @@ async fn a_code_is_good_for_the_request_it_was_issued_for_and_nothing_else() {
         let outcome = fixture.redeem(&client_id, &code, &changes).await;
 
         assert_refused(outcome, error, &format!("{changes:?}"));
-        // Whoever guesses has one guess.
+        // A failed attempt spends the code.
         if error == ErrorCode::InvalidGrant && changes[0].0 != "code" {
             let second = fixture.redeem(&client_id, &code, &[]).await;
             assert_refused(second, ErrorCode::InvalidGrant, &format!("again after {changes:?}"));
@@ -117,7 +117,7 @@ async fn clients_that_share_a_token_and_refresh_it_at_once_get_the_same_next_one
     let refresh = || fixture.refresh(&client_id, &token, &[]);
 
     let (one, two, three) = tokio::join!(refresh(), refresh(), refresh());
-    // One whose answer was lost asks again.
+    // A client that lost the response repeats the request.
     let again = refresh().await;
 
     let next: Vec<_> = [one, two, three, again].into_iter().map(|it| refresh_token(&it.unwrap())).collect();
@@ -172,7 +172,7 @@ async fn a_refresh_token_is_good_for_its_client_its_scopes_and_this_server() {
     }
     let tokens = fixture.refresh(&client_id, &token, &[("scope", "profile")]).await.unwrap();
     assert_eq!(claims(&tokens)["scope"], "profile");
-    // What was not asked for this time is still granted.
+    // Scopes that were not requested this time are still granted.
     let tokens = fixture.refresh(&client_id, &refresh_token(&tokens), &[]).await.unwrap();
     assert_eq!(claims(&tokens)["scope"], "profile offline_access");
 }
@@ -186,7 +186,7 @@ async fn a_revoked_refresh_token_is_good_for_nothing() {
 
     let outcome = fixture.refresh(&client_id, &refresh_token, &[]).await;
     assert_refused(outcome, ErrorCode::InvalidGrant, "revoked");
-    // Whoever revokes twice has what they want.
+    // Revoking twice is not an error.
     fixture.revoke(&client_id, &refresh_token).await.unwrap();
 }
 

@@ -1,4 +1,4 @@
-//! The table of registered clients: all SQL about it.
+//! All SQL about the table of registered clients.
 
 use jiff::Timestamp;
 use kitbag_database::{Database, Scope, sql};

@@ -1,11 +1,11 @@
-//! How many connections the limit of open files allows.
+//! Number of connections that the limit of open files allows.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tracing::warn;
 
-/// Returns how many of `wanted` connections are possible: they get half of the process's file descriptors;
-/// the other half is for files, databases and the requests of calls. Raises the soft limit to the hard limit:
-/// many systems start with 1024, for programs that use `select`, which this one does not.
+/// Returns the number of connections that are possible, at most `wanted`. They get half of the process's file
+/// descriptors; the other half is for files, databases and the requests of calls. Raises the soft limit to
+/// the hard limit: many systems start with 1024, for programs that use `select`, which this one does not.
 pub(super) fn room_for_connections(wanted: usize) -> usize {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, ..limit };

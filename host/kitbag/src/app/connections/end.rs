@@ -1,4 +1,4 @@
-//! How connections end when the server stops.
+//! Shutdown of connections when the server stops.
 
 use std::future::pending;
 use std::time::Duration;
@@ -9,29 +9,30 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-/// How long requests in progress may take to end once the server stops.
+/// Time limit for requests in progress once the server stops.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a connection that was accepted shortly before the stop has for its first request, where others wait for the
-/// next process meanwhile.
+/// Time for the first request on a connection that was accepted shortly before the stop. Applies if later
+/// connections wait for the next process.
 pub(super) const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long requests without a signed-in user may take to end once the server stops, and requests to arrive. While others
-/// wait for the next process, a stranger must not make them wait longer.
+/// Time limit, once the server stops, for requests without a signed-in user and for receiving requests. Other
+/// connections may be waiting for the next process, and an anonymous client must not delay them.
 const STRANGER_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Ends all connections of a server.
+/// Shutdown of all connections of a server.
 pub(super) struct Ends {
     begun: CancellationToken,
-    /// How long each may stay without a request.
+    /// Minimum age of a connection before it may be closed without a request.
     age: Duration,
-    /// Each connection has a sender.
+    /// Cloned into each connection: the channel closes when all have ended.
     open: mpsc::Sender<Open>,
     all_closed: mpsc::Receiver<Open>,
 }
 
-/// Never sent.
+/// Uninhabited message type: nothing is ever sent.
 enum Open {}
 
-/// When one connection is to be closed as soon as it has no request in progress.
+/// Point in time from which a connection is closed once it has no request in progress. `None`: when the
+/// process ends.
 pub(super) struct End(Option<Closing>);
 
 struct Closing {
@@ -41,20 +42,20 @@ struct Closing {
 }
 
 impl Ends {
-    /// Once the server stops, connections that are younger than `age` are kept until they have it.
+    /// `age`: time that each connection stays open without a request, even if the server stops.
     pub(super) fn new(age: Duration) -> Self {
         let (open, all_closed) = mpsc::channel(1);
         Self { begun: CancellationToken::new(), age, open, all_closed }
     }
 
-    /// Of a connection that was accepted now.
+    /// Creates the end of a connection that has just been accepted.
     pub(super) fn of_connection(&self) -> End {
-        // Its own token: connections that are served on several threads would wait for the lock of one.
+        // A child token for each connection: threads would contend for the lock of a shared one.
         let begun = self.begun.child_token();
         End(Some(Closing { begun, earliest: Instant::now() + self.age, _open: self.open.clone() }))
     }
 
-    /// Waits until all connections have ended, for at most 30 s.
+    /// Closes all connections, and waits for their end for at most 30 s.
     pub(super) async fn end(self) {
         let Self { begun, open, mut all_closed, .. } = self;
         begun.cancel();
@@ -66,19 +67,19 @@ impl Ends {
 }
 
 impl End {
-    /// Of a connection that nobody waits for.
+    /// Creates the end of a connection that the shutdown does not wait for.
     pub(super) fn with_the_server() -> Self {
         Self(None)
     }
 
-    /// Waits until the connection is to be closed.
+    /// Waits until the connection should close as soon as it has no request in progress.
     pub(super) async fn is_due(&self) {
         let Some(Closing { begun, earliest, .. }) = &self.0 else { return pending().await };
         begun.cancelled().await;
         sleep_until(*earliest).await;
     }
 
-    /// Waits until the connection is to be closed although its request has not ended; then it is due already.
+    /// Waits until a connection that is due must close even though a request is in progress.
     pub(super) async fn is_overdue(&self, state: &ConnectionState) {
         sleep(STRANGER_TIMEOUT).await;
         if let (Priority::Serving(_), _) = state.priority() {

@@ -1,4 +1,4 @@
-//! A connection that fails if its peer takes what is sent too slowly: until then the response is in memory.
+//! A connection that fails if its peer reads too slowly: unsent responses are buffered in memory.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -92,7 +92,7 @@ mod tests {
     const MOMENT: Duration = Duration::from_millis(50);
     const NEVER: Duration = Duration::from_hours(1);
 
-    /// Writes to a peer that reads `piece` bytes every `pause`; returns why the connection failed, if it did.
+    /// Writes to a peer that reads `piece` bytes every `pause`; returns the error if the connection failed.
     async fn write_to_a_peer_that_reads(piece: usize, pause: Duration) -> Option<io::ErrorKind> {
         let (stream, mut peer) = duplex(4 << 10);
         let mut stream = Paced::new(stream, PACE);

@@ -1,5 +1,5 @@
-//! The body of a response on its way to the connection. What the request holds is given back once the body has been
-//! handed over, but for what the connection itself buffers.
+//! Response body on its way to the connection. The memory share of its request is released once the
+//! connection has accepted the whole body into its own buffer.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -10,13 +10,13 @@ use kitbag_web::{AnswerShare, UnderWay};
 
 use super::MAX_BUFFERED_BYTES;
 
-/// A body in pieces that are no larger than what a connection buffers: otherwise it would take the whole body at once,
-/// and nothing would count it until it is sent.
+/// Body split into pieces of at most the connection's buffer size: otherwise the connection would read the
+/// whole body at once, and the unsent part would not be counted.
 pub(super) struct Sending {
     body: Body,
-    /// The rest of a frame.
+    /// Unsent remainder of a frame.
     rest: Bytes,
-    /// The user's share, which counts frames of unknown size while they are here.
+    /// Memory share of the user: counts frames of unknown size until they are sent.
     share: Option<AnswerShare>,
     _under_way: UnderWay,
 }

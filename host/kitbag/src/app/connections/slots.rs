@@ -1,7 +1,7 @@
-//! Limits the open connections: of one address, without a signed-in user, in a TLS handshake, and in total. Beyond a
-//! limit a new connection replaces another: first the oldest without a user.
+//! Limits open connections: per address, without a signed-in user, in a TLS handshake, and in total. Above a
+//! limit, a new connection evicts another, first the oldest one without a user.
 //!
-//! Invariant: a connection of a signed-in user is never closed for one without a user.
+//! Invariant: a connection of a signed-in user is never evicted while a candidate for eviction has no user.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -11,18 +11,18 @@ use ipnet::IpNet;
 use kitbag_web::{ConnectionState, Priority};
 use tokio_util::sync::CancellationToken;
 
-/// How many connections may be open at the same time.
+/// Limits on the number of open connections.
 #[derive(Clone, Debug)]
 pub(in crate::app) struct ConnectionLimits {
-    /// All connections. Those without a user may take three quarters of it, and those in a TLS handshake a quarter.
+    /// Total limit. Connections without a user may use three quarters of it, TLS handshakes one quarter.
     pub(in crate::app) total: usize,
-    /// Connections of one address.
+    /// Limit per client address.
     pub(in crate::app) per_address: usize,
-    /// Addresses of proxies, which connect for many clients and are not limited by address.
+    /// Addresses of proxies, which connect for many clients: no limit per address applies to them.
     pub(in crate::app) proxies: Vec<IpNet>,
 }
 
-/// The open connections. Clones share them.
+/// Registry of open connections. Clones share it.
 #[derive(Clone)]
 pub(super) struct ConnectionSlots(Arc<Inner>);
 
@@ -47,12 +47,12 @@ struct Connection {
     evicted: CancellationToken,
 }
 
-/// How far a connection has come.
+/// Protocol phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// TLS is being set up.
+    /// TLS handshake in progress.
     Handshake,
-    /// It speaks HTTP.
+    /// HTTP.
     Http,
 }
 
@@ -71,8 +71,8 @@ impl ConnectionSlots {
     }
 
     /// Returns a slot for a connection from `peer`, evicting another connection if necessary; `None` if all
-    /// others have a higher priority. On a Unix socket there is no peer's address: whoever may connect is trusted as
-    /// a proxy is.
+    /// others have a higher priority. `peer` is `None` on a Unix socket, whose clients are trusted like a
+    /// proxy.
     pub(super) fn take(&self, peer: Option<IpAddr>, phase: Phase) -> Option<ConnectionSlot> {
         let ConnectionLimits { total, per_address, proxies } = &self.0.limits;
         let max_anonymous = (total - total / 4).max(1);
@@ -86,7 +86,7 @@ impl ConnectionSlots {
         } else if state.connections.len() >= max_anonymous && state.anonymous() >= max_anonymous {
             state.evict(|_| true, usize::MAX)?;
         }
-        // Each keeps what its peer has sent of a message, which may be 64 KiB.
+        // A handshake buffers the received part of a message, up to 64 KiB.
         if phase == Phase::Handshake && state.handshakes >= (total / 4).max(1) {
             state.evict(|connection| connection.phase == Phase::Handshake, usize::MAX)?;
         }
@@ -101,9 +101,9 @@ impl ConnectionSlots {
         Some(slot)
     }
 
-    /// Closes the connection with the lowest priority, because the machine has no resources for another.
+    /// Evicts the connection with the lowest priority, because the machine has no resources for another.
     pub(super) fn make_room(&self) {
-        // If none can be closed, the new connection keeps waiting to be accepted.
+        // If none can be evicted, the new connection stays in the accept queue.
         let _ = self.lock().evict(|_| true, usize::MAX);
     }
 
@@ -113,10 +113,10 @@ impl ConnectionSlots {
 }
 
 impl ConnectionSlot {
-    /// Records that TLS has been set up.
+    /// Marks the TLS handshake as completed.
     pub(super) fn end_handshake(&self) {
         let mut state = self.slots.lock();
-        // An evicted one has already been removed.
+        // An evicted connection has already been removed.
         if let Some(connection) = state.connections.get_mut(&self.id)
             && connection.phase == Phase::Handshake
         {
@@ -156,8 +156,9 @@ impl State {
             .count()
     }
 
-    /// Closes the connection among `candidates` with the lowest priority, and of those the one that has had
-    /// it longest. One that serves a user is closed only if that user has more than `share` connections.
+    /// Evicts the candidate with the lowest priority; among equals, the one that has had this priority
+    /// longest. A connection with a user's request in progress is evicted only if that user has more than
+    /// `share` candidates.
     fn evict(&mut self, candidates: impl Fn(&Connection) -> bool, share: usize) -> Option<()> {
         let candidates = self.connections.iter().filter(|(_, connection)| candidates(connection));
         let priorities: Vec<_> =
@@ -183,13 +184,13 @@ impl State {
 
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        // An evicted one has already been removed.
+        // An evicted connection has already been removed.
         let _ = self.slots.lock().remove(self.id);
     }
 }
 
-/// The client that a connection counts for: an IPv4 address, or an IPv6 /64 network, which is what one
-/// subscriber gets (RFC 6177). `None` for a proxy.
+/// Client address that a connection counts against: an IPv4 address, or an IPv6 /64 network, which is what
+/// one subscriber gets (RFC 6177). `None` for a proxy.
 fn client(peer: IpAddr, proxies: &[IpNet]) -> Option<IpAddr> {
     let peer = peer.to_canonical();
     if proxies.iter().any(|range| range.contains(&peer)) {

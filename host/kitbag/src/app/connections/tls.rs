@@ -1,4 +1,4 @@
-//! TLS on connections: the handshake, within a time limit. How many may be under way, `slots` decides.
+//! TLS handshakes on connections, with a time limit. `slots` limits their number.
 
 use std::io;
 use std::sync::Arc;
@@ -20,20 +20,21 @@ use tracing::debug;
 use super::Plain;
 use super::paced::Paced;
 
-/// How long a handshake may take in total, from the connection on; less if the head of a request may take less.
+/// Time limit for a whole handshake, counted from the accepted connection; lower if the limit for the head of
+/// a request is lower.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// The type of a TLS record with which a handshake begins (RFC 8446, section 5.1).
+/// TLS record type `handshake` (RFC 8446, section 5.1): first byte of a TLS connection.
 const HANDSHAKE_RECORD: u8 = 22;
-/// How much of a request in plain HTTP is read, so that the answer is not lost when the connection is closed.
+/// Bytes of a plain HTTP request to read, so that the response is not lost when the connection closes.
 const MAX_PLAIN_BYTES: u64 = 64 << 10;
-/// The answer to a request in plain HTTP (RFC 9457).
+/// Response to a plain HTTP request on a TLS port (RFC 9457).
 const PLAIN_HTTP_ANSWER: &str = concat!(
     "HTTP/1.1 400 Bad Request\r\ncontent-type: application/problem+json\r\ncontent-length: 101\r\n",
     "connection: close\r\n\r\n",
     r#"{"title":"Bad Request","status":400,"detail":"This port speaks HTTPS: the URL begins with https://."}"#
 );
 
-/// A connection with TLS.
+/// TLS connection.
 pub(super) type Secured = TlsStream<Plain>;
 
 /// Sets up TLS on connections. Clones share the sessions that clients may resume.
@@ -44,7 +45,7 @@ pub(in crate::app) struct Tls {
     metrics: Metrics,
 }
 
-/// Counts one handshake when it is dropped, also if its connection gave way to another.
+/// Counts one handshake in the metrics when dropped, also if its connection was evicted.
 struct Counting<'a> {
     metrics: &'a Metrics,
     result: &'static str,
@@ -57,10 +58,11 @@ impl Drop for Counting<'_> {
 }
 
 impl Tls {
-    /// TLS 1.2 and 1.3, with HTTP/1.1 and without early data, which could be repeated by others. `head` is the time
-    /// limit for the head of a request.
+    /// Configures TLS 1.2 and 1.3 with HTTP/1.1 and without early data, which attackers could replay. `head`:
+    /// time limit for the head of a request.
     pub(in crate::app) fn new(certificate: LiveCertificate, head: Duration, metrics: Metrics) -> Self {
-        // Named explicitly: rustls panics when it has to choose and another dependency enables a second.
+        // Named explicitly: rustls panics when it has to choose and another dependency enables a second
+        // provider.
         let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
             .with_safe_default_protocol_versions()
             .expect("the provider supports the default protocol versions");
@@ -69,7 +71,7 @@ impl Tls {
         Self { acceptor: TlsAcceptor::from(Arc::new(config)), timeout: HANDSHAKE_TIMEOUT.min(head), metrics }
     }
 
-    /// Sets up TLS; `None` if the peer does not do its part in time. A request in plain HTTP is answered.
+    /// Performs the handshake; `None` if it fails or times out. Answers a plain HTTP request with an error.
     pub(super) async fn secure(&self, stream: TcpStream, pace: Pace) -> Option<Secured> {
         let mut counting = Counting { metrics: &self.metrics, result: "cancelled" };
         let (secured, result) = match timeout(self.timeout, self.shake_hands(stream, pace)).await {
@@ -85,11 +87,11 @@ impl Tls {
         secured
     }
 
-    /// Returns nothing if the peer speaks plain HTTP.
+    /// Performs the handshake; `None` if the peer speaks plain HTTP, which is answered with an error.
     async fn shake_hands(&self, stream: TcpStream, pace: Pace) -> io::Result<Option<Secured>> {
         let mut first = [0];
         stream.peek(&mut first).await?;
-        // All methods of HTTP begin with a letter.
+        // Every HTTP method begins with a letter.
         if first[0] != HANDSHAKE_RECORD && first[0].is_ascii_alphabetic() {
             refuse_plain_http(stream).await?;
             return Ok(None);
@@ -102,7 +104,7 @@ impl Tls {
 async fn refuse_plain_http(mut stream: TcpStream) -> io::Result<()> {
     stream.write_all(PLAIN_HTTP_ANSWER.as_bytes()).await?;
     stream.shutdown().await?;
-    // A connection that is closed with unread data is reset, and the peer may lose the answer.
+    // Closing a connection with unread data resets it, and the peer may lose the response.
     copy(&mut stream.take(MAX_PLAIN_BYTES), &mut sink()).await?;
     Ok(())
 }

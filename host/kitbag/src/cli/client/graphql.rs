@@ -1,4 +1,4 @@
-//! Requests to `/graphql`.
+//! GraphQL requests to the server.
 
 use http::Method;
 use kitbag_manifest::Problem;
@@ -9,15 +9,15 @@ use serde_json::{Value, json};
 use super::Client;
 use crate::cli::error::CliError;
 
-/// Why a request returned no data.
+/// Reasons why a request returned no data.
 pub(in crate::cli) enum GraphqlFailure {
-    /// There was no GraphQL response.
+    /// No GraphQL response.
     Failed(CliError),
-    /// The server returned errors.
+    /// GraphQL errors in the response.
     Refused(GraphqlError),
 }
 
-/// The first error of an answer.
+/// First GraphQL error of a response.
 #[derive(Deserialize)]
 pub(in crate::cli) struct GraphqlError {
     pub(in crate::cli) message: String,
@@ -39,7 +39,7 @@ struct Answer {
 }
 
 impl Client {
-    /// Sends a query, and reads its data.
+    /// Sends a query and parses its data.
     pub(in crate::cli) async fn ask<T: DeserializeOwned>(
         &self,
         query: &str,
@@ -58,7 +58,7 @@ impl Client {
 }
 
 impl GraphqlError {
-    /// Each rule that was broken, with its path.
+    /// Validation problems, each with the path of the invalid field.
     pub(in crate::cli) fn problems(&self) -> &[Problem] {
         &self.extensions.problems
     }

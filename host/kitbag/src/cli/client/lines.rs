@@ -1,4 +1,4 @@
-//! An answer that is read line by line, as it comes.
+//! Response that is read line by line as it arrives.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use tokio::time::timeout;
 
 use crate::cli::error::CliError;
 
-/// How long a server may send nothing: it sends an empty line every 15 s.
+/// Longest silence of a server: it sends an empty line every 15 s.
 const READ_TIMEOUT: Duration = Duration::from_secs(45);
 
-/// The lines of an answer.
+/// Line reader of a response.
 pub(in crate::cli) struct Lines {
     body: ResponseBody,
     received: Vec<u8>,
-    /// Bytes at the beginning of `received` that hold no end of a line.
+    /// Number of leading bytes of `received` that contain no line break.
     searched: usize,
 }
 
@@ -24,7 +24,7 @@ impl Lines {
         Self { body, received: Vec::new(), searched: 0 }
     }
 
-    /// Returns the next line, without its end, or nothing where the answer is complete.
+    /// Returns the next line without its line break; `None` at the end of the response.
     pub(in crate::cli) async fn next(&mut self) -> Result<Option<String>, CliError> {
         loop {
             if let Some(line) = self.line() {

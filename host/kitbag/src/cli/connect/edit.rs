@@ -1,4 +1,4 @@
-//! Adds a server to the text of a client's configuration. Everything else in it stays as it is, comments too.
+//! Adds a server to a client's configuration text. Everything else is preserved, including comments.
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstRootNode};
@@ -8,23 +8,23 @@ use thiserror::Error;
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike};
 use url::Url;
 
-/// What becomes of an entry that has the same name and is different.
+/// Handling of a different entry with the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Existing {
     Kept,
     Replaced,
 }
 
-/// Why a text cannot be edited.
+/// Reasons why a text cannot be edited.
 #[derive(Debug, Error)]
 pub(super) enum EditError {
-    /// It is not valid, or uses extensions of its syntax that an edit might not keep.
+    /// Invalid syntax, or syntax extensions that an edit might not preserve.
     #[error("it cannot be read: {0}")]
     Invalid(String),
-    /// A value on the way to the entry is not an object.
+    /// A parent of the entry is not an object.
     #[error("{0} is not an object")]
     Shape(&'static str),
-    /// The name is that of another entry.
+    /// The name belongs to a different entry.
     #[error("its entry {0} is different")]
     Taken(String),
 }
@@ -38,7 +38,7 @@ impl EditError {
     }
 }
 
-/// Returns the text with an entry for the server at `url`; `None` if it has the entry already.
+/// Returns the text with an entry for the server at `url`; `None` if that entry already exists.
 pub(super) fn edited(
     client: &McpClient,
     text: &str,
@@ -63,7 +63,7 @@ fn in_json(
     entry: &Map<String, Value>,
     existing: Existing,
 ) -> Result<Option<String>, EditError> {
-    // What editors accept, and no more.
+    // Only the extensions of JSON that editors accept.
     let options = ParseOptions {
         allow_comments: true,
         allow_trailing_commas: true,
@@ -102,7 +102,7 @@ fn in_toml(
     entry: &Map<String, Value>,
     existing: Existing,
 ) -> Result<Option<String>, EditError> {
-    // The message quotes no line of the file, which may hold keys.
+    // The error message quotes no line of the file, which may contain keys.
     let mut file: DocumentMut =
         text.parse().map_err(|error: toml_edit::TomlError| EditError::Invalid(error.message().to_owned()))?;
     let parent = file.entry(servers).or_insert_with(|| {
@@ -136,7 +136,7 @@ fn in_toml(
     Ok(Some(file.to_string()))
 }
 
-/// Whether a value has these keys with these values. What else it has is its user's choice.
+/// Whether an object has all members of `entry`. Additional members are the user's choice.
 fn has(value: &Value, entry: &Map<String, Value>) -> bool {
     entry.iter().all(|(key, expected)| value.get(key) == Some(expected))
 }

@@ -1,7 +1,7 @@
-//! The configuration file of a client: read once, replaced in one step.
+//! Configuration file of a client: read once, replaced atomically.
 //!
-//! Invariant: a file is written only where its path leads without a symbolic link that somebody else may have made, and
-//! only if it still has the text that was read.
+//! Invariant: a file is written only if no symbolic link on its path could have been made by another user,
+//! and only if it still has the text that was read.
 
 use std::fs::{self, Metadata, Permissions};
 use std::io::{self, Write};
@@ -12,21 +12,21 @@ use tempfile::Builder;
 
 use crate::cli::error::CliError;
 
-/// A configuration that is larger is not one.
+/// Largest file that is accepted as a configuration, in bytes.
 const MAX_BYTES: u64 = 4 << 20;
-/// The mode of a new file: clients keep keys in the same files.
+/// Mode of a new file: clients store keys in the same file.
 const NEW_FILE: u32 = 0o600;
 
-/// Whose file it is.
+/// Owner of a configuration file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// The user's own.
+    /// The user's own configuration.
     User,
-    /// That of a project, whose files somebody else may have written.
+    /// A project's configuration, which other people may have written.
     Project,
 }
 
-/// A file that may not exist yet.
+/// Configuration file that may not exist yet.
 pub(super) struct ConfigFile {
     path: PathBuf,
     text: String,
@@ -34,7 +34,7 @@ pub(super) struct ConfigFile {
 }
 
 impl ConfigFile {
-    /// Reads a file, if it is there.
+    /// Reads a file if it exists.
     pub(super) fn open(path: &Path, place: Place) -> Result<Self, CliError> {
         let folder = folder_of(path);
         if place == Place::Project && folder.is_symlink() {
@@ -66,12 +66,12 @@ impl ConfigFile {
         Ok(Self { path: path.to_owned(), text, mode: Some(metadata.mode() & 0o7777) })
     }
 
-    /// Its text; empty if it does not exist.
+    /// Text of the file; empty if it does not exist.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Replaces it in one step. The mode stays.
+    /// Replaces the file atomically, with its mode unchanged.
     pub(super) fn replace(self, text: &str) -> Result<(), CliError> {
         let path = &self.path;
         let failed = |error: io::Error| unusable(path, &error);
@@ -96,7 +96,7 @@ impl ConfigFile {
     }
 }
 
-/// Of the path itself: a link is not followed.
+/// Returns the metadata of the path itself, without following a symbolic link; `None` if it does not exist.
 fn metadata(path: &Path) -> Result<Option<Metadata>, CliError> {
     match path.symlink_metadata() {
         Ok(metadata) => Ok(Some(metadata)),

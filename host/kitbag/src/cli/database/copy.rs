@@ -22,7 +22,7 @@ use crate::cli::terminal::{counted, note, say};
 use crate::settings::{Settings, Sources};
 use crate::telemetry;
 
-/// Longest file with new ids of users: a million of them.
+/// Largest file with new user ids, in bytes: enough for a million users.
 const MAX_USERS_BYTES: u64 = 128 << 20;
 
 /// Copy a service, with its files and secrets, to another database: from a data directory to PostgreSQL, or back.
@@ -86,7 +86,7 @@ impl Copy {
         let users = self.users.as_deref().map(read_users).transpose()?;
         let missing = if self.without_missing_files { Missing::LeftOut } else { Missing::Refused };
         let keys = server_data::keys(&new)?;
-        // The old one first: without it, nothing is made for the new one.
+        // The old service first: if it cannot be opened, nothing is created for the new one.
         let source = AtRest::open(&old).await.map_err(|error| unopened("old", &error))?;
         let target = AtRest::begin(&new).await.map_err(|error| unopened("new", &error))?;
         let job = Job {
@@ -112,7 +112,7 @@ impl Copy {
         self.print(&copied, &old, &new)
     }
 
-    /// Says what was copied, and what to do next. Fails if something is wrong with it.
+    /// Prints what was copied and what to do next. Fails if the copy has problems.
     fn print(&self, copied: &Copied, old: &Settings, new: &Settings) -> Result<(), CliError> {
         report(&Shape::of(copied), || {
             say!("Copied: {}", contents(copied.counts));
@@ -166,7 +166,7 @@ impl Copy {
     }
 }
 
-/// A copy for scripts.
+/// JSON output for a copy.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Shape<'a> {
@@ -178,7 +178,7 @@ struct Shape<'a> {
     ended_sessions: bool,
 }
 
-/// The files of a copy.
+/// File counts of a copy.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Files<'a> {
@@ -186,7 +186,7 @@ struct Files<'a> {
     bytes: u64,
     already_there: u64,
     missing: u64,
-    /// Some of those.
+    /// Some of the missing files.
     examples: &'a [String],
 }
 
@@ -210,7 +210,7 @@ impl<'a> Shape<'a> {
     }
 }
 
-/// The settings in a file, and no others.
+/// Loads the settings in a file, without flags and environment variables.
 fn settings_of(file: &Path) -> Result<Settings, CliError> {
     Settings::load(Sources::default(), Some(file)).map_err(|error| {
         CliError::new(error.to_string()).hint(
@@ -227,7 +227,7 @@ fn read_users(file: &Path) -> Result<UserIds, CliError> {
     UserIds::parse(&text).map_err(|error| failed(&error))
 }
 
-/// How much was copied, for people.
+/// Formats the number of copied objects for people.
 fn contents(counts: Counts) -> String {
     let Counts { documents, secrets, toolkit_versions, records } = counts;
     [
@@ -240,7 +240,7 @@ fn contents(counts: Counts) -> String {
     .join(", ")
 }
 
-/// What was wrong with the old service.
+/// Problems of the old service, one text each.
 fn problems(copied: &Copied) -> Vec<String> {
     let Copied { files, broken_secrets, broken_secrets_count, .. } = copied;
     let mut problems: Vec<_> =
@@ -253,7 +253,7 @@ fn problems(copied: &Copied) -> Vec<String> {
     problems
 }
 
-/// How many there are besides those that are named.
+/// Number of items that are not named, as text; `None` if all are.
 fn more(named: &[String], count: u64, noun: &str) -> Option<String> {
     let more = usize::try_from(count).unwrap_or(usize::MAX).saturating_sub(named.len());
     (more > 0).then(|| format!("and {} more", counted(more, noun)))

@@ -1,4 +1,4 @@
-//! A real MCP client: the TypeScript SDK's, from the checkout's folder `clients`.
+//! A real MCP client: the TypeScript SDK from the folder `clients` of the checkout.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -11,7 +11,7 @@ use url::Url;
 use crate::cli::error::CliError;
 use crate::cli::terminal::say;
 
-/// What the client's program prints.
+/// Output of the client program.
 #[derive(Deserialize)]
 struct Exchange {
     #[serde(rename = "protocolVersion")]
@@ -21,7 +21,7 @@ struct Exchange {
     error: Option<Value>,
 }
 
-/// Calls `tool` and returns request and reply for a person to read.
+/// Calls `tool` and formats request and reply for people.
 pub(super) async fn call(
     checkout: &Path,
     base_url: &Url,
@@ -52,7 +52,7 @@ pub(super) async fn call(
     ))
 }
 
-/// Runs a program to its end and returns what it printed.
+/// Runs a program until it exits, and returns its output.
 async fn run(command: &mut Command) -> Result<Vec<u8>, CliError> {
     let program = command.as_std().get_program().to_string_lossy().into_owned();
     let output = command.stdin(Stdio::null()).kill_on_drop(true).output().await.map_err(|error| {

@@ -1,4 +1,5 @@
-//! What reads pages, PDF files, office documents and messages: it takes minutes to compile, while the server answers already.
+//! Extractors for web pages, PDF files, office documents and messages. Compiling them takes minutes, while
+//! the server already responds.
 
 use std::fs;
 use std::io;
@@ -8,7 +9,7 @@ use super::{build_all, step};
 use crate::cli::error::CliError;
 use crate::cli::terminal::say;
 
-/// Packages of the checkout, and what the server calls their components.
+/// Packages in the checkout, with the file names of their components on the server.
 const EXTRACTORS: [(&str, &str); 4] = [
     ("extractor-html", "html.wasm"),
     ("extractor-mail", "mail.wasm"),
@@ -16,7 +17,7 @@ const EXTRACTORS: [(&str, &str); 4] = [
     ("extractor-pdf", "pdf.wasm"),
 ];
 
-/// Builds the extractors and installs them where the server looks, unless they are there. Says what became of it.
+/// Builds the extractors and installs them in the server's folder if any is missing. Reports the result.
 pub(super) async fn install(checkout: &Path, folder: &Path) {
     if EXTRACTORS.iter().all(|(_, file)| folder.join(file).exists()) {
         return;
@@ -43,7 +44,7 @@ async fn build_and_install(checkout: &Path, folder: &Path) -> Result<(), CliErro
     Ok(())
 }
 
-/// Copies a component to its place: whole, or not at all.
+/// Installs a component atomically.
 fn put(component: &Path, folder: &Path, file: &str) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let unfinished = folder.join(format!("{file}.new"));

@@ -1,4 +1,4 @@
-//! Three documents, and a question that shares no word with the one that answers it.
+//! Three documents, and a question that shares no word with the document that answers it.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use crate::cli::error::CliError;
 const INGEST: &str =
     "mutation ($documents: [IngestDocumentInput!]!) { ingest(documents: $documents) { ingested } }";
 const PENDING: &str = "{ documents(first: 1, state: PENDING) { totalCount } }";
-/// The query of the specification, and how the answer was found.
+/// Search query of the specification, plus the search mode.
 const SEARCH: &str =
     "query ($q: String!) { search(query: $q) { mode results { document { title } snippet } } }";
 
 const QUESTION: &str = "Which bird survives the cold?";
 
-/// How long the documents may take to be ready.
+/// Time limit for indexing the documents.
 const INDEXING_TIMEOUT: Duration = Duration::from_mins(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -55,7 +55,7 @@ struct Title {
     title: String,
 }
 
-/// Ingests, waits, asks, and returns what came of it for a person to read.
+/// Ingests the documents, waits for indexing, searches, and formats the result for people.
 pub(super) async fn show(client: &Client) -> Result<String, CliError> {
     client.ask::<Value>(INGEST, json!({ "documents": documents() })).await?;
     let started = Instant::now();

@@ -1,4 +1,4 @@
-//! Example toolkits in TypeScript that need no account: building them takes a while, in a new checkout minutes.
+//! Example toolkits in TypeScript that need no account. Building them takes minutes in a new checkout.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -10,10 +10,10 @@ use crate::cli::client::Client;
 use crate::cli::error::CliError;
 use crate::cli::terminal::say;
 
-/// Folders of the checkout.
+/// Folders in the checkout.
 const TOOLKITS: [&str; 2] = ["toolkits/feeds", "toolkits/papers"];
 
-/// Builds and deploys them. Says what became of it.
+/// Builds and deploys the toolkits. Reports the result.
 pub(super) async fn deploy_all(checkout: &Path, client: &Client) {
     step("Building toolkits in TypeScript, for feeds and for papers; everything else works meanwhile");
     if let Err(error) = try_deploy_all(checkout, client).await {
@@ -33,7 +33,7 @@ async fn try_deploy_all(checkout: &Path, client: &Client) -> Result<(), CliError
     Ok(())
 }
 
-/// The packages of the SDK and of the toolkits.
+/// Installs the npm packages of the SDK and the toolkits.
 async fn install_packages(checkout: &Path) -> Result<(), CliError> {
     let mut command = Command::new(checkout.join("scripts/install-node-packages"));
     command.current_dir(checkout).stdin(Stdio::null()).stdout(Stdio::null()).kill_on_drop(true);

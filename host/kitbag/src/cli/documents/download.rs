@@ -55,14 +55,15 @@ impl Download {
     }
 }
 
-/// What becomes of a file that has the name already.
+/// Handling of an existing file with the same name.
 #[derive(Clone, Copy)]
 enum Existing {
     Replaced,
     Kept,
 }
 
-/// Writes beside the file first: one that breaks off never stands there as if it were whole.
+/// Writes to a temporary file in the same folder and renames it: an interrupted download leaves no partial
+/// file.
 async fn save(body: ResponseBody, path: &Path, existing: Existing) -> Result<(), CliError> {
     let unwritable =
         |cause: &dyn std::fmt::Display| CliError::new(format!("cannot write {}: {cause}", path.display()));
@@ -92,7 +93,7 @@ async fn copy(mut body: ResponseBody, out: &mut impl Write) -> Result<(), CliErr
     out.flush().map_err(|error| CliError::new(format!("cannot write: {error}")))
 }
 
-/// The plain name that the server offers, where it is nothing but a name.
+/// File name in a `Content-Disposition` header; `None` if it could be anything but a plain name.
 fn name(disposition: &str) -> Option<&str> {
     let (_, rest) = disposition.split_once("filename=\"")?;
     let (name, _) = rest.split_once('"')?;

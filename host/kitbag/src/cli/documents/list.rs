@@ -13,7 +13,7 @@ use crate::cli::error::CliError;
 use crate::cli::output::report;
 use crate::cli::terminal::{Screen, Text, note, say, text};
 
-/// Documents of one request.
+/// Documents per request.
 const PAGE_SIZE: u32 = 100;
 
 const LIST: &str =
@@ -70,7 +70,7 @@ struct Me {
     usage: Usage,
 }
 
-/// What the user's documents are, and what they may be.
+/// Number and size of the user's documents, with their quotas.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Usage {
@@ -114,7 +114,7 @@ impl List {
         })
     }
 
-    /// As many as are wanted, how many there are, and what all of the user's take.
+    /// Returns the documents up to the limit, the number of matches, and the usage of the user's quota.
     async fn collect(&self, client: &Client) -> Result<(Vec<Document>, u64, Usage), CliError> {
         let state = self.state.map(|state| match state {
             State::Pending => "PENDING",
@@ -159,7 +159,7 @@ impl fmt::Display for Usage {
     }
 }
 
-/// Id, state, source and title; a failure with its reason below.
+/// Formats a document as id, state, source and title, with the reason of a failure below.
 fn line(document: &Document, screen: Screen) -> Text {
     let source = document
         .feed

@@ -1,4 +1,4 @@
-//! What the server has made of the documents that were brought in.
+//! Processing state of ingested documents on the server.
 
 use std::fmt::Write as _;
 use std::sync::Mutex;
@@ -13,9 +13,9 @@ use super::report::Report;
 use crate::cli::client::Client;
 use crate::cli::error::CliError;
 
-/// Documents that one request asks about: its cost is limited by the server.
+/// Documents per status request: the server limits the cost of a query.
 const MAX_DOCUMENTS_PER_REQUEST: usize = 100;
-/// Pauses between two requests, at first and at most.
+/// First and longest pause between two status requests.
 const MIN_PAUSE: Duration = Duration::from_millis(200);
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 
@@ -25,8 +25,8 @@ struct Document {
     reason: Option<String>,
 }
 
-/// Tells which documents could not be read: at once, as far as that is known, or once none is pending. The server gives up
-/// after a bounded number of tries, and so that ends.
+/// Reports the documents that could not be processed: those already known, or, when waiting, once none is
+/// pending. Waiting ends, because the server gives up after a bounded number of attempts.
 pub(super) async fn look(
     client: &Client,
     mut looked_at: Vec<(String, String)>,

@@ -1,4 +1,4 @@
-//! Documents on their way to the server.
+//! Batches of documents, and uploads of files, to the server.
 
 use http::Method;
 use serde::Deserialize;
@@ -9,18 +9,18 @@ use super::{Content, Document, File, Stored};
 use crate::cli::client::{Client, Failed, GraphqlFailure};
 use crate::cli::error::CliError;
 
-/// Documents of a batch.
+/// Largest number of documents per batch.
 const MAX_DOCUMENTS: usize = 200;
-/// Bytes of their texts.
+/// Largest total size of the texts of a batch, in bytes.
 const MAX_BATCH_BYTES: usize = 8 << 20;
-/// Bytes of a file, which is held in memory while it is sent.
+/// Largest file, in bytes: it is in memory while it is sent.
 const MAX_FILE_BYTES: u64 = 256 << 20;
 
 const INGEST: &str = "mutation ($documents: [IngestDocumentInput!]!) {
   ingest(documents: $documents) { documents { id change } }
 }";
 
-/// Documents that are sent in one request, each with its name for messages.
+/// Documents of one request, each with its name for messages.
 #[derive(Default)]
 pub(super) struct Batch {
     documents: Vec<(String, Document)>,
@@ -39,7 +39,8 @@ impl Batch {
         self.documents.push((name, document));
     }
 
-    /// Sends them. The server stores all or none: those that it rejects are left out, and the others sent again.
+    /// Sends the batch. The server stores all documents or none: rejected ones are removed, and the others
+    /// are sent again.
     pub(super) async fn send(mut self, client: &Client) -> Result<Outcomes, CliError> {
         #[derive(Deserialize)]
         struct Answer {
@@ -74,7 +75,7 @@ impl Batch {
     }
 }
 
-/// Sends a file as it is.
+/// Uploads a file unchanged.
 pub(super) async fn upload(client: &Client, file: File) -> Result<Result<Stored, String>, CliError> {
     let File { content, about } = file;
     let (name, bytes) = match content.read() {
@@ -89,7 +90,7 @@ pub(super) async fn upload(client: &Client, file: File) -> Result<Result<Stored,
     }
 }
 
-/// Where to send a file, with what is known of it.
+/// Builds the upload path for a file, with its metadata as query parameters.
 fn address(name: &str, about: &Document) -> String {
     let mut query = Serializer::new(String::new());
     query.append_pair("name", name);
@@ -109,7 +110,7 @@ fn address(name: &str, about: &Document) -> String {
 }
 
 impl Content {
-    /// Returns its name and its bytes.
+    /// Returns the file name and the bytes.
     fn read(self) -> Result<(String, Vec<u8>), String> {
         let path = match self {
             Self::Path(path) => path,
@@ -124,7 +125,7 @@ impl Content {
     }
 }
 
-/// The documents of a batch that the server rejects, in their order, with the reason.
+/// Rejected documents of a batch, in order, by index and with the reason.
 fn refused(refusal: &crate::cli::client::GraphqlError, count: usize) -> Vec<(usize, String)> {
     let mut refused: Vec<(usize, String)> = Vec::new();
     for problem in refusal.problems() {
@@ -142,7 +143,7 @@ fn refused(refusal: &crate::cli::client::GraphqlError, count: usize) -> Vec<(usi
     refused
 }
 
-/// `documents[3].title` → 3, `title`.
+/// Parses the path of a problem: `documents[3].title` → 3, `title`.
 fn place(path: &str) -> Option<(usize, &str)> {
     let (index, rest) = path.strip_prefix("documents[")?.split_once(']')?;
     Some((index.parse().ok()?, rest.trim_start_matches('.')))

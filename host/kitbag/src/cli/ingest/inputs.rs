@@ -1,4 +1,4 @@
-//! From what the command was given to documents, one at a time: a folder may hold more than memory.
+//! Turns the command's arguments into documents, one at a time: a folder may exceed memory.
 
 mod count;
 mod folder;
@@ -18,21 +18,21 @@ use super::text::{Parsed, parse, title_of};
 use super::{Content, Document, File, Ingest};
 use crate::cli::error::CliError;
 
-/// Bytes of a text at most, as the server has it.
+/// Largest text, in bytes, as on the server.
 const MAX_TEXT_BYTES: u64 = 4 << 20;
 
 use folder::{Folder, Rules};
 pub(super) use folder::{LeftOut, Why};
 
-/// Something to ingest.
+/// Item to ingest.
 pub(super) enum Input {
     /// A document with its text.
     Document(Document),
-    /// A file whose text the server extracts.
+    /// File whose text the server extracts.
     File(File),
 }
 
-/// Iterates over what the command was given; each input has its name for messages.
+/// Iterator over the inputs of the command, each with its name for messages.
 pub(super) struct Inputs<'a> {
     command: &'a Ingest,
     waiting: VecDeque<Source>,
@@ -42,11 +42,11 @@ pub(super) struct Inputs<'a> {
     left_out: LeftOut,
 }
 
-/// What is still to be read.
+/// Source that has not been read yet.
 enum Source {
     Standard,
     Page(Url),
-    /// A file, and its path within what the command was given.
+    /// File, with its path relative to the command's argument.
     File(PathBuf, PathBuf),
     Folder(PathBuf),
 }
@@ -54,7 +54,7 @@ enum Source {
 type Named = (String, Result<Input, String>);
 
 impl<'a> Inputs<'a> {
-    /// Checks that everything that was named exists, before anything is sent.
+    /// Checks that all named sources exist before anything is sent.
     pub(super) fn of(command: &'a Ingest) -> Result<Self, CliError> {
         let mut waiting = VecDeque::new();
         for source in &command.sources {
@@ -71,7 +71,7 @@ impl<'a> Inputs<'a> {
                 .hint("texts have their own titles: in front matter, as a heading, or as the file's name"));
         }
         let left_out = LeftOut::default();
-        // Wrong patterns are found before anything is sent.
+        // Reports invalid patterns before anything is sent.
         for source in &waiting {
             if let Source::Folder(path) = source {
                 Folder::open(path, command.rules(), &left_out)?;
@@ -80,7 +80,7 @@ impl<'a> Inputs<'a> {
         Ok(Self { command, waiting, lines: None, folder: None, mailbox: None, left_out })
     }
 
-    /// What is left out of folders, up to now.
+    /// Files skipped in folders so far.
     pub(super) fn left_out(&self) -> LeftOut {
         self.left_out.clone()
     }
@@ -184,7 +184,7 @@ impl Ingest {
         Rules { exclude: &self.exclude, takes_ignored: self.no_ignore }
     }
 
-    /// Checks that a file of a folder is of a kind that is wanted; otherwise returns its kind in words.
+    /// Checks that a file in a folder is of a wanted kind; the error describes its kind.
     fn wants(&self, path: &Path) -> Result<(), String> {
         let extension = extension(path);
         let is_wanted = if self.jsonl && self.only.is_empty() {
@@ -201,7 +201,7 @@ impl Ingest {
         }
     }
 
-    /// A message of a mailbox, which the server reads.
+    /// Message of a mailbox; the server extracts its text.
     fn message(&self, mailbox: &Path, number: usize, message: Vec<u8>) -> Input {
         let name = mailbox.file_stem().unwrap_or_default().to_string_lossy();
         let title = format!("{name} {number}");
@@ -228,7 +228,7 @@ impl Ingest {
         }))
     }
 
-    /// Text is sent as it is; of other files the server extracts it.
+    /// Reads a file: text is sent as it is; the server extracts the text of other files.
     fn file(&self, path: PathBuf, within: &Path) -> Result<Input, String> {
         let failed = |error: io::Error| error.to_string();
         let url = self.url_base.as_ref().map(|base| url_below(base, within)).transpose()?;
@@ -272,7 +272,7 @@ impl Ingest {
         })
     }
 
-    /// Adds what the command says of all documents.
+    /// Adds the metadata that the command sets for all documents.
     fn completed(&self, document: Document) -> Document {
         let has_file = document.text.is_none();
         Document {
@@ -284,7 +284,7 @@ impl Ingest {
     }
 }
 
-/// Reads a file of UTF-8 text; `None` where it is something else.
+/// Reads UTF-8 text; `None` if it is not UTF-8.
 fn read_text(input: impl Read) -> Result<Option<String>, String> {
     let mut bytes = Vec::new();
     let mut input = BufReader::new(input.take(MAX_TEXT_BYTES + 1));
@@ -300,7 +300,7 @@ fn read_text(input: impl Read) -> Result<Option<String>, String> {
     Ok(String::from_utf8(text).ok().filter(|text| !text.contains('\0')))
 }
 
-/// The base with the path's names behind it, each as a segment of its own.
+/// Appends the components of a path to a URL, each as one segment.
 fn url_below(base: &Url, within: &Path) -> Result<String, String> {
     let mut url = base.clone();
     let no_base = || format!("{base} cannot have a path below it");

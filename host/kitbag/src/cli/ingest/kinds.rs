@@ -1,23 +1,23 @@
-//! What a file on this machine is, by its name.
+//! Kind of a local file, by its name.
 
 use std::path::Path;
 
-/// How a file is sent.
+/// Form in which a file is sent to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// As its text, with the title that it has in it.
+    /// Text, with a title found in it.
     Prose,
-    /// As its text, with its file name as the title.
+    /// Text, with its file name as the title.
     Code,
-    /// As it is, with its media type where its bytes may not say it: the server extracts its text.
+    /// File whose text the server extracts; with a media type if the bytes may not identify it.
     File(Option<&'static str>),
-    /// Read only where it is named.
+    /// Unknown kind: read only if the file is named explicitly.
     Unknown,
 }
 
 const PROSE: [&str; 11] =
     ["adoc", "asciidoc", "log", "markdown", "md", "org", "rst", "srt", "text", "txt", "vtt"];
-/// Texts that are known by their names, in small letters.
+/// Names of prose files without an extension, in lower case.
 const NAMED_PROSE: [&str; 13] = [
     "authors",
     "changelog",
@@ -33,7 +33,7 @@ const NAMED_PROSE: [&str; 13] = [
     "readme",
     "todo",
 ];
-/// Source code that is known by its name.
+/// Names of code files without an extension, in lower case.
 const NAMED_CODE: [&str; 8] = [
     "containerfile",
     "dockerfile",
@@ -44,7 +44,7 @@ const NAMED_CODE: [&str; 8] = [
     "rakefile",
     "vagrantfile",
 ];
-/// Source code and configuration.
+/// Extensions of source code and configuration.
 const CODE: [&str; 94] = [
     "asm",
     "astro",
@@ -141,12 +141,12 @@ const CODE: [&str; 94] = [
     "yml",
     "zig",
 ];
-/// Files whose type is in their bytes, or follows from them well enough.
+/// Extensions of files whose bytes identify their media type well enough.
 const TELLING: [&str; 19] = [
     "aac", "csv", "epub", "flac", "htm", "html", "json", "m4a", "mp3", "odg", "oga", "ogg", "opus", "pdf",
     "tsv", "wav", "weba", "xhtml", "xml",
 ];
-/// Files whose type their name says best.
+/// Extensions of files whose media type is best derived from the name.
 const TYPED: [(&str, &str); 19] = [
     ("doc", "application/msword"),
     ("docm", WORD),
@@ -173,7 +173,7 @@ const EXCEL: &str = "application/vnd.openxmlformats-officedocument.spreadsheetml
 const POWERPOINT: &str = "application/vnd.openxmlformats-officedocument.presentationml.presentation";
 
 impl Kind {
-    /// The kind of the file at this path.
+    /// Determines the kind of the file at a path.
     pub(super) fn of(path: &Path) -> Self {
         let extension = extension(path);
         let extension = extension.as_str();
@@ -203,7 +203,7 @@ impl Kind {
     }
 }
 
-/// The extension of a file's name, in small letters; empty where there is none.
+/// File extension in lower case; empty if there is none.
 pub(super) fn extension(path: &Path) -> String {
     path.extension().unwrap_or_default().to_string_lossy().to_lowercase()
 }

@@ -1,4 +1,4 @@
-//! Documents of a file, one a line.
+//! Reader for files with one JSON document per line.
 
 use std::io::{BufRead, Read};
 
@@ -6,10 +6,10 @@ use kitbag_base::json_object::JsonObject;
 
 use super::Document;
 
-/// Bytes of a line at most: a text of full length, escaped.
+/// Longest line in bytes: a text of maximum length, escaped.
 const MAX_LINE_BYTES: u64 = 32 << 20;
 
-/// Reads a document from each line that is not empty.
+/// Reads one document from each non-empty line.
 pub(super) struct Lines {
     input: Box<dyn BufRead + Send>,
     number: usize,
@@ -21,7 +21,7 @@ impl Lines {
         Self { input: Box::new(input), number: 0, is_over: false }
     }
 
-    /// The next document, or what is wrong with its line; each with the line's number.
+    /// Returns the number of the next line, with its document or the error.
     pub(super) fn next(&mut self) -> Option<(usize, Result<Document, String>)> {
         while !self.is_over {
             self.number += 1;
@@ -34,7 +34,7 @@ impl Lines {
                 }
                 Ok(0) => self.is_over = true,
                 Ok(length) if length as u64 > MAX_LINE_BYTES => {
-                    // To find the next line, an endless one would have to be read.
+                    // Skipping to the next line might never end.
                     self.is_over = true;
                     return Some((self.number, Err(format!("is longer than {MAX_LINE_BYTES} bytes"))));
                 }

@@ -1,11 +1,11 @@
-//! Messages of a mailbox (RFC 4155), one at a time.
+//! Reader for the messages of a mailbox (mbox, RFC 4155), one at a time.
 
 use std::io::{BufRead, Read};
 
-/// Maximum size of a message, in bytes; a longer one is cut, as the server would refuse it.
+/// Maximum size of a message, in bytes; a longer one is truncated, because the server would reject it.
 const MAX_MESSAGE_BYTES: usize = 64 << 20;
 
-/// Reads a message after each line that begins with `From ` at the beginning or after an empty line.
+/// Reads messages. Each starts after a line `From …` at the beginning of the file or after an empty line.
 pub(super) struct Mailbox {
     input: Box<dyn BufRead + Send>,
     number: usize,
@@ -16,7 +16,7 @@ impl Mailbox {
         Self { input: Box::new(input), number: 0 }
     }
 
-    /// The next message with its number, or why it cannot be read.
+    /// Returns the number of the next message, with its bytes or the error.
     pub(super) fn next(&mut self) -> Option<(usize, Result<Vec<u8>, String>)> {
         let (mut message, mut is_after_blank) = (Vec::new(), true);
         loop {
@@ -32,7 +32,7 @@ impl Mailbox {
                 }
                 Ok(_) => {
                     is_after_blank = line.trim_ascii().is_empty();
-                    // In a mailbox, a line of text that begins so has a mark before it.
+                    // In a mailbox, a text line that begins with `From ` is escaped as `>From `.
                     let line = if line.starts_with(b">From ") { &line[1..] } else { &line };
                     if message.len() + line.len() <= MAX_MESSAGE_BYTES {
                         message.extend_from_slice(line);

@@ -1,4 +1,4 @@
-//! What became of the documents of a run: told as they come, and in sum at its end.
+//! Report of an ingest: per-document outcomes as they arrive, and a summary.
 
 use std::collections::HashMap;
 
@@ -12,10 +12,10 @@ use crate::cli::output::{print_line, report};
 use crate::cli::progress::StepProgress;
 use crate::cli::terminal::{Text, counted, note, say};
 
-/// Of one run of the command.
+/// Progress and outcomes of one run.
 pub(super) struct Report {
     progress: StepProgress,
-    /// How many documents there are to send, as far as that is known.
+    /// Number of documents to send, as far as known.
     total: u64,
     sent: u64,
     left_out: LeftOut,
@@ -27,16 +27,16 @@ struct Tally {
     created: usize,
     updated: usize,
     unchanged: usize,
-    /// How many are the same as another of this run.
+    /// Number of duplicates of another document of this run.
     same: usize,
     failed: usize,
-    /// How many the server had not read when it was last asked.
+    /// Number of documents that were still pending at the last status request.
     pending: usize,
-    /// What was stored, by name and id; each once.
+    /// Stored documents by name and id, without duplicates.
     stored: Vec<(String, String)>,
-    /// By id: its place among them, and whether this run has created or updated it.
+    /// Stored documents by id: index in `stored`, and whether this run created or updated the document.
     by_id: HashMap<String, (usize, bool)>,
-    /// What became of each document, for one JSON document at the end.
+    /// Outcome of each document, for the JSON output.
     outcomes: Vec<Value>,
 }
 
@@ -51,12 +51,12 @@ impl Report {
         }
     }
 
-    /// Takes note of how many documents there are, and of where to learn what was left out.
+    /// Sets the number of documents, and where skipped files are recorded.
     pub(super) fn begin(&mut self, total: u64, left_out: LeftOut) {
         (self.total, self.left_out) = (total, left_out);
     }
 
-    /// Tells what became of a document that was sent, or could not be.
+    /// Records the outcome of sending a document.
     pub(super) fn sent(&mut self, name: String, outcome: Result<Stored, String>) {
         match outcome {
             Ok(stored) => self.keep(name, &stored),
@@ -66,12 +66,12 @@ impl Report {
         self.progress.show("sending", self.sent, self.total.max(self.sent));
     }
 
-    /// The documents that were stored, by name and id.
+    /// Stored documents by name and id.
     pub(super) fn stored(&self) -> Vec<(String, String)> {
         self.tally.stored.clone()
     }
 
-    /// Tells that a document could not be read, or not be sent.
+    /// Records that a document could not be read or sent.
     pub(super) fn failed(&mut self, name: &str, reason: &str) {
         self.tally.failed += 1;
         if Format::current() == Format::Text {
@@ -80,7 +80,7 @@ impl Report {
         self.tell(json!({ "input": name, "error": reason }));
     }
 
-    /// Tells how many of the stored documents the server has still to read.
+    /// Shows how many of the stored documents are still pending.
     pub(super) fn pending(&mut self, pending: usize) {
         self.tally.pending = pending;
         let total = self.tally.stored.len();
@@ -89,7 +89,7 @@ impl Report {
 
     fn keep(&mut self, name: String, stored: &Stored) {
         if let Some((place, is_changed)) = self.tally.by_id.get(&stored.id).copied() {
-            // In a later run both are unchanged.
+            // A duplicate only if this run wrote the first one: in a later run, both are unchanged.
             if is_changed {
                 self.tally.same += 1;
                 if Format::current() == Format::Text {
@@ -113,7 +113,7 @@ impl Report {
         self.tally.stored.push((name, stored.id.clone()));
     }
 
-    /// Tells a script what became of a document: at once, or at the end.
+    /// Reports an outcome to a script: immediately (JSON Lines) or at the end (JSON).
     fn tell(&mut self, outcome: Value) {
         match Format::current() {
             Format::Text => {}
@@ -122,7 +122,7 @@ impl Report {
         }
     }
 
-    /// Sums up a run that came to its end.
+    /// Prints the summary of a completed run.
     pub(super) fn finish(&mut self) -> Result<(), CliError> {
         self.sum_up()?;
         match self.tally.failed {
@@ -133,7 +133,7 @@ impl Report {
         }
     }
 
-    /// Sums up a run that was interrupted.
+    /// Prints the summary of an interrupted run.
     pub(super) fn interrupted(&mut self) -> Result<(), CliError> {
         self.sum_up()?;
         let (sent, total) = (self.sent, self.total.max(self.sent));
@@ -177,7 +177,7 @@ impl Report {
     }
 }
 
-/// Says what of folders was not taken, and how to take it.
+/// Prints which files of folders were skipped, and how to include them.
 fn tell_left_out(left_out: &LeftOut) {
     let listed = |why| {
         let kinds = left_out.by(why);

@@ -1,19 +1,19 @@
-//! What a text says about itself.
+//! Metadata within text files: front matter and title.
 
 use kitbag_knowledge::Markup;
 
-/// A text, and what stood in front of it.
+/// Text, with the metadata of its front matter.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Parsed {
     pub(super) title: Option<String>,
     pub(super) author: Option<String>,
-    /// Where it was published; `http` and `https` only.
+    /// Publication URL; `http` and `https` only.
     pub(super) url: Option<String>,
-    /// The text without its front matter.
+    /// Text without its front matter.
     pub(super) text: String,
 }
 
-/// Takes front matter off: lines of `key: value` between two lines of `---`, at the very beginning.
+/// Splits off front matter: lines of `key: value` between two `---` lines at the very beginning.
 pub(super) fn parse(text: String) -> Parsed {
     let Some((matter, body)) = split(&text) else { return Parsed { text, ..Parsed::default() } };
     let find = |wanted: &[&str]| {
@@ -30,7 +30,7 @@ pub(super) fn parse(text: String) -> Parsed {
     }
 }
 
-/// The title in the front matter, or else the one that the markup marks.
+/// Title in the front matter, or else in the markup.
 pub(super) fn title_of(parsed: &Parsed, markup: Option<Markup>) -> Option<String> {
     parsed.title.clone().or_else(|| markup?.title_of(&parsed.text))
 }

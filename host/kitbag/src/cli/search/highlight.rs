@@ -1,11 +1,11 @@
-//! Words of the query in a passage.
+//! Highlights query words in a snippet.
 
 use std::ops::Range;
 
 use crate::cli::terminal::{Screen, Text, text};
 
-/// The passage on one line, with the words that the server has found in it in bold. Their ranges are in characters, in
-/// order and apart from each other; those that are not are left out.
+/// Formats the passage as one line, with the matches found by the server in bold. Matches are ranges in
+/// characters, ascending and disjoint; others are ignored.
 pub(super) fn mark(passage: &str, found: &[Range<usize>], screen: Screen) -> Text {
     let mut marked = Text::default();
     let mut at = 0;
@@ -21,7 +21,7 @@ pub(super) fn mark(passage: &str, found: &[Range<usize>], screen: Screen) -> Tex
     marked
 }
 
-/// A part of the passage as prose, with a space where it borders on another with white space.
+/// Formats a part of the passage as prose; adjacent white space becomes a single space.
 fn part(passage: &str, range: Range<usize>) -> Text {
     let part: String = passage.chars().skip(range.start).take(range.end - range.start).collect();
     let space = |is_there| if is_there { " " } else { "" };
@@ -50,7 +50,7 @@ mod tests {
             marked(&found, Screen::Terminal),
             format!(r"Die {} und das\u{{1b}}[2J {}.", bold("Häuser"), bold("Haus"))
         );
-        // What no server should say.
+        // Invalid ranges.
         for (start, end) in [(0, 3), (12, 6), (500, 600)] {
             let shown = marked(&[6..12, Range { start, end }], Screen::Terminal);
             assert!(shown.starts_with(&format!("Die {}", bold("Häuser"))), "{shown}");

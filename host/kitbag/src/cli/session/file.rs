@@ -1,4 +1,4 @@
-//! The file that keeps sessions between commands, for its owner alone.
+//! File with the user's sessions, readable by its owner only.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -22,12 +22,12 @@ pub(in crate::cli) struct SessionFile {
     path: PathBuf,
 }
 
-/// Sessions by the origin of their servers.
+/// Sessions by origin of the server.
 #[derive(Default, Deserialize, Serialize)]
 #[serde(transparent)]
 pub(in crate::cli) struct Sessions(BTreeMap<String, Session>);
 
-/// The sessions, while no other process changes them.
+/// Sessions, locked against changes by other processes.
 pub(in crate::cli) struct Locked {
     pub(in crate::cli) sessions: Sessions,
     file: SessionFile,
@@ -35,14 +35,14 @@ pub(in crate::cli) struct Locked {
 }
 
 impl SessionFile {
-    /// The current user's file; `None` for a user without a home directory.
+    /// File of the current user; `None` for a user without a home directory.
     pub(in crate::cli) fn of_this_user() -> Option<Self> {
         let folders = choose_base_strategy().ok()?;
         let state = folders.state_dir().unwrap_or_else(|| folders.data_dir());
         Some(Self { path: state.join("kitbag").join("sessions.json") })
     }
 
-    /// Reads the sessions as they are now; it is replaced in one step, so that no lock is needed.
+    /// Reads the current sessions. The file is replaced atomically, so no lock is needed.
     pub(in crate::cli) fn read(&self) -> Result<Sessions, CliError> {
         match private_file::is_exposed(&self.path) {
             Ok(false) => {}
@@ -65,12 +65,12 @@ impl SessionFile {
         serde_json::from_str(&text).map_err(|error| self.unusable(&error))
     }
 
-    /// Waits until no other process changes the sessions, and reads them.
+    /// Locks the sessions against other processes, and reads them.
     pub(in crate::cli) async fn lock(&self) -> Result<Locked, CliError> {
         let folder = self.path.parent().unwrap_or(Path::new(".")).to_owned();
         let lock = tokio::task::spawn_blocking(move || {
             fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-            // A file beside it: the sessions' own file is replaced, and a lock on it would be lost.
+            // A separate lock file: the session file itself is replaced, and a lock on it would be lost.
             let lock = File::options()
                 .create(true)
                 .truncate(false)
@@ -108,14 +108,14 @@ impl Sessions {
         self.0.remove(&key(server))
     }
 
-    /// The servers that somebody is signed in at.
+    /// URLs of all servers with a session.
     pub(in crate::cli) fn servers(&self) -> Vec<Url> {
         self.0.keys().filter_map(|origin| origin.parse().ok()).collect()
     }
 }
 
 impl Locked {
-    /// Replaces the file by the changed sessions, durably.
+    /// Writes the changed sessions, atomically and durably.
     pub(in crate::cli) fn store(&self) -> Result<(), CliError> {
         let text = serde_json::to_vec_pretty(&self.sessions).map_err(|error| self.file.unusable(&error))?;
         private_file::replace(&self.file.path, &text).map_err(|error| self.file.unusable(&error))

@@ -26,17 +26,17 @@ pub(in crate::cli) struct Build {
     out: Option<PathBuf>,
 }
 
-/// Crates that do not compile for WebAssembly, because they are made of sockets or of a library of the system.
+/// Crates that do not compile for WebAssembly, because they need sockets or a system library.
 const SOCKET_CRATES: [&str; 4] = ["mio", "openssl-sys", "socket2", "tokio"];
 
 const NO_SOCKETS: &str = "there are no sockets in the sandbox: leave out the feature or the crate that needs them (of tokio, \
                           net), and make requests with `ctx.fetch`";
 
-/// Where a build put its results.
+/// Output files of a build.
 pub(in crate::cli) struct Built {
-    /// The component.
+    /// Path of the component.
     pub(in crate::cli) component: PathBuf,
-    /// Its manifest.
+    /// Path of its manifest.
     pub(in crate::cli) manifest: PathBuf,
 }
 
@@ -50,7 +50,7 @@ impl Build {
     }
 }
 
-/// Fails where there is nothing at `path` that could be built.
+/// Fails if there are no sources to build at `path`.
 pub(in crate::cli) fn expect_sources(path: &Path) -> Result<(), CliError> {
     if !path.exists() {
         return Err(CliError::new(format!("there is no {}", path.display())));
@@ -62,7 +62,7 @@ pub(in crate::cli) fn expect_sources(path: &Path) -> Result<(), CliError> {
         .hint("start a toolkit with `kitbag toolkit new ID`, or name its directory"))
 }
 
-/// Builds the toolkit at `path`; results go to `out`, or else to the folder `dist` beside its sources.
+/// Builds the toolkit at `path` into `out`, by default the folder `dist` beside its sources.
 pub(in crate::cli) async fn build(path: &Path, out: Option<PathBuf>) -> Result<Built, CliError> {
     expect_sources(path)?;
     if kitbag_toolchain::is_typescript(path) {
@@ -109,7 +109,7 @@ fn failed(error: &ToolchainError) -> CliError {
     CliError::new(error.to_string()).hint_if(lacks_sockets.then_some(NO_SOCKETS))
 }
 
-/// Whether one of [`SOCKET_CRATES`] did not compile.
+/// Whether one of [`SOCKET_CRATES`] failed to compile.
 fn needs_sockets(output: &str) -> bool {
     SOCKET_CRATES.iter().any(|name| output.contains(&format!("could not compile `{name}`")))
 }

@@ -13,7 +13,7 @@ use crate::cli::error::CliError;
 use crate::cli::output::report;
 use crate::cli::terminal::{Text, say};
 
-/// Characters that are shown of a description, so that it pushes nothing off the screen.
+/// Longest description, in characters, so that it does not push everything else off the screen.
 const MAX_DESCRIPTION_CHARS: usize = 300;
 
 /// Print what a component declares and imports, and everything that is wrong with it.
@@ -37,7 +37,7 @@ impl Check {
     }
 }
 
-/// Prints what an operator wants to know before a deploy.
+/// Prints what an operator should know before a deploy.
 fn print(inspected: &Inspected) {
     let it = &inspected.definition;
     say!("{} {} {}\n    {}", it.icon, it.id, it.version, described(&it.description, 4));
@@ -89,7 +89,7 @@ fn print_names(title: &'static str, names: Vec<&str>) {
     }
 }
 
-/// The author's text, on lines of its own that are indented further than the program's.
+/// Formats the author's text on separate lines, indented further than the program's.
 fn described(description: &str, indent: usize) -> Text {
     Text::wrapped(&Text::clipped_prose(description, MAX_DESCRIPTION_CHARS), indent)
 }

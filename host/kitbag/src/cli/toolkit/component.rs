@@ -1,4 +1,4 @@
-//! The component that a command is about: a file, what is built from sources, or one in a registry.
+//! Component that a command works on: a file, a build from sources, or an artifact in a registry.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,29 +16,29 @@ use crate::cli::error::{CliError, Exit};
 use crate::cli::terminal::note;
 use crate::settings::{Settings, Size, Sources};
 
-/// Longest file with a signature or a key, in bytes.
+/// Largest file with a signature or a key, in bytes.
 const MAX_FILE_BYTES: u64 = 64 << 10;
 
-/// Where a component is.
+/// Location of a component.
 #[derive(Clone, Debug)]
 pub(super) enum Place {
     /// A .wasm file, an extension.ts, or the directory of one or of a crate.
     Path(PathBuf),
-    /// A registry.
+    /// Reference to an artifact in a registry.
     Reference(Reference),
 }
 
-/// A component, and what is said about it.
+/// A component with its metadata.
 pub(super) struct Component {
     pub(super) bytes: Bytes,
-    /// The manifest, if it was built.
+    /// Path of the manifest, if the component was built from sources.
     pub(super) manifest: Option<PathBuf>,
-    /// Where it is, for people.
+    /// Description of its location, for people.
     pub(super) place: String,
     pub(super) origin: Origin,
 }
 
-/// Reads a place from the command line.
+/// Parses a location from the command line.
 pub(super) fn place(text: &str) -> Result<Place, oci::InvalidReference> {
     if text.starts_with(oci::SCHEME) {
         text.parse().map(Place::Reference)
@@ -48,7 +48,7 @@ pub(super) fn place(text: &str) -> Result<Place, oci::InvalidReference> {
 }
 
 impl Place {
-    /// Fails where there is nothing that could be read or built.
+    /// Fails if there is nothing to read or build at the location.
     pub(super) fn expect(&self) -> Result<(), CliError> {
         match self {
             Self::Path(path) if is_source(path) => build::expect_sources(path),
@@ -59,8 +59,8 @@ impl Place {
         }
     }
 
-    /// Reads or builds the component, or pulls one of at most `limit`, or as many bytes as the settings say, with the signature
-    /// beside it unless that is not wanted.
+    /// Reads or builds the component, or pulls it from the registry. `limit`: largest component to pull, by
+    /// default the setting `component-size`. `wants_signature`: whether to use the signature in the registry.
     pub(super) async fn obtain(
         &self,
         limit: Option<Size>,
@@ -116,7 +116,7 @@ async fn pull(
     })
 }
 
-/// The client for registries: what is pushed may take its time.
+/// Client for registries, with a long response timeout for pushes.
 pub(super) fn registry_egress() -> Egress {
     Egress::new(EgressSettings {
         response_timeout: std::time::Duration::from_mins(10),
@@ -124,7 +124,7 @@ pub(super) fn registry_egress() -> Egress {
     })
 }
 
-/// An error of a registry, with what to do about it.
+/// Converts an error of a registry, with a hint.
 pub(super) fn failed(error: &RegistryError, reference: &Reference) -> CliError {
     let said = CliError::new(format!("cannot use {reference}: {error}"));
     let registry = reference.registry();
@@ -144,13 +144,13 @@ pub(super) fn failed(error: &RegistryError, reference: &Reference) -> CliError {
     }
 }
 
-/// Reads a file with a signature: in base64, or in a bundle.
+/// Reads a signature file: base64, or a bundle.
 pub(super) fn signature(path: &Path) -> Result<Signature, CliError> {
     Signature::from_file(&small_text(path)?)
         .map_err(|error| CliError::new(format!("{} is {error}", path.display())))
 }
 
-/// Reads a file with a signature or a key.
+/// Reads a small file with a signature or a key.
 pub(in crate::cli) fn small_text(path: &Path) -> Result<String, CliError> {
     let unreadable =
         |error: &dyn std::fmt::Display| CliError::new(format!("cannot read {}: {error}", path.display()));
@@ -161,7 +161,7 @@ pub(in crate::cli) fn small_text(path: &Path) -> Result<String, CliError> {
     if text.len() as u64 > MAX_FILE_BYTES { Err(unreadable(&"it is too long")) } else { Ok(text) }
 }
 
-/// The parameters of a request that say where a component comes from.
+/// Query parameters that describe the origin of a component.
 pub(super) fn parameters(origin: &Origin) -> Vec<String> {
     let source = origin.source.as_ref().map(|source| ("source", source.to_string()));
     let signature = origin.signature.as_ref().map(|signature| ("signature", signature.to_string()));
@@ -172,7 +172,7 @@ pub(super) fn parameters(origin: &Origin) -> Vec<String> {
         .collect()
 }
 
-/// The size, for people.
+/// Formats the size for people.
 pub(super) fn size(bytes: &[u8]) -> String {
     ByteSize::b(bytes.len() as u64).to_string()
 }

@@ -23,7 +23,7 @@ use crate::cli::output::report;
 use crate::cli::terminal::{note, say, stderr_is_terminal};
 use crate::settings::Size;
 
-/// How often a line reports progress where standard error is not a terminal.
+/// Interval of progress lines if standard error is no terminal.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Upload a component (or build it first) and make it live, or with --review only compare it.
@@ -99,9 +99,9 @@ impl Deploy {
     }
 }
 
-/// Reports for how long the server has been working.
+/// Progress output while the server works.
 struct Waiting {
-    /// At a terminal.
+    /// Progress bar; `None` if standard error is no terminal.
     bar: Option<ProgressBar>,
     began: Instant,
 }
@@ -117,7 +117,7 @@ impl Waiting {
         Self { bar, began: Instant::now() }
     }
 
-    /// Waits for the answer.
+    /// Shows progress until the response arrives.
     async fn beside<T>(self, answer: impl Future<Output = T>) -> T {
         let mut signs = interval_at(self.began + PROGRESS_INTERVAL, PROGRESS_INTERVAL);
         let mut answer = std::pin::pin!(answer);
@@ -137,8 +137,8 @@ impl Waiting {
     }
 }
 
-/// Refuses a version that the server has with other bytes, as the server would after the upload and its checks. Whatever else
-/// the server answers is left to them.
+/// Fails early if the server has the same version with other bytes, as it would after the upload and its
+/// checks. Any other response is ignored: the upload reports it.
 async fn refuse_taken_version(client: &Client, manifest: &Path, component: &[u8]) -> Result<(), CliError> {
     #[derive(Deserialize)]
     struct Declared {
@@ -159,7 +159,7 @@ async fn refuse_taken_version(client: &Client, manifest: &Path, component: &[u8]
     }
 }
 
-/// Deploys a component.
+/// Deploys a component without further options.
 pub(in crate::cli) async fn upload(client: &Client, component: Vec<u8>) -> Result<Deployed, CliError> {
     upload_with(client, component.into(), (Claim::OwnOnly, None), &Origin::default()).await
 }
@@ -174,19 +174,19 @@ async fn upload_with(
     client.send(Method::POST, &path, "application/wasm", component).await
 }
 
-/// The parameters of a request that makes a version live.
+/// Query parameters of a request that makes a version live.
 pub(super) fn terms(claim: Claim, vouch: Option<&VouchReason>) -> Vec<String> {
     let take_over = (claim == Claim::TakeOver).then(|| "takeOver=true".to_owned());
     let vouch = vouch.map(|reason| format!("vouch={}", path_segment(reason.as_str())));
     take_over.into_iter().chain(vouch).collect()
 }
 
-/// The query with these parameters.
+/// Formats parameters as a query string.
 pub(super) fn query(parameters: &[String]) -> String {
     if parameters.is_empty() { String::new() } else { format!("?{}", parameters.join("&")) }
 }
 
-/// Prints what became live and what it may do now.
+/// Prints the live version and its permissions.
 pub(in crate::cli) fn print(deployed: &Deployed) {
     say!("{} {} is live: {}", deployed.id, deployed.version, deployed.tools.join(", "));
     say!("  {}", deployed.provenance.told());

@@ -59,12 +59,12 @@ impl Dev {
         }
     }
 
-    /// The npm package serves it. It ends with this process, however that ends.
+    /// Serves an `extension.ts` with the npm package, whose process ends with this one in any case.
     async fn serve_typescript(self) -> Result<(), CliError> {
         let stop = stop_signal()?;
         let served = kitbag_toolchain::serve_typescript(&self.path, &self.arguments(), stop).await;
         let status = served.map_err(|error| CliError::new(error.to_string()))?;
-        // It has said why.
+        // The npm package has printed the error.
         if status.success() {
             Ok(())
         } else {
@@ -72,7 +72,7 @@ impl Dev {
         }
     }
 
-    /// The same options, as the npm package takes them.
+    /// Converts the options to arguments of the npm package.
     fn arguments(&self) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = vec!["--listen".into(), self.listen.to_string().into()];
         if let Some(file) = &self.env_file {

@@ -34,12 +34,12 @@ pub(in crate::cli) struct Diff {
     connection: Connection,
 }
 
-/// What a toolkit's record says about its versions.
+/// Versions in a toolkit's record.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Record {
     live_version: String,
-    /// Newest deploy first.
+    /// Deployments, newest first.
     versions: Vec<Deployment>,
 }
 
@@ -84,7 +84,7 @@ impl Diff {
     }
 }
 
-/// The version that was deployed before another one.
+/// Version that was deployed before `version`.
 fn before(versions: &[Deployment], version: &str) -> Option<String> {
     let mut later = versions.iter().skip_while(|deployed| deployed.version != version);
     later.nth(1).map(|deployed| deployed.version.clone())
@@ -94,7 +94,7 @@ async fn described(client: &Client, id: &str, version: &str) -> Result<Described
     client.send(Method::GET, &version_path(id, version), "application/json", "").await
 }
 
-/// Path of a deployed version.
+/// API path of a deployed version.
 pub(super) fn version_path(id: &str, version: &str) -> String {
     format!("/toolkits/{id}/versions/{}", utf8_percent_encode(version, NON_ALPHANUMERIC))
 }

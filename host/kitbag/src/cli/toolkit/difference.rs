@@ -7,7 +7,7 @@ use kitbag_toolkits::difference::{Change, ItemChange, LineKind, TextChange};
 
 use crate::cli::terminal::{counted, say, text};
 
-/// Prints what a version changes. `secret_users` has the number of users who have set a secret.
+/// Prints the changes of a version. `secret_users`: number of users who have set each secret.
 pub(super) fn print(difference: &Difference, secret_users: &BTreeMap<String, u64>) {
     if difference.is_empty() {
         say!("  Nothing differs but the number and the code.");
@@ -39,7 +39,7 @@ pub(super) fn print(difference: &Difference, secret_users: &BTreeMap<String, u64
     }
 }
 
-/// What a capability lets a toolkit do, to be read after "may".
+/// Describes a capability, as the continuation of "may".
 pub(super) fn worded(capability: &str) -> String {
     match capability.split_once(' ') {
         Some(("egress", host)) => format!("reach {host}"),

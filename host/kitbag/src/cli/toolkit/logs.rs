@@ -57,7 +57,7 @@ pub(in crate::cli) struct Logs {
     connection: Connection,
 }
 
-/// Why printing stopped.
+/// Reasons why printing stopped.
 enum Stopped {
     /// The response is complete.
     Complete,
@@ -67,7 +67,7 @@ enum Stopped {
     Unread,
 }
 
-/// Where a stream is resumed.
+/// Position at which a stream resumes.
 #[derive(Deserialize)]
 struct Position {
     id: i64,
@@ -96,7 +96,7 @@ impl Logs {
         }
     }
 
-    /// Prints until standard output is closed; resumes a broken stream where it broke.
+    /// Prints until standard output is closed; resumes a broken stream at the last record.
     async fn follow(&self) -> Result<(), CliError> {
         let mut seen = None;
         let mut lines = self.connection.clone().open().await?.lines(&self.path(seen)).await?;
@@ -113,7 +113,7 @@ impl Logs {
     async fn connect_again(&self, seen: Option<i64>) -> Result<Lines, CliError> {
         let mut pause = Duration::from_millis(250);
         loop {
-            // Opened anew: the server may have another address by now, and the token may have expired.
+            // A new connection: the server's address may have changed, and the token may have expired.
             match self.connection.clone().open().await?.lines(&self.path(seen)).await {
                 Ok(lines) => return Ok(lines),
                 Err(Failed::Refused(error)) => return Err(error),
@@ -126,7 +126,7 @@ impl Logs {
         }
     }
 
-    /// The request; `seen` is the last record that was printed.
+    /// Path and query of the request; `seen`: id of the last printed record.
     fn path(&self, seen: Option<i64>) -> String {
         let mut query = Serializer::new(String::new());
         if self.follow {
@@ -147,7 +147,7 @@ impl Logs {
     async fn print(&self, lines: &mut Lines, seen: &mut Option<i64>) -> Result<Stopped, CliError> {
         loop {
             let line = match lines.next().await {
-                // An empty line says that the server is there.
+                // An empty line is a keep-alive.
                 Ok(Some(line)) if line.is_empty() => continue,
                 Ok(Some(line)) => line,
                 Ok(None) => return Ok(Stopped::Complete),
@@ -158,7 +158,7 @@ impl Logs {
                 Format::Text => text::record(&serde_json::from_str(&line).map_err(unreadable)?),
                 Format::Json | Format::Jsonl => Text::json(&line),
             };
-            // Each record is out before the next one is waited for, wherever standard output goes.
+            // Flushes each record before waiting for the next one.
             match try_print(&record) {
                 Ok(()) => *seen = Some(id),
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Stopped::Unread),

@@ -16,7 +16,7 @@ use crate::cli::format::Format;
 use crate::cli::output::report;
 use crate::cli::terminal::{Text, say, text};
 
-/// What is shown of a description, in characters.
+/// Longest description in a list, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 100;
 
 /// List the deployed toolkits.

@@ -56,7 +56,7 @@ enum Lang {
 }
 
 impl Lang {
-    /// The SDK's folder in a checkout.
+    /// Folder of the SDK in a checkout.
     fn sdk(self) -> &'static str {
         match self {
             Self::Rust => "guest-sdk/rust",
@@ -71,7 +71,8 @@ impl Lang {
         }
     }
 
-    /// With the SDK in the folder of a checkout, or the published one if the checkout is not on this machine.
+    /// Language with the SDK in the checkout, or with the published one if there is no checkout on this
+    /// machine.
     fn with_sdk_of(self, checkout: &Path) -> Language {
         if let Ok(folder) = checkout.join(self.sdk()).canonicalize() {
             return self.with_sdk(folder);
@@ -83,7 +84,7 @@ impl Lang {
         }
     }
 
-    /// Three commands that an author runs next, in the new folder, and what each does.
+    /// Next three commands for an author in the new folder, with descriptions.
     fn next(self) -> [(&'static str, &'static str); 3] {
         let test = match self {
             Self::Rust => ("cargo test", "runs its tests, without a sandbox and without a network"),
@@ -99,7 +100,7 @@ impl Lang {
     }
 }
 
-/// What each file is for.
+/// Purpose of a generated file.
 fn purpose(file: &Path) -> &'static str {
     match file.file_name().and_then(OsStr::to_str).unwrap_or_default() {
         "lib.rs" => "the toolkit: what it declares, one tool, and its tests",

@@ -17,7 +17,7 @@ use crate::cli::error::{CliError, Exit};
 use crate::cli::output::report;
 use crate::cli::terminal::{counted, note, say};
 
-/// References that registries are asked for at the same time.
+/// Number of concurrent requests to registries.
 const AT_A_TIME: usize = 8;
 
 /// List the toolkits from registries that have something newer there. For operators.
@@ -71,27 +71,27 @@ impl Outdated {
         }
         let message =
             format!("registries did not say what is newer for {}", counted(failures.len(), "toolkit"));
-        // What is worth a try later, if anything is.
+        // If any failure is temporary, a retry may help.
         let is_passing = failures.iter().any(|failure| failure.exit == Exit::Unavailable);
         Err(CliError::new(message).exit(if is_passing { Exit::Unavailable } else { Exit::Failed }))
     }
 }
 
-/// A toolkit whose registry was asked, and why it did not say what is newer.
+/// Toolkit after asking its registry, with the error if that failed.
 struct Asked {
     tracked: Tracked,
     failure: Option<CliError>,
 }
 
-/// The registries, each once.
+/// Names of the registries, without duplicates.
 fn registries(tracked: &[Tracked]) -> String {
     let references = tracked.iter().filter_map(|it| it.reference.parse().ok());
     let registries: BTreeSet<_> = references.map(|it: Reference| it.registry().to_owned()).collect();
     registries.into_iter().collect::<Vec<_>>().join(", ")
 }
 
-/// Asks the registry of a toolkit. What the server knows of the same artifact stays, and of a registry that does not answer all
-/// that it knows.
+/// Asks a toolkit's registry for the newest artifact. The server's own findings are kept if they concern the
+/// same artifact, or if the registry does not respond.
 async fn ask(egress: &Egress, tracked: Tracked) -> Asked {
     let (tracked, failure) = match newest(egress, &tracked.reference).await {
         Ok(newest) if newest.digest().as_str() == tracked.digest => {
@@ -119,8 +119,8 @@ async fn newest(egress: &Egress, reference: &str) -> Result<PinnedReference, Cli
     newest.map_err(|error| failed(&error, &reference))
 }
 
-/// Finds out whether what was seen was live before: the server knows the versions that it has pulled. What was only said to be
-/// from there does not count.
+/// Finds out whether a newly seen artifact was live before, from the versions that the server has pulled.
+/// Versions with an unverified origin do not count.
 async fn find_deployed(client: &Client, tracked: &mut Tracked) {
     let Some(newer) = tracked.newer.as_mut().filter(|newer| newer.state == NewerState::Seen) else { return };
     let path = format!("/toolkits/{}", path_segment(&tracked.id));

@@ -1,4 +1,4 @@
-//! `kitbag toolkit release | take-over`: who may change a toolkit.
+//! `kitbag toolkit release | take-over`: ownership of a toolkit.
 
 use std::io::IsTerminal as _;
 
@@ -75,7 +75,7 @@ impl TakeOver {
 }
 
 impl Confirmation {
-    /// Asks whether to go on with what `consequence` says.
+    /// Prompts for confirmation of `consequence`.
     pub(super) fn ask(&self, consequence: &str) -> Result<(), CliError> {
         if self.yes {
             return Ok(());
@@ -96,7 +96,7 @@ impl Confirmation {
     }
 }
 
-/// Says from whom a toolkit was taken, and what went.
+/// Prints the previous owner of a toolkit, and what was removed.
 pub(super) fn print_taken(id: &str, taken: &Taken) {
     let Taken { from, removed_secrets, removed_settings } = taken;
     say!(

@@ -93,7 +93,7 @@ impl Share {
         let path = path(&id);
         if !subjects.is_empty() {
             let grants = subjects.iter().flat_map(|subject| {
-                // `each` says nothing of users, who are one each.
+                // `each` has no meaning for a single user.
                 let each = each && matches!(subject, Subject::Group(_));
                 let limits = CallLimits { per_minute: rate, per_day: quota, each };
                 let tools = tools(&tool);
@@ -131,7 +131,7 @@ impl Unshare {
     }
 }
 
-/// The tools that are named; `None` for all of them.
+/// Named tools; `None`: all tools.
 fn tools(named: &[String]) -> Vec<Option<String>> {
     if named.is_empty() { vec![None] } else { named.iter().cloned().map(Some).collect() }
 }
@@ -162,14 +162,14 @@ fn show(id: &str, listed: &Grants) -> Result<(), CliError> {
     })
 }
 
-/// A grant in a line, such as `group:sales    all tools       60/m, 1000/d`.
+/// Formats a grant as a line, such as `group:sales    all tools       60/m, 1000/d`.
 pub(super) fn line(grant: &Grant) -> String {
     let (subject, limits) = (grant.subject.to_string(), grant.limits.to_string());
     let tool = grant.tool.as_deref().unwrap_or("all tools");
     format!("{subject:<24} {tool:<24} {limits}").trim_end().to_owned()
 }
 
-/// A number of calls, such as `60/m`; the unit may be left out.
+/// Parses a number of calls such as `60/m`; the unit is optional.
 fn limit(text: &str, unit: &str) -> Result<NonZeroU32, String> {
     let number = text.strip_suffix(unit).and_then(|text| text.strip_suffix('/')).unwrap_or(text);
     number.parse().map_err(|_| format!("a number of calls from 1 on, such as 60/{unit}"))

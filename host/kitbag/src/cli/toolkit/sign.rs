@@ -35,7 +35,7 @@ pub(in crate::cli) struct Sign {
     out: Option<PathBuf>,
 }
 
-/// Reads a private key.
+/// Reads a private signing key.
 pub(super) fn signing_key(path: &Path) -> Result<SigningKey, CliError> {
     let text = small_text(path)?.into();
     SigningKey::from_pem(&text)

@@ -146,7 +146,7 @@ impl Discard {
     }
 }
 
-/// Prints an upload, and where to deploy it.
+/// Prints an upload, and the command that deploys it.
 pub(super) fn show(client: &Client, review: &Review) -> Result<(), CliError> {
     report(review, || {
         print(review);

@@ -1,7 +1,8 @@
-//! Office documents, e-books, notebooks and e-mail messages. Most archives of documents say what they are where they begin; where
-//! one does not, its sender is believed, and its reader refuses it if that was wrong.
+//! Office documents, e-books, notebooks and e-mail messages. Most document archives name their type at the
+//! beginning; for others the sender's claim is used, and the extractor refuses the file if the claim is
+//! wrong.
 
-/// Media types of documents that are archives or compound files, with the extensions of their files.
+/// Media types of documents that are archives or compound files, with their file extensions.
 const DOCUMENTS: [(&str, &[&str]); 11] = [
     (WORD, &["docx", "docm", "dotx", "dotm"]),
     (EXCEL, &["xlsx", "xlsm", "xltx", "xltm", "xlsb"]),
@@ -19,24 +20,24 @@ const WORD: &str = "application/vnd.openxmlformats-officedocument.wordprocessing
 const EXCEL: &str = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
 const POWERPOINT: &str = "application/vnd.openxmlformats-officedocument.presentationml.presentation";
 const BINARY_EXCEL: &str = "application/vnd.ms-excel";
-/// Folders of what is in a package of Microsoft Office.
+/// Folders in a Microsoft Office package that tell its type.
 const FOLDERS: [(&[u8], &str); 3] = [(b"word/", WORD), (b"xl/", EXCEL), (b"ppt/", POWERPOINT)];
 
-/// Media type of Rich Text Format, which is text to everybody but its reader.
+/// Media type of Rich Text Format, which is plain text to other readers.
 pub(super) const RTF: &str = "application/rtf";
-/// Media type of a notebook of Jupyter, which is JSON to everybody but its reader.
+/// Media type of a Jupyter notebook, which is JSON to other readers.
 const NOTEBOOK: &str = "application/x-ipynb+json";
-/// The namespace of a workbook that is one XML document.
+/// Namespace of a workbook in a single XML file.
 const WORKBOOK: &str = "urn:schemas-microsoft-com:office:spreadsheet";
-/// Bytes in which its first tag is searched.
+/// Bytes in which the first tag is searched.
 const TAG_BYTES: usize = 4 << 10;
-/// Media type of a message.
+/// Media type of an e-mail message.
 pub(super) const MESSAGE: &str = "message/rfc822";
-/// The longest name of a field in the header of a message, in bytes.
+/// Longest field name in a message header, in bytes.
 const MAX_FIELD_NAME: usize = 76;
 
 const ZIP: &[u8] = b"PK\x03\x04";
-/// Bytes of a local file header before the name (APPNOTE.TXT, section 4.3.7).
+/// Bytes of a ZIP local file header before the name (APPNOTE.TXT, section 4.3.7).
 const ZIP_HEADER: usize = 30;
 const COMPOUND_FILE: &[u8] = b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1";
 
@@ -45,9 +46,10 @@ pub(super) fn is_document(media_type: &str) -> bool {
     media_type == RTF || media_type == NOTEBOOK || DOCUMENTS.iter().any(|(known, _)| *known == media_type)
 }
 
-/// The media type of a document that is a text: a notebook, as its label says, or a workbook that is one XML document.
+/// Media type of a document that is stored as text: a notebook (by its label), or a workbook in a single XML
+/// file.
 pub(super) fn of_text(head: &[u8], claimed: &str, extension: &str) -> Option<&'static str> {
-    // UTF-16 is seen through.
+    // Removing zero bytes makes UTF-16 readable.
     let text: Vec<u8> = head.iter().copied().filter(|byte| *byte != 0).take(TAG_BYTES).collect();
     let text = String::from_utf8_lossy(&text);
     let text = text.trim_start_matches(|it: char| !it.is_ascii() || it.is_whitespace());
@@ -59,7 +61,7 @@ pub(super) fn of_text(head: &[u8], claimed: &str, extension: &str) -> Option<&'s
     (name.rsplit(':').next() == Some("Workbook") && tag.contains(WORKBOOK)).then_some(BINARY_EXCEL)
 }
 
-/// The first tag of XML, after declarations, instructions and comments.
+/// First tag of an XML text, after declarations, processing instructions and comments.
 fn first_tag(mut text: &str) -> Option<&str> {
     loop {
         let (inside, after) = text.strip_prefix('<')?.split_once('>')?;
@@ -70,17 +72,17 @@ fn first_tag(mut text: &str) -> Option<&str> {
     }
 }
 
-/// The media type of a document, read from how it begins, or else from its label.
+/// Media type of a document, from its first bytes or else from its label.
 pub(super) fn media_type(head: &[u8], claimed: &str, extension: &str) -> Option<&'static str> {
     if head.starts_with(ZIP) {
         return first_entry(head).or_else(|| package(head)).or_else(|| labelled(claimed, extension));
     }
-    // Also of a package with a password.
+    // A package with a password is a compound file, too.
     head.starts_with(COMPOUND_FILE).then(|| labelled(claimed, extension)).flatten()
 }
 
-/// Whether it is said to be a message, and begins with a field of a header (RFC 5322, section 2.2). A byte order mark,
-/// blank lines and the line that begins a message in a mailbox may precede it.
+/// Whether the label says that the bytes are an e-mail message, and they begin with a header field (RFC 5322,
+/// section 2.2). A byte order mark, blank lines and the separator line of a mailbox may precede it.
 pub(super) fn is_message(head: &[u8], claimed: &str, extension: &str) -> bool {
     let head = head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head).trim_ascii_start();
     let is_in_mailbox = head.starts_with(b"From ") || head.starts_with(b">From ");
@@ -97,7 +99,7 @@ fn labelled(claimed: &str, extension: &str) -> Option<&'static str> {
     found.map(|(known, _)| *known)
 }
 
-/// The type that the first entry names: `OpenDocument` (part 2, section 3.3) and EPUB (3.3, section 4.2.6.1).
+/// Media type named by the first entry: `OpenDocument` (part 2, section 3.3) and EPUB (3.3, section 4.2.6.1).
 fn first_entry(head: &[u8]) -> Option<&'static str> {
     let entry = Entry::at(head, 0)?;
     let content = head.get(entry.content..)?;
@@ -105,7 +107,7 @@ fn first_entry(head: &[u8]) -> Option<&'static str> {
     named.filter(|_| entry.name == b"mimetype").map(|(known, _)| *known)
 }
 
-/// The type of a package of Microsoft Office (ISO 29500-2), by the names of its parts.
+/// Type of a Microsoft Office package (ISO 29500-2), by the names of its parts.
 fn package(head: &[u8]) -> Option<&'static str> {
     let (mut is_package, mut found, mut at) = (false, None, 0);
     while let Some(entry) = Entry::at(head, at) {
@@ -121,11 +123,11 @@ fn package(head: &[u8]) -> Option<&'static str> {
     None
 }
 
-/// A local file header.
+/// ZIP local file header.
 struct Entry<'a> {
     name: &'a [u8],
     content: usize,
-    /// Where the next header is; `None` where nothing of it is in what is looked at.
+    /// Offset of the next header; `None` if that is beyond the examined bytes.
     next: Option<usize>,
 }
 
@@ -136,7 +138,7 @@ impl<'a> Entry<'a> {
         let size = u32::from_le_bytes([header[18], header[19], header[20], header[21]]);
         let name_end = at + ZIP_HEADER + number(26);
         let content = name_end + number(28);
-        // The size of what was written as a stream stands behind it.
+        // For an entry that was written as a stream, the size follows the data.
         let is_stream = number(6) & 8 != 0;
         let next = if is_stream {
             let rest = head.get(content..)?;

@@ -1,6 +1,6 @@
 use super::*;
 
-/// What a file is, given its bytes, its label and its name.
+/// Checks the detected type of a file, given its bytes, its label and its name.
 #[track_caller]
 fn check(head: &[u8], claimed: &str, name: &str, expected: &str) {
     let label = Label { media_type: Some(claimed).filter(|it| !it.is_empty()), name: Some(name) };
@@ -98,7 +98,7 @@ fn a_container_of_pictures_and_sound_is_listened_to_when_it_is_meant_to_be() {
     assert_eq!(Kind::of("text/csv", Some("audio/mpeg")), Kind::Text);
 }
 
-/// An archive with these entries; `flags` of 8 means that their sizes stand behind them.
+/// ZIP archive with these entries; `flags` of 8: sizes follow the data.
 fn archive(flags: u8, entries: &[(&str, &str)]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (name, content) in entries {

@@ -1,4 +1,4 @@
-//! Servers and addresses that mean harm: each capture ends in its bounds, with a reason.
+//! Hostile servers and addresses: each capture ends within its limits, with a reason.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -7,7 +7,7 @@ use tokio::time::sleep;
 
 use super::*;
 
-/// A server that sends `head`, and then `piece` again and again with pauses.
+/// Server that sends `head`, and then `piece` repeatedly with pauses.
 async fn raw(head: String, piece: impl Into<Bytes>, pause: Duration) -> (String, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}/file", listener.local_addr().expect("an address"));
@@ -23,7 +23,7 @@ async fn raw(head: String, piece: impl Into<Bytes>, pause: Duration) -> (String,
                     sleep(pause).await;
                     sent = stream.write_all(&piece).await;
                 }
-                // Nothing more comes, and the connection stays open.
+                // Sends nothing more, and keeps the connection open.
                 sleep(Duration::from_mins(5)).await;
             });
         }
@@ -166,7 +166,7 @@ async fn only_ports_that_serve_files_are_captured_from() {
 
 #[tokio::test]
 async fn a_redirect_opens_no_door() {
-    // The first server is allowed, and what it leads to is not.
+    // The first server is allowed, and the redirect target is not.
     let (server, bench) = (server().await, Bench::with(&["127.0.0.1/32"], |_| {}).await);
     let via = |to: &str| format!("{}/to?{to}", server.origin());
 

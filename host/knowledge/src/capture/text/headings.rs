@@ -1,11 +1,11 @@
-//! Titles in texts with markup.
+//! Titles of texts with markup.
 
-/// Lines in which a title is searched.
+/// Largest number of lines in which a title is searched.
 const MAX_LINES: usize = 500;
 /// Punctuation that underlines titles in reStructuredText.
 const UNDERLINES: &str = "=-`:'\"~^_*+#<>.";
 
-/// How a text marks its headings.
+/// Markup language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Markup {
     /// `CommonMark`
@@ -19,7 +19,7 @@ pub enum Markup {
 }
 
 impl Markup {
-    /// The markup of files with this extension.
+    /// Markup language of a file extension.
     pub fn of_extension(extension: &str) -> Option<Self> {
         match extension {
             "md" | "markdown" => Some(Self::Markdown),
@@ -30,7 +30,7 @@ impl Markup {
         }
     }
 
-    /// Media type of such texts.
+    /// Media type of texts in this language.
     pub fn media_type(self) -> &'static str {
         match self {
             Self::Markdown => "text/markdown",
@@ -40,7 +40,7 @@ impl Markup {
         }
     }
 
-    /// The markup of a media type that [`media_type`](Self::media_type) returns.
+    /// Markup language of a media type that [`media_type`](Self::media_type) returns.
     pub fn of_media_type(media_type: &str) -> Option<Self> {
         let all = [Self::Markdown, Self::Rst, Self::AsciiDoc, Self::Org];
         all.into_iter().find(|markup| markup.media_type() == media_type)
@@ -58,7 +58,7 @@ impl Markup {
     }
 }
 
-/// `# Title` or a line of `===` below it, neither of them in a block of code.
+/// Finds `# Title`, or a line underlined with `===`, outside of code blocks.
 fn markdown(text: &str) -> Option<&str> {
     let (mut fence, mut before) = (None, "");
     for line in text.lines().take(MAX_LINES) {
@@ -83,7 +83,7 @@ fn markdown(text: &str) -> Option<&str> {
     None
 }
 
-/// A line with a line of punctuation below it that is as long at least.
+/// Finds a line that is followed by an underline of at least the same length.
 fn rst(text: &str) -> Option<&str> {
     let lines = || text.lines().take(MAX_LINES);
     let pairs = lines().zip(lines().skip(1));
@@ -99,7 +99,7 @@ fn rst(text: &str) -> Option<&str> {
     })
 }
 
-/// `#+TITLE: Title`, and otherwise the first headline.
+/// Finds `#+TITLE: Title`, or else the first headline.
 fn org(text: &str) -> Option<&str> {
     let keyword = |line: &str| line.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("#+title:"));
     let title = text.lines().take(MAX_LINES).find(|line| keyword(line)).map(|line| &line[8..]);

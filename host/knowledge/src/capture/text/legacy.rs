@@ -1,31 +1,30 @@
-//! Encodings of the time before Unicode that the detector of the Encoding Standard does not know: IBM855, the Cyrillic one
-//! of the Mac, Johab.
+//! Legacy encodings that the detector of the Encoding Standard does not know: IBM855, Mac Cyrillic, Johab.
 
 mod johab;
 
 use encoding_rs::{Encoding, IBM866, ISO_8859_5, KOI8_R, KOI8_U, WINDOWS_1251, X_MAC_CYRILLIC};
 
-/// Bytes that are judged.
+/// Bytes that are examined.
 const SAMPLE_BYTES: usize = 16 << 10;
-/// Characters beyond ASCII without which nothing is judged.
+/// Fewest characters beyond ASCII for a detection.
 const MIN_CHARS: usize = 12;
-/// Score of a text in a language with Cyrillic letters, at least. Russian has about 5,500.
+/// Lowest score of a text in a language with Cyrillic letters. Russian has about 5,500.
 const MIN_RUSSIAN: i64 = 4_000;
-/// Score by which an encoding has to be more plausible than the one that was guessed.
+/// Score by which an encoding has to exceed the one that was guessed.
 const MARGIN: i64 = 50;
-/// What a capital within a word takes from the score.
+/// Score penalty for a capital letter within a word.
 const CAPITAL_WITHIN_WORD: i64 = 300;
 
 /// The upper half of IBM855.
 const IBM855: &str = "ђЂѓЃёЁєЄѕЅіІїЇјЈљЉњЊћЋќЌўЎџЏюЮъЪаАбБцЦдДеЕфФгГ«»░▒▓│┤хХиИ╣║╗╝йЙ┐\
     └┴┬├─┼кК╚╔╩╦╠═╬¤лЛмМнНоОп┘┌█▄Пя▀ЯрРсСтТуУжЖвВьЬ№\u{AD}ыЫзЗшШэЭщЩчЧ§■\u{A0}";
-/// How often a letter is in a thousand of Russian, from а to я.
+/// Letter frequencies of Russian in thousandths, from а to я.
 const FREQUENCIES: [i64; 32] = [
     80, 16, 45, 17, 30, 85, 9, 16, 74, 12, 35, 44, 32, 67, 109, 28, 47, 55, 63, 26, 3, 10, 5, 14, 7, 4, 0,
     19, 17, 3, 6, 20,
 ];
 
-/// One of these encodings.
+/// Legacy encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Legacy {
     Ibm855,
@@ -34,7 +33,7 @@ pub(super) enum Legacy {
 }
 
 impl Legacy {
-    /// Returns the encoding of a text that is more plausible in it than in the one that was guessed.
+    /// Detects an encoding in which the text is more plausible than in the guessed one.
     pub(super) fn detect(bytes: &[u8], guess: &'static Encoding) -> Option<Self> {
         let sample = &bytes[..bytes.len().min(SAMPLE_BYTES)];
         if sample.iter().filter(|byte| !byte.is_ascii()).count() < MIN_CHARS {
@@ -54,7 +53,7 @@ impl Legacy {
         (score >= known + MARGIN && score >= MIN_RUSSIAN).then_some(best)
     }
 
-    /// Its name, as those of the Encoding Standard are written.
+    /// Name, in the style of the Encoding Standard.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Ibm855 => "IBM855",
@@ -63,7 +62,7 @@ impl Legacy {
         }
     }
 
-    /// Decodes a text; what is no character becomes U+FFFD.
+    /// Decodes a text; invalid sequences become U+FFFD.
     pub(super) fn decode(self, bytes: &[u8]) -> String {
         match self {
             Self::Ibm855 => {
@@ -78,14 +77,15 @@ impl Legacy {
     }
 }
 
-/// How much a text is like one in Russian: the mean frequency of its characters beyond ASCII, in thousandths of a percent.
+/// Similarity of a text to Russian: mean frequency of its characters beyond ASCII, in thousandths of a
+/// percent.
 fn russian(text: &str) -> i64 {
     let (mut sum, mut count, mut before) = (0, 0, ' ');
     let mut characters = text.chars().peekable();
     while let Some(character) = characters.next() {
         if !character.is_ascii() {
             count += 1;
-            // A dash of one encoding is a capital of another: only those of words count.
+            // A dash of one encoding is a capital letter of another: capitals only count within words.
             let is_alone = !before.is_alphabetic() && !characters.peek().is_some_and(|it| it.is_alphabetic());
             sum += if character.is_uppercase() && is_alone { 0 } else { frequency(character) };
             if before.is_lowercase() && character.is_uppercase() {

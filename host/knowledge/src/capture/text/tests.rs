@@ -32,7 +32,7 @@ fn text_in_wide_units_needs_no_mark() {
     }
     let page = utf16("<title>Tides</title><p>The tide is late.", u16::to_le_bytes);
     assert!(html_as_utf8(page.into()).html.starts_with(b"<title>Tides"));
-    // A table of numbers in the form of a processor, and an incomplete pair.
+    // A table of little-endian binary numbers, and an incomplete surrogate pair.
     for binary in [&(0_u32..500).flat_map(u32::to_le_bytes).collect::<Vec<_>>()[..], b"\0\xD8\0\0 \0a\0b\0"] {
         assert_eq!(Wide::detect(binary), None);
     }
@@ -51,7 +51,8 @@ fn text_of_encodings_before_unicode_becomes_utf_8() {
     assert_eq!(read(mac).0.text, russian);
     assert_eq!(read(ibm).0.text, russian);
     assert_eq!(read(korean).0.text, "옛 항구에는 등불이 타고 있었고, 그는");
-    // What the detector knows stays so: dashes and quotes of Windows are capitals of a Mac.
+    // Encodings that the detector knows are not replaced: dashes and quotes of Windows are capitals of Mac
+    // Cyrillic.
     for text in [
         russian,
         "тесты — это хорошо — вот так, „слово“ и “другое” – всё ещё тот же текст — без больших букв",

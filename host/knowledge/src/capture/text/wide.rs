@@ -2,14 +2,15 @@
 
 use encoding_rs::{UTF_16BE, UTF_16LE};
 
-/// Bytes that are judged.
+/// Bytes that are examined.
 const SAMPLE_BYTES: usize = 4 << 10;
-/// Shortest text that is judged, in characters.
+/// Fewest characters for a detection.
 const MIN_CHARS: usize = 4;
-/// One character of so many has to be one that every text has: a space, a line end, ASCII, punctuation of East Asia.
+/// One in this many characters has to be common to all texts: a space, a line end, ASCII, or East Asian
+/// punctuation.
 const CHARS_PER_COMMON: usize = 40;
 
-/// An encoding in units of two or four bytes.
+/// Encoding with code units of two or four bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::capture) enum Wide {
     Utf16Le,
@@ -21,8 +22,7 @@ pub(in crate::capture) enum Wide {
 impl Wide {
     const ALL: [Self; 4] = [Self::Utf16Le, Self::Utf16Be, Self::Utf32Le, Self::Utf32Be];
 
-    /// Returns the encoding of a text that no other encoding explains: it has a mark of UTF-32, or reads as a text
-    /// without one wrong character in this encoding.
+    /// Detects an encoding by the byte order mark of UTF-32, or because the whole sample is valid text in it.
     pub(in crate::capture) fn detect(bytes: &[u8]) -> Option<Self> {
         match bytes {
             [0xFF, 0xFE, 0, 0, ..] => return Some(Self::Utf32Le),
@@ -35,7 +35,7 @@ impl Wide {
         scores.max_by_key(|(score, _)| *score).map(|(_, encoding)| encoding)
     }
 
-    /// Its name, as those of the Encoding Standard are written.
+    /// Name, in the style of the Encoding Standard.
     pub(in crate::capture) fn name(self) -> &'static str {
         match self {
             Self::Utf16Le => "UTF-16LE",
@@ -45,7 +45,7 @@ impl Wide {
         }
     }
 
-    /// Decodes a text; what is no character becomes U+FFFD.
+    /// Decodes a text; invalid sequences become U+FFFD.
     pub(in crate::capture) fn decode(self, bytes: &[u8]) -> String {
         let text = match self {
             Self::Utf16Le => UTF_16LE.decode_without_bom_handling(bytes).0.into_owned(),
@@ -55,7 +55,7 @@ impl Wide {
         text.trim_start_matches('\u{FEFF}').to_owned()
     }
 
-    /// Bytes of a text that is not longer than `limit` bytes in UTF-8, at most.
+    /// Largest number of encoded bytes for a text of at most `limit` bytes in UTF-8.
     pub(in crate::capture) fn bytes_of(self, limit: usize) -> usize {
         match self {
             Self::Utf16Le | Self::Utf16Be => 2 * limit,
@@ -72,9 +72,9 @@ impl Wide {
         })
     }
 
-    /// Number of characters that every text has; `None` if the sample is no text in this encoding.
+    /// Number of common characters; `None` if the sample is not valid text in this encoding.
     fn score(self, sample: &[u8]) -> Option<usize> {
-        // Up to a whole character: half of a surrogate pair may stand at the end.
+        // Whole characters only: half of a surrogate pair may be at the end.
         let mut text = self.decode(&sample[..sample.len() / 4 * 4]);
         if sample.len() >= SAMPLE_BYTES && text.ends_with(char::REPLACEMENT_CHARACTER) {
             text.pop();

@@ -1,4 +1,4 @@
-//! When the file of an index is written, and when it goes.
+//! Timing of writing and deleting index files.
 
 use std::sync::{Arc, RwLock};
 
@@ -10,14 +10,15 @@ use crate::index::keeper::Writer;
 use crate::store::Revision;
 
 impl Indexes {
-    /// Removes the files of what was removed, before this process ends.
+    /// Deletes outdated files before this process ends.
     pub(crate) async fn close(&self) {
         if let Some(keeper) = &self.0.keeper {
             keeper.close().await;
         }
     }
 
-    /// Has the file of an index written in the background, if it is time, or removed, if the index has none any more.
+    /// Writes the index file in the background if that is due, or deletes it if the index must not have one
+    /// any more.
     pub(super) async fn tend_file(&self, user_id: &str, entry: &Arc<Entry>, seen: &mut Seen) {
         let (Some(keeper), Some(revision)) = (&self.0.keeper, seen.revision) else { return };
         let Some(writer) = seen.filed.writer() else { return };
@@ -35,12 +36,12 @@ impl Indexes {
         let Some(keeper) = &self.0.keeper else { return };
         let _turn = keeper.turn().await;
         let mut seen = entry.seen.clone().lock_owned().await;
-        // Rows of later revisions may have been taken up already: such an index is of no revision.
+        // Rows of later revisions may have been loaded already: such an index matches no revision.
         let now = self.read(&user_id, self.0.store.revision(&user_id)).await.ok();
         let Some(revision) = seen.revision.filter(|revision| now == Some(*revision)) else { return };
         let epoch = seen.epoch;
         seen.filed.begin(revision);
-        // What is in files is not copied.
+        // Data in mapped files is not copied.
         let copied = entry.clone();
         let copy = off_thread(move || copied.read().clone()).await;
         drop(seen);
@@ -58,7 +59,7 @@ impl Indexes {
         }
     }
 
-    /// Replaces an index in memory by the same from its file, with what has changed since.
+    /// Replaces an index in memory by the one in its file, plus later changes.
     async fn replace(
         &self,
         user_id: &str,

@@ -6,8 +6,8 @@ use super::writer::Seal;
 use super::{Header, PREFIX, UserIndex, encoded, read, write};
 use crate::store::{Models, Revision};
 
-/// Reads a file that ends with these columns and their sizes, whose seal and header are right; returns what follows the
-/// header when it is written again.
+/// Reads a file with these columns and sizes, a valid header and a valid seal. Returns what follows the
+/// header when the index is written again.
 pub fn index(columns: &[u8]) -> Option<Vec<u8>> {
     let mut file = begin();
     let start = file.len();
@@ -18,17 +18,17 @@ pub fn index(columns: &[u8]) -> Option<Vec<u8>> {
     Some(written.split_off(start))
 }
 
-/// Whether a file is read that has these bytes and the right seal.
+/// Whether a file with these bytes and a valid seal can be read.
 pub fn is_index(bytes: &[u8]) -> bool {
     unsealed(bytes).is_some()
 }
 
 fn unsealed(bytes: &[u8]) -> Option<(Header, UserIndex)> {
-    // The seal is checked before, where a file is opened.
+    // The seal is checked earlier, when a file is opened.
     read(&Bytes::from([bytes, &[0; size_of::<Seal>()]].concat()), &|_| {})
 }
 
-/// Everything before the columns.
+/// Prefix and header of a file.
 fn begin() -> Vec<u8> {
     let models = Models { current: Some("current".to_owned()), previous: None };
     let header =

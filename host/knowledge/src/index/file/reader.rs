@@ -1,4 +1,4 @@
-//! The bytes of a file: whether they are whole, and where its columns are.
+//! Reading of index files: integrity check, and location of columns.
 
 use std::fs::File;
 use std::io;
@@ -13,10 +13,10 @@ use bytes::Bytes;
 
 use super::writer::{ALIGNMENT, PIECE, Seal, Seals, digest};
 
-/// Threads that check a file: others have the rest of the processors.
+/// Largest number of threads that check a file, so that other work has processors.
 const MAX_THREADS: usize = 2;
 
-/// Whether a file of so many bytes is as it was written. Reads it piece by piece, so that it takes no memory.
+/// Whether a file of this size matches its seal. Reads it piece by piece, in constant memory.
 pub(super) fn is_whole(file: &File, size: u64) -> io::Result<bool> {
     let Some(content) = size.checked_sub(size_of::<Seal>() as u64) else { return Ok(false) };
     let count = content.div_ceil(PIECE as u64);
@@ -53,7 +53,8 @@ pub(super) fn is_whole(file: &File, size: u64) -> io::Result<bool> {
     Ok(all.finish() == seal)
 }
 
-/// The columns of a file, of which `start` bytes come before them; nothing where they are not exactly its bytes.
+/// Columns of a file, of which the first begins after `start` bytes; `None` unless they cover the file
+/// exactly.
 pub(super) fn columns<const N: usize>(file: &Bytes, start: usize) -> Option<[Bytes; N]> {
     let content = file.len().checked_sub(size_of::<Seal>())?;
     let sizes_at = content.checked_sub(N * size_of::<u64>())?;
@@ -71,7 +72,7 @@ pub(super) fn columns<const N: usize>(file: &Bytes, start: usize) -> Option<[Byt
     (at.checked_next_multiple_of(ALIGNMENT)? == sizes_at).then_some(columns)
 }
 
-/// The numbers of a column; nothing where one is not whole.
+/// Numbers of a column; `None` if its size is not a multiple of theirs.
 pub(super) fn numbers<const N: usize>(column: &[u8]) -> Option<&[[u8; N]]> {
     let (numbers, rest) = column.as_chunks();
     rest.is_empty().then_some(numbers)

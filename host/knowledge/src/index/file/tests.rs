@@ -9,7 +9,8 @@ use crate::words::{Analyzer, of_query};
 
 const WORDS: [&str; 6] = ["wing", "flow", "heat", "cat", "Garten", "nosuchword"];
 
-/// Some chunks of each kind: with vectors of both models and without, in two languages, of one document and of several.
+/// Index with chunks of each kind: with vectors of both models and without, in two languages, of one document
+/// and of several.
 fn index(count: u16) -> UserIndex {
     (0..count).fold(UserIndex::default(), with_chunk)
 }
@@ -38,14 +39,14 @@ fn file(index: &UserIndex) -> Vec<u8> {
     bytes
 }
 
-/// Opens a file of these bytes.
+/// Opens a file with these bytes.
 fn opened(bytes: &[u8]) -> Option<(Header, UserIndex)> {
     let mut file = tempfile::tempfile().expect("a scratch file");
     file.write_all(bytes).expect("there is room");
     open(&file).expect("it can be read")
 }
 
-/// The same with a right seal.
+/// Reads a file with these bytes and a valid seal.
 fn sealed(bytes: &[u8]) -> Option<(Header, UserIndex)> {
     read(&Bytes::from([bytes, &[0; size_of::<Seal>()]].concat()), &|_| {})
 }
@@ -56,7 +57,8 @@ fn spilled(mut index: UserIndex) -> UserIndex {
     index
 }
 
-/// Chunks by words, in the order of their ids, and by both kinds of vectors.
+/// Search results of an index: chunks by word, sorted by id; cosines by the current model; number of nearest
+/// chunks with both models.
 type Seen = (Vec<Vec<(i64, u8)>>, Vec<(i64, f32)>, usize);
 
 fn seen(index: &UserIndex) -> Seen {
@@ -72,7 +74,7 @@ fn seen(index: &UserIndex) -> Seen {
     (words, vectors, previous)
 }
 
-/// Does everything with an index that anybody does.
+/// Uses an index in every way that the program does.
 fn use_in_every_way(mut index: UserIndex) {
     seen(&index);
     for word in WORDS {
@@ -168,7 +170,7 @@ fn what_is_in_several_files_ranks_as_what_is_in_one_or_in_memory() {
     assert_eq!(rankings(&parts), rankings(&whole));
     assert_eq!(rankings(&read), rankings(&whole));
     assert_eq!(file(&parts), file(&whole));
-    // What has gone from the file, and what has come since.
+    // Chunks that were removed from the file, and chunks that were added later.
     let live: HashSet<i64> = (1..=310).filter(|id| id % 11 != 0).collect();
     let mut grown = whole;
     for index in [&mut grown, &mut read] {
@@ -289,7 +291,7 @@ fn columns_that_contradict_each_other_are_refused() {
     let postings = postings.as_flattened();
     let (term, two) = (9_u32.to_le_bytes(), 2_u64.to_le_bytes());
     let none = 0_u64.to_le_bytes();
-    // One row of two numbers: 8 sketches, a factor and how many bits are 1, a step and two numbers.
+    // One row of two numbers: 8 sketches; a factor and the number of 1 bits; a scale and two numbers.
     let (sketches, factors, row) = ([0; 64], [0; 8], [0, 0, 0x80, 0x3f, 1, 0, 2, 0]);
 
     let good: [&[u8]; COLUMNS] = [

@@ -1,18 +1,18 @@
-//! Columns of a file, as they are written: each is hashed in pieces on its way, and none has to be in memory.
+//! Writer for the columns of a file: hashes them in pieces, and keeps no column in memory.
 
 use std::io::{self, Write};
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
-/// Bytes that are hashed at once: several threads share the work when they are checked.
+/// Size of a hashed piece, in bytes: pieces are checked by several threads.
 pub(super) const PIECE: usize = 1 << 20;
-/// Columns begin at multiples of this, so that groups of sketches do not cross lines of the processor's cache.
+/// Alignment of columns, so that groups of sketches do not cross cache lines.
 pub(super) const ALIGNMENT: usize = 64;
 
-/// A hash of everything before it.
+/// Hash of everything before it.
 pub(super) type Seal = [u8; size_of::<u128>()];
 
-/// Writes columns one after the other.
+/// Sequential writer of columns.
 pub(super) struct Writer<W> {
     out: W,
     piece: Vec<u8>,
@@ -86,12 +86,12 @@ impl<W: Write> Write for Writer<W> {
     }
 }
 
-/// The hash of a piece.
+/// Hash of a piece.
 pub(super) fn digest(piece: &[u8]) -> Seal {
     xxh3_128(piece).to_le_bytes()
 }
 
-/// Makes one hash of those of all pieces.
+/// Combines the hashes of all pieces into one.
 #[derive(Default)]
 pub(super) struct Seals(Xxh3);
 

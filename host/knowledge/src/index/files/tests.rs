@@ -65,7 +65,7 @@ fn files_that_nobody_used_for_long_make_room_and_none_is_larger_than_allowed() {
         files.put(user, &[1; 30]);
         files.make_older(user, age);
     }
-    // Reading is using.
+    // Reading counts as use.
     files.read("ana").expect("it can be read");
 
     files.put("zoe", &[1; 40]);

@@ -1,4 +1,4 @@
-//! Which files may be used with the database as it is.
+//! Selection of the files that match the current state of the database.
 
 use std::collections::HashMap;
 use std::io;
@@ -10,7 +10,7 @@ use crate::index::file::{self, Header};
 use crate::index::files::Files;
 use crate::store::{Models, Revision};
 
-/// Why a file is deleted instead of being used.
+/// Reason why a file is deleted instead of used.
 #[derive(Debug, Error)]
 pub(super) enum Unusable {
     #[error(transparent)]
@@ -21,7 +21,7 @@ pub(super) enum Unusable {
     Foreign,
 }
 
-/// Opens the file of a user, if there is one.
+/// Opens the file of a user; `None` if there is none, an error if it is unusable.
 pub(super) fn load(
     files: &Files,
     user_id: &str,
@@ -38,7 +38,7 @@ pub(super) fn load(
     Ok(Some((index, revision)))
 }
 
-/// The names of the files that have nothing which the database lacks.
+/// Names of usable files: vectors of the same models, and nothing that the database lacks.
 pub(super) fn current(
     headers: &[(String, Option<Header>)],
     models: &Models,
@@ -54,7 +54,7 @@ pub(super) fn current(
     headers.iter().filter(is_current).map(|(name, _)| name.clone()).collect()
 }
 
-/// The users whose files have these headers.
+/// Users of the files with these headers.
 pub(super) fn users_of(headers: &[(String, Option<Header>)]) -> impl Iterator<Item = String> {
     headers.iter().filter_map(|(_, header)| Some(header.as_ref()?.user_id.clone()))
 }

@@ -1,4 +1,4 @@
-//! Files: fetched, kept, given up.
+//! Captures: success, storage, permanent failure.
 
 use std::path::Path;
 use std::sync::Mutex as Plain;
@@ -38,7 +38,7 @@ async fn the_title_that_a_file_gives_itself_stays_where_none_was_given() {
     assert_eq!(title().await, ("Mine".to_owned(), captured.1, captured.2));
 }
 
-/// Runs captures until `ready` says so, then ends them.
+/// Runs captures until `ready` returns true, then stops them.
 async fn capture_until<C, F>(context: &Context, capture: C, mut ready: impl AsyncFnMut() -> bool)
 where
     C: Fn(CaptureJob) -> F + Clone + Send + Sync + 'static,
@@ -79,7 +79,7 @@ async fn a_file_that_cannot_be_had_is_asked_for_again_and_its_document_is_found_
     assert_eq!(context.store.count("chunk_texts WHERE text LIKE '%annual pdf%'").await, 1);
     assert_eq!(context.store.job(id).await, None);
 
-    // The same document again is another try.
+    // Ingesting the same document again starts another try.
     context.ingest("ana", vec![file("Report", "https://a.example/annual.pdf")]).await;
     assert_eq!(context.store.job(id).await, Some(("capture".to_owned(), 0)));
 }
@@ -116,7 +116,7 @@ async fn what_lacked_something_is_captured_later_also_when_it_could_not_be_index
     assert_eq!(context.store.capture_again(capturing::TRANSCRIBER).await.expect("the database works"), 1);
 }
 
-/// A file that has just been captured.
+/// File that was just captured.
 async fn kept(context: &Context, data: &Path, digest: &str) -> Kept {
     let mut arriving = tempfile::NamedTempFile::new_in(data).expect("the folder is ours");
     std::io::Write::write_all(&mut arriving, b"bytes").expect("the folder is ours");
@@ -184,12 +184,12 @@ async fn a_file_that_takes_the_server_with_it_is_given_up_in_the_end() {
     let (context, _data) = context().await;
     let id = &context.ingest("ana", vec![file("Bomb", "https://a.example/bomb.pdf")]).await[0];
 
-    // As if the server had died in the middle of each try.
+    // As if the server had crashed in each try.
     for begun in 1..=3 {
         let begins = async || context.store.job(id).await == Some(("capture".to_owned(), begun));
         capture_until(&context, |_| std::future::pending(), begins).await;
         assert!(context.store.due(Kind::Capture, "", 9).await.expect("the database works").is_empty());
-        // What has its id begins by giving back what it had.
+        // The next process with the same id starts by releasing its jobs.
     }
     let failed = async || matches!(context.store.state("ana", id).await, State::Failed(_));
     capture_until(&context, |_| std::future::pending(), failed).await;
@@ -236,7 +236,7 @@ async fn a_capture_that_becomes_due_is_begun_while_another_user_keeps_all_of_the
         }
     };
 
-    // Nobody is woken.
+    // No notification is sent.
     capture_until(&context, capture, async || begun.load(Ordering::SeqCst) == 4).await;
 }
 

@@ -1,4 +1,4 @@
-//! Vectors: from a model, from one that fails, from another one, from none.
+//! Embedding jobs: with a model, a failing model, another model, and no model.
 
 use super::super::retry::Remedy;
 use super::*;
@@ -10,7 +10,7 @@ fn failure(remedy: Remedy) -> Failure {
 #[tokio::test]
 async fn with_a_model_a_document_is_ready_once_each_chunk_has_a_vector() {
     let (context, _data) = context().await;
-    // More chunks than fit into a batch.
+    // More chunks than fit into one batch.
     let long = "A sentence of some words that says little. ".repeat(3000);
     let id = &context.ingest("ana", vec![note("Long", &long)]).await[0];
     context.index_all(Some(Kind::Embed)).await;
@@ -46,7 +46,7 @@ async fn a_model_that_is_out_is_asked_again_and_given_up_in_the_end() {
     }
     assert_eq!(asked.load(Ordering::SeqCst), 5, "both together, and then each for itself");
 
-    // After a restart it is tried again, and then it is ready.
+    // After a restart it is tried again, and becomes ready.
     assert!(context.embed_again(None, 0, 10).await.is_some());
     while context.embed(MODEL, vectors).await > 0 {}
     assert_eq!(context.store.state("ana", &ids[0]).await, State::Ready);

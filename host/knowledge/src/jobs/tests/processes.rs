@@ -1,4 +1,4 @@
-//! Several processes that share jobs, and one that sleeps for too long.
+//! Several processes that share jobs, and one that is suspended for too long.
 
 use std::collections::HashSet;
 use std::time::Instant;
@@ -20,7 +20,7 @@ impl Context {
         Self { me: id.into(), ..self.clone() }
     }
 
-    /// Has the others believe that this process has ended.
+    /// Makes the other processes assume that this one has ended.
     async fn is_given_up(&self) {
         let delete = sql("DELETE FROM processes WHERE id = $1").bind(&*self.me);
         self.store.database().write(delete).await;
@@ -37,7 +37,7 @@ fn chunk(text: &str) -> NewChunk {
     NewChunk { text: text.to_owned(), terms: Vec::new() }
 }
 
-/// Indexes documents until there are none; returns their sequences.
+/// Indexes documents until none are left. Returns their sequence numbers.
 async fn work(context: Context) -> Vec<i64> {
     let (mut done, mut last_user) = (Vec::new(), String::new());
     loop {
@@ -45,7 +45,7 @@ async fn work(context: Context) -> Vec<i64> {
         let Some(last) = jobs.last() else { return done };
         last_user.clone_from(&last.user_id);
         done.extend(jobs.iter().map(|job| job.document));
-        // So that the other one has its turn between taking and writing.
+        // Lets the other process run between claiming and writing.
         tokio::task::yield_now().await;
         let documents: Vec<_> = jobs.into_iter().map(|job| (job, vec![chunk("a passage")])).collect();
         context.store.put_chunks(&documents, None).await.expect("the database works");
@@ -69,7 +69,7 @@ async fn two_processes_share_all_jobs_and_none_is_done_twice() {
     assert_eq!(context.store.count("knowledge_jobs").await, 0);
 }
 
-/// A context that hears of others, or does not, and indexes what it finds.
+/// Context that indexes due documents, with or without notifications from other processes.
 async fn indexing_beside(context: &Context, hints: fn(&Database) -> Hints) -> (Context, JoinHandle<()>) {
     let wakes = Arc::new(Wakes::new(hints(context.store.database())));
     let other = Context { wakes, ..context.beside().await };
@@ -87,7 +87,7 @@ async fn a_process_takes_jobs_of_another_one_at_once_and_without_hints_after_its
     for (hints, at_most) in [(Hints::start as fn(&Database) -> Hints, 3), (|_| Hints::off(), 10)] {
         let (context, _data) = context().await;
         let (_other, running) = indexing_beside(&context, hints).await;
-        // By now it rests, and hears.
+        // By now it waits for notifications.
         sleep(Duration::from_secs(1)).await;
 
         let me = Context { wakes: Arc::new(Wakes::new(hints(context.store.database()))), ..context.clone() };
@@ -174,7 +174,7 @@ async fn a_capture_is_begun_by_one_of_those_who_see_it() {
     assert_eq!(context.store.count("knowledge_jobs WHERE tries = 1").await, 1);
 }
 
-/// Everything that a job can change.
+/// All state that a job can change.
 async fn state(context: &Context) -> Vec<String> {
     let mut state = Vec::new();
     for lines in [
@@ -194,7 +194,7 @@ async fn a_process_that_slept_through_its_lease_writes_nothing() {
     let (sleeper, _data) = context().await;
     sleeper.ingest("ana", notes("a", 4)).await;
     sleeper.ingest("ben", vec![file("Talk", "https://a.example/talk.mp3")]).await;
-    // One document waits for its vectors, with a chunk.
+    // One document waits for its embedding, with a chunk.
     let embedded = sleeper.take_one(Kind::Index).await;
     let indexed = vec![(embedded, vec![chunk("to be embedded")])];
     sleeper.store.put_chunks(&indexed, Some(Kind::Embed)).await.expect("the database works");

@@ -1,4 +1,4 @@
-//! The catalogue itself, and what its names mean.
+//! The catalogue, and the resolution of its names.
 
 use std::collections::HashSet;
 

@@ -1,10 +1,10 @@
-//! A fetched model is used as it was trained: with its prompts and its pooling.
+//! A fetched model runs as in training: with its prompts and its pooling.
 
 use super::*;
 use crate::Embedder;
 use crate::embedding::{CONFIG, MODULES, SENTENCE_TRANSFORMERS, TOKENIZER, WEIGHTS, tiny_model};
 
-/// The tiny model as a hub has it.
+/// Hub that serves the tiny model.
 struct Hub {
     files: TempDir,
     _server: TestServer,
@@ -26,7 +26,7 @@ impl Hub {
         Self { files, _server: server, origin }
     }
 
-    /// The model with the pooling of the first token, and these prompts before queries and documents.
+    /// Catalogue entry with first-token pooling, and these prefixes of queries and documents.
     fn entry(&self, prompts: [&'static str; 2]) -> CatalogModel {
         let files = [CONFIG, TOKENIZER, WEIGHTS].map(|name| {
             let content = fs::read(self.files.path().join(name)).expect("it was written");
@@ -57,7 +57,7 @@ async fn document(embedder: &Embedder, text: &str) -> Vec<f32> {
     embedder.documents(vec![text.to_owned()]).await.expect("the model runs").remove(0)
 }
 
-/// The largest difference of two numbers at the same place.
+/// Largest difference between two numbers at the same position.
 fn distance(one: &[f32], other: &[f32]) -> f32 {
     assert_eq!(one.len(), other.len());
     one.iter().zip(other).map(|(one, other)| (one - other).abs()).fold(0.0, f32::max)

@@ -2,29 +2,29 @@
 
 use super::{Field, parse};
 
-/// What a query asks for.
+/// Parsed query.
 #[derive(Debug)]
 pub struct Search {
-    /// What it ranks by.
+    /// Text to rank by.
     pub text: String,
-    /// Phrases that documents have or must not have.
+    /// Phrases that documents must contain, or must not contain.
     pub phrases: Vec<Phrase>,
-    /// Sources that are searched, and those that are not.
+    /// Included sources, and excluded sources.
     pub sources: [Vec<String>; 2],
 }
 
-/// Words next to each other.
+/// Words that must be adjacent.
 #[derive(Debug)]
 pub struct Phrase {
-    /// The words.
+    /// Words of the phrase.
     pub words: String,
-    /// Whether they are looked for in titles alone.
+    /// Whether only titles are searched.
     pub is_of_title: bool,
-    /// Whether a document must not have them.
+    /// Whether documents must not contain the phrase.
     pub is_excluded: bool,
 }
 
-/// Reads the operators of a query, or says why it is refused.
+/// Parses the operators of a query, or returns the reason for refusal.
 pub fn search(query: &str) -> Result<Search, String> {
     let parsed = parse(query).map_err(|problems| problems.to_string())?;
     let phrases = parsed.conditions.into_iter().map(|it| Phrase {

@@ -1,4 +1,4 @@
-//! Indexes that are read from files.
+//! Indexes that are loaded from files.
 
 use std::fs;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ impl Library {
         self.path().join("search").join(hex::encode(Sha256::digest(user)))
     }
 
-    /// Searches until the user's file has what the database has.
+    /// Searches until the user's file is up to date with the database.
     pub(super) async fn write_file(&self, user: &str) {
         let now = self.knowledge.0.store.revision(user).await.expect("the database works");
         let revision = serde_json::to_string(&now).expect("numbers are valid in JSON");
@@ -27,18 +27,18 @@ impl Library {
         }
     }
 
-    /// Spoils what the database has of words and vectors: from now on, only a file has what there is already.
+    /// Overwrites words and vectors in the database, so that only a file has the valid ones.
     async fn spoil_rows(&self) {
         self.database.write(sql("UPDATE chunks SET terms = $1, vector = $1").bind(vec![1_u8])).await;
     }
 
-    /// Puts another file in the place of the user's, as somebody could who can write to the data directory. The server may have
-    /// mapped the one that was there, which must keep its bytes.
+    /// Replaces the user's file, as another program with write access to the data directory could. The server
+    /// may have mapped the previous file, whose bytes must not change.
     fn replace_file(&self, user: &str, bytes: &[u8]) {
         private_file::replace(&self.file_of(user), bytes).expect("it is ours");
     }
 
-    /// How many chunks the user's index has.
+    /// Number of chunks in the user's index.
     async fn chunks(&self, user: &str) -> usize {
         self.search().indexes.fresh(user).await.expect("an index").read().len()
     }
@@ -53,7 +53,7 @@ fn wings() -> [NewDocument; 3] {
     ["A", "B", "C"].map(|title| note(title, &format!("wing {title}")))
 }
 
-/// Titles and scores of what some queries find.
+/// Titles and scores of the results of some queries.
 async fn rankings(library: &Library) -> Vec<(String, f64)> {
     let mut rankings = Vec::new();
     for text in ["moon cat", "heat", "flow of wings", "17", "dog"] {
@@ -135,7 +135,7 @@ async fn the_file_of_a_user_with_few_documents_goes_at_the_next_search() {
     }
 
     while library.file_of("ana").exists() {
-        // One that was being written is removed by the search after.
+        // A file that was being written is deleted by a later search.
         assert_eq!(library.find("ana", "wing").await, [""; 0]);
         sleep(Duration::from_millis(5)).await;
     }
@@ -259,7 +259,7 @@ async fn after_a_failover_files_are_not_used_and_after_a_start_they_are() {
     library.spoil_rows().await;
 
     library = library.restarted(None, MEMORY).await;
-    // The first answer says which timeline it is.
+    // The first response reveals the timeline.
     library.knowledge.forget_indexes();
     assert_eq!(library.find("ana", "wing").await.len(), 3);
 
@@ -279,7 +279,7 @@ async fn a_file_of_a_revision_that_the_database_lacks_is_not_used() {
     let file = library.file_of("ana");
     let folder = library.stopped().await;
 
-    // As in a copy of the database that was made earlier in the same run.
+    // As in a copy of the database from earlier in the same run.
     let database = Database::of_test(folder.path()).await;
     database.execute("DELETE FROM documents WHERE title = 'Slip'").await;
     database.execute("UPDATE knowledge_revisions SET revision = revision - 1").await;

@@ -1,5 +1,5 @@
-//! A collection in ten languages, made for these tests. Each query has other forms of words than the document
-//! that it is meant for, or parts of longer ones.
+//! Collection in ten languages, made for these tests. Each query has other word forms than the document that
+//! it should find, or parts of its compound words.
 
 use serde::Deserialize;
 
@@ -23,7 +23,7 @@ struct Document {
 #[serde(deny_unknown_fields)]
 struct Query {
     text: String,
-    /// The title of the document that is the best answer.
+    /// Title of the document that is the best result.
     finds: String,
 }
 
@@ -50,7 +50,7 @@ async fn add(library: &Library, user_id: &str, documents: &[Document]) {
     library.add_from("user", user_id, documents).await;
 }
 
-/// The queries that do not find what they should, with what each finds.
+/// Queries that do not find the expected document, with their results.
 async fn failures(library: &Library, user_id: &str, language: &str, queries: &[Query]) -> Vec<String> {
     let mut failures = Vec::new();
     for query in queries {

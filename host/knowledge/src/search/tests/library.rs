@@ -1,4 +1,4 @@
-//! A knowledge base with a database of its own, into which documents really go.
+//! Knowledge base with a database of its own, into which tests really ingest documents.
 
 use std::path::Path;
 
@@ -28,12 +28,12 @@ pub(super) struct Library {
 pub(super) const MEMORY: usize = 256 << 20;
 
 impl Library {
-    /// Searches by words alone.
+    /// Opens a library with full-text search only.
     pub(super) async fn without_model() -> Self {
         Self::new(None, MEMORY).await
     }
 
-    /// Searches with the tiny model.
+    /// Opens a library with the tiny model.
     pub(super) async fn with_model() -> Self {
         Self::new(Some(tiny_embedder().await), MEMORY).await
     }
@@ -42,12 +42,12 @@ impl Library {
         Self::open(TempDir::new().expect("a scratch folder"), embedder, memory, None).await
     }
 
-    /// Keeps files of indexes of three chunks and more.
+    /// Opens a library with files for indexes of at least three chunks.
     pub(super) async fn with_files(embedder: Option<Embedder>) -> Self {
         Self::with_files_in(TempDir::new().expect("a scratch folder"), embedder).await
     }
 
-    /// The same in a data directory.
+    /// Opens a library with files in a given data directory.
     pub(super) async fn with_files_in(folder: TempDir, embedder: Option<Embedder>) -> Self {
         Self::open(folder, embedder, MEMORY, Some(3)).await
     }
@@ -81,7 +81,7 @@ impl Library {
         Self { knowledge: knowledge.expect("it opens"), process, database, embedder, folder, min_chunks }
     }
 
-    /// The same documents, as after a restart.
+    /// Reopens the library with the same documents, as after a restart.
     pub(super) async fn restarted(self, embedder: Option<Embedder>, memory: usize) -> Self {
         self.knowledge.close().await;
         self.process.leave().await;
@@ -90,7 +90,7 @@ impl Library {
         library
     }
 
-    /// Its data directory, which nobody uses any more.
+    /// Closes the library. Returns its data directory.
     pub(super) async fn stopped(self) -> TempDir {
         self.knowledge.close().await;
         self.process.leave().await;
@@ -98,12 +98,12 @@ impl Library {
         self.folder
     }
 
-    /// Its data directory.
+    /// Data directory.
     pub(super) fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Stores documents of the user's own, and waits until they are ready. Returns their ids.
+    /// Ingests documents as the user, and waits until they are ready. Returns their ids.
     pub(super) async fn add<const N: usize>(
         &self,
         user_id: &str,
@@ -131,7 +131,7 @@ impl Library {
         }
     }
 
-    /// The titles that the user finds, best first.
+    /// Titles of the user's search results, best first.
     pub(super) async fn find(&self, user_id: &str, text: &str) -> Vec<String> {
         titles(&self.found(user_id, &query(text)).await)
     }
@@ -144,7 +144,7 @@ impl Library {
         &self.knowledge.0.search
     }
 
-    /// Runs a statement that no part of the program runs.
+    /// Runs an SQL statement that the program itself never runs.
     pub(super) async fn execute(&self, sql: &'static str) {
         self.database.execute(sql).await;
     }

@@ -1,10 +1,10 @@
-//! Indexes that are larger than the memory for them, beside those of others.
+//! Indexes that exceed the memory limit, besides those of other users.
 
 use std::fs;
 
 use super::*;
 
-/// Documents of 150 different words each.
+/// Documents of 150 distinct words each.
 fn notes(count: usize) -> Vec<NewDocument> {
     let text =
         |n: usize| (0..150).map(|word| format!("w{}", word * (n % 7 + 1))).collect::<Vec<_>>().join(" ");
@@ -13,7 +13,7 @@ fn notes(count: usize) -> Vec<NewDocument> {
         .collect()
 }
 
-/// Titles and scores of what some queries find.
+/// Titles and scores of the results of some queries.
 async fn rankings(library: &Library, user_id: &str) -> Vec<(String, f64)> {
     let mut rankings = Vec::new();
     for text in ["moon wing", "w12 w14", "w600", "heat"] {
@@ -23,7 +23,7 @@ async fn rankings(library: &Library, user_id: &str) -> Vec<(String, f64)> {
     rankings
 }
 
-/// What an index takes where all of it is in memory.
+/// Memory of an index that is entirely in memory.
 async fn needed(documents: Vec<NewDocument>) -> usize {
     let library = Library::with_model().await;
     library.add_from("user", "ana", documents).await;

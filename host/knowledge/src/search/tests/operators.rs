@@ -20,7 +20,7 @@ async fn library() -> Library {
     library
 }
 
-/// The titles of what a query finds, sorted.
+/// Titles of the results of a query, sorted.
 async fn found(library: &Library, query: &str) -> Vec<String> {
     let mut titles = library.find("ana", query).await;
     titles.sort_unstable();

@@ -1,4 +1,4 @@
-//! Another model has come, and has not read everything yet.
+//! Search while a new model has not embedded everything yet.
 
 use std::path::PathBuf;
 
@@ -22,13 +22,13 @@ impl Model {
         Self { folder, embedder }
     }
 
-    /// What it makes of the document with this text.
+    /// Vector of a document with this text.
     async fn vector(&self, text: &str) -> Vec<f32> {
         self.embedder.query("ana", embedded(TITLE, text)).await.expect("it runs")
     }
 }
 
-/// The title of each document.
+/// Title of each document.
 const TITLE: &str = "Note";
 
 /// Texts of documents, each with other words.
@@ -37,7 +37,7 @@ fn texts() -> Vec<String> {
     WORDS.iter().flat_map(|one| WORDS.iter().map(move |other| format!("{one} {one} {other}"))).collect()
 }
 
-/// A library that the first model has read, and of which the second one has read every other document.
+/// Library that the first model has embedded completely, and the second one for every other document.
 async fn half_read(first: &Model, second: &Model) -> Library {
     let library = Library::new(Some(first.embedder.clone()), MEMORY).await;
     library.add_from("user", "ana", texts().iter().map(|text| note(TITLE, text)).collect()).await;
@@ -50,7 +50,7 @@ async fn half_read(first: &Model, second: &Model) -> Library {
     library
 }
 
-/// How many of the texts find their document among the first three by meaning, of each model.
+/// Number of texts that find their document among the first three by vector, for each model.
 async fn found(search: &Search, first: &Model, second: &Model, with_previous: bool) -> [usize; 2] {
     let entry = search.indexes.fresh("ana").await.expect("an index");
     let mut found = [0; 2];
@@ -78,9 +78,9 @@ async fn what_only_the_previous_model_has_read_is_found_by_its_vectors_among_the
 
     assert_eq!(found(&search(None), &first, &second, false).await[0], 0, "the other half has no vector");
     let [of_first, of_second] = found(&with_both, &first, &second, true).await;
-    // The weights are arbitrary, and place some texts nearly alike.
+    // The weights are arbitrary, and place some texts very near to each other.
     assert!(of_first > 16 && of_second > 16, "{of_first} and {of_second} of 32");
-    // The server's own way to the second vector: no document has this word.
+    // Vector of the second model, as the server obtains it: no document contains this word.
     let all = Query { limit: 50, ..query("stars") };
     let hits = with_both.search("ana", &all).await.expect("it is found by meaning");
     assert_eq!((hits.mode, hits.hits.len(), hits.has_more), (Mode::Hybrid, 50, true));

@@ -1,5 +1,5 @@
-//! Nobody waits with a guest that asks from a thread which gets no processor for long, nor behind a user who searches without
-//! end.
+//! A guest on a thread without processor time does not block others, nor does a user who searches
+//! continuously.
 
 use std::num::NonZero;
 use std::pin::pin;
@@ -18,14 +18,14 @@ use crate::{KnowledgeError, Origin};
 /// Far longer than the database takes.
 const DEADLINE: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// A thread that has stopped in the middle of what it asked for.
+/// Thread that has stopped in the middle of a request.
 struct Starved {
     go_on: mpsc::Sender<()>,
     thread: JoinHandle<()>,
 }
 
 impl Starved {
-    /// Drives `asked` until it `has` what others wait for, and no further.
+    /// Polls `asked` until `has` returns true, and no further.
     fn once_it(has: impl Fn() -> bool + Send + 'static, asked: impl Future + Send + 'static) -> Self {
         let ((go_on, going_on), (stops, stopped)) = (mpsc::channel(), mpsc::channel());
         let drive = async move {
@@ -117,7 +117,7 @@ async fn a_search_waits_for_one_turn_of_each_other_user_however_many_searches_th
         assert!(search.now_or_never().is_none(), "all turns are taken");
     }
 
-    // One turn goes round: threads that run beside each other may finish in another order than they began in.
+    // Frees only one turn: parallel threads may finish in another order than they started.
     drop(end.pop());
     running.pop().expect("there is a core").await;
     join_all(waiting).await;

@@ -34,7 +34,7 @@ async fn a_file_that_a_document_has_no_more_is_not_captured() {
     assert_eq!(store.job(&id).await, Some(("index".to_owned(), 0)));
 }
 
-/// Whether a document has the file `one`.
+/// Whether a document refers to the file `one`.
 async fn is_named(store: &Store) -> bool {
     let mut snapshot = store.0.snapshot().await.expect("it can be read");
     stored_files::is_named(&mut snapshot, FileKind::Artifact, "one").await.expect("it can be read")
@@ -96,7 +96,7 @@ async fn a_file_that_waits_for_what_the_server_lacks_stays_when_its_document_com
     assert_eq!((changed.ingested[0].change, kept(&id).await), (Change::Updated, true));
     assert_eq!((changed.let_go, store.job(&id).await), (vec![], Some(("capture".to_owned(), 0))));
 
-    // What is wrong with the file itself may be mended where it comes from.
+    // A defect of the file itself may be repaired at its origin.
     fail(None).await;
     let again = store.put_one(&ana, talk("two")).await;
     assert_eq!((again.change, kept(&id).await), (Change::Unchanged, false));

@@ -1,4 +1,4 @@
-//! What a user reads of documents and feeds, and of nobody else's.
+//! Reading of documents and feeds, isolated between users.
 
 use super::*;
 
@@ -34,7 +34,7 @@ async fn a_feed_is_renamed_everywhere_and_goes_with_its_last_document() {
 async fn documents_are_listed_newest_first_page_by_page_under_all_conditions() {
     let (store, _data) = store().await;
     let ana = origin("ana", "user");
-    // Others come in between: neither a cursor nor a number tells of them.
+    // Documents of other users in between: neither cursors nor numbers reveal them.
     for number in 0..5 {
         store.put_one(&ana, note(&format!("N{number}"), &format!("n{number}"))).await;
         store.put_one(&origin("ben", "user"), note(&format!("B{number}"), &format!("b{number}"))).await;
@@ -66,7 +66,7 @@ async fn a_summary_is_read_without_the_text_and_documents_are_counted_by_state()
     let ana = origin("ana", "user");
     let id = store.put_one(&ana, note("A", "a")).await.id;
     store.put_one(&ana, note("B", "b")).await;
-    // Whoever reads the text fails at it. A server keeps nothing that is no text.
+    // Reading the text would fail. A database server refuses invalid text, so it cannot be tested there.
     let unreadable = if store.0.is_file() { "CAST(x'ff' AS TEXT)" } else { "text" };
     let update = format!("UPDATE documents SET text = {unreadable}, state = 'ready' WHERE id = '{id}'");
     store.0.execute(&update).await;
@@ -120,7 +120,7 @@ async fn nothing_of_another_user_can_be_read_or_removed() {
 async fn an_id_of_another_user_is_not_even_found_in_the_index() {
     let (store, _data) = store().await;
     if !store.0.is_file() {
-        // Its plan depends on how many rows there are.
+        // The query plan depends on the number of rows.
         return;
     }
     let sql = "EXPLAIN QUERY PLAN SELECT * FROM documents d WHERE d.user_id = 'ana' AND d.id = 'x'";

@@ -1,4 +1,4 @@
-//! What is counted, whatever happens to documents, and what is refused.
+//! Counting of storage usage through all changes of documents, and quota refusals.
 
 use std::num::NonZeroU32;
 
@@ -10,7 +10,7 @@ use crate::ingest::{Batch, validate, validate_upload};
 use crate::store::tests::{file, note, origin, page, store};
 use crate::store::{Failed, Job, Kind, Read};
 
-/// What the identity of a document takes that is known by the SHA-256 of its text or file.
+/// Bytes of the identity of a document that is identified by the SHA-256 of its text or file.
 const HASHED: u64 = "sha256 ".len() as u64 + 64;
 const NO_QUOTA: Quota = Quota { documents: u64::MAX, bytes: u64::MAX };
 
@@ -20,9 +20,9 @@ impl Store {
         (documents, bytes)
     }
 
-    /// What the documents take, counted anew.
+    /// Usage of the documents, recounted from the tables.
     async fn counted(&self, user: &str) -> (u64, u64) {
-        // Every text of a row, joined: what is not there joins as nothing.
+        // All texts of a row, concatenated; NULL adds nothing.
         let sql = format!(
             "SELECT (SELECT COUNT(*) FROM documents WHERE user_id = '{user}'), CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM (
                  SELECT octet_length(concat(identity, title, text, url, author, author_folded, file_url,
@@ -67,7 +67,7 @@ async fn what_is_counted_is_what_there_is_after_every_change() {
     let shared = artifact('a', 1000);
 
     store.put(&ana, vec![note("é", "text"), page("Page", "https://a.example/", "long text")]).await;
-    // The page's URL counts as such and in its identity, `url …`.
+    // The page's URL counts twice: as URL, and in its identity `url …`.
     let besides = 2 + 4 + HASHED + 4 + 18 + 4 + 18;
     assert_eq!(store.used("ana").await, (2, besides + 9));
     let stored = store.put(&ana, vec![page("Page", "https://a.example/", "short")]).await;
@@ -205,7 +205,7 @@ async fn a_capture_beyond_the_quota_changes_nothing_and_its_file_is_not_kept() {
 async fn a_disk_that_is_full_in_the_middle_loses_nothing_and_says_so() {
     let (store, _data) = store().await;
     if !store.0.is_file() {
-        // The disk is another machine's.
+        // The disk belongs to another machine.
         return;
     }
     let ana = origin("ana", "user");
@@ -217,7 +217,7 @@ async fn a_disk_that_is_full_in_the_middle_loses_nothing_and_says_so() {
         }
     };
 
-    // The least that it can be: as many pages as there are.
+    // Smallest possible limit: the current number of pages.
     limit(NonZeroU32::MIN).await;
     let refused = store.try_put(&ana, vec![note("B", &"b".repeat(1 << 20))]).await;
 

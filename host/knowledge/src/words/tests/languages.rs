@@ -103,7 +103,7 @@ fn the_language_is_that_of_the_beginning() {
             Language::Arabic,
             "يولد الجناح قوة الرفع لأن الهواء الذي يتدفق من حوله يندفع إلى أسفل، وهذا ما يرفع الطائرة عن الأرض.",
         ),
-        // In doubt, and without a stemmer.
+        // Uncertain language, or one without a stemmer.
         (Language::English, "Wing"),
         (Language::English, ""),
         (Language::English, "3000 -- https://example.com/a?b=c"),
@@ -136,7 +136,7 @@ fn a_word_of_a_query_is_dropped_where_it_is_a_stop_word() {
     let of = |analyzer| words.iter().filter_map(|word| word.term(analyzer)).collect::<Vec<_>>();
     assert_eq!(of(english), terms(Language::English, "die hauser"));
     assert_eq!(of(german), terms(Language::German, "haus"));
-    // Also without its accent; but not if there is no other word.
+    // Stop words also match without accents; they remain if there is no other word.
     assert_eq!(terms_of("fur den Garten", german), terms(Language::German, "Gärten"));
     assert_eq!(terms_of("für die", german), terms(Language::German, "für die"));
     assert_eq!(terms_of("l'avion qu'il a", analyzer(Language::French)), terms(Language::French, "avion"));
@@ -171,7 +171,7 @@ fn no_word_makes_a_stemmer_panic() {
     ];
     let mut state = 1_u32;
     let mut next = |bound: usize| {
-        // Numbers of Lehmer's generator.
+        // Lehmer random number generator.
         state = u32::try_from(u64::from(state) * 48_271 % 2_147_483_647).expect("it is below 2^31");
         state as usize % bound
     };
@@ -189,7 +189,7 @@ fn no_word_makes_a_stemmer_panic() {
         for _ in 0..20_000 {
             let mut word: String = (0..next(8)).map(|_| letters[next(letters.len())]).collect();
             for _ in 0..next(3) {
-                // Endings are made of the parts of frequent words.
+                // Endings are taken from frequent words.
                 let part = list[next(list.len())];
                 word.push_str(&part[part.ceil_char_boundary(next(part.len() + 1))..]);
             }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What new passages with such characters have.
+/// Analyzer of new passages with such characters.
 fn pairs() -> Analyzer {
     Analyzer::for_passage(Language::English, "", "東")
 }
@@ -30,7 +30,7 @@ fn a_run_is_compared_by_pairs_and_one_character_by_itself() {
         assert!(!terms_of(absent, pairs()).iter().any(|term| text.contains(term)), "{absent}");
     }
     assert_eq!(terms_of("東京都", pairs()).len(), 2);
-    // Not across what parts them.
+    // Pairs do not cross separators.
     assert!(!pairs().words("東、京").any(|word| terms_of("東京", pairs()).contains(&word.term)));
 }
 

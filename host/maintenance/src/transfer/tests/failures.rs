@@ -1,4 +1,4 @@
-//! Copies that are refused, that fail, and that are interrupted.
+//! Copies that are refused, fail, or are interrupted.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -8,7 +8,7 @@ use kitbag_identity::bind_issuer;
 
 use super::*;
 
-/// Copies until progress was reported so often, and no further; `None` if nothing is left to do before that.
+/// Copies until progress was reported `reports` times; `None` if the copy completes before.
 async fn interrupted_after(job: &Job, reports: usize) -> Option<()> {
     let left = Cell::new(reports);
     let mut progress = |_: Step, _: u64, _: u64| left.set(left.get().saturating_sub(1));
@@ -17,7 +17,7 @@ async fn interrupted_after(job: &Job, reports: usize) -> Option<()> {
         biased;
         () = stop => Some(()),
         copied = copy(job, &mut progress) => match copied {
-            // The database has ended what was begun before.
+            // The database has rolled back the interrupted transaction.
             Ok(_) | Err(TransferError::NotEmpty(_)) => None,
             Err(error) => panic!("{error}"),
         }
@@ -30,21 +30,21 @@ async fn a_copy_that_is_interrupted_leaves_no_row_and_the_next_one_goes_on() {
     let before = first.database.all_rows().await;
 
     let (mut interrupted, mut attempts) = (0, 0);
-    // After each file, and after each table.
+    // Interrupted after each file, and after each table.
     loop {
         attempts += 1;
         assert!(attempts < 100, "{interrupted}");
         interrupted_after(&first.job(&second), interrupted + 1).await;
         if second.is_empty().await {
             interrupted += 1;
-            // Several files are on their way at once.
+            // Several files are copied concurrently.
             assert!((interrupted.min(3)..=3).contains(&second.files().len()), "after {interrupted} reports");
         } else if interrupted > 20 {
-            // It was all but done, and now everything is there.
+            // The copy was almost complete, and everything is there now.
             break;
         } else {
-            // The databases had answered whenever the copy came to wait for them, so that it was done before it could be
-            // interrupted: on a busy machine that happens.
+            // The databases responded before the copy had to wait for them, so that it completed before it
+            // could be interrupted: this happens on a busy machine.
             second = Service::elsewhere().await;
         }
     }
@@ -70,7 +70,7 @@ async fn files_of_an_earlier_attempt_are_used_if_they_are_whole() {
 #[tokio::test]
 async fn only_an_empty_database_is_copied_to() {
     let [first, second] = [Service::filled().await, Service::elsewhere().await];
-    // As a server that has run there leaves it.
+    // The state that a server leaves that has run there.
     let started = "INSERT INTO issuers (issuer, since) VALUES ('https://one.example', 0);
         UPDATE registry SET generation = 3";
     second.database.execute(started).await;
@@ -106,7 +106,7 @@ async fn keys_that_do_not_open_the_secrets_are_refused_before_anything_is_writte
     assert!(matches!(refused, TransferError::Keys(_)), "{refused}");
     assert!(second.is_empty().await && second.files().is_empty());
 
-    // One that opens in the source neither is no reason.
+    // A secret that does not open in the source either is not an error.
     first.database.execute("UPDATE secrets SET sealed = x'00' WHERE user_id = 'ben'").await;
     let copied = run(&with(keys(&[2, 1]))).await.expect("it can be copied");
     assert_eq!(copied.broken_secrets_count, 1);
@@ -178,7 +178,7 @@ async fn a_server_that_starts_waits_until_its_database_is_copied() {
     let mut progress = |_: Step, _: u64, _: u64| match &starting {
         None => {
             let database = second.database.clone();
-            // The first thing that a start does with the database.
+            // The first access of a starting server to the database.
             let start = async move { bind_issuer(&database, "https://new.example", Some(ISSUER)).await };
             starting = Some(tokio::spawn(start));
         }

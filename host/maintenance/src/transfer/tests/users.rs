@@ -1,4 +1,4 @@
-//! Users who get other ids, at another issuer.
+//! Users who get other ids at another issuer.
 
 use kitbag_database::audit::Actor;
 use kitbag_vault::{Account, AccountState, EveryoneOptions, Tokens};
@@ -54,7 +54,7 @@ async fn with_new_ids_everything_belongs_to_those_and_secrets_open_for_them_alon
     let [first, second] = [Service::filled().await, Service::elsewhere().await];
     let mut job = first.job(&second);
     OTHER.clone_into(&mut job.target.issuer);
-    // A new id may be the old one of somebody else.
+    // A new id may be the old id of another user.
     job.users = Some(ids(r#"{"ana": "ben", "ben": "auth0|2"}"#));
     job.target.keys = keys(&[2, 1]);
 
@@ -112,7 +112,7 @@ async fn accounts_and_what_is_for_everyone_are_copied_too() {
     assert!(vault.stored_account("ana", "t").await.expect("it is read").is_none());
     let secrets = vault.for_call("anybody", "t").await.expect("they open");
     assert!(secrets.get("t", "OTHER").is_some());
-    // Tokens that are renewed there are stored, although the toolkit's owner has another id by now.
+    // Renewed tokens are stored, although the toolkit's owner has another id now.
     vault.replace_account("one", "t", &copied, &account).await.expect("it is the same");
 }
 

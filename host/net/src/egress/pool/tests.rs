@@ -1,4 +1,4 @@
-//! Which connections a pool gives out, keeps and closes.
+//! Connections that a pool returns, stores and closes.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::egress::connector::Stream;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A server that accepts connections, and a pool for them.
+/// A server that accepts connections, and a pool of connections to it.
 struct Fixture {
     listener: TcpListener,
     pool: Pool,

@@ -9,7 +9,7 @@ use moka::future::Cache as Entries;
 
 use super::LookupError;
 
-/// Number of cached names. An entry with its addresses takes less than 1 KiB.
+/// Maximum number of cached names. An entry with its addresses takes less than 1 KiB.
 const MAX_ENTRIES: u64 = 4096;
 
 /// The result of a look-up.

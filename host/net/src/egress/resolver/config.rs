@@ -1,4 +1,4 @@
-//! The name servers and hosts: read from the system's files, and again when those have changed.
+//! Configuration of name servers and hosts, read from the system's files and reloaded when they change.
 
 use std::fs::{self, File};
 use std::net::{IpAddr, SocketAddr};
@@ -33,7 +33,7 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 const MAX_QUERY_TIME: Duration = Duration::from_secs(2);
 const MAX_RETRIES: usize = 1;
 
-/// Where addresses come from.
+/// Sources of addresses: name servers and hosts file.
 #[derive(Clone, Debug)]
 pub(in crate::egress) struct Source {
     /// The operator's name servers; the system's if empty.
@@ -51,7 +51,7 @@ pub(super) struct Config {
     current: Mutex<Option<(Instant, Arc<Current>)>>,
 }
 
-/// The files' content when they were read, and the answers since.
+/// Parsed content of the files, and answers cached since they were read.
 pub(super) struct Current {
     stamps: [Option<Stamp>; 2],
     hosts: Hosts,
@@ -77,7 +77,7 @@ impl Config {
         self.source.timeout
     }
 
-    /// The configuration, at most one second old.
+    /// Returns the configuration, at most one second old.
     pub(super) async fn current(&self) -> Arc<Current> {
         let mut current = self.current.lock().await;
         if let Some((checked_at, known)) = &mut *current {
@@ -106,7 +106,7 @@ impl Current {
         Self { stamps, hosts: read_hosts(&source.hosts), resolver: resolver.ok(), answers: Cache::new() }
     }
 
-    /// The addresses of a name in the hosts file.
+    /// Returns the addresses of a name in the hosts file.
     pub(super) fn host(&self, name: &Name) -> Vec<IpAddr> {
         let of_type = |record_type| self.hosts.lookup_static_host(&Query::query(name.clone(), record_type));
         let found = [RecordType::A, RecordType::AAAA].into_iter().filter_map(of_type);
@@ -125,8 +125,8 @@ fn resolver(source: &Source) -> Result<TokioResolver, NetError> {
     };
     options.timeout = options.timeout.clamp(Duration::from_millis(500), MAX_QUERY_TIME);
     options.attempts = options.attempts.min(MAX_RETRIES);
-    // Both are done here: the library's cache is bounded by entries and not by their size, and with the
-    // hosts file it still asks the name servers for what the file does not have.
+    // Cache and hosts file are implemented here: the library's cache is bounded by entries and not by their
+    // size, and with a hosts file the library still queries the name servers for what the file lacks.
     options.cache_size = 0;
     options.use_hosts_file = ResolveHosts::Never;
     let mut builder = Resolver::builder_with_config(config, TokioRuntimeProvider::default());

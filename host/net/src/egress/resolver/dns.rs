@@ -1,4 +1,4 @@
-//! Asks the name servers, with a share of the look-ups for each user.
+//! Queries the name servers, with limits of concurrent look-ups per user and in total.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -16,23 +16,23 @@ use super::LookupError;
 use super::cache::Outcome;
 use super::config::{Config, Source};
 
-/// Concurrent look-ups, for one user and in total. Each uses up to eight sockets while the name servers do
-/// not answer: two record types, asked four times.
+/// Maximum numbers of concurrent look-ups, per user and in total. Each uses up to eight sockets while the
+/// name servers do not answer: two record types, four attempts.
 const MAX_LOOKUPS_PER_USER: usize = 6;
 const MAX_LOOKUPS: usize = 48;
 
-/// Addresses of each family that are kept from an answer.
+/// Maximum number of addresses per family that are taken from an answer.
 const MAX_ADDRESSES_PER_FAMILY: usize = 8;
 
-/// Bounds for the time an answer is cached, whatever its TTL.
+/// Minimum and maximum cache time of an answer, whatever its TTL.
 const MIN_LIFETIME: Duration = Duration::from_secs(1);
 const MAX_LIFETIME: Duration = Duration::from_mins(5);
-/// How long a negative answer is cached at most.
+/// Maximum cache time of a negative answer.
 const MAX_NEGATIVE_LIFETIME: Duration = Duration::from_mins(1);
-/// How long a failure is cached (RFC 9520, section 3.2: at least a second).
+/// Cache time of a failure (RFC 9520, section 3.2: at least a second).
 const FAILURE_LIFETIME: Duration = MIN_LIFETIME;
 
-/// Resolves names for users by the name servers.
+/// Resolver that queries the name servers on behalf of users.
 #[derive(Debug)]
 pub(in crate::egress) struct Dns {
     config: Config,
@@ -47,7 +47,7 @@ impl Dns {
     /// Returns the addresses of a name: from the hosts file, from the cache, or else from the name
     /// servers, once a look-up of the user's share is free.
     pub(super) async fn lookup(&self, name: &str, user: &Arc<str>) -> Result<Vec<IpAddr>, LookupError> {
-        // As ASCII, which allows underscores: internal services have them in their names.
+        // `from_ascii` permits underscores, which names of internal services may contain.
         let question = Name::from_ascii(name).map_err(|_| LookupError::InvalidName)?;
         let current = self.config.current().await;
         let of_hosts = current.host(&question);
@@ -125,7 +125,7 @@ fn interleaved(found: &LookupIp) -> Arc<[IpAddr]> {
     }
 }
 
-/// Why there is no answer, and how long to cache that.
+/// Converts a resolver error to the reason and its cache time.
 fn reason(error: &NetError) -> (LookupError, Duration) {
     match error {
         NetError::Dns(DnsError::NoRecordsFound(NoRecords {

@@ -10,7 +10,7 @@ use tempfile::NamedTempFile;
 use super::super::test_name_server::{Question, Reply, TestNameServer, addresses};
 use super::*;
 
-/// A test's answer for a name.
+/// Function that resolves a name in a test.
 pub(in crate::egress) type Answer =
     dyn Fn(&str) -> BoxFuture<'static, Result<Vec<IpAddr>, LookupError>> + Send + Sync;
 
@@ -23,16 +23,16 @@ impl Resolver {
         Self::Test(Arc::new(move |name| std::future::ready(Ok(answer(name))).boxed()))
     }
 
-    /// Never answers.
+    /// Resolver that never answers.
     pub(in crate::egress) fn silent() -> Self {
         Self::Test(Arc::new(|_| std::future::pending().boxed()))
     }
 }
 
-/// Longer than anything that does not wait for a name server.
+/// Upper bound for operations that do not wait for a name server.
 const LONG: Duration = Duration::from_secs(20);
 
-/// A resolver that asks `server` only, with `lines` as the hosts file.
+/// Resolver that queries only `server`, with `lines` as the hosts file.
 fn dns(server: &TestNameServer, timeout: Duration, lines: &str) -> (Resolver, NamedTempFile) {
     let mut hosts = NamedTempFile::new().unwrap();
     hosts.write_all(lines.as_bytes()).unwrap();
@@ -166,7 +166,7 @@ async fn an_answer_counts_as_long_as_it_says_within_bounds() {
         for _ in 0..20 {
             assert_eq!(ask(&resolver, name).await.map_err(|error| error.to_string()), first);
         }
-        // On a busy machine a second may have passed: then it is asked once more, and not twenty times.
+        // On a busy machine a second may have passed: then there is one more query, not twenty.
         assert!(asked(name) <= 2 * at_once, "{name}: {} after {at_once}", asked(name));
     }
     let before = names.map(asked);
@@ -210,7 +210,7 @@ async fn a_look_up_ends_with_its_time() {
 
     assert!(matches!(found, Err(LookupError::Timeout)), "{found:?}");
     assert!(begun.elapsed() < LONG);
-    // An unreachable name server is not asked again at once either.
+    // An unreachable name server is not queried again immediately either.
     assert!(matches!(ask(&resolver, "a.example").await, Err(LookupError::Timeout)));
 }
 

@@ -1,9 +1,9 @@
-//! Look-ups of the names of toolkits and captures, from the request to the name server and back.
+//! Name look-ups of toolkits and captures, from the request to the name server and back.
 
 use super::super::test_name_server::{Reply, TestNameServer, addresses};
 use super::*;
 
-/// A client that asks `server` only.
+/// Client that queries only the name server `server`.
 fn asking(server: &TestNameServer, opened: &[&str]) -> Egress {
     Egress::new(EgressSettings { name_servers: vec![server.address()], ..settings(opened, opened) })
 }
@@ -130,7 +130,7 @@ async fn a_user_whose_names_nobody_answers_for_holds_up_nobody_else() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 
-    // Sooner than the look-up of any of ana's names ends.
+    // Before any look-up of ana's names ends.
     let of_ben = timeout(TIMEOUT, fetch(&egress, &uri, &listing_for("ben", &good))).await;
     assert_eq!(of_ben.expect("ben waits for ana").unwrap(), "hello");
     let mut silent = server.asked();

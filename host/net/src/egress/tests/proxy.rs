@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use super::super::test_name_server::{Reply, TestNameServer, addresses};
 use super::*;
 
-/// A proxy that connects to one server, whatever it is asked for. Stops when it is dropped.
+/// Proxy that connects to one server, whatever the requested target. Stops on drop.
 struct TestProxy {
     address: SocketAddr,
     heads: Arc<Mutex<Vec<String>>>,
@@ -18,7 +18,7 @@ struct TestProxy {
 }
 
 impl TestProxy {
-    /// Tunnels to this port of loopback; refuses all without one.
+    /// Starts a proxy that tunnels to this loopback port; `None`: it refuses all requests.
     async fn start(upstream: Option<u16>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -33,7 +33,7 @@ impl TestProxy {
         Self { address, heads, accepting }
     }
 
-    /// The settings of a client that uses it, whose names `server` resolves.
+    /// Settings of a client that uses this proxy and the name server `server`.
     fn settings(&self, server: &TestNameServer, opened: &[&str]) -> EgressSettings {
         let proxy = Proxy::parse(&format!("http://ana:p%40ss@{}", self.address)).unwrap();
         EgressSettings {
@@ -43,7 +43,7 @@ impl TestProxy {
         }
     }
 
-    /// What it was asked to connect to.
+    /// Requested targets of the tunnels.
     fn targets(&self) -> Vec<String> {
         let heads = self.heads.lock().unwrap();
         heads.iter().map(|head| head.split(' ').nth(1).unwrap().to_owned()).collect()
@@ -71,7 +71,7 @@ async fn tunnel(mut stream: TcpStream, upstream: Option<u16>, seen: Arc<Mutex<Ve
     copy_bidirectional(&mut stream, &mut upstream).await.ok();
 }
 
-/// Knows a public name, a private one, one that is both, and no other.
+/// Name server that knows only a public name, a private one, and one with both kinds of address.
 async fn names() -> TestNameServer {
     TestNameServer::start(|question| match question.name.as_str() {
         "public.example" => addresses(&["1.1.1.1"]),
@@ -137,7 +137,7 @@ async fn private_addresses_that_are_allowed_are_connected_to_directly() {
 
     assert!(proxy.targets().is_empty());
 
-    // Each address by itself: nobody listens at the port of the private one.
+    // Each address is tried separately: nothing listens at the port of the private one.
     let both = fetch(&egress, "http://both.example:9/", &listing(&["both.example:9".to_owned()])).await;
     assert!(both.is_err());
     assert_eq!(proxy.targets(), ["1.1.1.1:9"]);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 
-/// Returns `answers` one after the other, the last one again and again, and counts the questions.
+/// Client whose resolver returns `answers` in order, repeats the last one, and counts look-ups.
 fn resolving(answers: &'static [&'static [&'static str]]) -> (Egress, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();
@@ -13,7 +13,7 @@ fn resolving(answers: &'static [&'static [&'static str]]) -> (Egress, Arc<Atomic
         let answer = answers[count.fetch_add(1, Ordering::Relaxed).min(answers.len() - 1)];
         answer.iter().map(|address| address.parse::<IpAddr>().unwrap()).collect()
     });
-    // 127.0.0.1 plays a public address; the other loopback addresses are private.
+    // 127.0.0.1 stands for a public address; the other loopback addresses are private.
     (Egress::resolving(settings(&["127.0.0.1/32"], &[]), &resolver, &resolver), asked)
 }
 
@@ -62,7 +62,7 @@ async fn the_second_answer_of_a_name_is_checked_like_the_first() {
 
 #[tokio::test]
 async fn of_a_mixed_answer_only_the_permitted_address_is_tried() {
-    // A server at the forbidden address would take the connection if it were tried.
+    // A server at the forbidden address would accept a connection attempt.
     let listener = tokio::net::TcpListener::bind("127.0.0.2:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let (egress, _) = resolving(&[&["127.0.0.2", "127.0.0.1"]]);

@@ -1,4 +1,4 @@
-//! Which requests share a connection, and what a hostile or careless server gains by it.
+//! Reuse of connections by requests, also with hostile or faulty servers.
 
 use std::sync::Mutex;
 
@@ -13,14 +13,14 @@ use super::*;
 
 const HELLO: &str = "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello";
 
-/// A server that is written by hand, to break the rules of HTTP.
+/// Hand-written server that can violate HTTP.
 struct Raw {
     uri: String,
     heads: Arc<Mutex<Vec<String>>>,
     accepting: JoinHandle<()>,
 }
 
-/// What the server does after it has answered a request.
+/// Behaviour of the server after a response.
 #[derive(Clone, Copy, PartialEq)]
 enum Next {
     Serve,
@@ -28,8 +28,8 @@ enum Next {
 }
 
 impl Raw {
-    /// Answers request `number`, counted over all connections, with what `answer` returns; `None` closes the
-    /// connection without an answer.
+    /// Starts a server that responds to request `number`, counted over all connections, with the result of
+    /// `answer`; `None` closes the connection without a response.
     async fn start(answer: impl Fn(usize) -> Option<(&'static str, Next)> + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let uri = format!("http://{}/", listener.local_addr().unwrap());
@@ -69,7 +69,7 @@ impl Drop for Raw {
     }
 }
 
-/// Reads until the end of a head, and what arrived with it.
+/// Reads up to the end of a request head, and any bytes that arrive with it.
 async fn head(stream: &mut TcpStream) -> Option<String> {
     let mut received = Vec::new();
     while !received.windows(4).any(|window| window == b"\r\n\r\n") {
@@ -87,7 +87,7 @@ async fn send(egress: &Egress, method: Method, uri: &str) -> Result<Bytes, Egres
     Ok(response.into_body().collect().await.expect("the body arrives whole").to_bytes())
 }
 
-/// Waits until the server's end of an idle connection was noticed to be closed.
+/// Waits until the client has detected that the server closed an idle connection.
 async fn settle() {
     tokio::time::sleep(Duration::from_millis(50)).await;
 }
@@ -176,7 +176,7 @@ async fn a_request_without_effect_is_sent_again_once() {
     assert_eq!(send(&egress, Method::GET, &server.uri).await.unwrap(), "hello");
     assert_eq!(server.requests(), 3);
 
-    // A server that never answers again gets no third one.
+    // A server that never responds again gets no third request.
     let silent = Raw::start(|number| (number == 0).then_some((HELLO, Next::Serve))).await;
     send(&egress, Method::GET, &silent.uri).await.unwrap();
     assert!(send(&egress, Method::GET, &silent.uri).await.is_err());
@@ -208,7 +208,7 @@ async fn a_connection_that_is_to_be_closed_is_not_used_again() {
     const OLD: &str = "HTTP/1.0 200 OK\r\ncontent-length: 5\r\n\r\nhello";
 
     for answer in [LAST, OLD] {
-        // The server itself would go on.
+        // The server itself would keep the connection open.
         let server = Raw::start(move |_| Some((answer, Next::Serve))).await;
         let egress = egress(&[]);
 

@@ -1,4 +1,4 @@
-//! Places that registries lead to.
+//! Redirects and upload locations of registries.
 
 use bytes::Bytes;
 use http::{Method, Response};

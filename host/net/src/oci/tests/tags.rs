@@ -1,4 +1,4 @@
-//! Lists of tags, and what follows a version.
+//! Lists of tags, and look-up of later versions.
 
 use bytes::Bytes;
 use http::Response;
@@ -7,7 +7,7 @@ use http_body_util::Full;
 use super::*;
 use crate::egress::test_server::TestServer;
 
-/// A registry with this list of tags, or this one and a link to where it goes on.
+/// Starts a registry whose tag list is the result of `list`: a page, and the link to the next one, if any.
 async fn listing(list: impl Fn(&str) -> (String, Option<String>) + Send + Sync + 'static) -> TestServer {
     TestServer::start(move |head| {
         if !head.uri.path().ends_with("/tags/list") {
@@ -23,7 +23,7 @@ async fn listing(list: impl Fn(&str) -> (String, Option<String>) + Send + Sync +
     .await
 }
 
-/// A manifest that is another one for each path.
+/// Manifest that differs for each path.
 fn manifest(path: &str) -> String {
     json!({ "mediaType": "application/vnd.oci.image.manifest.v1+json", "path": path }).to_string()
 }

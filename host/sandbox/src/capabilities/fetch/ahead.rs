@@ -25,16 +25,16 @@ const MAX_PIECE_BYTES: usize = 16 << 10;
 /// Memory of a piece besides its data, in bytes.
 const PIECE_OVERHEAD_BYTES: usize = 256;
 
-/// A piece, and the buffer space that it holds until the guest has read it.
+/// A piece, and its buffer space, which is released when the guest has read it.
 type Piece = Result<(Frame<Bytes>, OwnedSemaphorePermit), BoxError>;
 
-/// The buffered body, which another task reads from the network.
+/// The guest's end of a response body, which another task reads from the network.
 pub(super) struct ReadAheadBody {
     pieces: UnboundedReceiver<Piece>,
 }
 
-/// Buffers the beginning of a body. What has arrived already, often all of it, is buffered at once; a task
-/// reads the rest. `in_flight` is held until the body has ended or the guest has dropped it.
+/// Buffers the beginning of a body. Data that has already arrived, often the whole body, is buffered at once;
+/// a task reads the rest. `in_flight` is released when the body has ended or the guest has dropped it.
 pub(super) async fn read_ahead(
     body: impl Body<Data = Bytes, Error = BoxError> + Send + Unpin + 'static,
     in_flight: OwnedSemaphorePermit,
@@ -64,7 +64,7 @@ fn reading_ahead(
     (ReadAheadBody { pieces }, work)
 }
 
-/// Reads to the end, or to the first error, after which the data could be wrong.
+/// Reads until the end, or until the first error, after which the data could be wrong.
 async fn read(mut body: impl Body<Data = Bytes, Error = BoxError> + Unpin, pieces: &UnboundedSender<Piece>) {
     let room = Arc::new(Semaphore::new(MAX_BUFFERED_BYTES));
     while let Some(frame) = body.frame().await {
@@ -87,8 +87,8 @@ async fn read(mut body: impl Body<Data = Bytes, Error = BoxError> + Unpin, piece
     }
 }
 
-/// Splits and copies a frame: a frame of one byte could keep a whole buffer of its connection alive. This is
-/// the only copy of a body between the connection's buffer and the guest's memory.
+/// Splits and copies a frame: a frame of one byte could keep a whole connection buffer alive. This is the
+/// only copy of a body between the connection's buffer and the guest's memory.
 fn in_pieces(frame: Frame<Bytes>) -> Vec<Frame<Bytes>> {
     match frame.into_data() {
         Ok(data) => {
@@ -144,7 +144,7 @@ mod tests {
         reading.await.unwrap();
     }
 
-    /// The count once it no longer changes.
+    /// Returns the count once it no longer changes.
     async fn settled(count: &AtomicUsize) -> usize {
         for _ in 0..100 {
             tokio::task::yield_now().await;

@@ -94,7 +94,7 @@ where
     }
 }
 
-/// Fails if no data arrives for the time `pause`.
+/// Fails if no data arrives for the duration `pause`.
 struct WithIdleTimeout {
     body: ResponseBody,
     pause: Option<Duration>,

@@ -1,4 +1,4 @@
-//! Handles a guest's request: redirects, the host's sign-in, and counting of the requests they need.
+//! Handles a guest's request: redirects, sign-in by the host, and counting of all requests that these need.
 
 use std::error::Error as StdError;
 use std::mem;
@@ -31,14 +31,14 @@ pub(super) struct Exchange {
     pub(super) in_flight: Arc<Semaphore>,
     pub(super) usage: Usage,
     pub(super) log: Log,
-    /// The caller's. Headers with one of them are dropped on a redirect to another origin.
+    /// The calling user's secrets. Headers that contain one are dropped on a redirect to another origin.
     pub(super) secrets: Arc<UserSecrets>,
     pub(super) missing: MissingSecrets,
     pub(super) sign_in_failure: SignInFailure,
     pub(super) trace: Trace,
 }
 
-/// Why a request has no response. The text is one line for the toolkit's log.
+/// Reason why a request has no response. The text is one line for the toolkit's log.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
     #[error(transparent)]
@@ -61,26 +61,27 @@ struct Progress {
     may_replace_token: bool,
 }
 
-/// What may be attached to the next hop: that of any sign-in, of one, or nothing.
+/// Sign-ins whose credentials may be attached to the next hop.
 ///
-/// After a redirect by another host, that host has chosen the target, so the request must not carry what is for an API.
+/// After a redirect by another host, that host has chosen the target, so the request must not carry
+/// credentials for an API.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Attachable {
-    /// There was no hop yet.
+    /// Any sign-in: there was no hop yet.
     Any,
-    /// All hops so far were at the API of this sign-in.
+    /// Only this sign-in: all hops so far were to its API.
     One(usize),
-    /// A hop was elsewhere, or the handler has put something there itself.
+    /// None: a hop was to another host, or the handler has set the credential itself.
     None,
 }
 
 impl Exchange {
-    /// Counts a request against the call's budget.
+    /// Counts a request towards the call's limit.
     pub(super) fn count_request(&self) -> Result<(), Failure> {
         self.usage.admit(self.limits.requests).then_some(()).ok_or(Failure::NoRequestLeft)
     }
 
-    /// Sends a request, which is already counted, and begins to read the response. `pause` is the longest
+    /// Sends a request, which is already counted, and starts to read the response. `pause` is the maximum
     /// time between two pieces of its body.
     pub(super) async fn respond(
         self: Arc<Self>,
@@ -129,7 +130,8 @@ impl Exchange {
         }
     }
 
-    /// Sends the request to its current target, with what is for it if that is an API of the toolkit.
+    /// Sends the request to its current target, with the sign-in's credentials if the target is an API of the
+    /// toolkit.
     async fn hop(
         &self,
         request: Request<BoxBody>,
@@ -171,7 +173,7 @@ impl Exchange {
         }
     }
 
-    /// Prepares the request again, and another attachment than the refused one.
+    /// Prepares the request again, with a new attachment in place of the refused one.
     async fn prepare_retry(
         &self,
         sign_in: &SignIn,
@@ -195,7 +197,7 @@ impl Exchange {
         Ok((request, attachment))
     }
 
-    /// Counts a request for a token, and begins its span.
+    /// Counts a token request, and begins its span. Returns `false` if the limit is reached.
     fn may_sign_in(&self, sign_in: &SignIn, span: &mut Span) -> bool {
         let may_send = self.count_request().is_ok();
         if may_send {
@@ -220,7 +222,7 @@ impl Exchange {
         }
     }
 
-    /// Notes that the API does not accept an account.
+    /// Records that the API does not accept an account.
     fn note_refusal(&self, sign_in: &SignIn, status: StatusCode) {
         if let Some(failure) = sign_in.refusal(status) {
             self.sign_in_failure.record(failure, true);
@@ -246,7 +248,7 @@ impl Exchange {
     }
 }
 
-/// Ends the span of a request for a token, if there was one.
+/// Ends the span of a token request, if there was one.
 fn signed_in(token: Result<Attachment, SignInError>, mut span: Span) -> Result<Attachment, SignInError> {
     match &token {
         Ok(_) => {}
@@ -261,7 +263,7 @@ fn signed_in(token: Result<Attachment, SignInError>, mut span: Span) -> Result<A
 }
 
 impl Failure {
-    /// The error for the guest: the kind of network error, without details of the host's network.
+    /// Returns the error for the guest: the kind of network error, without details of the host's network.
     pub(super) fn guest_error(&self) -> Error {
         match self {
             Self::Egress(error) | Self::SignIn(SignInError::Egress(error)) => kind_of(error),

@@ -1,7 +1,7 @@
-//! Gives memory back that a header map keeps after its values were removed.
+//! Frees memory that a header map retains after its values were removed.
 //!
-//! A map with many values of one header keeps their memory when they are removed, and does not show how much that is. It
-//! would not be counted.
+//! A map with many values of one header retains their memory when they are removed, and does not report how
+//! much, so the memory would not be counted.
 
 use wasmtime::component::{Linker, Resource};
 use wasmtime_wasi_http::p2::HeaderResult;
@@ -11,7 +11,7 @@ use wasmtime_wasi_http::{FieldMap, WasiHttpCtxView};
 use super::MAX_HEADER_BYTES;
 use crate::contract::WASI_HTTP_TYPES;
 
-/// Wraps the functions that remove values.
+/// Wraps the host functions that remove values.
 pub(super) fn compact_after_removal<T: Send + 'static>(
     linker: &mut Linker<T>,
     view: fn(&mut T) -> WasiHttpCtxView<'_>,
@@ -55,7 +55,7 @@ fn remove(
     Ok((Ok(()),))
 }
 
-/// A copy that takes no more memory than its values need.
+/// Returns a copy that takes no more memory than its values need.
 fn copy(fields: &FieldMap) -> wasmtime::Result<FieldMap> {
     let mut copy = FieldMap::new_mutable(MAX_HEADER_BYTES);
     for (name, value) in fields.iter() {

@@ -1,5 +1,5 @@
-//! The host memory of the resources of `wasi:http`, in bytes. Where wasmtime does not show what a resource holds, it
-//! counts as the most that it can hold.
+//! The host memory of the resources of `wasi:http`, in bytes. Where wasmtime does not expose the size of a
+//! resource's contents, the maximum is counted.
 
 use std::any::Any;
 
@@ -13,25 +13,25 @@ use wasmtime_wasi_http::{FieldMap, RequestOptions, WasiBody};
 
 use super::BODY_CHUNK_BYTES;
 
-/// A header in the map, with its hash and links.
+/// Memory of a header in the map, with its hash and links.
 const ENTRY_BYTES: usize = size_of::<HeaderName>() + size_of::<HeaderValue>() + 32;
-/// An index of the map.
+/// Memory of an index of the map.
 const INDEX_BYTES: usize = 4;
-/// A further value of a header, with its links.
+/// Memory of a further value of a header, with its links.
 const FURTHER_VALUE_BYTES: usize = size_of::<HeaderValue>() + 32;
-/// Allocation of a name or value besides its bytes.
+/// Overhead of the allocation of a name or value.
 const ALLOCATION_BYTES: usize = 32;
 
-/// Body of a request or response that a guest writes: two pieces, which a channel holds, and trailers, which are
-/// as large as a header map of [`MAX_HEADER_BYTES`](super::MAX_HEADER_BYTES) becomes in memory.
+/// Memory of a request or response body that a guest writes: two pieces in a channel, and trailers, counted
+/// with the maximum memory of a header map of [`MAX_HEADER_BYTES`](super::MAX_HEADER_BYTES).
 const WRITTEN_BODY_BYTES: usize = 2 * BODY_CHUNK_BYTES + (64 << 10);
-/// Body of a response that a guest reads, besides what is claimed for its request: trailers, which are at most as
-/// large as a response head.
+/// Memory of a response body that a guest reads, besides the memory claimed for its request: trailers, which
+/// are at most as large as a response head.
 const READ_BODY_BYTES: usize = 32 << 10;
-/// A request in progress: its task.
+/// Memory of the task of a request in progress.
 const TASK_BYTES: usize = 16 << 10;
 
-/// Size of a resource besides its own type; `None` if it is not of `wasi:http`.
+/// Size of a resource besides its own type, in bytes; `None` if the resource is not of `wasi:http`.
 pub(crate) fn size(resource: &(dyn Any + Send)) -> Option<usize> {
     if let Some(fields) = resource.downcast_ref::<FieldMap>() {
         Some(headers(fields))
@@ -56,7 +56,7 @@ pub(crate) fn size(resource: &(dyn Any + Send)) -> Option<usize> {
     } else if resource.is::<HostIncomingBody>() {
         Some(READ_BODY_BYTES)
     } else if resource.is::<HostOutgoingBody>() || resource.is::<RequestOptions>() {
-        // What was written is counted with the request.
+        // Written data is counted with the request.
         Some(0)
     } else {
         None
@@ -75,7 +75,7 @@ fn written<B>(body: Option<&B>) -> usize {
 }
 
 fn head(request: &HostOutgoingRequest) -> usize {
-    // Method and scheme have a few bytes (`super::head`), which count as allocated like these.
+    // Method and scheme are short (`super::head`), so each is counted with the maximum length.
     let texts = [&request.authority, &request.path_with_query];
     texts.into_iter().flatten().map(|text| text.capacity() + ALLOCATION_BYTES).sum::<usize>()
         + 2 * super::head::MAX_TOKEN_BYTES
@@ -83,7 +83,7 @@ fn head(request: &HostOutgoingRequest) -> usize {
 
 fn headers(map: &HeaderMap) -> usize {
     let entries = map.capacity();
-    // Of the indices, a quarter stays free.
+    // A quarter of the indices stays free.
     let indices = entries + entries / 3;
     let further = map.len().saturating_sub(map.keys_len()).next_power_of_two();
     let names: usize = map.keys().map(|name| name.as_str().len() + ALLOCATION_BYTES).sum();

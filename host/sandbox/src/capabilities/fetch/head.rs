@@ -1,5 +1,5 @@
 //! Limits the head of a request while the guest builds it: wasmtime validates the characters of method,
-//! scheme, authority and path, but not their length, and keeps them as long as the guest holds the request.
+//! scheme, authority and path, but not their length, and stores them as long as the guest has the request.
 
 use wasmtime::component::{Linker, Resource};
 use wasmtime_wasi_http::WasiHttpCtxView;
@@ -8,15 +8,14 @@ use wasmtime_wasi_http::p2::types::HostOutgoingRequest;
 
 use crate::contract::WASI_HTTP_TYPES;
 
-/// Longest method or scheme.
+/// Maximum length of a method or scheme.
 pub(super) const MAX_TOKEN_BYTES: usize = 64;
-/// Longest host with its port: names have at most 253 bytes (RFC 1035, section 2.3.4).
+/// Maximum length of a host with its port: names have at most 253 bytes (RFC 1035, section 2.3.4).
 const MAX_AUTHORITY_BYTES: usize = 300;
-/// Longest path with its query.
+/// Maximum length of a path with its query.
 const MAX_PATH_BYTES: usize = 16 << 10;
 
-/// Wraps the setters that are already linked. A value that is too long is refused like one with invalid
-/// characters.
+/// Wraps the setters that are already linked. An overlong value is refused like one with invalid characters.
 pub(super) fn bound<T: Send + 'static>(
     linker: &mut Linker<T>,
     view: fn(&mut T) -> WasiHttpCtxView<'_>,

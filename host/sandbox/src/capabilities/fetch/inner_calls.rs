@@ -1,5 +1,5 @@
-//! Calls of tools by the component that runs code of models: requests to a host that there is not, which this process answers.
-//! Nothing of such a component goes to a network.
+//! Tool calls by the component that runs code of models. They are requests to a reserved host name, which
+//! this process answers itself; none of the component's requests reaches a network.
 
 use std::sync::Arc;
 
@@ -13,40 +13,40 @@ use wasmtime_wasi_http::{Error, WasiBody};
 
 use super::{claim_from, footprint};
 
-/// The host of such requests. No name ends so (RFC 6761, section 6.4).
+/// Reserved host name of these requests. Names in `.invalid` do not resolve (RFC 6761, section 6.4).
 pub const HOST: &str = "tools.kitbag.invalid";
 
-/// Bytes of the arguments of one call.
+/// Maximum size of the arguments of one call, in bytes.
 const MAX_ARGUMENTS: usize = 256 << 10;
-/// Memory that a byte of JSON may take as a value: a list of digits has one for every two bytes.
+/// Memory that a byte of JSON may take once parsed: a list of digits has one value for every two bytes.
 const PARSED_PER_BYTE: usize = 16;
 
-/// Answers calls of tools.
+/// Answers tool calls.
 pub trait InnerCalls: Send + Sync {
-    /// Makes the call that a request means, of this path, with arguments as JSON that are read once there is a place for it.
-    /// Dropping the future ends the call.
+    /// Runs the tool call that a request to `path` stands for. The JSON arguments are read only when the call
+    /// has a slot. Dropping the future ends the call.
     fn call(self: Arc<Self>, path: String, arguments: Arguments) -> BoxFuture<'static, Answer>;
 }
 
-/// The arguments of a call, before they are read.
+/// Arguments of a call that have not been read yet.
 pub struct Arguments {
     body: WasiBody,
     lease: Option<Arc<Lease>>,
 }
 
-/// Arguments that were read: JSON, and the memory that it takes, parsed too.
+/// Arguments as JSON, and the claim for the memory that they take, also once parsed.
 pub(crate) type Held = (Bytes, Option<kitbag_base::memory::Claim>);
 
 /// The answer to a call.
 pub struct Answer {
     /// The result, as JSON.
     pub json: Bytes,
-    /// The place of the call, which is held until there is memory for the answer.
+    /// The call's slot, released when there is memory for the answer.
     pub place: Option<tokio::sync::OwnedSemaphorePermit>,
 }
 
 impl Arguments {
-    /// Reads them, at most 256 KiB. `None` if they are longer, or if there is no memory for them.
+    /// Reads the arguments, at most 256 KiB. `None` if they are longer, or if there is no memory for them.
     pub async fn read(self) -> Option<Held> {
         let json = Limited::new(self.body, MAX_ARGUMENTS).collect().await.ok()?.to_bytes();
         let held = match &self.lease {
@@ -56,13 +56,13 @@ impl Arguments {
         Some((json, held))
     }
 
-    /// Reads them and keeps nothing: the guest waits until they are read.
+    /// Reads the arguments and discards them: the guest waits until they are read.
     pub async fn discard(mut self) {
         while let Some(Ok(_)) = self.body.frame().await {}
     }
 }
 
-/// What the requests of one component go to.
+/// Handler of the requests of one component.
 #[derive(Clone)]
 pub(super) struct Inner {
     pub(super) calls: Arc<dyn InnerCalls>,
@@ -70,7 +70,7 @@ pub(super) struct Inner {
 }
 
 impl Inner {
-    /// Answers a request. Its answer is held in `lease` until the guest has finished with it.
+    /// Answers a request. The answer counts as memory of `lease` until the guest has finished with it.
     pub(super) async fn respond(
         self,
         request: Request<WasiBody>,
@@ -79,11 +79,11 @@ impl Inner {
         if request.uri().host() != Some(HOST) {
             return Err(Error::HttpRequestDenied);
         }
-        // Until now this memory was counted as that of a resource.
+        // Until now this memory was counted as a resource's.
         let _request_memory = lease.as_ref().map(|lease| lease.count_existing(footprint::waiting(&request)));
         let path = request.uri().path().to_owned();
         let arguments = Arguments { body: request.into_body(), lease: lease.clone() };
-        // Never on the guest's own thread: calls take locks that others wait for.
+        // Not on the guest's own thread: calls take locks that others wait for.
         let answer = self.egress.run_on_runtime(self.calls.call(path, arguments)).await;
         let Answer { json, place } = answer.map_err(|_interrupted| Error::HttpProtocolError)?;
         let held = match lease {

@@ -1,27 +1,28 @@
-//! What a guest says of redirects, and is told: headers between guest and host, since `wasi:http` has no option for it.
+//! Headers that control redirects between guest and host, since `wasi:http` has no option for this.
 //!
-//! Invariant: neither header crosses the network. The host removes the one from requests and the other from responses.
+//! Invariant: neither header crosses the network. The host removes the one from requests and the other from
+//! responses.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 
-/// Of a request: `manual` to get redirects as responses, `follow` to be told where they led.
+/// Request header: `manual` returns redirects as responses, `follow` reports the final URL.
 const MODE: HeaderName = HeaderName::from_static("kitbag-redirect");
-/// Of a response to a request with `follow` that was redirected: its URL.
+/// Response header with the final URL, if the request had `follow` and was redirected.
 const URL: HeaderName = HeaderName::from_static("kitbag-url");
 
-/// How the redirects of a request are handled.
+/// Redirect handling of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RedirectMode {
-    /// They are followed, and the guest does not see it.
+    /// Redirects are followed without informing the guest.
     Follow,
-    /// They are followed, and the response says where it comes from.
+    /// Redirects are followed, and the response has the final URL.
     FollowAndTell,
-    /// A redirect is the response.
+    /// A redirect is returned as the response.
     Manual,
 }
 
 impl RedirectMode {
-    /// Removes the mode from the headers of a request.
+    /// Removes the mode header from a request and returns the mode.
     pub(super) fn take(headers: &mut HeaderMap) -> Self {
         match headers.remove(MODE).as_ref().map(HeaderValue::as_bytes) {
             Some(b"manual") => Self::Manual,
@@ -30,7 +31,7 @@ impl RedirectMode {
         }
     }
 
-    /// Adds the URL that redirects led to, if there were any and the guest asked for it.
+    /// Adds the final URL if there were redirects and the guest asked for it.
     pub(super) fn tell(self, headers: &mut HeaderMap, redirected_to: Option<&Uri>) {
         headers.remove(URL);
         if self == Self::FollowAndTell

@@ -22,7 +22,7 @@ use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 use super::*;
 use crate::capabilities::Grants;
 
-/// A toolkit's declaration and its user's secrets, from which calls are created.
+/// A toolkit's declaration and its user's secrets, from which test calls are created.
 struct Toolkit {
     listed: Vec<String>,
     auth: Option<OAuth2ClientCredentials>,
@@ -114,7 +114,7 @@ impl Guest {
         Ok(self.send(get(uri)).await?.status().as_u16())
     }
 
-    /// The host's messages in the log.
+    /// Returns the host's messages in the log.
     fn notes(&self) -> String {
         let entries = self.observations.log.take().entries.into_iter();
         entries

@@ -10,12 +10,12 @@ use kitbag_manifest::Problems;
 use kitbag_vault::UserSecrets;
 use kitbag_vault::outbound_auth::AttachedTokens;
 
-/// Maximum size of documents that are redacted on the current thread, in bytes. Larger ones use a blocking
-/// thread.
+/// Maximum size of documents that are redacted on the current thread, in bytes. Larger ones are redacted on a
+/// blocking thread.
 const MAX_INLINE_BYTES: usize = 64 << 10;
 
-/// Redacts texts. A URL or key that contains a secret is refused instead: a redacted one would identify
-/// another document, or lead elsewhere.
+/// Redacts secrets in texts. A URL or key that contains a secret is refused instead: a redacted one would
+/// identify another document, or point elsewhere.
 pub(super) async fn documents(
     documents: Vec<NewDocument>,
     secrets: &Arc<UserSecrets>,
@@ -58,7 +58,7 @@ fn all(mut documents: Vec<NewDocument>, redactor: &Redactor) -> Result<Vec<NewDo
         ];
         for (field, value) in addresses {
             let holds_one = |value: &String| {
-                // URL parsers drop these characters, so they must not hide a value.
+                // URL parsers drop these characters, so a secret must be found across them.
                 let read = value.replace(['\t', '\n', '\r', '\0'], "");
                 matches!(redactor.redact(&read), Cow::Owned(_))
             };
@@ -69,7 +69,7 @@ fn all(mut documents: Vec<NewDocument>, redactor: &Redactor) -> Result<Vec<NewDo
         }
         let texts = [Some(title), text.as_mut(), author.as_mut(), name, label];
         for text in texts.into_iter().flatten() {
-            // The knowledge base drops NULs, which would join the parts of a value.
+            // The knowledge base drops NULs, which would join the parts of a secret.
             text.retain(|letter| letter != '\0');
             redactor.redact_string(text);
         }
@@ -107,7 +107,7 @@ mod tests {
 
     const SECRET: &str = "s3cr3t-value";
 
-    /// The sources of the value: a secret of the caller, or a token attached by the host.
+    /// The sources of the secret: a secret of the caller, or a token attached by the host.
     fn sources() -> [(Arc<UserSecrets>, AttachedTokens); 2] {
         let value = || SecretString::from(SECRET);
         let secrets = UserSecrets::of(HashMap::from([(("books".to_owned(), "KEY".to_owned()), value())]));

@@ -13,12 +13,12 @@ use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
 use crate::observations::{Log, Source};
 
-/// Standard output or standard error of a guest: each of its lines becomes an entry of the log.
+/// Standard output or standard error of a guest, of which each line becomes a log entry.
 pub(crate) struct Output {
     log: Log,
     source: Source,
-    /// The incomplete line, as long as a stream is open. All streams share it: each with its own would take 64 KiB of
-    /// the host, and a guest may open thousands.
+    /// The incomplete line while a stream is open. All streams share it: each with its own would take 64 KiB
+    /// of the host's memory, and a guest may open thousands.
     lines: Mutex<Weak<Mutex<Lines>>>,
 }
 
@@ -65,7 +65,7 @@ impl Stream {
     }
 }
 
-/// Splits output into lines. An incomplete line is kept until its line end, or until the last stream is
+/// Splits output into lines. An incomplete line is buffered until its line end, or until the last stream is
 /// dropped with the instance.
 #[derive(Debug)]
 struct Lines {
@@ -76,8 +76,8 @@ struct Lines {
 }
 
 impl Lines {
-    /// A longer line is omitted, and the log says so. It is not cut: redaction would not find a secret across
-    /// the cut.
+    /// Maximum length of a line. A longer one is omitted, and the log says so. It is not cut: redaction would
+    /// not find a secret across the cut.
     const MAX_LINE_BYTES: usize = 64 << 10;
 
     fn new(log: Log, source: Source) -> Self {

@@ -16,23 +16,23 @@ impl From<tools::ToolResult> for ToolResult {
     }
 }
 
-/// The result of a prompt.
+/// Converts the result of a prompt.
 pub(super) fn of_messages(messages: Vec<prompts::Message>) -> ToolResult {
     let messages = messages.into_iter().map(Into::into).collect();
     ToolResult { messages, ..ToolResult::default() }
 }
 
-/// The result of a resource.
+/// Converts the result of a resource.
 pub(super) fn of_contents(uri: String, contents: resources::ResourceContents) -> ToolResult {
     let resources::ResourceContents { body, media_type } = contents;
     let resource = EmbeddedResource { uri, media_type, body: body.into() };
     ToolResult { content: vec![resource.into()], ..ToolResult::default() }
 }
 
-/// Values of a completion that are looked at; a client is told of a hundred.
+/// Maximum number of completion values that are read; a client receives at most a hundred.
 const MAX_VALUES: usize = 10_000;
 
-/// The result of a completion.
+/// Converts the result of a completion.
 pub(super) fn of_values(values: &[String]) -> ToolResult {
     let values = &values[..values.len().min(MAX_VALUES)];
     ToolResult { structured: Some(json!({ "values": values }).to_string()), ..ToolResult::default() }

@@ -1,4 +1,4 @@
-//! Counting calls and users in the transaction of the records, and reading the counts.
+//! Counts calls and users in the transaction of the records, and reads the counts.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,15 @@ use crate::invocations::counts::{CallCounts, Period, ToolkitCounts, hour_of};
 use crate::invocations::latency::RANGES;
 use crate::invocations::record::Record;
 
-/// Counts of toolkits, and number of users.
+/// Counts of each toolkit's calls, and the number of users.
 pub(in crate::invocations) struct Counted {
     pub(in crate::invocations) toolkits: BTreeMap<String, ToolkitCounts>,
     pub(in crate::invocations) users: u64,
 }
 
 impl Store {
-    /// What was counted in the period from the hour `first` on; users from the hour `users_from` on.
+    /// Returns the counts of the period from the hour `first` on; users are counted from the hour
+    /// `users_from` on.
     pub(in crate::invocations) async fn counts(
         &self,
         period: Period,
@@ -64,7 +65,8 @@ impl Store {
         Ok(Counted { toolkits, users: as_u64(users) })
     }
 
-    /// Removes counts of calls that began before the first hour, and users whose last call did before the second one.
+    /// Removes counts of calls that began before the first hour, and users whose last call began before the
+    /// second one.
     pub(in crate::invocations) async fn remove_counts_before(
         &self,
         calls: i64,
@@ -77,7 +79,7 @@ impl Store {
     }
 }
 
-/// Adds records to the counts of their toolkits: a row for each toolkit and hour, and for each user of a toolkit.
+/// Adds records to the counts of their toolkits: one row per toolkit and hour, and one per user of a toolkit.
 pub(super) async fn count(transaction: &mut Transaction, records: &[&Record]) -> kitbag_database::Result<()> {
     let (mut counts, mut users) = (BTreeMap::new(), BTreeMap::new());
     for record in records {
@@ -98,7 +100,7 @@ pub(super) async fn count(transaction: &mut Transaction, records: &[&Record]) ->
     Ok(())
 }
 
-/// The rows of each statement: a power of two (see [`MAX_ROWS_PER_INSERT`]).
+/// Splits rows into statements, each with a power of two of rows (see [`MAX_ROWS_PER_INSERT`]).
 pub(super) fn statements<T>(mut rows: &[T]) -> impl Iterator<Item = &[T]> {
     std::iter::from_fn(move || {
         let exponent = rows.len().min(MAX_ROWS_PER_INSERT).checked_ilog2()?;
@@ -160,8 +162,8 @@ async fn note_users(
     Ok(())
 }
 
-/// The counts of each interval, from `nth,calls,failures,…;…`. Hours after the period, of a clock that was put back,
-/// count as its last interval.
+/// Parses the counts of each interval from `nth,calls,failures,…;…`. Hours after the period, which a clock
+/// that was set back can cause, count towards its last interval.
 fn intervals(period: Period, text: &str) -> Vec<CallCounts> {
     let mut intervals = vec![CallCounts::default(); period.intervals()];
     for interval in text.split(';') {
@@ -174,12 +176,13 @@ fn intervals(period: Period, text: &str) -> Vec<CallCounts> {
     intervals
 }
 
-/// A count, which is never negative.
+/// Converts a count, which is never negative.
 fn as_u64(count: i64) -> u64 {
     u64::try_from(count).unwrap_or_default()
 }
 
-/// The hours before which counts of calls and users are removed, if records are kept for so long.
+/// Returns the first hours for which counts of calls and of users are retained, given the retention time
+/// `age` of records.
 pub(in crate::invocations) fn kept_from(now: Timestamp, age: std::time::Duration) -> (i64, i64) {
     let calls = Period::ThirtyDays.first_hour(now);
     let records = now.checked_sub(age).map_or(i64::MIN, hour_of);

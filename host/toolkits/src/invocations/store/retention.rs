@@ -1,20 +1,20 @@
-//! Removing records.
+//! Removes records from the database.
 
 use kitbag_database::{AssertSqlSafe, Lock, list, sql};
 
 use super::{Store, as_i64};
 use crate::invocations::record::Outcome;
 
-/// Rows per `DELETE` transaction, so that others can write in between.
+/// Maximum number of rows per `DELETE` transaction, so that other transactions can write in between.
 const ROWS_PER_DELETE: usize = 500;
 
 impl Store {
-    /// Takes the lock of the process that removes records; `None` if another one has it.
+    /// Acquires the lock for removing records; `None` if another process has it.
     pub(in crate::invocations) async fn lock_for_retention(&self) -> kitbag_database::Result<Option<Lock>> {
         self.0.try_lock("retention of records").await
     }
 
-    /// Ids of all toolkits, and what the server's own tools are called by.
+    /// Returns the ids of all toolkits, and those of the server's own tools.
     pub(in crate::invocations) async fn toolkits(&self) -> kitbag_database::Result<Vec<String>> {
         let mut toolkits: Vec<_> = sql("SELECT id FROM toolkits").fetch_values(self.0.readers()).await?;
         toolkits.push(kitbag_knowledge::TOOLS.to_owned());
@@ -38,8 +38,8 @@ impl Store {
         }
     }
 
-    /// Removes a toolkit's records beyond `count` records, and then those beyond `bytes` bytes: first the oldest of the
-    /// users with the most records.
+    /// Removes a toolkit's records beyond `count` records, and then those beyond `bytes` bytes: first the
+    /// oldest records of the users with the most.
     pub(in crate::invocations) async fn remove_beyond(
         &self,
         toolkit: &str,
@@ -61,8 +61,8 @@ impl Store {
         Ok(())
     }
 
-    /// Removes the records beyond `limit`, as the SQL expression `weight` counts them, of a toolkit with records of so many
-    /// `users`.
+    /// Removes a toolkit's records beyond `limit`, as measured by the SQL expression `weight`. `users` is the
+    /// number of users with records.
     async fn remove_beyond_limit(
         &self,
         toolkit: &str,
@@ -70,10 +70,11 @@ impl Store {
         limit: i64,
         users: i64,
     ) -> kitbag_database::Result<()> {
-        // Records are kept in the order of what their own user's newer records take, themselves included: the newest of every
-        // user come first, then the second newest of every user, and so on. Those within an equal share of the limit all fit, so
-        // that only the others have to be ranked across users. If users have come since they were counted, a few records more
-        // than the limit stay until the next sweep.
+        // Records are retained in ascending order of the total weight of their user's records from the newest
+        // down to them: the newest record of every user comes first, then the second newest of every user,
+        // and so on. Records within an equal share of the limit all fit, so that only the others have to be
+        // ranked across users. If users have been added since they were counted, a few records more than the
+        // limit remain until the next sweep.
         let statement = format!(
             "WITH of_users AS MATERIALIZED (
                  SELECT id, {weight} AS weight, SUM({weight}) OVER (PARTITION BY user_id ORDER BY id DESC) AS taken
@@ -109,8 +110,8 @@ impl Store {
         self.remove(too_many.as_deref().unwrap_or_default()).await
     }
 
-    /// Removes records by their ids, separated by commas: as one value, because each row of a result is passed
-    /// between threads.
+    /// Removes records by their ids, separated by commas: as one value, because each row of a result is
+    /// passed between threads.
     async fn remove(&self, ids: &str) -> kitbag_database::Result<()> {
         let ids: Vec<_> = ids.split_terminator(',').collect();
         for some in ids.chunks(ROWS_PER_DELETE) {

@@ -21,7 +21,7 @@ async fn of(invocations: &Invocations, period: Period) -> Counts {
     counts
 }
 
-/// Calls, failures and refused calls of a toolkit.
+/// Returns the numbers of calls, failures and refused calls of a toolkit.
 fn figures(counts: &Counts, toolkit: &str) -> (u64, u64, u64) {
     let intervals = counts.toolkits.get(toolkit).map(|it| it.intervals.as_slice()).unwrap_or_default();
     let sum = CallCounts::sum(intervals);
@@ -39,7 +39,7 @@ async fn calls_are_counted_by_toolkit_and_hour_and_users_once() {
     for outcome in [Outcome::Succeeded, Outcome::Failed, Outcome::Busy, Outcome::Cancelled] {
         invocations.record(call("a", "ana", outcome));
     }
-    // In a batch of its own: it is added to what is there.
+    // The next records are a separate batch, which is added to the existing counts.
     invocations.flush().await;
     invocations.record(call("a", "ben", Outcome::Succeeded));
     invocations.record(call("b", "ana", Outcome::InvalidParams));
@@ -125,7 +125,7 @@ async fn counts_of_several_processes_are_summed() {
             for _ in 0..100 {
                 invocations.record(call("a", "ana", Outcome::Succeeded));
                 invocations.record(call("a", &format!("user-{writer}"), Outcome::Failed));
-                // Each is a batch of its own.
+                // Each record is a separate batch.
                 invocations.flush().await;
             }
         }));

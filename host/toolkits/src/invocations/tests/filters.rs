@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A call of `tool` by `user` that ended so.
+/// Returns the record of a call of `tool` by `user` with this outcome.
 fn ended(user: &str, tool: &str, outcome: Outcome) -> Record {
     Record { tool: tool.to_owned(), conclusion: outcome.into(), ..record("a", user, "") }
 }

@@ -9,22 +9,22 @@ use super::*;
 
 const WRITERS: usize = 3;
 const RECORDS_PER_WRITER: usize = 400;
-/// How long anything may take here; what is missed is waited for in vain.
+/// Maximum time of any wait in these tests. A missed record would never arrive.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A database of a server, with the toolkits `a` and `b`.
+/// Returns the database of a server, with the toolkits `a` and `b`.
 async fn server() -> (Database, TempDir) {
     let (database, folder) = database().await;
     assert!(!database.is_file(), "`TEST_DATABASE` is not set");
     (database, folder)
 }
 
-/// A process with connections of its own.
+/// Opens a process with its own connections.
 async fn process(folder: &TempDir, limits: RetentionLimits) -> Invocations {
     open(&Database::of_test(folder.path()).await, limits).await
 }
 
-/// The same, which hears of others and tells them.
+/// Opens a process that receives hints of others and sends its own.
 async fn hearing(folder: &TempDir) -> (Invocations, Listening) {
     let database = Database::of_test(folder.path()).await;
     let hints = Hints::start(&database);
@@ -33,8 +33,8 @@ async fn hearing(folder: &TempDir) -> (Invocations, Listening) {
     (Invocations::open(database, hints, KEEP_ALL).await.expect("the table is there"), listening)
 }
 
-/// The ids and contents of the next `count` records, read without a pause: whatever becomes visible in another order than
-/// that of its id is passed over.
+/// Returns the ids and contents of the next `count` records, read without a pause: a record that becomes
+/// visible out of the order of ids would be skipped.
 async fn follow(invocations: &Invocations, count: usize) -> Vec<(i64, String)> {
     let mut reading = invocations.read(query("a", "ana"), Scope::Own).await.expect("it can be read");
     let (mut found, begun) = (Vec::new(), Instant::now());
@@ -69,7 +69,7 @@ async fn a_follower_misses_no_record_of_three_writers() {
         writers.push(tokio::spawn(async move {
             for number in 0..RECORDS_PER_WRITER {
                 invocations.record(record("a", "ana", &format!("{writer} {number}")));
-                // Each is a batch of its own.
+                // Each record is a separate batch.
                 invocations.flush().await;
             }
         }));
@@ -147,7 +147,7 @@ async fn one_process_at_a_time_removes_old_records_and_the_others_do_so_later() 
 
     let elsewhere = Store::new(database);
     let lock = loop {
-        // The process may be sweeping still: it does so when it starts.
+        // The process may still be sweeping, which it does when it starts.
         if let Some(lock) = elsewhere.lock_for_retention().await.expect("the server answers") {
             break lock;
         }

@@ -50,14 +50,14 @@ async fn deploy(
     store.record(new).await.map(|(_, _, taken_over)| taken_over)
 }
 
-/// The owner, and the number of secrets and settings.
+/// Returns the owner, and the number of secrets and settings.
 async fn state(database: &Database) -> (String, i64) {
     let sql =
         "SELECT owner, (SELECT count(*) FROM secrets) + (SELECT count(*) FROM user_config) FROM toolkits";
     database.rows(sql).await.remove(0)
 }
 
-/// The former owner, as users see it.
+/// Returns the former owner, as users see it.
 async fn taken_from(store: &Store) -> Option<String> {
     store.live(|_| true).await.unwrap().toolkits.remove(0).taken_from
 }
@@ -90,7 +90,7 @@ async fn another_operator_changes_nothing_of_a_private_toolkit() {
     assert_eq!(state(&database).await, ("ana".to_owned(), 2));
     assert!(store.ownership("books").await.unwrap().is_empty());
     deploy(&store, "ana", "2.0.0", "shared", Claim::OwnOnly).await.unwrap();
-    // It is shared now: any operator may change it, except to make it private.
+    // A shared toolkit: any operator may change it, except to make it private.
     assert_eq!(deploy(&store, "ben", "3.0.0", "shared", Claim::OwnOnly).await.unwrap(), None);
     assert_refused(&deploy(&store, "ben", "4.0.0", "private", Claim::OwnOnly).await);
     assert_refused(

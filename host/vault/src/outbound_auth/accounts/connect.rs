@@ -1,11 +1,12 @@
-//! Connects an account: to the provider with a sealed state, and back with a code.
+//! Connects an account: redirects to the provider with an encrypted `state`, and exchanges the returned code.
 //!
-//! Nothing is kept of a connection until it ends: user, toolkit, its owner, its grants and the PKCE verifier are in the
-//! state, sealed. The redirect URI is one for each toolkit, and all grants of a toolkit are at one provider, so that the
-//! answer of one provider is never taken for that of another (RFC 9700, section 4.4).
+//! Nothing is stored for a pending connection: the `state` contains the user, the toolkit's owner, a hash of
+//! its grants and the PKCE verifier, encrypted for the toolkit's id. Each toolkit has its own redirect URI,
+//! and all grants of a toolkit are at one provider, so that the response of one provider is never taken for
+//! that of another (RFC 9700, section 4.4).
 //!
 //! Invariants:
-//! - a state is good for one connection, of its user, within ten minutes, on whichever process;
+//! - a `state` is valid for one connection, by its user, within ten minutes, on whichever process;
 //! - it is used up before the code is sent anywhere.
 
 use base64::Engine;
@@ -26,29 +27,29 @@ use crate::outbound_auth::request::host_of;
 use crate::outbound_auth::{Principal, SignInError, answer, missing};
 use crate::{Account, AccountState, Once, SealedValue, SecretSlot, UserSecrets, VaultError};
 
-/// How long a state is good, in seconds.
+/// Lifetime of a state, in seconds.
 const LIFETIME: i64 = 600;
-/// Longest state and code that are read, in bytes.
+/// Maximum length of an accepted state or code, in bytes.
 const MAX_TEXT_BYTES: usize = 16 << 10;
-/// What a state is sealed for.
+/// Purpose of the encryption ([`Vault::seal_value`](crate::Vault::seal_value)).
 const PURPOSE: &str = "account state";
 
-/// A toolkit as its user agrees to it.
+/// Parameters of a connection: the user and the toolkit as agreed to.
 #[derive(Clone)]
 pub struct Departure<'a> {
-    /// Who connects an account, and for which toolkit.
+    /// User who connects an account, and toolkit.
     pub principal: &'a Principal,
-    /// The toolkit's owner.
+    /// Owner of the toolkit.
     pub owner: &'a str,
-    /// The toolkit's grants. They differ in their hosts.
+    /// Grants of the toolkit. They differ only in their hosts.
     pub grants: &'a [OAuth2AuthorizationCode],
-    /// Where the provider sends the browser.
+    /// URI to which the provider redirects the browser.
     pub redirect_uri: &'a str,
-    /// The secrets that the toolkit has for the user.
+    /// Secrets of the user for the toolkit.
     pub secrets: &'a UserSecrets,
 }
 
-/// What the provider has sent the browser back with (RFC 6749, section 4.1.2; RFC 9207).
+/// Authorization response, in the query of the redirect URI (RFC 6749, section 4.1.2; RFC 9207).
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Response {
@@ -58,7 +59,7 @@ pub struct Response {
     error: Option<String>,
 }
 
-/// A state that has opened.
+/// Content of a state.
 #[derive(Serialize, Deserialize)]
 struct State {
     user: String,
@@ -66,34 +67,34 @@ struct State {
     /// Hash of the grants.
     grants: String,
     verifier: String,
-    /// In seconds since 1970.
+    /// Expiry in seconds since 1970.
     expires: i64,
 }
 
-/// Why no account was connected.
+/// Reasons why no account was connected.
 #[derive(Debug, Error)]
 pub enum ConnectError {
-    /// The state is not one of this server, is for another toolkit, or its time is over, or it was used.
+    /// The state was not created by this server, is for another toolkit, has expired, or was used before.
     #[error("this sign-in was not begun here, or is more than ten minutes old, or has been used")]
     NoState,
-    /// The browser is signed in as another user than the one who has begun it.
+    /// The browser is signed in as a user other than the one who began the connection.
     #[error("this sign-in was begun by another user than the one who is signed in here")]
     OtherUser,
-    /// The toolkit has another owner or other grants than when it was begun.
+    /// The owner or the grants of the toolkit have changed since the connection began.
     #[error("the toolkit has changed since this sign-in was begun")]
     Changed,
-    /// Another authorization server has answered.
+    /// The response is from another authorization server (RFC 9207).
     #[error("the answer is that of another server than the one that was asked")]
     OtherIssuer,
-    /// The user or the provider has refused.
+    /// The user or the provider has refused the connection.
     #[error("{host} did not connect the account: {code}")]
     Declined {
-        /// The provider.
+        /// Host of the provider.
         host: String,
-        /// A registered code, or that there is none.
+        /// Registered error code, or a text that there is none.
         code: &'static str,
     },
-    /// The code got no token.
+    /// The code could not be exchanged for a token, or client credentials are missing.
     #[error(transparent)]
     Failed(#[from] SignInError),
     /// The account cannot be stored.
@@ -102,7 +103,7 @@ pub enum ConnectError {
 }
 
 impl Accounts {
-    /// Returns the URL at the provider to which the browser goes (RFC 6749, section 4.1.1; RFC 7636, section 4.3).
+    /// Returns the authorization URL for the browser (RFC 6749, section 4.1.1; RFC 7636, section 4.3).
     pub fn depart(&self, departure: &Departure<'_>) -> Result<Url, ConnectError> {
         let grant = departure.grants.first().ok_or(ConnectError::Changed)?;
         let (id, _) = departure.client(grant)?;
@@ -135,8 +136,8 @@ impl Accounts {
         Ok(url)
     }
 
-    /// Stores the account that the provider grants for a code. The departure is that of the toolkit and of the user who is
-    /// signed in, as both are now.
+    /// Exchanges the code of an authorization response and stores the account. `departure` describes the
+    /// signed-in user and the toolkit as they are now.
     pub async fn arrive(
         &self,
         departure: &Departure<'_>,
@@ -180,7 +181,7 @@ impl Accounts {
         (now() < state.expires).then_some(state)
     }
 
-    /// Sends the code (RFC 6749, section 4.1.3).
+    /// Exchanges the code for tokens (RFC 6749, section 4.1.3).
     async fn exchange(
         &self,
         departure: &Departure<'_>,
@@ -201,7 +202,7 @@ impl Accounts {
         let host = host_of(&grant.token_url);
         let granted = answer::read(&host, &response)?;
         let tokens = tokens_of(granted, requested_at, None);
-        // Before it is stored, so that the page says so and not a call.
+        // Checked before it is stored, so that the page reports the error, not a later call.
         token_of(&tokens.access_token)
             .map_err(|_| SignInError::Unusable { host, reason: TokenProblem::NotAHeaderValue.reason() })?;
         Ok(Account {
@@ -213,7 +214,7 @@ impl Accounts {
 }
 
 impl Departure<'_> {
-    /// The client's id and secret.
+    /// Returns the id and secret of the OAuth client.
     fn client(
         &self,
         grant: &OAuth2AuthorizationCode,
@@ -228,13 +229,15 @@ impl Departure<'_> {
     }
 }
 
-/// Whether an issuer (RFC 9207, section 2) is at the origin of the authorization endpoint: a declaration names no issuer.
+/// Returns whether an issuer (RFC 9207, section 2) has the origin of the authorization endpoint: a
+/// declaration names no issuer.
 fn is_of(issuer: &str, authorization_url: &str) -> bool {
     let origin = |url: &str| Url::parse(url).map(|url| url.origin());
     matches!((origin(issuer), origin(authorization_url)), (Ok(one), Ok(other)) if one == other)
 }
 
-/// A code of an authorization endpoint (RFC 6749, section 4.1.2.1), if it is one: everything else a stranger may have written.
+/// Returns a known error code of an authorization endpoint (RFC 6749, section 4.1.2.1), or a fixed text:
+/// other values are untrusted.
 fn known_code(code: &str) -> &'static str {
     const CODES: [&str; 11] = [
         "access_denied",

@@ -1,4 +1,4 @@
-//! Ends tokens at the provider (RFC 7009), best effort.
+//! Revokes tokens at the provider (RFC 7009), best effort.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::{Accounts, client_of};
 use crate::outbound_auth::Principal;
 use crate::{Account, AccountState, Tokens, UserSecrets};
 
-/// What is needed to end the tokens of one account, after everything else about it is gone.
+/// Data for revoking the tokens of an account after the account was deleted.
 pub struct Revocation {
     principal: Principal,
     account: Account,
@@ -30,7 +30,8 @@ impl Revocation {
         Self { principal, account, client_id, client_secret }
     }
 
-    /// Of an account of this user and toolkit. `secrets` are those that the toolkit has for the user.
+    /// Creates the revocation of an account of this user and toolkit. `secrets` are the user's secrets for
+    /// the toolkit.
     pub fn of(principal: Principal, account: Account, secrets: &UserSecrets) -> Self {
         let value = |name: &str| secrets.get(&principal.toolkit_id, name).cloned();
         let grant = account.grants.first();
@@ -41,7 +42,7 @@ impl Revocation {
 }
 
 impl Accounts {
-    /// Begins to end the tokens of accounts at their providers, one after the other.
+    /// Revokes the tokens of accounts in the background, one after the other.
     pub fn revoke_later(&self, revocations: Vec<Revocation>) {
         if revocations.is_empty() {
             return;
@@ -62,12 +63,12 @@ impl Accounts {
         };
         let url = grant.revocation_url.as_deref()?;
         let client = client_of(grant, client_id.as_ref(), client_secret.as_ref())?;
-        // With the refresh token, providers end all tokens of the grant (section 2.1).
+        // Given the refresh token, providers revoke all tokens of the grant (RFC 7009, section 2.1).
         let (token, kind) = match refresh_token {
             Some(token) => (token, "refresh_token"),
             None => (access_token, "access_token"),
         };
-        // The toolkit's declaration may list other hosts by now.
+        // The toolkit's current declaration may allow other hosts.
         let allowlist = Arc::new(Allowlist::parse(&[entry_for(&Url::parse(url).ok()?)]).ok()?);
         let policy = Policy::Toolkit { allowlist, user: principal.user_id.as_str().into() };
         let form = [("token", token.expose_secret()), ("token_type_hint", kind)];

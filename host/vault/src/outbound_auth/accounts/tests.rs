@@ -1,4 +1,4 @@
-//! Accounts against small providers that behave as real ones do, over real sockets and a real vault.
+//! Tests of accounts against simulated providers, over real sockets and with a real vault.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -21,10 +21,11 @@ use super::*;
 use crate::outbound_auth::{AttachedTokens, Attachment, OutboundAuth, SignIn};
 use crate::{KeySource, SecretSlot};
 
-/// Status, media type and body of each answer to come.
+/// Queue of responses: status, media type and body.
 type Answers = Arc<Mutex<VecDeque<(u16, &'static str, String)>>>;
 
-/// A service with a user `ana`, a toolkit `books` of `olga`, and a provider whose answers are given in order.
+/// A service with a user `ana`, a toolkit `books` of `olga`, and a provider that sends the queued responses
+/// in order.
 struct World {
     data: TempDir,
     database: Database,
@@ -107,7 +108,7 @@ impl World {
         Policy::Toolkit { allowlist, user: "ana".into() }
     }
 
-    /// Leaves as this user; the state that the provider gets, and its URL.
+    /// Begins a connection as this user. Returns the state and the authorization URL.
     async fn depart(&self, user: &str) -> Result<(String, Url), ConnectError> {
         let secrets = self.vault.for_call("ana", "books").await.expect("they open");
         let grants = crate::outbound_auth::account_grants(&self.definition);
@@ -119,7 +120,7 @@ impl World {
         Ok((state, url))
     }
 
-    /// Comes back as this user, with these parameters.
+    /// Completes a connection as this user, with these query parameters.
     async fn arrive(&self, user: &str, parameters: &[(&str, &str)]) -> Result<(), ConnectError> {
         self.arrive_as(&principal(user), parameters).await
     }
@@ -137,7 +138,7 @@ impl World {
         self.accounts.arrive(&departure(principal, &grants, &secrets), &self.policy(), &response).await
     }
 
-    /// Connects the account of ana with this answer.
+    /// Connects the account of `ana`, with this response of the token endpoint.
     async fn connect(&self, status: u16, kind: &'static str, body: &str) -> Result<(), ConnectError> {
         self.answer(status, kind, body);
         let (state, _) = self.depart("ana").await?;
@@ -155,7 +156,7 @@ impl World {
         self.sign_in().await.attachment(|| true).await.map(|it| exposed(&it).to_owned())
     }
 
-    /// The forms that the provider has got, by their paths.
+    /// Returns the forms that the provider has received at a path.
     fn forms(&self, path: &str) -> Vec<Vec<(String, String)>> {
         let received = self.server.received().into_iter().filter(|(head, _)| head.uri.path() == path);
         received.map(|(_, body)| form_urlencoded::parse(&body).into_owned().collect()).collect()
@@ -183,7 +184,7 @@ fn field<'a>(form: &'a [(String, String)], name: &str) -> &'a str {
     form.iter().find(|(field, _)| field == name).map_or("", |(_, value)| value)
 }
 
-/// An answer with tokens of this number.
+/// Returns a token response with numbered tokens.
 fn tokens(number: usize, expires_in: u32) -> String {
     format!(
         r#"{{"access_token":"access-{number}","refresh_token":"refresh-{number}","token_type":"Bearer","expires_in":{expires_in}}}"#
@@ -229,7 +230,7 @@ async fn the_provider_is_asked_with_pkce_and_the_code_is_sent_with_the_verifier(
         world.server.received()[0].0.headers["authorization"].to_str().expect("ASCII").starts_with("Basic ")
     );
     assert_eq!(world.token().await.expect("a token"), "access-1");
-    // Neither the verifier nor the user can be read in what goes through the browser.
+    // The state, which passes through the browser, reveals neither the verifier nor the user.
     assert!(!state.contains("ana") && !state.contains(field(&form, "code_verifier")), "{state}");
 }
 
@@ -265,13 +266,13 @@ async fn a_state_is_good_once_for_its_user_toolkit_and_declaration() {
     let again = world.arrive("ana", &good).await;
     assert!(matches!(again, Err(ConnectError::NoState)), "{again:?}");
 
-    // Of another toolkit: the state is sealed for its id.
+    // Another toolkit: the state is encrypted for the toolkit's id.
     let (state, _) = world.depart("ana").await.expect("it departs");
     let films = Principal { user_id: "ana".to_owned(), toolkit_id: "films".into() };
     let refused = world.arrive_as(&films, &[("code", "c"), ("state", &state)]).await;
     assert!(matches!(refused, Err(ConnectError::NoState)), "{refused:?}");
 
-    // Of an older declaration: its user agreed to other scopes.
+    // An older declaration: the user agreed to other scopes.
     let Auths(auths) = &mut world.definition.auth;
     let Auth::AuthorizationCode(grant) = &mut auths[0] else { panic!("an account") };
     grant.scope = Some("everything".to_owned());
@@ -397,7 +398,7 @@ async fn an_expired_token_is_renewed_once_for_all_calls_and_on_all_processes() {
     let world = World::new().await;
     world.connect(200, JSON, &tokens(1, 0)).await.expect("connected");
     world.answer(200, JSON, &tokens(2, 3600));
-    // Another process has its own copies of everything but the database.
+    // Another process shares only the database.
     let path = world.data.path().join("master-key");
     let vault = Arc::new(Vault::open(world.database.clone(), KeySource::File(path)).await.expect("it opens"));
     let other = Accounts::new(world.accounts.egress.clone(), vault.clone());
@@ -470,7 +471,7 @@ async fn a_process_that_dies_while_it_renews_leaves_an_account_that_is_whole_or_
     {
         let world = World::new().await;
         world.connect(200, JSON, &tokens(1, 0)).await.expect("connected");
-        // The other process took the turn, sent the request, and stored nothing.
+        // The other process claimed the renewal, sent the request, and stored nothing.
         let begin = async |holder: &str, ended| {
             world.vault.begin_refresh("ana", "books", holder, ended).await.expect("the database answers")
         };

@@ -1,4 +1,4 @@
-//! Whose turn it is, among the calls of one process, to renew the tokens of an account.
+//! Locks for renewing the tokens of accounts, among the calls of one process.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -8,32 +8,32 @@ use tokio::sync::OwnedMutexGuard;
 
 use crate::outbound_auth::SignInError;
 
-/// How long a process may take to renew tokens and to store them.
+/// Time limit for renewing tokens and storing them, after which another process may claim the renewal.
 const REFRESH_TIME: Duration = Duration::from_secs(30);
-/// How long a process remembers whose turn it has seen.
+/// Time for which a process remembers the holder that it has observed.
 const FORGOTTEN_AFTER: Duration = Duration::from_mins(10);
 
-/// The turns of all accounts for which calls wait. Clones share them.
+/// Locks of all accounts for which calls wait. Clones share them.
 #[derive(Clone, Default)]
 pub(super) struct Turns {
     places: Arc<Mutex<Places>>,
     seen: Arc<Mutex<Seen>>,
 }
 
-/// When the last attempt failed, and why.
+/// Time and error of the last failed attempt.
 type Failed = Option<(Instant, SignInError)>;
 type Place = tokio::sync::Mutex<Failed>;
-/// Who has the turn among processes, and since when this one has seen it, by user and toolkit.
+/// By user and toolkit: the holder of the renewal observed last, and the time of the first observation.
 type Seen = HashMap<(String, String), (String, Instant)>;
-/// By user and toolkit.
+/// Locks by user and toolkit.
 type Places = HashMap<(String, String), Weak<Place>>;
 
-/// The turn of one call.
+/// Lock acquired by one call.
 pub(super) struct Turn(OwnedMutexGuard<Failed>);
 
 impl Turns {
-    /// Whether a process has had the turn for so long that it must have ended. Each process measures that by itself: clocks of
-    /// machines differ.
+    /// Returns whether an attempt (`holder`) has been observed for longer than [`REFRESH_TIME`], so that it
+    /// must have ended. Each process measures that itself: clocks of machines differ.
     pub(super) fn is_over(&self, user: &str, toolkit: &str, holder: &str) -> bool {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.retain(|_, (_, since)| since.elapsed() < FORGOTTEN_AFTER);
@@ -47,7 +47,7 @@ impl Turns {
         }
     }
 
-    /// Waits until no other call renews the tokens of this account.
+    /// Acquires the lock of an account, after other calls of this process have renewed its tokens.
     pub(super) async fn wait(&self, user: &str, toolkit: &str) -> Turn {
         let place = {
             let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
@@ -65,12 +65,13 @@ impl Turns {
 }
 
 impl Turn {
-    /// The failure of an attempt that this call has waited for since `asked`: it need not be repeated.
+    /// Returns the error of an attempt that failed after `asked`, while this call waited: it need not be
+    /// repeated.
     pub(super) fn failed_since(&self, asked: Instant) -> Option<SignInError> {
         self.0.as_ref().filter(|(at, _)| *at >= asked).map(|(_, error)| error.clone())
     }
 
-    /// Ends the turn.
+    /// Releases the lock and records the error, if any.
     pub(super) fn ended_with(mut self, error: Option<&SignInError>) {
         *self.0 = error.map(|error| (Instant::now(), error.clone()));
     }

@@ -1,7 +1,7 @@
-//! Where a page of `tools/list` begins.
+//! Cursor of `tools/list`.
 //!
-//! A cursor says how many tools of which toolkit, in which section, were listed last. So it still means something after
-//! toolkits came, went or changed: none that is there before and after is left out or listed twice.
+//! A cursor consists of section, toolkit and the number of tools already listed. So it stays valid when
+//! toolkits are added, removed or changed: no tool that exists throughout is omitted or listed twice.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,22 +13,22 @@ use thiserror::Error;
 
 use super::Section;
 
-/// The beginning of a page. By default that of the list.
+/// Start of a page. By default, the start of the list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Cursor(Section, String, usize);
 
-/// A cursor that this server has not made.
+/// Error: a cursor that this server did not issue.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("this cursor is not one of nextCursor; start without one")]
 pub(crate) struct InvalidCursor;
 
 impl Cursor {
-    /// Begins after the tool at `index` of a toolkit.
+    /// Creates the cursor after the tool at `index` of a toolkit.
     pub(super) fn after(section: Section, toolkit_id: &str, index: usize) -> Self {
         Self(section, toolkit_id.to_owned(), index + 1)
     }
 
-    /// How many tools of a toolkit are on earlier pages.
+    /// Number of tools of a toolkit on earlier pages; `usize::MAX` for all.
     pub(super) fn listed_of(&self, section: Section, toolkit_id: &str) -> usize {
         match (section, toolkit_id).cmp(&(self.0, &self.1)) {
             std::cmp::Ordering::Less => usize::MAX,

@@ -1,4 +1,4 @@
-//! Encoded pages of `tools/list`: a list is encoded once for all who see the same.
+//! Cache of encoded pages of `tools/list`, shared by all users with the same list.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::{Cursor, Page, View, WholeList};
 
-/// Memory of all encoded lists, in bytes. The list that was not asked for longest goes first.
+/// Memory limit of all encoded lists, in bytes; evicts the least recently used.
 const MAX_BYTES: u64 = 32 << 20;
-/// Memory of a page besides its text, in bytes.
+/// Overhead of a page besides its text, in bytes.
 const PAGE_BYTES: usize = 256;
 
-/// The form of a result, which depends on the revision of the protocol.
+/// Form of a result, by revision of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::mcp) enum Shape {
     /// 2026-07-28 or later.
@@ -23,7 +23,7 @@ pub(in crate::mcp) enum Shape {
     Older,
 }
 
-/// Encoded lists, in bounded memory.
+/// Memory-bounded cache of encoded lists.
 pub(super) struct EncodedLists(Cache<(View, Shape), Arc<[EncodedPage]>>);
 
 struct EncodedPage {
@@ -43,14 +43,14 @@ impl EncodedLists {
         Self(cache.build())
     }
 
-    /// The page that begins at `from`, if there is one.
+    /// Returns the page that begins at `from`, if there is one.
     pub(super) fn page(&self, list: &WholeList, from: &Cursor, shape: Shape) -> Option<Arc<RawValue>> {
         let pages = self.0.get_with((list.view(), shape), || encode(list, shape));
         pages.iter().find(|page| page.from == *from).map(|page| page.result.clone())
     }
 }
 
-/// All pages of a list.
+/// Encodes all pages of a list.
 fn encode(list: &WholeList, shape: Shape) -> Arc<[EncodedPage]> {
     let mut pages = Vec::new();
     let mut start = Some(Cursor::default());
@@ -63,7 +63,7 @@ fn encode(list: &WholeList, shape: Shape) -> Arc<[EncodedPage]> {
     pages.into()
 }
 
-/// The `result` of a response, completed as rmcp does it for each revision.
+/// Encodes a page as the `result` of a response, completed as rmcp does for each revision.
 fn result(page: Page, shape: Shape) -> Arc<RawValue> {
     let mut result = ServerResult::ListToolsResult(page.into());
     match shape {
@@ -105,7 +105,7 @@ mod tests {
         WholeList(toolkits.iter().map(|(id, tools)| toolkit(id, *tools, "")).collect())
     }
 
-    /// The names on all pages, and the number of pages.
+    /// Returns the names on all pages, and the number of pages.
     fn names(encoded: &EncodedLists, list: &WholeList, shape: Shape) -> (Vec<String>, usize) {
         let (mut names, mut pages, mut next) = (Vec::new(), 0, Some(Cursor::default()));
         while let Some(from) = next {

@@ -1,4 +1,4 @@
-//! Finding tools among those that a user sees.
+//! Search among the tools that a user can see.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,17 +16,18 @@ use super::{Catalogue, ListedTool, ToolList, WholeList};
 use crate::mcp::modes::{Mode, Wanted, found};
 use crate::mcp::selection::Selection;
 
-/// How long a search waits for the vector of its query, and then goes by words alone.
+/// Timeout for the vector of a query; after it, only words are compared.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(2);
-/// Searches that compute at once, of all users and of one: a search among thousands of tools takes milliseconds.
+/// Maximum concurrent searches, of all users and of one: a search among thousands of tools takes milliseconds
+/// of CPU.
 const MAX_COMPUTING: usize = 4;
 const MAX_COMPUTING_PER_USER: usize = 1;
 
-/// The tools that a user sees, of what the client has chosen: toolkits, each with the indexes of its tools.
+/// Tools that a user can see and the client has selected: toolkits with the indexes of their tools.
 struct Searchable(Vec<(Arc<SearchedTools>, Vec<usize>)>);
 
 impl Catalogue {
-    /// The answer to a search of this user, among exactly what a listing without a mode lists.
+    /// Searches the tools that a listing without a mode contains, and returns the answer as text.
     pub(in crate::mcp) async fn find(&self, user: &User, chosen: &Selection, wanted: Wanted) -> String {
         let Wanted { query, limit } = wanted;
         let has_types = chosen.mode() == Mode::Code;
@@ -41,7 +42,7 @@ impl Catalogue {
     }
 }
 
-/// Turns at searching.
+/// Creates the queue that limits concurrent searches.
 pub(super) fn turns() -> Turns {
     Turns::new(MAX_COMPUTING, MAX_COMPUTING_PER_USER)
 }
@@ -55,8 +56,8 @@ impl Searchable {
         Self(lists.iter().map(|list| (list.searched.clone(), indexes(list))).collect())
     }
 
-    /// The tools that match best, best first. The one that has the query as its name comes before all others. Computes for
-    /// milliseconds.
+    /// Returns the best matches in descending order. A tool whose name equals the query comes first. Takes
+    /// milliseconds of CPU.
     fn find(&self, query: &str, vector: Option<Vec<f32>>, limit: usize) -> Vec<Arc<Tool>> {
         let probe = vector.map(Probe::new);
         let (mut candidates, mut tools) = (Vec::new(), Vec::new());
@@ -103,7 +104,7 @@ mod tests {
         found.iter().map(|tool| tool.name.to_string()).collect()
     }
 
-    /// Of each tool in the order of its declaration.
+    /// One vector for each tool, in the order of the declaration.
     fn give_vectors(list: &ToolList) {
         let mut rows = Rows::new(2);
         for row in [[0.0, 1.0], [1.0, 0.0], [0.0, -1.0]] {

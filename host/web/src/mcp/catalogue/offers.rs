@@ -1,4 +1,5 @@
-//! `prompts/list`, `resources/list` and `resources/templates/list` of toolkits: made once for each live version.
+//! `prompts/list`, `resources/list` and `resources/templates/list` of toolkits: built once for each live
+//! version.
 
 use std::sync::{Arc, PoisonError};
 
@@ -22,19 +23,19 @@ pub(super) struct ToolkitOffers {
 }
 
 struct Items<T> {
-    /// Each with the bytes of its JSON.
+    /// Items with the length of their JSON in bytes.
     items: Vec<(T, usize)>,
-    /// Of the whole JSON.
+    /// Digest of the JSON of all items.
     digest: Digest,
 }
 
-/// What a client sees of all toolkits, by their ids.
+/// Prompts and resources that a client sees, as toolkits in the order of their ids.
 pub(in crate::mcp) struct Offers(Vec<Arc<ToolkitOffers>>);
 
-/// A page, and where the next one begins.
+/// A page, and the cursor of the next one.
 pub(in crate::mcp) type OffersPage<T> = (Vec<T>, Option<String>);
 
-/// What a client sees, told from what others see: prompts, and resources with their templates.
+/// Digests to detect changes: of prompts, and of resources with their templates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::mcp) struct OffersView {
     pub(in crate::mcp) prompts: View,
@@ -42,7 +43,7 @@ pub(in crate::mcp) struct OffersView {
 }
 
 impl Catalogue {
-    /// What toolkits offer to `user` besides tools, of those that the client has chosen.
+    /// Returns the prompts and resources that `user` can see and the client has selected.
     pub(in crate::mcp) fn offers(&self, user: &User, chosen: &Selection) -> Offers {
         let toolkits = user.toolkits();
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
@@ -72,7 +73,7 @@ impl Offers {
 
     pub(in crate::mcp) fn view(&self) -> OffersView {
         let (mut prompts, mut resources) = (Sha256::new(), Sha256::new());
-        // A toolkit without any changes nothing.
+        // A toolkit without items does not change the digest.
         for ToolkitOffers { prompts: listed, resources: fixed, templates, .. } in
             self.0.iter().map(|it| &**it)
         {

@@ -1,5 +1,5 @@
-//! The tools of one toolkit as they are searched: their words, and their vectors once there are any. Made once for each live
-//! version, and shared by all users: what a user may find is chosen before each search.
+//! Search index of one toolkit's tools: their words, and their vectors once computed. Built once for each
+//! live version and shared by all users: each search selects the visible tools first.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,15 +11,15 @@ use kitbag_embedding::rows::{Probe, Rows};
 use rmcp::model::Tool;
 use serde_json::Value;
 
-/// Bytes of a description that the model reads: more than its window takes.
+/// Maximum bytes of a description for the embedding model: more than its context window.
 const MAX_DESCRIPTION_BYTES: usize = 2 << 10;
-/// Names of parameters that are searched, and their descriptions in bytes.
+/// Maximum number of parameters in the index, and of bytes of each description.
 const MAX_PARAMETERS: usize = 100;
 const MAX_PARAMETER_BYTES: usize = 200;
-/// How long after a failure vectors are wanted again.
+/// Minimum time before vectors are requested again after a failure.
 const RETRY_INTERVAL: Duration = Duration::from_mins(1);
 
-/// Tools in the order of their indexes.
+/// A toolkit's tools by index.
 pub(super) struct SearchedTools {
     pub(super) toolkit: String,
     tools: Vec<Arc<Tool>>,
@@ -28,14 +28,14 @@ pub(super) struct SearchedTools {
     progress: Mutex<Progress>,
 }
 
-/// A row for each tool.
+/// Vectors of tools, one row each.
 pub(super) struct ToolVectors {
     pub(super) rows: Rows,
-    /// The memory that they take.
+    /// Memory reserved for the vectors.
     pub(super) room: Share,
 }
 
-/// How far the vectors are that there are none of yet.
+/// State of vectors that are not available yet.
 enum Progress {
     NotWanted,
     Wanted,
@@ -52,12 +52,12 @@ impl SearchedTools {
         &self.tools[index]
     }
 
-    /// The words of each tool. Takes some milliseconds the first time.
+    /// Returns the words of each tool. The first call takes some milliseconds.
     pub(super) fn words(&self) -> &[BriefText] {
         self.words.get_or_init(|| self.tools.iter().map(|tool| words(tool)).collect())
     }
 
-    /// How near some tools are to a query, if that is known.
+    /// Returns the cosine similarities of some tools to a query; `None` without vectors.
     pub(super) fn cosines(&self, probe: &Probe, indexes: &[usize]) -> Option<Vec<f32>> {
         let ToolVectors { rows, .. } = self.vectors.get()?;
         let row = |index: &usize| (u32::try_from(*index).unwrap_or(u32::MAX), 0.0);
@@ -66,7 +66,7 @@ impl SearchedTools {
         Some(products.into_iter().map(|(_, product)| product).collect())
     }
 
-    /// Whether somebody has to make the vectors: those who are told so first.
+    /// Whether the caller must compute the vectors; `true` for one caller at a time.
     pub(super) fn begin(&self) -> bool {
         if self.vectors.get().is_some() {
             return false;
@@ -83,7 +83,7 @@ impl SearchedTools {
         is_due
     }
 
-    /// Ends what [`begin`](Self::begin) began; without vectors, it is tried again later.
+    /// Ends a computation that [`begin`](Self::begin) started; without vectors, a later call may retry.
     pub(super) fn end(&self, vectors: Option<ToolVectors>) {
         if let Some(vectors) = vectors {
             return drop(self.vectors.set(vectors));
@@ -92,20 +92,21 @@ impl SearchedTools {
         *progress = Progress::FailedAt(Instant::now());
     }
 
-    /// What the model reads of each tool.
+    /// Returns the text of each tool for the embedding model.
     pub(super) fn texts(&self) -> impl ExactSizeIterator<Item = String> + '_ {
         self.tools.iter().map(|tool| text(tool))
     }
 }
 
-/// The names of a tool count more than what is said of it.
+/// Indexes a tool's words; names weigh more than descriptions.
 fn words(tool: &Tool) -> BriefText {
     let parameters = parameters(tool).map(|(name, description)| format!("{name}\n{description}"));
     let parameters = parameters.collect::<Vec<_>>().join("\n");
     BriefText::new(&names(tool), &format!("{}\n{parameters}", description(tool)))
 }
 
-/// Sentences, as models were trained with: parameters, and the toolkit's id, make nothing better.
+/// Text for the embedding model: full sentences, as in its training. Parameters and the toolkit's id did not
+/// improve results.
 fn text(tool: &Tool) -> String {
     let description = description(tool);
     let description = &description[..description.floor_char_boundary(MAX_DESCRIPTION_BYTES)];
@@ -114,7 +115,7 @@ fn text(tool: &Tool) -> String {
     format!("{description} ({title})")
 }
 
-/// The toolkit's id, the tool's name and its title, as words.
+/// The toolkit's id, the tool's name and its title, split into words.
 fn names(tool: &Tool) -> String {
     format!("{} {}", in_words(&tool.name), tool.title.as_deref().unwrap_or_default())
 }
@@ -123,7 +124,7 @@ fn description(tool: &Tool) -> &str {
     tool.description.as_deref().unwrap_or_default()
 }
 
-/// The parameters of a tool: names, as words, and descriptions.
+/// Parameters of a tool: names, split into words, and descriptions.
 fn parameters(tool: &Tool) -> impl Iterator<Item = (String, &str)> {
     let properties = tool.input_schema.get("properties").and_then(Value::as_object);
     properties.into_iter().flatten().take(MAX_PARAMETERS).map(|(name, schema)| {
@@ -132,7 +133,7 @@ fn parameters(tool: &Tool) -> impl Iterator<Item = (String, &str)> {
     })
 }
 
-/// The words of an identifier: `find_freeTime` is `find free Time`.
+/// Splits an identifier into words: `find_freeTime` becomes `find free Time`.
 fn in_words(identifier: &str) -> String {
     let mut words = String::with_capacity(identifier.len() + 8);
     let mut was_lowercase = false;

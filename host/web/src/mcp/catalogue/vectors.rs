@@ -1,5 +1,6 @@
-//! Makes the vectors of tools in the background: for one toolkit after the other, a few tools at a time, so that documents of
-//! users wait for some tools at most. Nobody waits for them: until they are there, tools are found by their words.
+//! Background computation of tool vectors: one toolkit after the other, in small batches, so that documents
+//! of users wait for one batch at most. No request waits for vectors: until they exist, tools are found by
+//! their words.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -13,21 +14,22 @@ use tracing::warn;
 
 use super::searched::{SearchedTools, ToolVectors};
 
-/// Memory of all vectors, in bytes: some 80,000 tools with 384 numbers each. Others are found by their words.
+/// Memory limit of all vectors, in bytes: about 80,000 tools with 384 dimensions. Further tools are found by
+/// their words only.
 const MAX_BYTES: usize = 64 << 20;
-/// Bytes that a number of a vector takes, with its sketch.
+/// Bytes for each dimension of a vector, including its sketch.
 const BYTES_PER_NUMBER: usize = 3;
-/// Tools that the model reads at once, and how long that may take.
+/// Tools in one batch of the model, and the timeout of a batch.
 const BATCH: usize = 16;
 const BATCH_TIMEOUT: Duration = Duration::from_mins(1);
-/// Toolkits that wait; further ones are wanted again by the next search.
+/// Maximum number of queued toolkits; the next search requests further ones again.
 const MAX_WAITING: usize = 1024;
 
-/// Toolkits whose vectors are wanted.
+/// Queue of toolkits whose vectors are requested.
 pub(super) struct VectorQueue(mpsc::Sender<Weak<SearchedTools>>);
 
 impl VectorQueue {
-    /// Starts what makes the vectors. It ends with the queue.
+    /// Starts the background task, which ends when the queue is dropped.
     pub(super) fn start(access: Access) -> Self {
         let (queue, mut wanted) = mpsc::channel::<Weak<SearchedTools>>(MAX_WAITING);
         tokio::spawn(async move {
@@ -41,7 +43,7 @@ impl VectorQueue {
         Self(queue)
     }
 
-    /// Has the vectors of a toolkit made, unless they are there or on their way.
+    /// Requests the vectors of a toolkit, unless they exist or are being computed.
     pub(super) fn want(&self, tools: &Arc<SearchedTools>) {
         if tools.begin() && self.0.try_send(Arc::downgrade(tools)).is_err() {
             tools.end(None);
@@ -49,7 +51,7 @@ impl VectorQueue {
     }
 }
 
-/// The vectors of a toolkit; `None` without a model, without room, or where the model fails.
+/// Computes the vectors of a toolkit; `None` without a model, without memory, or if the model fails.
 async fn vectors(access: &Access, room: &Shares, tools: &SearchedTools) -> Option<ToolVectors> {
     let failed = |cause: &str| {
         warn!(toolkit.id = tools.toolkit, cause, "its tools are found by their words alone for now");

@@ -1,17 +1,17 @@
-//! The answers of `find_tools`.
+//! Answers of `find_tools`.
 
 use std::sync::Arc;
 
 use rmcp::model::Tool;
 use serde_json::{Value, json};
 
-/// Bytes of an answer: some 8,000 tokens.
+/// Maximum bytes of an answer: about 8,000 tokens.
 const MAX_ANSWER_BYTES: usize = 32 << 10;
-/// Bytes of the best tool, which may be more than all others may take.
+/// Maximum bytes of the best tool, which may be larger than all others together.
 const MAX_FIRST_BYTES: usize = 256 << 10;
 
-/// The answer to a search, as JSON: the best tools, as many as there is room for. A schema that there is no room for is left
-/// out; where `describe_tools` has types, all are.
+/// Answer to a search as JSON: the best tools, up to a size limit. A schema that does not fit is omitted; if
+/// `describe_tools` provides types, all schemas are.
 pub(in crate::mcp) fn answer(found: &[Arc<Tool>], has_types: bool) -> String {
     let (mut tools, mut room) = (Vec::new(), MAX_ANSWER_BYTES);
     for (index, tool) in found.iter().enumerate() {
@@ -30,12 +30,12 @@ pub(in crate::mcp) fn answer(found: &[Arc<Tool>], has_types: bool) -> String {
     json!({ "tools": tools }).to_string()
 }
 
-/// A tool of an answer and its bytes, without its schema where it would be too long; `None` if that is not enough.
+/// A tool with its size in bytes, without its schema if it is too long; `None` if it still does not fit.
 fn within(mut tool: Value, allowed: usize) -> Option<(Value, usize)> {
     if let Value::Object(members) = &mut tool {
         members.retain(|_, value| !value.is_null());
     }
-    // With the comma.
+    // One byte for the comma.
     let bytes = tool.to_string().len() + 1;
     if bytes <= allowed {
         return Some((tool, bytes));

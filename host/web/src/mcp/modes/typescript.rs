@@ -1,8 +1,9 @@
-//! Declarations of tools in TypeScript, as `describe_tools` answers with them: models read these with fewer tokens than JSON
-//! Schema, and write code after them.
+//! TypeScript declarations of tools, the output of `describe_tools`: models need fewer tokens for them than
+//! for JSON Schema, and write code that follows them.
 //!
-//! A type may say less than its schema: what it cannot say is `unknown`. A schema that names members or items, and no type, is taken
-//! for an object or an array, as its author means it. A call is checked by the schema.
+//! A type may be less precise than its schema: what TypeScript cannot express is `unknown`. A schema with
+//! members or items but no `type` is treated as an object or an array, as its author means it. A call is
+//! validated against the schema.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -10,16 +11,16 @@ use std::fmt::Write as _;
 use kitbag_manifest::ToolDefinition;
 use serde_json::{Map, Value};
 
-/// Parts of the types of one tool; what is beyond is `unknown`.
+/// Maximum parts of the types of one tool; further parts become `unknown`.
 const MAX_PARTS: usize = 400;
-/// Types inside each other. Bounds references to oneself, too.
+/// Maximum nesting of types; also stops recursive references.
 const MAX_DEPTH: usize = 8;
-/// Characters of a tool's description, of that of a member, and of a literal.
+/// Maximum characters of a tool's description, of a member's description, and of a literal.
 const MAX_DESCRIPTION: usize = 1000;
 const MAX_MEMBER_DESCRIPTION: usize = 200;
 const MAX_LITERAL: usize = 100;
 
-/// The declaration of a tool of a toolkit, as code calls it.
+/// Declaration of a toolkit's tool, in the form in which code calls it.
 pub(super) fn declaration(toolkit: &str, tool: &ToolDefinition) -> String {
     let path = format!("tools{}{}", member(&toolkit.replace('-', "_")), member(&tool.name));
     let mut text = format!("/** {} */\n", comment(&tool.description, MAX_DESCRIPTION));
@@ -39,7 +40,7 @@ fn takes_nothing_required(schema: &Value) -> bool {
     schema["required"].as_array().is_none_or(Vec::is_empty)
 }
 
-/// The types of one schema.
+/// Converter of one schema to types.
 struct Types<'a> {
     whole: &'a Value,
     parts_left: usize,
@@ -160,7 +161,7 @@ impl<'a> Types<'a> {
         }
     }
 
-    /// Each type once.
+    /// Joins the distinct types of a union.
     fn union(&mut self, values: &'a [Value], mut of: impl FnMut(&mut Self, &'a Value) -> String) -> String {
         let mut types: Vec<String> = Vec::new();
         for value in values {
@@ -178,12 +179,12 @@ impl<'a> Types<'a> {
             let one = self.type_of(schema, depth + 1);
             if one.contains(" | ") { format!("({one})") } else { one }
         });
-        // `unknown` adds nothing to the others.
+        // `unknown` is neutral in an intersection.
         let types: Vec<_> = types.filter(|one| one != "unknown").collect();
         if types.is_empty() { "unknown".to_owned() } else { types.join(" & ") }
     }
 
-    /// What a reference in the schema itself means.
+    /// Resolves a reference within the schema.
     fn referred(&self, reference: &Value) -> Option<&'a Value> {
         let pointer = reference.as_str()?.strip_prefix('#')?;
         self.whole.pointer(pointer)
@@ -199,7 +200,7 @@ fn literal(value: &Value) -> String {
     }
 }
 
-/// A text on one line, which does not end the comment that it is in.
+/// Flattens a text to one line that cannot close the surrounding comment.
 fn comment(text: &str, most: usize) -> String {
     let words: Vec<_> = text.split_whitespace().collect();
     let line = words.join(" ").replace("*/", "* /");
@@ -209,7 +210,7 @@ fn comment(text: &str, most: usize) -> String {
     }
 }
 
-/// A member of an object, as code names it.
+/// Property access in code: `.name` or `["name"]`.
 fn member(name: &str) -> String {
     if is_identifier(name) { format!(".{name}") } else { format!("[{}]", Value::from(name)) }
 }

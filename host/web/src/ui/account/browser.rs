@@ -1,6 +1,6 @@
-//! What a browser says about itself (RFC 9110, section 10.1.5), in few words.
+//! Short display name of a browser, from its `User-Agent` (RFC 9110, section 10.1.5).
 
-/// Products by what they call themselves. Most claim to be others as well, so the order matters.
+/// Product tokens and names. Most browsers claim to be others too, so the order matters.
 const PRODUCTS: [(&str, &str); 9] = [
     ("Edg/", "Edge"),
     ("EdgA/", "Edge"),
@@ -12,7 +12,7 @@ const PRODUCTS: [(&str, &str); 9] = [
     ("Chrome/", "Chrome"),
     ("Version/", "Safari"),
 ];
-/// Systems, in an order for the same reason.
+/// Systems; here, too, the order matters.
 const SYSTEMS: [(&str, &str); 7] = [
     ("iPhone", "iPhone"),
     ("iPad", "iPad"),
@@ -23,7 +23,7 @@ const SYSTEMS: [(&str, &str); 7] = [
     ("Linux", "Linux"),
 ];
 
-/// `Firefox 140 on Linux`; the text itself where nothing in it is known.
+/// Returns a name such as `Firefox 140 on Linux`; the text itself if nothing in it is known.
 pub(super) fn name(agent: &str) -> String {
     let product = PRODUCTS.iter().find_map(|(mark, name)| {
         let (_, version) = agent.split_once(mark)?;

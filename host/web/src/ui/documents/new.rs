@@ -1,4 +1,4 @@
-//! Adding a document: a text, the URL of a page or file, or a file.
+//! Form to add a document: a text, the URL of a page or file, or a file.
 
 use askama::Template;
 use axum::body::Body;
@@ -15,7 +15,7 @@ use crate::error::WebError;
 use crate::ui::form::Form;
 use crate::ui::multipart;
 
-/// Fields of the form, with their labels.
+/// Submitted values of the form.
 #[derive(Default)]
 struct Typed {
     title: String,
@@ -23,7 +23,7 @@ struct Typed {
     author: String,
     file_url: String,
     text: String,
-    /// The title in the form of a file.
+    /// The title in the upload form.
     file_title: String,
 }
 
@@ -33,7 +33,7 @@ struct NewPage {
     frame: Option<Frame>,
     typed: Typed,
     problems: Vec<Problem>,
-    /// What is wrong with none of the fields.
+    /// Error that belongs to no field of the form.
     problem: Option<String>,
 }
 
@@ -50,7 +50,7 @@ pub(in crate::ui) async fn add(By(user): By<User>, frame: Frame, body: Body) -> 
     Ok(answer(frame, typed, added))
 }
 
-/// `POST /ui/documents/file`: a form with a file, which is stored as it arrives.
+/// `POST /ui/documents/file`: a form with a file, whose content is stored while it arrives.
 pub(in crate::ui) async fn add_file(
     By(user): By<User>,
     frame: Frame,
@@ -107,14 +107,14 @@ fn page(
 }
 
 impl NewPage {
-    /// What is wrong with a field that the page does not have.
+    /// Errors in fields that the page does not have.
     fn other_problems(&self) -> impl Iterator<Item = &Problem> {
         const FIELDS: [&str; 6] = ["title", "text", "fileUrl", "url", "author", "file"];
 
         self.problems.iter().filter(|problem| !FIELDS.contains(&problem.path.as_str()))
     }
 
-    /// What is wrong with a field.
+    /// Returns the error of a field.
     fn problem_of(&self, field: &str) -> Option<&str> {
         self.problems.iter().find(|problem| problem.path == field).map(|problem| problem.message.as_str())
     }
@@ -133,7 +133,7 @@ impl Typed {
         }
     }
 
-    /// A problem with the document, as one with the form.
+    /// Converts an error in the document to one in the form.
     fn in_words_of_the_form(&self, Problem { path, message }: Problem) -> Problem {
         // In a batch of one, a path is `documents[0].title`.
         let path = path.trim_start_matches("documents[0].").to_owned();

@@ -1,4 +1,4 @@
-//! A call as a page shows it, and as the script of the page receives it.
+//! View of a call, on the page and for its script.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use serde_json::value::RawValue;
 
 use super::text;
 
-/// What is shown of a call's content, in bytes. All of it is in the record.
+/// Maximum bytes of a call's content on the page. The record has all of it.
 const MAX_SHOWN_BYTES: usize = 4 << 10;
-/// What a line costs besides its text.
+/// Bytes counted for a line besides its text.
 const LINE_BYTES: usize = 64;
 
-/// A call as text that may be shown: characters that nobody sees are codes.
+/// A call as text that is safe to show: invisible characters are replaced by codes.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Entry {
     pub(super) id: i64,
@@ -22,23 +22,23 @@ pub(super) struct Entry {
     pub(super) time: String,
     pub(super) clock: String,
     pub(super) outcome: String,
-    /// The class of the outcome's tag.
+    /// CSS class of the outcome's tag.
     pub(super) tone: &'static str,
     pub(super) tool: String,
     pub(super) duration: String,
-    /// Whose call it was; empty for one's own.
+    /// The caller; empty for the user's own calls.
     pub(super) user: String,
     pub(super) numbers: String,
     pub(super) lines: Vec<Line>,
-    /// What is not shown, if something is not.
+    /// Notice about omitted content; empty if nothing is.
     pub(super) omitted: &'static str,
     /// Path of the page on which this call is the first.
     pub(super) page: String,
-    /// Path of the whole record.
+    /// Path of the full record.
     pub(super) record: String,
 }
 
-/// A line of a call's log, or of what else is known of it.
+/// A labelled text of a call, such as a line of its log.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Line {
     pub(super) label: &'static str,
@@ -104,7 +104,7 @@ fn size(amount: Amount) -> String {
     ranged(amount, text::size(amount.get()))
 }
 
-/// Microseconds for people: `0.4 ms`, `38 ms`, `1.2 s`.
+/// Formats microseconds: `0.4 ms`, `38 ms`, `1.2 s`.
 fn duration(amount: Amount) -> String {
     let duration = Duration::from_micros(amount.get());
     let text = if duration < Duration::from_millis(10) {
@@ -143,12 +143,12 @@ fn line(entry: &LogEntry) -> Line {
     Line { label, text: arguments.join(" ") }
 }
 
-/// The text of a JSON string; other JSON as it is.
+/// The text of a JSON string; other JSON unchanged.
 fn plain(json: &RawValue) -> String {
     serde_json::from_str(json.get()).unwrap_or_else(|_| json.get().to_owned())
 }
 
-/// The lines as they may be shown, and whether some of it was left out.
+/// Truncates lines to the size limit. Also returns whether anything was omitted.
 fn clipped(lines: Vec<Line>) -> (Vec<Line>, bool) {
     let mut left = MAX_SHOWN_BYTES;
     let mut shown = Vec::new();

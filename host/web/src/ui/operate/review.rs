@@ -1,4 +1,4 @@
-//! The review of an upload: what is new, and the forms that deploy or discard it.
+//! Review of an upload: its changes, and the forms that deploy or discard it.
 
 use askama::Template;
 use axum::body::Body;
@@ -24,18 +24,18 @@ struct ReviewPage {
     frame: Option<Frame>,
     review: Review,
     difference: ShownDifference,
-    /// What some clients refuse of it.
+    /// Parts of the upload that some clients refuse.
     warnings: Vec<Problem>,
     size: String,
     /// Whether the toolkit belongs to another operator.
     is_others: bool,
     /// Whether a deploy makes the operator the owner, even without `take-over`.
     changes_owner: bool,
-    /// Why the form that was sent did nothing.
+    /// Reason why the submitted form had no effect.
     problem: Option<String>,
 }
 
-/// Leads to the review of an upload.
+/// Redirects to the review of an upload.
 pub(super) fn redirect_to(digest: &str) -> Redirect {
     Redirect::to(&format!("/ui/operate/uploads/{digest}"))
 }
@@ -49,8 +49,9 @@ pub(in crate::ui) async fn show(
     page(&operator, frame, &digest, StatusCode::OK, None).await
 }
 
-/// `POST /ui/operate/uploads/{digest}/deploy`: what was reviewed (`manifest-digest`, and the live version as
-/// `live-version` and `live-digest`, empty for none), `read` from the checkbox, `take-over`, and `vouch` with a reason.
+/// `POST /ui/operate/uploads/{digest}/deploy`: the reviewed state (`manifest-digest`, and the live version as
+/// `live-version` and `live-digest`, empty for none), `read` from the checkbox, `take-over`, and `vouch` with
+/// a reason.
 pub(in crate::ui) async fn deploy(
     By(operator): By<Operator>,
     frame: Frame,
@@ -97,7 +98,7 @@ pub(in crate::ui) async fn discard(
     Ok(back_after_discard())
 }
 
-/// The live version that a form names.
+/// Returns the live version in a form; `None` if it is empty.
 fn reviewed_live(form: &Form) -> Option<LiveVersion> {
     let (version, digest) = (form.get("live-version").to_owned(), form.get("live-digest").to_owned());
     if version.is_empty() { None } else { Some(LiveVersion { version, digest }) }

@@ -1,5 +1,5 @@
-//! Charts as SVG, whose size the stylesheet chooses. Labels are text of the page beside them, so that they stay readable on
-//! a narrow screen.
+//! Charts as SVG, scaled by the stylesheet. Labels are HTML text beside them, so that they stay readable on a
+//! narrow screen.
 //!
 //! A bar is a vertical stroke: `M5 1000V880`. Each interval is [`STEP`] wide.
 
@@ -10,29 +10,31 @@ use kitbag_access::values::invocations::{Latency, RANGES};
 
 use super::super::text;
 
-/// Width of an interval, and height of a chart, in units of its own.
+/// Width of an interval, and height of a chart, in units of the SVG.
 const STEP: usize = 10;
 const HEIGHT: u64 = 1000;
-/// Height of a bar that stands for few calls among many.
+/// Minimum height of a bar, so that few calls among many remain visible.
 const MIN_BAR: u64 = 15;
-/// Intervals from one label of the time to the next.
+/// Number of intervals between two labels of the time axis.
 const LABEL_EVERY: usize = 6;
 
-/// Calls of each interval as bars: those that failed at the bottom, where they can be compared, and above them the others.
+/// Stacked bars of the calls in each interval: failures at the bottom, where they are comparable, the others
+/// above.
 pub(super) struct CallChart {
     pub(super) width: usize,
     pub(super) succeeded: String,
     pub(super) failed: String,
     pub(super) refused: String,
-    /// Labels of the height, from the top: the number there, half of it, 0.
+    /// Labels of the vertical axis from the top: maximum, half, 0.
     pub(super) scale: [String; 3],
     pub(super) times: Vec<String>,
-    /// What the chart shows, in a sentence.
+    /// Summary of the chart in a sentence.
     pub(super) summary: String,
     pub(super) hints: Vec<Hint>,
 }
 
-/// Percentiles of each interval as bars, one in front of the other. Each range has the same height.
+/// Bars of the percentiles in each interval, one in front of the other. All latency ranges have the same
+/// height.
 pub(super) struct LatencyChart {
     pub(super) width: usize,
     pub(super) p50: String,
@@ -42,14 +44,14 @@ pub(super) struct LatencyChart {
     pub(super) hints: Vec<Hint>,
 }
 
-/// Calls and failures of a toolkit, without labels.
+/// Small chart of a toolkit's calls and failures, without labels.
 pub(super) struct Sparkline {
     pub(super) width: usize,
     pub(super) calls: String,
     pub(super) failures: String,
 }
 
-/// What is told where the pointer is.
+/// Tooltip at a position.
 pub(super) struct Hint {
     pub(super) x: usize,
     pub(super) text: String,
@@ -140,7 +142,7 @@ impl Sparkline {
     }
 }
 
-/// Adds a bar from one height to another; none if they are the same.
+/// Adds a bar between two heights; none if they are equal.
 fn bar(path: &mut String, nth: usize, from: u64, to: u64) {
     if from < to {
         let x = nth * STEP + STEP / 2;
@@ -148,19 +150,19 @@ fn bar(path: &mut String, nth: usize, from: u64, to: u64) {
     }
 }
 
-/// The height of a bar for so many calls, if one for `top` calls has the height of the chart.
+/// Height of a bar for a number of calls, where `top` calls have the height of the chart.
 fn height(calls: u64, top: u64) -> u64 {
     let height = u128::from(calls) * u128::from(HEIGHT) / u128::from(top.max(1));
     let height = u64::try_from(height).unwrap_or(HEIGHT).min(HEIGHT);
     if calls > 0 { height.max(MIN_BAR) } else { 0 }
 }
 
-/// The height at which the range of a latency ends.
+/// Height at the upper end of a latency's range.
 fn end_of_range(latency: Latency) -> u64 {
     (latency.range() as u64 + 1) * HEIGHT / RANGES as u64
 }
 
-/// The least number of one digit and zeros that is not less, and is even.
+/// Rounds up to an even digit followed by zeros, or to a power of ten: 2, 4, 6, 8, 10, 20, 40, …
 fn round_up(number: u64) -> u64 {
     let mut unit = 1_u64;
     while let Some(next) = unit.checked_mul(10).filter(|next| *next < number) {
@@ -170,7 +172,7 @@ fn round_up(number: u64) -> u64 {
     even.unwrap_or(u64::MAX)
 }
 
-/// A number as a label: `860`, `12k`, `3M`.
+/// Formats a number as a short label: `860`, `12k`, `3M`.
 fn short(number: u64) -> String {
     match number {
         0..10_000 => text::number(number),

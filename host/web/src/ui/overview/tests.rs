@@ -1,6 +1,6 @@
 use super::*;
 
-/// `<script>`, a quote, and a character that reverses the direction of writing.
+/// `<script>`, a quote, and a character that reverses the writing direction.
 const HOSTILE: &str = "\"><script>alert(1)</script>\u{202e}";
 
 fn frame() -> Frame {

@@ -1,4 +1,4 @@
-//! Schema → fields.
+//! Conversion of a schema to form fields.
 
 use std::collections::BTreeSet;
 
@@ -9,29 +9,29 @@ use serde_json::{Map, Value};
 use super::resolve::{Resolved, resolve};
 use super::{Kind, Node, Scalar, SchemaForm, TextInput, has_line_end, label, rules};
 
-/// Fields of a form.
+/// Maximum number of fields in a form.
 const MAX_FIELDS: usize = 200;
-/// Objects within one another.
+/// Maximum nesting of objects.
 const MAX_DEPTH: usize = 6;
-/// Bytes of the name of an argument.
+/// Maximum bytes of an argument's name.
 const MAX_KEY_BYTES: usize = 200;
-/// Bytes that are shown of a title and of a description.
+/// Maximum bytes shown of a title and of a description.
 const MAX_TITLE_BYTES: usize = 200;
 const MAX_DESCRIPTION_BYTES: usize = 1000;
-/// Bytes of a default.
+/// Maximum bytes of a default.
 const MAX_DEFAULT_BYTES: usize = 4 << 10;
-/// Bytes of all choices of a form, with an overhead for each.
+/// Maximum bytes of all choices of a form, including an overhead for each.
 const MAX_CHOICE_BYTES: usize = 64 << 10;
 const CHOICE_OVERHEAD_BYTES: usize = 32;
-/// Bytes that are shown of one schema, and of all schemas of a form.
+/// Maximum bytes shown of one schema, and of all schemas of a form.
 const MAX_SCHEMA_BYTES: usize = 4 << 10;
 const MAX_SCHEMAS_BYTES: usize = 32 << 10;
-/// Names in `required` that are looked at.
+/// Maximum number of names in `required` that are considered.
 const MAX_REQUIRED: usize = 1000;
-/// Up to this length, in characters, a text is typed on one line.
+/// Maximum length of a text with a single-line input, in characters.
 const MAX_LINE_CHARS: u64 = 200;
 
-/// What is left of the limits while a form is made.
+/// Builder of a form, with the remaining size limits.
 struct Builder<'a> {
     root: &'a Value,
     fields: usize,
@@ -40,7 +40,7 @@ struct Builder<'a> {
     has_more: bool,
 }
 
-/// The object that a field is a member of.
+/// The object that contains a field.
 struct Parent<'a> {
     pointer: String,
     depth: usize,
@@ -48,7 +48,7 @@ struct Parent<'a> {
 }
 
 impl SchemaForm {
-    /// The fields for the arguments that a schema describes.
+    /// Creates the form for the arguments that a schema describes.
     pub(in crate::ui) fn of(schema: &Value) -> Self {
         let mut builder = Builder {
             root: schema,
@@ -68,7 +68,7 @@ impl SchemaForm {
 }
 
 impl<'a> Builder<'a> {
-    /// The members of an object, required ones first.
+    /// Returns the members of an object, required ones first.
     fn members(&mut self, object: &Resolved<'a>, pointer: String, depth: usize) -> Vec<Node> {
         let keyword = |name: &str| object.keywords.get(name);
         let takes_others =
@@ -158,10 +158,10 @@ impl<'a> Builder<'a> {
         (self.json(schema.keywords), Vec::new())
     }
 
-    /// The value of a field that is not an object or a list.
+    /// Returns the scalar type of a field; `None` for objects, lists and others.
     fn scalar(&mut self, schema: &mut Resolved<'a>) -> Option<(Scalar, Vec<String>)> {
         if let Some(choices) = schema.choices().filter(|choices| self.admit(choices)) {
-            // It is set for a nullable choice as well.
+            // Called for its side effect: it sets `is_nullable`.
             let _ = schema.kind();
             return Some((Scalar::Choice(choices), Vec::new()));
         }
@@ -184,7 +184,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// A list whose items fit a line.
+    /// Returns a list whose items fit on a line each.
     fn list(&mut self, schema: &Resolved<'a>) -> Option<(Kind, Vec<String>)> {
         let keywords = schema.keywords;
         if keywords.contains_key("prefixItems") {
@@ -208,7 +208,7 @@ impl<'a> Builder<'a> {
         Some((Kind::List { item, takes_none }, rules))
     }
 
-    /// Whether the limit of choices still has room for these.
+    /// Whether these choices fit into the remaining limit; reserves their size.
     fn admit(&mut self, choices: &[Value]) -> bool {
         let mut left = self.choice_bytes;
         for choice in choices {
@@ -221,7 +221,7 @@ impl<'a> Builder<'a> {
         true
     }
 
-    /// A value that is typed as JSON. What is shown of its schema ends in an ellipsis if that is not all.
+    /// Returns a value that is entered as JSON. A truncated schema ends in an ellipsis.
     fn json(&mut self, schema: &impl Serialize) -> Kind {
         let room = MAX_SCHEMA_BYTES.min(self.schema_bytes);
         let Beginning { mut text, is_whole } = bounded_json::beginning(schema, room);
@@ -238,7 +238,7 @@ fn is_short(value: &Value) -> bool {
     bounded_json::size(value, MAX_DEFAULT_BYTES).is_some()
 }
 
-/// Whether each choice has a line that means it and no other one.
+/// Whether each choice can be written as a line that identifies it.
 fn are_lines(choices: &[Value]) -> bool {
     let labels: BTreeSet<_> = choices.iter().map(label).collect();
     let is_line = |label: &String| !label.is_empty() && label.trim() == label && !has_line_end(label);
@@ -264,7 +264,7 @@ fn text(keywords: &Map<String, Value>) -> Scalar {
     Scalar::Text { input, takes_empty }
 }
 
-/// Whole bounds alone: a browser counts the steps of a number from its lower bound.
+/// Uses only integer bounds: browsers count steps from the lower bound.
 fn integer(keywords: &Map<String, Value>) -> Scalar {
     let number = |name: &str| keywords.get(name).and_then(Value::as_i64);
     let above = number("exclusiveMinimum").and_then(|bound| bound.checked_add(1));

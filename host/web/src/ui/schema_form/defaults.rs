@@ -1,4 +1,4 @@
-//! Defaults → fields that are filled in.
+//! Conversion of defaults to prefilled form fields.
 
 use kitbag_base::bounded_json;
 use serde_json::Value;
@@ -6,12 +6,12 @@ use serde_json::Value;
 use super::{Kind, Node, Scalar, SchemaForm, TextInput, has_line_end, label, number};
 use crate::ui::form::Form;
 
-/// Bytes of a default that is indented.
+/// Maximum bytes of a default that is shown indented.
 const MAX_INDENTED_BYTES: usize = 4 << 10;
 
 impl SchemaForm {
-    /// A form that is filled in with the defaults of required arguments. A default that its field cannot have, since it
-    /// contradicts its own schema, is left out.
+    /// Returns a form with the defaults of required arguments. Omits a default that contradicts its own
+    /// schema, since the field could not hold it.
     pub(in crate::ui) fn defaults(&self) -> Form {
         let mut fields = Vec::new();
         add_defaults(&self.nodes, &mut fields);
@@ -40,7 +40,8 @@ fn is_empty(value: &Value) -> bool {
 }
 
 impl Kind {
-    /// Whether the field is for such values, but a browser, or the end of a line, would change this one.
+    /// Whether the field takes this type of value, but the browser, or splitting into lines, would change
+    /// this one.
     pub(super) fn would_change(&self, value: &Value) -> bool {
         let is_for = match self {
             Self::Scalar(Scalar::Text { .. }) => value.is_string(),
@@ -50,10 +51,10 @@ impl Kind {
         is_for && !self.keeps(value)
     }
 
-    /// Whether a value that the field is filled in with is sent as it is.
+    /// Whether a prefilled value is submitted unchanged.
     fn keeps(&self, value: &Value) -> bool {
         match (self, value) {
-            // Browsers send a carriage return as a line end, and drop line ends from one line.
+            // Browsers normalise carriage returns in a text area, and drop line ends from a single line.
             (Self::Scalar(Scalar::Text { input: TextInput::Lines, .. }), Value::String(text)) => {
                 !text.contains('\r')
             }
@@ -67,7 +68,7 @@ impl Kind {
         }
     }
 
-    /// A value as it is typed into the field.
+    /// Formats a value as the field's text.
     fn written(&self, value: &Value) -> String {
         match (self, value) {
             (Self::Scalar(Scalar::Choice(_)), value) => value.to_string(),
@@ -92,7 +93,7 @@ impl Scalar {
         }
     }
 
-    /// A value as it is typed on a line.
+    /// Formats a value as a line.
     fn written(&self, value: &Value) -> String {
         match (self, value) {
             (Self::Integer { .. }, Value::Number(number)) => number::without_zeros(number),
@@ -101,7 +102,7 @@ impl Scalar {
     }
 }
 
-/// Whether a line of a list can be this text.
+/// Whether a text can be a line of a list.
 fn is_line(text: &str) -> bool {
     !text.is_empty() && !has_line_end(text)
 }

@@ -1,8 +1,8 @@
-//! Numbers as people type them.
+//! Parsing of numbers that people type.
 
 use serde_json::{Number, Value};
 
-/// Reads a whole number, also with a fraction of zeros. Its digits never pass through a floating-point number, which
+/// Parses an integer, also with a fraction of zeros. Never converts digits to a floating-point number, which
 /// would round them.
 pub(super) fn integer(text: &str) -> Result<Value, &'static str> {
     let whole = match text.split_once('.') {
@@ -15,7 +15,7 @@ pub(super) fn integer(text: &str) -> Result<Value, &'static str> {
     exact(whole).ok_or("This number is too large.")
 }
 
-/// Reads a number as JSON writes it, or as browsers take it: `.5`, `007.5`.
+/// Parses a number in JSON syntax, or in forms that browsers accept: `.5`, `007.5`.
 pub(super) fn number(text: &str) -> Result<Value, &'static str> {
     if is_digits(text) {
         return exact(text).ok_or("This number is too large to be sent exactly.");
@@ -23,7 +23,7 @@ pub(super) fn number(text: &str) -> Result<Value, &'static str> {
     as_json(text).parse::<Number>().map(Value::Number).map_err(|_| "This must be a number, such as 12.5.")
 }
 
-/// A number as a field for whole numbers takes it: schemas may write 5 as `5.0` or `5e0`.
+/// Formats a number for an integer field: schemas may write 5 as `5.0` or `5e0`.
 pub(super) fn without_zeros(number: &Number) -> String {
     match number.as_f64().filter(|_| number.is_f64()) {
         Some(float) => float.to_string(),
@@ -31,7 +31,7 @@ pub(super) fn without_zeros(number: &Number) -> String {
     }
 }
 
-/// The same number with the zeros before its point that JSON asks for: one or none.
+/// Normalises leading zeros as JSON requires: at least one digit before the point, and no superfluous zeros.
 fn as_json(text: &str) -> String {
     let (sign, digits) = text.strip_prefix('-').map_or(("", text), |digits| ("-", digits));
     let significant = digits.trim_start_matches('0');

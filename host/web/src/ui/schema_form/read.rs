@@ -1,4 +1,4 @@
-//! A form that was sent → arguments.
+//! Conversion of a submitted form to arguments.
 
 use std::collections::BTreeMap;
 
@@ -9,28 +9,28 @@ use serde_json::{Map, Value};
 use super::{Kind, Node, Scalar, SchemaForm, label, number};
 use crate::ui::form::Form;
 
-/// What is wrong with a value, by the pointer of its argument.
+/// Error messages by the JSON Pointer of the argument.
 pub(in crate::ui) type Mistakes = BTreeMap<String, String>;
 
-/// What a field says.
+/// State of a submitted field.
 enum Given {
     /// The argument is absent.
     Nothing,
-    /// A value that nobody has typed: it is sent if the object around it is.
+    /// A value that nobody typed (constant, `null` or object); sent only if the object around it is sent.
     Implied(Value),
     Typed(Value),
 }
 
-/// Reads the fields of one form.
+/// Parser of a form's fields.
 struct Reader<'a> {
     form: &'a Form,
     mistakes: Mistakes,
-    /// How many values the JSON of further fields may have.
+    /// Remaining number of values in JSON fields.
     json_values: usize,
 }
 
 impl SchemaForm {
-    /// The arguments that a form gives, or what is wrong with it. An empty field leaves its argument out.
+    /// Returns the arguments, or the mistakes in the form. An empty field omits its argument.
     pub(in crate::ui) fn arguments(&self, form: &Form) -> Result<Map<String, Value>, Mistakes> {
         let mut reader = Reader { form, mistakes: Mistakes::new(), json_values: MAX_VALUES };
         let (arguments, _) = reader.members(&self.nodes);
@@ -39,7 +39,7 @@ impl SchemaForm {
 }
 
 impl Reader<'_> {
-    /// The members of an object, and whether any of them was typed.
+    /// Returns the members of an object, and whether any of them was typed.
     fn members(&mut self, nodes: &[Node]) -> (Map<String, Value>, bool) {
         let (mut object, mut is_typed) = (Map::new(), false);
         for node in nodes {
@@ -81,7 +81,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The value of one field; `None` if it is empty.
+    /// Returns the value of a field; `None` if it is empty.
     fn typed(&mut self, node: &Node) -> Option<Result<Value, String>> {
         // Browsers send line ends of texts as CRLF.
         let text = self.form.get(&node.field()).replace("\r\n", "\n");
@@ -99,7 +99,7 @@ impl Reader<'_> {
     }
 
     fn json(&mut self, text: &str) -> Result<Value, String> {
-        // Before any of them is built, as `tools::arguments` does.
+        // Counted before any value is built, as in `tools::arguments`.
         let values = measure(text.as_bytes(), self.json_values).values;
         let Some(left) = self.json_values.checked_sub(values) else {
             return Err(format!("The JSON in this form has more than {MAX_VALUES} values in it."));
@@ -110,9 +110,9 @@ impl Reader<'_> {
     }
 }
 
-/// The values of a list, one a line; `None` if there are none.
+/// Parses a list with one value per line; `None` if there are none.
 fn list(item: &Scalar, text: &str) -> Option<Result<Value, String>> {
-    // White space alone is a text, and no other value.
+    // A line of white space is a value only for texts.
     let is_item = |line: &&str| match item {
         Scalar::Text { .. } => !line.is_empty(),
         _ => !line.trim().is_empty(),
@@ -126,7 +126,7 @@ fn list(item: &Scalar, text: &str) -> Option<Result<Value, String>> {
 }
 
 impl Scalar {
-    /// Reads a value that has a field of its own, or a line.
+    /// Parses a value from its own field or from a line.
     pub(super) fn read(&self, text: &str) -> Result<Value, String> {
         match self {
             Self::Text { .. } => Ok(text.into()),
@@ -137,7 +137,7 @@ impl Scalar {
                 "false" => Ok(false.into()),
                 _ => Err("This must be true or false.".to_owned()),
             },
-            // The value that is written as this JSON.
+            // The submitted text is the JSON of one of the values.
             Self::Choice(values) => {
                 let chosen = values.iter().find(|value| *value.to_string() == *text);
                 chosen.cloned().ok_or_else(not_a_choice)

@@ -1,11 +1,11 @@
-//! What a schema means once references, nullable unions and single alternatives are followed.
+//! Resolution of references, nullable unions and single alternatives in a schema.
 
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
-/// References and unions that are followed for one argument.
+/// Maximum number of references and unions followed for one argument.
 const MAX_HOPS: usize = 16;
-/// Alternatives and values of an enumeration that are looked at.
+/// Maximum number of alternatives or `enum` values considered.
 const MAX_ALTERNATIVES: usize = 2000;
 
 /// Keywords that may stand beside a reference or a union without changing which values are allowed.
@@ -21,22 +21,22 @@ const ANNOTATIONS: [&str; 10] = [
     "examples",
     "title",
 ];
-/// Keywords with alternatives.
+/// Keywords for alternatives.
 const UNIONS: [&str; 2] = ["anyOf", "oneOf"];
 
-/// A schema, with what stands around it.
+/// A resolved schema, with annotations collected on the way.
 pub(super) struct Resolved<'a> {
     pub(super) keywords: &'a Map<String, Value>,
     pub(super) title: Option<&'a str>,
     pub(super) description: Option<&'a str>,
     pub(super) default: Option<&'a Value>,
     pub(super) is_nullable: bool,
-    /// References that were followed on the way here, from the root on.
+    /// References that were followed to this schema, from the root.
     pub(super) followed: Vec<&'a str>,
 }
 
-/// Follows a schema of the document `root` to what it means. `None` where it allows anything, leads outside the document,
-/// or into itself.
+/// Resolves a schema of the document `root`. `None` if it allows anything, or leads outside the document or
+/// into itself.
 pub(super) fn resolve<'a>(root: &'a Value, schema: &'a Value, followed: &[&'a str]) -> Option<Resolved<'a>> {
     let mut resolved = Resolved {
         keywords: schema.as_object()?,
@@ -56,14 +56,14 @@ pub(super) fn resolve<'a>(root: &'a Value, schema: &'a Value, followed: &[&'a st
     None
 }
 
-/// What a schema stands for.
+/// Next step of the resolution.
 enum Next<'a> {
     Itself,
     Schema(&'a Value),
 }
 
 impl<'a> Resolved<'a> {
-    /// The outermost annotations apply.
+    /// Collects annotations; the outermost ones take precedence.
     fn annotate(&mut self) {
         let keywords = self.keywords;
         let text = |name: &str| keywords.get(name).and_then(Value::as_str);
@@ -72,7 +72,7 @@ impl<'a> Resolved<'a> {
         self.default = self.default.or_else(|| keywords.get("default"));
     }
 
-    /// What this schema stands for; `None` if nothing can be said of it.
+    /// Returns the next step; `None` if the schema cannot be described.
     fn next(&mut self, root: &'a Value) -> Option<Next<'a>> {
         if let Some(reference) = self.keywords.get("$ref") {
             let reference = reference.as_str()?;
@@ -98,18 +98,19 @@ impl<'a> Resolved<'a> {
         Some(Next::Itself)
     }
 
-    /// Whether nothing but annotations stands beside this keyword.
+    /// Whether only annotations stand beside this keyword.
     fn is_only(&self, keyword: &str) -> bool {
         self.keywords.keys().all(|name| name == keyword || ANNOTATIONS.contains(&name.as_str()))
     }
 
-    /// The alternatives of a union.
+    /// Returns the alternatives of a union, unless there are too many.
     fn alternatives(&self) -> Option<&'a [Value]> {
         let union = UNIONS.iter().find_map(|name| self.keywords.get(*name))?;
         union.as_array().map(Vec::as_slice).filter(|all| all.len() <= MAX_ALTERNATIVES)
     }
 
-    /// The values of an enumeration, or of a union of constants and enumerations; `None` if they are too many.
+    /// Returns the values of an enumeration, or of a union of constants and enumerations; `None` if there are
+    /// too many.
     pub(super) fn choices(&self) -> Option<Vec<Value>> {
         if let Some(listed) = values(self.keywords) {
             return Some(listed.to_vec());
@@ -129,12 +130,12 @@ impl<'a> Resolved<'a> {
         Some(all)
     }
 
-    /// Whether the values are not described by the keywords of one type alone.
+    /// Whether the schema has keywords for combinations, such as `anyOf`.
     pub(super) fn is_union(&self) -> bool {
         ["allOf", "anyOf", "oneOf", "$dynamicRef"].iter().any(|name| self.keywords.contains_key(*name))
     }
 
-    /// The one type of the values other than `null`, declared or implied.
+    /// Returns the only type besides `null`, declared or implied.
     pub(super) fn kind(&mut self) -> Option<&'a str> {
         let declared = match self.keywords.get("type") {
             Some(Value::String(name)) => return Some(name),
@@ -153,7 +154,7 @@ impl<'a> Resolved<'a> {
     }
 }
 
-/// The values of `enum`, unless they are too many.
+/// Returns the values of `enum`, unless there are too many.
 fn values(keywords: &Map<String, Value>) -> Option<&[Value]> {
     keywords.get("enum")?.as_array().map(Vec::as_slice).filter(|all| all.len() <= MAX_ALTERNATIVES)
 }
@@ -162,7 +163,7 @@ fn is_null(schema: &Value) -> bool {
     schema["type"] == "null" || schema.get("const") == Some(&Value::Null)
 }
 
-/// The schema that a reference within the document names (RFC 6901, section 6).
+/// Returns the schema at a reference within the document (RFC 6901, section 6).
 fn target<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
     let pointer = percent_decode_str(reference.strip_prefix('#')?).decode_utf8().ok()?;
     root.pointer(&pointer)

@@ -1,14 +1,14 @@
-//! What a schema asks of a value, in words beside its field.
+//! Constraints of a schema in words, shown beside the field.
 
 use serde_json::{Map, Value};
 
 use super::label;
 use crate::ui::text::count;
 
-/// Bytes of a pattern, an example or a default that is shown.
+/// Maximum bytes shown of a pattern, an example or a default.
 const MAX_SHOWN_BYTES: usize = 200;
 
-/// The rules for a text.
+/// Constraints of a text.
 pub(super) fn of_text(keywords: &Map<String, Value>) -> Vec<String> {
     let mut rules: Vec<String> =
         range(keywords, ["minLength", "maxLength"], "character").into_iter().collect();
@@ -22,7 +22,7 @@ pub(super) fn of_text(keywords: &Map<String, Value>) -> Vec<String> {
     rules
 }
 
-/// The rules for a number.
+/// Constraints of a number.
 pub(super) fn of_number(keywords: &Map<String, Value>) -> Vec<String> {
     let number = |name: &str| keywords.get(name).filter(|value| value.is_number());
     let mut rules = Vec::new();
@@ -42,7 +42,7 @@ pub(super) fn of_number(keywords: &Map<String, Value>) -> Vec<String> {
     rules
 }
 
-/// The rules for a list.
+/// Constraints of a list.
 pub(super) fn of_list(keywords: &Map<String, Value>) -> Vec<String> {
     let mut rules = vec!["one a line".to_owned()];
     rules.extend(range(keywords, ["minItems", "maxItems"], "item"));
@@ -52,7 +52,7 @@ pub(super) fn of_list(keywords: &Map<String, Value>) -> Vec<String> {
     rules
 }
 
-/// What applies without a value, and an example of one.
+/// Default value and an example.
 pub(super) fn of_any(keywords: &Map<String, Value>, default: Option<&Value>) -> Vec<String> {
     let default =
         default.and_then(|default| short(&label(default))).map(|default| format!("default: {default}"));
@@ -71,7 +71,7 @@ fn range(keywords: &Map<String, Value>, [least, most]: [&str; 2], noun: &str) ->
     }
 }
 
-/// A text, a number or a boolean.
+/// Formats a text, number or boolean; `None` for others.
 fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => short(text),

@@ -6,16 +6,16 @@ use super::*;
 use crate::tools;
 use crate::ui::form::Form;
 
-/// A schema, what is typed into the form that is made of it, and the arguments that this gives.
+/// A schema, the text typed into its form, and the expected arguments.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Case {
     name: String,
     schema: Value,
-    /// Texts by the name of their field; `null`: only the defaults. The field `json` has all arguments.
+    /// Texts by field name; `null` for the defaults only. The field `json` holds all arguments.
     typed: Option<Map<String, Value>>,
     arguments: Map<String, Value>,
-    /// Whether there may be arguments without a field.
+    /// Whether the schema allows arguments without a field.
     #[serde(default)]
     has_more: bool,
 }
@@ -34,7 +34,7 @@ fn fields(form: &SchemaForm) -> Vec<view::Field> {
     rows.into_iter().filter_map(|row| if let Row::Field(field) = row { Some(field) } else { None }).collect()
 }
 
-/// Names of all fields, with the boxes of empty values.
+/// Names of all fields, including the checkboxes for empty values.
 fn names(form: &SchemaForm) -> Vec<String> {
     let names = fields(form).into_iter();
     names.flat_map(|field| [Some(field.name), field.empty.map(|empty| empty.name)]).flatten().collect()
@@ -143,7 +143,7 @@ fn a_default_that_contradicts_its_schema_is_not_filled_in() {
     }
 }
 
-/// Schemas that say little, or nothing that can be true.
+/// Schemas that are vague or unsatisfiable.
 const ODD_SCHEMAS: &str = r##"[
     null, true, 7, "x", [], {}, { "$ref": "#" }, { "$ref": 7 }, { "$ref": "#/%FF" }, { "$ref": "#/properties/~" },
     { "type": 7 }, { "type": [] }, { "type": ["null"] }, { "type": "null" }, { "type": "boolean" },
@@ -180,7 +180,7 @@ fn every_schema_gives_a_form_and_every_text_an_answer() {
     }
 }
 
-/// Fills in a form with its defaults, which must be accepted, and with odd texts, which need not.
+/// Fills a form with its defaults, which must be accepted, and with odd texts, which may be refused.
 fn check_form(schema: &Value) {
     let form = SchemaForm::of(schema);
     let filled = form.arguments(&form.defaults());
@@ -225,11 +225,11 @@ fn only_what_must_be_there_is_insisted_on() {
         .map(|field| field.name)
         .collect();
 
-    // An empty text can be sent, and an optional object left out.
+    // Not required: an empty text can be sent, and an optional object omitted.
     assert_eq!(insisted, ["/id", "/inner/a"]);
 }
 
-/// Bytes of everything that a form shows.
+/// Bytes of all texts in a form.
 fn size(form: &SchemaForm) -> usize {
     let of = |field: view::Field| {
         let widget = match field.widget {

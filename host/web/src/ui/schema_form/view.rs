@@ -1,4 +1,4 @@
-//! Fields as a template shows them: rows in their order, objects opened and closed.
+//! View model of the fields for the template: rows in order, with markers for the start and end of objects.
 
 use serde_json::Value;
 
@@ -8,51 +8,51 @@ use crate::ui::form::Form;
 /// A row of a form.
 #[expect(clippy::large_enum_variant, reason = "most rows are fields")]
 pub(in crate::ui) enum Row {
-    /// The members of an object follow.
+    /// Start of an object's members.
     Open {
         title: String,
         description: Option<String>,
         is_required: bool,
     },
-    /// They end.
+    /// End of an object's members.
     Close,
     Field(Field),
 }
 
 impl Row {
-    /// Whether JSON is typed there.
+    /// Whether the value is entered as JSON.
     pub(in crate::ui) fn is_json(&self) -> bool {
         matches!(self, Self::Field(Field { widget: Widget::Json { .. }, .. }))
     }
 }
 
 pub(in crate::ui) struct Field {
-    /// Unique on the page; letters and digits.
+    /// Id that is unique on the page; letters and digits.
     pub(in crate::ui) id: String,
     pub(in crate::ui) name: String,
-    /// The name of the argument, if the title is another.
+    /// Name of the argument, if its title differs.
     pub(in crate::ui) key: Option<String>,
     pub(in crate::ui) title: String,
     pub(in crate::ui) description: Option<String>,
     pub(in crate::ui) rules: String,
     pub(in crate::ui) is_required: bool,
-    /// Whether a browser may insist on a value.
+    /// Whether the browser may require a value (attribute `required`).
     pub(in crate::ui) must_be_filled: bool,
     pub(in crate::ui) mistake: Option<String>,
     pub(in crate::ui) widget: Widget,
     pub(in crate::ui) empty: Option<Empty>,
 }
 
-/// The box that says that a value is empty, and not absent.
+/// Checkbox for an empty, as opposed to absent, value.
 pub(in crate::ui) struct Empty {
     pub(in crate::ui) name: String,
     pub(in crate::ui) label: &'static str,
     pub(in crate::ui) is_checked: bool,
 }
 
-/// How a value is typed.
+/// Input element.
 pub(in crate::ui) enum Widget {
-    /// One line, with the attributes `type`, `step`, `min` and `max`.
+    /// Single line, with the attributes `type`, `step`, `min` and `max`.
     Line {
         kind: &'static str,
         value: String,
@@ -83,7 +83,7 @@ pub(in crate::ui) struct Choice {
 }
 
 impl SchemaForm {
-    /// The rows, with what was typed and what is wrong with it.
+    /// Returns the rows, with the typed values and their mistakes.
     pub(in crate::ui) fn rows(&self, typed: &Form, mistakes: &Mistakes) -> Vec<Row> {
         let mut view = View { typed, mistakes, rows: Vec::new() };
         view.add(&self.nodes, Surrounding::Required);
@@ -143,7 +143,7 @@ impl View<'_> {
 }
 
 impl View<'_> {
-    /// What is wrong with an argument, or with something in it.
+    /// Returns the error of an argument, or of a value inside it.
     fn mistake(&self, pointer: &str) -> Option<String> {
         let within = format!("{pointer}/");
         let (_, mistake) =

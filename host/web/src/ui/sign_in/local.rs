@@ -1,4 +1,4 @@
-//! Signing in to a server in local mode: with any name, and the sign-in code.
+//! Sign-in in local mode: with any user name, and the sign-in code.
 
 use askama::Template;
 use axum::body::Body;
@@ -16,10 +16,10 @@ use crate::ui::frame::{self, Frame};
 use crate::ui::session::{Sessions, SignInMode};
 use crate::ui::text;
 
-/// Maximum size of the form, in bytes: strangers may send it.
+/// Maximum bytes of the form, which unauthenticated clients may send.
 const MAX_FORM_BYTES: usize = 16 << 10;
 
-/// Asks for the name of a user of local mode, and for the sign-in code.
+/// Page that asks for a user name of local mode and the sign-in code.
 #[derive(Template)]
 #[template(path = "ui/templates/sign_in.html")]
 struct LocalSignIn<'a> {
@@ -29,7 +29,7 @@ struct LocalSignIn<'a> {
     problem: Option<&'a str>,
 }
 
-/// The page that asks.
+/// Responds with the sign-in page.
 pub(super) fn page(to: &str) -> Response {
     frame::page(StatusCode::OK, &LocalSignIn { frame: None, user: local_mode::USER, to, problem: None })
 }
@@ -61,7 +61,7 @@ pub(in crate::ui) async fn sign_in(
     }
 }
 
-/// The browser's name for itself.
+/// Returns the `User-Agent`.
 pub(super) fn agent(headers: &HeaderMap) -> &str {
     headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Signing in with the external provider: to its page, and back.
+//! Sign-in with the external provider: redirect and callback.
 
 use askama::Template;
 use axum::Extension;
@@ -14,7 +14,7 @@ use crate::ui::frame::{self, Frame};
 use crate::ui::session::{Sessions, SignInMode};
 use crate::ui::text;
 
-/// Says why a sign-in did not succeed, and leads to another one.
+/// Page for a failed sign-in, with a link to try again.
 #[derive(Template)]
 #[template(path = "ui/templates/sign_in_failed.html")]
 struct SignInFailed<'a> {
@@ -22,7 +22,8 @@ struct SignInFailed<'a> {
     problem: &'a str,
 }
 
-/// Sends a browser to the provider. All of it are GET requests: a `form-action` would apply to the redirect.
+/// Redirects a browser to the provider. Uses GET requests only: the CSP's `form-action` would apply to the
+/// redirect.
 pub(super) async fn depart(
     sessions: &Sessions,
     provider: &ProviderSignIn,
@@ -33,7 +34,8 @@ pub(super) async fn depart(
     Ok((AppendHeaders([(header::SET_COOKIE, cookie)]), Redirect::to(page.as_str())).into_response())
 }
 
-/// `GET /ui/signin/callback`: the provider's response. Begins a session of its own, whatever cookie there was before.
+/// `GET /ui/signin/callback`: the provider's response. Always begins a new session, whatever cookie the
+/// browser has.
 pub(in crate::ui) async fn arrive(
     State(sessions): State<Sessions>,
     RawQuery(query): RawQuery,
@@ -53,7 +55,7 @@ pub(in crate::ui) async fn arrive(
             let cookies = [cookie, sessions.pending_cookie.clear()].map(|it| (header::SET_COOKIE, it));
             Ok((AppendHeaders(cookies), Redirect::to(&to)).into_response())
         }
-        // Another tab may have been faster.
+        // Another tab may have completed the sign-in.
         Err(ProviderError::NotPending) if sessions.find(&headers).await?.is_some() => {
             Ok(Redirect::to("/ui/").into_response())
         }

@@ -1,4 +1,4 @@
-//! The account that a user connects to a toolkit: to the provider, back, and its end.
+//! A user's account for a toolkit: redirect to the provider, callback, and disconnection.
 
 use askama::Template;
 use axum::body::Body;
@@ -20,14 +20,15 @@ use crate::ui::frame::{self, Frame, Section};
 use crate::ui::session::CALLBACK;
 use crate::ui::text;
 
-/// What the page of a toolkit shows of the user's account.
+/// View model of the user's account.
 pub(super) struct Account {
     pub(super) status: AccountStatus,
-    /// Where the provider sends browsers, for whoever registers this server there.
+    /// OAuth redirect URI, which is needed to register this server with the provider.
     pub(super) redirect_uri: String,
 }
 
-/// Leads to the provider. A page and not a redirect: the policy of these pages would apply to one that answers a form.
+/// Page with a link to the provider. Not a redirect: the CSP's `form-action` would apply to one that answers
+/// a form.
 #[derive(Template)]
 #[template(path = "ui/templates/to_provider.html")]
 struct ToProvider<'a> {
@@ -37,7 +38,7 @@ struct ToProvider<'a> {
     url: &'a str,
 }
 
-/// Where the provider of a toolkit's accounts sends browsers.
+/// OAuth redirect URI for the accounts of a toolkit.
 pub(in crate::ui) fn redirect_uri(base_url: &Url, toolkit: &str) -> String {
     below(base_url, &format!("/ui/toolkits/{toolkit}{CALLBACK}"))
 }
@@ -68,12 +69,13 @@ pub(in crate::ui) async fn connect(
     }
 }
 
-/// Leads to the page on which the user agrees to what a toolkit reaches.
+/// Redirects to the consent page of a toolkit.
 fn to_consent(id: &str) -> Response {
     Redirect::to(&format!("/ui/toolkits/{id}/consent")).into_response()
 }
 
-/// `GET /ui/toolkits/{id}/auth/callback`: the provider's response. The browser has the session of the user who has begun.
+/// `GET /ui/toolkits/{id}/auth/callback`: the provider's response. Requires the session of the user who
+/// started.
 pub(in crate::ui) async fn arrive(
     State(shared): State<Shared>,
     By(user): By<User>,
@@ -85,7 +87,7 @@ pub(in crate::ui) async fn arrive(
     let response = query.map(|Query(response)| response).unwrap_or_default();
     match toolkit.clone().connect(redirect_uri(&shared.base_url, &id), response).await {
         Ok(()) => Ok(back_to(&id, Done::AccountConnected).into_response()),
-        // The text of an error of the database is for the log.
+        // Database errors are only logged.
         Err(AccessError::Account(ConnectError::Storage(cause))) => Err(cause.into()),
         Err(AccessError::Account(why)) => {
             page(&shared.base_url, &user, frame, &toolkit, None, Some(Refused::Account(why))).await
@@ -98,13 +100,13 @@ pub(in crate::ui) async fn arrive(
 /// `POST /ui/toolkits/{id}/account/end`
 pub(in crate::ui) async fn end(By(user): By<User>, Path(id): Path<String>) -> Result<Response, WebError> {
     user.end_account(&id).await?;
-    // The user may have connected it to a toolkit that is no longer visible.
+    // The account may belong to a toolkit that is no longer visible.
     let is_visible = user.toolkit(&id).is_ok();
     let back = if is_visible { back_to(&id, Done::AccountEnded) } else { Redirect::to("/ui/") };
     Ok(back.into_response())
 }
 
-/// Why no account was connected, and what to do.
+/// Reason why no account was connected, with advice.
 pub(super) fn in_words(why: &ConnectError) -> String {
     let advice = match why {
         ConnectError::NoState | ConnectError::Changed => "Begin again below.",

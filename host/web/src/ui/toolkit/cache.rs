@@ -1,4 +1,4 @@
-//! The button that removes what a toolkit keeps for the user.
+//! Button that clears the data that a toolkit caches for the user.
 
 use axum::extract::Path;
 use axum::response::Redirect;

@@ -1,4 +1,4 @@
-//! The buttons that let the user's code call tools which may change something.
+//! Buttons that let the user's code call tools that are not read-only.
 
 use axum::body::Body;
 use axum::extract::Path;
@@ -10,7 +10,7 @@ use crate::authenticate::By;
 use crate::error::WebError;
 use crate::ui::form::Form;
 
-/// `POST /ui/toolkits/{id}/code-tools`: the tool in the field `allow` or `disallow`.
+/// `POST /ui/toolkits/{id}/code-tools`: the tool's name in the field `allow` or `disallow`.
 pub(in crate::ui) async fn set(
     By(user): By<User>,
     Path(id): Path<String>,

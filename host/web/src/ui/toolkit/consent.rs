@@ -1,4 +1,4 @@
-//! The page on which a user sees what a toolkit reaches beyond what they have agreed to, and agrees.
+//! Consent page: shows capabilities of a toolkit that the user has not consented to yet.
 
 use askama::Template;
 use axum::body::Body;
@@ -23,7 +23,7 @@ struct ConsentPage<'a> {
     definition: &'a ToolkitDefinition,
     icon: Icon,
     status: ConsentStatus,
-    /// Why the form that was sent did nothing.
+    /// Reason why the submitted form had no effect.
     problem: Option<String>,
 }
 
@@ -36,7 +36,7 @@ pub(in crate::ui) async fn show(
     page(frame, &user.toolkit(&id)?, StatusCode::OK, None).await
 }
 
-/// `POST /ui/toolkits/{id}/consent`: the field `digest`, of what the page showed.
+/// `POST /ui/toolkits/{id}/consent`: the field `digest`, of the capabilities that the page showed.
 pub(in crate::ui) async fn agree(
     By(user): By<User>,
     frame: Frame,

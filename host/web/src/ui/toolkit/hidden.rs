@@ -1,4 +1,4 @@
-//! The buttons that hide tools from the user's models.
+//! Buttons that hide tools from the user's models.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::error::WebError;
 use crate::tools::CallLimits;
 use crate::ui::form::Form;
 
-/// `POST /ui/toolkits/{id}/hide`: the field `tool`, or all of the toolkit.
+/// `POST /ui/toolkits/{id}/hide`: the field `tool`; without it, hides the whole toolkit.
 pub(in crate::ui) async fn hide(
     By(user): By<User>,
     Extension(limits): Extension<Arc<CallLimits>>,
@@ -27,7 +27,7 @@ pub(in crate::ui) async fn hide(
     Ok(back(&user, &id, Done::Hidden))
 }
 
-/// `POST /ui/toolkits/{id}/show-again`: the field `tool`, or whatever is hidden of the toolkit.
+/// `POST /ui/toolkits/{id}/show-again`: the field `tool`; without it, shows everything hidden of the toolkit.
 pub(in crate::ui) async fn show_again(
     By(user): By<User>,
     Extension(limits): Extension<Arc<CallLimits>>,
@@ -39,11 +39,11 @@ pub(in crate::ui) async fn show_again(
     Ok(back(&user, &id, Done::Shown))
 }
 
-/// The page that has the button.
+/// Redirects to the page with the button.
 fn back(user: &User, id: &str, done: Done) -> Redirect {
     if id == knowledge_tools::ID {
         return Redirect::to("/ui/connect");
     }
-    // The user may hide what is no longer visible.
+    // A toolkit that is no longer visible can still be hidden.
     if user.toolkit(id).is_ok() { back_to(id, done) } else { Redirect::to("/ui/") }
 }

@@ -1,4 +1,4 @@
-//! The forms of the user's secrets for a toolkit. No page ever shows a value.
+//! Forms for the user's secrets of a toolkit. No page ever shows a value.
 
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -36,7 +36,7 @@ pub(in crate::ui) async fn set(
         _ => None,
     };
     let set = match for_everyone {
-        // The choice says that the toolkit can read it, where it can.
+        // If the toolkit can read the secret, the form's choice says so, which counts as confirmation.
         Some(only) => {
             let options = EveryoneOptions { only, readable: toolkit.definition().reads(&name) };
             let what = Act::SecretSetForEveryone.name();
@@ -68,7 +68,7 @@ pub(in crate::ui) async fn unset(
     } else {
         user.unset_secret(&id, &name).await?;
     }
-    // The user may have set it for a toolkit that is no longer visible.
+    // The secret may belong to a toolkit that is no longer visible.
     let is_visible = user.toolkit(&id).is_ok();
     let back = if is_visible { back_to(&id, Done::SecretUnset) } else { Redirect::to("/ui/") };
     Ok(back.into_response())

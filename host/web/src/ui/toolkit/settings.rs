@@ -1,4 +1,4 @@
-//! The form of the user's settings for a toolkit.
+//! Form for the user's settings of a toolkit.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +17,10 @@ use crate::error::WebError;
 use crate::ui::form::Form;
 use crate::ui::frame::Frame;
 
-/// What precedes a setting's key in the name of its field, so that no key is the name of another field.
+/// Prefix of a setting's key in its field name, so that no key collides with other fields.
 pub(super) const FIELD_PREFIX: &str = "setting:";
 
-/// One setting as the form shows it.
+/// View model of a setting.
 pub(super) struct Field {
     pub(super) key: String,
     pub(super) label: String,
@@ -30,16 +30,16 @@ pub(super) struct Field {
     pub(super) input: Input,
 }
 
-/// How a value is typed.
+/// Input element.
 pub(super) enum Input {
     /// Free text, or a number.
     Text {
         value: String,
-        /// What applies without a value.
+        /// Default, used without a value.
         default: Option<String>,
         is_number: bool,
     },
-    /// One of a list; the first choice stands for no value.
+    /// A choice from a list; the first option stands for no value.
     Choice { none: String, choices: Vec<Choice> },
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Choice {
     pub(super) is_selected: bool,
 }
 
-/// The fields with the stored values.
+/// Returns the fields with their stored values.
 pub(super) fn fields(settings: BTreeMap<String, Setting>) -> Vec<Field> {
     let field = |(key, Setting { definition, value, .. })| {
         let typed = value.as_ref().map(text_of).unwrap_or_default();
@@ -57,12 +57,12 @@ pub(super) fn fields(settings: BTreeMap<String, Setting>) -> Vec<Field> {
     settings.into_iter().map(field).collect()
 }
 
-/// The text of a setting's field, with the line ends that it had: forms have those of RFC 7578.
+/// Returns the text of a setting's field, with its original line ends (forms send CRLF, RFC 7578).
 fn typed(form: &Form, key: &str) -> Option<String> {
     Some(form.find(&format!("{FIELD_PREFIX}{key}"))?.replace("\r\n", "\n"))
 }
 
-/// `POST /ui/toolkits/{id}/settings`: a field for each setting; an empty one unsets it.
+/// `POST /ui/toolkits/{id}/settings`: one field for each setting; an empty one unsets it.
 pub(in crate::ui) async fn change(
     State(shared): State<Shared>,
     By(user): By<User>,
@@ -82,8 +82,8 @@ pub(in crate::ui) async fn change(
         .filter_map(|(key, setting)| {
             let text = typed(&form, key)?;
             let shown = setting.value.as_ref().map(text_of).unwrap_or_default();
-            // What is as the page showed it is not changed: a form has one text for no value and for an empty one, and one
-            // kind of line ends.
+            // Skips unchanged fields: an empty form value means both 'unset' and 'empty', and forms change
+            // line ends.
             (text != shown.replace("\r\n", "\n")).then(|| (key.clone(), value_of(&setting.definition, &text)))
         })
         .collect();
@@ -128,7 +128,8 @@ fn field(key: String, definition: &ConfigField, typed: String, problem: Option<S
     }
 }
 
-/// The typed text as a value. What is no number stays text, and is refused as such with the other problems.
+/// Converts typed text to a value. Text that is not a number stays text, and is refused together with other
+/// errors.
 fn value_of(field: &ConfigField, text: &str) -> Value {
     if text.is_empty() {
         return Value::Null;

@@ -1,4 +1,4 @@
-//! The reply to a call, as the page shows it. Everything in it is the toolkit's own, and bounded.
+//! View of the reply to a call. All its content comes from the toolkit, and is bounded.
 
 use std::time::Duration;
 
@@ -12,48 +12,48 @@ use serde_json::Value;
 use crate::ui::schema_form::Mistakes;
 use crate::ui::text;
 
-/// Bytes that are shown of one text.
+/// Maximum bytes shown of a text.
 const MAX_SHOWN_BYTES: usize = 256 << 10;
-/// Blocks of content that are shown.
+/// Maximum number of content blocks shown.
 const MAX_BLOCKS: usize = 100;
-/// Bytes of one image that is shown, and of all.
+/// Maximum bytes of one image, and of all images, shown.
 const MAX_IMAGE_BYTES: usize = 2 << 20;
 const MAX_IMAGES_BYTES: usize = 4 << 20;
-/// What every browser decodes, and nothing that it would execute.
+/// Image types that every browser decodes, without any that can contain scripts.
 const RASTER_TYPES: [&str; 4] = ["image/gif", "image/jpeg", "image/png", "image/webp"];
-/// What stands before the violations in the error text for arguments.
+/// Prefix of the error text about invalid arguments.
 const INVALID_ARGUMENTS: &str = "Invalid arguments: ";
 
-/// A reply.
+/// View model of a reply.
 #[expect(clippy::struct_excessive_bools, reason = "they answer different questions")]
 pub(super) struct Answer {
-    /// How long the call took.
+    /// Duration of the call, as text.
     pub(super) time: String,
-    /// What became of the call.
+    /// Outcome of the call.
     pub(super) summary: &'static str,
     pub(super) is_failure: bool,
     pub(super) is_retryable: bool,
-    /// Secrets that were missing, if that caused the failure.
+    /// Missing secrets that caused the failure.
     pub(super) missing: Vec<String>,
-    /// Whether connecting an account helps.
+    /// Whether connecting an account may fix the failure.
     pub(super) needs_account: bool,
-    /// Whether the user can mend it by agreeing to what the toolkit reaches.
+    /// Whether a consent of the user may fix the failure.
     pub(super) needs_consent: bool,
     pub(super) text: Shown,
     pub(super) structured: Option<Shown>,
     pub(super) blocks: Vec<Block>,
-    /// Blocks that are not shown.
+    /// Number of blocks that are not shown.
     pub(super) left_out: usize,
 }
 
 /// The beginning of a text.
 pub(super) struct Shown {
     pub(super) text: String,
-    /// What is not shown, if anything: `1.4 kB more`, or `The rest` where its size is not known.
+    /// Size of the omitted rest: `1.4 kB more`, or `The rest` if unknown; `None` if all is shown.
     pub(super) rest: Option<String>,
 }
 
-/// Content besides the text.
+/// Content block besides the text.
 pub(super) enum Block {
     Image {
         source: String,
@@ -64,7 +64,7 @@ pub(super) enum Block {
         label: String,
         text: Shown,
     },
-    /// Its type and size, or its name.
+    /// Any other block, with its type and size, or its name.
     Other {
         label: String,
     },
@@ -117,7 +117,7 @@ impl Answer {
         }
     }
 
-    /// What is wrong with each argument. The text of the failure has all of it as well.
+    /// Error message for each argument. The text of the failure contains all of them too.
     pub(super) fn mistakes(&self) -> Mistakes {
         let violations = self.text.text.strip_prefix(INVALID_ARGUMENTS).filter(|_| self.is_failure);
         let violations = violations.into_iter().flat_map(|all| all.split("; "));
@@ -130,14 +130,14 @@ impl Answer {
 }
 
 impl Shown {
-    /// Text with its line ends.
+    /// Creates a text with its line ends.
     fn lines(text: &str) -> Self {
         let end = text.floor_char_boundary(MAX_SHOWN_BYTES);
         let rest = (end < text.len()).then(|| format!("{} more", text::size((text.len() - end) as u64)));
         Self { text: text::shown_lines(&text[..end]).into_owned(), rest }
     }
 
-    /// A value as indented JSON.
+    /// Formats a value as indented JSON.
     pub(super) fn json(value: &Value) -> Self {
         let Beginning { text, is_whole } = bounded_json::beginning(value, MAX_SHOWN_BYTES);
         let rest = (!is_whole).then(|| "The rest".to_owned());
@@ -146,7 +146,7 @@ impl Shown {
 }
 
 impl Block {
-    /// `room` is how many bytes of images may still be shown.
+    /// Converts a block; `room` is the remaining number of bytes for images.
     fn of(content: Content, room: &mut usize) -> Self {
         match content {
             Content::Image(media) => Self::image(&media, room),
@@ -168,7 +168,7 @@ impl Block {
         }
     }
 
-    /// An image of a type that its bytes show, whatever the toolkit says.
+    /// Converts an image; its type is detected from the bytes, whatever the toolkit declares.
     fn image(Media { data, media_type }: &Media, room: &mut usize) -> Self {
         let label = sized(media_type, data.len());
         let found = infer::get(data).map(|it| it.mime_type()).filter(|found| RASTER_TYPES.contains(found));

@@ -1,4 +1,4 @@
-//! The forms that change which version is live, who owns the toolkit, or whether there is one.
+//! Forms that change the live version or the owner of a toolkit, or remove it.
 
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::StatusCode;
@@ -13,12 +13,12 @@ use crate::error::WebError;
 use crate::ui::form::Form;
 use crate::ui::frame::Frame;
 
-/// A form of the page, and the operator who sent it.
+/// A submitted form, and the operator who sent it.
 pub(in crate::ui) struct Sent {
     user: User,
     operator: Operator,
     frame: Frame,
-    /// Of the toolkit.
+    /// Id of the toolkit.
     id: String,
     form: Form,
 }
@@ -44,7 +44,7 @@ impl FromRequest<Shared> for Sent {
 }
 
 impl Sent {
-    /// Whether the id was typed as `confirm`.
+    /// Whether the user typed the toolkit's id into `confirm`.
     fn is_confirmed(&self) -> bool {
         self.form.get("confirm").trim() == self.id
     }
@@ -54,7 +54,7 @@ impl Sent {
         self.refused(&Wanted::default(), StatusCode::UNPROCESSABLE_ENTITY, problem).await
     }
 
-    /// The page again, with the reason why nothing was changed.
+    /// Shows the page again, with the reason why nothing was changed.
     async fn refused(
         self,
         wanted: &Wanted,
@@ -64,7 +64,8 @@ impl Sent {
         page(&self.user, &self.operator, self.frame, &self.id, wanted, status, Some(problem)).await
     }
 
-    /// What the comparison showed: the version by everything that tells it from another one of its number.
+    /// Returns the rollback that the comparison showed: version and digests, so that no other version of the
+    /// same number is meant.
     fn compared(&self) -> Rollback {
         let field = |name: &str| self.form.get(name).to_owned();
         let live = LiveVersion { version: field("live-version"), digest: field("live-digest") };
@@ -78,8 +79,9 @@ impl Sent {
     }
 }
 
-/// `POST /ui/toolkits/{id}/versions/rollback`: the version (`version`, `digest`, `manifest-digest`), the live one with
-/// which it was compared (`live-version`, `live-digest`), `read` from the checkbox, and `vouch` with a reason.
+/// `POST /ui/toolkits/{id}/versions/rollback`: the version (`version`, `digest`, `manifest-digest`), the live
+/// version it was compared with (`live-version`, `live-digest`), `read` from the checkbox, and `vouch` with a
+/// reason.
 pub(in crate::ui) async fn roll_back(sent: Sent) -> Result<Response, WebError> {
     let vouch = vouch_of(&sent.form);
     let (status, problem) = if sent.form.find("read").is_none() {
@@ -108,7 +110,7 @@ pub(in crate::ui) async fn roll_back(sent: Sent) -> Result<Response, WebError> {
     sent.refused(&wanted, status, problem).await
 }
 
-/// `POST /ui/toolkits/{id}/versions/remove`: the id typed as `confirm`.
+/// `POST /ui/toolkits/{id}/versions/remove`: the toolkit's id in `confirm`.
 pub(in crate::ui) async fn remove(sent: Sent) -> Result<Response, WebError> {
     if !sent.is_confirmed() {
         return sent.not_confirmed().await;
@@ -117,7 +119,7 @@ pub(in crate::ui) async fn remove(sent: Sent) -> Result<Response, WebError> {
     Ok(Redirect::to("/ui/").into_response())
 }
 
-/// `POST /ui/toolkits/{id}/versions/release`: the id typed as `confirm`.
+/// `POST /ui/toolkits/{id}/versions/release`: the toolkit's id in `confirm`.
 pub(in crate::ui) async fn release(sent: Sent) -> Result<Response, WebError> {
     if !sent.is_confirmed() {
         return sent.not_confirmed().await;
@@ -126,7 +128,7 @@ pub(in crate::ui) async fn release(sent: Sent) -> Result<Response, WebError> {
     Ok(back_to(&sent.id, Done::Released).into_response())
 }
 
-/// `POST /ui/toolkits/{id}/versions/take-over`: the id typed as `confirm`.
+/// `POST /ui/toolkits/{id}/versions/take-over`: the toolkit's id in `confirm`.
 pub(in crate::ui) async fn take_over(sent: Sent) -> Result<Response, WebError> {
     if !sent.is_confirmed() {
         return sent.not_confirmed().await;

@@ -1,8 +1,8 @@
-//! Sizes of blocks, as `QuickJS` makes them.
+//! Block sizes of `QuickJS` and the C library.
 
 /// Maximum bytes of a small block, which `QuickJS` places in an arena.
 const MAX_SMALL_BYTES: usize = 512;
-/// Bytes of an arena, and of its head. An arena has blocks of one size.
+/// Size of an arena and of its header, in bytes. All blocks of an arena have one size.
 const ARENA_BYTES: usize = 4096;
 const ARENA_HEAD_BYTES: usize = 24;
 /// Maximum bytes that the C library adds to a block.
@@ -13,7 +13,8 @@ pub(super) fn is_small(size: usize) -> bool {
     size <= MAX_SMALL_BYTES
 }
 
-/// Usable bytes of a block for a request of `size` bytes: that of an arena if it is small, else that of the C library.
+/// Returns the usable bytes of a block for a request of `size` bytes: of an arena's block if it is small,
+/// else of a block of the C library.
 pub(super) fn usable(size: usize) -> usize {
     match size {
         0..=16 => 16,
@@ -24,16 +25,16 @@ pub(super) fn usable(size: usize) -> usize {
     }
 }
 
-/// Blocks of the C library are multiples of its alignment.
+/// Returns the usable bytes of a block of the C library: with its header, it is a multiple of the alignment.
 fn usable_large(size: usize) -> usize {
     const ALIGNMENT: usize = 16;
-    /// Bytes of each block that the C library uses itself.
+    /// Header of a block of the C library, in bytes.
     const HEADER_BYTES: usize = 4;
     let whole = size.saturating_add(HEADER_BYTES).checked_next_multiple_of(ALIGNMENT);
     whole.unwrap_or(usize::MAX) - HEADER_BYTES
 }
 
-/// Memory that blocks with these usable sizes take at most, small ones in arenas.
+/// Returns the maximum memory of blocks with these usable sizes, with small ones in arenas, in bytes.
 pub(super) fn memory_for(sizes: impl Iterator<Item = usize>) -> usize {
     let mut small = [0_usize; MAX_SMALL_BYTES / 8 + 1];
     let mut bytes = 0;

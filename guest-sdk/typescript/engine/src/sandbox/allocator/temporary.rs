@@ -1,4 +1,4 @@
-//! The heap of allocations that do not survive the start of a toolkit.
+//! Heap for allocations that do not survive the start of a toolkit.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Deref;
@@ -9,16 +9,16 @@ use dlmalloc::Dlmalloc;
 use super::PAGE_BYTES;
 use super::block::usable;
 
-/// Bytes before a block, which hold the requested size.
+/// Header before a block, which stores the requested size, in bytes.
 const HEADER_BYTES: usize = 16;
 
 thread_local! {
     static HEAP: RefCell<Dlmalloc<Pages>> = const { RefCell::new(Dlmalloc::new_with_allocator(Pages)) };
-    /// Number of pages by which the heap has grown the memory.
+    /// Number of memory pages that the heap has added.
     static PAGES: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Returns the bytes by which the heap has grown the memory.
+/// Returns the memory that the heap has added, in bytes.
 pub(super) fn heap_bytes() -> usize {
     PAGES.get() * PAGE_BYTES
 }
@@ -57,7 +57,7 @@ pub(super) unsafe fn free(block: *mut u8) {
     }
 }
 
-/// Grows the memory for the heap, and counts by how much.
+/// Page allocator of the heap: grows the linear memory and counts the pages.
 struct Pages;
 
 // SAFETY: each allocation is new memory of the instance, which stays allocated.
@@ -97,7 +97,7 @@ unsafe impl dlmalloc::Allocator for Pages {
     }
 }
 
-/// A request of the builder, in the temporary heap. Cleared and freed when it is dropped.
+/// Input from the builder, in the temporary heap. Cleared and freed on drop.
 pub(in crate::sandbox) struct Input(&'static mut [u8]);
 
 impl Input {

@@ -9,17 +9,17 @@ export type Operation =
 export interface Parameters {
   name: string;
   hash?: Hash;
-  /** In bits. */
+  /** Length of a key, in bits. */
   length?: number;
   namedCurve?: string;
   iv?: Uint8Array;
   additionalData?: Uint8Array;
-  /** In bits. */
+  /** Length of an authentication tag, in bits. */
   tagLength?: number;
   salt?: Uint8Array;
   info?: Uint8Array;
   iterations?: number;
-  /** In bytes. */
+  /** Length of a PSS salt, in bytes. */
   saltLength?: number;
   public?: CryptoKey;
 }
@@ -42,7 +42,7 @@ export interface Algorithm {
   generateKey?(parameters: Parameters, extractable: boolean, usages: KeyUsage[]): CryptoKey | { publicKey: CryptoKey; privateKey: CryptoKey };
   importKey?(format: KeyFormat, data: Uint8Array | JsonWebKey, parameters: Parameters, extractable: boolean, usages: KeyUsage[]): CryptoKey;
   exportKey?(format: KeyFormat, key: KeyParts): ArrayBuffer | JsonWebKey;
-  /** `length` in bits; `null` if the caller gave none. */
+  /** Derives `length` bits; `null` if the caller gave no length. */
   deriveBits?(parameters: Parameters, key: KeyParts, length: number | null): ArrayBuffer;
   /** Returns the length in bits of a key derived with these parameters; `null` for any length. */
   keyLength?(parameters: Parameters): number | null;

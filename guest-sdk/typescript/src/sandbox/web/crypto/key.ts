@@ -19,7 +19,7 @@ export interface KeyAttributes {
   /** Length of a secret key, in bits. */
   length?: number;
   namedCurve?: string;
-  /** In bits. */
+  /** Length of an RSA modulus, in bits. */
   modulusLength?: number;
   publicExponent?: Uint8Array<ArrayBuffer>;
 }
@@ -52,7 +52,7 @@ export class CryptoKey {
     return this.#parts.extractable;
   }
 
-  /** Returns the same copy each time; changes to it do not affect the key. */
+  /** Returns a copy of the attributes, the same each time. Changes to it do not affect the key. */
   get algorithm(): KeyAttributes {
     if (this.#algorithm === undefined) {
       const { hash, publicExponent } = this.#parts.algorithm;

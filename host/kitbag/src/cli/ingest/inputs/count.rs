@@ -1,4 +1,4 @@
-//! How many documents the command is about to bring in, for its progress.
+//! Number of documents to ingest, for the progress bar.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -10,7 +10,7 @@ use crate::cli::ingest::kinds::extension;
 use crate::cli::ingest::mailbox::Mailbox;
 
 impl Inputs<'_> {
-    /// Counts the documents that are still to come; what comes from standard input as one.
+    /// Counts the remaining documents; standard input counts as one.
     pub(in crate::cli::ingest) fn total(&self) -> u64 {
         self.waiting.iter().map(|source| self.count_of(source)).sum()
     }

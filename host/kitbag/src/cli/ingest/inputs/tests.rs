@@ -8,12 +8,12 @@ struct Program {
     ingest: Ingest,
 }
 
-/// The command with these arguments.
+/// Parses the command with these arguments.
 fn ingest(arguments: &[&str]) -> Ingest {
     Program::parse_from([&["ingest"], arguments].concat()).ingest
 }
 
-/// A folder with files of these names and contents.
+/// Creates a folder with files of these names and contents.
 fn folder(files: &[(&str, &[u8])]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a scratch directory");
     for (name, content) in files {
@@ -24,7 +24,7 @@ fn folder(files: &[(&str, &[u8])]) -> tempfile::TempDir {
     folder
 }
 
-/// Each input as `title`, `file title` or `error`.
+/// Formats each input as `title`, `file title` or `error`.
 fn seen(command: &Ingest) -> Vec<String> {
     let inputs = Inputs::of(command).expect("all is there");
     let one = |(_, input): Named| match input {

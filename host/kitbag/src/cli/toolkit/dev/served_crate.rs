@@ -1,6 +1,6 @@
-//! A crate in the real sandbox: a server in local mode whose data is gone afterwards.
+//! Serves a crate in the real sandbox, on a server in local mode with a temporary data directory.
 //!
-//! Invariant: this server asks for a token like any other. Who runs the command is shown one.
+//! Invariant: this server requires a token like any other. The command prints one for its user.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -24,7 +24,7 @@ use crate::cli::{config, secret};
 use crate::settings::Settings;
 use crate::telemetry;
 
-/// Builds and serves the crate until the process is asked to stop; it need not work yet.
+/// Builds and serves the crate until the stop signal; a failed build does not end the command.
 pub(super) async fn serve(options: Dev) -> Result<(), CliError> {
     telemetry::start(telemetry::QUIET);
     let failed = |error: &dyn std::error::Error| CliError::new(error.to_string());
@@ -34,7 +34,7 @@ pub(super) async fn serve(options: Dev) -> Result<(), CliError> {
     let mut stop = Box::pin(stop_signal()?);
     let (stopping, stopped) = tokio::sync::oneshot::channel::<()>();
     let serving = tokio::spawn(app.serve(async {
-        // Whoever drops the other end wants it to stop as well.
+        // A dropped sender also stops the server.
         let _ = stopped.await;
     }));
 
@@ -70,12 +70,13 @@ fn settings(options: &Dev, data: &Path) -> Result<Settings, CliError> {
 struct Development {
     options: Dev,
     data: TempDir,
-    /// The toolkit that is served, and its component.
+    /// Live toolkit: id and component.
     live: Option<(String, Vec<u8>)>,
 }
 
 impl Development {
-    /// Serves what is on disk, and again after each change. Where that fails, the version before stays.
+    /// Deploys the crate, and deploys it again after each change. If a build fails, the previous version
+    /// stays live.
     async fn follow(&mut self) {
         let mut sources = Sources::of(&self.options.path, self.options.env_file.iter().cloned().collect());
         loop {
@@ -95,7 +96,7 @@ impl Development {
         let client = self.client().await?;
         if self.live.as_ref().is_none_or(|(_, live)| *live != component) {
             if let Some((id, _)) = self.live.take() {
-                // A server refuses other bytes under a version that it knows; this one need not know it.
+                // The server would reject other bytes under a known version, so the toolkit is removed first.
                 client.delete(&format!("/toolkits/{id}")).await?;
             }
             let deployed = upload(&client, component.clone()).await?;
@@ -105,7 +106,7 @@ impl Development {
         self.settle(&client).await
     }
 
-    /// Sets the author's credentials and settings; one that does not fit is named, and the rest applies.
+    /// Sets the author's credentials and settings. An invalid one is reported, and the rest is applied.
     async fn settle(&self, client: &Client) -> Result<(), CliError> {
         let Some((id, _)) = &self.live else { return Ok(()) };
         for (key, value) in &self.options.config {
@@ -146,7 +147,7 @@ impl Development {
     }
 }
 
-/// Reads lines of NAME=value; `#` begins a comment line, quotes around a value are not part of it.
+/// Parses lines of NAME=value. `#` begins a comment line; quotes around a value are removed.
 fn credentials(text: &str) -> impl Iterator<Item = (&str, SecretString)> {
     text.lines().filter_map(|line| {
         let line = line.trim();

@@ -1,16 +1,16 @@
-//! Notices changes of a crate by looking: it works on every file system.
+//! Detects changes of a crate by polling, which works on every file system.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// How often it looks.
+/// Polling interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(300);
-/// More files than that are not looked at.
+/// Largest number of files to watch.
 const MAX_FILES: usize = 2_000;
 
-/// A crate's sources, and the files that the author named, as they were when last looked at.
+/// State of a crate's sources, and of files named by the author, at the last poll.
 pub(super) struct Sources {
     directory: PathBuf,
     others: Vec<PathBuf>,
@@ -18,14 +18,14 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    /// Looks at the crate in `directory` and at `others` for the first time.
+    /// Records the initial state of the crate in `directory` and of `others`.
     pub(super) fn of(directory: &Path, others: Vec<PathBuf>) -> Self {
         let mut sources = Self { directory: directory.to_owned(), others, seen: BTreeMap::new() };
         sources.seen = sources.look();
         sources
     }
 
-    /// Returns once a file is another than when last looked at.
+    /// Returns once a file has changed since the last poll.
     pub(super) async fn changed(&mut self) {
         loop {
             tokio::time::sleep(POLL_INTERVAL).await;
@@ -50,7 +50,7 @@ impl Sources {
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
-    // What cannot be read now may be there the next time.
+    // An unreadable folder or file may be readable at the next poll.
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if files.len() >= MAX_FILES {
             return;

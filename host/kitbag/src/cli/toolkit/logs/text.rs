@@ -1,10 +1,10 @@
-//! A record as a person reads it at a terminal.
+//! Text format of a call record.
 
 use serde_json::Value;
 
 use crate::cli::terminal::{Text, text};
 
-/// One line about the call, then those for each thing that is known of it. Without a line end.
+/// Formats a record: one line for the call, then one per detail. Without a final line break.
 pub(super) fn record(record: &Value) -> Text {
     let field = |name: &str| record[name].as_str().unwrap_or_default();
     let mut text = text!(
@@ -54,7 +54,7 @@ fn outcome(record: &Value) -> String {
     record["limit"].as_str().map_or_else(|| outcome.to_owned(), |limit| format!("{outcome} ({limit})"))
 }
 
-/// A number; of the call of another, the range that it is in.
+/// Formats a number, or its range (`atMost`) if the call is another user's.
 fn number(number: &Value) -> String {
     match &number["atMost"] {
         Value::Null => number.to_string(),

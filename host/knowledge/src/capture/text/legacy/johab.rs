@@ -1,28 +1,29 @@
-//! Johab (KS X 1001:1992, annex 3): a syllable of Hangul is the numbers of its letters, five bits each; other characters
-//! are those of the rows of KS X 1001.
+//! Johab (KS X 1001:1992, annex 3): a Hangul syllable is encoded as the numbers of its letters, five bits
+//! each; other characters are those of the rows of KS X 1001.
 
 use encoding_rs::EUC_KR;
 
-/// Characters without which nothing is judged.
+/// Fewest characters for a detection.
 const MIN_CHARS: usize = 6;
-/// Of ten characters, how many have to be syllables in use.
+/// Tenths of the characters that have to be syllables in use.
 const SYLLABLES_OF_TEN: usize = 8;
 
-/// The first syllable of Unicode, and how many vowels and finals a syllable may have (Unicode 16, section 3.12).
+/// First Hangul syllable of Unicode, and the numbers of vowels and finals of a syllable (Unicode 16, section
+/// 3.12).
 const FIRST_SYLLABLE: u32 = 0xAC00;
 const VOWELS: u32 = 21;
 const FINALS: u32 = 28;
-/// Numbers that stand for no letter.
+/// Fill codes, which stand for no letter.
 const FILL_INITIAL: u32 = 1;
 const FILL_VOWEL: u32 = 2;
 const FILL_FINAL: u32 = 1;
-/// Letters by themselves, in the order of their numbers; vowels follow one another in Unicode.
+/// Compatibility letters in the order of their numbers; vowels are consecutive in Unicode.
 const INITIAL_LETTERS: &str = "ㄱㄲㄴㄷㄸㄹㅁㅂㅃㅅㅆㅇㅈㅉㅊㅋㅌㅍㅎ";
 const FINAL_LETTERS: &str = "ㄱㄲㄳㄴㄵㄶㄷㄹㄺㄻㄼㄽㄾㄿㅀㅁㅂㅄㅅㅆㅇㅈㅊㅋㅌㅍㅎ";
 const FIRST_VOWEL: u32 = 0x314F;
 
-/// Whether a text is Korean in this encoding: nearly all characters beyond ASCII are syllables that people use. A text in
-/// another encoding has hardly any.
+/// Whether a text is Korean in this encoding: nearly all characters beyond ASCII are syllables in use. Texts
+/// in other encodings have hardly any.
 pub(super) fn is_korean(bytes: &[u8]) -> bool {
     let (mut characters, mut syllables) = (0, 0);
     let mut rest = bytes;
@@ -39,7 +40,7 @@ pub(super) fn is_korean(bytes: &[u8]) -> bool {
     characters >= MIN_CHARS && syllables * 10 >= characters * SYLLABLES_OF_TEN
 }
 
-/// Decodes a text; what is no character becomes U+FFFD.
+/// Decodes a text; invalid sequences become U+FFFD.
 pub(super) fn decode(bytes: &[u8]) -> String {
     let (mut text, mut rest) = (String::with_capacity(bytes.len()), bytes);
     while let Some((first, after)) = rest.split_first() {
@@ -57,7 +58,7 @@ pub(super) fn decode(bytes: &[u8]) -> String {
     text
 }
 
-/// The syllable of two bytes.
+/// Decodes a syllable.
 fn syllable(first: u8, second: u8) -> Option<char> {
     let (initial, vowel, last) = parts(first, second);
     let last = if last == FILL_FINAL { 0 } else { final_number(last)? + 1 };
@@ -66,7 +67,7 @@ fn syllable(first: u8, second: u8) -> Option<char> {
     )
 }
 
-/// A letter by itself: the other two parts are filled.
+/// Decodes a single letter, whose other two parts are fill codes.
 fn letter(first: u8, second: u8) -> Option<char> {
     let nth = |letters: &str, number: u32| letters.chars().nth(usize::try_from(number).ok()?);
     match parts(first, second) {
@@ -78,7 +79,7 @@ fn letter(first: u8, second: u8) -> Option<char> {
     }
 }
 
-/// The initial, the vowel and the final, after a set bit.
+/// Splits two bytes into the numbers of initial, vowel and final (5 bits each, after a set bit).
 fn parts(first: u8, second: u8) -> (u32, u32, u32) {
     let code = u32::from(u16::from_be_bytes([first, second]));
     (code >> 10 & 0x1F, code >> 5 & 0x1F, code & 0x1F)
@@ -88,7 +89,7 @@ fn initial_number(initial: u32) -> Option<u32> {
     initial.checked_sub(2).filter(|number| *number < 19)
 }
 
-/// Each eight numbers of vowels begin with two that are not used.
+/// Index of a vowel: the first two of every eight codes are unused.
 fn vowel_number(vowel: u32) -> Option<u32> {
     match vowel {
         3..=7 => Some(vowel - 3),
@@ -107,7 +108,7 @@ fn final_number(last: u32) -> Option<u32> {
     }
 }
 
-/// A symbol or a Chinese character: each first byte has two rows of KS X 1001.
+/// Decodes a symbol or a Chinese character: each first byte covers two rows of KS X 1001.
 fn other(first: u8, second: u8) -> Option<char> {
     let row = match first {
         0xD9..=0xDE => 2 * (first - 0xD9) + 0xA1,
@@ -125,7 +126,7 @@ fn other(first: u8, second: u8) -> Option<char> {
     text.chars().next().filter(|it| *it != char::REPLACEMENT_CHARACTER)
 }
 
-/// Whether it is one of the 2,350 syllables of KS X 1001.
+/// Whether this is one of the 2,350 syllables of KS X 1001.
 fn is_in_use(syllable: char) -> bool {
     let mut buffer = [0; 4];
     let (bytes, _, is_unknown) = EUC_KR.encode(syllable.encode_utf8(&mut buffer));

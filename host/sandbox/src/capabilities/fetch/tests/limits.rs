@@ -8,7 +8,7 @@ use crate::observations::UsageSnapshot;
 
 const SHORT: Option<Duration> = Some(Duration::from_millis(50));
 
-/// Accepts one connection, sends `answer`, and then nothing more.
+/// Accepts one connection, sends `answer`, and then stalls.
 async fn stalling(answer: &'static str) -> (TcpListenerTask, Guest, String) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let authority = listener.local_addr().unwrap().to_string();
@@ -125,7 +125,7 @@ async fn a_request_goes_on_while_its_guest_waits_for_the_processor() {
     let mut guest = Toolkit::reaching(&server).call();
     let redirected = get(&format!("{}/redirect/302?/redirect/307?/end", server.origin()));
 
-    // The guest is polled once, on a runtime of which nothing runs after that.
+    // The guest is polled once, on a runtime that runs nothing after that.
     let elsewhere = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut sent = Box::pin(guest.send(redirected));
     {

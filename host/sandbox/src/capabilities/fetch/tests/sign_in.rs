@@ -1,4 +1,4 @@
-//! The toolkit's token: which requests have it, and what happens when it is refused.
+//! The toolkit's token: the requests that carry it, and the handling of its refusal.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -44,13 +44,13 @@ fn signing_in(server: &TestServer) -> Toolkit {
     Toolkit { auth: Some(declaration), secrets, ..Toolkit::reaching(server) }
 }
 
-/// Makes the API refuse the cached token, by requesting another one from elsewhere.
+/// Makes the API refuse the cached token, by requesting another one with a separate cache.
 async fn invalidate_token(server: &TestServer) {
     let elsewhere = services();
     signing_in(server).call_with(&elsewhere).get(&format!("{}/api", server.origin())).await.unwrap();
 }
 
-/// The `Authorization` of each request for `path`; [`NOTHING`] if it had none.
+/// Returns the `Authorization` header of each request for `path`; [`NOTHING`] if it had none.
 fn tokens_at(server: &TestServer, path: &str) -> Vec<String> {
     let requests = server.requests().into_iter().filter(|head| head.uri.path() == path);
     let carried = requests.map(|head| head.headers.get("authorization").cloned());
@@ -106,7 +106,7 @@ async fn a_handlers_own_authorization_is_never_overwritten() {
         assert_eq!(guest.send(request).await.unwrap().status(), 401);
     }
 
-    // The redirect dropped it, and no token was attached instead.
+    // The redirect dropped the header, and no token was attached instead.
     assert_eq!(tokens_at(&server, "/api"), ["Basic mine", NOTHING]);
     assert_eq!(server.hits("/token"), 0);
 }
@@ -134,9 +134,9 @@ async fn no_other_host_can_send_a_signed_in_request_by_a_redirect() {
     for (status, way) in [
         (302, format!("{elsewhere}/redirect/302?{api}/api")),
         (307, format!("{elsewhere}/redirect/307?{api}/api")),
-        // Nor after a redirect from the API and back.
+        // No token after a redirect from the API and back.
         (307, format!("{api}/redirect/307?{elsewhere}/redirect/307?{api}/api")),
-        // Nor later, at the API itself.
+        // No token later, at the API itself.
         (307, format!("{elsewhere}/redirect/307?{api}/redirect/307?/api")),
     ] {
         assert_eq!(guest.get(&way).await.unwrap(), 401, "{status} by {way}");
