@@ -48,7 +48,7 @@ pub mod knowledge_tools {
 
 /// Logs of calls.
 pub mod observations {
-    pub use kitbag_sandbox::observations::{Entry, Source};
+    pub use kitbag_sandbox::observations::{LogEntry, Source};
 }
 
 /// Connections to provider accounts.

@@ -28,13 +28,13 @@ struct Shared {
     total: usize,
     /// Limit for each user, in bytes.
     per_user: usize,
-    held: Mutex<Held>,
+    held: Mutex<ReservedBytes>,
     /// Signals that memory was released.
     freed: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct ReservedBytes {
     all: usize,
     users: HashMap<Arc<str>, usize>,
 }
@@ -150,12 +150,12 @@ impl MemoryBudget {
         self.0.freed.notify_waiters();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held> {
+    fn lock(&self) -> MutexGuard<'_, ReservedBytes> {
         self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Held {
+impl ReservedBytes {
     fn add(&mut self, user: &Arc<str>, bytes: usize) {
         self.all += bytes;
         *self.users.entry(user.clone()).or_default() += bytes;

@@ -69,7 +69,7 @@ pub(crate) enum ClientAuthentication {
 }
 
 /// Status and complete body of a response.
-struct Answer {
+struct WholeResponse {
     status: StatusCode,
     body: Bytes,
 }
@@ -101,7 +101,7 @@ impl Http {
         }
     }
 
-    async fn post_json(&self, url: &Url, body: &impl Serialize) -> Result<Answer, ClientError> {
+    async fn post_json(&self, url: &Url, body: &impl Serialize) -> Result<WholeResponse, ClientError> {
         let body = serde_json::to_vec(body).map_err(|error| ClientError::new(error.to_string()))?;
         self.exchange(Method::POST, url, None, Some(("application/json", body))).await
     }
@@ -112,7 +112,7 @@ impl Http {
         url: &Url,
         client: &Client,
         parameters: &[(&str, &str)],
-    ) -> Result<Answer, ClientError> {
+    ) -> Result<WholeResponse, ClientError> {
         let body = url::form_urlencoded::Serializer::new(String::new())
             .extend_pairs(parameters)
             .extend_pairs(client.parameters())
@@ -128,7 +128,7 @@ impl Http {
         url: &Url,
         authorization: Option<HeaderValue>,
         body: Option<(&str, Vec<u8>)>,
-    ) -> Result<Answer, ClientError> {
+    ) -> Result<WholeResponse, ClientError> {
         let mut request =
             Request::builder().method(method).uri(url.as_str()).header(header::ACCEPT, "application/json");
         if let (Some(headers), Some(authorization)) = (request.headers_mut(), authorization) {
@@ -150,7 +150,7 @@ impl Http {
             let response = sent.map_err(|error| unreachable(&error))?;
             let status = response.status();
             let body = Limited::new(response.into_body(), MAX_DOCUMENT_BYTES).collect().await;
-            Ok(Answer { status, body: body.map_err(|error| unreachable(&error))?.to_bytes() })
+            Ok(WholeResponse { status, body: body.map_err(|error| unreachable(&error))?.to_bytes() })
         };
         match tokio::time::timeout(self.timeout, exchange).await {
             Ok(outcome) => outcome,

@@ -28,10 +28,10 @@ const ENTRY_BYTES: usize = 512;
 
 /// Verified tokens in bounded memory, with LRU eviction.
 #[derive(Debug)]
-pub(super) struct TokenCache(Cache<Digest, Entry>);
+pub(super) struct TokenCache(Cache<Digest, CachedToken>);
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct CachedToken {
     /// Generation of the key set that verified the token.
     generation: u64,
     verified: Arc<Verified>,
@@ -43,7 +43,7 @@ impl TokenCache {
     pub(super) fn new() -> Self {
         let cache = Cache::builder()
             .max_capacity(MAX_BYTES)
-            .weigher(|_, entry: &Entry| entry.bytes())
+            .weigher(|_, entry: &CachedToken| entry.bytes())
             .eviction_policy(EvictionPolicy::lru())
             .expire_after(UntilTheTokenExpires)
             .build();
@@ -66,11 +66,11 @@ impl TokenCache {
     pub(super) fn insert(&self, digest: Digest, generation: u64, verified: Arc<Verified>, now: f64) {
         let seconds = (verified.expires - now).clamp(0.0, MAX_LIFETIME.as_secs_f64());
         let lifetime = Duration::try_from_secs_f64(seconds).unwrap_or_default();
-        self.0.insert(digest, Entry { generation, verified, lifetime });
+        self.0.insert(digest, CachedToken { generation, verified, lifetime });
     }
 }
 
-impl Entry {
+impl CachedToken {
     fn bytes(&self) -> u32 {
         let Verified { caller, authorized_party, .. } = &*self.verified;
         let texts = [Some(&caller.user_id), caller.client_id.as_ref(), authorized_party.as_ref()];
@@ -84,15 +84,15 @@ impl Entry {
 /// Expiry policy that evicts expired tokens without a look-up.
 struct UntilTheTokenExpires;
 
-impl Expiry<Digest, Entry> for UntilTheTokenExpires {
-    fn expire_after_create(&self, _: &Digest, entry: &Entry, _: Instant) -> Option<Duration> {
+impl Expiry<Digest, CachedToken> for UntilTheTokenExpires {
+    fn expire_after_create(&self, _: &Digest, entry: &CachedToken, _: Instant) -> Option<Duration> {
         Some(entry.lifetime)
     }
 
     fn expire_after_update(
         &self,
         _: &Digest,
-        entry: &Entry,
+        entry: &CachedToken,
         _: Instant,
         _: Option<Duration>,
     ) -> Option<Duration> {

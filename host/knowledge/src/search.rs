@@ -28,7 +28,7 @@ use super::document::{Found, Hit, Mode, Query};
 use super::embedding::{EmbedError, Embedder};
 use super::error::KnowledgeError;
 use super::fusion::{Candidate, DEPTH, Fused, MEANING_WEIGHT, fuse, nearest_first};
-use super::index::cache::{Entry, Indexes};
+use super::index::cache::{CachedIndex, Indexes};
 use super::index::keeper::Keeper;
 use super::snippet::snippet;
 use super::store::{Models, Sources, Store};
@@ -168,7 +168,7 @@ impl Search {
     async fn by_meaning(
         &self,
         user_id: &str,
-        entry: &Arc<Entry>,
+        entry: &Arc<CachedIndex>,
         vector: Vec<f32>,
         previous: Option<Vec<f32>>,
         allowed: Option<Arc<HashSet<i64>>>,
@@ -197,8 +197,8 @@ impl Search {
     async fn compute<T: Send + 'static>(
         &self,
         user_id: &str,
-        entry: &Arc<Entry>,
-        work: impl FnOnce(&Entry) -> T + Send + 'static,
+        entry: &Arc<CachedIndex>,
+        work: impl FnOnce(&CachedIndex) -> T + Send + 'static,
     ) -> T {
         let _turn = self.computing.take(user_id).await;
         let entry = entry.clone();
@@ -210,7 +210,7 @@ impl Search {
         &self,
         user_id: &str,
         query: &Query,
-        entry: &Arc<Entry>,
+        entry: &Arc<CachedIndex>,
         words: &[QueryWord],
         ranking: Vec<Fused>,
         mode: Mode,

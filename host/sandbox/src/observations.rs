@@ -15,7 +15,7 @@ use kitbag_vault::outbound_auth::AttachedTokens;
 
 pub use asked_question::{AskedQuestion, QuestionId, Unanswered};
 pub use json_text::{json_or_string, json_string};
-pub use log::{Entry, Log, Source, Transcript};
+pub use log::{Log, LogEntry, Source, Transcript};
 pub use missing_secrets::MissingSecrets;
 pub use sign_in_failure::{Reason, SignInFailure};
 pub use usage::{Usage, UsageSnapshot};

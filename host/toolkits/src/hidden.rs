@@ -20,10 +20,10 @@ enum Part {
 /// Cache of hidden toolkits and tools by user, filled since the registry was read. A change of them replaces
 /// the registry, and with it this cache.
 #[derive(Default)]
-pub(super) struct HiddenOfUsers(Mutex<Kept>);
+pub(super) struct HiddenOfUsers(Mutex<CachedHidden>);
 
 #[derive(Default)]
-struct Kept {
+struct CachedHidden {
     of_users: HashMap<String, Arc<Hidden>>,
     entries: usize,
 }
@@ -94,7 +94,7 @@ impl HiddenOfUsers {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let entries = 1 + hidden.len();
         if kept.entries + entries > MAX_ENTRIES {
-            *kept = Kept::default();
+            *kept = CachedHidden::default();
         }
         if kept.of_users.insert(user.to_owned(), hidden.clone()).is_none() {
             kept.entries += entries;

@@ -18,12 +18,12 @@ pub struct Registry {
     /// Database generation from which this was read; `None` before the first read, and after the database was
     /// replaced.
     generation: Option<i64>,
-    toolkits: BTreeMap<String, Entry>,
+    toolkits: BTreeMap<String, RegisteredToolkit>,
     pub(super) hidden: HiddenOfUsers,
 }
 
 /// A live toolkit, and the database row from which it was created.
-struct Entry {
+struct RegisteredToolkit {
     /// `None` after the database was replaced.
     row: Option<LiveRow>,
     live: Arc<Live>,
@@ -62,7 +62,7 @@ impl Registry {
                 }),
             };
             if let Some(live) = live {
-                toolkits.insert(row.id.clone(), Entry { row: Some(row), live });
+                toolkits.insert(row.id.clone(), RegisteredToolkit { row: Some(row), live });
             }
         }
         Self { generation: Some(generation), toolkits, hidden: HiddenOfUsers::default() }
@@ -70,8 +70,9 @@ impl Registry {
 
     /// Returns a registry of the same toolkits, none of which is assumed to be unchanged in the database.
     pub(super) fn unconfirmed(&self) -> Self {
-        let entry =
-            |(id, known): (&String, &Entry)| (id.clone(), Entry { row: None, live: known.live.clone() });
+        let entry = |(id, known): (&String, &RegisteredToolkit)| {
+            (id.clone(), RegisteredToolkit { row: None, live: known.live.clone() })
+        };
         let toolkits = self.toolkits.iter().map(entry).collect();
         Self { generation: None, toolkits, hidden: HiddenOfUsers::default() }
     }

@@ -33,7 +33,7 @@ pub(super) struct CallLimits {
 /// Reply to a call; `ok` distinguishes the two forms.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Answer {
+enum CallAnswer {
     #[serde(rename_all = "camelCase")]
     Success {
         ok: bool,
@@ -106,7 +106,7 @@ pub(super) async fn call(
             (StatusCode::TOO_MANY_REQUESTS, NOT_STORED, headers, Json(OverLimit::from(envelope)))
                 .into_response()
         }
-        reply => (NOT_STORED, Json(Answer::from(reply))).into_response(),
+        reply => (NOT_STORED, Json(CallAnswer::from(reply))).into_response(),
     })
 }
 
@@ -124,7 +124,7 @@ pub(super) fn arguments(json: &[u8]) -> Result<Map<String, Value>, WebError> {
     })
 }
 
-impl From<Reply> for Answer {
+impl From<Reply> for CallAnswer {
     fn from(reply: Reply) -> Self {
         match reply {
             Reply::Success(Success { text, structured, content, .. }) => Self::Success {
@@ -168,7 +168,7 @@ mod tests {
             Success { text: "done".to_owned(), structured: Some(json!({ "a": 1 })), ..Success::default() };
         let failure = kitbag_manifest::reply::Failure::busy();
 
-        let shown = |reply: Reply| serde_json::to_value(Answer::from(reply)).expect("it serialises");
+        let shown = |reply: Reply| serde_json::to_value(CallAnswer::from(reply)).expect("it serialises");
 
         assert_eq!(
             shown(Reply::Success(success)),

@@ -8,7 +8,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use url::Url;
 
-use super::{Answer, AuthorizationServer, Client, ClientError, Http};
+use super::{AuthorizationServer, Client, ClientError, Http, WholeResponse};
 
 /// The response to a token request.
 #[derive(Debug)]
@@ -133,7 +133,7 @@ async fn request(
 }
 
 impl ErrorResponse {
-    pub(super) fn of(answer: &Answer) -> Self {
+    pub(super) fn of(answer: &WholeResponse) -> Self {
         #[derive(Deserialize)]
         struct Body {
             error: String,

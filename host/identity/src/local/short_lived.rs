@@ -14,11 +14,11 @@ use super::secret::random_text;
 pub(super) struct ShortLived<T> {
     lifetime: Duration,
     /// Entries, oldest first.
-    entries: VecDeque<Entry<T>>,
+    entries: VecDeque<ExpiringValue<T>>,
 }
 
 #[derive(Debug)]
-struct Entry<T> {
+struct ExpiringValue<T> {
     digest: Digest,
     expires: Instant,
     value: T,
@@ -40,7 +40,7 @@ impl<T> ShortLived<T> {
         }
         let secret = random_text::<32>();
         let expires = Instant::now() + self.lifetime;
-        self.entries.push_back(Entry { digest: Sha256::digest(&secret), expires, value });
+        self.entries.push_back(ExpiringValue { digest: Sha256::digest(&secret), expires, value });
         secret
     }
 

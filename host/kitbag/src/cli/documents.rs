@@ -125,11 +125,12 @@ struct Artifact {
 impl Show {
     async fn run(self) -> Result<(), CliError> {
         #[derive(Deserialize)]
-        struct Answer {
+        struct DocumentsResponse {
             document: Option<Document>,
         }
 
-        let Answer { document } = self.connection.open().await?.ask(SHOW, json!({ "id": self.id })).await?;
+        let DocumentsResponse { document } =
+            self.connection.open().await?.ask(SHOW, json!({ "id": self.id })).await?;
         let document = document.ok_or_else(|| not_found(&self.id))?;
         report(&document, || print(&document))
     }

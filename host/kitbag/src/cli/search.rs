@@ -56,7 +56,7 @@ pub(super) struct Search {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct SearchResponse {
     search: Found,
 }
 
@@ -116,7 +116,7 @@ impl Search {
             "source": self.source,
             "author": self.author,
         });
-        let Answer { search: found } = self.connection.open().await?.ask(QUERY, variables).await?;
+        let SearchResponse { search: found } = self.connection.open().await?.ask(QUERY, variables).await?;
         if found.mode == "FULL_TEXT" {
             note!("words only: the server has no model for meaning (`kitbag model fetch` gets one)");
         }

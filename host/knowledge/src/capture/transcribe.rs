@@ -41,7 +41,7 @@ pub(super) struct Transcriber {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct Transcript {
     text: String,
 }
 
@@ -66,7 +66,7 @@ impl Transcriber {
             let reason = format!("the transcriber answered {}", answer.status());
             return Err(failure::of_status(answer.status().as_u16(), reason));
         }
-        let Ok(Answer { mut text }) = serde_json::from_slice(answer.body()) else {
+        let Ok(Transcript { mut text }) = serde_json::from_slice(answer.body()) else {
             warn!("the transcriber's answer is not JSON with a text");
             return Err(failure::permanent("the transcriber's answer could not be understood"));
         };

@@ -62,7 +62,7 @@ struct Question<'a> {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct EmbeddingsResponse {
     data: Vec<Item>,
 }
 
@@ -138,7 +138,7 @@ impl Remote {
     /// Vectors of a response: one per text, of equal dimensions, normalised to length 1.
     fn vectors(&self, body: &[u8], count: usize) -> Result<Vec<Vec<f32>>, EmbedError> {
         let wrong = |what: String| EmbedError::Answer(what);
-        let mut answer: Answer = serde_json::from_slice(body).map_err(|error| {
+        let mut answer: EmbeddingsResponse = serde_json::from_slice(body).map_err(|error| {
             // Serde's message may quote the response.
             wrong(format!("no list of embeddings (line {}, column {})", error.line(), error.column()))
         })?;

@@ -30,7 +30,7 @@ struct Shared {
     memory: usize,
     /// Manager of index files, if there are any.
     keeper: Option<Keeper>,
-    entries: Cache<String, Arc<Entry>>,
+    entries: Cache<String, Arc<CachedIndex>>,
     /// Number of times that all indexes were discarded. Indexes of an earlier epoch are not used again.
     epoch: AtomicU64,
     /// Limits simultaneous page reads, so that other database readers are available to others.
@@ -43,7 +43,7 @@ struct Shared {
 }
 
 /// Cached index of one user.
-pub(crate) struct Entry {
+pub(crate) struct CachedIndex {
     index: RwLock<UserIndex>,
     /// State of the index relative to the database. Locked while the index is brought up to date; other
     /// searches wait.
@@ -76,7 +76,7 @@ impl Indexes {
     pub(crate) fn new(store: Store, models: Models, memory: usize, keeper: Option<Keeper>) -> Self {
         let entries = Cache::builder()
             .max_capacity(u64::try_from(memory / WEIGHT_UNIT).unwrap_or(u64::MAX))
-            .weigher(|user_id: &String, entry: &Arc<Entry>| entry.weight(user_id))
+            .weigher(|user_id: &String, entry: &Arc<CachedIndex>| entry.weight(user_id))
             .eviction_policy(EvictionPolicy::lru())
             .time_to_idle(IDLE_TIMEOUT)
             .build();
@@ -97,7 +97,7 @@ impl Indexes {
     }
 
     /// Index of the user, including everything that was durable before the call.
-    pub(crate) async fn fresh(&self, user_id: &str) -> Result<Arc<Entry>, KnowledgeError> {
+    pub(crate) async fn fresh(&self, user_id: &str) -> Result<Arc<CachedIndex>, KnowledgeError> {
         let entry = self.0.entries.get_with_by_ref(user_id, async { Arc::default() }).await;
         let (this, user_id, fresh) = (self.clone(), user_id.to_owned(), entry.clone());
         // Runs to completion, because the next search would otherwise start an aborted load again.
@@ -132,7 +132,7 @@ impl Indexes {
         usize::try_from(self.0.entries.weighted_size()).expect("it fits the memory") * WEIGHT_UNIT
     }
 
-    async fn refresh(&self, user_id: &str, entry: &Arc<Entry>) -> Result<(), KnowledgeError> {
+    async fn refresh(&self, user_id: &str, entry: &Arc<CachedIndex>) -> Result<(), KnowledgeError> {
         let mut seen = entry.seen.lock().await;
         let epoch = self.0.epoch.load(Ordering::SeqCst);
         if seen.epoch != epoch {
@@ -169,7 +169,7 @@ impl Indexes {
     async fn catch_up(
         &self,
         user_id: &str,
-        entry: &Arc<Entry>,
+        entry: &Arc<CachedIndex>,
         seen: &mut Seen,
         now: Revision,
     ) -> Result<(), KnowledgeError> {
@@ -209,7 +209,7 @@ impl Indexes {
     async fn load_file(
         &self,
         user_id: &str,
-        entry: &Entry,
+        entry: &CachedIndex,
         seen: &mut Seen,
         now: Revision,
     ) -> Result<(), KnowledgeError> {
@@ -244,7 +244,7 @@ impl Indexes {
     fn check(
         &self,
         user_id: &str,
-        entry: &Entry,
+        entry: &CachedIndex,
         seen: &mut Seen,
         is_taken_up: bool,
     ) -> Result<(), KnowledgeError> {
@@ -281,13 +281,13 @@ impl Indexes {
 const TOO_MUCH: KnowledgeError =
     KnowledgeError::Unavailable("you have more documents than this server can search; ask its operator");
 
-impl Default for Entry {
+impl Default for CachedIndex {
     fn default() -> Self {
         Self { index: RwLock::default(), seen: Arc::default(), weight: AtomicU32::new(1) }
     }
 }
 
-impl Entry {
+impl CachedIndex {
     /// Locks the index for reading. Do not hold the guard across an `await`.
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, UserIndex> {
         self.index.read().unwrap_or_else(PoisonError::into_inner)

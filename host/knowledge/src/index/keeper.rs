@@ -23,7 +23,7 @@ use tracing::{debug, warn};
 
 use self::usable::{current, load, users_of};
 use super::UserIndex;
-use super::cache::Entry;
+use super::cache::CachedIndex;
 use super::file::{self, Header};
 use super::files::Files;
 use crate::store::{Models, Revision, Store};
@@ -210,7 +210,7 @@ impl Keeper {
     }
 
     /// Moves large parts of an index from memory to a private mapped file.
-    pub(super) async fn spill(&self, entry: &Arc<Entry>) {
+    pub(super) async fn spill(&self, entry: &Arc<CachedIndex>) {
         let Ok(_room) = self.0.disk.reserve(entry.read().recent_bytes() as u64) else {
             debug!("a search index stays in memory: the disk is nearly full");
             return;

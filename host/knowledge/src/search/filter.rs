@@ -11,7 +11,7 @@ use super::Search;
 use super::operators::{Condition, Field};
 use crate::fusion::Fused;
 use crate::index::UserIndex;
-use crate::index::cache::Entry;
+use crate::index::cache::CachedIndex;
 use crate::words::{self, Analyzer, Term};
 
 /// Condition that is checked after the ranking.
@@ -63,7 +63,7 @@ impl Search {
     pub(super) async fn checked(
         &self,
         user_id: &str,
-        entry: &Arc<Entry>,
+        entry: &Arc<CachedIndex>,
         ranking: Vec<Fused>,
         mut checks: Vec<Check>,
         wanted: usize,
@@ -89,7 +89,7 @@ impl Search {
                 self.store.chunk_texts(user_id, &chunks)
             )?;
             let (portion, checks) = (portion.to_vec(), checks.clone());
-            let work = move |entry: &Entry| {
+            let work = move |entry: &CachedIndex| {
                 let phrases = Phrases::new(&checks, &entry.read(), &portion);
                 let texts = texts
                     .iter()

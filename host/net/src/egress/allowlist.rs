@@ -11,7 +11,7 @@ use super::target::Target;
 /// The parsed `egress` list of one toolkit. An empty list allows nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Allowlist {
-    entries: HashSet<Entry>,
+    entries: HashSet<AllowlistEntry>,
 }
 
 /// The one host that receives a toolkit's token.
@@ -20,7 +20,7 @@ pub struct Allowlist {
 /// token is sent over plain `http` only where it stays on the machine: to a loopback address, or
 /// `localhost`, with a port.
 #[derive(Clone, Debug)]
-pub struct ApiHost(Entry);
+pub struct ApiHost(AllowlistEntry);
 
 /// An `egress` entry that is not a valid host.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,7 +42,7 @@ impl Allowlist {
     {
         let entries = declared.into_iter().map(|line| {
             let line = line.as_ref();
-            Entry::parse(line).ok_or_else(|| InvalidEntry { entry: line.to_owned() })
+            AllowlistEntry::parse(line).ok_or_else(|| InvalidEntry { entry: line.to_owned() })
         });
         Ok(Self { entries: entries.collect::<Result<_, _>>()? })
     }
@@ -55,32 +55,33 @@ impl Allowlist {
     /// Whether the list allows every request that the entry `declared` would allow; `false` for an invalid
     /// entry.
     pub fn covers(&self, declared: &str) -> bool {
-        let Some(entry) = Entry::parse(declared) else { return false };
+        let Some(entry) = AllowlistEntry::parse(declared) else { return false };
         if self.entries.contains(&entry) {
             return true;
         }
-        let has = |port| self.entries.contains(&Entry { host: entry.host.clone(), port: Some(port) });
+        let has =
+            |port| self.entries.contains(&AllowlistEntry { host: entry.host.clone(), port: Some(port) });
         // A bare host means the default ports of both schemes.
         entry.port.is_none() && has(80) && has(443)
     }
 
     pub(super) fn permits(&self, target: &Target) -> bool {
         let host = target.host().clone();
-        let exact = Entry { host: host.clone(), port: Some(target.port()) };
+        let exact = AllowlistEntry { host: host.clone(), port: Some(target.port()) };
         self.entries.contains(&exact)
-            || (target.has_default_port() && self.entries.contains(&Entry { host, port: None }))
+            || (target.has_default_port() && self.entries.contains(&AllowlistEntry { host, port: None }))
     }
 }
 
 impl ApiHost {
     /// Parses `host` or `host:port`, as [`Allowlist::parse`] parses its entries.
     pub fn parse(declared: &str) -> Result<Self, InvalidEntry> {
-        Entry::parse(declared).map(Self).ok_or_else(|| InvalidEntry { entry: declared.to_owned() })
+        AllowlistEntry::parse(declared).map(Self).ok_or_else(|| InvalidEntry { entry: declared.to_owned() })
     }
 
     /// Whether a request to `uri` may carry the token.
     pub fn is(&self, uri: &Uri) -> bool {
-        let Self(Entry { host, port }) = self;
+        let Self(AllowlistEntry { host, port }) = self;
         Target::of(uri).is_ok_and(|target| {
             let expected = match port {
                 Some(port) => target.port() == *port && (target.is_https() || target.is_loopback()),
@@ -94,17 +95,17 @@ impl ApiHost {
 /// Returns the canonical spelling of a declared host (IDNA, lower case, no trailing dot), with its port if
 /// declared. `None`: not a valid host.
 pub fn canonical_host(declared: &str) -> Option<String> {
-    Entry::parse(declared).map(|entry| entry.to_string())
+    AllowlistEntry::parse(declared).map(|entry| entry.to_string())
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Entry {
+struct AllowlistEntry {
     host: Host,
     /// `None` for the scheme's default port.
     port: Option<u16>,
 }
 
-impl Entry {
+impl AllowlistEntry {
     fn parse(line: &str) -> Option<Self> {
         // The host parser decodes `%`, so an entry could allow a host other than the one it shows.
         if line.contains(['/', '\\', '@', '?', '#', '%', '*']) || line.contains(char::is_whitespace) {
@@ -123,7 +124,7 @@ impl Entry {
     }
 }
 
-impl fmt::Display for Entry {
+impl fmt::Display for AllowlistEntry {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.port {
             Some(port) => write!(out, "{}:{port}", self.host),

@@ -65,10 +65,10 @@ pub(super) struct Pool {
 }
 
 /// Idle connections, longest idle first. A linear scan of so few is faster than an index.
-type Idle = VecDeque<Entry>;
+type Idle = VecDeque<IdleConnection>;
 
 #[derive(Debug)]
-struct Entry {
+struct IdleConnection {
     key: Arc<Key>,
     since: Instant,
     connection: Connection,
@@ -96,7 +96,7 @@ impl Pool {
 
     /// Adds an idle connection. Beyond a limit, closes the one that has been idle longest.
     pub(super) fn put(&self, key: Arc<Key>, connection: Connection) {
-        let entry = Entry { key, since: Instant::now(), connection };
+        let entry = IdleConnection { key, since: Instant::now(), connection };
         if !entry.is_usable(&self.limits) {
             return;
         }
@@ -114,7 +114,7 @@ impl Pool {
     }
 }
 
-impl Entry {
+impl IdleConnection {
     fn is_usable(&self, limits: &Limits) -> bool {
         self.connection.is_idle()
             && self.since.elapsed() < limits.idle_timeout
@@ -123,7 +123,7 @@ impl Entry {
 }
 
 /// Removes the oldest counted entry if there are at least `limit`.
-fn drop_oldest(idle: &mut Idle, limit: usize, is_counted: impl Fn(&Entry) -> bool) {
+fn drop_oldest(idle: &mut Idle, limit: usize, is_counted: impl Fn(&IdleConnection) -> bool) {
     if idle.len() < limit || idle.iter().filter(|entry| is_counted(entry)).count() < limit {
         return;
     }

@@ -25,7 +25,7 @@ pub enum Source {
 
 /// One entry of an invocation's log.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Entry {
+pub struct LogEntry {
     /// Origin of the entry.
     pub source: Source,
     /// The arguments of `ctx.log`, or one string for a line of output, as JSON text on one line.
@@ -38,7 +38,7 @@ pub struct Log(Arc<Mutex<Buffer>>);
 
 #[derive(Debug)]
 struct Buffer {
-    entries: Vec<Entry>,
+    entries: Vec<LogEntry>,
     /// Remaining bytes.
     budget: usize,
     dropped: usize,
@@ -48,7 +48,7 @@ struct Buffer {
 #[derive(Clone, Debug, Default)]
 pub struct Transcript {
     /// Entries, oldest first.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<LogEntry>,
     /// Number of entries that were dropped because of the budget.
     pub dropped: usize,
 }
@@ -102,7 +102,7 @@ impl Log {
             match buffer.budget.checked_sub(cost) {
                 Some(left) => {
                     buffer.budget = left;
-                    buffer.entries.push(Entry { source, arguments });
+                    buffer.entries.push(LogEntry { source, arguments });
                 }
                 None => buffer.dropped += 1,
             }
@@ -127,7 +127,7 @@ mod tests {
         log.write(&arguments.iter().map(ToString::to_string).collect::<Vec<_>>());
     }
 
-    fn texts(entry: &Entry) -> Vec<&str> {
+    fn texts(entry: &LogEntry) -> Vec<&str> {
         entry.arguments.iter().map(|argument| argument.get()).collect()
     }
 

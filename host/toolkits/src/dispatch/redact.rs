@@ -209,7 +209,7 @@ mod tests {
     use std::time::Duration;
 
     use kitbag_manifest::content::PromptMessage;
-    use kitbag_sandbox::observations::{Entry, Source, UsageSnapshot, json_string};
+    use kitbag_sandbox::observations::{LogEntry, Source, UsageSnapshot, json_string};
     use secrecy::SecretString;
 
     use super::*;
@@ -224,7 +224,7 @@ mod tests {
     }
 
     fn report_of(ended: Ended, logged: &str) -> Report {
-        let entry = Entry { source: Source::Log, arguments: vec![json_string(logged)] };
+        let entry = LogEntry { source: Source::Log, arguments: vec![json_string(logged)] };
         let log = Transcript { entries: vec![entry], dropped: 0 };
         let (usage, duration) = (UsageSnapshot::default(), Duration::ZERO);
         Report { ended, log, usage, duration, stages: None, held: None, instance: None }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kitbag_sandbox::observations::Entry;
+use kitbag_sandbox::observations::LogEntry;
 use serde::Serialize;
 
 use super::operator_view::{AtMost, OperatorView};
@@ -70,7 +70,7 @@ pub enum Amount {
 #[derive(Debug)]
 pub struct Content<'a> {
     /// The guest's log, oldest first.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<LogEntry>,
     /// Details of the error that are not in the reply.
     pub detail: Option<&'a str>,
     /// Data of a `ToolError`, as JSON.

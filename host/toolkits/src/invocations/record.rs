@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kitbag_sandbox::observations::{Entry, Transcript, UsageSnapshot};
+use kitbag_sandbox::observations::{LogEntry, Transcript, UsageSnapshot};
 use serde_json::value::RawValue;
 
 /// The record of one call of a tool.
@@ -147,7 +147,7 @@ impl Record {
         BASE_RECORD_BYTES
             + detail.as_ref().map_or(0, String::len)
             + data.as_ref().map_or(0, |data| data.get().len())
-            + transcript.entries.len() * size_of::<Entry>()
+            + transcript.entries.len() * size_of::<LogEntry>()
             + arguments.map(|argument| size_of_val(argument) + argument.get().len()).sum::<usize>()
     }
 

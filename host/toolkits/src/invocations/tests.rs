@@ -7,7 +7,7 @@ mod processes;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kitbag_sandbox::observations::{Entry, Source, Transcript, json_string};
+use kitbag_sandbox::observations::{LogEntry, Source, Transcript, json_string};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -39,7 +39,7 @@ async fn open(database: &Database, limits: RetentionLimits) -> Invocations {
 
 /// Returns the record of a call by `user` that logged `content`.
 pub(super) fn record(toolkit: &str, user: &str, content: &str) -> Record {
-    let entries = vec![Entry { source: Source::Log, arguments: vec![json_string(content)] }];
+    let entries = vec![LogEntry { source: Source::Log, arguments: vec![json_string(content)] }];
     Record {
         toolkit: toolkit.to_owned(),
         version: "1.0.0".to_owned(),

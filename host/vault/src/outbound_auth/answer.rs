@@ -29,7 +29,7 @@ pub(super) struct Granted {
 /// Members of a response, whether a success or an error.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Answer {
+struct TokenResponse {
     access_token: Option<SecretString>,
     /// Required by the RFC, but omitted by many servers: Bearer is assumed then.
     token_type: Option<String>,
@@ -99,7 +99,7 @@ pub(super) fn read(host: &str, response: &Response<Bytes>) -> Result<Granted, Si
 
 /// Parses a body as JSON, or as a form if its media type says so: GitHub sends forms unless JSON is
 /// requested.
-fn parse(response: &Response<Bytes>) -> Option<Answer> {
+fn parse(response: &Response<Bytes>) -> Option<TokenResponse> {
     let body = response.body();
     let is_form = response
         .headers()

@@ -29,10 +29,10 @@ pub(super) struct Key {
 
 /// Token slots of all users and toolkits.
 #[derive(Debug, Default)]
-pub(super) struct Cache(Mutex<HashMap<Key, Entry>>);
+pub(super) struct Cache(Mutex<HashMap<Key, CachedToken>>);
 
 #[derive(Debug)]
-struct Entry {
+struct CachedToken {
     /// Hash of the declaration and the credentials.
     fingerprint: [u8; 32],
     used: Instant,
@@ -52,7 +52,7 @@ impl Cache {
     /// Removes slots that no call has used for [`IDLE_TIMEOUT`], and expired tokens from the others.
     fn sweep(&self, now: Instant) {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        entries.retain(|_, Entry { used, slot, .. }| {
+        entries.retain(|_, CachedToken { used, slot, .. }| {
             slot.drop_expired(now);
             // A long call may still use the slot, and a second call must not request another token.
             Arc::strong_count(slot) > 1 || now.saturating_duration_since(*used) < IDLE_TIMEOUT
@@ -73,7 +73,7 @@ impl Cache {
             oldest.and_then(|key| entries.remove(&key));
         }
         let slot = Arc::<Slot>::default();
-        entries.insert(key, Entry { fingerprint, used: now, slot: slot.clone() });
+        entries.insert(key, CachedToken { fingerprint, used: now, slot: slot.clone() });
         slot
     }
 }
@@ -83,10 +83,10 @@ impl Cache {
 /// The call that requests a token holds the lock, so that others wait for the same token. If that call
 /// ends early, the lock is released and the next call requests it.
 #[derive(Default)]
-pub(super) struct Slot(tokio::sync::Mutex<State>);
+pub(super) struct Slot(tokio::sync::Mutex<TokenState>);
 
 #[derive(Default)]
-struct State {
+struct TokenState {
     token: Option<Token>,
     failed: Option<(Instant, SignInError)>,
 }
@@ -114,13 +114,13 @@ impl Slot {
         }
         match mint.await {
             Ok(token) => {
-                *state = State { token: Some(token.clone()), failed: None };
+                *state = TokenState { token: Some(token.clone()), failed: None };
                 Ok(token)
             }
             // This limit concerns this call only, so it is not stored for the others.
             Err(SignInError::NoRequestLeft) => Err(SignInError::NoRequestLeft),
             Err(error) => {
-                *state = State { token: None, failed: Some((Instant::now(), error.clone())) };
+                *state = TokenState { token: None, failed: Some((Instant::now(), error.clone())) };
                 Err(error)
             }
         }
@@ -139,7 +139,7 @@ impl Slot {
     }
 }
 
-impl State {
+impl TokenState {
     fn drop_token(&mut self, refused: &Token) {
         self.token.take_if(|token| token.is(refused));
     }

@@ -45,11 +45,11 @@ struct AuditPage {
 /// Entries of a day, newest first.
 struct Day {
     label: String,
-    entries: Vec<Entry>,
+    entries: Vec<ShownAct>,
 }
 
 /// An entry, as text that is safe to show.
-struct Entry {
+struct ShownAct {
     id: i64,
     /// RFC 3339, UTC.
     time: String,
@@ -76,7 +76,7 @@ pub(super) async fn show(
         if page.is_empty() {
             break;
         }
-        entries.extend(page.into_iter().map(Entry::from));
+        entries.extend(page.into_iter().map(ShownAct::from));
     }
     entries.reverse();
     let oldest = entries.last().map(|entry| entry.id).filter(|_| reader.has_left_out());
@@ -93,7 +93,7 @@ pub(super) async fn show(
 }
 
 /// Groups entries by day, in their order.
-fn by_day(entries: Vec<Entry>) -> Vec<Day> {
+fn by_day(entries: Vec<ShownAct>) -> Vec<Day> {
     let mut days: Vec<Day> = Vec::new();
     for entry in entries {
         let label = text::day(&entry.time);
@@ -127,7 +127,7 @@ impl Parameters {
     }
 }
 
-impl From<AuditRecord> for Entry {
+impl From<AuditRecord> for ShownAct {
     fn from(record: AuditRecord) -> Self {
         let details = [
             ("toolkit", record.toolkit),
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn entries_are_shown_by_day_in_their_order() {
-        let entry = |id: i64, time: &str| Entry {
+        let entry = |id: i64, time: &str| ShownAct {
             id,
             time: time.to_owned(),
             clock: text::clock(time),

@@ -42,7 +42,7 @@ pub(super) const OPERATE_PAGES: &[(&str, &str)] =
     &[("/ui/operate/overview", "Overview"), ("/ui/operate", "Uploads"), ("/ui/operate/audit", "Audit log")];
 
 /// A link in the navigation.
-pub(super) struct Entry {
+pub(super) struct NavigationLink {
     pub(super) path: &'static str,
     pub(super) label: &'static str,
     pub(super) is_current: bool,
@@ -50,7 +50,7 @@ pub(super) struct Entry {
 
 impl Frame {
     /// Navigation links of this user.
-    pub(super) fn entries(&self) -> Vec<Entry> {
+    pub(super) fn entries(&self) -> Vec<NavigationLink> {
         let all = [
             (Section::Directory, "/ui/", "Toolkits"),
             (Section::Search, "/ui/search", "Search"),
@@ -58,7 +58,8 @@ impl Frame {
             (Section::Connect, "/ui/connect", "Connect"),
             (Section::Operate, "/ui/operate", "Operate"),
         ];
-        let entry = |(section, path, label)| Entry { path, label, is_current: self.section == section };
+        let entry =
+            |(section, path, label)| NavigationLink { path, label, is_current: self.section == section };
         let is_for_user = |(section, ..): &(Section, _, _)| self.is_operator || *section != Section::Operate;
         all.into_iter().filter(is_for_user).map(entry).collect()
     }

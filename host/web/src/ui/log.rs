@@ -25,7 +25,7 @@ use crate::error::WebError;
 use crate::logs::tail::{CallLines, Tail, json_lines};
 use crate::logs::{bad_query, outcome};
 use crate::pages::origin::comes_from_own_page;
-use entry::Entry;
+use entry::ShownCall;
 
 /// Calls per page.
 const PAGE_CALLS: u32 = 50;
@@ -57,7 +57,7 @@ struct LogPage<'a> {
     is_visible: bool,
     tools: Vec<Choice>,
     outcomes: Vec<Choice>,
-    entries: Vec<Entry>,
+    entries: Vec<ShownCall>,
     is_filtered: bool,
     links: Links,
     download: String,
@@ -119,14 +119,14 @@ pub(super) async fn show(
     let records = user.records(&id).await?;
     let parameters = accepted(parameters)?;
     let mut reader = records.read(parameters.range()?, ReadingMode::Once).await?;
-    let mut entries: Vec<Entry> = Vec::new();
+    let mut entries: Vec<ShownCall> = Vec::new();
     let wanted = PAGE_CALLS as usize;
     while entries.len() < wanted {
         let page = reader.next_page().await?;
         if page.is_empty() {
             break;
         }
-        entries.extend(page.iter().map(Entry::of));
+        entries.extend(page.iter().map(ShownCall::of));
     }
     entries.truncate(wanted);
     entries.reverse();
@@ -202,7 +202,7 @@ pub(super) async fn live(
 }
 
 fn entries(page: &[Logged]) -> io::Result<Bytes> {
-    json_lines(page.iter().map(Entry::of))
+    json_lines(page.iter().map(ShownCall::of))
 }
 
 fn accepted(parameters: Result<Query<Parameters>, QueryRejection>) -> Result<Parameters, WebError> {
@@ -225,7 +225,7 @@ impl Parameters {
 
 impl Links {
     /// Creates the links of a page; `entries` are newest first.
-    fn of(toolkit: &str, parameters: &Parameters, entries: &[Entry], has_older: bool) -> Self {
+    fn of(toolkit: &str, parameters: &Parameters, entries: &[ShownCall], has_older: bool) -> Self {
         let at = |page| parameters.path(toolkit, "", page);
         let (newest, oldest) = (entries.first().map(|it| it.id), entries.last().map(|it| it.id));
         let is_first = parameters.is_first_page();
@@ -277,14 +277,14 @@ fn command(toolkit: &str, parameters: &Parameters) -> String {
 mod tests {
     use super::*;
 
-    fn entries(ids: impl Iterator<Item = i64>) -> Vec<Entry> {
-        ids.map(|id| Entry { id, ..Entry::default() }).collect()
+    fn entries(ids: impl Iterator<Item = i64>) -> Vec<ShownCall> {
+        ids.map(|id| ShownCall { id, ..ShownCall::default() }).collect()
     }
 
     #[test]
     fn each_page_leads_to_its_neighbours_with_the_same_filter() {
         let filter = Parameters { tool: "a&b".to_owned(), ..Parameters::default() };
-        let links = |parameters: &Parameters, shown: &[Entry], has_older| {
+        let links = |parameters: &Parameters, shown: &[ShownCall], has_older| {
             let Links { newest, newer, older, live } = Links::of("t", parameters, shown, has_older);
             (newest, newer, older, live.map(|(_, after)| after))
         };

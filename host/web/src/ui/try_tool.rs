@@ -27,7 +27,7 @@ use super::text;
 use crate::authenticate::By;
 use crate::error::WebError;
 use crate::tools::{self, CallLimits};
-use answer::{Answer, Block, Shown};
+use answer::{Block, Shown, ShownReply};
 
 /// Maximum bytes of arguments in a command.
 const MAX_COMMAND_BYTES: usize = 1000;
@@ -35,7 +35,7 @@ const MAX_COMMAND_BYTES: usize = 1000;
 const MAX_INDENTED_BYTES: usize = MAX_FORM_BYTES / 4;
 
 /// Input mode of the arguments, with the typed values.
-enum Entry {
+enum ArgumentInput {
     /// One field for each argument.
     Fields { typed: Form, mistakes: Mistakes },
     /// All arguments as JSON.
@@ -48,7 +48,7 @@ enum Outcome {
     Mistaken,
     /// No call was made, for this reason.
     Refused(StatusCode, String),
-    Replied(Answer),
+    Replied(ShownReply),
 }
 
 /// A secret or setting that the user has not set.
@@ -108,9 +108,9 @@ pub(super) async fn show(
     let typed = page.form.defaults();
     let entry = if entry.as_deref() == Some("json") {
         let arguments = page.form.arguments(&typed).unwrap_or_default();
-        Entry::Json { text: pretty(&arguments), mistake: None }
+        ArgumentInput::Json { text: pretty(&arguments), mistake: None }
     } else {
-        Entry::Fields { typed, mistakes: Mistakes::new() }
+        ArgumentInput::Fields { typed, mistakes: Mistakes::new() }
     };
     page.show(entry, None, None).await
 }
@@ -129,13 +129,13 @@ pub(super) async fn call(
     let typed = Form::read(body).await?;
     let (mut entry, arguments) = page.read(typed);
     let Some(arguments) = arguments else { return page.show(entry, Some(Outcome::Mistaken), None).await };
-    if let Entry::Fields { typed, .. } = &entry
+    if let ArgumentInput::Fields { typed, .. } = &entry
         && typed.get("then") == "json"
     {
-        return page.show(Entry::Json { text: pretty(&arguments), mistake: None }, None, None).await;
+        return page.show(ArgumentInput::Json { text: pretty(&arguments), mistake: None }, None, None).await;
     }
     let outcome = page.call(&limits, arguments.clone()).await?;
-    if let (Entry::Fields { mistakes, .. }, Outcome::Replied(answer)) = (&mut entry, &outcome) {
+    if let (ArgumentInput::Fields { mistakes, .. }, Outcome::Replied(answer)) = (&mut entry, &outcome) {
         *mistakes = answer.mistakes();
     }
     page.show(entry, Some(outcome), Some(&arguments)).await
@@ -148,17 +148,17 @@ impl<'a> Page<'a> {
     }
 
     /// Parses the arguments; `None` if there are mistakes, which are in the entry.
-    fn read(&self, typed: Form) -> (Entry, Option<Map<String, Value>>) {
+    fn read(&self, typed: Form) -> (ArgumentInput, Option<Map<String, Value>>) {
         if let Some(json) = typed.find("json") {
             let text = json.to_owned();
             return match tools::arguments(text.as_bytes()) {
-                Ok(arguments) => (Entry::Json { text, mistake: None }, Some(arguments)),
-                Err(error) => (Entry::Json { text, mistake: Some(error.into_parts().1) }, None),
+                Ok(arguments) => (ArgumentInput::Json { text, mistake: None }, Some(arguments)),
+                Err(error) => (ArgumentInput::Json { text, mistake: Some(error.into_parts().1) }, None),
             };
         }
         match self.form.arguments(&typed) {
-            Ok(arguments) => (Entry::Fields { typed, mistakes: Mistakes::new() }, Some(arguments)),
-            Err(mistakes) => (Entry::Fields { typed, mistakes }, None),
+            Ok(arguments) => (ArgumentInput::Fields { typed, mistakes: Mistakes::new() }, Some(arguments)),
+            Err(mistakes) => (ArgumentInput::Fields { typed, mistakes }, None),
         }
     }
 
@@ -168,7 +168,7 @@ impl<'a> Page<'a> {
         }
         let started = Instant::now();
         match Box::pin(self.user.call(&self.listed_name(), arguments, None)).await {
-            Ok(reply) => Ok(Outcome::Replied(Answer::of(reply, started.elapsed()))),
+            Ok(reply) => Ok(Outcome::Replied(ShownReply::of(reply, started.elapsed()))),
             Err(error @ CallError::Unavailable(_)) => {
                 let (status, detail, _) = WebError::from(error).into_parts();
                 Ok(Outcome::Refused(status, detail))
@@ -179,7 +179,7 @@ impl<'a> Page<'a> {
 
     async fn show(
         self,
-        entry: Entry,
+        entry: ArgumentInput,
         outcome: Option<Outcome>,
         sent: Option<&Map<String, Value>>,
     ) -> Result<Response, WebError> {
@@ -187,10 +187,10 @@ impl<'a> Page<'a> {
         let missing = missing(self.user, self.toolkit).await?;
         let status = outcome.as_ref().map_or(StatusCode::OK, Outcome::status);
         let entry = match entry {
-            Entry::Fields { typed, mistakes } => {
+            ArgumentInput::Fields { typed, mistakes } => {
                 Shape::Fields { rows: self.form.rows(&typed, &mistakes), has_more: self.form.has_more }
             }
-            Entry::Json { text, mistake } => {
+            ArgumentInput::Json { text, mistake } => {
                 Shape::Json { text, mistake, schema: Shown::json(&self.tool.input_schema) }
             }
         };

@@ -28,11 +28,11 @@ pub(super) struct ConnectionSlots(Arc<Inner>);
 
 struct Inner {
     limits: ConnectionLimits,
-    state: Mutex<State>,
+    state: Mutex<SlotsState>,
 }
 
 #[derive(Default)]
-struct State {
+struct SlotsState {
     next: u64,
     connections: HashMap<u64, Connection>,
     handshakes: usize,
@@ -107,7 +107,7 @@ impl ConnectionSlots {
         let _ = self.lock().evict(|_| true, usize::MAX);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SlotsState> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -126,7 +126,7 @@ impl ConnectionSlot {
     }
 }
 
-impl State {
+impl SlotsState {
     fn insert(&mut self, connection: Connection) {
         self.handshakes += usize::from(connection.phase == Phase::Handshake);
         if let Some(address) = connection.address {

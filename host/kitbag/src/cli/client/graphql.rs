@@ -32,7 +32,7 @@ struct Extensions {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct GraphQlResponse {
     data: Option<Value>,
     #[serde(default)]
     errors: Vec<GraphqlError>,
@@ -46,7 +46,7 @@ impl Client {
         variables: Value,
     ) -> Result<T, GraphqlFailure> {
         let question = json!({ "query": query, "variables": variables });
-        let answer: Answer =
+        let answer: GraphQlResponse =
             self.send(Method::POST, "/graphql", "application/json", question.to_string()).await?;
         if let Some(refusal) = answer.errors.into_iter().next() {
             return Err(GraphqlFailure::Refused(refusal));

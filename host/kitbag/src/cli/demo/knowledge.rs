@@ -34,7 +34,7 @@ struct Total {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct DocumentsResponse {
     search: Found,
 }
 
@@ -64,7 +64,7 @@ pub(super) async fn show(client: &Client) -> Result<String, CliError> {
     {
         sleep(POLL_INTERVAL).await;
     }
-    let Answer { search } = client.ask(SEARCH, json!({ "q": QUESTION })).await?;
+    let DocumentsResponse { search } = client.ask(SEARCH, json!({ "q": QUESTION })).await?;
     let Some(Hit { document, snippet }) = search.results.first() else {
         return Ok(format!("{QUESTION}\n  nothing was found ({})", search.mode));
     };

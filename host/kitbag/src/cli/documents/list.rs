@@ -40,7 +40,7 @@ pub(super) struct List {
     feed: Option<String>,
     /// Only in this state.
     #[arg(long)]
-    state: Option<State>,
+    state: Option<DocumentState>,
     /// Documents at most.
     #[arg(long, default_value_t = 20)]
     limit: u32,
@@ -50,7 +50,7 @@ pub(super) struct List {
 
 /// How far a document is.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum State {
+enum DocumentState {
     /// Search finds it soon.
     Pending,
     /// Search finds it.
@@ -60,7 +60,7 @@ enum State {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct DocumentsResponse {
     documents: Listed,
     me: Me,
 }
@@ -117,9 +117,9 @@ impl List {
     /// Returns the documents up to the limit, the number of matches, and the usage of the user's quota.
     async fn collect(&self, client: &Client) -> Result<(Vec<Document>, u64, Usage), CliError> {
         let state = self.state.map(|state| match state {
-            State::Pending => "PENDING",
-            State::Ready => "READY",
-            State::Failed => "FAILED",
+            DocumentState::Pending => "PENDING",
+            DocumentState::Ready => "READY",
+            DocumentState::Failed => "FAILED",
         });
         let (mut documents, mut after) = (Vec::new(), None);
         loop {
@@ -131,7 +131,7 @@ impl List {
                 "feed": self.feed,
                 "state": state,
             });
-            let Answer { documents: page, me } = client.ask(LIST, variables).await?;
+            let DocumentsResponse { documents: page, me } = client.ask(LIST, variables).await?;
             documents.extend(page.nodes.into_iter().take(missing as usize));
             after = page.page_info.end_cursor;
             let is_complete = documents.len() >= self.limit as usize;

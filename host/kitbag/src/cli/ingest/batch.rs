@@ -43,7 +43,7 @@ impl Batch {
     /// are sent again.
     pub(super) async fn send(mut self, client: &Client) -> Result<Outcomes, CliError> {
         #[derive(Deserialize)]
-        struct Answer {
+        struct IngestResponse {
             ingest: Ingested,
         }
         #[derive(Deserialize)]
@@ -55,7 +55,7 @@ impl Batch {
         while !self.documents.is_empty() {
             let documents: Vec<_> = self.documents.iter().map(|(_, document)| document).collect();
             match client.ask(INGEST, json!({ "documents": documents })).await {
-                Ok(Answer { ingest }) => {
+                Ok(IngestResponse { ingest }) => {
                     let names = self.documents.drain(..).map(|(name, _)| name);
                     outcomes.extend(names.zip(ingest.documents.into_iter().map(Ok)));
                 }

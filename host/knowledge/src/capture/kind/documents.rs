@@ -101,7 +101,7 @@ fn labelled(claimed: &str, extension: &str) -> Option<&'static str> {
 
 /// Media type named by the first entry: `OpenDocument` (part 2, section 3.3) and EPUB (3.3, section 4.2.6.1).
 fn first_entry(head: &[u8]) -> Option<&'static str> {
-    let entry = Entry::at(head, 0)?;
+    let entry = ZipEntry::at(head, 0)?;
     let content = head.get(entry.content..)?;
     let named = DOCUMENTS.iter().find(|(known, _)| content.starts_with(known.as_bytes()));
     named.filter(|_| entry.name == b"mimetype").map(|(known, _)| *known)
@@ -110,7 +110,7 @@ fn first_entry(head: &[u8]) -> Option<&'static str> {
 /// Type of a Microsoft Office package (ISO 29500-2), by the names of its parts.
 fn package(head: &[u8]) -> Option<&'static str> {
     let (mut is_package, mut found, mut at) = (false, None, 0);
-    while let Some(entry) = Entry::at(head, at) {
+    while let Some(entry) = ZipEntry::at(head, at) {
         is_package |= entry.name == b"[Content_Types].xml" || entry.name == b"_rels/.rels";
         is_package |= entry.name.starts_with(b"docProps/");
         let folder = FOLDERS.iter().find(|(folder, _)| entry.name.starts_with(folder));
@@ -124,14 +124,14 @@ fn package(head: &[u8]) -> Option<&'static str> {
 }
 
 /// ZIP local file header.
-struct Entry<'a> {
+struct ZipEntry<'a> {
     name: &'a [u8],
     content: usize,
     /// Offset of the next header; `None` if that is beyond the examined bytes.
     next: Option<usize>,
 }
 
-impl<'a> Entry<'a> {
+impl<'a> ZipEntry<'a> {
     fn at(head: &'a [u8], at: usize) -> Option<Self> {
         let header = head.get(at..)?.get(..ZIP_HEADER).filter(|header| header.starts_with(ZIP))?;
         let number = |from: usize| usize::from(u16::from_le_bytes([header[from], header[from + 1]]));

@@ -4,7 +4,7 @@ use std::sync::{Arc, RwLock};
 
 use kitbag_base::tasks::off_thread;
 
-use super::{Entry, Indexes, Seen};
+use super::{CachedIndex, Indexes, Seen};
 use crate::index::UserIndex;
 use crate::index::keeper::Writer;
 use crate::store::Revision;
@@ -19,7 +19,7 @@ impl Indexes {
 
     /// Writes the index file in the background if that is due, or deletes it if the index must not have one
     /// any more.
-    pub(super) async fn tend_file(&self, user_id: &str, entry: &Arc<Entry>, seen: &mut Seen) {
+    pub(super) async fn tend_file(&self, user_id: &str, entry: &Arc<CachedIndex>, seen: &mut Seen) {
         let (Some(keeper), Some(revision)) = (&self.0.keeper, seen.revision) else { return };
         let Some(writer) = seen.filed.writer() else { return };
         let chunks = entry.read().len();
@@ -32,7 +32,7 @@ impl Indexes {
         }
     }
 
-    async fn write_file(self, user_id: String, entry: Arc<Entry>, _writer: Arc<Writer>) {
+    async fn write_file(self, user_id: String, entry: Arc<CachedIndex>, _writer: Arc<Writer>) {
         let Some(keeper) = &self.0.keeper else { return };
         let _turn = keeper.turn().await;
         let mut seen = entry.seen.clone().lock_owned().await;
@@ -63,13 +63,13 @@ impl Indexes {
     async fn replace(
         &self,
         user_id: &str,
-        entry: &Arc<Entry>,
+        entry: &Arc<CachedIndex>,
         seen: &mut Seen,
         index: UserIndex,
         revision: Revision,
     ) {
         let Some(now) = seen.revision else { return };
-        let fresh = Arc::new(Entry { index: RwLock::new(index), ..Entry::default() });
+        let fresh = Arc::new(CachedIndex { index: RwLock::new(index), ..CachedIndex::default() });
         let mut fresh_seen = Seen { epoch: seen.epoch, revision: Some(revision), ..Seen::default() };
         if self.catch_up(user_id, &fresh, &mut fresh_seen, now).await.is_err() {
             // The next file is another chance.

@@ -17,25 +17,25 @@ pub(super) type Outcome = Result<Arc<[IpAddr]>, LookupError>;
 
 /// Answers by name.
 #[derive(Debug)]
-pub(super) struct Cache(Entries<Box<str>, Entry>);
+pub(super) struct Cache(Entries<Box<str>, CachedLookup>);
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct CachedLookup {
     outcome: Outcome,
     lifetime: Duration,
 }
 
 struct ByLifetime;
 
-impl Expiry<Box<str>, Entry> for ByLifetime {
-    fn expire_after_create(&self, _: &Box<str>, entry: &Entry, _: Instant) -> Option<Duration> {
+impl Expiry<Box<str>, CachedLookup> for ByLifetime {
+    fn expire_after_create(&self, _: &Box<str>, entry: &CachedLookup, _: Instant) -> Option<Duration> {
         Some(entry.lifetime)
     }
 
     fn expire_after_update(
         &self,
         _: &Box<str>,
-        entry: &Entry,
+        entry: &CachedLookup,
         _: Instant,
         _: Option<Duration>,
     ) -> Option<Duration> {
@@ -53,6 +53,6 @@ impl Cache {
     }
 
     pub(super) async fn keep(&self, name: &str, outcome: Outcome, lifetime: Duration) {
-        self.0.insert(name.into(), Entry { outcome, lifetime }).await;
+        self.0.insert(name.into(), CachedLookup { outcome, lifetime }).await;
     }
 }

@@ -164,9 +164,9 @@ impl AsyncWrite for Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observations::Entry;
+    use crate::observations::LogEntry;
 
-    fn texts(entry: &Entry) -> Vec<&str> {
+    fn texts(entry: &LogEntry) -> Vec<&str> {
         entry.arguments.iter().map(|argument| argument.get()).collect()
     }
 

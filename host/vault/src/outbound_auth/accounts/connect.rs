@@ -61,7 +61,7 @@ pub struct Response {
 
 /// Content of a state.
 #[derive(Serialize, Deserialize)]
-struct State {
+struct ConnectState {
     user: String,
     owner: String,
     /// Hash of the grants.
@@ -110,7 +110,7 @@ impl Accounts {
         let verifier = random_text::<32>();
         let challenge = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(&verifier));
         let Principal { user_id, toolkit_id } = departure.principal;
-        let state = State {
+        let state = ConnectState {
             user: user_id.clone(),
             owner: departure.owner.to_owned(),
             grants: fingerprint(departure.grants),
@@ -172,12 +172,12 @@ impl Accounts {
         Ok(self.vault.put_account(&Actor::user_only(user_id), slot, &account).await?)
     }
 
-    fn open(&self, word: &str, toolkit: &str) -> Option<State> {
+    fn open(&self, word: &str, toolkit: &str) -> Option<ConnectState> {
         if word.len() > MAX_TEXT_BYTES {
             return None;
         }
         let text = self.vault.open_value(PURPOSE, toolkit, &SealedValue::from_word(word)?)?;
-        let state: State = serde_json::from_str(text.expose_secret()).ok()?;
+        let state: ConnectState = serde_json::from_str(text.expose_secret()).ok()?;
         (now() < state.expires).then_some(state)
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kitbag_access::values::invocations::{Amount, Content, Facts, Logged};
-use kitbag_access::values::observations::{Entry as LogEntry, Source};
+use kitbag_access::values::observations::{LogEntry, Source};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -16,7 +16,7 @@ const LINE_BYTES: usize = 64;
 
 /// A call as text that is safe to show: invisible characters are replaced by codes.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Entry {
+pub(super) struct ShownCall {
     pub(super) id: i64,
     /// RFC 3339.
     pub(super) time: String,
@@ -45,7 +45,7 @@ pub(super) struct Line {
     pub(super) text: String,
 }
 
-impl Entry {
+impl ShownCall {
     pub(super) fn of(record: &Logged) -> Self {
         let facts = record.facts();
         let content = record.content();

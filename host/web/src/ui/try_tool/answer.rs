@@ -26,7 +26,7 @@ const INVALID_ARGUMENTS: &str = "Invalid arguments: ";
 
 /// View model of a reply.
 #[expect(clippy::struct_excessive_bools, reason = "they answer different questions")]
-pub(super) struct Answer {
+pub(super) struct ShownReply {
     /// Duration of the call, as text.
     pub(super) time: String,
     /// Outcome of the call.
@@ -70,7 +70,7 @@ pub(super) enum Block {
     },
 }
 
-impl Answer {
+impl ShownReply {
     pub(super) fn of(reply: Reply, time: Duration) -> Self {
         let time = text::duration(time);
         match reply {
@@ -199,10 +199,10 @@ mod tests {
         Content::image(data, media_type)
     }
 
-    fn answer(content: Vec<Content>) -> Answer {
+    fn answer(content: Vec<Content>) -> ShownReply {
         let content = content.into_iter().map(Into::into).collect();
         let success = Success { text: "done".to_owned(), content, ..Success::default() };
-        Answer::of(Reply::Success(success), Duration::from_millis(7))
+        ShownReply::of(Reply::Success(success), Duration::from_millis(7))
     }
 
     #[test]
@@ -249,11 +249,11 @@ mod tests {
         let violations = ["/a: is odd", "/tags/1: is no text; it is a number", "/: \"b\" is required"];
         let failure = reply::Failure::invalid_params(&violations.map(str::to_owned));
 
-        let mistakes = Answer::of(Reply::Failure(failure.into()), Duration::ZERO).mistakes();
+        let mistakes = ShownReply::of(Reply::Failure(failure.into()), Duration::ZERO).mistakes();
 
         assert_eq!(mistakes.keys().collect::<Vec<_>>(), ["/a", "/tags/1"]);
         assert_eq!(mistakes["/a"], "is odd");
         let other = reply::Failure::tool_error("No: /a: is odd");
-        assert!(Answer::of(Reply::Failure(other.into()), Duration::ZERO).mistakes().is_empty());
+        assert!(ShownReply::of(Reply::Failure(other.into()), Duration::ZERO).mistakes().is_empty());
     }
 }
