@@ -28,6 +28,7 @@ mod error;
 mod files;
 #[doc(hidden)]
 pub mod fuzzing;
+mod job;
 mod keys;
 mod manifest;
 mod repository;
@@ -37,9 +38,9 @@ mod target;
 #[cfg(test)]
 mod tests;
 
-pub use create::{Created, Job, create};
+pub use create::{Created, create};
 pub use error::BackupError;
-pub use keys::KeyCopies;
+pub use job::{Job, KeyCopies};
 pub use manifest::{Counts, Manifest};
 pub use repository::{Found, list};
 pub use restore::{Damaged, Purpose, RestoreJob, Restored, restore};

@@ -12,8 +12,8 @@ use kitbag_database::{Database, FrozenState, Scope, Transaction};
 use kitbag_files::stored_files::{Named, Names, count, digest_of};
 use tracing::warn;
 
-use super::create::Job;
 use super::files::{Copied, Files};
+use super::job::Job;
 use super::keys::{self, Key};
 use super::repository::Repository;
 use super::{BackupError, Progress, Step, require_room};

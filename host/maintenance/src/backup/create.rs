@@ -1,6 +1,5 @@
 //! Creates a backup, with or without a running server.
 
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -12,29 +11,11 @@ use kitbag_knowledge::model;
 use kitbag_vault::SecretsCheck;
 
 use super::copier::{Copier, Frozen};
-use super::keys::{self, KeyCopies};
+use super::job::Job;
+use super::keys;
 use super::manifest::StoredFile;
 use super::repository::Repository;
 use super::{BackupError, DATABASE, Manifest, Progress, Step, store};
-
-/// Source and target of a backup, with its options.
-#[derive(Clone, Debug)]
-pub struct Job {
-    /// Data directory.
-    pub data: PathBuf,
-    /// Folder with components and captured files.
-    pub files: PathBuf,
-    /// Folder with all backups.
-    pub folder: PathBuf,
-    /// Path of the master key, if it is a file and keys are to be included.
-    pub master_key: Option<PathBuf>,
-    /// Description of the master key's source, for people.
-    pub master_key_source: String,
-    /// Whether keys are included.
-    pub keys: KeyCopies,
-    /// Number of complete backups to retain, including this one; `None` for all.
-    pub keep: Option<NonZeroUsize>,
-}
 
 /// A completed backup.
 #[derive(Debug)]

@@ -10,22 +10,13 @@ use kitbag_database::Database;
 use kitbag_vault::{KeySource, SecretsCheck};
 use secrecy::zeroize::Zeroizing;
 
-use super::create::Job;
+use super::job::{Job, KeyCopies};
 use super::manifest::StoredFile;
 use super::{BackupError, KEYS, MASTER_KEY, OTHER_KEYS};
 
 /// Maximum size of a key file, in bytes. The buffer never grows: growing would leave copies of the key in
 /// memory.
 const KEY_CAPACITY: usize = 64 << 10;
-
-/// Whether a backup includes keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeyCopies {
-    /// Keys are included.
-    Included,
-    /// Keys are not included.
-    LeftOut,
-}
 
 /// Content of a key file, with its name in the backup.
 pub(super) type Key = (&'static str, Zeroizing<Vec<u8>>);
