@@ -22,10 +22,10 @@ const CONNECT_INTERVAL: Duration = Duration::from_millis(20);
 pub(crate) struct ProcessorTime {
     pub(crate) own: Duration,
     /// Processor time of ended children and their ended children.
-    #[allow(dead_code, reason = "one of the benchmarks measures servers of several processes")]
+    #[allow(dead_code, reason = "not every benchmark measures several processes")]
     pub(crate) of_ended_children: Duration,
     /// Process id of the parent.
-    #[allow(dead_code, reason = "one of the benchmarks measures servers of several processes")]
+    #[allow(dead_code, reason = "not every benchmark measures several processes")]
     pub(crate) parent: u32,
 }
 

@@ -11,6 +11,7 @@ use crate::capabilities::Capabilities;
 use crate::deploy::Deploy;
 use crate::first_call::FirstCall;
 use crate::in_flight::InFlight;
+use crate::machine::{Machine, Measured};
 use crate::sandbox_share::{Share, Times};
 use crate::throughput::{REFERENCES, Throughput};
 
@@ -55,12 +56,13 @@ impl Effort {
 /// All results.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
-    pub(crate) throughput: Throughput,
-    pub(crate) sandbox: Share,
-    pub(crate) capabilities: Capabilities,
-    pub(crate) first_call: FirstCall,
-    pub(crate) in_flight: InFlight,
-    pub(crate) deploy: Deploy,
+    pub(crate) machine: Machine,
+    pub(crate) throughput: Measured<Throughput>,
+    pub(crate) sandbox: Measured<Share>,
+    pub(crate) capabilities: Measured<Capabilities>,
+    pub(crate) first_call: Measured<FirstCall>,
+    pub(crate) in_flight: Measured<InFlight>,
+    pub(crate) deploy: Measured<Deploy>,
 }
 
 /// Goal of the project, with the measured value.
@@ -85,39 +87,65 @@ impl Report {
         Ok(serde_json::to_string_pretty(&Document { report: self, goals: self.goals() })? + "\n")
     }
 
+    /// Returns whether no other process was busy.
+    pub(crate) fn is_complete(&self) -> bool {
+        let Self { machine: _, throughput, sandbox, capabilities, first_call, in_flight, deploy } = self;
+        throughput.at_rest().is_some()
+            && sandbox.at_rest().is_some()
+            && capabilities.at_rest().is_some()
+            && first_call.at_rest().is_some()
+            && in_flight.at_rest().is_some()
+            && deploy.at_rest().is_some()
+    }
+
+    /// Returns the goals of what was measured at rest.
     fn goals(&self) -> Vec<Goal> {
-        let ratio = |what: &'static str, target: f64, name: &str, reference: &str| {
-            self.throughput.worst(name, reference).map(|found| at_least(what, target, found))
-        };
-        let ratios = [
-            ratio("requests per second against native, at worst", 0.6, "kitbag", "native"),
-            ratio("calls per second against the Node server, at worst", 5.0, "kitbag", "node"),
-            ratio("calls per second against FastMCP, at worst", 15.0, "kitbag", "fastmcp"),
-            ratio("calls per second against ACT, at worst", 1.0, "kitbag", "act"),
-            ratio("TypeScript: calls per second against the Node server, at worst", 1.5, "kitbag-ts", "node"),
-        ];
-        let Share { trivial, script, .. } = &self.sandbox;
-        let Capabilities { fetch_us, hyper_us, fetch_with_grant_us, fetch_with_account_us, .. } =
-            self.capabilities;
-        let InFlight { mib_per_call, script_mib_per_call, .. } = self.in_flight;
-        let Deploy { first_s, second_s } = self.deploy;
-        let others = [
-            goal("TypeScript: a call in the sandbox alone, median", 0.25, script.p50_us / 1e3, "ms"),
-            goal("TypeScript: page faults of a call", 70.0, script.page_faults, ""),
-            goal("TypeScript: memory of a call in flight", 0.4, script_mib_per_call, "MiB"),
-            goal("TypeScript: a deploy, the slower of two", 1.5, first_s.max(second_s), "s"),
-            goal("the sandbox's share of a call, median", 40.0, trivial.p50_us, "µs"),
-            goal("a call that fetches against hyper", 1.8, fetch_us / hyper_us, ""),
-            goal(
-                "one with an account against one with a grant",
-                1.05,
-                fetch_with_account_us / fetch_with_grant_us,
-                "",
-            ),
-            goal("first call after a restart", 5.0, self.first_call.first_ms, "ms"),
-            goal("memory of a call in flight", 1.5, mib_per_call, "MiB"),
-        ];
-        ratios.into_iter().flatten().chain(others).collect()
+        let mut goals = Vec::new();
+        if let Some(throughput) = self.throughput.at_rest() {
+            let ratio = |what, target, name, reference| {
+                throughput.worst(name, reference).map(|found| at_least(what, target, found))
+            };
+            let ratios = [
+                ratio("requests per second against native, at worst", 0.8, "kitbag", "native"),
+                ratio("calls per second against the Node server, at worst", 5.0, "kitbag", "node"),
+                ratio("calls per second against FastMCP, at worst", 15.0, "kitbag", "fastmcp"),
+                ratio("calls per second against ACT, at worst", 1.0, "kitbag", "act"),
+                ratio(
+                    "TypeScript: calls per second against the Node server, at worst",
+                    1.5,
+                    "kitbag-ts",
+                    "node",
+                ),
+            ];
+            goals.extend(ratios.into_iter().flatten());
+        }
+        if let Some(Share { trivial, script, .. }) = self.sandbox.at_rest() {
+            goals.push(goal(
+                "TypeScript: a call in the sandbox alone, median",
+                0.25,
+                script.p50_us / 1e3,
+                "ms",
+            ));
+            goals.push(goal("TypeScript: page faults of a call", 70.0, script.page_faults, ""));
+            goals.push(goal("the sandbox's share of a call, median", 40.0, trivial.p50_us, "µs"));
+        }
+        if let Some(costs) = self.capabilities.at_rest() {
+            let Capabilities { fetch_us, hyper_us, fetch_with_grant_us, fetch_with_account_us, .. } = costs;
+            goals.push(goal("a call that fetches against hyper", 1.5, fetch_us / hyper_us, ""));
+            let ratio = fetch_with_account_us / fetch_with_grant_us;
+            goals.push(goal("one with an account against one with a grant", 1.05, ratio, ""));
+        }
+        if let Some(FirstCall { first_ms, .. }) = self.first_call.at_rest() {
+            goals.push(goal("first call after a restart", 5.0, *first_ms, "ms"));
+        }
+        if let Some(InFlight { mib_per_call, script_mib_per_call, .. }) = self.in_flight.at_rest() {
+            goals.push(goal("memory of a call in flight", 1.5, *mib_per_call, "MiB"));
+            goals.push(goal("TypeScript: memory of a call in flight", 0.4, *script_mib_per_call, "MiB"));
+        }
+        if let Some(Deploy { first_s, second_s }) = self.deploy.at_rest() {
+            goals.push(goal("TypeScript: a deploy, the slower of two", 1.5, first_s.max(*second_s), "s"));
+        }
+        goals
     }
 }
 
@@ -133,10 +161,7 @@ pub(crate) fn goal(what: &'static str, target: f64, found: f64, unit: &'static s
 
 impl fmt::Display for Throughput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "\nA tool call over HTTP (p50, p99: latency; cpu: the server's processor time a request)\n"
-        )?;
+        writeln!(f, "(p50, p99: latency; cpu: the server's processor time a request)\n")?;
         write!(f, "connections  server     requests/s    p50 µs    p99 µs    cpu µs")?;
         for reference in REFERENCES {
             write!(f, "  × {reference:>7}")?;
@@ -170,14 +195,12 @@ impl fmt::Display for Throughput {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.throughput)?;
-
-        let Share { trivial, count, script } = &self.sandbox;
+        let Self { trivial, count, script } = self;
         writeln!(
             f,
-            "\nThe sandbox alone                                p50 µs    p99 µs  instance      work       end    faults"
+            "                                                 p50 µs    p99 µs  instance      work       end    faults"
         )?;
         for (what, times) in [
             ("a guest that does next to nothing", trivial),
@@ -190,12 +213,15 @@ impl fmt::Display for Report {
                 "{what:<45}{p50_us:>10.1}{p99_us:>10.1}{instance_us:>10.1}{work_us:>10.1}{end_us:>10.1}{page_faults:>10.1}"
             )?;
         }
+        Ok(())
+    }
+}
 
-        let Capabilities {
-            plain_us, secret_us, redaction_us_per_kib, metrics_us, fetch_us, hyper_us, ..
-        } = &self.capabilities;
-        let Capabilities { fetch_with_grant_us, fetch_with_account_us, .. } = &self.capabilities;
-        writeln!(f, "\nWhat capabilities cost, median                        µs  × plain  × hyper")?;
+impl fmt::Display for Capabilities {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { plain_us, secret_us, redaction_us_per_kib, metrics_us, fetch_us, hyper_us, .. } = self;
+        let Self { fetch_with_grant_us, fetch_with_account_us, .. } = self;
+        writeln!(f, "                                              median µs  × plain  × hyper")?;
         for (what, micros) in [
             ("a plain call", plain_us),
             ("a call that reads a secret", secret_us),
@@ -212,20 +238,39 @@ impl fmt::Display for Report {
         ] {
             writeln!(f, "{what:<45}{micros:>10.1}{:>9.2}{:>9.2}", micros / plain_us, micros / hyper_us)?;
         }
+        Ok(())
+    }
+}
 
-        let FirstCall { first_ms, second_ms } = &self.first_call;
-        writeln!(f, "\nAfter a restart: first call {first_ms:.2} ms, second call {second_ms:.2} ms")?;
-        let InFlight { calls, mib_per_call, script_mib_per_call } = &self.in_flight;
+impl fmt::Display for FirstCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { first_ms, second_ms } = self;
+        writeln!(f, "First call {first_ms:.2} ms, second call {second_ms:.2} ms")
+    }
+}
+
+impl fmt::Display for InFlight {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { calls, mib_per_call, script_mib_per_call } = self;
         writeln!(
             f,
-            "In flight: {mib_per_call:.2} MiB a call, {script_mib_per_call:.2} MiB in TypeScript, with {calls} calls"
-        )?;
-        let Deploy { first_s, second_s } = &self.deploy;
-        writeln!(
-            f,
-            "Deployed: {first_s:.1} s the first toolkit in TypeScript, {second_s:.1} s the second\n"
-        )?;
+            "{mib_per_call:.2} MiB a call, {script_mib_per_call:.2} MiB in TypeScript, with {calls} calls"
+        )
+    }
+}
 
+impl fmt::Display for Deploy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { first_s, second_s } = self;
+        writeln!(f, "{first_s:.1} s the first toolkit in TypeScript, {second_s:.1} s the second")
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { machine, throughput, sandbox, capabilities, first_call, in_flight, deploy } = self;
+        write!(f, "{machine}{throughput}{sandbox}{capabilities}{first_call}{in_flight}{deploy}")?;
+        writeln!(f)?;
         self.goals().iter().try_for_each(|goal| write!(f, "{goal}"))
     }
 }

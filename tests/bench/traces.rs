@@ -87,7 +87,7 @@ impl fmt::Display for Cost {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             out,
-            "\n{:<20} {:>24} {:>12}",
+            "{:<20} {:>24} {:>12}",
             "share that is traced", "processor time a call", "against off"
         )?;
         for Figures { share, processor_us, against_off } in &self.0 {
