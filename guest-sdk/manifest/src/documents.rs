@@ -1,10 +1,12 @@
-//! Validation of documents to ingest into a knowledge base. All problems of a batch are reported at once,
+//! Documents to ingest into a knowledge base, and their validation. All problems of a batch are reported at once,
 //! each with its path: `documents[3].title`.
 
+#[cfg(feature = "rules")]
 mod check;
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "rules")]
 pub use check::{check, check_upload};
 
 /// Maximum number of documents in a batch.
@@ -28,7 +30,17 @@ pub const MAX_FEED_LABEL_CHARS: usize = 100;
 /// Maximum length of a media type with its parameters, in bytes.
 pub const MAX_MEDIA_TYPE_BYTES: usize = 255;
 
-/// A document to ingest, not yet checked. Its JSON form is the `SvcIngestDoc` of the TypeScript SDK.
+/// A document to ingest, not yet checked: a title, and a text or a file. Its JSON form is the `SvcIngestDoc` of the
+/// TypeScript SDK.
+///
+/// ```
+/// # use kitbag_manifest::documents::NewDocument;
+/// NewDocument {
+///     title: "Minutes of May".into(),
+///     text: Some("All were there.".into()),
+///     ..NewDocument::default()
+/// };
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct NewDocument {
@@ -36,6 +48,7 @@ pub struct NewDocument {
     pub title: String,
     /// Whether the title was derived from a file name. If so, a title found in the file replaces it. Not part
     /// of the contract of toolkits.
+    #[doc(hidden)]
     #[serde(skip)]
     pub title_is_name: bool,
     /// Text to index; required unless there is a file, whose text is then indexed.
@@ -56,11 +69,11 @@ pub struct NewDocument {
     pub feed: Option<NewFeed>,
 }
 
-/// Feed of a document to ingest.
+/// Feed of a document to ingest: a channel, a show, a company. Documents are deduplicated per feed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NewFeed {
-    /// Stable id of the feed at its origin, such as a channel's id.
+    /// Stable id of the feed at its origin, such as a channel's id; not its display name.
     pub key: String,
     /// Display name.
     pub name: String,

@@ -14,6 +14,7 @@ pub mod asking;
 pub mod cache;
 pub mod content;
 pub mod credentials;
+pub mod documents;
 pub mod egress;
 pub mod knowledge;
 pub mod mismatch;
@@ -24,8 +25,6 @@ pub mod texts;
 pub mod address;
 #[cfg(feature = "rules")]
 pub mod config;
-#[cfg(feature = "rules")]
-pub mod documents;
 #[cfg(feature = "rules")]
 mod hidden;
 #[cfg(feature = "rules")]

@@ -12,9 +12,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 #[cfg(not(target_family = "wasm"))]
-use crate::local::Platform;
+use crate::local::platform::Platform;
 #[cfg(target_family = "wasm")]
-use crate::sandbox::Platform;
+use crate::sandbox::platform::Platform;
 use crate::{
     AskError, Asked, Cache, Failure, FetchError, Progress, Request, Response, Result, Svc, ToolError, ask,
     log,
@@ -193,23 +193,5 @@ impl Ctx {
 
     pub(crate) fn platform(&self) -> &Platform {
         &self.0.platform
-    }
-}
-
-/// Failure to read a credential.
-pub(crate) enum SecretError {
-    /// The toolkit does not declare the credential.
-    Undeclared,
-    /// The vault is temporarily unavailable. The text is the reason and may be shown to a user.
-    #[cfg_attr(not(target_family = "wasm"), expect(dead_code, reason = "a test can always read credentials"))]
-    Unavailable(String),
-}
-
-impl SecretError {
-    fn explain(self, name: &str) -> Failure {
-        match self {
-            Self::Undeclared => Failure::msg(credentials::undeclared(name)),
-            Self::Unavailable(why) => ToolError::new(credentials::unavailable(name, &why)).retryable().into(),
-        }
     }
 }

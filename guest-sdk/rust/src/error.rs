@@ -1,6 +1,6 @@
 //! Handler errors: those shown to the model, and all others.
 
-use kitbag_manifest::knowledge;
+use kitbag_manifest::{credentials, knowledge};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -130,6 +130,24 @@ pub(crate) enum CallError {
 impl From<Failure> for CallError {
     fn from(failure: Failure) -> Self {
         ToolError::within(&failure).map_or_else(|| Self::Failure(format!("{failure:#}")), Self::Tool)
+    }
+}
+
+/// Failure to read a credential.
+pub(crate) enum SecretError {
+    /// The toolkit does not declare the credential.
+    Undeclared,
+    /// The vault is temporarily unavailable. The text is the reason and may be shown to a user.
+    #[cfg_attr(not(target_family = "wasm"), expect(dead_code, reason = "a test can always read credentials"))]
+    Unavailable(String),
+}
+
+impl SecretError {
+    pub(crate) fn explain(self, name: &str) -> Failure {
+        match self {
+            Self::Undeclared => Failure::msg(credentials::undeclared(name)),
+            Self::Unavailable(why) => ToolError::new(credentials::unavailable(name, &why)).retryable().into(),
+        }
     }
 }
 

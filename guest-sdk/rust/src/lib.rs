@@ -126,7 +126,7 @@ pub use resource::{IntoContents, Resource};
 pub use response::Response;
 pub use result::{IntoToolResult, Structured, ToolResult};
 pub use setting::Setting;
-pub use svc::{Document, DocumentSummary, IngestDocument, IngestFeed, SearchOptions, SearchResult, Svc};
+pub use svc::{Document, DocumentSummary, SearchOptions, SearchResult, Svc};
 pub use tool::Tool;
 pub use toolkit::{Scope, Toolkit};
 
@@ -135,6 +135,7 @@ pub use kitbag_manifest::content::{
     Content, ContentAnnotations, ContentBlock, EmbeddedResource, Media, MessageContent, PromptMessage,
     ResourceBody, ResourceContents, ResourceLink, Role,
 };
+pub use kitbag_manifest::documents::{NewDocument as IngestDocument, NewFeed as IngestFeed};
 #[cfg(not(target_family = "wasm"))]
 pub use kitbag_manifest::question::Question;
 pub use kitbag_manifest::{ClientAuth, Visibility};

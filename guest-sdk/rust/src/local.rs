@@ -1,12 +1,13 @@
 //! In-process calls for tests, with the same validation, grants and result envelope as on a server.
 
+mod answer;
 mod cache;
 mod call;
 mod call_result;
 mod knowledge;
 mod offers;
 mod outcome;
-mod platform;
+pub(crate) mod platform;
 mod questions;
 mod sign_in;
 
@@ -20,13 +21,14 @@ use kitbag_manifest::schema::Schema;
 use kitbag_manifest::{ToolDefinition, ToolkitDefinition};
 use serde_json::Value;
 
-pub use self::call::{Answer, Call};
+pub use self::answer::Answer;
+pub use self::call::Call;
 pub use self::outcome::Outcome;
-pub(crate) use self::platform::Platform;
 pub use kitbag_manifest::reply::{ErrorCode, Failure as ToolFailure};
 
 use self::call::CallTarget;
 use self::outcome::CallOutcome;
+use self::platform::Platform;
 use crate::{Ctx, Toolkit};
 
 /// Calls a tool, a prompt, a resource or a completion in this process, as the host would.

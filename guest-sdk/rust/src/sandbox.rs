@@ -14,18 +14,15 @@ mod content;
 mod fetch;
 mod network;
 mod offers;
+pub(crate) mod platform;
 mod svc;
 
-use std::borrow::Cow;
 use std::marker::PhantomData;
 
-use serde_json::{Map, Value};
-
 use self::bindings::exports::kitbag::toolkit::tools;
-use self::bindings::kitbag::toolkit::{ask, log, progress, secrets};
-use crate::ctx::SecretError;
+use self::platform::Platform;
 use crate::error::CallError;
-use crate::{AskError, Asked, Ctx, Progress, Toolkit};
+use crate::{Ctx, Toolkit};
 
 pub(crate) use self::fetch::read;
 
@@ -49,7 +46,7 @@ impl<A: Author> tools::Guest for Component<A> {
         let Some(tool) = toolkit.find(&tool) else {
             return Err(tools::CallError::Failure(format!("the toolkit has no tool {tool:?}")));
         };
-        let ctx = Ctx::new(&toolkit, user_id, config, Platform { egress: toolkit.egress_entries().to_vec() });
+        let ctx = Ctx::new(&toolkit, user_id, config, Platform::of(&toolkit));
 
         let result = wstd::runtime::block_on(tool.call(&arguments, ctx))?;
         Ok(tools::ToolResult {
@@ -57,47 +54,6 @@ impl<A: Author> tools::Guest for Component<A> {
             structured: result.structured.map(|value| value.to_string()),
             content: result.content.into_iter().map(Into::into).collect(),
         })
-    }
-}
-
-/// Host functions behind [`Ctx`]; each method calls one import.
-pub(crate) struct Platform {
-    /// Declared `egress`; error messages name the missing entry when the host refuses a request.
-    egress: Vec<Cow<'static, str>>,
-}
-
-impl Platform {
-    pub(crate) fn log(&self, arguments: Vec<String>) {
-        log::write(&arguments);
-    }
-
-    pub(crate) fn progress(&self, report: Progress) {
-        progress::report(report.progress, report.total, report.message.as_deref());
-    }
-
-    pub(crate) fn secret(&self, name: &str) -> Result<Option<String>, SecretError> {
-        secrets::get(name).map_err(|error| match error {
-            secrets::SecretError::Undeclared => SecretError::Undeclared,
-            secrets::SecretError::Unavailable(why) => SecretError::Unavailable(why),
-        })
-    }
-
-    #[expect(clippy::unused_async, reason = "the import is synchronous only in the current contract")]
-    pub(crate) async fn ask(
-        &self,
-        key: &str,
-        message: &str,
-        schema: &str,
-    ) -> Result<Asked<Map<String, Value>>, AskError> {
-        match ask::ask(key, message, schema) {
-            Ok(ask::Answer::Accepted(fields)) => {
-                Ok(Asked::Accepted(serde_json::from_str(&fields).expect("the host sends an object")))
-            }
-            Ok(ask::Answer::Declined) => Ok(Asked::Declined),
-            Ok(ask::Answer::Cancelled) => Ok(Asked::Cancelled),
-            Err(ask::AskError::Unsupported) => Err(AskError::Unsupported),
-            Err(ask::AskError::Invalid(why)) => Err(AskError::Invalid(why)),
-        }
     }
 }
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Ctx, SvcError};
+use crate::{Ctx, IngestDocument, SvcError};
 
 /// The calling user's own knowledge base; see [`Ctx::svc`](crate::Ctx::svc).
 #[derive(Clone)]
@@ -79,47 +79,4 @@ pub struct Document {
     pub summary: DocumentSummary,
     /// The text.
     pub text: String,
-}
-
-/// A document to store: a title, and a text or a file.
-///
-/// ```
-/// # use kitbag_toolkit::IngestDocument;
-/// IngestDocument {
-///     title: "Minutes of May".into(),
-///     text: Some("All were there.".into()),
-///     ..IngestDocument::default()
-/// };
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct IngestDocument {
-    /// Title; required.
-    pub title: String,
-    /// Text to index. Required unless a file is given, whose content is then indexed.
-    pub text: Option<String>,
-    /// Canonical URL of the original.
-    pub url: Option<String>,
-    /// Free-text byline.
-    pub author: Option<String>,
-    /// URL of a file that the service fetches, stores and processes; public internet only.
-    pub file_url: Option<String>,
-    /// Like `file_url`, for audio; implies `audio/mpeg`.
-    pub audio_url: Option<String>,
-    /// Media type of `file_url`.
-    pub mime_type: Option<String>,
-    /// Whether to store the file without processing it, with a searchable record of its metadata.
-    pub capture_only: bool,
-    /// Group that the document belongs to.
-    pub feed: Option<IngestFeed>,
-}
-
-/// A group of a toolkit's documents: a channel, a show, a company. Documents are deduplicated per feed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct IngestFeed {
-    /// Stable id of the channel, show or company at its origin; not its display name.
-    pub key: String,
-    /// Display name, shown to the user.
-    pub name: String,
-    /// Word for the type of group, such as `author`.
-    pub label: Option<String>,
 }

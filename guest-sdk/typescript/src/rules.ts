@@ -2,9 +2,9 @@
 
 import { readModule } from "./checkout.js";
 import type { Declaration } from "./declaration.js";
-import type { DispatchFailure } from "./local/dispatch.js";
 import type { Json, Manifest, ManifestField, ManifestPrompt, ManifestResource } from "./manifest.js";
 import { DeclarationError, type Problem } from "./problems.js";
+import type { DispatchFailure } from "./reply.js";
 import type { SvcIngestDoc, ToolContent } from "./types.js";
 
 // Saved here because a thread of `kitbag dev` removes the global `WebAssembly` before its first call.

@@ -5,7 +5,7 @@ use kitbag_manifest::cache::{MAX_TOTAL_BYTES, MAX_VALUES, check_key, check_value
 use kitbag_manifest::knowledge::undeclared_scope;
 use kitbag_manifest::{Problems, SCOPE_CACHE};
 
-use super::Platform;
+use super::platform::Platform;
 use crate::cache::CacheError;
 
 /// Cached keys and values, in the order of writing.

@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use kitbag_manifest::{ToolkitDefinition, config};
 use serde_json::{Map, Value, json};
 
+use super::answer::Answer;
 use super::cache::Cached;
 use super::platform::{HostState, Platform};
 use super::questions::Questions;
 use super::sign_in::is_token;
-use crate::{Asked, Document, FetchError, Request, Response};
+use crate::{Asked, Document, FetchError, Request};
 
 type Upstream = Box<dyn Fn(&Request) -> Answer>;
 
@@ -265,33 +266,5 @@ impl Call {
             self.cached,
         );
         (invocation, Platform::new(state))
-    }
-}
-
-/// Reply of a test's upstream, converted from a [`Response`], a JSON [`Value`], a [`FetchError`],
-/// or a [`Result`] of these.
-pub struct Answer(pub(super) Result<Response, FetchError>);
-
-impl From<Response> for Answer {
-    fn from(response: Response) -> Self {
-        Self(Ok(response))
-    }
-}
-
-impl From<Value> for Answer {
-    fn from(value: Value) -> Self {
-        Self(Ok(value.into()))
-    }
-}
-
-impl From<FetchError> for Answer {
-    fn from(error: FetchError) -> Self {
-        Self(Err(error))
-    }
-}
-
-impl<R: Into<Response>> From<Result<R, FetchError>> for Answer {
-    fn from(result: Result<R, FetchError>) -> Self {
-        Self(result.map(Into::into))
     }
 }

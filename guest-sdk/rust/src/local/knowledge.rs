@@ -1,12 +1,12 @@
 //! In-memory knowledge base for tests, with the scope checks and rules of a server.
 
-use kitbag_manifest::documents::{NewDocument, NewFeed, check};
+use kitbag_manifest::documents::check;
 use kitbag_manifest::knowledge::{check_search, undeclared_scope};
 use kitbag_manifest::limits::DEFAULT_SEARCH_RESULTS;
 use kitbag_manifest::{Problems, SCOPE_INGEST, SCOPE_SEARCH};
 
-use super::Platform;
-use crate::{Document, IngestDocument, IngestFeed, SearchOptions, SearchResult, SvcError};
+use super::platform::Platform;
+use crate::{Document, IngestDocument, SearchOptions, SearchResult, SvcError};
 
 /// Maximum length of a search result's snippet, in characters.
 const SNIPPET_CHARS: usize = 200;
@@ -40,7 +40,7 @@ impl Platform {
 
     pub(crate) fn ingest(&self, documents: Vec<IngestDocument>) -> Result<usize, SvcError> {
         self.require_scope(SCOPE_INGEST)?;
-        check(documents.iter().map(Into::into).collect()).map_err(|problems| invalid(&problems))?;
+        check(documents.clone()).map_err(|problems| invalid(&problems))?;
         let stored = documents.len();
         self.state().ingested.borrow_mut().extend(documents);
         Ok(stored)
@@ -74,21 +74,4 @@ fn match_words(document: &Document, words: &[String]) -> Option<SearchResult> {
         snippet: document.text.chars().take(SNIPPET_CHARS).collect(),
         score,
     })
-}
-
-impl From<&IngestDocument> for NewDocument {
-    fn from(it: &IngestDocument) -> Self {
-        Self {
-            title_is_name: false,
-            title: it.title.clone(),
-            text: it.text.clone(),
-            url: it.url.clone(),
-            author: it.author.clone(),
-            file_url: it.file_url.clone(),
-            audio_url: it.audio_url.clone(),
-            mime_type: it.mime_type.clone(),
-            capture_only: it.capture_only,
-            feed: it.feed.clone().map(|IngestFeed { key, name, label }| NewFeed { key, name, label }),
-        }
-    }
 }

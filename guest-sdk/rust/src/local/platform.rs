@@ -10,12 +10,12 @@ use kitbag_manifest::{ToolkitDefinition, egress};
 use serde_json::Value;
 use url::Url;
 
+use super::answer::Answer;
 use super::cache::Cached;
-use super::call::Answer;
 use super::outcome::{CallOutcome, Outcome};
 use super::questions::Questions;
 use super::sign_in::SignIns;
-use crate::ctx::SecretError;
+use crate::error::SecretError;
 use crate::{Document, FetchError, IngestDocument, Progress, Request, Response};
 
 /// The host behind [`Ctx`](crate::Ctx).

@@ -9,7 +9,7 @@ use kitbag_manifest::SCOPE_ASK;
 use kitbag_manifest::question::{MAX_QUESTIONS, Question};
 use serde_json::{Map, Value};
 
-use super::Platform;
+use super::platform::Platform;
 use crate::{AskError, Asked};
 
 /// Answers that the test provides, by key, and the questions asked so far.

@@ -1,7 +1,7 @@
 //! Calls the cache through the WIT contract.
 
-use super::Platform;
 use super::bindings::kitbag::toolkit::cache;
+use super::platform::Platform;
 use crate::cache::CacheError;
 
 impl Platform {

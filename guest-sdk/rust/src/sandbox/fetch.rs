@@ -12,8 +12,8 @@ use wasip2::http::types::{
 use wasip2::io::streams::StreamError;
 use wstd::io::{AsyncOutputStream, AsyncPollable};
 
-use super::Platform;
 use super::network::explain;
+use super::platform::Platform;
 use crate::{FetchError, Request, Response};
 
 /// Maximum bytes of a response body per read.

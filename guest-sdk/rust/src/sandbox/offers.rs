@@ -1,7 +1,8 @@
 //! The exports for prompts, resources and completions.
 
 use super::bindings::exports::kitbag::toolkit::{completion, prompts, resources, tools};
-use super::{Author, Component, Platform};
+use super::platform::Platform;
+use super::{Author, Component};
 use crate::completion::Completion;
 use crate::{Ctx, MessageContent, PromptMessage, ResourceContents, Toolkit};
 
@@ -46,7 +47,7 @@ impl<A: Author> completion::Guest for Component<A> {
 }
 
 fn ctx(toolkit: &Toolkit, user_id: String, config: String) -> Ctx {
-    Ctx::new(toolkit, user_id, config, Platform { egress: toolkit.egress_entries().to_vec() })
+    Ctx::new(toolkit, user_id, config, Platform::of(toolkit))
 }
 
 fn missing(what: &str, name: &str) -> tools::CallError {

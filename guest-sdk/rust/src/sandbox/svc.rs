@@ -1,7 +1,7 @@
 //! Calls the knowledge base through the WIT contract.
 
-use super::Platform;
 use super::bindings::kitbag::toolkit::{ingest, knowledge, search};
+use super::platform::Platform;
 use crate::{Document, DocumentSummary, IngestDocument, IngestFeed, SearchOptions, SearchResult, SvcError};
 
 impl Platform {

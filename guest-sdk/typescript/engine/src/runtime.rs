@@ -27,36 +27,44 @@ pub struct Engine {
     runtime: Runtime,
 }
 
+/// Native modules by name, which scripts import.
+#[derive(Default)]
+pub(crate) struct Modules {
+    resolver: BuiltinResolver,
+    loader: ModuleLoader,
+}
+
+impl Modules {
+    /// Adds a module.
+    #[must_use]
+    pub(crate) fn with<M: ModuleDef>(self, name: &str, module: M) -> Self {
+        Self { resolver: self.resolver.with_module(name), loader: self.loader.with_module(name, module) }
+    }
+}
+
+pub(crate) fn failed(error: rquickjs::Error) -> EngineError {
+    EngineError(error.to_string())
+}
+
 impl Engine {
     /// Creates an engine that has not run any code. `host` is its module `kitbag:host`.
     pub fn new<M: ModuleDef>(host: M) -> Result<Self, EngineError> {
-        let failed = |error: rquickjs::Error| EngineError(error.to_string());
-        #[cfg(target_family = "wasm")]
-        let runtime = Runtime::new_with_alloc(crate::sandbox::SnapshotAllocator).map_err(failed)?;
-        #[cfg(not(target_family = "wasm"))]
         let runtime = Runtime::new().map_err(failed)?;
-        let names = ["kitbag:compression", "kitbag:encoding", "kitbag:host", "kitbag:rules", "kitbag:url"];
-        let resolver = names.into_iter().fold(BuiltinResolver::default(), BuiltinResolver::with_module);
-        let loader = ModuleLoader::default()
-            .with_module("kitbag:compression", Compression)
-            .with_module("kitbag:encoding", Encoding)
-            .with_module("kitbag:host", host)
-            .with_module("kitbag:rules", Rules)
-            .with_module("kitbag:url", Url);
-        #[cfg(target_family = "wasm")]
-        let (resolver, loader) = (
-            resolver.with_module("kitbag:toolkit"),
-            loader.with_module("kitbag:toolkit", crate::sandbox::Capabilities),
-        );
+        Self::on(runtime, Modules::default().with("kitbag:host", host))
+    }
+
+    /// Creates an engine on a runtime, with the native modules of this crate and `modules`.
+    pub(crate) fn on(runtime: Runtime, modules: Modules) -> Result<Self, EngineError> {
+        let modules = modules
+            .with("kitbag:compression", Compression)
+            .with("kitbag:encoding", Encoding)
+            .with("kitbag:rules", Rules)
+            .with("kitbag:url", Url);
         #[cfg(feature = "crypto")]
-        let (resolver, loader) = (
-            resolver.with_module("kitbag:crypto"),
-            loader.with_module("kitbag:crypto", crate::crypto::Crypto),
-        );
+        let modules = modules.with("kitbag:crypto", crate::crypto::Crypto);
         #[cfg(feature = "intl")]
-        let (resolver, loader) =
-            (resolver.with_module("kitbag:intl"), loader.with_module("kitbag:intl", crate::intl::Intl));
-        runtime.set_loader(resolver, loader);
+        let modules = modules.with("kitbag:intl", crate::intl::Intl);
+        runtime.set_loader(modules.resolver, modules.loader);
         #[cfg(target_family = "wasm")]
         runtime.set_max_stack_size(MAX_STACK_BYTES);
         let context = Context::full(&runtime).map_err(failed)?;

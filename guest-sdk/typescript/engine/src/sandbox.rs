@@ -18,10 +18,6 @@ mod offers;
 mod record;
 mod rejections;
 
-pub(crate) use self::allocator::SnapshotAllocator;
-pub(crate) use self::capabilities::Capabilities;
-pub(crate) use self::host::Host;
-
 #[allow(unsafe_code, missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
 pub(crate) mod bindings {
     wit_bindgen::generate!({

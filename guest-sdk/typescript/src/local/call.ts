@@ -2,9 +2,9 @@
 import type { Json, Manifest, ManifestTool } from "../manifest.js";
 import { argumentsFailure, checkedResult, failureOf, limitsOfCalls, settingsOf, wholeLinks, type Cause } from "../rules.js";
 import type { Offered, OfferEnding } from "../offers.js";
+import type { DispatchFailure, DispatchSuccess } from "../reply.js";
 import type { Ending as HandlerEnding } from "../run.js";
 import type { ToolContent } from "../types.js";
-import type { DispatchFailure, DispatchSuccess } from "./dispatch.js";
 import { redactor } from "./redaction.js";
 
 /** Outcome of a handler, as plain data. */

@@ -2,16 +2,18 @@ import type { ToolkitDefinition } from "../define.js";
 import { makeContext } from "../context.js";
 import { runOffer, type OfferEnding, type OfferTarget } from "../offers.js";
 import { run, type Ending as HandlerEnding } from "../run.js";
-import type { ToolContent, ToolContext } from "../types.js";
+import type { DispatchFailure, DispatchSuccess } from "../reply.js";
+import type { ToolContext } from "../types.js";
 import { missingGlobalMessage } from "../sandbox-globals.js";
 import { callTool, plainEnding, type CheckedCall, type Ending } from "./call.js";
 import { insideCall } from "./current-call.js";
 import { withHandlerGlobals } from "./handler-globals.js";
 import { Questions } from "./questions.js";
 import { redactor } from "./redaction.js";
-import { checkWorld, testPlatform, type TestWorld, type Trace } from "./world.js";
+import type { Trace } from "./trace.js";
+import { checkWorld, testPlatform, type TestWorld } from "./world.js";
 
-export type { TestWorld, Trace };
+export type { DispatchFailure, DispatchSuccess, TestWorld, Trace };
 
 /** One tool call in a test, with its environment. */
 export interface DispatchCall extends TestWorld {
@@ -30,27 +32,6 @@ export interface DispatchCall extends TestWorld {
  * assertions.
  */
 export type DispatchResult = (DispatchSuccess | DispatchFailure) & { readonly trace: Trace };
-
-/** A successful result. */
-export interface DispatchSuccess {
-  ok: true;
-  /** The text that the model reads. */
-  text: string;
-  /** The structured value that the handler returned. */
-  structured?: unknown;
-  /** The structured value that clients receive; present only if the tool declares `output`. */
-  structuredContent?: unknown;
-  /** Further content blocks. */
-  content?: ToolContent[] | undefined;
-}
-
-/** The error envelope of a failed call. */
-export interface DispatchFailure {
-  ok: false;
-  code: "TOOL_ERROR" | "INVALID_PARAMS";
-  error: string;
-  retryable: boolean;
-}
 
 /**
  * Runs one tool call in this process as the host would: validates arguments and result, refuses what the

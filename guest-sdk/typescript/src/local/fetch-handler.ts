@@ -2,13 +2,10 @@
 import type { ToolkitDefinition } from "../define.js";
 import type { Manifest } from "../manifest.js";
 import { limitsOfCalls, listedSchema } from "../rules.js";
-import type { ToolContent } from "../types.js";
-import { dispatch, type DispatchResult, type Target, type TestWorld } from "./dispatch.js";
+import { dispatch, type DispatchResult, type TestWorld } from "./dispatch.js";
 import { answerOffer } from "./offer-methods.js";
 import { offer } from "./offers.js";
-
-/** Calls a tool, a prompt, a resource or a completion. A resource is named by its path. */
-export type Caller = (target: Target, args: Record<string, unknown>) => Promise<object>;
+import { encoded, RpcError, type Caller } from "./rpc.js";
 
 const STATELESS = "2026-07-28";
 const VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", STATELESS];
@@ -16,16 +13,6 @@ const LATEST_WITH_INITIALIZE = "2025-11-25";
 const CAPABILITIES = { completions: {}, prompts: {}, resources: {}, tools: {} };
 
 type Params = { [key: string]: unknown };
-
-export class RpcError extends Error {
-  constructor(
-    readonly code: number,
-    message: string,
-    readonly status = 200,
-  ) {
-    super(message);
-  }
-}
 
 /**
  * Returns the toolkit as an MCP server for tests: a function from an HTTP request to its response. It
@@ -137,18 +124,6 @@ function toolResult(result: DispatchResult): object {
     ...(structuredContent !== undefined && { structuredContent }),
     isError: false,
   };
-}
-
-export function encoded(content: ToolContent): unknown {
-  if (content.type === "resource") {
-    const { resource } = content;
-    return "blob" in resource ? { ...content, resource: { ...resource, blob: base64(resource.blob) } } : content;
-  }
-  return content.type === "resource_link" ? content : { ...content, data: base64(content.data) };
-}
-
-export function base64(data: Uint8Array | string): string {
-  return typeof data === "string" ? data : Buffer.from(data.buffer, data.byteOffset, data.length).toString("base64");
 }
 
 /** Throws an `RpcError` unless the `Mcp-Method` and `Mcp-Name` headers match the body. */

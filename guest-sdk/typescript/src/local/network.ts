@@ -7,7 +7,7 @@ import type { ToolkitConfig } from "../types.js";
 import { encodingsToAccept, readableInSandbox } from "./encodings.js";
 import { headersOf, withHeader, withoutIgnoredHeaders } from "./request-headers.js";
 import { SignIn, type Attachment } from "./sign-in.js";
-import type { Trace } from "./world.js";
+import type { Trace } from "./trace.js";
 
 const REDIRECT_STATUSES = [301, 302, 303, 307, 308];
 /** Headers that are removed when a redirect leads to another origin. */

@@ -1,8 +1,8 @@
 // MCP methods for prompts, resources and completion.
 import type { Manifest } from "../manifest.js";
+import type { DispatchFailure } from "../reply.js";
 import { foundResource } from "../rules.js";
-import type { DispatchFailure } from "./dispatch.js";
-import { base64, encoded, RpcError, type Caller } from "./fetch-handler.js";
+import { base64, encoded, RpcError, type Caller } from "./rpc.js";
 import type { OfferResult, ReceivedContents, ReceivedMessage } from "./offers.js";
 
 type Params = { [key: string]: unknown };

@@ -2,14 +2,16 @@
 import type { ToolkitDefinition } from "../define.js";
 import type { Manifest } from "../manifest.js";
 import type { Offered, OfferTarget } from "../offers.js";
+import type { DispatchFailure } from "../reply.js";
 import { failureOf, foundResource, promptFailure, settingsOf, wholeLinks } from "../rules.js";
 import type { ToolContent } from "../types.js";
 import { contentSize, utf8Length, type CheckedCall, type Ending } from "./call.js";
-import { runTarget, type DispatchFailure } from "./dispatch.js";
+import { runTarget } from "./dispatch.js";
 import { withHandlerGlobals } from "./handler-globals.js";
 import { redactor } from "./redaction.js";
 import { limitsOfCalls } from "../rules.js";
-import { checkWorld, type TestWorld, type Trace } from "./world.js";
+import type { Trace } from "./trace.js";
+import { checkWorld, type TestWorld } from "./world.js";
 
 /** A message as a client receives it. */
 export interface ReceivedMessage {

@@ -1,7 +1,7 @@
 // Sign-in in a test: attaches the credentials of a declared `auth` to requests, by the rules of a server.
 import { isApiHost, type CredentialProblem, type SignInCause, type TokenProblem } from "../rules.js";
 import type { ApiKeyAuth, BasicAuth, OAuth2ClientCredentials, ToolkitAuth } from "../types.js";
-import type { Trace } from "./world.js";
+import type { Trace } from "./trace.js";
 
 /** Methods without a sign-in. TRACE echoes the request, credentials included (RFC 9110, section 9.3.8). */
 const METHODS_WITHOUT_SIGN_IN = ["TRACE", "CONNECT"];

@@ -4,14 +4,15 @@ import { knowledgeError } from "../knowledge.js";
 import type { FetchImplementation, ToolkitDefinition } from "../define.js";
 import type { Manifest } from "../manifest.js";
 import type { Platform } from "../platform.js";
-import { settingsOf, type SignInCause } from "../rules.js";
-import type { Progress, SvcClient, SvcDocument, SvcIngestDoc } from "../types.js";
+import { settingsOf } from "../rules.js";
+import type { SvcClient, SvcDocument } from "../types.js";
 import { cacheIn, type Cached } from "./cache.js";
 import { outsideOfCalls } from "./current-call.js";
 import { Network } from "./network.js";
 import { isToken } from "./sign-in.js";
 import { checkDocuments, searchDocuments } from "./documents.js";
-import type { AskedQuestion, Questions, TestAnswer } from "./questions.js";
+import type { Questions, TestAnswer } from "./questions.js";
+import type { Trace } from "./trace.js";
 
 /** The environment of a call in a test. */
 export interface TestWorld {
@@ -39,26 +40,6 @@ export interface TestWorld {
   cache?: Cached | undefined;
   /** Answers requests; by default the `fetchImpl` of `defineToolkit`, else the network. */
   fetchImpl?: FetchImplementation | undefined;
-}
-
-/** The effects of a call, for assertions in tests. */
-export interface Trace {
-  /** Entries of `ctx.log`, with secrets redacted: one array of arguments per entry. */
-  log: unknown[][];
-  /** Reports of `ctx.progress`. */
-  progress: Progress[];
-  /** Requests that `egress` allowed, with what `auth` attached, including redirects and requests for tokens. */
-  requests: { method: string; url: string }[];
-  /** Documents that the call ingested. */
-  ingested: SvcIngestDoc[];
-  /** Questions that the call asked. The handler ran again after each. */
-  questions: AskedQuestion[];
-  /** The exception that the handler threw, if the model learns only that the tool failed. */
-  failure?: unknown;
-  /** Values that `auth` attached to requests and that are not in `secrets`. They are redacted like secrets. */
-  attached: string[];
-  /** Cause of a failed sign-in. If the call fails too, this becomes its error. */
-  signIn?: SignInCause | undefined;
 }
 
 /**

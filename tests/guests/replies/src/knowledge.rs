@@ -66,6 +66,7 @@ impl From<NewDocument> for IngestDocument {
             mime_type: it.mime_type,
             capture_only: it.capture_only,
             feed: it.feed.map(|Feed { key, name, label }| IngestFeed { key, name, label }),
+            ..Self::default()
         }
     }
 }

@@ -208,7 +208,7 @@ extern "C" fn avoids_arena() -> c_int {
 }
 
 /// The allocator of `QuickJS`.
-pub(crate) struct SnapshotAllocator;
+pub(super) struct SnapshotAllocator;
 
 // SAFETY: each block comes from the C library or from the temporary heap and is freed by the same; the contract of
 // both is the trait's.

@@ -13,7 +13,7 @@ use super::record::{required, text};
 use crate::values::Text;
 
 /// The module `kitbag:toolkit`.
-pub(crate) struct Capabilities;
+pub(super) struct Capabilities;
 
 impl ModuleDef for Capabilities {
     fn declare(declarations: &Declarations<'_>) -> Result<()> {

@@ -5,11 +5,13 @@
 
 use std::cell::RefCell;
 
-use rquickjs::{CatchResultExt, CaughtError, Ctx, Error, Function, Object, Persistent, Promise, Value};
+use rquickjs::{
+    CatchResultExt, CaughtError, Ctx, Error, Function, Object, Persistent, Promise, Runtime, Value,
+};
 
-use super::allocator::{self, Input, Survivors};
+use super::allocator::{self, Input, SnapshotAllocator, Survivors};
 use super::{capabilities, host, http, moment, rejections};
-use crate::runtime::{Engine, EngineError};
+use crate::runtime::{Engine, EngineError, Modules, failed};
 use crate::script;
 
 /// The bundle's name in stack traces.
@@ -70,8 +72,8 @@ unsafe extern "C" fn compile(bundle: *mut u8, length: usize) -> u64 {
     // SAFETY: the caller upholds the contract of this function.
     let bundle = unsafe { Input::take(bundle, length) };
     log_panics();
-    let bytecode = Engine::new(host::Host)
-        .and_then(|engine| engine.compile(BUNDLE_NAME, &String::from_utf8_lossy(&bundle)));
+    let bytecode =
+        new_engine().and_then(|engine| engine.compile(BUNDLE_NAME, &String::from_utf8_lossy(&bundle)));
     store_answer(bytecode)
 }
 
@@ -130,9 +132,17 @@ fn store_answer(result: Result<Vec<u8>, EngineError>) -> u64 {
     })
 }
 
+/// Creates an engine whose heap can become a snapshot, with the capabilities of a toolkit.
+fn new_engine() -> Result<Engine, EngineError> {
+    let runtime = Runtime::new_with_alloc(SnapshotAllocator).map_err(failed)?;
+    let modules =
+        Modules::default().with("kitbag:host", host::Host).with("kitbag:toolkit", capabilities::Capabilities);
+    Engine::on(runtime, modules)
+}
+
 fn start_toolkit(bytecode: Input, manifest: String) -> Result<Toolkit, EngineError> {
     log_panics();
-    let engine = Engine::new(super::Host)?;
+    let engine = new_engine()?;
     engine.interrupt_when(moment::has_violation);
     rejections::watch(&engine);
     let call = engine.with(|ctx| {

@@ -18,7 +18,7 @@ const MAX_TIMER_MS: f64 = 2_147_483_647.0;
 const MAX_RANDOM_BYTES: u32 = 1 << 20;
 
 /// The module `kitbag:host`.
-pub(crate) struct Host;
+pub(super) struct Host;
 
 impl ModuleDef for Host {
     fn declare(declarations: &Declarations<'_>) -> Result<()> {
