@@ -68,7 +68,7 @@ pub struct Files {
 
 /// A file that was put. Its lease prevents deletion for about half an hour.
 #[derive(Debug)]
-pub struct Held {
+pub struct FileLease {
     digest: String,
     lease: Lease,
 }
@@ -116,9 +116,9 @@ impl Objects {
 
 impl Files {
     /// Puts a file with this digest. Reads `source` only if the file does not exist yet.
-    pub async fn put(&self, digest: &str, source: &Path) -> Result<Held, ObjectsError> {
+    pub async fn put(&self, digest: &str, source: &Path) -> Result<FileLease, ObjectsError> {
         let lease = self.objects.rows.keep(self.kind, digest, HOLD).await?;
-        let held = Held { digest: digest.to_owned(), lease };
+        let held = FileLease { digest: digest.to_owned(), lease };
         match self.write(&held, source).await {
             Ok(()) => Ok(held),
             Err(error) => {
@@ -128,7 +128,7 @@ impl Files {
         }
     }
 
-    async fn write(&self, held: &Held, source: &Path) -> Result<(), ObjectsError> {
+    async fn write(&self, held: &FileLease, source: &Path) -> Result<(), ObjectsError> {
         let (bucket, object) = (&self.objects.bucket, &held.lease.object);
         let is_there = match self.kind {
             // A component may be deployed again because the stored file is damaged, so its content is
@@ -167,7 +167,7 @@ impl Files {
     }
 
     /// Ends a lease that has led to no reference. Deletes the file unless it is still needed.
-    pub async fn give_up(&self, held: Held) {
+    pub async fn give_up(&self, held: FileLease) {
         match self.objects.rows.release(&held.lease).await {
             Ok(true) => self.end(&[held.digest]).await,
             // A late write may have recreated a deleted object.
@@ -179,7 +179,7 @@ impl Files {
     }
 
     /// Puts a file again that was dropped before a row referred to it.
-    pub async fn put_again(&self, dropped: Held, source: &Path) -> Result<Held, ObjectsError> {
+    pub async fn put_again(&self, dropped: FileLease, source: &Path) -> Result<FileLease, ObjectsError> {
         let digest = dropped.digest.clone();
         self.give_up(dropped).await;
         self.put(&digest, source).await
@@ -227,7 +227,7 @@ impl Objects {
 pub async fn change_references(
     transaction: &mut Transaction,
     kind: FileKind,
-    referred: Option<&Held>,
+    referred: Option<&FileLease>,
     let_go: &[String],
 ) -> kitbag_database::Result<bool> {
     // Sorted, so that concurrent transactions lock rows in the same order and cannot deadlock.

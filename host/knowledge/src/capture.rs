@@ -34,12 +34,12 @@ use futures::future::BoxFuture;
 use kitbag_base::disk::DiskFull;
 use kitbag_base::tasks::off_thread;
 use kitbag_base::turns::Turns;
-use kitbag_files::objects::{Files, Held, ObjectsError};
+use kitbag_files::objects::{Files, ObjectsError};
 use kitbag_net::egress::Egress;
-use tempfile::TempPath;
 use tracing::warn;
 
 use super::Artifact;
+use crate::document_file::DocumentFile;
 pub use failure::{CaptureFailure, FailureKind};
 use incoming::Incoming;
 use kind::{Kind, Label};
@@ -134,71 +134,13 @@ pub(super) struct CaptureJob {
 #[derive(Debug)]
 pub(super) struct Captured {
     /// Stored file; keep this value until the document refers to the file.
-    pub(super) file: Kept,
+    pub(super) file: DocumentFile,
     /// Title in the file.
     pub(super) title: Option<String>,
     /// Text to index; `None` if there is none.
     pub(super) text: Option<String>,
     /// Encoding that was used to decode the text, unless the file format fixes it.
     pub(super) encoding: Option<&'static str>,
-}
-
-/// Stored file of a document, which refers to it already or is about to.
-#[derive(Debug)]
-pub struct Kept {
-    artifact: Artifact,
-    put: Option<Box<Put>>,
-}
-
-/// Lease on a file that was stored for a document, and a local copy of its bytes.
-#[derive(Debug)]
-struct Put {
-    held: Held,
-    source: TempPath,
-}
-
-impl Kept {
-    /// Stores a file from the bytes in `source`.
-    pub(super) async fn put(
-        files: &Files,
-        artifact: Artifact,
-        source: TempPath,
-    ) -> Result<Self, ObjectsError> {
-        let held = files.put(&artifact.digest, &source).await?;
-        Ok(Self { artifact, put: Some(Box::new(Put { held, source })) })
-    }
-
-    /// File to which the document refers already.
-    pub(super) fn of_document(artifact: Artifact) -> Self {
-        Self { artifact, put: None }
-    }
-
-    /// Digest, size and media type of the file.
-    pub fn artifact(&self) -> &Artifact {
-        &self.artifact
-    }
-
-    /// Lease on a file to which the document does not refer yet; `None` if it does.
-    pub(super) fn held(&self) -> Option<&Held> {
-        self.put.as_ref().map(|put| &put.held)
-    }
-
-    /// Stores the file again after it was deleted before the document referred to it.
-    pub(super) async fn put_again(&mut self, files: &Files) -> Result<(), ObjectsError> {
-        if let Some(put) = self.put.take() {
-            let Put { held, source } = *put;
-            let held = files.put_again(held, &source).await?;
-            self.put = Some(Box::new(Put { held, source }));
-        }
-        Ok(())
-    }
-
-    /// Ends the lease without a reference: the file is deleted unless something else needs it.
-    pub(super) async fn give_up(self, files: &Files) {
-        if let Some(put) = self.put {
-            files.give_up(put.held).await;
-        }
-    }
 }
 
 /// Captures files. Clones share their state.
@@ -266,7 +208,7 @@ impl Capture {
         upload: impl Stream<Item = Result<Bytes, E>>,
         claimed_type: Option<&str>,
         name: Option<&str>,
-    ) -> Result<Kept, CaptureFailure> {
+    ) -> Result<DocumentFile, CaptureFailure> {
         let file = incoming::receive(&self.0.arriving, upload, self.0.settings.size).await?;
         self.store(file, &Label { media_type: claimed_type, name }).await
     }
@@ -274,13 +216,13 @@ impl Capture {
     /// Runs a capture: downloads the file unless it is stored already, and reads its text.
     pub(super) async fn capture(&self, job: &CaptureJob) -> Result<Captured, CaptureFailure> {
         let file = match &job.kept {
-            Some(artifact) => Kept::of_document(artifact.clone()),
+            Some(artifact) => DocumentFile::of_document(artifact.clone()),
             None => self.fetch(job).await?,
         };
         if job.capture_only {
             return Ok(Captured { file, title: None, text: None, encoding: None });
         }
-        match self.read(&file.artifact, job).await {
+        match self.read(file.artifact(), job).await {
             Ok((read, encoding)) => {
                 let text = text::noting_the_cut(read.text, read.truncated);
                 let text = Some(text).filter(|text| !text.trim().is_empty());
@@ -291,7 +233,7 @@ impl Capture {
         }
     }
 
-    async fn fetch(&self, job: &CaptureJob) -> Result<Kept, CaptureFailure> {
+    async fn fetch(&self, job: &CaptureJob) -> Result<DocumentFile, CaptureFailure> {
         let Parts { egress, arriving, settings, .. } = &*self.0;
         let url = job.file_url.as_deref().ok_or_else(|| failure::permanent("there is no file to capture"))?;
         let fetched = fetch::fetch(egress, url, &job.user, arriving, settings).await?;
@@ -301,10 +243,10 @@ impl Capture {
         self.store(fetched.file, &label).await
     }
 
-    async fn store(&self, file: Incoming, label: &Label<'_>) -> Result<Kept, CaptureFailure> {
+    async fn store(&self, file: Incoming, label: &Label<'_>) -> Result<DocumentFile, CaptureFailure> {
         let media_type = kind::media_type(&file.head, label);
         let artifact = Artifact { digest: file.digest, size: file.size, media_type };
-        let kept = Kept::put(&self.0.artifacts, artifact, file.path).await;
+        let kept = DocumentFile::put(&self.0.artifacts, artifact, file.path).await;
         kept.map_err(|error| {
             warn!(%error, "could not keep a captured file");
             match error {

@@ -23,6 +23,7 @@
 //!   (docs/decisions/0053, docs/decisions/0049)
 //! - `model`: models by name (docs/decisions/0048): downloads a model, verifies its hashes, and writes its
 //!   settings as sentence-transformers would; the server itself only reads a folder
+//! - `document_file`: the stored file of a document, and the lease that keeps it until the document refers to it
 //! - `capture`: a file's URL → a stored file → text: fetch, type from the bytes, extract, decode or
 //!   transcribe
 
@@ -30,6 +31,7 @@ mod bm25;
 pub mod brief;
 mod capture;
 mod document;
+mod document_file;
 mod embedding;
 mod error;
 mod fusion;
@@ -65,7 +67,7 @@ use tracing::error;
 #[doc(hidden)]
 pub use capture::fuzzing as capture_fuzzing;
 pub use capture::{
-    Capture, CaptureFailure, CaptureSettings, Extract, ExtractError, Extracted, FailureKind, FileKind, Kept,
+    Capture, CaptureFailure, CaptureSettings, Extract, ExtractError, Extracted, FailureKind, FileKind,
     MAX_FILES_IN_MEMORY, MAX_TEXT_BYTES, Markup, TranscriptionSettings,
 };
 pub use document::{
@@ -73,6 +75,7 @@ pub use document::{
     MAX_RESULTS, Mode, NewDocument, NewFeed, Origin, Page, Query, State, StateName, Summary, TOOLS,
     TitleOrigin, USER_SOURCE,
 };
+pub use document_file::DocumentFile;
 pub use embedding::{EmbedError, Embedder, Endpoint, ModelError};
 pub use error::KnowledgeError;
 use index::keeper::Keeper;
@@ -164,10 +167,10 @@ impl Parts {
         &self,
         origin: &Origin,
         batch: &Batch,
-        mut file: Option<Kept>,
-    ) -> (Result<Stored, KnowledgeError>, Option<Kept>) {
+        mut file: Option<DocumentFile>,
+    ) -> (Result<Stored, KnowledgeError>, Option<DocumentFile>) {
         for _ in 0..MAX_PUTS {
-            match self.store.ingest(origin, batch, file.as_ref().and_then(Kept::held)).await {
+            match self.store.ingest(origin, batch, file.as_ref().and_then(DocumentFile::held)).await {
                 Ok(Some(stored)) => return (Ok(stored), file),
                 Ok(None) => {}
                 Err(error) => return (Err(error), file),
@@ -299,7 +302,7 @@ impl Knowledge {
         &self,
         origin: &Origin,
         batch: Batch,
-        file: Option<Kept>,
+        file: Option<DocumentFile>,
     ) -> Result<Vec<Ingested>, KnowledgeError> {
         // Runs to completion even if the caller goes away, so that the jobs of stored documents start.
         let (parts, origin) = (self.0.clone(), origin.clone());

@@ -131,7 +131,7 @@ impl Uploads {
 
     /// Starts a file upload, or refuses it. Hold the returned value until the file has arrived.
     pub(super) fn begin(&self, user: &str) -> Result<Share, TooManyUploads> {
-        self.on_their_way.take(user, 1).ok_or(TooManyUploads::AtOnce)
+        self.on_their_way.take(user, 1).map_err(|_exceeded| TooManyUploads::AtOnce)
     }
 }
 

@@ -22,7 +22,7 @@ use bytes::Bytes;
 use futures::{Stream, StreamExt};
 use kitbag_base::sha256::Sha256;
 use kitbag_files::machine_code::{MachineCode, SealedCode};
-use kitbag_files::objects::{Files, Held, ObjectsError};
+use kitbag_files::objects::{FileLease, Files, ObjectsError};
 use tempfile::{NamedTempFile, TempPath};
 use tokio::io::{AsyncSeekExt, AsyncWriteExt};
 use tokio::time::timeout;
@@ -139,7 +139,7 @@ impl Artifacts {
     }
 
     /// Stores an upload among the components.
-    pub(super) async fn put(&self, upload: &Upload) -> Result<Held, ObjectsError> {
+    pub(super) async fn put(&self, upload: &Upload) -> Result<FileLease, ObjectsError> {
         self.0.components.put(&upload.digest, &upload.file).await
     }
 

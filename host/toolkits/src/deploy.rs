@@ -4,7 +4,7 @@ use bytes::Bytes;
 use futures::Stream;
 use kitbag_base::tasks::off_thread;
 use kitbag_database::audit::Actor;
-use kitbag_files::objects::Held;
+use kitbag_files::objects::FileLease;
 use kitbag_manifest::{Problem, portability};
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
@@ -99,15 +99,15 @@ impl Toolkits {
     pub(super) async fn put_again(
         &self,
         error: ToolkitError,
-        held: Held,
+        held: FileLease,
         upload: &Upload,
-    ) -> Result<Held, ToolkitError> {
+    ) -> Result<FileLease, ToolkitError> {
         self.artifacts.components().give_up(held).await;
         if matches!(error, ToolkitError::ComponentDropped) { self.put(upload).await } else { Err(error) }
     }
 
     /// Stores an upload among the components. A row has to refer to it within half an hour.
-    pub(super) async fn put(&self, upload: &Upload) -> Result<Held, ToolkitError> {
+    pub(super) async fn put(&self, upload: &Upload) -> Result<FileLease, ToolkitError> {
         let _room = self.disk.reserve(upload.size())?;
         Ok(self.disk.while_there_is_room(self.artifacts.put(upload)).await??)
     }

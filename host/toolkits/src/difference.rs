@@ -15,7 +15,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use url::Url;
 
-use super::Version;
 use text::{Budget, json_text};
 pub use text::{Line, LineKind, TextChange};
 
@@ -104,12 +103,6 @@ pub struct Side<'a> {
     pub manifest: &'a ToolkitDefinition,
     /// Imported interfaces, without their versions.
     pub imports: &'a [String],
-}
-
-impl<'a> From<&'a Version> for Side<'a> {
-    fn from(Version { manifest, imports, .. }: &'a Version) -> Self {
-        Self { manifest, imports }
-    }
 }
 
 /// Names and contents of the texts of a declaration's part.

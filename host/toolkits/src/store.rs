@@ -20,7 +20,7 @@ use std::collections::{HashMap, HashSet};
 use jiff::Timestamp;
 use kitbag_database::audit::{self, Act, Actor, Entry};
 use kitbag_database::{Database, FromRow, Scope, Transaction, list, sql};
-use kitbag_files::objects::{Held, change_references};
+use kitbag_files::objects::{FileLease, change_references};
 use kitbag_files::stored_files::FileKind;
 use kitbag_identity::revoke_keys_for;
 use kitbag_manifest::{ToolkitDefinition, ValidDefinition};
@@ -55,7 +55,7 @@ pub(super) struct NewVersion<'a> {
     pub(super) digest: &'a str,
     pub(super) size: u64,
     /// The stored component; `None` for an upload that waits already.
-    pub(super) file: Option<&'a Held>,
+    pub(super) file: Option<&'a FileLease>,
     pub(super) by: &'a Actor,
     pub(super) claim: Claim,
     pub(super) vouch: Option<&'a VouchReason>,

@@ -10,11 +10,11 @@ use std::time::Instant;
 pub struct ConnectionState {
     /// `None` for a proxy or a Unix socket.
     address: Option<IpAddr>,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<ConnectionActivity>>,
 }
 
 #[derive(Debug)]
-struct State {
+struct ConnectionActivity {
     /// User of the latest request, if its token was valid.
     user: Option<Arc<str>>,
     /// Requests whose responses have not been sent completely.
@@ -41,7 +41,7 @@ pub struct UnderWay(ConnectionState);
 impl ConnectionState {
     /// Creates the state of a connection from a client at `address`, if known.
     pub fn new(address: Option<IpAddr>) -> Self {
-        let state = State { user: None, under_way: 0, since: Instant::now() };
+        let state = ConnectionActivity { user: None, under_way: 0, since: Instant::now() };
         Self { address, state: Arc::new(Mutex::new(state)) }
     }
 
@@ -75,7 +75,7 @@ impl ConnectionState {
         (priority, state.since)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ConnectionActivity> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -30,8 +30,9 @@
 //! - `graphql`: the knowledge base, toolkits, secrets and settings as GraphQL; `bounds` limits nesting and size
 //!   of a query before it is validated, `schema` its cost; the schema is in docs/schema.graphql
 //! - `documents`: upload of files, and their download by the owner
-//! - `ui`: the pages for people below `/ui`; `ui/session` has the cookie, which is valid nowhere else, and
-//!   `ui/guard` refuses cross-site requests
+//! - `sessions`: browser sessions and their cookie, for pages alone
+//! - `ui`: the pages for people below `/ui`; `ui/signed_in` requires a session, and `ui/guard` refuses
+//!   cross-site requests
 //! - `ui/schema_form`: JSON Schema → the fields of a form → arguments, within limits; values without a field
 //!   are entered as JSON
 //! - `ui/try_tool`: the page of a tool: calls it, and shows the reply
@@ -74,6 +75,7 @@ mod publishers;
 mod routing;
 mod secret_page;
 mod secrets;
+mod sessions;
 mod share;
 mod toolkits;
 mod tools;

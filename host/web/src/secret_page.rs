@@ -7,7 +7,7 @@
 //! - without a valid link (`vault/link`) the page does not exist for anyone, and the link alone, nothing in
 //!   the request, decides for which user, toolkit and owner the secret is set;
 //! - with an external provider, the browser must be signed in as the link's user, by its session of the pages
-//!   (`ui/session`). Otherwise an attacker could send a link that hands the recipient's credential to the
+//!   (`sessions`). Otherwise an attacker could send a link that hands the recipient's credential to the
 //!   attacker. In local mode, which has no passwords and is for one machine, the link suffices;
 //! - only a form of the page itself sets anything;
 //! - neither a link's id nor a value is logged, and no value is in a response.
@@ -36,8 +36,8 @@ use url::Url;
 use super::Shared;
 use super::body::read_small;
 use super::pages::origin::{self, OwnOrigin, Sender};
+use super::sessions::{Sessions, SignInMode};
 use super::share::{Purpose, RequestShare, RequestShares};
-use super::ui::{Sessions, SignInMode};
 use view::PageError;
 
 /// Maximum bytes of the form: each byte of the longest value may be percent-encoded as three.

@@ -26,8 +26,8 @@ mod overview;
 mod reach;
 mod schema_form;
 mod search;
-mod session;
 mod sign_in;
+mod signed_in;
 mod text;
 mod toolkit;
 mod try_tool;
@@ -45,8 +45,8 @@ use super::pages::origin::{OwnOrigin, refuse_other_hosts};
 use super::tools::CallLimits;
 use super::{Shared, unread};
 use crate::routing::{get, post};
-use session::require_session;
-pub(super) use session::{Sessions, SignInMode, sign_in_path};
+use crate::sessions::Sessions;
+use signed_in::require_session;
 
 /// Every page, with its handler. `limits` are those of calls.
 pub(super) fn router(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared> {

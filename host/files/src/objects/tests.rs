@@ -50,7 +50,7 @@ impl Bench {
         Self { files: objects.artifacts(), objects, database }
     }
 
-    async fn try_put(&self, bytes: &[u8]) -> Result<(String, Held), ObjectsError> {
+    async fn try_put(&self, bytes: &[u8]) -> Result<(String, FileLease), ObjectsError> {
         let mut source = NamedTempFile::new().expect("a scratch file");
         source.write_all(bytes).expect("it is ours");
         let digest = hex::encode(Sha256::digest(bytes));
@@ -58,18 +58,18 @@ impl Bench {
         Ok((digest, held))
     }
 
-    async fn put_again(&self, dropped: Held, bytes: &[u8]) -> Held {
+    async fn put_again(&self, dropped: FileLease, bytes: &[u8]) -> FileLease {
         let mut source = NamedTempFile::new().expect("a scratch file");
         source.write_all(bytes).expect("it is ours");
         self.files.put_again(dropped, source.path()).await.expect("it can be stored")
     }
 
-    pub(super) async fn put(&self, bytes: &[u8]) -> (String, Held) {
+    pub(super) async fn put(&self, bytes: &[u8]) -> (String, FileLease) {
         self.try_put(bytes).await.expect("it can be stored")
     }
 
     /// Stores a document that refers to the file, unless the file was dropped.
-    async fn refer(&self, held: &Held, document: &str) -> bool {
+    async fn refer(&self, held: &FileLease, document: &str) -> bool {
         let user = [document];
         let mut transaction = self.database.begin(Scope::Users(&user)).await.expect("nobody keeps it");
         sql("INSERT INTO documents (id, user_id, number, source, identity, digest, title, capture_only, artifact,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kitbag_net::egress::EgressError;
 
-use super::Kept;
+use crate::document_file::DocumentFile;
 
 /// Failed capture.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub struct CaptureFailure {
     /// Whether a retry may help.
     pub kind: FailureKind,
     /// Stored file that could not be read; `None` if nothing was stored.
-    pub file: Option<Kept>,
+    pub file: Option<DocumentFile>,
 }
 
 /// Kind of a failure: whether a retry may help.

@@ -33,7 +33,7 @@ impl Queries {
 
     /// Waits for the user's turn. Fails if too many of the user's queries are waiting, or after [`MAX_WAIT`].
     pub(super) async fn take(&self, user_id: &str) -> Result<Permit, EmbedError> {
-        let share = self.waiting.take(user_id, 1).ok_or(EmbedError::Busy)?;
+        let share = self.waiting.take(user_id, 1).map_err(|_exceeded| EmbedError::Busy)?;
         let turn = timeout(MAX_WAIT, self.turns.take(user_id)).await.map_err(|_| EmbedError::Busy)?;
         Ok(Permit { _turn: turn, _share: share })
     }

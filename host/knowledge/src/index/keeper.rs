@@ -49,9 +49,9 @@ impl SearchFiles {
 
 /// Manager of index files. Clones share their state.
 #[derive(Clone)]
-pub(crate) struct Keeper(Arc<Kept>);
+pub(crate) struct Keeper(Arc<IndexParts>);
 
-struct Kept {
+struct IndexParts {
     store: Store,
     models: Models,
     settings: SearchFiles,
@@ -159,7 +159,7 @@ impl Keeper {
         }
         let folder = Mutex::new(Opened { timeline: start.now.timeline, epoch: 0 });
         let writing = Semaphore::new(1);
-        let kept = Arc::new(Kept { store, models, settings, files, disk, folder, writing });
+        let kept = Arc::new(IndexParts { store, models, settings, files, disk, folder, writing });
         let weak = Arc::downgrade(&kept);
         tokio::spawn(async move {
             loop {

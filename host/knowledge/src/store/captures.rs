@@ -7,8 +7,8 @@ use kitbag_files::stored_files::FileKind;
 use super::jobs::{Job, Kind, put_off};
 use super::usage::usage;
 use super::{Store, as_i64, now};
-use crate::capture::Kept;
 use crate::document::Artifact;
+use crate::document_file::DocumentFile;
 use crate::quota::QuotaExceeded;
 
 /// Reason why a captured file was not stored with its document.
@@ -70,7 +70,7 @@ impl Store {
     pub(crate) async fn put_off_capture(
         &self,
         job: &Job,
-        file: Option<&Kept>,
+        file: Option<&DocumentFile>,
         run_at: i64,
     ) -> kitbag_database::Result<bool> {
         let mut transaction = self.0.begin(Scope::Users(&[&job.user_id])).await?;
@@ -87,7 +87,7 @@ impl Store {
     pub(crate) async fn keep_captured(
         &self,
         job: &Job,
-        file: &Kept,
+        file: &DocumentFile,
         read: &Read,
     ) -> kitbag_database::Result<Result<bool, Unkept>> {
         let artifact = file.artifact();
@@ -153,7 +153,7 @@ impl Store {
         &self,
         transaction: &mut Transaction,
         job: &Job,
-        file: &Kept,
+        file: &DocumentFile,
     ) -> kitbag_database::Result<bool> {
         let before = usage(&mut *transaction, &job.user_id).await?;
         put_artifact(transaction, job, Some(file.artifact())).await?;
@@ -168,7 +168,7 @@ impl Store {
 }
 
 /// Records the reference to the file. Returns whether the file still exists.
-async fn is_referred_to(transaction: &mut Transaction, file: &Kept) -> kitbag_database::Result<bool> {
+async fn is_referred_to(transaction: &mut Transaction, file: &DocumentFile) -> kitbag_database::Result<bool> {
     change_references(transaction, FileKind::Artifact, file.held(), &[]).await
 }
 

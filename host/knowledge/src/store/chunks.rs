@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use kitbag_database::{FromRow, Scope, StatementBuilder, Transaction, sql};
 
 use super::Store;
-use super::jobs::{Job, Kind};
+use super::jobs::{Job, Kind, is_current};
 
 /// Largest number of rows per insert statement.
 const ROWS: usize = 128;
@@ -165,20 +165,6 @@ async fn count_removal(transaction: &mut Transaction, user_id: &str) -> kitbag_d
         .execute(transaction)
         .await?;
     Ok(())
-}
-
-/// Whether the document has not changed since the job was claimed, and the job is still claimed by the same
-/// process.
-pub(super) async fn is_current(transaction: &mut Transaction, job: &Job) -> kitbag_database::Result<bool> {
-    sql("SELECT EXISTS (
-             SELECT 1 FROM documents d JOIN knowledge_jobs j ON j.document = d.sequence
-             WHERE d.sequence = $1 AND d.user_id = $2 AND d.revision = $3 AND j.taken_by = $4)")
-    .bind(job.document)
-    .bind(&job.user_id)
-    .bind(job.revision)
-    .bind(&job.taken_by)
-    .fetch_value(transaction)
-    .await
 }
 
 /// Deletes a document's chunks. Returns whether there were any.

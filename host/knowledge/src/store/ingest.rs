@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use kitbag_database::{FromRow, Scope, StatementBuilder, Transaction, list, sql};
-use kitbag_files::objects::{Held, change_references};
+use kitbag_files::objects::{FileLease, change_references};
 use kitbag_files::stored_files::FileKind;
 
 use super::jobs::Kind;
@@ -66,7 +66,7 @@ impl Store {
         &self,
         origin: &Origin,
         batch: &Batch,
-        file: Option<&Held>,
+        file: Option<&FileLease>,
     ) -> Result<Option<Stored>, KnowledgeError> {
         let now = now();
         let mut transaction = self.0.begin(Scope::Users(&[&origin.user_id])).await?;

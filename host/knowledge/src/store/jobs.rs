@@ -7,9 +7,8 @@
 
 use kitbag_database::{AssertSqlSafe, Executor, FromRow, Scope, Transaction, list, sql};
 
-use super::chunks::is_current;
 use super::{Store, as_i64, now};
-use crate::capture::Kept;
+use crate::document_file::DocumentFile;
 use crate::ingest::ValidDocument;
 
 /// Kinds of jobs, in this order.
@@ -63,7 +62,7 @@ pub(crate) struct Failed<'f> {
     /// Missing dependency of the server, if that was the cause.
     pub(crate) missing_dependency: Option<&'static str>,
     /// File, if it could be stored.
-    pub(crate) file: Option<&'f Kept>,
+    pub(crate) file: Option<&'f DocumentFile>,
 }
 
 /// SQL for the users with free jobs of a kind: one index seek per user, however many jobs there are.
@@ -434,4 +433,18 @@ async fn users(
 fn in_turn(mut ranked: Vec<(usize, Job)>) -> Vec<Job> {
     ranked.sort_by_key(|(rank, _)| *rank);
     ranked.into_iter().map(|(_, job)| job).collect()
+}
+
+/// Whether the document has not changed since the job was claimed, and the job is still claimed by the same
+/// process.
+pub(super) async fn is_current(transaction: &mut Transaction, job: &Job) -> kitbag_database::Result<bool> {
+    sql("SELECT EXISTS (
+             SELECT 1 FROM documents d JOIN knowledge_jobs j ON j.document = d.sequence
+             WHERE d.sequence = $1 AND d.user_id = $2 AND d.revision = $3 AND j.taken_by = $4)")
+    .bind(job.document)
+    .bind(&job.user_id)
+    .bind(job.revision)
+    .bind(&job.taken_by)
+    .fetch_value(transaction)
+    .await
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kitbag_database::audit::{self, Act, Actor, Entry};
 use kitbag_database::{FromRow, Scope, Transaction, sql};
-use kitbag_files::objects::{Held, change_references};
+use kitbag_files::objects::{FileLease, change_references};
 use kitbag_files::stored_files::FileKind;
 use kitbag_manifest::{Problem, ToolkitDefinition, ValidDefinition};
 
@@ -30,7 +30,7 @@ pub(crate) struct NewUpload<'a> {
     pub(crate) imports: &'a [String],
     pub(crate) digest: &'a str,
     pub(crate) size: u64,
-    pub(crate) file: &'a Held,
+    pub(crate) file: &'a FileLease,
     pub(crate) by: &'a Actor,
     pub(crate) provenance: &'a Provenance,
     pub(crate) rule: SignatureRule,

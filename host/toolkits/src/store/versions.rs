@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::publishers::ProvenanceRow;
 use super::{OwnershipRecord, Store, from_json};
 use crate::ToolkitError;
-use crate::difference::Changes;
+use crate::difference::{Changes, Side};
 use crate::provenance::{Provenance, SignedBy};
 use crate::vouch::Vouch;
 
@@ -83,6 +83,12 @@ pub struct Version {
     pub manifest_digest: String,
     /// Imported interfaces, without their versions.
     pub imports: Vec<String>,
+}
+
+impl<'a> From<&'a Version> for Side<'a> {
+    fn from(Version { manifest, imports, .. }: &'a Version) -> Self {
+        Self { manifest, imports }
+    }
 }
 
 #[derive(FromRow)]

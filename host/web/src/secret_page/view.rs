@@ -10,7 +10,7 @@ use kitbag_access::values::toolkits::{Live, Reach, ReachItem};
 use kitbag_access::values::vault::{MAX_VALUE_BYTES, SecretSlot};
 
 use crate::pages::{self, NOT_STORED, Notice};
-use crate::ui::sign_in_path;
+use crate::sessions::sign_in_path;
 
 const TITLE: &str = "Set a credential in Kitbag";
 

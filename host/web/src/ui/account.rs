@@ -13,11 +13,11 @@ use kitbag_identity::{BrowserSession, GrantedClient, ProgramKey};
 use serde::{Deserialize, Serialize};
 
 use super::frame::{self, Frame, Section};
-use super::session::{Sessions, SignInMode};
 use super::sign_in::signed_out;
 use super::text;
 use crate::authenticate::By;
 use crate::error::WebError;
+use crate::sessions::{Sessions, SignInMode};
 
 /// Outcome of a form of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

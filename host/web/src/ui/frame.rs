@@ -8,10 +8,10 @@ use axum::response::{IntoResponse, Response};
 use kitbag_access::User;
 use kitbag_manifest::Problem;
 
-use super::session::sign_in_path;
 use super::text;
 use crate::error::{WebError, as_problem};
 use crate::pages::html;
+use crate::sessions::sign_in_path;
 
 /// The page's user, and its section of the site.
 #[derive(Clone)]

@@ -11,9 +11,9 @@ use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
 use super::frame::{self, Frame};
-use super::session::{Sessions, SignInMode};
 use super::text;
 use crate::error::WebError;
+use crate::sessions::{Sessions, SignInMode};
 
 /// Query string of the sign-in page: the path to return to.
 #[derive(Deserialize)]

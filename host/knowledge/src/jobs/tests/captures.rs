@@ -6,8 +6,9 @@ use std::sync::Mutex as Plain;
 use tokio::time::Instant;
 
 use super::*;
-use crate::capture::{CaptureFailure, CaptureJob, Captured, FailureKind, Kept};
+use crate::capture::{CaptureFailure, CaptureJob, Captured, FailureKind};
 use crate::document::Artifact;
+use crate::document_file::DocumentFile;
 use crate::store::Read;
 use crate::store::tests::file;
 
@@ -26,7 +27,11 @@ async fn the_title_that_a_file_gives_itself_stays_where_none_was_given() {
 
     let kept = context
         .store
-        .keep_captured(&job, &Kept::of_document(pdf.clone()), &Read::titled("Annual report", "All is well."))
+        .keep_captured(
+            &job,
+            &DocumentFile::of_document(pdf.clone()),
+            &Read::titled("Annual report", "All is well."),
+        )
         .await;
     assert_eq!(kept.expect("the database works"), Ok(true));
     let captured = ("Annual report".to_owned(), "All is well.".to_owned(), Some(pdf.clone()));
@@ -117,11 +122,11 @@ async fn what_lacked_something_is_captured_later_also_when_it_could_not_be_index
 }
 
 /// File that was just captured.
-async fn kept(context: &Context, data: &Path, digest: &str) -> Kept {
+async fn kept(context: &Context, data: &Path, digest: &str) -> DocumentFile {
     let mut arriving = tempfile::NamedTempFile::new_in(data).expect("the folder is ours");
     std::io::Write::write_all(&mut arriving, b"bytes").expect("the folder is ours");
     let artifact = Artifact { digest: digest.to_owned(), size: 5, media_type: "audio/mpeg".to_owned() };
-    Kept::put(&context.artifacts, artifact, arriving.into_temp_path()).await.expect("it can be kept")
+    DocumentFile::put(&context.artifacts, artifact, arriving.into_temp_path()).await.expect("it can be kept")
 }
 
 #[tokio::test]

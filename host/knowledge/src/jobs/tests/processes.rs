@@ -6,8 +6,8 @@ use std::time::Instant;
 use kitbag_database::{Database, sql};
 
 use super::*;
-use crate::capture::Kept;
 use crate::document::Artifact;
+use crate::document_file::DocumentFile;
 use crate::store::tests::file;
 use crate::store::{Failed, NewChunk, Read};
 
@@ -220,7 +220,7 @@ async fn a_process_that_slept_through_its_lease_writes_nothing() {
         .await
         .expect("the database works");
     let pdf = Artifact { digest: "d".repeat(64), size: 3, media_type: "application/pdf".to_owned() };
-    let pdf = Kept::of_document(pdf);
+    let pdf = DocumentFile::of_document(pdf);
     let kept = store.keep_captured(&capture, &pdf, &Read::titled("Too late", "too late")).await;
     assert_eq!(kept.expect("the database works"), Ok(false));
     assert!(!store.put_off_capture(&capture, Some(&pdf), 0).await.expect("the database works"));

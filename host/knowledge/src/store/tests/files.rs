@@ -3,7 +3,7 @@
 use kitbag_files::stored_files::{self, FileKind};
 
 use super::*;
-use crate::capture::Kept;
+use crate::document_file::DocumentFile;
 
 #[tokio::test]
 async fn an_update_does_not_take_a_capture_away_that_is_still_to_come() {
@@ -76,7 +76,7 @@ async fn a_file_that_waits_for_what_the_server_lacks_stays_when_its_document_com
         ..file("Talk", "https://a.example/talk.mp3")
     };
     let artifact = Artifact { digest: "d".repeat(64), size: 5, media_type: "audio/mpeg".to_owned() };
-    let artifact = Kept::of_document(artifact);
+    let artifact = DocumentFile::of_document(artifact);
     let fail = async |missing_dependency: Option<&'static str>| {
         let job = store.take_as_anybody(Kind::Capture, 1).await.remove(0);
         let file = Some(&artifact);

@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 
 use super::*;
 use crate::KnowledgeError;
-use crate::capture::Kept;
 use crate::document::{Artifact, NewDocument, NewFeed, Origin};
+use crate::document_file::DocumentFile;
 use crate::ingest::{Batch, validate, validate_upload};
 use crate::store::tests::{file, note, origin, page, store};
 use crate::store::{Failed, Job, Kind, Read};
@@ -84,7 +84,7 @@ async fn what_is_counted_is_what_there_is_after_every_change() {
     store.put(&ana, vec![file("F", "https://a.example/f.txt")]).await;
     let jobs = store.take_as_anybody(Kind::Capture, 10).await;
     for job in &jobs {
-        let file = Kept::of_document(artifact('b', 30));
+        let file = DocumentFile::of_document(artifact('b', 30));
         let captured = store.keep_captured(job, &file, &Read::titled("New title", "read")).await;
         assert_eq!(captured.expect("it can be written"), Ok(true));
     }
@@ -185,7 +185,7 @@ async fn a_capture_beyond_the_quota_changes_nothing_and_its_file_is_not_kept() {
     let store = store.with_quota(Quota { documents: 10, bytes: 140 });
     let ana = origin("ana", "user");
     let stored = store.put(&ana, vec![file("F", "https://a.example/f.txt")]).await.remove(0);
-    let (job, large) = (store.capture_job().await, Kept::of_document(artifact('a', 100)));
+    let (job, large) = (store.capture_job().await, DocumentFile::of_document(artifact('a', 100)));
 
     let kept = store
         .keep_captured(&job, &large, &Read { text: Some("text".to_owned()), ..Read::default() })

@@ -11,9 +11,9 @@ use kitbag_identity::SignInError;
 use super::own_path;
 use crate::error::WebError;
 use crate::oauth::code_problem;
+use crate::sessions::{Sessions, SignInMode};
 use crate::ui::form::Form;
 use crate::ui::frame::{self, Frame};
-use crate::ui::session::{Sessions, SignInMode};
 use crate::ui::text;
 
 /// Maximum bytes of the form, which unauthenticated clients may send.

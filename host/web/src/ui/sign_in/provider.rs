@@ -10,8 +10,8 @@ use kitbag_identity::{Arrival, Departure, ProviderError, ProviderSignIn};
 use super::local::agent;
 use crate::ConnectionState;
 use crate::error::WebError;
+use crate::sessions::{Sessions, SignInMode};
 use crate::ui::frame::{self, Frame};
-use crate::ui::session::{Sessions, SignInMode};
 use crate::ui::text;
 
 /// Page for a failed sign-in, with a link to try again.

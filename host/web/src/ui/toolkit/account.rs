@@ -17,7 +17,7 @@ use crate::authenticate::By;
 use crate::error::WebError;
 use crate::ui::form::Form;
 use crate::ui::frame::{self, Frame, Section};
-use crate::ui::session::CALLBACK;
+use crate::ui::signed_in::CALLBACK;
 use crate::ui::text;
 
 /// View model of the user's account.

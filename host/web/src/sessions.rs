@@ -3,10 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::http::{HeaderMap, HeaderValue, Method, header};
 use kitbag_access::Access;
 use kitbag_access::values::audit::Actor;
 use kitbag_base::base_url::path_of;
@@ -16,35 +13,24 @@ use kitbag_identity::{
 };
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use secrecy::{ExposeSecret, SecretString};
-use tokio::time::timeout;
 
-use super::form::Form;
-use super::frame::{self, Frame};
+use crate::Shared;
 use crate::authenticate::Authorizes;
-use crate::documents::declared_length;
 use crate::error::WebError;
-use crate::share::{Purpose, RequestShares};
-use crate::{ConnectionState, Shared, media_type};
-
-/// Maximum bytes of a submitted form that the page asking for a sign-in preserves.
-const MAX_KEPT_FORM_BYTES: u64 = 16 << 10;
-/// Path suffix of a toolkit's page for OAuth callbacks of providers.
-pub(super) const CALLBACK: &str = "/auth/callback";
-/// Timeout for reading that form. Browsers send such a short form together with its headers.
-const KEPT_FORM_TIMEOUT: Duration = Duration::from_secs(5);
+use crate::share::RequestShares;
 
 /// Browser sessions and their cookies.
 #[derive(Clone)]
 pub(crate) struct Sessions {
-    pub(super) stored: Arc<BrowserSessions>,
+    pub(crate) stored: Arc<BrowserSessions>,
     /// API keys of programs; `None` if the operator forbids them. Pages are not accessible with a key.
-    pub(super) keys: Option<ProgramKeys>,
-    pub(super) cookie: SessionCookie,
+    pub(crate) keys: Option<ProgramKeys>,
+    pub(crate) cookie: SessionCookie,
     /// Cookie that binds a sign-in with the provider to the browser that started it.
-    pub(super) pending_cookie: SessionCookie,
-    pub(super) mode: SignInMode,
+    pub(crate) pending_cookie: SessionCookie,
+    pub(crate) mode: SignInMode,
     access: Access,
-    shares: RequestShares,
+    pub(crate) shares: RequestShares,
 }
 
 /// Sign-in method of the pages; one for each deployment.
@@ -63,15 +49,15 @@ pub(crate) enum SignInMode {
 }
 
 /// The signed-in user of a request.
-pub(super) struct SignedIn {
-    pub(super) caller: Arc<Caller>,
+pub(crate) struct SignedIn {
+    pub(crate) caller: Arc<Caller>,
     /// `None` if the provider manages the session.
-    pub(super) session: Option<BrowserSession>,
+    pub(crate) session: Option<BrowserSession>,
 }
 
 /// Name and attributes of a session cookie.
 #[derive(Clone)]
-pub(super) struct SessionCookie {
+pub(crate) struct SessionCookie {
     name: String,
     /// Whether the cookie has the attribute `Secure`.
     is_secure: bool,
@@ -93,7 +79,7 @@ impl Sessions {
     }
 
     /// Authenticates a request by its method and headers; `None` without a valid session.
-    pub(super) async fn recognise(
+    pub(crate) async fn recognise(
         &self,
         method: &Method,
         headers: &HeaderMap,
@@ -130,7 +116,7 @@ impl Sessions {
     }
 
     /// Returns the browser's session, if it has one that the provider confirms.
-    pub(super) async fn find(&self, headers: &HeaderMap) -> Result<Option<BrowserSession>, WebError> {
+    pub(crate) async fn find(&self, headers: &HeaderMap) -> Result<Option<BrowserSession>, WebError> {
         let Some(session) = self.find_stored(headers).await? else { return Ok(None) };
         let state = match &self.mode {
             SignInMode::Local(_) => SessionState::Valid(session.groups.clone()),
@@ -144,13 +130,13 @@ impl Sessions {
     }
 
     /// Returns the browser's session without asking the provider.
-    pub(super) async fn find_stored(&self, headers: &HeaderMap) -> Result<Option<BrowserSession>, WebError> {
+    pub(crate) async fn find_stored(&self, headers: &HeaderMap) -> Result<Option<BrowserSession>, WebError> {
         let Some(token) = self.cookie.read(headers) else { return Ok(None) };
         self.stored.find(token).await.map_err(|cause| WebError::storage(&cause))
     }
 
     /// Ends a session, here and at the provider.
-    pub(super) async fn end(&self, session: &BrowserSession) -> Result<(), WebError> {
+    pub(crate) async fn end(&self, session: &BrowserSession) -> Result<(), WebError> {
         match &self.mode {
             SignInMode::Provider(provider) => Ok(provider.end(session).await?),
             SignInMode::Local(_) | SignInMode::ProviderCookie { .. } => {
@@ -162,7 +148,7 @@ impl Sessions {
     }
 
     /// Ends all sessions of a user, here and at the provider.
-    pub(super) async fn end_all(&self, user: &str) -> Result<(), WebError> {
+    pub(crate) async fn end_all(&self, user: &str) -> Result<(), WebError> {
         match &self.mode {
             SignInMode::Provider(provider) => Ok(provider.end_all(user).await?),
             SignInMode::Local(_) | SignInMode::ProviderCookie { .. } => {
@@ -211,12 +197,12 @@ impl SessionCookie {
 
     /// `Set-Cookie` that begins a session. `SameSite=Lax`, so that a user who follows a link from another
     /// site is signed in.
-    pub(super) fn set(&self, token: &SecretString, lifetime: Duration) -> HeaderValue {
+    pub(crate) fn set(&self, token: &SecretString, lifetime: Duration) -> HeaderValue {
         self.header(token.expose_secret(), lifetime.as_secs())
     }
 
     /// `Set-Cookie` that deletes the cookie.
-    pub(super) fn clear(&self) -> HeaderValue {
+    pub(crate) fn clear(&self) -> HeaderValue {
         self.header("", 0)
     }
 
@@ -230,7 +216,7 @@ impl SessionCookie {
     }
 
     /// Returns the cookie's value. If there are several, one of them may be an attacker's, so none is used.
-    pub(super) fn read<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
+    pub(crate) fn read<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
         let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
         let mut values = lines
             .flat_map(|line| line.split(';'))
@@ -238,63 +224,6 @@ impl SessionCookie {
         let value = values.next()?;
         if values.next().is_some() { None } else { Some(value) }
     }
-}
-
-/// Puts the session, its caller and the request's share into the request's extensions. Redirects a browser
-/// without a session to the sign-in; a short form is preserved on the page that asks for it.
-pub(super) async fn require_session(
-    State(sessions): State<Sessions>,
-    mut request: Request,
-    next: Next,
-) -> Result<Response, WebError> {
-    let method = request.method().clone();
-    let Some(SignedIn { caller, session }) = sessions.recognise(&method, request.headers()).await? else {
-        return sign_in_first(request).await;
-    };
-    let share = sessions.shares.begin(Purpose::Page, &caller.user_id)?;
-    sessions.access.catch_up(&caller.user_id).await?;
-    // Handlers never see a cookie or a token.
-    request.headers_mut().remove(header::COOKIE);
-    request.headers_mut().remove(header::AUTHORIZATION);
-    if let Some(connection) = request.extensions().get::<ConnectionState>() {
-        connection.sign_in(&caller.user_id);
-    }
-    let frame = Frame { can_sign_out: session.is_some(), ..Frame::of(&sessions.access.of(&caller)) };
-    let extensions = request.extensions_mut();
-    extensions.insert(caller);
-    extensions.insert(share.clone());
-    if let Some(session) = session {
-        extensions.insert(session);
-    }
-    extensions.insert(frame.clone());
-    let mut response = share.answer(next.run(request).await);
-    response.extensions_mut().insert(frame);
-    Ok(response)
-}
-
-async fn sign_in_first(request: Request) -> Result<Response, WebError> {
-    let (parts, body) = request.into_parts();
-    let path = parts.uri.path_and_query().map_or("/ui/", |it| it.as_str());
-    if parts.method == Method::POST {
-        if media_type::is(&parts.headers, "multipart/form-data") {
-            let detail =
-                "Your session has ended, and nothing was uploaded. Sign in, and send the file again.";
-            return Err(WebError::new(StatusCode::UNAUTHORIZED, detail));
-        }
-        // Limits the resources for forms of unauthenticated clients.
-        if declared_length(&parts.headers).is_some_and(|length| length <= MAX_KEPT_FORM_BYTES)
-            && let Ok(Ok(form)) = timeout(KEPT_FORM_TIMEOUT, Form::read(body)).await
-        {
-            return Ok(frame::send_again(path, &form.without_secrets()));
-        }
-        let detail = "Your session has ended, and nothing was changed. Sign in in another tab, go back in this one, and \
-                      send the form again.";
-        return Err(WebError::new(StatusCode::UNAUTHORIZED, detail));
-    }
-    // A provider's response must not be copied into another URL: without a session, the user starts again at
-    // the toolkit's page.
-    let to = path.split_once(CALLBACK).map_or(path, |(toolkit, _answer)| toolkit);
-    Ok(Redirect::to(&sign_in_path(to)).into_response())
 }
 
 /// Path of the sign-in page that leads back to `to`.
