@@ -9,7 +9,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use kitbag_base::rate::RateLimit;
 use kitbag_manifest::reply;
-use kitbag_sandbox::capabilities::fetch::inner_calls::{Answer, Arguments, InnerCalls};
+use kitbag_sandbox::capabilities::fetch::inner_calls::{Arguments, InnerCalls, InnerResponse};
 use kitbag_toolkits::code_runner::{CodeRun, MAX_CALLS, MAX_CALLS_AT_ONCE};
 use kitbag_toolkits::dispatch::{Callee, Reply, Success, Unavailable};
 use kitbag_toolkits::knowledge_tools;
@@ -74,7 +74,7 @@ impl User {
 }
 
 impl InnerCalls for ToolCalls {
-    fn call(self: Arc<Self>, path: String, arguments: Arguments) -> BoxFuture<'static, Answer> {
+    fn call(self: Arc<Self>, path: String, arguments: Arguments) -> BoxFuture<'static, InnerResponse> {
         async move {
             let (place, result) = match self.admit().await {
                 Ok(place) => (Some(place), self.answer(&path, arguments).await),
@@ -87,7 +87,7 @@ impl InnerCalls for ToolCalls {
                 Ok(value) => CallResult::Value(value),
                 Err(error) => CallResult::Error(error),
             };
-            Answer { json: serde_json::to_vec(&result).expect("it is JSON").into(), place }
+            InnerResponse { json: serde_json::to_vec(&result).expect("it is JSON").into(), place }
         }
         .boxed()
     }

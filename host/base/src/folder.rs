@@ -110,7 +110,16 @@ impl Folder {
 
     /// Removes a subfolder with its contents.
     pub fn remove_subfolder(&self, name: &str) -> io::Result<()> {
-        std::fs::remove_dir_all(self.path.join(plain(name)?))
+        let subfolder = self.subfolder(name)?;
+        for inner in subfolder.names()? {
+            let inner = inner?;
+            if subfolder.status(&inner)?.file_type.is_dir() {
+                subfolder.remove_subfolder(&inner)?;
+            } else {
+                subfolder.remove_file(&inner)?;
+            }
+        }
+        Ok(rustix::fs::unlinkat(&self.file, name, AtFlags::REMOVEDIR)?)
     }
 
     /// Returns the names in the folder, unordered, except those that are not UTF-8, which this program never
@@ -176,6 +185,23 @@ mod tests {
         }
         assert!(folder.lock_file("file").is_err());
         assert_eq!(folder.open_file("absent").expect_err("absent").kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_folder_that_was_renamed_is_still_the_one_that_is_changed() {
+        let (directory, _folder) = scratch();
+        let (here, moved) = (directory.path().join("here"), directory.path().join("moved"));
+        std::fs::create_dir_all(here.join("old/inner")).expect("a folder");
+        std::fs::write(here.join("old/inner/file"), "x").expect("a file");
+        symlink(directory.path(), here.join("old/link")).expect("a link");
+        let folder = Folder::open(&here).expect("it is there");
+
+        std::fs::rename(&here, &moved).expect("it can be renamed");
+        std::fs::create_dir_all(here.join("old/precious")).expect("a folder");
+        folder.remove_subfolder("old").expect("it is there");
+
+        assert!(!moved.join("old").exists());
+        assert!(here.join("old/precious").exists());
     }
 
     #[test]

@@ -1,43 +1,21 @@
 //! Memory budget of calls: a total for the process, and a limit for each user.
 //!
-//! Actual use is counted: a lease starts with what its call needs to start, grows with the guest's memories
-//! and tables, and releases everything on drop.
-//!
-//! Invariant: all leases of one user never exceed the user's limit, and all leases never exceed the total,
-//! except for memory that [`Lease::count_existing`] counts, which is already allocated.
+//! Actual use is counted, as [`Shares`]: a lease starts with what its call needs to start, grows with the
+//! guest's memories and tables, and releases everything on drop. Memory that is already allocated is counted
+//! even beyond the limits ([`Lease::count_existing`]).
 
 mod machine;
 
-use std::collections::HashMap;
-use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
-
-use tokio::sync::Notify;
-use tokio::time::{Instant, timeout_at};
 
 pub use machine::machine_memory;
 
+use crate::shares::{Exceeded, Share, Shares};
+
 /// Memory budget of calls. Clones share it.
 #[derive(Clone, Debug)]
-pub struct MemoryBudget(Arc<Shared>);
-
-#[derive(Debug)]
-struct Shared {
-    /// Limit for all users together, in bytes.
-    total: usize,
-    /// Limit for each user, in bytes.
-    per_user: usize,
-    held: Mutex<ReservedBytes>,
-    /// Signals that memory was released.
-    freed: Notify,
-}
-
-#[derive(Debug, Default)]
-struct ReservedBytes {
-    all: usize,
-    users: HashMap<Arc<str>, usize>,
-}
+pub struct MemoryBudget(Shares);
 
 /// Reason why a call gets no memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,39 +28,22 @@ pub enum Shortage {
     TooLarge {
         /// Needed bytes.
         needed: usize,
-        /// Name of the setting that limits it.
-        setting: &'static str,
     },
 }
-
-/// Name of the setting for all calls together.
-const TOTAL_SETTING: &str = "memory-for-calls";
-/// Name of the setting for the calls of each user.
-const PER_USER_SETTING: &str = "memory-for-calls-per-user";
 
 /// Memory of one call. Dropping it releases the memory.
 #[derive(Debug)]
 pub struct Lease {
     budget: MemoryBudget,
-    user: Arc<str>,
-    bytes: Mutex<usize>,
+    share: Mutex<Share>,
     /// First refusal of the call.
     shortage: OnceLock<Shortage>,
-}
-
-/// Part of a call's memory that may be released before the call ends. Dropping it releases the memory.
-#[derive(Debug)]
-pub struct Claim {
-    budget: MemoryBudget,
-    user: Arc<str>,
-    bytes: usize,
 }
 
 impl MemoryBudget {
     /// Creates a budget of `total` bytes, of which the calls of each user may use `per_user`.
     pub fn new(total: usize, per_user: usize) -> Self {
-        let (held, freed) = (Mutex::default(), Notify::new());
-        Self(Arc::new(Shared { total, per_user, held, freed }))
+        Self(Shares::new(total, per_user))
     }
 
     /// Creates a budget without limits, for commands that run without a server.
@@ -92,81 +53,27 @@ impl MemoryBudget {
 
     /// Returns the bytes in use and the total limit.
     pub fn held_and_total(&self) -> (usize, usize) {
-        (self.lock().all, self.0.total)
+        (self.0.taken(), self.0.capacity())
     }
 
     /// Acquires the `bytes` that a call of `user` needs to start. Waits up to `timeout` if they are not
     /// available.
     pub async fn admit(&self, user: &str, bytes: usize, timeout: Duration) -> Result<Lease, Shortage> {
-        let user: Arc<str> = user.into();
-        self.wait_for(&user, bytes, timeout).await?;
-        Ok(Lease { budget: self.clone(), user, bytes: Mutex::new(bytes), shortage: OnceLock::new() })
+        let share = Mutex::new(self.wait(user, bytes, timeout).await?);
+        Ok(Lease { budget: self.clone(), share, shortage: OnceLock::new() })
     }
 
-    async fn wait_for(&self, user: &Arc<str>, bytes: usize, timeout: Duration) -> Result<(), Shortage> {
-        let deadline = Instant::now() + timeout;
-        loop {
-            let mut freed = pin!(self.0.freed.notified());
-            // Registered before the attempt, so that memory released in between is not missed.
-            freed.as_mut().enable();
-            let Err(shortage) = self.take(user, bytes) else { return Ok(()) };
-            self.could_ever_hold(bytes)?;
-            if timeout_at(deadline, freed).await.is_err() {
-                return Err(shortage);
-            }
-        }
+    async fn wait(&self, user: &str, bytes: usize, timeout: Duration) -> Result<Share, Shortage> {
+        let share = self.0.wait(user, bytes, timeout).await;
+        share.map_err(|exceeded| self.shortage(exceeded, bytes))
     }
 
-    /// Fails if `needed` exceeds a limit even without other calls.
-    fn could_ever_hold(&self, needed: usize) -> Result<(), Shortage> {
-        let Shared { total, per_user, .. } = &*self.0;
-        match [(*total, TOTAL_SETTING), (*per_user, PER_USER_SETTING)]
-            .into_iter()
-            .find(|(limit, _)| needed > *limit)
-        {
-            Some((_, setting)) => Err(Shortage::TooLarge { needed, setting }),
-            None => Ok(()),
-        }
-    }
-
-    fn take(&self, user: &Arc<str>, bytes: usize) -> Result<(), Shortage> {
-        let mut held = self.lock();
-        let of_user = held.users.get(user).copied().unwrap_or_default();
-        if of_user.saturating_add(bytes) > self.0.per_user {
-            return Err(Shortage::User);
-        }
-        if held.all.saturating_add(bytes) > self.0.total {
-            return Err(Shortage::Server);
-        }
-        held.add(user, bytes);
-        Ok(())
-    }
-
-    fn release(&self, user: &Arc<str>, bytes: usize) {
-        if bytes == 0 {
-            return;
-        }
-        self.lock().remove(user, bytes);
-        self.0.freed.notify_waiters();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, ReservedBytes> {
-        self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl ReservedBytes {
-    fn add(&mut self, user: &Arc<str>, bytes: usize) {
-        self.all += bytes;
-        *self.users.entry(user.clone()).or_default() += bytes;
-    }
-
-    fn remove(&mut self, user: &Arc<str>, bytes: usize) {
-        self.all -= bytes;
-        match self.users.get_mut(user) {
-            Some(held) if *held > bytes => *held -= bytes,
-            // Only users with running calls are in the map.
-            _ => drop(self.users.remove(user)),
+    /// Returns the reason why a call does not get the memory it needs, `needed` bytes in all.
+    fn shortage(&self, exceeded: Exceeded, needed: usize) -> Shortage {
+        match exceeded {
+            _ if self.0.always_exceeds(needed) => Shortage::TooLarge { needed },
+            Exceeded::Total => Shortage::Server,
+            Exceeded::PerHolder => Shortage::User,
         }
     }
 }
@@ -174,37 +81,30 @@ impl ReservedBytes {
 impl Lease {
     /// Acquires more memory until the end of the call. Does not wait.
     pub fn grow(&self, bytes: usize) -> Result<(), Shortage> {
-        let mut held = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
-        let grown = held.saturating_add(bytes);
-        let taken = self.budget.take(&self.user, bytes);
-        taken
-            .map_err(|shortage| self.budget.could_ever_hold(grown).err().unwrap_or(shortage))
-            .inspect_err(|shortage| self.record(*shortage))?;
-        *held = grown;
-        Ok(())
+        let mut share = self.lock();
+        let grown = share.amount().saturating_add(bytes);
+        share
+            .grow(bytes)
+            .map_err(|exceeded| self.budget.shortage(exceeded, grown))
+            .inspect_err(|shortage| self.record(*shortage))
     }
 
     /// Releases part of the memory that [`grow`](Self::grow) acquired.
     pub fn shrink(&self, bytes: usize) {
-        let mut held = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
-        let bytes = bytes.min(*held);
-        *held -= bytes;
-        self.budget.release(&self.user, bytes);
+        self.lock().shrink(bytes);
     }
 
-    /// Acquires more memory until the claim is dropped. Waits up to `timeout`.
-    pub async fn claim(&self, bytes: usize, timeout: Duration) -> Result<Claim, Shortage> {
-        let taken = self.budget.wait_for(&self.user, bytes, timeout).await;
-        taken.inspect_err(|shortage| self.record(*shortage))?;
-        Ok(Claim { budget: self.budget.clone(), user: self.user.clone(), bytes })
+    /// Acquires more memory until the share is dropped, which may be before the call ends. Waits up to
+    /// `timeout`.
+    pub async fn claim(&self, bytes: usize, timeout: Duration) -> Result<Share, Shortage> {
+        let user = self.lock().holder().clone();
+        let share = self.budget.wait(&user, bytes, timeout).await;
+        share.inspect_err(|shortage| self.record(*shortage))
     }
 
-    /// Counts memory that is already allocated, without checking the limits.
-    pub fn count_existing(&self, bytes: usize) -> Claim {
-        if bytes > 0 {
-            self.budget.lock().add(&self.user, bytes);
-        }
-        Claim { budget: self.budget.clone(), user: self.user.clone(), bytes }
+    /// Counts memory that is already allocated, without checking the limits, until the share is dropped.
+    pub fn count_existing(&self, bytes: usize) -> Share {
+        self.lock().exceed(bytes)
     }
 
     /// Returns the first shortage of this call, if any.
@@ -216,18 +116,9 @@ impl Lease {
         // Only the first one is stored: it is the cause.
         let _ = self.shortage.set(shortage);
     }
-}
 
-impl Drop for Lease {
-    fn drop(&mut self) {
-        let bytes = *self.bytes.get_mut().unwrap_or_else(PoisonError::into_inner);
-        self.budget.release(&self.user, bytes);
-    }
-}
-
-impl Drop for Claim {
-    fn drop(&mut self) {
-        self.budget.release(&self.user, self.bytes);
+    fn lock(&self) -> MutexGuard<'_, Share> {
+        self.share.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -242,8 +133,7 @@ mod tests {
 
     impl MemoryBudget {
         fn held(&self) -> (usize, usize) {
-            let held = self.lock();
-            (held.all, held.users.len())
+            (self.0.taken(), self.0.holders())
         }
     }
 
@@ -285,18 +175,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_call_that_never_fits_hears_so_at_once_and_which_setting_forbids_it() {
+    async fn a_call_that_never_fits_hears_so_at_once() {
         let budget = MemoryBudget::new(100, 60);
-        let too_large = |needed, setting| Some(Shortage::TooLarge { needed, setting });
+        let too_large = |needed| Some(Shortage::TooLarge { needed });
 
         let admitted = budget.admit("ana", 61, TIMEOUT);
         let admitted = tokio::time::timeout(TIMEOUT / 4, admitted).await.expect("at once");
         let grows = budget.admit("ana", 50, NO_WAIT).await.expect("there is room");
 
-        assert_eq!(admitted.err(), too_large(61, "memory-for-calls-per-user"));
-        assert_eq!(grows.grow(11).err(), too_large(61, "memory-for-calls-per-user"));
+        assert_eq!(admitted.err(), too_large(61));
+        assert_eq!(grows.grow(11).err(), too_large(61));
         let whole = MemoryBudget::new(60, 100);
-        assert_eq!(whole.admit("ana", 61, TIMEOUT).await.err(), too_large(61, "memory-for-calls"));
+        assert_eq!(whole.admit("ana", 61, TIMEOUT).await.err(), too_large(61));
     }
 
     #[tokio::test]

@@ -1,18 +1,46 @@
 //! Capacity shared by many holders, with a limit for each.
+//!
+//! What is refused beyond a user's share is counted here: requests, calls, readers, bytes of memory. Work whose
+//! users take turns is scheduled by [`turns`](crate::turns).
+//!
+//! Invariant: all shares of one holder never exceed the holder's limit, and all shares never exceed the
+//! total, except for amounts that [`Share::exceed`] counts.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout_at};
 
 /// A capacity from which holders acquire amounts. Clones share it.
 #[derive(Clone, Debug)]
-pub struct Shares(Arc<Mutex<Taken>>);
+pub struct Shares(Arc<Capacity>);
 
 #[derive(Debug)]
-struct Taken {
-    in_all: usize,
+struct Capacity {
+    total: usize,
     per_holder: usize,
+    acquired: Mutex<Acquired>,
+    /// Signals that an amount was released.
+    released: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Acquired {
     all: usize,
+    /// Holders with an amount.
     holders: HashMap<Arc<str>, usize>,
+}
+
+/// Limit that an amount would exceed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exceeded {
+    /// The limit for each holder.
+    PerHolder,
+    /// The limit for all holders together.
+    Total,
 }
 
 /// Amount acquired by one holder. Dropping it releases the amount.
@@ -24,9 +52,10 @@ pub struct Share {
 }
 
 impl Shares {
-    /// Creates a capacity of `in_all`, of which each holder may acquire `per_holder`.
-    pub fn new(in_all: usize, per_holder: usize) -> Self {
-        Self(Arc::new(Mutex::new(Taken { in_all, per_holder, all: 0, holders: HashMap::new() })))
+    /// Creates a capacity of `total`, of which each holder may acquire `per_holder`.
+    pub fn new(total: usize, per_holder: usize) -> Self {
+        let (acquired, released) = (Mutex::default(), Notify::new());
+        Self(Arc::new(Capacity { total, per_holder, acquired, released }))
     }
 
     /// Creates an unlimited capacity, of which each holder may acquire `per_holder`.
@@ -34,15 +63,38 @@ impl Shares {
         Self::new(usize::MAX, per_holder)
     }
 
-    /// Acquires `amount` for `holder`; `None` if that would exceed a limit.
-    pub fn take(&self, holder: &str, amount: usize) -> Option<Share> {
-        let holder = self.lock().take(holder, amount)?;
-        Some(Share { shares: self.clone(), holder, amount })
+    /// Acquires `amount` for `holder`.
+    pub fn take(&self, holder: &str, amount: usize) -> Result<Share, Exceeded> {
+        let holder = self.acquire(holder, amount)?;
+        Ok(Share { shares: self.clone(), holder, amount })
+    }
+
+    /// Acquires `amount` for `holder`. Waits up to `timeout` if it would exceed a limit now, and fails at
+    /// once if it always would.
+    pub async fn wait(&self, holder: &str, amount: usize, timeout: Duration) -> Result<Share, Exceeded> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            let mut released = pin!(self.0.released.notified());
+            // Registered before the attempt, so that an amount released in between is not missed.
+            released.as_mut().enable();
+            let exceeded = match self.take(holder, amount) {
+                Ok(share) => return Ok(share),
+                Err(exceeded) => exceeded,
+            };
+            if self.always_exceeds(amount) || timeout_at(deadline, released).await.is_err() {
+                return Err(exceeded);
+            }
+        }
+    }
+
+    /// Returns whether `amount` exceeds a limit even if nothing else is acquired.
+    pub fn always_exceeds(&self, amount: usize) -> bool {
+        amount > self.0.total.min(self.0.per_holder)
     }
 
     /// Returns the total capacity.
     pub fn capacity(&self) -> usize {
-        self.lock().in_all
+        self.0.total
     }
 
     /// Returns the amount that all holders have acquired.
@@ -50,47 +102,92 @@ impl Shares {
         self.lock().all
     }
 
-    fn lock(&self) -> MutexGuard<'_, Taken> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Counts `amount` for `holder`, and returns the holder's key.
+    fn acquire(&self, holder: &str, amount: usize) -> Result<Arc<str>, Exceeded> {
+        let mut acquired = self.lock();
+        let (holder, of_holder) = acquired.entry(holder);
+        let within = |sum: Option<usize>, limit: usize| sum.filter(|sum| *sum <= limit);
+        let of_holder =
+            within(of_holder.checked_add(amount), self.0.per_holder).ok_or(Exceeded::PerHolder)?;
+        let all = within(acquired.all.checked_add(amount), self.0.total).ok_or(Exceeded::Total)?;
+        acquired.set(&holder, of_holder, all);
+        Ok(holder)
+    }
+
+    fn release(&self, holder: &Arc<str>, amount: usize) {
+        if amount == 0 {
+            return;
+        }
+        let mut acquired = self.lock();
+        let (of_holder, all) = (acquired.entry(holder).1 - amount, acquired.all - amount);
+        acquired.set(holder, of_holder, all);
+        drop(acquired);
+        self.0.released.notify_waiters();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Acquired> {
+        self.0.acquired.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Taken {
-    /// Acquires `amount` for `holder`, and returns the holder's key.
-    fn take(&mut self, holder: &str, amount: usize) -> Option<Arc<str>> {
-        let (holder, of_holder) = match self.holders.get_key_value(holder) {
-            Some((holder, taken)) => (holder.clone(), *taken),
+impl Acquired {
+    /// Returns the key of a holder, and the amount acquired by it.
+    fn entry(&self, holder: &str) -> (Arc<str>, usize) {
+        match self.holders.get_key_value(holder) {
+            Some((holder, amount)) => (holder.clone(), *amount),
             None => (holder.into(), 0),
-        };
-        let all = self.all.checked_add(amount).filter(|all| *all <= self.in_all)?;
-        let of_holder = of_holder.checked_add(amount).filter(|taken| *taken <= self.per_holder)?;
+        }
+    }
+
+    fn set(&mut self, holder: &Arc<str>, of_holder: usize, all: usize) {
         self.all = all;
-        self.holders.insert(holder.clone(), of_holder);
-        Some(holder)
+        // Holders without an amount are removed, so that the map does not grow.
+        if of_holder == 0 {
+            self.holders.remove(holder);
+        } else {
+            self.holders.insert(holder.clone(), of_holder);
+        }
     }
 }
 
 impl Share {
-    /// Acquires `amount` more. Returns `false`, and acquires nothing, if that would exceed a limit.
+    /// Returns the acquired amount.
+    pub fn amount(&self) -> usize {
+        self.amount
+    }
+
+    /// Returns the name of the holder.
+    pub fn holder(&self) -> &Arc<str> {
+        &self.holder
+    }
+
+    /// Acquires `amount` more. Acquires nothing if that would exceed a limit.
+    pub fn grow(&mut self, amount: usize) -> Result<(), Exceeded> {
+        self.shares.acquire(&self.holder, amount)?;
+        self.amount += amount;
+        Ok(())
+    }
+
+    /// Releases part of the amount.
+    pub fn shrink(&mut self, amount: usize) {
+        let amount = amount.min(self.amount);
+        self.amount -= amount;
+        self.shares.release(&self.holder, amount);
+    }
+
+    /// Counts `amount` for the same holder, without checking the limits.
     #[must_use]
-    pub fn grow(&mut self, amount: usize) -> bool {
-        let is_taken = self.shares.lock().take(&self.holder, amount).is_some();
-        if is_taken {
-            self.amount += amount;
-        }
-        is_taken
+    pub fn exceed(&self, amount: usize) -> Self {
+        let mut acquired = self.shares.lock();
+        let (of_holder, all) = (acquired.entry(&self.holder).1 + amount, acquired.all + amount);
+        acquired.set(&self.holder, of_holder, all);
+        Self { shares: self.shares.clone(), holder: self.holder.clone(), amount }
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        let mut taken = self.shares.lock();
-        taken.all -= self.amount;
-        match taken.holders.get_mut(&self.holder) {
-            Some(amount) if *amount > self.amount => *amount -= self.amount,
-            // The last share of a holder removes the entry, so that the map does not grow.
-            _ => drop(taken.holders.remove(&self.holder)),
-        }
+        self.shares.release(&self.holder, self.amount);
     }
 }
 
@@ -111,17 +208,17 @@ mod tests {
         let shares = Shares::new(10, 6);
 
         let first = shares.take("a", 6).expect("there is room");
-        assert!(shares.take("a", 1).is_none(), "a has its share");
+        assert_eq!(shares.take("a", 1).err(), Some(Exceeded::PerHolder), "a has its share");
         let _second = shares.take("b", 4).expect("there is room");
-        assert!(shares.take("c", 1).is_none(), "nothing is left");
+        assert_eq!(shares.take("c", 1).err(), Some(Exceeded::Total), "nothing is left");
 
         drop(first);
         let mut third = shares.take("c", 2).expect("what was given back is there again");
-        assert!(!third.grow(5), "c has its share");
-        assert!(third.grow(4) && !third.grow(1));
+        assert_eq!(third.grow(5), Err(Exceeded::PerHolder), "c has its share");
+        assert_eq!((third.grow(4), third.grow(1)), (Ok(()), Err(Exceeded::PerHolder)));
 
         drop(third);
         assert_eq!(shares.holders(), 1, "b alone is remembered");
-        assert!(shares.take("a", 6).is_some(), "all of it was given back");
+        assert!(shares.take("a", 6).is_ok(), "all of it was given back");
     }
 }

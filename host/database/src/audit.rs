@@ -75,12 +75,12 @@ impl Audit {
 
     /// Returns a permit to read; `None` if there are too many readers. Dropping it releases it.
     pub fn reader_permit(&self, user: &str) -> Option<Share> {
-        self.readers.take(user, 1)
+        self.readers.take(user, 1).ok()
     }
 
     /// Returns a permit to follow the log; `None` if there are too many followers. Dropping it releases it.
     pub fn follower_permit(&self, user: &str) -> Option<Share> {
-        self.followers.take(user, 1)
+        self.followers.take(user, 1).ok()
     }
 
     /// Records that an operator's act was refused. `what` is an act or a route, `toolkit` the toolkit

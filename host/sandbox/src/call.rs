@@ -3,18 +3,20 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kitbag_base::memory::{Claim, Lease, MemoryBudget, Shortage};
+use kitbag_base::memory::{Lease, MemoryBudget, Shortage};
+use kitbag_base::shares::Share;
 use kitbag_manifest::asking;
 use kitbag_manifest::question::Question;
 use kitbag_vault::UserSecrets;
+use tokio::sync::Semaphore;
 use wasmtime::component::{Component, Linker, ResourceTableError};
 use wasmtime::{CallHook, Engine, Store, Trap};
 
 use super::Sandbox;
 use super::background::Background;
-use super::instance::{Instance, Slots};
+use super::call_data::CallData;
+use super::instance::Instance;
 use super::limits::{Limits, Meter, TABLE_ELEMENT_BYTES};
-use super::state::State;
 use crate::capabilities::ask::Answers;
 use crate::capabilities::fetch::inner_calls::InnerCalls;
 use crate::capabilities::progress::ProgressListener;
@@ -59,7 +61,7 @@ pub struct Report {
     /// Durations of the call's stages, if the guest returned.
     pub stages: Option<Stages>,
     /// Counts the result as memory of the user's calls until dropped.
-    pub held: Option<Claim>,
+    pub held: Option<Share>,
     /// The guest's instance, if it has not been dropped yet.
     pub instance: Option<Instance>,
 }
@@ -109,13 +111,13 @@ const ADMISSION_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A linked component, which can be instantiated repeatedly.
 pub(super) struct Runner {
-    toolkit: LinkedToolkit<State>,
+    toolkit: LinkedToolkit<CallData>,
     background: Background,
     limits: Arc<Limits>,
     services: Services,
     grants: Grants,
     memory: MemoryBudget,
-    slots: Slots,
+    slots: Arc<Semaphore>,
     /// Upper bound of the initial size of an instance's memories and tables, in bytes.
     initial_memory: usize,
 }
@@ -123,7 +125,7 @@ pub(super) struct Runner {
 impl Runner {
     pub(super) fn new(
         sandbox: &Sandbox,
-        linker: &Linker<State>,
+        linker: &Linker<CallData>,
         component: &Component,
         grants: Grants,
     ) -> wasmtime::Result<Self> {
@@ -205,14 +207,16 @@ impl Runner {
             .saturating_add(invocation.arguments.len())
             .saturating_add(invocation.config.len());
         let lease = Arc::new(self.memory.admit(&invocation.user_id, needed, timeout).await?);
-        let slot = self.slots.take(timeout).await.ok_or(Shortage::Server)?;
+        // Instances of finished calls may occupy the last slots for a moment.
+        let slot = tokio::time::timeout(timeout, self.slots.clone().acquire_owned()).await;
+        let slot = slot.ok().and_then(Result::ok).ok_or(Shortage::Server)?;
         let store = self.store(invocation, observations, &lease);
         Ok((lease, Instance::new(store, slot)))
     }
 
     async fn drive(
         &self,
-        store: &mut Store<State>,
+        store: &mut Store<CallData>,
         invocation: Invocation,
     ) -> wasmtime::Result<(Ended, Stages)> {
         let started = Instant::now();
@@ -234,7 +238,7 @@ impl Runner {
         invocation: &Invocation,
         observations: &Observations,
         lease: &Arc<Lease>,
-    ) -> Store<State> {
+    ) -> Store<CallData> {
         let capabilities = Capabilities::of(&CallContext {
             services: &self.services,
             grants: &self.grants,
@@ -248,7 +252,7 @@ impl Runner {
             fetch: &self.limits.fetch,
             inner_calls: invocation.inner_calls.as_ref(),
         });
-        let mut state = State::new(&self.limits, capabilities);
+        let mut state = CallData::new(&self.limits, capabilities);
         state.meter = Meter::new(&self.limits).leasing(lease.clone(), self.initial_memory);
         new_store(self.toolkit.engine(), &self.limits, state)
     }
@@ -280,7 +284,7 @@ fn size(ended: &Ended) -> usize {
 
 /// Creates a store whose guest is interrupted at every epoch tick, and can pass at most about one maximum
 /// result to the host in one host call.
-pub(super) fn new_store(engine: &Engine, limits: &Limits, state: State) -> Store<State> {
+pub(super) fn new_store(engine: &Engine, limits: &Limits, state: CallData) -> Store<CallData> {
     /// Allowance for data around a result of the maximum size: the record, a short error.
     const RESULT_OVERHEAD_BYTES: usize = 64 * 1024;
 
@@ -301,7 +305,7 @@ pub(super) fn new_store(engine: &Engine, limits: &Limits, state: State) -> Store
 }
 
 /// Determines why a guest stopped.
-pub(super) fn fault(error: &wasmtime::Error, state: &State) -> Fault {
+pub(super) fn fault(error: &wasmtime::Error, state: &CallData) -> Fault {
     if let Some(shortage) = state.meter.shortage() {
         return Fault::OutOfMemory(shortage);
     }

@@ -192,7 +192,7 @@ impl Compiler {
         limits: DescribeLimits,
         operator: &str,
     ) -> Result<Described, CompileError> {
-        let _place = self.0.deploys.take(operator, 1).ok_or(CompileError::Busy)?;
+        let _place = self.0.deploys.take(operator, 1).map_err(|_exceeded| CompileError::Busy)?;
         let turn = self.turn(Lane::Deferred, operator).await?;
         let outcome = self.run(&turn, job, Task::Describe(limits)).await?;
         let declaration = outcome.declaration.unwrap_or_default();

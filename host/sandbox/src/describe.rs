@@ -11,9 +11,9 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use super::call::{Fault, fault, new_store};
+use super::call_data::CallData;
 use super::limits::{DESCRIBE_CPU_TIME, Limits};
 use super::linker;
-use super::state::State;
 use crate::capabilities::Capabilities;
 use crate::capabilities::fetch::FetchLimits;
 use crate::contract::{self, LinkedToolkit};
@@ -90,7 +90,7 @@ pub(super) async fn describe(
         linker.instantiate_pre(component).and_then(LinkedToolkit::new).map_err(DescribeError::Contract)?;
 
     let limits = limits.into_limits();
-    let state = State::new(&limits, Capabilities::outside_a_call(limits.log));
+    let state = CallData::new(&limits, Capabilities::outside_a_call(limits.log));
     let mut store = new_store(engine, &limits, state);
     let answer = async {
         let toolkit = pre.instantiate(&mut store).await?;
@@ -122,7 +122,7 @@ async fn out_of_time() {
 }
 
 /// Converts the error to its root cause, without the backtrace.
-fn explain(error: &wasmtime::Error, state: &State) -> DescribeError {
+fn explain(error: &wasmtime::Error, state: &CallData) -> DescribeError {
     match fault(error, state) {
         Fault::Limit(limit) => DescribeError::Failed(format!("it ran into the {limit}")),
         Fault::ResultTooLarge => DescribeError::TooLarge,

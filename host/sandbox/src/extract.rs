@@ -49,7 +49,7 @@ pub struct ExtractorSandbox {
 /// A linked extractor, which can be instantiated repeatedly. Clones share it.
 #[derive(Clone)]
 pub struct Extractor {
-    linked: Arc<LinkedExtractor<State>>,
+    linked: Arc<LinkedExtractor<ExtractorData>>,
     sandbox: ExtractorSandbox,
 }
 
@@ -122,25 +122,25 @@ impl Extractor {
 }
 
 /// The state of one store, for one file.
-struct State {
+struct ExtractorData {
     meter: Meter,
     table: ResourceTable,
     wasi: WasiCtx,
 }
 
-impl WasiView for State {
+impl WasiView for ExtractorData {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
     }
 }
 
-fn new_store(engine: &Engine, limits: ExtractionLimits) -> Store<State> {
+fn new_store(engine: &Engine, limits: ExtractionLimits) -> Store<ExtractorData> {
     let mut table = ResourceTable::new();
     table.set_max_capacity(MAX_RESOURCES);
     // No directory, no environment, no argument, no standard input, no network; output goes nowhere.
     let wasi = WasiCtx::builder().allow_tcp(false).allow_udp(false).max_random_size(MAX_RANDOM_BYTES).build();
     let meter = Meter::of(limits.memory, MAX_TABLE_ELEMENTS);
-    let mut store = Store::new(engine, State { meter, table, wasi });
+    let mut store = Store::new(engine, ExtractorData { meter, table, wasi });
     store.limiter(|state| &mut state.meter);
     store.set_hostcall_fuel(limits.text.saturating_add(TEXT_OVERHEAD_BYTES));
     store.epoch_deadline_async_yield_and_update(1);
@@ -156,7 +156,7 @@ fn bounded(it: Extracted, max_bytes: usize) -> Extracted {
     Extracted { title, text, truncated: truncated || is_longer }
 }
 
-fn fault(error: &wasmtime::Error, state: &State, limits: ExtractionLimits) -> ExtractionError {
+fn fault(error: &wasmtime::Error, state: &ExtractorData, limits: ExtractionLimits) -> ExtractionError {
     if state.meter.refused().is_some() {
         return ExtractionError::Memory(limits.memory);
     }

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::call_data::CallData;
 use super::refused::is_always_refused;
 use super::shape::{self, Names};
-use super::state::State;
 use crate::capabilities::{Capability, Grant, Grants, table};
 use crate::contract;
 
@@ -146,7 +146,7 @@ pub(super) fn is_declared(name: &str) -> bool {
 }
 
 /// The capability of an import, with or without its version.
-fn find(name: &str) -> Option<Capability<State>> {
+fn find(name: &str) -> Option<Capability<CallData>> {
     table().into_iter().find(|capability| capability.interface == without_version(name))
 }
 

@@ -1,41 +1,22 @@
 //! An instance for one call, and its slot in the pool.
 
 use std::fmt;
-use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
+use tokio::sync::OwnedSemaphorePermit;
 use wasmtime::Store;
 
-use super::state::State;
-
-/// Semaphore for the slots of the pool. Clones share it.
-#[derive(Clone)]
-pub(super) struct Slots(Arc<Semaphore>);
-
-impl Slots {
-    pub(super) fn new(count: u32) -> Self {
-        Self(Arc::new(Semaphore::new(count as usize)))
-    }
-
-    /// Acquires a slot; `None` after the time `wait`. Instances of finished calls may occupy the last slots
-    /// for a moment.
-    pub(super) async fn take(&self, wait: Duration) -> Option<OwnedSemaphorePermit> {
-        timeout(wait, self.0.clone().acquire_owned()).await.ok()?.ok()
-    }
-}
+use super::call_data::CallData;
 
 /// An instance of a call. Dropping it resets its memory and frees its slot; until then its memory counts as
 /// the user's.
 pub struct Instance {
-    pub(super) store: Store<State>,
+    pub(super) store: Store<CallData>,
     /// Dropped after the store: fields are dropped in declaration order.
     _slot: OwnedSemaphorePermit,
 }
 
 impl Instance {
-    pub(super) fn new(store: Store<State>, slot: OwnedSemaphorePermit) -> Self {
+    pub(super) fn new(store: Store<CallData>, slot: OwnedSemaphorePermit) -> Self {
         Self { store, _slot: slot }
     }
 

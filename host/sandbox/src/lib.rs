@@ -26,6 +26,7 @@
 
 mod background;
 mod call;
+mod call_data;
 pub mod capabilities;
 mod compile;
 pub mod compiler;
@@ -45,7 +46,6 @@ pub mod observations;
 mod refused;
 mod resources;
 mod shape;
-mod state;
 
 use std::io;
 use std::path::Path;
@@ -53,6 +53,7 @@ use std::sync::Arc;
 
 use kitbag_base::memory::MemoryBudget;
 use thiserror::Error;
+use tokio::sync::Semaphore;
 use wasmtime::Engine;
 use wasmtime::component::{Component, Linker};
 
@@ -71,20 +72,20 @@ pub use limits::Limits;
 pub use refused::is_always_refused;
 
 use call::Runner;
-use instance::Slots;
-use state::State;
+use call_data::CallData;
 
 /// The engine, and the services and limits that calls share.
 #[derive(Clone)]
 pub struct Sandbox {
     engine: Engine,
     /// Linker with the interfaces of every toolkit, before grants are added.
-    linker: Arc<Linker<State>>,
+    linker: Arc<Linker<CallData>>,
     background: Background,
     limits: Arc<Limits>,
     services: Services,
     memory: MemoryBudget,
-    slots: Slots,
+    /// Slots of the pool of instances.
+    slots: Arc<Semaphore>,
 }
 
 /// A toolkit's machine code, linked against exactly what it was granted, ready to be instantiated.
@@ -126,7 +127,7 @@ impl Sandbox {
     pub fn new(limits: Limits, services: Services, background: Background) -> Result<Self, EngineError> {
         let engine = engine::start(&limits)?;
         let linker = Arc::new(linker::for_every_toolkit(&engine)?);
-        let slots = Slots::new(engine::instance_slots(limits.instances));
+        let slots = Arc::new(Semaphore::new(engine::instance_slots(limits.instances) as usize));
         let (limits, memory) = (Arc::new(limits), MemoryBudget::unlimited());
         Ok(Self { engine, linker, background, limits, services, memory, slots })
     }

@@ -288,7 +288,7 @@ mod tests {
         let refused = meter.memory_growing(110, 121, None).expect_err("one byte too many");
 
         assert!(refused.is::<OutOfMemory>());
-        let too_large = Shortage::TooLarge { needed: 201, setting: "memory-for-calls" };
+        let too_large = Shortage::TooLarge { needed: 201 };
         assert_eq!((meter.shortage(), meter.refused()), (Some(too_large), None));
         drop((meter, lease));
         assert!(budget.admit("ana", 200, Duration::ZERO).await.is_ok(), "all is free again");

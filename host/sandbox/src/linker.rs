@@ -14,20 +14,20 @@ use wasmtime_wasi::filesystem::{WasiFilesystem, WasiFilesystemView};
 use wasmtime_wasi::p2::bindings::{cli, clocks, filesystem, io, random};
 use wasmtime_wasi::random::{WasiRandom, WasiRandomView};
 
-use super::state::State;
+use super::call_data::CallData;
 use super::{imports, io_error, refused};
 use crate::capabilities::{Grant, Grants, add_http_types_to_linker, table};
 
 /// Adds the capabilities in `grants` to the interfaces of every toolkit, and trapping functions for the
 /// imports of `component` that are always refused.
 pub(super) fn granted(
-    for_every_toolkit: &Linker<State>,
+    for_every_toolkit: &Linker<CallData>,
     grants: &Grants,
     component: &Component,
-) -> wasmtime::Result<Linker<State>> {
+) -> wasmtime::Result<Linker<CallData>> {
     let mut linker = for_every_toolkit.clone();
     refused::link(&mut linker, component)?;
-    for capability in table::<State>() {
+    for capability in table::<CallData>() {
         if let Grant::Declared { by, .. } = capability.grant
             && by(grants.definition())
         {
@@ -39,7 +39,7 @@ pub(super) fn granted(
 
 /// Links the interfaces of every toolkit, and trapping functions for all other capabilities that `component`
 /// imports.
-pub(super) fn trapping(engine: &Engine, component: &Component) -> wasmtime::Result<Linker<State>> {
+pub(super) fn trapping(engine: &Engine, component: &Component) -> wasmtime::Result<Linker<CallData>> {
     let mut linker = for_every_toolkit(engine)?;
     refused::link(&mut linker, component)?;
     for (name, import) in component.component_type().imports(engine) {
@@ -58,9 +58,9 @@ pub(super) fn trapping(engine: &Engine, component: &Component) -> wasmtime::Resu
 }
 
 /// Links the capabilities that need no grant, and the imports of language runtimes.
-pub(super) fn for_every_toolkit(engine: &Engine) -> wasmtime::Result<Linker<State>> {
+pub(super) fn for_every_toolkit(engine: &Engine) -> wasmtime::Result<Linker<CallData>> {
     let mut linker = Linker::new(engine);
-    for capability in table::<State>() {
+    for capability in table::<CallData>() {
         if let Grant::Always = capability.grant {
             (capability.add_to_linker)(&mut linker)?;
         }

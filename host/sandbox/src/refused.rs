@@ -7,8 +7,8 @@
 use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, Linker, LinkerInstance, ResourceType};
 
+use super::call_data::CallData;
 use super::imports::without_version;
-use super::state::State;
 
 /// The interfaces, without version, and the resources that each defines. A closed list: any other interface
 /// that the host does not link is refused at deploy.
@@ -38,7 +38,7 @@ pub fn is_always_refused(import: &str) -> bool {
 
 /// Links trapping functions for the always refused interfaces that `component` imports, with the types of its
 /// imports.
-pub(super) fn link(linker: &mut Linker<State>, component: &Component) -> wasmtime::Result<()> {
+pub(super) fn link(linker: &mut Linker<CallData>, component: &Component) -> wasmtime::Result<()> {
     let engine = component.engine();
     let mut functions = 0;
     for (import, item) in component.component_type().imports(engine) {
@@ -70,7 +70,7 @@ pub(super) fn link(linker: &mut Linker<State>, component: &Component) -> wasmtim
 
 /// Links a function of any type that ends the guest.
 pub(super) fn trap(
-    instance: &mut LinkerInstance<'_, State>,
+    instance: &mut LinkerInstance<'_, CallData>,
     function: &str,
     refusal: String,
 ) -> wasmtime::Result<()> {

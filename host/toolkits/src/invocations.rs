@@ -134,9 +134,9 @@ impl Invocations {
     fn with_room(&self, record: Box<Record>) -> Result<Message, Box<Record>> {
         let (size, Record { toolkit, user, .. }) = (record.size(), &*record);
         let of_user = self.room_of_users.take(&format!("{toolkit} {user}"), size);
-        match of_user.and_then(|of_user| Some((of_user, self.room.take(toolkit, size)?))) {
-            Some(room) => Ok(Message::Record(record, room)),
-            None => Err(record),
+        match of_user.and_then(|of_user| Ok((of_user, self.room.take(toolkit, size)?))) {
+            Ok(room) => Ok(Message::Record(record, room)),
+            Err(_exceeded) => Err(record),
         }
     }
 
@@ -193,12 +193,12 @@ impl Invocations {
 
     /// Returns a permit to read; `None` if there are too many readers. Dropping it releases it.
     pub fn reader_permit(&self, user: &str) -> Option<Share> {
-        self.readers.take(user, 1)
+        self.readers.take(user, 1).ok()
     }
 
     /// Returns a permit to follow the log; `None` if there are too many followers. Dropping it releases it.
     pub fn follower_permit(&self, user: &str) -> Option<Share> {
-        self.followers.take(user, 1)
+        self.followers.take(user, 1).ok()
     }
 
     /// Writes the queued records, and stops the writer.

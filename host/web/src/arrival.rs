@@ -4,14 +4,14 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, ready};
+use std::task::{Poll, ready};
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use http_body::{Frame, SizeHint};
+use kitbag_net::wrapped_body::WrappedBody;
 use thiserror::Error;
 
 use super::error::WebError;
@@ -52,7 +52,7 @@ pub(super) async fn require(pace: Pace, request: Request, next: Next) -> Respons
         return next.run(request).await;
     }
     let arrival = Arrival::default();
-    let mut request = request.map(|body| Body::new(Timed::new(body, pace, arrival.clone())));
+    let mut request = request.map(|body| timed(body, pace, arrival.clone()));
     request.extensions_mut().insert(arrival.clone());
     let response = next.run(request).await;
     let mut response = if arrival.is_late() { too_late(pace) } else { response };
@@ -76,46 +76,22 @@ fn too_late(Pace { pause, rate }: Pace) -> Response {
 #[error("the body did not arrive in time")]
 struct Late;
 
-struct Timed {
-    body: Body,
-    allowance: Allowance,
-    arrival: Arrival,
-}
-
-impl Timed {
-    fn new(body: Body, pace: Pace, arrival: Arrival) -> Self {
-        Self { body, allowance: Allowance::new(pace), arrival }
-    }
-}
-
-impl HttpBody for Timed {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
+/// Ends a body with an error if it does not arrive in time.
+fn timed(body: Body, pace: Pace, arrival: Arrival) -> Body {
+    let mut allowance = Allowance::new(pace);
+    Body::new(WrappedBody::new(body, move |mut body: Pin<&mut Body>, context| {
+        if let Poll::Ready(frame) = body.as_mut().poll_frame(context) {
             let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
-            self.allowance.progress(data.map_or(0, Bytes::len));
-            if frame.is_none() || self.body.is_end_stream() {
-                self.arrival.0.is_whole.store(true, Ordering::Relaxed);
+            allowance.progress(data.map_or(0, Bytes::len));
+            if frame.is_none() || body.is_end_stream() {
+                arrival.0.is_whole.store(true, Ordering::Relaxed);
             }
             return Poll::Ready(frame);
         }
-        ready!(self.allowance.poll_used_up(context));
-        self.arrival.0.is_late.store(true, Ordering::Relaxed);
+        ready!(allowance.poll_used_up(context));
+        arrival.0.is_late.store(true, Ordering::Relaxed);
         Poll::Ready(Some(Err(axum::Error::new(Late))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
+    }))
 }
 
 #[cfg(test)]
@@ -134,8 +110,8 @@ mod tests {
     const MOMENT: Duration = Duration::from_millis(200);
     const NEVER: Duration = Duration::from_hours(1);
 
-    fn timed(pieces: impl stream::Stream<Item = Bytes> + Send + 'static) -> Body {
-        Body::new(Timed::new(Body::from_stream(pieces.map(Ok::<_, io::Error>)), PACE, Arrival::default()))
+    fn paced(pieces: impl stream::Stream<Item = Bytes> + Send + 'static) -> Body {
+        timed(Body::from_stream(pieces.map(Ok::<_, io::Error>)), PACE, Arrival::default())
     }
 
     /// Whether the whole body arrives in time, for pieces given as (pause before the piece, length in bytes).
@@ -144,7 +120,7 @@ mod tests {
             sleep(pause).await;
             Bytes::from(vec![0; length])
         });
-        let reading = to_bytes(timed(pieces.boxed()), usize::MAX);
+        let reading = to_bytes(paced(pieces.boxed()), usize::MAX);
         timeout(Duration::from_mins(1), reading).await.expect("it ends, whole or not").is_ok()
     }
 
@@ -169,7 +145,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_is_not_blamed_for_a_server_that_does_not_read() {
-        let mut body = timed(stream::repeat(Bytes::from_static(b"x")).take(2)).into_data_stream();
+        let mut body = paced(stream::repeat(Bytes::from_static(b"x")).take(2)).into_data_stream();
 
         for _ in 0..2 {
             sleep(PACE.pause + MOMENT).await;

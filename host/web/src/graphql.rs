@@ -137,7 +137,7 @@ pub(super) async fn answer(
         other => WebError::unread(other, MAX_REQUEST_BYTES),
     };
     let body = share.read(body, MAX_REQUEST_BYTES).await.map_err(unread)?;
-    let place = service.in_progress.take(user.id(), 1).ok_or_else(|| {
+    let place = service.in_progress.take(user.id(), 1).map_err(|_exceeded| {
         let detail = "Too many requests at a time. Wait for the answers of those in progress, and read them.";
         WebError::retryable(StatusCode::TOO_MANY_REQUESTS, detail)
     })?;

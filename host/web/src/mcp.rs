@@ -254,7 +254,7 @@ impl Endpoint {
         chosen: Selection,
         id: Option<RequestId>,
     ) -> Result<Changes, TransportError> {
-        let share = self.streams.take(user.id(), 1).ok_or_else(|| changes::too_many(id))?;
+        let share = self.streams.take(user.id(), 1).map_err(|_exceeded| changes::too_many(id))?;
         Ok(Changes::new(self.catalogue.clone(), user, chosen, share).await)
     }
 }

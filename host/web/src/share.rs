@@ -107,7 +107,7 @@ impl RequestShares {
             Purpose::Api => &self.requests,
             Purpose::Page => &self.pages,
         };
-        let place = places.take(user, 1).ok_or_else(|| {
+        let place = places.take(user, 1).map_err(|_exceeded| {
             let detail = "Too many requests at a time. Wait for the answers of those in progress.";
             WebError::retryable(StatusCode::TOO_MANY_REQUESTS, detail)
         })?;
@@ -122,7 +122,7 @@ impl RequestShare {
         let mut room: Option<Share> = None;
         let charge = |more| {
             if let Some(room) = &mut room {
-                return room.grow(more);
+                return room.grow(more).is_ok();
             }
             room = self.bytes(more);
             room.is_some()
@@ -146,7 +146,7 @@ impl RequestShare {
 
     /// Reserves bytes of the user's memory limit.
     pub(super) fn bytes(&self, bytes: usize) -> Option<Share> {
-        self.0.bytes.take(&self.0.user, bytes)
+        self.0.bytes.take(&self.0.user, bytes).ok()
     }
 
     /// Keeps another reservation until the response has been sent.

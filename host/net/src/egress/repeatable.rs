@@ -1,21 +1,21 @@
 //! A request that can be sent again: its body is recorded while it streams.
 
 use std::mem;
-use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Poll, ready};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::header::{self, HeaderName};
 use http::request::Parts;
 use http::{Method, Request};
-use http_body::{Body, Frame, SizeHint};
+use http_body::Body;
 use http_body_util::{BodyExt, Empty, Full};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::hygiene::content_length;
 use super::{BoxBody, BoxError, EgressError};
+use crate::wrapped_body::WrappedBody;
 
 /// Largest body that is recorded, in bytes. A larger one can be sent only once.
 const MAX_RECORDED_BYTES: usize = 1 << 20;
@@ -98,7 +98,7 @@ impl Repeatable {
             Content::Unsent(length, body) => {
                 let (memory, record) = watch::channel(Record::default());
                 self.body = Content::Sent(record);
-                Recorded { body, length, memory }.boxed_unsync()
+                recorded(body, length, memory)
             }
             Content::Sent(mut record) => {
                 // Both errors leave the record unfinished: a timeout, or a body that the client dropped.
@@ -168,54 +168,34 @@ impl Record {
     }
 }
 
-/// Streams a body and records it.
-struct Recorded {
-    body: BoxBody,
-    /// Length in bytes, if the HTTP client knows it.
-    length: Option<u64>,
-    memory: watch::Sender<Record>,
-}
-
-impl Body for Recorded {
-    type Data = Bytes;
-    type Error = BoxError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let frame = std::task::ready!(Pin::new(&mut self.body).poll_frame(context));
-        let length = self.length;
+/// Records a body of `length` bytes, if the HTTP client knows its length, while it streams.
+fn recorded(body: BoxBody, length: Option<u64>, memory: watch::Sender<Record>) -> BoxBody {
+    let streamed = WrappedBody::new(body, move |body, context| {
+        let frame = ready!(body.poll_frame(context));
         match &frame {
             Some(Ok(frame)) => match frame.data_ref() {
                 Some(chunk) => {
-                    self.memory.send_modify(|record| record.keep(chunk, length));
-                    let size = self.memory.borrow().size as u64;
+                    memory.send_modify(|record| record.keep(chunk, length));
+                    let size = memory.borrow().size as u64;
                     if length.is_some_and(|length| size > length) {
                         return Poll::Ready(Some(Err("the body is longer than its Content-Length".into())));
                     }
                 }
-                None => self.memory.send_modify(|record| record.end(Err(Unrepeatable::Trailers))),
+                None => memory.send_modify(|record| record.end(Err(Unrepeatable::Trailers))),
             },
-            Some(Err(_)) => self.memory.send_modify(|record| record.end(Err(Unrepeatable::Unfinished))),
-            None => self.memory.send_modify(|record| record.end(Ok(()))),
+            Some(Err(_)) => memory.send_modify(|record| record.end(Err(Unrepeatable::Unfinished))),
+            None => memory.send_modify(|record| record.end(Ok(()))),
         }
         Poll::Ready(frame)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
+    });
+    streamed.boxed_unsync()
 }
 
 #[cfg(test)]
 mod tests {
     use futures::stream;
     use http::HeaderMap;
+    use http_body::Frame;
     use http_body_util::StreamBody;
 
     use super::*;

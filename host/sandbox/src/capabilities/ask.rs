@@ -45,13 +45,13 @@ struct Answered {
 /// The ask capability of one call.
 #[derive(Default)]
 pub struct Ask {
-    state: State,
+    state: AskState,
     asked: AskedQuestion,
 }
 
 /// Whether, and with which answers, a guest can ask.
 #[derive(Default)]
-enum State {
+enum AskState {
     /// Outside a call, where asking traps.
     #[default]
     Outside,
@@ -81,7 +81,7 @@ impl Answers {
 
 impl Ask {
     pub(super) fn of(call: &CallContext<'_>) -> Self {
-        let state = call.answers.map_or(State::Unsupported, |answers| State::Answers(answers.clone()));
+        let state = call.answers.map_or(AskState::Unsupported, |answers| AskState::Answers(answers.clone()));
         Self { state, asked: call.observations.asked.clone() }
     }
 }
@@ -94,9 +94,9 @@ impl ask::Host for Ask {
         schema: String,
     ) -> wasmtime::Result<Result<Answer, AskError>> {
         let answers = match &self.state {
-            State::Outside => return Err(wasmtime::Error::msg("nobody can be asked outside a call")),
-            State::Unsupported => return Ok(Err(AskError::Unsupported)),
-            State::Answers(answers) => answers,
+            AskState::Outside => return Err(wasmtime::Error::msg("nobody can be asked outside a call")),
+            AskState::Unsupported => return Ok(Err(AskError::Unsupported)),
+            AskState::Answers(answers) => answers,
         };
         let question = match Question::check(&key, &message, &schema) {
             Ok(question) => question,

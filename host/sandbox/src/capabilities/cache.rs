@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use kitbag_base::memory::{Claim, Lease};
+use kitbag_base::memory::Lease;
+use kitbag_base::shares::Share;
 use kitbag_vault::user_cache::{CacheSlot, UserCache};
 use secrecy::ExposeSecret;
 use wasmtime::component::{HasData, Linker};
@@ -22,7 +23,7 @@ pub struct Cache {
     /// The call's lease on the memory budget for all calls.
     lease: Option<Arc<Lease>>,
     /// Counts the returned value while it is copied to the guest, which can delay that arbitrarily.
-    returned: Option<Claim>,
+    returned: Option<Share>,
 }
 
 impl Cache {

@@ -24,7 +24,8 @@ use std::time::Duration;
 
 use http::{Method, Request, Response, header};
 use http_body_util::BodyExt as _;
-use kitbag_base::memory::{Claim, Lease};
+use kitbag_base::memory::Lease;
+use kitbag_base::shares::Share;
 use kitbag_net::egress::{Allowlist, Policy, Repeatable, Timeouts};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
@@ -194,14 +195,14 @@ async fn claim(
     exchange: &Exchange,
     lease: Option<&Arc<Lease>>,
     bytes: usize,
-) -> Result<Option<Claim>, Error> {
+) -> Result<Option<Share>, Error> {
     let Some(lease) = lease else { return Ok(None) };
     claim_from(lease, bytes).await.map(Some).inspect_err(|_| {
         exchange.log.note("fetch: there is no memory left for calls".to_owned());
     })
 }
 
-async fn claim_from(lease: &Arc<Lease>, bytes: usize) -> Result<Claim, Error> {
+async fn claim_from(lease: &Arc<Lease>, bytes: usize) -> Result<Share, Error> {
     lease.claim(bytes, MEMORY_TIMEOUT).await.map_err(|_shortage| Error::ConnectionLimitReached)
 }
 

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use kitbag_base::memory::{Claim, Lease};
+use kitbag_base::memory::Lease;
+use kitbag_base::shares::Share;
 use kitbag_knowledge::{DEFAULT_RESULTS, Knowledge, Query};
 use wasmtime::component::{HasData, Linker};
 
@@ -20,7 +21,7 @@ pub struct Search {
     /// The call's lease on the memory budget for all calls.
     lease: Option<Arc<Lease>>,
     /// Counts the returned data while it is copied to the guest, which can delay that arbitrarily.
-    returned: Option<Claim>,
+    returned: Option<Share>,
 }
 
 impl Search {

@@ -58,14 +58,14 @@ impl Admission {
 
     /// Admits a call; `None` if a limit is reached.
     pub(super) fn enter(&self, user: &str, toolkit: &str) -> Option<Admitted> {
-        let of_user = self.users.take(user, 1)?;
-        let of_toolkit = self.toolkits.take(toolkit, 1)?;
+        let of_user = self.users.take(user, 1).ok()?;
+        let of_toolkit = self.toolkits.take(toolkit, 1).ok()?;
         Some(Admitted { _of_user: of_user, _of_toolkit: Some(of_toolkit) })
     }
 
     /// Admits a run of code; `None` if a limit is reached.
     pub(super) fn enter_run(&self, user: &str) -> Option<Admitted> {
-        Some(Admitted { _of_user: self.runs.take(user, 1)?, _of_toolkit: None })
+        Some(Admitted { _of_user: self.runs.take(user, 1).ok()?, _of_toolkit: None })
     }
 
     /// Admits a call of a run once there is a slot. Calls that have a slot never wait for another one.

@@ -268,8 +268,9 @@ fn out_of_memory(shortage: Shortage) -> String {
         Shortage::Server => {
             "The server has no memory left for calls at the moment. Try again in a moment.".to_owned()
         }
-        Shortage::TooLarge { needed, setting } => format!(
-            "The tool needs {} MiB of memory, more than the server's setting {setting} allows.",
+        Shortage::TooLarge { needed } => format!(
+            "The tool needs {} MiB of memory, more than the calls of one user may take (settings memory-for-calls and \
+             call-memory).",
             needed.div_ceil(1 << 20)
         ),
     }

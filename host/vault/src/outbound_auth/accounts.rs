@@ -7,10 +7,10 @@
 //! - an unreachable or failing token endpoint ends no account; the error `invalid_grant` does.
 
 mod connect;
+mod renewal_locks;
 mod revoke;
 #[cfg(test)]
 mod tests;
-mod turns;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -33,13 +33,13 @@ use super::token::{Token, usable_for};
 use super::{Principal, SignInError, missing};
 use crate::{Account, AccountState, Tokens, UserSecrets, Vault, VaultError};
 pub use connect::{ConnectError, Departure, Response};
+use renewal_locks::RenewalLocks;
 pub use revoke::Revocation;
-use turns::Turns;
 
 /// Time limit for waiting until another process has renewed a token.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(15);
 /// Time limit for storing new tokens, and the pause between attempts. Together with the token request, less
-/// than the time limit of a renewal (`turns`).
+/// than the time limit of a renewal (`renewal_locks`).
 const STORE_TIMEOUT: Duration = Duration::from_secs(10);
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// Polling interval while another process renews a token.
@@ -54,7 +54,7 @@ const ENDED: [&str; 5] =
 pub struct Accounts {
     egress: Egress,
     vault: Arc<Vault>,
-    turns: Turns,
+    locks: RenewalLocks,
 }
 
 /// Use of a user's account by one call.
@@ -72,7 +72,7 @@ pub(super) struct AccountSignIn {
 impl Accounts {
     /// Creates an instance that sends requests through `egress` and stores accounts in `vault`.
     pub fn new(egress: Egress, vault: Arc<Vault>) -> Self {
-        Self { egress, vault, turns: Turns::default() }
+        Self { egress, vault, locks: RenewalLocks::default() }
     }
 
     /// Prepares the use of an account in one call, for requests to `api_host`. `None` without grants.
@@ -109,8 +109,8 @@ impl AccountSignIn {
         }
         let Principal { user_id, toolkit_id } = &self.principal;
         let asked = Instant::now();
-        let turn = self.accounts.turns.wait(user_id, toolkit_id).await;
-        if let Some(error) = turn.failed_since(asked) {
+        let lock = self.accounts.locks.wait(user_id, toolkit_id).await;
+        if let Some(error) = lock.failed_since(asked) {
             return Err(error);
         }
         // A concurrent call may have renewed the token.
@@ -124,7 +124,7 @@ impl AccountSignIn {
         // Not cancelled with the call: a renewed token that is not stored would be lost.
         let renewed = to_its_end(async move {
             let renewed = sign_in.renew(refused.as_ref(), &policy).await;
-            turn.ended_with(renewed.as_ref().err());
+            lock.ended_with(renewed.as_ref().err());
             renewed
         });
         renewed.await.unwrap_or(Err(SignInError::Unavailable))
@@ -152,7 +152,7 @@ impl AccountSignIn {
             }
             let other = vault.refresh_holder(user_id, toolkit_id).await.map_err(unavailable)?;
             let ended =
-                other.as_deref().filter(|other| self.accounts.turns.is_over(user_id, toolkit_id, other));
+                other.as_deref().filter(|other| self.accounts.locks.is_over(user_id, toolkit_id, other));
             if (other.is_none() || ended.is_some())
                 && vault.begin_refresh(user_id, toolkit_id, &holder, ended).await.map_err(unavailable)?
             {
@@ -163,12 +163,12 @@ impl AccountSignIn {
             }
             sleep(POLL_INTERVAL).await;
         }
-        let renewed = self.renew_in_turn(refused, policy).await;
+        let renewed = self.renew_locked(refused, policy).await;
         let _ = vault.end_refresh(user_id, toolkit_id, &holder).await.map_err(unavailable);
         renewed
     }
 
-    async fn renew_in_turn(&self, refused: Option<&Token>, policy: &Policy) -> Result<Token, SignInError> {
+    async fn renew_locked(&self, refused: Option<&Token>, policy: &Policy) -> Result<Token, SignInError> {
         let Principal { user_id, toolkit_id } = &self.principal;
         let vault = &self.accounts.vault;
         // Checked again: another process may have stored new tokens before this one claimed the renewal.

@@ -128,7 +128,7 @@ impl Elicitation {
             return;
         }
         let secrets: Vec<_> = names.iter().filter_map(|name| user.secret(toolkit, name).ok()).collect();
-        let Some(_place) = self.waiting.take(user.id(), 1) else { return };
+        let Ok(_place) = self.waiting.take(user.id(), 1) else { return };
         let done = async {
             user.until_set(&secrets).await?;
             if names.iter().any(|name| name == ACCOUNT) {

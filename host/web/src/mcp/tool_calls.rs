@@ -187,7 +187,7 @@ impl Handler {
                 let state = self.seal(&request, asked)?;
                 return Ok(asking::input_required(form, (question.key, state)).into());
             };
-            let Some(_place) = self.endpoint.asked.take(self.context.user.id(), 1) else {
+            let Ok(_place) = self.endpoint.asked.take(self.context.user.id(), 1) else {
                 return Ok(failed(&kitbag_manifest::reply::Failure::busy().into()).into());
             };
             if is_large(request.arguments.as_ref()) {

@@ -1,13 +1,14 @@
 //! Request and response bodies: size limits, counters, and a timeout between two chunks.
 
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body::{Body, Frame, SizeHint};
+use http_body::{Body, Frame};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kitbag_net::egress::{BoxBody, BoxError, EgressError, ResponseBody};
+use kitbag_net::wrapped_body::WrappedBody;
 use tokio::time::{Sleep, sleep};
 use wasmtime_wasi_http::{Error, WasiBody};
 
@@ -27,7 +28,11 @@ pub(super) fn counted(
     body: BoxBody,
     usage: Usage,
 ) -> impl Body<Data = Bytes, Error = BoxError> + Send + 'static {
-    Counted { body, count: move |size| usage.sent(size) }
+    WrappedBody::new(body, move |body, context| {
+        let frame = ready!(body.poll_frame(context));
+        usage.sent(data_size(frame.as_ref()));
+        Poll::Ready(frame)
+    })
 }
 
 /// Makes a response body fail beyond `limit` bytes, or when it pauses for longer than `pause`, and counts the
@@ -38,8 +43,24 @@ pub(super) fn incoming(
     pause: Option<Duration>,
     usage: Usage,
 ) -> impl Body<Data = Bytes, Error = BoxError> + Send + Unpin + 'static {
-    let paced = WithIdleTimeout { body, pause, waiting: None };
-    Counted { body: Limited::new(paced, limit), count: move |size| usage.received(size) }
+    let mut waiting: Option<Pin<Box<Sleep>>> = None;
+    WrappedBody::new(Limited::new(body, limit), move |body, context| {
+        if let Poll::Ready(frame) = body.poll_frame(context) {
+            waiting = None;
+            usage.received(data_size(frame.as_ref()));
+            return Poll::Ready(frame);
+        }
+        let Some(pause) = pause else { return Poll::Pending };
+        ready!(waiting.get_or_insert_with(|| Box::pin(sleep(pause))).as_mut().poll(context));
+        waiting = None;
+        Poll::Ready(Some(Err(IdleTimeout.into())))
+    })
+}
+
+/// Number of data bytes of a frame.
+fn data_size(frame: Option<&Result<Frame<Bytes>, BoxError>>) -> usize {
+    let Some(Ok(frame)) = frame else { return 0 };
+    frame.data_ref().map_or(0, Bytes::len)
 }
 
 /// Logs the cause of a failed response body for the author, and converts it to the guest's error.
@@ -58,78 +79,7 @@ pub(super) fn with_logged_errors(body: ReadAheadBody, limit: usize, log: Log) ->
     .boxed_unsync()
 }
 
-/// Reports the size of each chunk.
-struct Counted<B, C> {
-    body: B,
-    count: C,
-}
-
-impl<B, C> Body for Counted<B, C>
-where
-    B: Body<Data = Bytes, Error = BoxError> + Unpin,
-    C: Fn(usize) + Unpin,
-{
-    type Data = Bytes;
-    type Error = BoxError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
-        if let Some(Ok(frame)) = &frame
-            && let Some(data) = frame.data_ref()
-        {
-            (self.count)(data.len());
-        }
-        Poll::Ready(frame)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-/// Fails if no data arrives for the duration `pause`.
-struct WithIdleTimeout {
-    body: ResponseBody,
-    pause: Option<Duration>,
-    waiting: Option<Pin<Box<Sleep>>>,
-}
-
+/// No data arrived for the duration of `pause`.
 #[derive(Debug, thiserror::Error)]
 #[error("the response paused for too long")]
 struct IdleTimeout;
-
-impl Body for WithIdleTimeout {
-    type Data = Bytes;
-    type Error = BoxError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let Self { body, pause, waiting } = &mut *self;
-        if let Poll::Ready(frame) = Pin::new(body).poll_frame(context) {
-            *waiting = None;
-            return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
-        }
-        let Some(pause) = *pause else { return Poll::Pending };
-        let over = waiting.get_or_insert_with(|| Box::pin(sleep(pause))).as_mut().poll(context);
-        ready!(over);
-        *waiting = None;
-        Poll::Ready(Some(Err(IdleTimeout.into())))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}

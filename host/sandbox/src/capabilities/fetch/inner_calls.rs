@@ -8,6 +8,7 @@ use futures::future::BoxFuture;
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full, Limited};
 use kitbag_base::memory::Lease;
+use kitbag_base::shares::Share;
 use kitbag_net::egress::Egress;
 use wasmtime_wasi_http::{Error, WasiBody};
 
@@ -25,7 +26,7 @@ const PARSED_PER_BYTE: usize = 16;
 pub trait InnerCalls: Send + Sync {
     /// Runs the tool call that a request to `path` stands for. The JSON arguments are read only when the call
     /// has a slot. Dropping the future ends the call.
-    fn call(self: Arc<Self>, path: String, arguments: Arguments) -> BoxFuture<'static, Answer>;
+    fn call(self: Arc<Self>, path: String, arguments: Arguments) -> BoxFuture<'static, InnerResponse>;
 }
 
 /// Arguments of a call that have not been read yet.
@@ -34,11 +35,11 @@ pub struct Arguments {
     lease: Option<Arc<Lease>>,
 }
 
-/// Arguments as JSON, and the claim for the memory that they take, also once parsed.
-pub(crate) type Held = (Bytes, Option<kitbag_base::memory::Claim>);
+/// Arguments as JSON, and the memory that they take, also once parsed.
+pub(crate) type InnerArguments = (Bytes, Option<Share>);
 
 /// The answer to a call.
-pub struct Answer {
+pub struct InnerResponse {
     /// The result, as JSON.
     pub json: Bytes,
     /// The call's slot, released when there is memory for the answer.
@@ -47,7 +48,7 @@ pub struct Answer {
 
 impl Arguments {
     /// Reads the arguments, at most 256 KiB. `None` if they are longer, or if there is no memory for them.
-    pub async fn read(self) -> Option<Held> {
+    pub async fn read(self) -> Option<InnerArguments> {
         let json = Limited::new(self.body, MAX_ARGUMENTS).collect().await.ok()?.to_bytes();
         let held = match &self.lease {
             Some(lease) => Some(claim_from(lease, PARSED_PER_BYTE * json.len()).await.ok()?),
@@ -85,7 +86,7 @@ impl Inner {
         let arguments = Arguments { body: request.into_body(), lease: lease.clone() };
         // Not on the guest's own thread: calls take locks that others wait for.
         let answer = self.egress.run_on_runtime(self.calls.call(path, arguments)).await;
-        let Answer { json, place } = answer.map_err(|_interrupted| Error::HttpProtocolError)?;
+        let InnerResponse { json, place } = answer.map_err(|_interrupted| Error::HttpProtocolError)?;
         let held = match lease {
             Some(lease) => Some(claim_from(&lease, json.len()).await?),
             None => None,

@@ -478,7 +478,7 @@ async fn a_process_that_dies_while_it_renews_leaves_an_account_that_is_whole_or_
         assert!(begin("dead", None).await);
         assert!(!begin("other", None).await && !begin("other", Some("another")).await);
         world.vault.end_refresh("ana", "books", "other").await.expect("the database answers");
-        assert!(!begin("other", None).await, "only who has the turn gives it back");
+        assert!(!begin("other", None).await, "only the holder gives it back");
         assert!(begin("other", Some("dead")).await);
         world.vault.end_refresh("ana", "books", "other").await.expect("the database answers");
         world.answer(status, JSON, &body);
@@ -492,11 +492,11 @@ async fn a_process_that_dies_while_it_renews_leaves_an_account_that_is_whole_or_
 }
 
 #[tokio::test]
-async fn a_turn_is_over_after_a_time_that_each_process_measures_by_itself() {
-    let turns = Turns::default();
-    assert!(!turns.is_over("ana", "books", "one"));
-    assert!(!turns.is_over("ana", "books", "one"), "not yet");
-    assert!(!turns.is_over("ana", "books", "two"), "it is another one's by now");
+async fn a_renewal_is_over_after_a_time_that_each_process_measures_by_itself() {
+    let locks = RenewalLocks::default();
+    assert!(!locks.is_over("ana", "books", "one"));
+    assert!(!locks.is_over("ana", "books", "one"), "not yet");
+    assert!(!locks.is_over("ana", "books", "two"), "it is another one's by now");
 }
 
 #[tokio::test]

@@ -71,10 +71,10 @@ async fn vectors(access: &Access, room: &Shares, tools: &SearchedTools) -> Optio
         };
         let width = vectors.first().map_or(0, Vec::len);
         if made.is_none() {
-            made = Some(ToolVectors { rows: Rows::new(width), room: room.take("", 0)? });
+            made = Some(ToolVectors { rows: Rows::new(width), room: room.take("", 0).ok()? });
         }
         let ToolVectors { rows, room } = made.as_mut()?;
-        if !room.grow(count * width * BYTES_PER_NUMBER) {
+        if room.grow(count * width * BYTES_PER_NUMBER).is_err() {
             return failed("there is no room for more vectors");
         }
         if vectors.len() != count || !vectors.iter().all(|vector| rows.push(vector.iter().copied())) {

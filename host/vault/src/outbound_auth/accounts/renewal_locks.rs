@@ -15,7 +15,7 @@ const FORGOTTEN_AFTER: Duration = Duration::from_mins(10);
 
 /// Locks of all accounts for which calls wait. Clones share them.
 #[derive(Clone, Default)]
-pub(super) struct Turns {
+pub(super) struct RenewalLocks {
     places: Arc<Mutex<Places>>,
     seen: Arc<Mutex<Seen>>,
 }
@@ -29,9 +29,9 @@ type Seen = HashMap<(String, String), (String, Instant)>;
 type Places = HashMap<(String, String), Weak<Place>>;
 
 /// Lock acquired by one call.
-pub(super) struct Turn(OwnedMutexGuard<Failed>);
+pub(super) struct RenewalLock(OwnedMutexGuard<Failed>);
 
-impl Turns {
+impl RenewalLocks {
     /// Returns whether an attempt (`holder`) has been observed for longer than [`REFRESH_TIME`], so that it
     /// must have ended. Each process measures that itself: clocks of machines differ.
     pub(super) fn is_over(&self, user: &str, toolkit: &str, holder: &str) -> bool {
@@ -48,7 +48,7 @@ impl Turns {
     }
 
     /// Acquires the lock of an account, after other calls of this process have renewed its tokens.
-    pub(super) async fn wait(&self, user: &str, toolkit: &str) -> Turn {
+    pub(super) async fn wait(&self, user: &str, toolkit: &str) -> RenewalLock {
         let place = {
             let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
             places.retain(|_, place| place.strong_count() > 0);
@@ -60,11 +60,11 @@ impl Turns {
                 place
             })
         };
-        Turn(place.lock_owned().await)
+        RenewalLock(place.lock_owned().await)
     }
 }
 
-impl Turn {
+impl RenewalLock {
     /// Returns the error of an attempt that failed after `asked`, while this call waited: it need not be
     /// repeated.
     pub(super) fn failed_since(&self, asked: Instant) -> Option<SignInError> {

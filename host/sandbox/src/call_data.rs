@@ -20,7 +20,7 @@ const MEASURED_BYTES_PER_HOST_CALL: usize = 64 << 10;
 const MAX_UNMEASURED_CALLS: usize = 64;
 
 /// The state of one store, for one call.
-pub(super) struct State {
+pub(super) struct CallData {
     pub(super) meter: Meter,
     capabilities: Capabilities,
     table: ResourceTable,
@@ -29,7 +29,7 @@ pub(super) struct State {
     unmeasured_calls: usize,
 }
 
-impl State {
+impl CallData {
     pub(super) fn new(limits: &Limits, capabilities: Capabilities) -> Self {
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.resources);
@@ -66,13 +66,13 @@ impl State {
     }
 }
 
-impl HasCapabilities for State {
+impl HasCapabilities for CallData {
     fn capabilities(&mut self) -> (&mut Capabilities, &mut ResourceTable) {
         (&mut self.capabilities, &mut self.table)
     }
 }
 
-impl WasiView for State {
+impl WasiView for CallData {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
     }
