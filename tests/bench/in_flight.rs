@@ -43,13 +43,7 @@ async fn growth(
     effort: &Effort,
 ) -> Outcome<f64> {
     let data = tempfile::tempdir()?;
-    let limits = [
-        "--concurrent-calls=512",
-        "--concurrent-calls-per-user=512",
-        "--concurrent-calls-per-toolkit=512",
-        "--memory-for-calls=4GiB",
-        "--memory-for-calls-per-user=4GiB",
-    ];
+    let limits = ["--concurrent-calls=2048", "--memory-for-calls=16GiB"];
     let server = kitbag_server::start(data.path(), &limits)?;
     kitbag_server::deploy(&server, data.path(), component).await?;
     let token = kitbag_server::token(data.path())?;

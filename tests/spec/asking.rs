@@ -1,11 +1,11 @@
-//! Tools that ask their user in the middle of a call: elicitation in form mode, in both revisions.
+//! Tools that ask their user during a call: elicitation in form mode, in both protocol revisions.
 
 use http::Method;
 use serde_json::{Value, json};
 
 use crate::harness::{Events, Kitbag, Revision, User, guests};
 
-/// A question whose answer is a text.
+/// Question with one required text field, `city`, of at most 6 characters.
 fn question(key: &str) -> Value {
     let schema = json!({
         "type": "object",
@@ -27,7 +27,7 @@ pub(crate) async fn client(kitbag: &Kitbag, user: &str, revision: Revision) -> U
     able(kitbag.as_user(user), revision).await
 }
 
-/// The client, which shows forms.
+/// Configures the client to declare that it supports forms.
 pub(crate) async fn able(user: User, revision: Revision) -> User {
     user.capable_of(json!({ "elicitation": {} })).speaking(revision).await
 }
@@ -38,20 +38,20 @@ async fn start() -> Kitbag {
     kitbag
 }
 
-/// A call that asks, in one of the revisions.
+/// Call of a tool that asks questions, in either protocol revision.
 pub(crate) struct Conversation<'u> {
     user: &'u User,
     params: Value,
-    /// Of the older revision.
+    /// Event stream of the call in the older revision; `None` in the current one.
     events: Option<Events>,
 }
 
-/// What a call comes to next.
+/// Next message of a call.
 #[derive(Debug)]
 pub(crate) enum Next {
-    /// A question: its id or key, what is asked, and the state.
+    /// Question: its id (older revision) or key, its parameters, and the state (null in the older revision).
     Asked(Value, Value, Value),
-    /// The reply.
+    /// JSON-RPC response that ends the call.
     Reply(Value),
 }
 
@@ -84,7 +84,7 @@ impl Next {
 }
 
 impl<'u> Conversation<'u> {
-    /// Makes a call.
+    /// Starts a call, and returns its first message.
     pub(crate) async fn begin(
         user: &'u User,
         revision: Revision,
@@ -102,7 +102,7 @@ impl<'u> Conversation<'u> {
         (conversation, next)
     }
 
-    /// Responds to a question, as `by`.
+    /// Answers a question as the user `by`, and returns the next message.
     pub(crate) async fn respond_as(&mut self, by: &User, asked: &Next, response: Value) -> Next {
         let Next::Asked(id, _, state) = asked else { panic!("nothing was asked: {asked:?}") };
         if self.events.is_some() {
@@ -164,7 +164,7 @@ async fn a_call_asks_in_turn_and_has_the_answers() {
 
         let expected = json!({ "answers": [{ "accepted": "{\"city\":\"Oslo\"}" }, "declined", "cancelled"] });
         assert_eq!(serde_json::from_str::<Value>(last.text()).expect("JSON"), expected, "{revision:?}");
-        // Each run has a record; those that ask are no failures.
+        // Each run of the handler has a record; a run that asks is not a failure.
         let records = ana.logs("probe").await;
         let outcomes: Vec<_> =
             records.iter().map(|record| record["outcome"].as_str().expect("one")).collect();
@@ -186,7 +186,7 @@ async fn whoever_shows_no_forms_is_not_asked_and_the_tool_is_told() {
 
         ana.call("probe__ask", questions(&["a"])).await.assert_tool_error("Unsupported");
     }
-    // Nor is one who calls without the protocol, or whose client takes no stream.
+    // REST calls, and clients of the older revision that accept no stream, cannot be asked either.
     let (path, body) = ("/toolkits/probe/tools/ask", questions(&["a"]).to_string());
     let answer = kitbag.as_user("ana").send(Method::POST, path, "application/json", body).await;
     assert_eq!(answer.json()["error"], "AskError::Unsupported");
@@ -234,7 +234,7 @@ async fn a_question_breaks_no_rule_and_asks_for_no_credential() {
         let refused = ana.call("probe__ask", json!({ "questions": [question] })).await;
         refused.assert_tool_error(expected);
     }
-    // What is larger than any result cannot be passed to the host at all.
+    // A message larger than the result limit cannot be passed to the host: the call fails.
     let huge = json!({ "key": "a", "message": "x", "times": 10 << 20, "schema": boolean });
     ana.call("probe__ask", json!({ "questions": [huge] })).await.envelope();
 }
@@ -247,7 +247,7 @@ async fn what_is_asked_never_ends() {
         let (mut call, mut next) =
             Conversation::begin(&ana, revision, "probe__ask_for_ever", json!({})).await;
 
-        // The answer is for the question that was shown, and not for the next one under the same key.
+        // An answer belongs to the question that was shown, not to a later one with the same key.
         for _ in 0..5 {
             assert!(next.question()["message"].as_str().is_some_and(|it| it.contains("Question ")));
             next = call.respond(&next, json!({ "action": "accept", "content": { "sure": true } })).await;
@@ -274,14 +274,14 @@ async fn an_answer_is_checked_as_arguments_are() {
             assert!(refused.text().contains("INVALID_PARAMS"), "{refused:?}");
             assert!(refused.text().contains(expected), "{refused:?}");
         }
-        // Members that nobody asked for do not reach the handler.
+        // Members that are not in the schema do not reach the handler.
         let (mut call, asked) = Conversation::begin(&ana, revision, "probe__ask", questions(&["a"])).await;
         let more = json!({ "action": "accept", "content": { "city": "Oslo", "admin": true } });
         assert_eq!(
             call.respond(&asked, more).await.text(),
             "{\"answers\":[{\"accepted\":\"{\\\"city\\\":\\\"Oslo\\\"}\"}]}"
         );
-        // Large answers are refused before they reach anything.
+        // An answer of more than 16 KiB is refused before it is checked.
         let (mut call, asked) = Conversation::begin(&ana, revision, "probe__ask", questions(&["a"])).await;
         let large = accept(&"x".repeat(17 << 10));
         let refused = call.respond(&asked, large).await;
@@ -335,7 +335,7 @@ async fn a_state_is_for_one_call_of_one_user() {
         let refused = call(user, tool, arguments, state).await;
         assert_eq!(refused["error"]["code"], -32602, "{refused}");
     }
-    // Without a state nothing was asked, so nothing is answered.
+    // An answer without a state is ignored: the tool asks again.
     let params = json!({ "name": "probe__ask", "arguments": questions(&["a"]), "inputResponses": { "a": accept("Oslo") } });
     let reply = ana.request("tools/call", Some("probe__ask"), params).await;
     assert_eq!(reply["result"]["resultType"], "input_required", "{reply}");
@@ -353,7 +353,7 @@ async fn nobody_else_answers_and_nobody_answers_twice() {
     let (mut call, asked) = Conversation::begin(&ana, revision, "probe__ask", questions(&["a"])).await;
     let Next::Asked(id, ..) = &asked else { panic!("{asked:?}") };
 
-    // Another user, and another client of the same user.
+    // Answers of another user and of another client of the same user are ignored.
     for stranger in [&ben, &again] {
         stranger.respond(id, Ok(accept("Rome"))).await.assert_status(202);
     }
@@ -383,7 +383,7 @@ async fn a_client_that_refuses_or_goes_away_ends_its_call() {
     let Next::Asked(id, ..) = &asked else { panic!("{asked:?}") };
     drop(call);
     ana.respond(id, Ok(accept("Rome"))).await.assert_status(202);
-    // Their places are free again: as many as one user may have.
+    // The abandoned calls no longer count towards the user's limit of 16 waiting calls.
     let mut waiting = Vec::new();
     for _ in 0..16 {
         let (call, asked) = Conversation::begin(&ana, revision, "probe__ask", questions(&["a"])).await;
@@ -402,7 +402,7 @@ async fn a_client_that_refuses_or_goes_away_ends_its_call() {
 #[tokio::test]
 async fn a_call_that_waits_for_its_user_takes_no_place_of_others_and_few_of_them_wait() {
     let kitbag = Kitbag::start_with(|settings| {
-        settings.concurrent_calls_per_user = 1;
+        settings.bounds.concurrent_calls_per_user = 1;
     })
     .await;
     kitbag.deploy(guests::PROBE).await;
@@ -434,7 +434,7 @@ async fn what_is_asked_has_no_secret_and_nothing_hidden() {
         "type": "object",
         "properties": { "sure": { "type": "boolean", "description": "of canary-asked-0123 \u{202e}" } },
     });
-    // A key too: its answer is found all the same.
+    // The secret is redacted from the key too, and the answer is still matched to its question.
     let by_key =
         json!({ "key": "canary-asked-0123", "message": "Where to?", "schema": question("a")["schema"] });
     let (mut call, asked) =

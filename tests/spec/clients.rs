@@ -1,10 +1,11 @@
 //! Real MCP clients: the TypeScript SDKs of both revisions, the Python SDK, and the Inspector.
 //!
-//! Each gets only the server's URL and discovers the rest, both with the server as its own issuer and
-//! with an external provider.
+//! Each client is given only the server's URL and discovers the rest, both with the server as its own issuer
+//! and with an external provider.
 
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::join;
@@ -14,7 +15,7 @@ use crate::harness::sign_in::{PromptingProcess, access_tokens_expire};
 use crate::harness::{Browser, Kitbag, Revision, SignIn, User, guests, root, run};
 
 impl User {
-    /// Lists the tools and calls one, with a client in its own process.
+    /// Lists the tools and calls one, with a client in a separate process. Returns the client's output.
     async fn call_with_client(&self, kitbag: &Kitbag, era: &str, tool: &str, arguments: Value) -> Value {
         let clients = root().join("clients");
         assert!(clients.join("node_modules").is_dir(), "run `just install`");
@@ -120,7 +121,7 @@ async fn the_inspectors_command_line_signs_in_calls_and_renews() {
         assert_eq!(result["structuredContent"]["words"], 2, "{result}");
         at.transcript.assert_in_order(&first_connection(&at));
 
-        // The next command uses the session that the first one stored, without a new consent.
+        // The second command uses the session that the first one stored, without a new consent.
         access_tokens_expire().await;
         at.transcript.clear();
         let again = run(inspector(&at, home.path(), "--stored-auth-only")).await.succeeded();
@@ -135,7 +136,7 @@ async fn the_inspectors_command_line_signs_in_calls_and_renews() {
 #[tokio::test]
 async fn clients_sign_in_at_a_server_whose_url_has_a_path() {
     let check = async |at: SignIn| {
-        // By `kitbag login` and `kitbag toolkit deploy`.
+        // Uses `kitbag login` and `kitbag toolkit deploy`.
         at.deploy(guests::TEXT).await;
         for era in ["current", "older"] {
             let mut client = Command::new("node");
@@ -146,7 +147,7 @@ async fn clients_sign_in_at_a_server_whose_url_has_a_path() {
         client.args(["sign_in.py", &endpoint(&at), "text__count", TWO_WORDS]);
         assert_called_twice(&signs_in(&at, client, ".venv").await);
     };
-    join!(async { check(SignIn::local_below("/tools/kitbag", "5s").await).await }, async {
+    join!(async { check(SignIn::local_below("/tools/kitbag", Duration::from_secs(5)).await).await }, async {
         check(SignIn::external_below("/kitbag", |_| {}).await).await;
     });
 }
@@ -157,7 +158,7 @@ fn endpoint(at: &SignIn) -> String {
     format!("{}/mcp", at.url())
 }
 
-/// Runs a client of the folder `clients`, signs in for it, and returns the JSON that it prints.
+/// Runs a client from the folder `clients`, signs in for it as `ana`, and returns the JSON that it prints.
 async fn signs_in(at: &SignIn, mut client: Command, installed: &str) -> Value {
     let clients = root().join("clients");
     assert!(clients.join(installed).exists(), "run `just install`");
@@ -170,13 +171,13 @@ async fn signs_in(at: &SignIn, mut client: Command, installed: &str) -> Value {
 
     answer.assert_status(200);
     let ran = client.finished().await;
-    // Shown by `-- --nocapture`.
+    // Visible with `-- --nocapture`.
     println!("{:#?}", at.transcript.lines());
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     serde_json::from_str(&ran.stdout).expect("the client prints JSON")
 }
 
-/// The Inspector, in a terminal: without one it does not ask the user to sign in.
+/// Command for the Inspector in a terminal: without one it does not ask the user to sign in.
 fn inspector(at: &SignIn, home: &Path, options: &str) -> Command {
     let folder = root().join("clients/inspector/node_modules/.bin");
     assert!(folder.join("node").exists(), "run `just install`");
@@ -216,7 +217,7 @@ fn assert_called_twice(said: &Value) {
     assert!(said["scope"].as_str().is_some_and(|scope| scope.contains("offline_access")), "{said}");
 }
 
-/// The requests from discovery to the first call.
+/// Expected requests from discovery to the first call.
 fn first_connection(at: &SignIn) -> Vec<String> {
     let endpoints = at.endpoints();
     [
@@ -231,7 +232,7 @@ fn first_connection(at: &SignIn) -> Vec<String> {
     .into()
 }
 
-/// The requests around the expiry of the access token.
+/// Expected requests around the expiry of the access token.
 fn renewal_after_a_refusal(at: &SignIn) -> [String; 4] {
     let token = at.endpoints().token;
     ["POST /mcp → 200", "POST /mcp → 401", &format!("POST {token} → 200"), "POST /mcp → 200"]

@@ -1,4 +1,4 @@
-//! Code that calls tools: `/mcp?mode=code`.
+//! Code mode, in which a client sends code that calls tools: `/mcp?mode=code`.
 
 mod cost;
 
@@ -21,7 +21,7 @@ pub(crate) fn with_code(settings: &mut Settings) {
     settings.operators = "olga".parse().expect("a list");
 }
 
-/// A server with `text`, `hints` and `needy`, and ana in the mode.
+/// Starts a server with `text`, `hints` and `needy`. The user `ana` has a client in code mode.
 async fn start() -> (Kitbag, User) {
     let kitbag = Kitbag::start_with(with_code).await;
     for guest in [guests::TEXT, guests::HINTS, guests::NEEDS_SECRET] {
@@ -36,7 +36,7 @@ impl User {
         self.call("run_code", json!({ "code": code })).await
     }
 
-    /// What code returns, as JSON.
+    /// Runs code, and returns its result as JSON.
     async fn value_of_code(&self, code: &str) -> Value {
         let outcome = self.run_code(code).await;
         serde_json::from_str(outcome.text()).unwrap_or_else(|_| panic!("{}", outcome.text()))
@@ -138,7 +138,7 @@ async fn code_calls_what_its_user_may_call_and_nothing_else() {
         missing.text()
     );
 
-    // Not chosen, hidden, for others: there is no such tool.
+    // Tools that are not selected, are hidden, or are for other users do not exist in code.
     let chooses = kitbag.as_user("ana").at("/mcp?mode=code&toolkits=text");
     assert!(chooses.run_code(&code("hints.plain()")).await.text().starts_with("UNKNOWN_TOOL: "));
     ana.post("/toolkits/hints/hide", &json!({ "tools": ["plain"] })).await.assert_status(204);
@@ -174,7 +174,7 @@ async fn what_may_change_something_is_called_by_code_once_its_user_allows_it() {
 
     ana.delete(route).await.assert_status(204);
     ana.run_code(code).await.assert_tool_error("has not allowed it in code");
-    // By the page, and not any more once somebody else owns it.
+    // The page allows it too, until the toolkit has another owner.
     let visitor = Visitor::sign_in(&kitbag, "ana").await;
     let page = visitor.get("/ui/toolkits/hints").await.assert_status(200);
     page.assert_says("aria-label=\"Allow in code: mutating\"");
@@ -213,7 +213,7 @@ async fn code_has_no_network_and_no_secret() {
 async fn a_run_makes_so_many_calls_and_waits_for_places_of_its_user() {
     let kitbag = Kitbag::start_with(|settings| {
         with_code(settings);
-        settings.concurrent_calls_per_user = 1;
+        settings.bounds.concurrent_calls_per_user = 1;
     })
     .await;
     kitbag.deploy(guests::HINTS).await;
@@ -222,10 +222,10 @@ async fn a_run_makes_so_many_calls_and_waits_for_places_of_its_user() {
     let counting = "let made = 0, last = '';\n\
         const all = Array.from({ length: 60 }, () => tools.hints.plain().then(() => { made += 1 }, (error) => { last = error.code }));\n\
         await Promise.all(all); return [made, last]";
-    // Eight at once, where a user has one place.
+    // Code makes up to eight calls at a time, which wait for the user's only slot, and 50 calls in all.
     assert_eq!(in_mode.value_of_code(counting).await, json!([50, "TOO_MANY_CALLS"]));
 
-    // It is taken, and the run goes on once it is free.
+    // A run waits while another call takes the user's only slot.
     let occupying = ana.occupy("hostile__sleep_poll", json!({}), "hints__plain").await;
     let run = in_mode.start_call("run_code", json!({ "code": "return await tools.hints.plain()" }));
     sleep(Duration::from_millis(300)).await;
@@ -275,7 +275,7 @@ async fn calls_end_with_the_run_that_made_them() {
             .collect::<Vec<_>>()
     };
 
-    // Nobody waits for the call. On a busy machine it may not have begun, and is tried again.
+    // The code does not await the call. Repeated, because on a busy machine it may not have started in time.
     let code = "tools.hostile.sleep_poll(); await new Promise((resolve) => setTimeout(resolve, 500)); return 'returned'";
     let left_alone = async {
         while outcomes().await.is_empty() {
@@ -283,7 +283,7 @@ async fn calls_end_with_the_run_that_made_them() {
         }
     };
     within("a call that nobody waits for", left_alone).await;
-    // The client goes away.
+    // The client disconnects during the call.
     let abandoned = async {
         while outcomes().await.len() < 2 {
             let run = ana.start_call("run_code", json!({ "code": "await tools.hostile.sleep_poll()" }));
@@ -341,7 +341,7 @@ async fn what_code_does_to_its_world_stays_there() {
         ),
         ("return { toJSON() { return 'told' } }", "\"told\""),
         ("return await tools", "{}"),
-        // What a tool returns is data.
+        // Results of tools are data, not code.
         ("return (await tools.text.count({ text: 'throw new Error(1)' })).words", "4"),
         ("return '</script>__proto__'", "</script>__proto__"),
     ] {

@@ -1,4 +1,4 @@
-//! Limits of concurrent calls: a call beyond a limit is rejected, and never queued.
+//! Limits of concurrent calls: a call beyond a limit is rejected, never queued.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::harness::{Kitbag, eventually, guests};
 
 #[tokio::test]
 async fn one_call_too_many_is_turned_away_and_may_be_tried_again() {
-    let kitbag = Kitbag::start_with(|settings| settings.concurrent_calls_per_user = 1).await;
+    let kitbag = Kitbag::start_with(|settings| settings.bounds.concurrent_calls_per_user = 1).await;
     kitbag.deploy(guests::HOSTILE).await;
     kitbag.deploy(guests::HINTS).await;
     let ana = kitbag.as_user("ana");
@@ -26,7 +26,7 @@ async fn one_call_too_many_is_turned_away_and_may_be_tried_again() {
 
 #[tokio::test]
 async fn one_toolkit_cannot_take_the_room_of_the_others() {
-    let kitbag = Kitbag::start_with(|settings| settings.concurrent_calls_per_toolkit = 1).await;
+    let kitbag = Kitbag::start_with(|settings| settings.bounds.concurrent_calls_per_toolkit = 1).await;
     kitbag.deploy(guests::HOSTILE).await;
     kitbag.deploy(guests::HINTS).await;
     let (ana, ben) = (kitbag.as_user("ana"), kitbag.as_user("ben"));
@@ -72,7 +72,7 @@ async fn calls_one_after_another_find_the_slot_that_the_one_before_is_leaving() 
     kitbag.deploy(guests::HOSTILE).await;
     let ana = kitbag.as_user("ana");
 
-    // The instance of a call is dropped after its reply, and this one has memory to reset.
+    // An instance is dropped after the reply of its call, and this one has memory to reset, which takes time.
     for _ in 0..50 {
         let found = ana.call("hostile__leave_marks", json!({ "mib": 2 })).await;
         assert!(!found.is_busy() && !found.text().is_empty(), "{found:?}");

@@ -17,7 +17,7 @@ use crate::harness::{CommandOutput, Http, Provider, ServerProcess, User, databas
 const OPERATOR: &str = "operator";
 const VALUE: &str = "canary-5ecret";
 
-/// An old service in a data directory, a new one with the settings in a file, and the provider of both.
+/// Source service (a data directory), target service (a settings file) and their shared identity provider.
 struct Services {
     folder: tempfile::TempDir,
     provider: Provider,
@@ -36,11 +36,11 @@ impl Services {
         self.folder.path().join(name)
     }
 
-    /// Writes the settings of the new service.
+    /// Writes the settings file of the target service.
     fn write_settings(&self, key: &Path) {
         let (data, objects) = (self.path("new"), self.path("objects"));
         let mut settings = format!(
-            "data = {}\nobjects = \"folder:{}\"\nmaster-key = \"file:{}\"\nissuer = {:?}\noperators = {OPERATOR:?}\n\
+            "data = {}\nobjects.location = \"folder:{}\"\nmaster-key = \"file:{}\"\nissuer = {:?}\noperators = {OPERATOR:?}\n\
              concurrent-calls = 40\ndrain = \"0s\"\n",
             json!(data),
             objects.display(),
@@ -54,7 +54,7 @@ impl Services {
         fs::write(self.path("new.toml"), settings).expect("the folder is ours");
     }
 
-    /// A server, and its operator.
+    /// Starts a server on a data directory; returns it and a client signed in as its operator.
     async fn start(&self, data: &str, configure: impl FnOnce(&mut Command)) -> (ServerProcess, User) {
         let data = self.path(data);
         let started = ServerProcess::start_saying(&data, |command| {
@@ -82,7 +82,7 @@ impl Services {
         .await
     }
 
-    /// `kitbag database copy` from the old service to the new one.
+    /// Runs `kitbag database copy` from the source service to the target.
     async fn copy(&self, flags: &[&str]) -> CommandOutput {
         let mut command = kitbag(["database", "copy", "--data"]);
         command.arg(self.path("old")).arg("--to").arg(self.path("new.toml")).args(flags);
@@ -90,7 +90,7 @@ impl Services {
         run(command).await
     }
 
-    /// The other way round, into the data directory of this name.
+    /// Runs `kitbag database copy` from the target service into the data directory `data`.
     async fn copy_back(&self, data: &str) -> CommandOutput {
         let mut command = kitbag(["database", "copy", "--json", "--from"]);
         command.arg(self.path("new.toml")).arg("--data").arg(self.path(data));

@@ -1,10 +1,10 @@
-//! Memory that the host holds for the resources of a call: it is memory of the call, whatever the resources are.
+//! Host memory for the resources of a call counts as memory of the call, for every kind of resource.
 
 use serde_json::json;
 
 use crate::harness::{Process, ServerProcess, guests};
 
-/// The server may grow by the memory of one call, and by what it needs itself.
+/// Limit for the growth of the server process: the memory of one call plus 32 MiB for the server itself.
 const MAX_GROWTH_MIB: u64 = 8 + 32;
 
 #[tokio::test]
@@ -30,7 +30,7 @@ async fn whatever_a_call_hoards_in_the_host_is_memory_of_the_call() {
         ("responses", 4000, "memory limit"),
         ("errors", 4000, "memory limit"),
         ("timers", 4000, "limit of streams, requests and timers"),
-        // These are small, or share what is large.
+        // Small resources, or resources that share large data: no limit is reached.
         ("deleted-values", 1200, "held 1200"),
         ("replaced-values", 1200, "held 1200"),
         ("options", 4000, "held 4000"),
@@ -49,7 +49,7 @@ async fn whatever_a_call_hoards_in_the_host_is_memory_of_the_call() {
 async fn what_a_call_holds_is_free_again_when_it_drops_it() {
     let data = tempfile::tempdir().expect("a scratch directory");
     let server = ServerProcess::start_with(data.path(), |command| {
-        command.args(["--call-memory", "8MiB", "--memory-for-calls-per-user", "9MiB", "--call-time", "5m"]);
+        command.args(["--call-memory", "8MiB", "--memory-for-calls", "36MiB", "--call-time", "5m"]);
     })
     .await;
     let operator = server.as_operator().await;

@@ -1,4 +1,4 @@
-//! Toolkits that misbehave: each call ends in the right error, and other calls are not affected.
+//! Misbehaving toolkits: each call ends in the right error, and other calls are not affected.
 
 use kitbag::settings::Settings;
 use serde_json::{Value, json};
@@ -25,12 +25,12 @@ impl User {
         self.call(&format!("hostile__{tool}"), json!({})).await
     }
 
-    /// The record of the last call of a tool.
+    /// Returns the log record of the last call of a tool.
     async fn record(&self, tool: &str) -> Value {
         self.logged(&format!("hostile__{tool}")).await
     }
 
-    /// Asserts that the next call is served, by a fresh instance.
+    /// Asserts that the next call is served by a fresh instance.
     async fn assert_served(&self) {
         assert_eq!(self.misbehave("remember").await.structured(), &json!({ "calls": 1 }));
     }
@@ -169,7 +169,7 @@ async fn calls_that_take_all_their_memory_at_once_take_nothing_from_each_other()
 
 #[tokio::test]
 async fn a_tool_that_traps_again_and_again_wears_nothing_out() {
-    // Fewer places for calls than crashes: if one were not released, later calls would fail.
+    // Fewer call slots than crashes: if a crash leaked its slot, later calls would fail.
     let (_kitbag, ana) = hostile_with(|settings| settings.concurrent_calls = 4).await;
 
     for _ in 0..100 {
@@ -361,9 +361,9 @@ async fn others_are_served_while_tools_spin() {
 
 #[tokio::test]
 async fn a_client_that_goes_away_takes_its_call_with_it() {
-    // The deadline is too late for this test: only the disconnect can end these calls.
+    // With this deadline, only the disconnect can end these calls within the test.
     let (_kitbag, ana) = hostile_with(|settings| {
-        settings.concurrent_calls_per_user = 1;
+        settings.bounds.concurrent_calls_per_user = 1;
         settings.call_time = "1h".parse().expect("a duration");
     })
     .await;

@@ -1,4 +1,4 @@
-//! Where a server listens, how it gets its sockets, and what the environment and a signal tell it.
+//! Listeners of a server: addresses, passed sockets, environment variables and signals.
 
 use std::fs;
 use std::net::TcpListener;
@@ -18,7 +18,7 @@ async fn answers(url: &str) -> bool {
     Http::new(url.parse::<Url>().expect("a URL")).get_if_served("/healthz").await.is_some()
 }
 
-/// Gets a path over a Unix socket; returns the whole response.
+/// Sends a GET request over a Unix socket; returns the whole response.
 async fn get_over(socket: &Path, path: &str) -> String {
     within("the request", async {
         let mut stream = UnixStream::connect(socket).await.expect("the server listens");
@@ -98,7 +98,7 @@ async fn it_listens_on_a_unix_socket_that_others_cannot_open() {
     assert!(server.terminate().await.success());
     assert!(!socket.exists(), "it goes with the server");
 
-    // One that a killed server left is replaced.
+    // A socket file left by a killed server is replaced.
     start(None).await.kill().await;
     assert!(socket.exists());
     let server = start(Some("660")).await;
@@ -163,10 +163,10 @@ async fn a_hang_up_signal_changes_the_operators_and_tells_what_needs_a_restart()
     };
     assert!(!is_operator().await);
 
-    hang_up("operators = [\"ana\"]\ncall-time = \"7s\"\n").await;
+    hang_up("operators = [\"ana\"]\ncall.time = \"7s\"\n").await;
     eventually("ana is an operator", is_operator).await;
     let log = json!(lines(&server)).to_string();
-    assert!(log.contains("\"settings\":\"call-time\""), "{log}");
+    assert!(log.contains("\"settings\":\"call.time\""), "{log}");
 
     hang_up("operators = 7\n").await;
     eventually("the mistake is told", async || {

@@ -1,7 +1,9 @@
-//! Sign-in in local mode: a client needs only the server's URL.
+//! OAuth sign-in in local mode: a client needs only the server's URL.
 
 pub(crate) mod client;
 mod code;
+
+use std::time::Duration;
 
 use http::{HeaderMap, Method};
 use kitbag::settings::Issuer;
@@ -51,13 +53,13 @@ async fn a_client_gets_from_the_url_to_a_call_and_on() {
     let renewed = refresh(&http, &client_id, text(&tokens, "refresh_token")).await.assert_status(200).json();
     User::new(http.clone(), text(&renewed, "access_token")).get("/toolkits").await.assert_status(200);
     let last = refresh(&http, &client_id, text(&renewed, "refresh_token")).await.assert_status(200).json();
-    // One that was replaced twice ends the grant.
+    // Reuse of a refresh token that was replaced twice revokes the grant.
     for spent in [&tokens, &last] {
         let refused = refresh(&http, &client_id, text(spent, "refresh_token")).await.assert_status(400);
         assert_eq!(refused.json()["error"], "invalid_grant");
     }
 
-    // None of these secrets is in the log.
+    // No code, token or verifier is in the log.
     for secret in [&code, text(&tokens, "refresh_token"), text(&renewed, "access_token"), VERIFIER] {
         assert!(!kitbag.log().text().contains(secret));
     }
@@ -107,7 +109,7 @@ async fn the_consent_page_runs_no_script_and_fits_in_no_frame() {
 #[tokio::test]
 async fn the_consent_page_says_for_how_long() {
     let kitbag = Kitbag::start_with(|settings| {
-        settings.access_token_lifetime = "90m".parse().expect("a duration");
+        settings.bounds.access_token_lifetime = Duration::from_mins(90);
     })
     .await;
     let http = kitbag.anonymous();

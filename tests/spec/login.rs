@@ -1,9 +1,10 @@
-//! `kitbag login`: a session in a terminal, and how the other commands use it.
+//! `kitbag login`: sign-in in a terminal, and use of the session by other commands.
 
 mod discovery;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
 use http::{HeaderMap, Method};
 use serde_json::Value;
@@ -125,7 +126,7 @@ async fn without_a_name_the_only_server_with_a_session_is_meant() {
 #[tokio::test]
 async fn a_server_that_calls_itself_something_else_gets_no_sign_in() {
     let at = SignIn::local().await;
-    // The same server by its own address: its metadata documents have the URL of the proxy.
+    // The same server at its own address: its metadata documents name the URL of the proxy.
     let elsewhere = Terminal::at(&format!("http://{}", at.kitbag.address()));
 
     let refused = elsewhere.run(&["login", "--no-browser"]).await;
@@ -137,7 +138,7 @@ async fn a_server_that_calls_itself_something_else_gets_no_sign_in() {
 
 #[tokio::test]
 async fn of_commands_that_run_at_once_one_renews_the_session() {
-    let at = SignIn::local_for("1h").await;
+    let at = SignIn::local_for(Duration::from_hours(1)).await;
     let ana = Terminal::at(at.url());
     ana.login("ana").await;
     let mut sessions: Value = serde_json::from_str(&ana.sessions()).expect("JSON");
@@ -225,7 +226,7 @@ async fn an_access_token_that_the_server_does_not_take_is_renewed() {
         assert!(!ana.sessions().contains("damaged"));
     }
 
-    // Using a refresh token that was replaced twice ends the session: the user has to sign in again.
+    // Reuse of a refresh token that was replaced twice ends the session: the user must sign in again.
     damage(&before.to_string());
     let over = ana.run(&["toolkit", "list"]).await;
     over.assert_failed("is over");

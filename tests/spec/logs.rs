@@ -1,4 +1,4 @@
-//! Records of calls: what they contain, and who may read them.
+//! Call records: their content, and the access to them.
 
 mod command;
 mod filters;
@@ -18,8 +18,8 @@ async fn hostile() -> (Kitbag, User) {
     (kitbag, ana)
 }
 
-/// Asserts that a record has no content of the call, and no exact number that the toolkit could choose: only
-/// that there was a call, and how it ended.
+/// Asserts that a record has neither content of the call nor exact numbers that the toolkit could choose,
+/// only that the call took place and its outcome.
 #[track_caller]
 fn assert_without_content(record: &Value) {
     for content in ["detail", "data", "entries", "dropped", "endedAt"] {
@@ -91,7 +91,7 @@ async fn every_way_in_which_a_call_can_end_has_its_name() {
 #[tokio::test]
 async fn a_call_whose_client_went_away_leaves_what_it_had_written() {
     let kitbag = Kitbag::start_with(|settings| {
-        settings.concurrent_calls_per_user = 1;
+        settings.bounds.concurrent_calls_per_user = 1;
         settings.call_time = "1h".parse().expect("a duration");
     })
     .await;
@@ -103,7 +103,7 @@ async fn a_call_whose_client_went_away_leaves_what_it_had_written() {
         records.filter(is_it).collect::<Vec<_>>()
     };
 
-    // On a busy machine it takes a while until the call has written something.
+    // On a busy machine, the call may need longer to write its first line.
     for (before, wait_ms) in [100, 1000, 10_000].into_iter().enumerate() {
         let abandoned = ana.occupy("hostile__log_for_ever", json!({}), "hostile__log_ok").await;
         assert_eq!(ana.logged("hostile__log_ok").await["outcome"], "busy");
@@ -213,7 +213,7 @@ async fn the_owner_of_a_private_toolkit_sees_that_others_called_and_not_what_the
     assert_eq!(records.len(), 2);
     assert_without_content(&records[0]);
     assert!(records[1]["entries"].is_array(), "{records:?}");
-    // Ana still sees her own records, although she cannot see the toolkit any more.
+    // Ana can still read her own records, although the toolkit is no longer visible to her.
     let ana = kitbag.as_user("ana");
     ana.call("hostile__log_ok", json!({})).await.assert_unknown_tool();
     let records = ana.logs("hostile").await;
@@ -289,7 +289,7 @@ async fn only_so_many_records_of_each_toolkit_are_kept() {
     }
     let before = ana.logs("hostile").await;
 
-    // At its start, the server removes old records.
+    // The server removes old records when it starts.
     let kitbag = kitbag.stop().await.start().await;
 
     let ana = kitbag.as_user("ana");

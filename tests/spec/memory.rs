@@ -1,5 +1,5 @@
-//! The memory budget of all calls: a user's calls leave memory for others, and a call without memory may be
-//! tried again.
+//! Memory budget of all calls: one user's calls leave memory for others, and a call that fails for lack of
+//! memory is retryable.
 
 use kitbag::settings::Settings;
 use serde_json::json;
@@ -14,8 +14,7 @@ const OF_THE_USER: &str = "Your calls under way take all the memory";
 fn little_memory(settings: &mut Settings) {
     loopback_allowed(settings);
     settings.call_memory = "8MiB".parse().expect("a size");
-    settings.memory_for_calls = "32MiB".parse().expect("a size");
-    settings.memory_for_calls_per_user = "9MiB".parse().expect("a size");
+    settings.memory_for_calls = "36MiB".parse().expect("a size");
 }
 
 async fn kitbag() -> Kitbag {
@@ -26,7 +25,7 @@ async fn kitbag() -> Kitbag {
 }
 
 impl User {
-    /// Starts `count` calls, which hold their initial memory and wait for a response that does not come.
+    /// Starts `count` calls that occupy their initial memory and wait for a response that never arrives.
     /// Returns once all of them wait.
     async fn start_waiting(&self, upstream: &Upstream, count: usize) -> Vec<JoinHandle<Outcome>> {
         let before = upstream.requests().len();
@@ -64,7 +63,7 @@ async fn a_call_that_grows_beyond_what_is_left_may_be_tried_again() {
     let (ana, ben) = (kitbag.as_user("ana"), kitbag.as_user("ben"));
     let waiting = ana.start_waiting(&upstream, 2).await;
 
-    // Within the limit of one call.
+    // 7 MiB is within the limit of one call.
     let grows = ana.call("hostile__hoard", json!({ "mib": 7 })).await;
 
     grows.assert_retryable(OF_THE_USER);
@@ -96,10 +95,10 @@ async fn nothing_is_held_for_calls_that_have_ended_however_they_did() {
         cancelled.abort();
     }
 
-    // If an ended call still held memory, the user's share would not suffice.
+    // If an ended call still occupied memory, the user's share would not suffice.
     eventually("all is free", async || !ana.call("hostile__hoard", json!({ "mib": 5 })).await.is_busy())
         .await;
-    // The limit of one call is not retryable: trying again does not help.
+    // The limit of one call is not retryable.
     ana.call("hostile__eat_memory", json!({})).await.assert_tool_error("memory limit");
 }
 

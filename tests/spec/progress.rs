@@ -1,4 +1,4 @@
-//! Progress notifications of long calls, for clients that ask for them.
+//! Progress notifications of long calls, for requests with a progress token.
 
 use std::time::{Duration, Instant};
 
@@ -75,7 +75,7 @@ async fn a_secret_does_not_leave_by_way_of_a_report() {
 
 #[tokio::test]
 async fn a_client_that_leaves_the_stream_takes_its_call_with_it() {
-    let kitbag = Kitbag::start_with(|settings| settings.concurrent_calls_per_user = 1).await;
+    let kitbag = Kitbag::start_with(|settings| settings.bounds.concurrent_calls_per_user = 1).await;
     kitbag.deploy(guests::HOSTILE).await;
     kitbag.deploy(guests::HINTS).await;
 

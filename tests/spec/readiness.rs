@@ -1,18 +1,18 @@
-//! `/readyz` says whether the server can serve, and which part of it fails.
+//! `/readyz`: whether the server can serve, and the part that fails.
 
 use serde_json::{Value, json};
 
 use crate::harness::database::{self, Database};
 use crate::harness::{Http, Kitbag, ask_raw, eventually, guests};
 
-/// Status and body of `/readyz`; `None` if the server closes the connection instead. It may begin to stop
-/// between a connection and its request.
+/// Returns status and body of `/readyz`; `None` if the server closes the connection instead, as it may begin
+/// to stop between connection and request.
 async fn ready(http: &Http) -> Option<(u16, Value)> {
     let answer = http.get_if_served("/readyz").await?;
     Some((answer.status.as_u16(), answer.json()))
 }
 
-/// Waits for a response of `/readyz`, which may be a second old.
+/// Waits until `/readyz` returns the expected response; results may be cached for a second.
 async fn assert_becomes(http: &Http, status: u16, expected: Value) {
     eventually(&format!("{status} {expected}"), async || {
         ready(http).await == Some((status, expected.clone()))
@@ -84,7 +84,7 @@ async fn it_says_which_part_fails_and_is_ready_again_when_none_does() {
     ] {
         other.execute(damage, &[]).await;
         assert_becomes(&http, 503, expected).await;
-        // The process is alive and need not be restarted.
+        // `/healthz`: the process is alive and need not be restarted.
         http.get("/healthz").await.assert_status(200);
 
         other.execute(repair, &[]).await;
@@ -96,13 +96,13 @@ async fn it_says_which_part_fails_and_is_ready_again_when_none_does() {
 async fn while_it_waits_for_calls_under_way_it_is_not_ready_and_serves_nobody_else() {
     let kitbag = Kitbag::start_with(|settings| {
         settings.call_time = "5s".parse().expect("a duration");
-        settings.concurrent_calls_per_user = 1;
+        settings.bounds.concurrent_calls_per_user = 1;
     })
     .await;
     kitbag.deploy(guests::HOSTILE).await;
     kitbag.deploy(guests::HINTS).await;
     let (base_url, ana) = (kitbag.base_url().clone(), kitbag.as_user("ana"));
-    // A new client for each request: a server that stops closes idle connections, perhaps during a request.
+    // A new connection for each request, because a stopping server closes idle connections.
     let http = || Http::new(base_url.clone());
     let under_way = ana.occupy("hostile__half_a_line", json!({}), "hints__plain").await;
 

@@ -1,4 +1,4 @@
-//! What one user's requests may hold at the same time, on every route.
+//! Limits per user of concurrent requests and their memory, on every route.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use serde_json::json;
 
 use crate::harness::{Kitbag, Raw, User, Visitor, eventually, guests, routes};
 
-/// Requests of one user that may be in progress, besides calls.
+/// Maximum number of concurrent requests of one user, not counting calls.
 const MAX_REQUESTS: usize = 64;
-/// Requests for pages.
+/// Maximum number of concurrent page requests of one user.
 const MAX_PAGES: usize = 32;
 
-/// Routes for people who have not signed in.
+/// Path parts of routes that need no sign-in.
 const FOR_STRANGERS: [&str; 8] = [
     "/.well-known/",
     "/oauth/",
@@ -27,7 +27,7 @@ fn needs_sign_in(path: &str) -> bool {
     path.len() > "/ui".len() && !FOR_STRANGERS.iter().any(|part| path.contains(part))
 }
 
-/// Sends the head of a request whose body has `length` bytes, none of which come.
+/// Sends the head of a request that announces a body of `length` bytes, without the body.
 async fn begin(kitbag: &Kitbag, method: &str, path: &str, headers: &str, length: usize) -> Raw {
     let mut connection = Raw::connect(kitbag).await;
     let host = kitbag.base_url().authority();
@@ -39,7 +39,7 @@ async fn begin(kitbag: &Kitbag, method: &str, path: &str, headers: &str, length:
     connection
 }
 
-/// Asserts that every route of `paths` refuses a request with these headers because others are in progress.
+/// Asserts that every route in `paths` refuses a request with these headers (429).
 async fn assert_all_refuse(kitbag: &Kitbag, paths: &[String], headers: &str) {
     for path in paths {
         for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
@@ -53,7 +53,7 @@ async fn assert_all_refuse(kitbag: &Kitbag, paths: &[String], headers: &str) {
 async fn every_route_of_a_user_counts_in_what_they_may_have_in_progress() {
     let kitbag = Kitbag::start_with(|settings| {
         settings.request_timeout = "1h".parse().expect("a duration");
-        settings.concurrent_calls_per_user = 1;
+        settings.bounds.concurrent_calls_per_user = 1;
     })
     .await;
     let paths: Vec<_> =
@@ -103,7 +103,7 @@ async fn an_answer_that_is_not_read_keeps_its_place_and_counts_as_it_is_written(
 
     let kitbag = Kitbag::start().await;
     let (ana, ben) = (kitbag.as_user("ana"), kitbag.as_user("ben"));
-    // As JSON, each of these characters takes six bytes.
+    // In JSON, each of these characters takes six bytes (`\u0007`).
     let documents = json!([{ "title": "Bells", "text": "\u{7}".repeat(SIZE) }]);
     let ingest = "mutation ($d: [IngestDocumentInput!]!) { ingest(documents: $d) { documents { id } } }";
     let stored = ana.ask(ingest, json!({ "d": documents })).await;
@@ -148,7 +148,8 @@ async fn arguments_count_as_they_are_parsed_as_long_as_their_call_runs() {
     kitbag.deploy(guests::HOSTILE).await;
     let (ana, ben) = (kitbag.as_user("ana"), kitbag.as_user("ben"));
     let zeros = |count| vec![0; count];
-    // 100 kB, which are counted as 13 MB: beyond what arguments may have, and within what a message may have.
+    // 100 kB, counted as 13 MB when parsed: above the limit for arguments, and within the limit for a
+    // message.
     let call = json!({
         "jsonrpc": "2.0",
         "id": 1,

@@ -1,4 +1,4 @@
-//! Traces: each call is one, nothing of its content is in it, and the collector cannot disturb a call.
+//! Traces: one per call, without content of the call; a failing collector cannot disturb calls.
 
 mod content;
 mod failing;
@@ -12,19 +12,19 @@ use crate::harness::{
     Collecting, Collector, Kitbag, Revision, ServerProcess, Span, Upstream, eventually, guests,
 };
 
-/// Kinds of spans, as OTLP numbers them.
+/// Span kinds by their OTLP numbers.
 const INTERNAL: i32 = 1;
 const SERVER: i32 = 2;
 const CLIENT: i32 = 3;
 
-/// Sends the trace of each call to a collector.
+/// Settings that send the trace of each call to a collector at `url`.
 fn tracing_to(settings: &mut Settings, url: &str) {
     loopback_allowed(settings);
     settings.traces = url.parse().expect("a URL");
     settings.traces_sample = "1".parse().expect("a share");
 }
 
-/// A server that traces each call, and the collector.
+/// Starts a collector, and a server that traces each call to it.
 async fn traced(change: impl FnOnce(&mut Settings)) -> (Kitbag, Collector) {
     let collector = Collector::start(Collecting::All).await;
     let kitbag = Kitbag::start_with(|settings| {
@@ -36,7 +36,7 @@ async fn traced(change: impl FnOnce(&mut Settings)) -> (Kitbag, Collector) {
     (kitbag, collector)
 }
 
-/// The span of this name, of which there must be one.
+/// Returns the only span with this name; panics if there is not exactly one.
 #[track_caller]
 fn only<'a>(spans: &'a [Span], name: &str) -> &'a Span {
     let mut named = spans.iter().filter(|span| span.name == name);
@@ -148,7 +148,7 @@ async fn each_request_of_a_call_is_a_span_also_those_that_the_host_makes_for_it(
 
 #[tokio::test]
 async fn a_call_that_does_not_succeed_says_how_it_ended() {
-    let (kitbag, collector) = traced(|settings| settings.concurrent_calls_per_user = 1).await;
+    let (kitbag, collector) = traced(|settings| settings.bounds.concurrent_calls_per_user = 1).await;
     let ana = kitbag.as_user("ana");
 
     ana.fetch("http://unlisted.test/").await.assert_tool_error("HttpRequestDenied");

@@ -11,6 +11,7 @@ mod groups;
 mod network;
 mod objects;
 mod roles;
+mod tables;
 mod traces;
 mod value;
 
@@ -36,9 +37,12 @@ pub use roles::{ConsentSetting, Operator};
 pub use traces::Ratio;
 pub use value::{BaseUrl, DatabaseLocation, Issuer, List, MasterKey, Maybe, Model, Secret, Size, Span};
 
-/// Declares all settings: documentation, name, type, default and environment variable.
+use tables::{CallTable, ObjectsTable};
+
+/// Declares all settings: documentation, name, type, default and environment variable. `#[serde(skip)]`: the setting
+/// is in a table of the file (`tables`).
 macro_rules! settings {
-    ($($(#[doc = $doc:literal])+ $name:ident: $type:ty = $default:expr, $variable:literal;)+) => {
+    ($($(#[doc = $doc:literal])+ $(#[serde($serde:ident)])? $name:ident: $type:ty = $default:expr, $variable:literal;)+) => {
         /// The settings of a server.
         #[derive(Clone, Debug)]
         pub struct Settings {
@@ -52,7 +56,18 @@ macro_rules! settings {
         #[serde(rename_all = "kebab-case", deny_unknown_fields)]
         pub struct Sources {
             // The help hides values of variables: they may be keys.
-            $($(#[doc = $doc])+ #[arg(long, env = $variable, hide_env_values = true)] $name: Option<$type>,)+
+            $(
+                $(#[doc = $doc])+
+                $(#[serde($serde)])?
+                #[arg(long, env = $variable, hide_env_values = true)]
+                $name: Option<$type>,
+            )+
+            #[serde(rename = "call")]
+            #[arg(skip)]
+            call_table: Option<CallTable>,
+            #[serde(rename = "objects")]
+            #[arg(skip)]
+            objects_table: Option<ObjectsTable>,
         }
 
         impl Default for Settings {
@@ -75,7 +90,7 @@ macro_rules! settings {
             pub fn differences(&self, other: &Self) -> Vec<String> {
                 let differs = [$((stringify!($name), format!("{:?}", self.$name) != format!("{:?}", other.$name))),+];
                 let names = differs.iter().filter(|(_, differs)| *differs);
-                names.map(|(name, _)| name.replace('_', "-")).collect()
+                names.map(|(name, _)| tables::key_of(&name.replace('_', "-"))).collect()
             }
         }
 
@@ -121,14 +136,19 @@ settings! {
     /// Where components and captured files are kept: `folder`, in the data directory, which is the default with
     /// `sqlite`; `folder:PATH`; or, with a PostgreSQL database, `s3://BUCKET/PREFIX`, a bucket of Amazon S3 or of another
     /// service that speaks its protocol.
+    #[serde(skip)]
     objects: ObjectsLocation = ObjectsLocation::Default, "KITBAG_OBJECTS";
     /// URL of the service that has the bucket, such as `https://s3.internal:9000`; by default Amazon's.
+    #[serde(skip)]
     objects_endpoint: value::Endpoint = value::Endpoint::default(), "KITBAG_OBJECTS_ENDPOINT";
     /// Region of the bucket.
+    #[serde(skip)]
     objects_region: String = "us-east-1".to_owned(), "KITBAG_OBJECTS_REGION";
     /// Id of the access key for the bucket, which may read, write, delete and list there.
+    #[serde(skip)]
     objects_key_id: Maybe<String> = Maybe::UNSET, "KITBAG_OBJECTS_KEY_ID";
     /// Secret of that access key. Prefer the variable or the file: other users of the machine can read a flag.
+    #[serde(skip)]
     objects_secret: Maybe<Secret> = Maybe::UNSET, "KITBAG_OBJECTS_SECRET";
     /// Public URL of this server, which may have a path (`https://example.com/kitbag`); by default `http://`, or `https://` with a certificate, and the
     /// address it listens on.
@@ -171,8 +191,6 @@ settings! {
     local_groups: LocalGroups = LocalGroups::default(), "KITBAG_LOCAL_GROUPS";
     /// Lets users make keys for programs that cannot sign in by a browser; `false` refuses those that there are, too.
     keys: bool = true, "KITBAG_KEYS";
-    /// How long an access token of local sign-in is valid.
-    access_token_lifetime: Span = Span::seconds(3600), "KITBAG_ACCESS_TOKEN_LIFETIME";
     /// How long a browser stays signed in on this server's pages; a quarter of it without a request ends the
     /// session. By default 12 hours, and 30 days with local sign-in.
     web_session_lifetime: Maybe<Span> = Maybe::UNSET, "KITBAG_WEB_SESSION_LIFETIME";
@@ -230,28 +248,23 @@ settings! {
     /// MCP requests and other calls per minute of one user, on average; a burst of as many is allowed.
     mcp_requests_per_minute: NonZeroU32 = MCP_REQUESTS_PER_MINUTE, "KITBAG_MCP_REQUESTS_PER_MINUTE";
     /// Wall time of one call.
+    #[serde(skip)]
     call_time: Span = Span::seconds(limits::DEFAULT_CALL_TIME.as_secs()), "KITBAG_CALL_TIME";
     /// Memory of one call.
+    #[serde(skip)]
     call_memory: Size = Size::mebibytes(limits::DEFAULT_CALL_MEMORY_MIB), "KITBAG_CALL_MEMORY";
-    /// Memory of all calls together; by default half the memory of the machine or the control group.
+    /// Memory of all calls together; by default half the memory of the machine or the control group. The calls of one
+    /// user may take a quarter of it, and never less than one call may take.
     memory_for_calls: Maybe<Size> = Maybe::UNSET, "KITBAG_MEMORY_FOR_CALLS";
-    /// Memory of all calls of one user together; by default a quarter of that of all calls, and never less
-    /// than one call may take.
-    memory_for_calls_per_user: Maybe<Size> = Maybe::UNSET, "KITBAG_MEMORY_FOR_CALLS_PER_USER";
     /// How long the records of calls are kept.
     log_retention: Span = Span::days(14), "KITBAG_LOG_RETENTION";
     /// Number of call records that are kept for each toolkit.
     log_records_per_toolkit: u32 = 10_000, "KITBAG_LOG_RECORDS_PER_TOOLKIT";
     /// How long entries of the audit log are kept.
     audit_retention: Span = Span::days(400), "KITBAG_AUDIT_RETENTION";
-    /// Total size of the call records of each toolkit.
-    log_size_per_toolkit: Size = Size::mebibytes(64), "KITBAG_LOG_SIZE_PER_TOOLKIT";
-    /// Calls that run at the same time.
+    /// Calls that run at the same time: of one user at most 64, or a quarter of them, and of one toolkit at most 128, or
+    /// half of them, whichever is more.
     concurrent_calls: u32 = 256, "KITBAG_CONCURRENT_CALLS";
-    /// Calls of one user that run at the same time.
-    concurrent_calls_per_user: usize = 64, "KITBAG_CONCURRENT_CALLS_PER_USER";
-    /// Calls of one toolkit that run at the same time.
-    concurrent_calls_per_toolkit: usize = 128, "KITBAG_CONCURRENT_CALLS_PER_TOOLKIT";
     /// Documents of one user.
     documents_per_user: u64 = 100_000, "KITBAG_DOCUMENTS_PER_USER";
     /// Total size of the documents of one user: their texts, the texts of their files, and the files.
@@ -416,6 +429,18 @@ impl Settings {
         }
     }
 
+    /// Returns the largest number of calls of one user that run at the same time.
+    pub fn concurrent_calls_per_user(&self) -> usize {
+        let share = bounds::CALLS_PER_USER.max(self.concurrent_calls as usize / 4);
+        share.min(self.bounds.concurrent_calls_per_user)
+    }
+
+    /// Returns the largest number of calls of one toolkit that run at the same time.
+    pub fn concurrent_calls_per_toolkit(&self) -> usize {
+        let share = bounds::CALLS_PER_TOOLKIT.max(self.concurrent_calls as usize / 2);
+        share.min(self.bounds.concurrent_calls_per_toolkit)
+    }
+
     /// Paths of the certificate and its key; `None` if TCP addresses speak plain HTTP.
     pub fn tls(&self) -> Option<(&Path, &Path)> {
         Some((self.tls_certificate.get()?.as_path(), self.tls_key.get()?.as_path()))
@@ -472,10 +497,11 @@ fn read(file: Option<&Path>) -> Result<Sources, SettingsError> {
             .map_err(SettingsError::Distrusted)?
             .unwrap_or_default(),
     };
-    let sources: Sources = toml::from_str(&text).map_err(|error: toml::de::Error| {
+    let sources = Sources::from_toml(&text).map_err(|error| {
         let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
         let line = 1 + before.matches('\n').count();
-        SettingsError::Key { path: path.to_owned(), line, cause: error.message().to_owned() }
+        let cause = tables::hint(error.message()).unwrap_or_else(|| error.message().to_owned());
+        SettingsError::Key { path: path.to_owned(), line, cause }
     })?;
     // The user owns a folder that they unpacked or cloned, but another person wrote its files.
     if file.is_none() && matches!(sources.master_key, Some(MasterKey::Command(_))) {

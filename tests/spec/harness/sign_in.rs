@@ -40,22 +40,22 @@ pub(crate) struct Endpoints {
 impl SignIn {
     /// Starts a server in local mode.
     pub(crate) async fn local() -> Self {
-        Self::local_for(&format!("{ACCESS_TOKEN_SECONDS}s")).await
+        Self::local_for(Duration::from_secs(u64::from(ACCESS_TOKEN_SECONDS))).await
     }
 
     /// Starts a server in local mode whose access tokens are valid for `lifetime`.
-    pub(crate) async fn local_for(lifetime: &str) -> Self {
+    pub(crate) async fn local_for(lifetime: Duration) -> Self {
         Self::local_below("", lifetime).await
     }
 
     /// Starts a server in local mode with a path in its URL, which the proxy does not strip.
-    pub(crate) async fn local_below(path: &str, lifetime: &str) -> Self {
+    pub(crate) async fn local_below(path: &str, lifetime: Duration) -> Self {
         let transcript = Transcript::default();
         let recorder = Recorder::start(&transcript).await;
         let url = format!("{}{path}", recorder.url());
         let kitbag = Kitbag::start_with(|settings| {
             settings.base_url = url.parse().expect("a base URL");
-            settings.access_token_lifetime = lifetime.parse().expect("a duration");
+            settings.bounds.access_token_lifetime = lifetime;
         })
         .await;
         recorder.forward_to(kitbag.address());

@@ -33,8 +33,8 @@ use url::Url;
 use super::connections::{ConnectionLimits, MAX_BUFFERED_BYTES};
 use super::listeners::Listeners;
 use crate::settings::{
-    self, ConsentSetting, DatabaseLocation, Issuer, MasterKey, Maybe, ObjectsLocation, Operator, Settings,
-    SettingsError, Size,
+    self, ConsentSetting, DatabaseLocation, Issuer, MasterKey, ObjectsLocation, Operator, Settings,
+    SettingsError,
 };
 
 /// Default drain time of a process whose load is taken over by other processes of the service.
@@ -83,12 +83,12 @@ pub(super) fn memory_for_calls(settings: &Settings) -> Result<MemoryBudget, Sett
     let machine = memory_of_machine();
     let limits = limits(settings);
     let of_one_call = limits.memory_of_one_call();
-    let set = |name, value: &Maybe<Size>, default: usize| match value.get().map(|size| size.bytes()) {
-        Some(bytes) if bytes < of_one_call => Err(SettingsError::MemoryForCalls(name, of_one_call)),
-        bytes => Ok(bytes.unwrap_or(default.max(of_one_call))),
+    let calls = match settings.memory_for_calls.get().map(|size| size.bytes()) {
+        Some(bytes) if bytes < of_one_call => return Err(SettingsError::MemoryForCalls(of_one_call)),
+        Some(bytes) => bytes,
+        None => (machine / 2).max(of_one_call),
     };
-    let calls = set("memory-for-calls", &settings.memory_for_calls, machine / 2)?;
-    let of_user = set("memory-for-calls-per-user", &settings.memory_for_calls_per_user, calls / 4)?;
+    let of_user = (calls / 4).max(of_one_call);
 
     let extraction =
         MAX_FILES_IN_MEMORY * (settings.extraction_memory.bytes() + settings.capture_size.bytes());
@@ -178,7 +178,7 @@ pub fn key_source(settings: &Settings) -> Result<KeySource, SettingsError> {
 /// Fingerprints, by setting name, of the settings that must be equal in all processes of a service: sign-in,
 /// operators, and limits on stored data.
 pub(super) fn shared_settings(settings: &Settings) -> BTreeMap<String, String> {
-    let shared: [(&str, &dyn Debug); 23] = [
+    let shared: [(&str, &dyn Debug); 22] = [
         ("accept-missing-audience", &settings.accept_missing_audience),
         ("accept-untyped-tokens", &settings.accept_untyped_tokens),
         ("allow-private-ranges", &settings.allow_private_ranges),
@@ -196,7 +196,6 @@ pub(super) fn shared_settings(settings: &Settings) -> BTreeMap<String, String> {
         ("issuer", &settings.issuer),
         ("log-records-per-toolkit", &settings.log_records_per_toolkit),
         ("log-retention", &settings.log_retention),
-        ("log-size-per-toolkit", &settings.log_size_per_toolkit),
         ("operators", &settings.operators),
         ("require-signature", &settings.require_signature),
         ("scopes", &settings.scopes),
@@ -314,14 +313,14 @@ pub(super) fn retention(settings: &Settings) -> RetentionLimits {
     RetentionLimits {
         age: settings.log_retention.get(),
         records: settings.log_records_per_toolkit,
-        bytes: settings.log_size_per_toolkit.bytes(),
+        bytes: settings.bounds.log_size_per_toolkit,
     }
 }
 
 /// Memory shares of users' requests: in total at most an eighth of the machine's memory, but at least one
 /// user's share.
 pub(super) fn request_shares(settings: &Settings) -> RequestShares {
-    let calls = settings.concurrent_calls_per_user;
+    let calls = settings.concurrent_calls_per_user();
     RequestShares::new(memory_of_machine() / 8, settings.mcp_request_size.bytes(), calls)
 }
 
@@ -339,8 +338,8 @@ pub(super) fn connection_limits(settings: &Settings) -> ConnectionLimits {
 
 pub(super) fn admission(settings: &Settings) -> AdmissionLimits {
     AdmissionLimits {
-        per_user: settings.concurrent_calls_per_user,
-        per_toolkit: settings.concurrent_calls_per_toolkit,
+        per_user: settings.concurrent_calls_per_user(),
+        per_toolkit: settings.concurrent_calls_per_toolkit(),
         total: settings.concurrent_calls as usize,
     }
 }

@@ -166,7 +166,7 @@ pub(super) async fn sign_in(
             .map_err(|cause| StartError::Data { path: settings.data.clone(), cause })?;
         let identity = Identity::with_local_issuer(identity, local.clone())?.accepting(keys);
         let lifetimes =
-            Lifetimes { access_token: settings.access_token_lifetime.get(), ..Lifetimes::default() };
+            Lifetimes { access_token: settings.bounds.access_token_lifetime, ..Lifetimes::default() };
         let server = AuthorizationServer::new(local, code, database.clone(), egress, lifetimes);
         return Ok((Arc::new(identity), Some(Arc::new(server))));
     };

@@ -2,9 +2,15 @@
 
 use std::time::Duration;
 
+use kitbag_identity::Lifetimes;
 use kitbag_manifest::limits;
 
 const MIB: usize = 1 << 20;
+
+/// Calls of one user that run at the same time: a quarter of `concurrent-calls`, if that is more.
+pub(super) const CALLS_PER_USER: usize = 64;
+/// Calls of one toolkit that run at the same time: half of `concurrent-calls`, if that is more.
+pub(super) const CALLS_PER_TOOLKIT: usize = 128;
 
 /// Limits that are not settings.
 #[derive(Clone, Debug)]
@@ -25,6 +31,14 @@ pub struct Bounds {
     pub call_request_body: usize,
     /// Largest body of one response, in bytes.
     pub call_response_body: usize,
+    /// Upper bound of the calls of one user that run at the same time; none by default.
+    pub concurrent_calls_per_user: usize,
+    /// Upper bound of the calls of one toolkit that run at the same time; none by default.
+    pub concurrent_calls_per_toolkit: usize,
+    /// Total size of the call records of each toolkit, in bytes.
+    pub log_size_per_toolkit: usize,
+    /// Validity of an access token of local sign-in.
+    pub access_token_lifetime: Duration,
     /// Time limit for fetching one captured file.
     pub capture_time: Duration,
     /// Wall time for extracting the text of one captured file.
@@ -45,6 +59,10 @@ impl Default for Bounds {
             call_requests: 200,
             call_request_body: 8 * MIB,
             call_response_body: 16 * MIB,
+            concurrent_calls_per_user: usize::MAX,
+            concurrent_calls_per_toolkit: usize::MAX,
+            log_size_per_toolkit: 64 * MIB,
+            access_token_lifetime: Lifetimes::default().access_token,
             capture_time: Duration::from_mins(5),
             extraction_time: Duration::from_mins(1),
             request_rate: 4 << 10,

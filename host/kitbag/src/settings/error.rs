@@ -135,9 +135,9 @@ pub enum SettingsError {
     Nat64Prefix(Ipv6Net),
     /// The memory for calls is less than the maximum of one call.
     #[error(
-        "{0} is less than one call may take: {1} bytes (call-memory, and what the host keeps of its log)"
+        "memory-for-calls is less than one call may take: {0} bytes (call-memory, and what the host keeps of its log)"
     )]
-    MemoryForCalls(&'static str, usize),
+    MemoryForCalls(usize),
     /// A setting names a variable that is not set or not valid Unicode.
     #[error("the environment variable {0}, which a setting names, is not set or not valid text")]
     Absent(String),

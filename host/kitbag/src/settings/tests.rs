@@ -4,15 +4,24 @@ use super::*;
 
 #[test]
 fn the_file_takes_every_kind_of_value_and_refuses_unknown_keys() {
-    let file: Sources = toml::from_str(
+    let file = Sources::from_toml(
         r#"
         listen = "127.0.0.1:1"
-        call-time = "1m 30s"
-        call-memory = "64MiB"
         operators = ["ana", "group:admins"]
         allow-private-ranges = ["10.0.0.0/8"]
         concurrent-calls = 3
         issuer = "https://id.example.com"
+
+        [call]
+        time = "1m 30s"
+        memory = "64MiB"
+
+        [objects]
+        location = "s3://files/kitbag"
+        endpoint = "https://s3.example.com"
+        region = "eu-central-1"
+        key-id = "AKIA"
+        secret = "secret"
         "#,
     )
     .expect("every key is known");
@@ -24,9 +33,23 @@ fn the_file_takes_every_kind_of_value_and_refuses_unknown_keys() {
     let expected = [Operator::User("ana".to_owned()), Operator::Group("admins".to_owned())];
     assert_eq!(*settings.operators, expected);
     assert_eq!(settings.concurrent_calls, 3);
-    assert!(toml::from_str::<Sources>("call-tiem = \"1s\"").is_err());
-    assert!(toml::from_str::<Sources>("call-time = \"soon\"").is_err());
-    assert!(toml::from_str::<Sources>("operators = [\"group:\"]").is_err());
+    let bucket = ObjectsLocation::Bucket { name: "files".to_owned(), prefix: "kitbag".to_owned() };
+    assert_eq!((settings.objects, settings.objects_region), (bucket, "eu-central-1".to_owned()));
+    assert_eq!(settings.objects_key_id.get().map(String::as_str), Some("AKIA"));
+    assert!(settings.objects_secret.get().is_some() && settings.objects_endpoint.into_inner().is_some());
+    for invalid in [
+        "call.tiem = \"1s\"",
+        "call.time = \"soon\"",
+        "call-time = \"1s\"",
+        "objects = \"folder\"",
+        "operators = [\"group:\"]",
+    ] {
+        assert!(Sources::from_toml(invalid).is_err(), "{invalid}");
+    }
+    let error = Sources::from_toml("call-time = \"1s\"").expect_err("it is in a table");
+    assert_eq!(tables::hint(error.message()).as_deref(), Some("`call-time` is `call.time` in this file"));
+    let error = Sources::from_toml("objects = \"folder\"").expect_err("it is a table");
+    assert!(error.message().contains("[objects], with location"), "{error}");
 }
 
 #[test]
@@ -174,7 +197,7 @@ fn a_master_key_in_the_place_of_where_it_is_is_refused_without_being_quoted() {
     let hexadecimal = "a00102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
     let file = tempfile::NamedTempFile::new().expect("a scratch file");
     let from_file = |line: &str| {
-        std::fs::write(file.path(), format!("call-time = \"1s\"\n{line}\n")).expect("it is ours");
+        std::fs::write(file.path(), format!("connections = 1\n{line}\n")).expect("it is ours");
         Settings::load(Sources::default(), Some(file.path()))
     };
     let as_flag = |text: &str| {
