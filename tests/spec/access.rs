@@ -1,16 +1,17 @@
-//! Authorization: who may do what is the same over REST, GraphQL and MCP.
+//! Authorization: REST, GraphQL and MCP grant and deny the same operations.
 
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::harness::{Answer, Kitbag, User, Wat, wat::Visibility};
 
-/// Each request and its result: `yes`; `no`; `hidden`, as if the toolkit did not exist; `401`.
+/// Expected result of each request: `yes` (allowed), `no` (403), `hidden` (as if the toolkit did not exist),
+/// `401`.
 ///
-/// There is no upload; what becomes of one is in `reviews.rs`.
+/// The server has no upload; `reviews.rs` tests uploads.
 ///
-/// `ana` owns the toolkit, and she and `ben` are operators; `una` is a user; `-` has not signed in. What
-/// operators may do is in `ownership.rs`.
+/// `ana` owns the toolkit; `ana` and `ben` are operators; `una` is an ordinary user; `-` sends no token.
+/// `ownership.rs` tests the rights of operators.
 const TABLE: &str = "
                          private                      | shared
                          ana     ben     una     -    | ana     ben     una     -
@@ -45,10 +46,10 @@ mcp list                 yes     hidden  hidden  401  | yes     yes     yes     
 mcp call                 yes     hidden  hidden  401  | yes     yes     yes     401
 ";
 
-/// The body of a deploy of an upload.
+/// Request body to deploy an upload: no live version, empty digest of the manifest.
 const NOTHING_REVIEWED: &str = r#"{"live":null,"manifestDigest":""}"#;
 
-/// Who sends a request, with a token or without.
+/// Sender of a request, with or without a token.
 enum Requester<'a> {
     User(Box<User>),
     Anonymous(&'a Kitbag),
@@ -74,11 +75,11 @@ impl Requester<'_> {
             "secrets" => (get, "/toolkits/wat/secrets", no_body),
             "set-secret" => (Method::PUT, "/toolkits/wat/secrets/KEY", "a-secret-value".to_owned()),
             "unset-secret" => (Method::DELETE, "/toolkits/wat/secrets/KEY", no_body),
-            // Also where there is no such toolkit for the user: then nothing is cleared.
+            // Succeeds even if the user cannot see the toolkit: then it clears nothing.
             "clear-cache" => (Method::DELETE, "/toolkits/wat/cache", no_body),
             "consent" => (get, "/toolkits/wat/consent", no_body),
             "agree" => {
-                // Whatever it reaches, nothing has this digest.
+                // No consent has this digest: 409 shows that the request was authorized.
                 let answer = self.send(Method::POST, "/toolkits/wat/consent", r#"{"digest":"none"}"#).await;
                 return match answer.status {
                     StatusCode::CONFLICT => "yes",

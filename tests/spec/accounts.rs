@@ -1,5 +1,5 @@
-//! Toolkits that act with their user's account, a key or a password: the server attaches what they never see. The provider is
-//! a real one, which rotates refresh tokens.
+//! Toolkits that act with an account, a key or a password of their user: the server attaches the credential,
+//! and the toolkit never sees it. The OAuth provider is a real one that rotates refresh tokens.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const CALLBACK: &str = "/ui/toolkits/account/auth/callback";
 const CONNECT: &str = "/ui/toolkits/account/account/connect";
 const KEY: &str = "canary-5ervice-key";
 
-/// A server with the toolkit, whose client at the provider is set for everyone, and the provider.
+/// Starts the provider and a server with the toolkit. The OAuth client is set for all users.
 async fn start(access_token_seconds: u32) -> (Kitbag, AccountProvider) {
     let kitbag = Kitbag::start_with(loopback_allowed).await;
     kitbag.deploy(guests::ACCOUNT).await;
@@ -38,7 +38,7 @@ async fn set_client(operator: &User) {
     }
 }
 
-/// Sends the form of the toolkit's page, and returns where it leads at the provider.
+/// Submits the form of the toolkit's page, and returns the authorization URL at the provider.
 async fn leave(visitor: &Visitor) -> Url {
     let sent = visitor.post(CONNECT, &[("owner", "local"), ("version", "1.0.0")]).await.assert_status(200);
     let page = sent.text().to_owned();
@@ -46,18 +46,18 @@ async fn leave(visitor: &Visitor) -> Url {
     link.split('"').next().expect("a link").replace("&#38;", "&").parse().expect("a URL")
 }
 
-/// Signs in at the provider as `name`, and returns the URL that the browser is sent back to.
+/// Signs in at the provider as `name`, and returns the callback URL of the redirect.
 async fn agree(page: &Url, name: &str) -> Url {
     Browser::default().sign_in_until(page.as_str(), name, CALLBACK).await
 }
 
-/// The browser comes back from another site.
+/// Opens the callback URL as a browser does after a redirect from another site.
 async fn come_back(visitor: &Visitor, url: &Url) -> Answer {
     let from_elsewhere = [("sec-fetch-site", "cross-site"), ("sec-fetch-dest", "document")];
     visitor.sending(&from_elsewhere).get(&url[url::Position::BeforePath..]).await
 }
 
-/// Connects an account of this name at the provider.
+/// Connects the account `name` of the provider to the visitor.
 async fn connect(visitor: &Visitor, name: &str) {
     let back = agree(&leave(visitor).await, name).await;
     let arrived = come_back(visitor, &back).await.assert_status(303);
@@ -78,7 +78,7 @@ impl User {
     }
 }
 
-/// Who the API says that the caller is.
+/// Subject that the API has read from the access token.
 fn subject(outcome: &Outcome) -> String {
     let body = value_of(outcome)["body"].as_str().expect("text").to_owned();
     let body: Value = serde_json::from_str(&body).unwrap_or_else(|_| panic!("{body}"));
@@ -91,7 +91,7 @@ async fn an_account_is_connected_used_renewed_and_ended() {
     let (ana, visitor) = (kitbag.as_user("ana"), Visitor::sign_in(&kitbag, "ana").await);
     let page = redirect_uri(kitbag.base_url()).replace("/auth/callback", "#account");
 
-    // Before: the call says what to do, and the API was not asked.
+    // Without an account, the call fails with instructions.
     let missing = ana.ask_api().await;
     missing.assert_tool_error("Connect it with: kitbag toolkit sign-in account");
     missing.assert_tool_error(&page);
@@ -104,10 +104,10 @@ async fn an_account_is_connected_used_renewed_and_ended() {
     assert_eq!((&account["connected"], &account["asked"]), (&json!(true), &json!("openid offline_access")));
     let shown = visitor.get("/ui/toolkits/account").await.assert_status(200);
     assert!(shown.text().contains("Connected ") && shown.text().contains("openid offline_access"));
-    // Nobody else's calls act with it.
+    // Calls of another user do not use the account.
     kitbag.as_user("ben").ask_api().await.assert_tool_error("none is connected");
 
-    // Its token expires, is rotated once, and rotated again.
+    // Twice, the access token expires and concurrent calls renew it.
     for _ in 0..2 {
         sleep(Duration::from_millis(2_100)).await;
         let both = futures::join!(ana.ask_api(), ana.ask_api());
@@ -115,7 +115,7 @@ async fn an_account_is_connected_used_renewed_and_ended() {
         provider.says("token refresh_token 200").await;
     }
 
-    // Ended here and there.
+    // After the user ends the account, calls fail again.
     visitor.post("/ui/toolkits/account/account/end", &[]).await.assert_status(303);
     ana.ask_api().await.assert_tool_error("none is connected");
     assert_eq!(ana.account().await["connected"], false);
@@ -139,7 +139,7 @@ async fn a_call_without_an_account_leads_clients_that_open_links_to_the_page() {
         );
     }
 
-    // The call waits until the account is there.
+    // The call waits until the account is connected.
     let user = crate::elicitation::client(&kitbag, "ana", Revision::Current).await;
     let params = json!({
         "name": "account__fetch", "arguments": { "url": AccountProvider::API },
@@ -157,15 +157,15 @@ async fn a_state_connects_nothing_for_anybody_else_and_nothing_twice() {
     let (kitbag, _provider) = start(600).await;
     let (ana, eve) = (Visitor::sign_in(&kitbag, "ana").await, Visitor::sign_in(&kitbag, "eve").await);
 
-    // Eve sends Ana the end of her own sign-in: Ana's calls would act with Eve's account.
+    // Login CSRF: Ana opens Eve's callback URL, which would connect Eve's account for Ana's calls.
     let eves = agree(&leave(&eve).await, "eve-there").await;
     let refused = come_back(&ana, &eves).await.assert_status(403);
     assert!(refused.text().contains("begun by another user"), "{}", refused.text());
-    // A browser without a session is sent to sign in, and nothing is connected.
+    // A browser without a session is redirected to the sign-in page; no account is connected.
     let stranger = Visitor::new(&kitbag);
     let sent = come_back(&stranger, &eves).await.assert_status(303);
     assert_eq!(sent.header("location"), Some("/ui/signin?to=%2Fui%2Ftoolkits%2Faccount"), "without the code");
-    // In a frame, or fetched by another page.
+    // The callback is refused in a frame and in a `fetch` of another page.
     for headers in [
         [("sec-fetch-site", "cross-site"), ("sec-fetch-dest", "iframe")],
         [("sec-fetch-site", "cross-site"), ("sec-fetch-dest", "empty")],
@@ -175,13 +175,13 @@ async fn a_state_connects_nothing_for_anybody_else_and_nothing_twice() {
     for user in ["ana", "eve"] {
         assert_eq!(kitbag.as_user(user).account().await["connected"], false, "{user}");
     }
-    // It is still good for Eve, once.
+    // Eve can still use the state, once.
     come_back(&eve, &eves).await.assert_status(303);
     come_back(&eve, &eves).await.assert_status(400);
     assert_eq!(kitbag.as_user("ana").account().await["connected"], false);
     assert_eq!(kitbag.as_user("eve").account().await["connected"], true);
 
-    // With another one's issuer, without a code, with a state that was altered.
+    // Refused: an altered state, another `iss` (RFC 9207), an error instead of a code.
     let (ana_left, mut altered) = (leave(&ana).await, eves.clone());
     let state = ana_left.query_pairs().find(|(name, _)| name == "state").expect("a state").1.into_owned();
     altered.set_query(Some(&format!("code=c&state={}", &state[..state.len() - 2])));
@@ -193,7 +193,7 @@ async fn a_state_connects_nothing_for_anybody_else_and_nothing_twice() {
     altered.set_query(Some(&format!("error=access_denied&state={state}")));
     let denied = come_back(&ana, &altered).await.assert_status(403);
     assert!(denied.text().contains("access_denied"), "{}", denied.text());
-    // A form of another page begins nothing.
+    // A form on another site cannot start a connection.
     let other = ana.sending(&[("sec-fetch-site", "cross-site"), ("origin", "https://evil.example")]);
     other.post(CONNECT, &[("owner", "local"), ("version", "1.0.0")]).await.assert_status(403);
     assert_eq!(kitbag.as_user("ana").account().await["connected"], false);
@@ -218,7 +218,7 @@ async fn a_removal_ends_accounts() {
 #[tokio::test]
 async fn a_server_killed_while_it_renews_leaves_one_family_of_tokens_or_none() {
     let data = tempfile::tempdir().expect("a scratch directory");
-    // The same port again after the kill: the provider knows its redirect URI.
+    // After the kill, the server listens on the same port, because the redirect URI is registered with it.
     let start = async |listen: &str| {
         let listen = listen.to_owned();
         let server = ServerProcess::start_with(data.path(), |command| {
@@ -238,7 +238,7 @@ async fn a_server_killed_while_it_renews_leaves_one_family_of_tokens_or_none() {
     come_back(&visitor, &agree(&page, "local-there").await).await.assert_status(303);
     assert_eq!(subject(&operator.ask_api().await), "local-there");
 
-    // The provider rotates the token, and the server dies before it learns the new one.
+    // The provider rotates the refresh token, and the server is killed before it receives the new one.
     provider.hold(true).await;
     sleep(Duration::from_millis(2_100)).await;
     let calling = operator.start_call("account__fetch", json!({ "url": AccountProvider::API }));
@@ -250,7 +250,7 @@ async fn a_server_killed_while_it_renews_leaves_one_family_of_tokens_or_none() {
 
     let server = start(&listen).await;
     let operator = server.as_operator().await;
-    // Until the turn of the process that died is over, others wait.
+    // The killed process had claimed the renewal: others wait until the claim expires, after 30 s.
     let mut last = operator.ask_api().await;
     for _ in 0..20 {
         if last.envelope()["error"].as_str().expect("text").contains("no longer connected") {
@@ -276,7 +276,7 @@ async fn with_services() -> (Kitbag, User) {
     (kitbag, ana)
 }
 
-/// The values of a header in the requests that the upstream got, in their order.
+/// Value of a header in each request to the upstream, in order; empty if the header is missing.
 fn received(upstream: &Upstream, header: &str) -> Vec<String> {
     let text = |value: &http::HeaderValue| value.to_str().expect("ASCII").to_owned();
     upstream.requests().iter().map(|head| head.headers.get(header).map_or_else(String::new, text)).collect()
@@ -293,10 +293,10 @@ async fn a_key_and_a_password_go_to_their_hosts_alone_and_never_into_the_toolkit
     assert_eq!(received(&upstream, "x-api-key"), [format!("Key {KEY}"), String::new()]);
     let basic = received(&upstream, "authorization");
     assert_eq!((basic[0].as_str(), &basic[1][..6]), ("", "Basic "));
-    // The API has echoed it.
+    // The API echoes the credential, which is redacted in the response.
     assert_eq!(echoed["body"], "Basic [redacted]");
 
-    // The handler's own header wins, a redirect to another host gets nothing, and TRACE never does.
+    // No key is attached over the handler's own header, after a redirect to another host, or to TRACE.
     for arguments in [
         json!({ "url": format!("{by_number}/hello"), "headers": { "x-api-key": "mine" } }),
         json!({ "url": format!("{by_name}/redirect/307?{by_number}/hello") }),
@@ -308,7 +308,7 @@ async fn a_key_and_a_password_go_to_their_hosts_alone_and_never_into_the_toolkit
         assert!(keys[before..].iter().all(|key| !key.contains(KEY)), "{arguments}: {keys:?}");
     }
 
-    // No way to read them, whatever the toolkit asks for.
+    // The toolkit cannot read these secrets under any name.
     for name in ["SERVICE_KEY", "USERNAME", "PASSWORD", "CLIENT_ID", "CLIENT_SECRET", "@account", "account"] {
         ana.call("account__read", json!({ "name": name })).await.assert_tool_error("Undeclared");
     }
@@ -369,7 +369,7 @@ async fn an_organisations_secret_is_set_by_operators_used_by_all_and_shown_to_no
 
     ana.put(path, KEY).await.assert_status(403);
     ana.delete(path).await.assert_status(403);
-    // The toolkit could hand this one to any user.
+    // The toolkit can read OWN, and could reveal it to any user: an operator must confirm that.
     op.put("/toolkits/account/secrets/OWN?for-everyone=true", KEY).await.assert_problem(409, "can read OWN");
     op.put("/toolkits/account/secrets/OWN?for-everyone=true&readable=true", "canary-0wn-value")
         .await
@@ -384,7 +384,7 @@ async fn an_organisations_secret_is_set_by_operators_used_by_all_and_shown_to_no
     ana.fetch_with(hello.clone()).await;
     let expected = [KEY, "anas-own-5ecret", "everyones-other-key"].map(|key| format!("Key {key}"));
     assert_eq!(received(&upstream, "x-api-key"), expected);
-    // What the toolkit may read is redacted from what it returns.
+    // A secret that the toolkit can read is redacted from its results.
     let own = ana.call("account__read", json!({ "name": "OWN" })).await;
     assert_eq!(value_of(&own)["value"], "[redacted]");
 
@@ -399,7 +399,7 @@ async fn an_organisations_secret_is_set_by_operators_used_by_all_and_shown_to_no
     for answer in [page.text(), list.text(), log.text(), &graphql] {
         assert!(!answer.contains("everyones-other-key") && !answer.contains("canary-0wn"), "{answer}");
     }
-    // Nor is it for who may not do what operators may, on the page.
+    // On the page, too, only operators can set or unset it.
     let form = [("owner", "local"), ("version", "1.0.0"), ("secret", "evil-value"), ("for", "everyone")];
     visitor.post("/ui/toolkits/account/secrets/SERVICE_KEY", &form).await.assert_status(403);
     visitor

@@ -1,4 +1,5 @@
-//! Real agents, whose model is a program that writes down what the agent would have sent to it (`clients/agents`).
+//! Real coding agents. A program replaces their model, and prints the requests that the agent sends to it
+//! (`clients/agents`).
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -13,7 +14,7 @@ use crate::code_mode::with_code;
 use crate::harness::sign_in::PromptingProcess;
 use crate::harness::{Browser, Kitbag, SignIn, User, Wat, guests, root, run, within};
 
-/// A schema with booleans in it, for which some clients leave out every tool of a server.
+/// Schema with boolean subschemas, because of which some clients drop all tools of a server.
 const BOOLEANS: &str = r#"{"type":"object","properties":{"any":true,"none":{"items":false}}}"#;
 
 fn folder() -> PathBuf {
@@ -26,7 +27,7 @@ fn program(name: &str) -> PathBuf {
     folder().join("node_modules/.bin").join(name)
 }
 
-/// What stands in for the model of an agent. Killed when it is dropped.
+/// Replacement for the model of an agent. Killed when dropped.
 struct Model {
     url: String,
     lines: Lines<BufReader<ChildStdout>>,
@@ -34,7 +35,7 @@ struct Model {
 }
 
 impl Model {
-    /// A model that wants these calls, one after the other.
+    /// Starts a model that requests `calls` in order: a JSON list of pairs of name and arguments.
     async fn wanting(calls: &Value) -> Self {
         let mut process = Command::new("node")
             .arg(folder().join("model.mjs"))
@@ -55,7 +56,7 @@ impl Model {
         serde_json::from_str(&line.expect("the model goes on")).expect("JSON")
     }
 
-    /// What an agent sends with so many results of calls.
+    /// Waits for the request of the agent that contains `results` results of calls.
     async fn told(&mut self, results: usize) -> Value {
         loop {
             let request = self.next().await;
@@ -66,7 +67,7 @@ impl Model {
     }
 }
 
-/// A server with a toolkit whose schemas some clients do not understand, and a document of the user.
+/// Starts a server with a toolkit whose schemas some clients do not understand, and a document of the user.
 async fn start() -> (Kitbag, User) {
     let kitbag = Kitbag::start().await;
     kitbag.deploy(guests::TEXT).await;
@@ -78,7 +79,7 @@ async fn start() -> (Kitbag, User) {
     (kitbag, ana)
 }
 
-/// Runs Claude Code for one request.
+/// Runs Claude Code with one prompt, and asserts that it succeeds.
 async fn claude(kitbag: &Kitbag, user: &User, model: &Model, home: &Path) {
     claude_at(kitbag.anonymous().url("/mcp"), user, model, home).await;
 }
@@ -166,7 +167,7 @@ async fn what_its_user_hides_is_out_of_claude_codes_sight() {
     assert!(!tools.contains("mcp__kitbag__search"), "{tools}");
 }
 
-/// Writes the configuration of Codex, and makes its command.
+/// Writes the configuration of Codex, and creates a command that runs it.
 fn codex(home: &Path, model: &str, url: &str) -> Command {
     let configuration = format!(
         "model = \"stand-in\"\nmodel_provider = \"local\"\n\
@@ -180,16 +181,16 @@ fn codex(home: &Path, model: &str, url: &str) -> Command {
     command
 }
 
-/// Signs in by `codex mcp login`.
+/// Signs in as `ana` with `codex mcp login`.
 async fn sign_codex_in(home: &Path, url: &str) {
-    // Scopes that this server does not know are left out, not refused (RFC 6749, section 3.3).
+    // The server ignores unknown scopes (RFC 6749, section 3.3).
     let login = || {
         let mut login = codex(home, "http://127.0.0.1", url);
         login.args(["mcp", "login", "kitbag", "--scopes", "openid,profile"]);
         PromptingProcess::start(login)
     };
-    // Codex is described by a document on the Internet. Where that cannot be reached, as by most machines that run tests, it
-    // is told so, and registers the next time.
+    // The client id of Codex is the URL of a metadata document on the Internet. If the document cannot be
+    // reached, as on most test machines, the server says so, and Codex registers at the next sign-in.
     let mut first = login();
     let (_, answer) = Browser::default().sign_in(&first.page().await, "ana").await;
     if answer.status == 200 {
@@ -236,7 +237,7 @@ async fn claude_code_shows_what_a_tool_asks_and_the_tool_gets_the_answer() {
         ["mcp__kitbag__conformance__test_elicitation", { "message": "Who are you?" }],
     ]))
     .await;
-    // Stands in for the person at the form: a hook that sees what is asked, and answers.
+    // Replaces the person at the form: a hook that stores the question and answers it.
     let asked = home.path().join("asked.json");
     let answer = json!({ "hookSpecificOutput": {
         "hookEventName": "Elicitation",

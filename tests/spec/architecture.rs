@@ -1,4 +1,4 @@
-//! What each crate of the host depends on, as its manifest says.
+//! Dependencies of the host's crates, according to their manifests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::harness::root;
 
-/// Parts of the names of dependencies, each with the crates that may have it.
+/// Substring of a dependency's name, and the crates that may depend on it.
 const FENCES: [(&str, &[&str]); 9] = [
     ("async-graphql", &["web"]),
     ("axum", &["kitbag", "web"]),
@@ -21,10 +21,10 @@ const FENCES: [(&str, &[&str]); 9] = [
     ("sqlx", &["database", "row"]),
     ("wasmtime", &["sandbox"]),
 ];
-/// What routes reach through `access` alone (docs/decisions/0017).
+/// Crates on which `web` must not depend: routes use them through `access` only (docs/decisions/0017).
 const HIDDEN: [&str; 7] = ["database", "files", "knowledge", "maintenance", "sandbox", "toolkits", "vault"];
 
-/// Each crate of the host, with its dependencies. Kitbag's own are named as their folders.
+/// Normal dependencies (not dev or build) of each crate of the host. Names lack the prefix `kitbag-`.
 fn crates() -> BTreeMap<String, BTreeSet<String>> {
     let arguments = ["metadata", "--no-deps", "--format-version", "1", "--offline"];
     let output =

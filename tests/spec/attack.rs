@@ -1,6 +1,8 @@
-//! A server with 1 GiB of memory under attack by several users at once, as seen from outside: by what its process holds.
+//! A server with 1 GiB of memory under simultaneous attacks by several users. Measured from outside: the
+//! memory of its process, and replies to another user.
 //!
-//! `just attack MINUTES` runs it for longer. A program of its own: anything else in it would compete for the processor.
+//! `just attack MINUTES` runs it for longer. A separate test program, because other tests in the same program
+//! would compete for the CPU.
 
 #[allow(dead_code, unused_imports, reason = "the harness serves all specification tests")]
 mod harness;
@@ -18,28 +20,28 @@ use tokio::time::{Instant, sleep, timeout};
 
 use harness::{ServerProcess, User, guests};
 
-/// What the process may hold, besides files that it maps.
+/// Limit of the process's memory without mapped files, in bytes.
 const MEMORY: u64 = 1 << 30;
-/// Settings for a machine with so little memory (docs/security.md#memory).
+/// Settings for a machine with 1 GiB of memory (docs/security.md#memory).
 const SETTINGS: [&str; 4] = [
     "--memory-for-calls=256MiB",
     "--search-memory=64MiB",
     "--extraction-memory=128MiB",
     "--compile-memory=512MiB",
 ];
-/// How long the attack lasts, in seconds, unless the variable `ATTACK_SECONDS` says otherwise.
+/// Default duration of the attack, in seconds. The variable `ATTACK_SECONDS` overrides it.
 const DEFAULT_SECONDS: u64 = 15;
-/// Users who attack, with as many connections each.
+/// Number of attacking users. Each one runs all attacks.
 const ATTACKERS: usize = 6;
-/// Time within which the small user gets a reply, and an attacker's connection is used.
+/// Time limit for a reply to the small user, and for each read and write on a connection of an attacker.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A request that a user sends over and over.
+/// Request that attackers send repeatedly.
 struct Attack {
     request: Vec<u8>,
-    /// Connections of each attacker.
+    /// Number of simultaneous connections per attacker.
     connections: usize,
-    /// How long a connection stays open after its request was sent, without its answer being read.
+    /// Time that a connection stays open after the request. At most 256 bytes of the response are read.
     unread: Duration,
 }
 
@@ -75,7 +77,7 @@ async fn a_server_with_little_memory_survives_attacks_and_serves_others() {
                 attackers.spawn(async move {
                     while !stop.load(Ordering::Relaxed) {
                         let Ok(mut connection) = TcpStream::connect(address).await else { continue };
-                        // A connection that is cut off is replaced.
+                        // Errors are ignored: the next iteration opens a new connection.
                         let _ = timeout(REPLY_TIMEOUT, connection.write_all(&attack.request)).await;
                         let _ = timeout(REPLY_TIMEOUT, connection.read(&mut [0; 256])).await;
                         sent.fetch_add(1, Ordering::Relaxed);
@@ -104,7 +106,7 @@ async fn a_server_with_little_memory_survives_attacks_and_serves_others() {
     server.kill().await;
 }
 
-/// The largest bodies of each kind, answers that nobody reads, and heads without an end.
+/// Attacks with request bodies of maximum size, unread responses, and request heads that never end.
 fn attacks(server: &ServerProcess, user: &User, document: &str) -> Vec<Attack> {
     let host = server.base_url().authority();
     let post = |path: &str, body: &[u8]| {
@@ -148,7 +150,7 @@ fn attacks(server: &ServerProcess, user: &User, document: &str) -> Vec<Attack> {
     ]
 }
 
-/// Bytes of memory that the process holds, without mapped files.
+/// Resident memory of the process without mapped files (`RssAnon`), in bytes.
 fn anonymous_memory(process: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).expect("the server runs");
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("Linux says it");

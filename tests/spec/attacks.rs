@@ -2,8 +2,8 @@
 //!
 //! Every attack runs against a server in local mode and against one that trusts a provider, with tokens
 //! signed by the issuer's own key where an attacker could obtain such a token. Each is refused with 401
-//! and the challenge, for its expected reason (which is in the log alone), and leaves no part of a token
-//! in the log.
+//! and the challenge (403 on `/mcp` for a foreign origin). The log contains the expected reason, the response
+//! does not, and the log contains no part of a token.
 
 mod presentations;
 mod table;
@@ -78,7 +78,7 @@ async fn refuses_all_attacks(kitbag: &Kitbag, signer: &Signer) {
     let log = kitbag.log().text();
     for Attack { name, headers, .. } in &attacks {
         for value in headers.values().map(HeaderValue::to_str).filter_map(Result::ok) {
-            // Headers of tokens are not secret, and any log has short words.
+            // Skips short parts: token headers, which are not secret, and words that any log contains.
             let parts = value.split(['.', ' ', '=', ';']).filter(|part| part.len() > 40);
             for part in parts {
                 assert!(!log.contains(part), "{name}: {part} is in the log");
@@ -189,7 +189,7 @@ async fn behind_a_proxy_the_base_url_names_the_server() {
         r#"Bearer resource_metadata="https://kitbag.example/.well-known/oauth-protected-resource""#;
     assert!(outside.starts_with("HTTP/1.1 401") && outside.contains(challenge), "{outside}");
     assert!(ask("kitbag.example", "", "/toolkits", &token).await.starts_with("HTTP/1.1 200"));
-    // 405: the host and origin are accepted, and MCP does not answer this GET.
+    // 405: host and origin are accepted, but MCP does not support this GET.
     for (host, origin, status) in [
         ("kitbag.example", "", "405"),
         ("kitbag.example", "Origin: https://kitbag.example\r\n", "405"),

@@ -1,4 +1,4 @@
-//! For whom toolkits and tools are: groups of users by their tokens, on each interface, and limits of calls.
+//! Audiences of toolkits and tools: groups from the users' tokens, on each interface, and call limits.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::harness::{
     Answer, Events, Kitbag, Provider, Refresh, Revision, ScriptedProvider, SignIn, Terminal, User, guests,
 };
 
-/// An organisation: `olga` is an operator by her group, and the claim is a path.
+/// Provider, server and operator: `olga` is an operator through her group. The groups claim is a path.
 struct Organisation {
     provider: Provider,
     kitbag: Kitbag,
@@ -31,7 +31,7 @@ impl Organisation {
         Self { provider, kitbag, olga }
     }
 
-    /// A user whose token has this claim.
+    /// Creates a user whose token has the claim `realm_access`.
     fn user(&self, name: &str, claim: &Value) -> User {
         member(&self.provider, &self.kitbag, name, claim)
     }
@@ -61,7 +61,7 @@ impl User {
         self.send(Method::POST, path, "application/json", body.to_string()).await
     }
 
-    /// The tools of the toolkit `text` that the user has, which each interface must say alike.
+    /// Returns the listed names of the user's tools of the toolkit `text`. Asserts that all interfaces agree.
     async fn tools_of_text(&self) -> Vec<String> {
         let mut tools: Vec<_> = self.tool_names().await;
         tools.retain(|name| name.starts_with("text__"));
@@ -128,7 +128,7 @@ async fn groups_of_a_token_decide_on_every_interface() {
         assert_eq!(sam.tools_of_text().await, ["text__count"]);
         let eve = at.user("eve", &json!({})).speaking(revision).await;
         assert_eq!(eve.tools_of_text().await, ["text__diff"]);
-        // A group like a user, a user like a group, and claims that are none.
+        // A group with a user's name, a user with a group's name, and claims that are not lists of groups.
         for nobody in [
             at.in_group("una", "eve"),
             at.user("sales", &json!({ "roles": [] })),
@@ -170,7 +170,7 @@ async fn nothing_tells_whether_a_toolkit_exists_that_is_for_others() {
         };
         assert_eq!(ask("text").await, ask("absent").await, "{method} {path}");
     }
-    // Who is no operator learns nothing of audiences, and changes none.
+    // Users who are not operators can neither read nor change audiences.
     for answer in [
         una.get("/toolkits/text/audience").await,
         una.post("/toolkits/text/audience", &json!({ "grants": [{ "user": "una" }] })).await,
@@ -196,7 +196,7 @@ async fn only_those_hear_of_a_change_whose_list_has_changed() {
             next(&mut of_una).await;
         }
 
-        // It was for both.
+        // Both users see the toolkit at first, so `una` loses it.
         at.share("text", json!([{ "group": "sales" }])).await;
         assert_eq!(next(&mut of_una).await["method"], "notifications/tools/list_changed");
         at.share("text", json!([{ "group": "others", "tool": "count" }])).await;
@@ -206,7 +206,7 @@ async fn only_those_hear_of_a_change_whose_list_has_changed() {
         at.olga.delete("/toolkits/text/audience?group=sales").await.assert_status(204);
         assert_eq!(next(&mut of_sal).await["method"], "notifications/tools/list_changed", "its first");
         assert_eq!(sal.tools_of_text().await, [""; 0]);
-        // For everyone again.
+        // Restores the audience for the next round: everyone.
         at.share("text", json!([{ "everyone": true }])).await;
         for whom in ["group=others", "everyone=true"] {
             at.olga.delete(&format!("/toolkits/text/audience?{whom}")).await.assert_status(204);
@@ -217,7 +217,7 @@ async fn only_those_hear_of_a_change_whose_list_has_changed() {
 #[tokio::test]
 async fn a_tool_that_is_lost_between_two_pages_of_a_list_is_not_in_the_second() {
     let at = Organisation::start().await;
-    // More than a page.
+    // More tools than fit on one page of the list.
     let crowd = guests::CROWD;
     at.olga.deploy(crowd.bytes()).await.assert_status(201);
     at.share("crowd", json!([{ "group": "sales" }])).await;
@@ -256,7 +256,7 @@ async fn a_limit_refuses_with_the_time_at_which_it_is_possible_again() {
 
     sal.call("text__count", text()).await.structured();
     sam.post_json("/toolkits/text/tools/count", &text()).await.assert_status(200);
-    // Arguments that do not fit, and tools that are not there, are not counted.
+    // Calls with invalid arguments or of unknown tools do not count.
     sal.call("text__count", json!({ "text": 7 })).await.assert_invalid_params("text");
     sal.call("text__absent", json!({})).await.assert_unknown_tool();
     sam.call("text__count", text()).await.structured();
@@ -282,7 +282,7 @@ async fn a_limit_refuses_with_the_time_at_which_it_is_possible_again() {
         limit == of_group
     });
     assert!(found && shown.get("audience").is_none(), "{shown}");
-    // A larger limit counts at once, with what was used.
+    // A larger limit applies at once, and earlier calls still count.
     at.share("text", json!([{ "group": "sales", "perDay": 4 }])).await;
     sal.call("text__count", text()).await.structured();
     sal.call("text__count", text()).await.assert_retryable("4 calls a day");
@@ -371,7 +371,7 @@ async fn an_operator_shares_on_the_page() {
     {
         assert!(page.text().contains(words), "{words}: {}", page.text());
     }
-    // Olga owns it, and sees all of it.
+    // As the owner, `olga` still sees all tools.
     olga.get("/ui/toolkits/text/tools/diff").await.assert_status(200);
 
     for (field, words) in [
@@ -431,13 +431,13 @@ async fn a_real_provider_names_groups_and_a_command_shares_with_them() {
     );
     sam.run(&["toolkit", "share", "text", "--group", "all"]).await.assert_failed("operators");
 
-    // The provider takes sal out of the group: the next token says so.
+    // The provider removes `sal` from the group, and the next token lacks it.
     at.provider().set_groups(&json!({ "sam": ["sales"] })).await;
     access_tokens_expire().await;
     assert!(sal.run(&["toolkit", "list"]).await.succeeded().contains("No toolkit"));
     assert!(sam.run(&["toolkit", "list"]).await.succeeded().contains("1 tool"));
 
-    // Without its last grant it would be for everyone.
+    // The last grant cannot be removed: without any, the toolkit would be shared with everyone.
     let refused = olga.run(&["toolkit", "unshare", "text", "--group", "sales"]).await;
     refused.assert_failed("Share it first with whom it is for");
     assert!(sal.run(&["toolkit", "list"]).await.succeeded().contains("No toolkit"));

@@ -1,4 +1,4 @@
-//! Recordings are transcribed by the operator's transcriber, and kept until one is configured.
+//! Recordings: transcribed by the operator's transcriber, or stored until one is configured.
 
 use kitbag::settings::Settings;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! The audit log: each act has one entry, which says who did what and holds nothing that is secret.
+//! The audit log: each act has one entry, with the actor and the act, and without secrets.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -10,10 +10,10 @@ use crate::harness::{Answer, Kitbag, User, Visitor, Wat, changing_routes, eventu
 use crate::local_issuer::client;
 use crate::ui_review::wat;
 
-/// A part of each value that the tests set or send. No entry may have it.
+/// Part of the secrets, codes, and names of keys and clients that the tests send. No entry may contain it.
 const CANARY: &str = "canary-5ecret";
 
-/// Routes that change something and record nothing, each with the reason.
+/// Routes that change something without an audit entry, each with the reason.
 const NOT_RECORDED: [(&str, &str); 19] = [
     ("PATCH /toolkits/id/config", "a user's own settings, which are no credentials"),
     ("POST /ui/toolkits/id/settings", "the same"),
@@ -36,14 +36,14 @@ const NOT_RECORDED: [(&str, &str); 19] = [
     ("POST /oauth/authorize", "gives a code: the grant is recorded when it is redeemed"),
 ];
 
-/// Follows which routes were tested.
+/// Operator who reads the log, and the routes tested so far.
 struct Steps {
     ana: User,
     tested: Vec<&'static str>,
 }
 
 impl Steps {
-    /// Sends a request to a route, which must be accepted. Returns its entries, whose acts have to be these.
+    /// Sends a request to a route. Asserts that it succeeds and records exactly `acts`. Returns the entries.
     async fn step(
         &mut self,
         route: &'static str,
@@ -75,7 +75,7 @@ async fn entries(operator: &User, query: &str) -> Vec<Value> {
     operator.get(&format!("/audit?{query}")).await.assert_status(200).json_lines()
 }
 
-/// A server with two operators, `ana` and `ben`, whose toolkits may ask this machine.
+/// Starts a server with the operators `ana` and `ben`, whose toolkits may send requests to loopback.
 async fn server() -> Kitbag {
     Kitbag::start_with(|settings| {
         settings.operators = "ana,ben".parse().expect("a list");
@@ -191,7 +191,7 @@ async fn every_route_that_changes_something_records_it_or_says_why_not() {
     let revoke = client::post(&http, "/oauth/revoke", &fields);
     steps.step("POST /oauth/revoke", &["client.revoked"], revoke).await;
 
-    // Pages.
+    // Pages of users.
     let code = crate::harness::sign_in_code(kitbag.base_url()).expect("local mode");
     let fields = [("user", "una"), ("code", code.as_str()), ("to", "/ui/")];
     let mut visitor = Visitor::new(&kitbag);
@@ -284,7 +284,7 @@ async fn every_route_that_changes_something_records_it_or_says_why_not() {
     assert!(log.lines().count() > 40, "{log}");
 }
 
-/// Vouches for a version, and agrees to what the next ones reach by both routes.
+/// Tests vouching for a version, consent on both routes, and allowing a tool in code.
 async fn vouch_and_agree(kitbag: &Kitbag, steps: &mut Steps) {
     let [ana, una] = ["ana", "una"].map(|name| kitbag.as_user(name));
     ana.delete("/toolkits/wat").await;
@@ -322,7 +322,7 @@ async fn vouch_and_agree(kitbag: &Kitbag, steps: &mut Steps) {
     assert_eq!(given[0].get("client"), None);
 }
 
-/// Connects the account of a user twice, and ends it by both routes.
+/// Connects an account twice, and ends it once on each route.
 async fn connect_and_end_accounts(kitbag: &Kitbag, steps: &mut Steps) {
     let provider = TokenEndpoint::start().await;
     let further = json!({ "auth": [{
@@ -364,7 +364,7 @@ async fn connect_and_end_accounts(kitbag: &Kitbag, steps: &mut Steps) {
     }
 }
 
-/// Grants every code.
+/// OAuth token endpoint that accepts every code. The field is its port.
 struct TokenEndpoint(u16);
 
 impl TokenEndpoint {
@@ -393,7 +393,7 @@ impl TokenEndpoint {
     }
 }
 
-/// Path and query of a link to the page of a secret of `needy`.
+/// Path and query of the elicitation link to the page on which `needy`'s secret is set.
 async fn link(user: &User) -> String {
     let user = user.clone().capable_of(json!({ "elicitation": { "url": {} } }));
     let call = json!({ "name": "needy__need", "arguments": {} });
@@ -439,7 +439,8 @@ async fn an_act_that_fails_has_no_entry_and_one_that_only_the_owner_may_do_is_a_
     ana.deploy(wat("1.0.0").component()).await.assert_status(201);
     let before = newest(&ana).await;
 
-    // The same version with other bytes, an unknown version, a name that is not declared, a value that is too long.
+    // The same version with other bytes, an unknown version, an undeclared name, a value that is too long,
+    // and unsetting a secret that is not set.
     ana.deploy(Wat { description: "Other.", ..wat("1.0.0") }.component()).await.assert_status(409);
     ana.post("/toolkits/wat/rollback", &json!({ "version": "9.0.0" })).await.assert_status(409);
     una.put("/toolkits/wat/secrets/OTHER", CANARY).await.assert_status(404);

@@ -1,4 +1,4 @@
-//! Backups of a server that is working, and restores into an empty place.
+//! Backups of a running server, and restores into an empty directory.
 
 mod commands;
 
@@ -19,7 +19,7 @@ use crate::harness::{CommandOutput, ServerProcess, User, guests, kitbag, run};
 const VALUE: &str = "canary-5ecret";
 const DELETE: &str = "mutation ($id: ID!) { deleteDocument(id: $id) }";
 
-/// A server on a data directory, with a folder for backups beside it.
+/// Folder with a data directory and a folder for backups.
 struct Scratch {
     folder: tempfile::TempDir,
 }
@@ -33,7 +33,7 @@ impl Scratch {
         self.folder.path().join(name)
     }
 
-    /// `kitbag backup` of the data directory, with these flags.
+    /// Command `kitbag backup` for the data directory, with further flags.
     fn backup(&self, flags: &[&str]) -> Command {
         let mut command = kitbag(["backup"]);
         command.arg(self.path("backups")).arg("--data").arg(self.path("data")).args(flags);
@@ -45,7 +45,7 @@ impl Scratch {
         run(self.backup(flags)).await.succeeded()
     }
 
-    /// Restores the newest backup into a new directory of this name.
+    /// Restores the newest backup into the new directory `name`, and returns the output.
     async fn restore(&self, name: &str) -> String {
         run(self.restore_with(&["--data", name])).await.succeeded()
     }
@@ -63,7 +63,7 @@ impl Scratch {
     }
 }
 
-/// Each row of each table, as text, except those of processes: they end with the process.
+/// Rows of each table, as text. Without the table `processes`, whose rows end with the process.
 async fn rows(data: &Path) -> BTreeMap<String, Vec<String>> {
     let options = SqliteConnectOptions::new().filename(data.join("kitbag.sqlite"));
     let mut database = SqliteConnection::connect_with(&options).await.expect("there is a database");
@@ -90,7 +90,7 @@ async fn texts(database: &mut SqliteConnection, sql: String) -> Vec<String> {
     rows.iter().map(|row| row.get(0)).collect()
 }
 
-/// Bytes of each file below a folder, by path.
+/// Contents of all files below a folder, by relative path.
 fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let (mut folders, mut found) = (vec![folder.to_owned()], BTreeMap::new());
     while let Some(inner) = folders.pop() {
@@ -113,7 +113,8 @@ pub(crate) async fn upload(user: &User, title: &str, bytes: String) -> String {
     stored["id"].as_str().expect("an id").to_owned()
 }
 
-/// What users do all the time: calls, deploys, removals, documents with files that come and go.
+/// Repeats typical requests until `stopped`: calls, deploys and removals of a toolkit, uploads and deletions
+/// of files. `done` counts the iterations.
 fn keep_busy(user: &User, stopped: &Arc<AtomicBool>, done: &Arc<AtomicU64>) -> Vec<JoinHandle<()>> {
     let repeat = |act: fn(User, u64) -> futures::future::BoxFuture<'static, ()>| {
         let (user, stopped, done) = (user.clone(), stopped.clone(), done.clone());
@@ -152,7 +153,7 @@ fn keep_busy(user: &User, stopped: &Arc<AtomicBool>, done: &Arc<AtomicU64>) -> V
     ]
 }
 
-/// Everything that the API shows of what was stored.
+/// All stored data that the API returns.
 pub(crate) async fn shown(user: &User) -> Value {
     let documents = "{ documents(first: 50) { nodes {
         id title url author text state source artifact { mediaType size } createdAt
@@ -242,7 +243,7 @@ async fn a_backup_of_a_busy_server_is_complete_and_consistent() {
         run(scratch.restore_with(&["--backup", name, "--data", &data])).await.succeeded();
         let key = ["--master-key", "file:data/master-key"];
         let doctor = scratch.doctor(&data, &key).await;
-        // Local sign-in never ran there, so no key of it is missed.
+        // The key of local sign-in is missing too, but no server has run there that would need it.
         assert_eq!(doctor.code, Some(0), "{doctor:?}");
         assert!(doctor.stdout.contains("secrets that open with the master key: 1"), "{doctor:?}");
     }

@@ -1,4 +1,4 @@
-//! A server whose public URL has a path, behind a proxy that takes it off, or not.
+//! A server whose public URL has a path, behind a proxy that may or may not strip it.
 
 use std::net::TcpListener;
 
@@ -10,7 +10,7 @@ use crate::harness::{Kitbag, Visitor, guests, routes};
 
 const PATH: &str = "/tools/kitbag";
 
-/// A server below [`PATH`], and its URL.
+/// Starts a server whose base URL has the path [`PATH`], and returns its URL too.
 async fn start() -> (Kitbag, String) {
     let free = TcpListener::bind("127.0.0.1:0").expect("there is a port");
     let address = free.local_addr().expect("it is bound");
@@ -82,7 +82,7 @@ async fn what_clients_discover_is_below_the_path_and_by_the_rules_of_both_docume
     let resource = get(&format!("/.well-known/oauth-protected-resource{PATH}/mcp")).await;
     assert_eq!(resource["resource"], format!("{url}/mcp"));
     assert_eq!(resource["authorization_servers"], json!([url]));
-    // Where the proxy forwards the path alone.
+    // Also below the path, for proxies that forward nothing else.
     assert_eq!(get(&format!("{PATH}/.well-known/oauth-protected-resource")).await, resource);
 
     let server = get(&format!("/.well-known/oauth-authorization-server{PATH}")).await;

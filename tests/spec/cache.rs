@@ -1,4 +1,4 @@
-//! What toolkits keep for their users between calls.
+//! The cache: values that toolkits store for their users between calls.
 
 use std::sync::LazyLock;
 
@@ -28,7 +28,7 @@ impl User {
     }
 }
 
-/// A server with two toolkits that have a cache. Its operators are `olga` and `otto`.
+/// Starts a server with two toolkits that use the cache. Its operators are `olga` and `otto`.
 async fn start() -> Kitbag {
     let kitbag =
         Kitbag::start_with(|settings| settings.operators = "olga,otto".parse().expect("a list")).await;
@@ -90,7 +90,7 @@ async fn what_breaks_a_rule_is_refused_by_name_and_changes_nothing() {
     };
 
     set(json!({ "repeat": MAX_VALUE_BYTES + 1 })).await.assert_tool_error("value: is 65537 bytes long");
-    // More than a guest can pass at once.
+    // More data than a guest can pass in one host call.
     set(json!({ "repeat": 5 << 20 })).await.assert_tool_error("too large");
     set(json!({ "seconds": 0 })).await.assert_tool_error("seconds: is 0, and may be 1 to 2592000");
     set(json!({ "seconds": 2_592_001 })).await.assert_tool_error("seconds: is 2592001");
@@ -120,7 +120,7 @@ async fn a_loop_that_fills_a_cache_is_stopped_and_stops_nobody_else() {
         refusal.contains("Unavailable") && refusal.contains("the next change is possible in"),
         "{filled}"
     );
-    // What is there is found, and others go on.
+    // Stored values are still found, and other toolkits and users can still write.
     assert_eq!(ana.cached("probe", "fill 0").await, "v".repeat(10));
     ana.cache("neighbour", "key", "value").await;
     ben.cache("probe", "key", "value").await;
@@ -174,7 +174,7 @@ async fn a_secret_in_a_cached_value_is_redacted_and_its_end_is_the_end_of_the_va
         "{told}"
     );
 
-    // Otherwise it would be told now, since it is no secret any more.
+    // Unsetting the secret deletes the user's cached values, from which it could no longer be redacted.
     ana.delete("/toolkits/probe/secrets/API_KEY").await.assert_status(204);
     assert_eq!(ana.cached("probe", "key").await, Value::Null);
     ana.cache("probe", "key", "value").await;
@@ -240,7 +240,7 @@ async fn a_user_clears_it_on_the_page_by_the_command_and_by_the_route() {
     assert_eq!(ana.delete(route).await.assert_status(200).json(), json!({ "values": 1, "bytes": 2000 }));
     assert_cleared().await;
     assert_eq!(ana.delete(route).await.assert_status(200).json(), json!({ "values": 0, "bytes": 0 }));
-    // Whether there is such a toolkit is nobody's to learn.
+    // The response does not reveal whether the toolkit exists.
     let unknown = ana.delete("/toolkits/no-such/cache").await.assert_status(200).json();
     assert_eq!(unknown, json!({ "values": 0, "bytes": 0 }));
 }
@@ -253,7 +253,7 @@ async fn only_the_user_clears_it() {
     let key = ana.post("/keys", &json!({ "name": "some", "toolkits": ["probe"] })).await.assert_status(201);
     let program = kitbag.with_token(key.json()["key"].as_str().expect("a key"));
 
-    // Its calls are the user's, and nothing else is.
+    // With a key, a program can make calls for the user but cannot clear the cache.
     assert_eq!(program.cached("probe", "key").await, "value");
     program.delete("/toolkits/probe/cache").await.assert_status(403);
     for other in ["ben", "olga"] {

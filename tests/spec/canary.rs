@@ -1,4 +1,4 @@
-//! Canary test: toolkits leak known secrets by every channel, and all replies, logs and stored files are
+//! Canary test: toolkits leak known secrets through every channel, and all replies, logs and stored files are
 //! searched for them. It runs the real program with the log level `trace`.
 
 use std::fs;
@@ -12,12 +12,12 @@ use tokio::time::sleep;
 
 use crate::harness::{ServerProcess, Upstream, User, guests};
 
-/// A secret of the toolkit that leaks it. In lower case and valid in a host name, so that it fits through
-/// every channel.
+/// Secret of the toolkit that leaks it. In lower case and valid in a host name, so that every channel can
+/// carry it.
 const CANARY: &str = "canary-a1b2c3-5ecret";
-/// A secret of the same toolkit, with characters that encodings change.
+/// Secret of the same toolkit, with characters that encodings change.
 const AWKWARD: &str = "c4n\"a\\r/y+w ü&=%\n~zz";
-/// A secret of another toolkit of the same user, which a toolkit gets as an argument.
+/// Secret of another toolkit of the same user. A toolkit receives it as an argument.
 const OTHER_TOOLKITS_SECRET: &str = "canary-of-another-toolkit";
 
 const CHANNELS: [&str; 11] = [
@@ -76,7 +76,7 @@ fn assert_folder_is_clean(folder: &Path) {
     }
 }
 
-/// Leaks two secrets by every channel, in every encoding, and returns all replies.
+/// Leaks two secrets through every channel, in every encoding, and returns all replies.
 async fn leak_all(user: &User) -> String {
     let mut replies = String::new();
     for name in ["API_KEY", "OTHER_KEY"] {
@@ -103,7 +103,7 @@ async fn leak_and_stop(user: &User) -> String {
     stopped
 }
 
-/// Has the host sign in at an API that echoes what it receives.
+/// Makes the host sign in at an API that echoes the access token, and returns the reply.
 async fn sign_in(user: &User, upstream: &Upstream) -> String {
     let echoed = user.call("signed-in__fetch", json!({ "url": upstream.url("/api") })).await;
     assert!(echoed.text().contains("Bearer [redacted]"), "{}", echoed.text());

@@ -1,5 +1,5 @@
-//! Captures come from the public internet. Private ranges that toolkits may reach, whose hosts are declared
-//! and reviewed, are not open to captures, whose URLs any user may write.
+//! Captures come from the public internet. Private ranges that are open to toolkits are closed to captures:
+//! operators review a toolkit's declared hosts, but any user may choose the URL of a capture.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::harness::{Files, Kitbag, Upstream, User, kitbag, run};
 
 const PRIVATE: &str = "requests to private addresses are refused";
 
-/// Has a user ingest a document by GraphQL, with these fields beside its title.
+/// Ingests a document through GraphQL, with `fields` in addition to its title.
 async fn ingest(user: &User, fields: Value) {
     let mut document = json!({ "title": "A page of the intranet" });
     document.as_object_mut().expect("an object").extend(fields.as_object().expect("an object").clone());
@@ -25,7 +25,7 @@ async fn assert_refused(kitbag: &Kitbag, url: &str, reason: &str) {
 #[tokio::test]
 async fn the_very_address_that_toolkits_may_reach_is_not_captured_by_any_way_in() {
     let upstream = Upstream::start().await;
-    // The redirecting server needs an address that captures may reach.
+    // Captures may reach the address of the redirecting server.
     let elsewhere = Files::start_at("127.0.0.3").await;
     let (server, ana) = probe(|settings| {
         loopback_allowed(settings);
@@ -33,7 +33,7 @@ async fn the_very_address_that_toolkits_may_reach_is_not_captured_by_any_way_in(
         settings.capture_private_ranges = "127.0.0.3/32".parse().expect("a range");
     })
     .await;
-    // A toolkit reaches it, and leaves an idle connection that could be reused.
+    // A toolkit reaches the upstream, and leaves an idle connection that a capture could reuse.
     assert_eq!(value_of(&ana.fetch(&upstream.url("/hello")).await)["body"], "hello");
 
     let at = |path: &str| upstream.url(path);

@@ -1,4 +1,4 @@
-//! The command line: what commands print, and what they refuse.
+//! The command line: output and errors of commands.
 
 use std::path::Path;
 

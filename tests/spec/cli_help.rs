@@ -1,4 +1,4 @@
-//! The help, the manual pages and the completions, as a person gets them.
+//! Help, manual pages and shell completions.
 
 use std::fs;
 use std::process::Stdio;
@@ -64,7 +64,7 @@ async fn every_shell_gets_a_script_that_it_can_read() {
         fs::write(&file, &script).expect("a file");
 
         assert!(script.contains("take-over") && script.contains("--review"), "{shell}: {script}");
-        // Where the shell is installed.
+        // Parses the script if the shell is installed.
         if matches!(shell, "zsh" | "fish") && Command::new(shell).arg("--version").output().await.is_ok() {
             let read = program(shell, &["-n", file.to_str().expect("UTF-8")]).await;
             assert_eq!((read.code, read.stderr.as_str()), (Some(0), ""), "{shell}");
@@ -89,7 +89,7 @@ async fn every_command_has_a_manual_page_without_warnings() {
             assert!(text.contains(&format!("\n{section}")), "{path:?}: no {section}");
         }
     }
-    // Where groff, which `man` formats pages with, is installed.
+    // Formats the pages as `man` does, if groff is installed.
     if Command::new("groff").arg("--version").output().await.is_ok() {
         for page in fs::read_dir(&pages).expect("a folder") {
             let page = page.expect("an entry").path();
@@ -107,7 +107,7 @@ async fn nothing_is_coloured_for_programs_or_against_a_persons_wish() {
         let program = kitbag([""; 0]).as_std().get_program().to_string_lossy().into_owned();
         let mut command = Command::new("script");
         command.args(["-qec", &format!("'{program}' {arguments}"), "/dev/null"]).stdin(Stdio::null());
-        // With `CI` set, even a terminal that calls itself dumb is taken for one with colours.
+        // With `CI` set, even a terminal with `TERM=dumb` would get colours.
         for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI"] {
             command.env_remove(name);
         }

@@ -1,4 +1,4 @@
-//! What commands leave for scripts: JSON, and exit codes. `hostile_text` runs every command with `--json`, too.
+//! Output of commands for scripts: JSON and exit codes. `hostile_text` also runs every command with `--json`.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! Several processes of the real program over one PostgreSQL database. Some are killed, stopped, or cut off.
-//! Their files are in a bucket if `TEST_S3` is the URL of an S3 server.
+//! Several processes of the real program that share a PostgreSQL database. Some are killed, suspended, or cut
+//! off from it. Their files are in a bucket if `TEST_S3` is the URL of an S3 server.
 
 mod asking;
 mod audience;

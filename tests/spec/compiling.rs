@@ -1,5 +1,5 @@
-//! Components are compiled in a process with bounded resources: whatever is uploaded, the server keeps
-//! running and live toolkits stay live.
+//! Components are compiled in a separate process with bounded resources: no upload can stop the server or its
+//! live toolkits.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use crate::harness::wat::{compile, versioned};
 use crate::harness::{Answer, Kitbag, Process, ServerProcess, Wat, eventually, guests, kitbag, run, within};
 
-/// Forty nested components, each of which instantiates the previous one twice: 2.7 KB, 2^40 instances.
+/// Component of forty nested ones, each of which instantiates the previous one twice: 2.7 KB, 2^40 instances.
 pub(crate) fn bomb() -> Vec<u8> {
     let levels = (1..40).fold("(component $c0)".to_owned(), |before, level| {
         format!(
@@ -23,13 +23,13 @@ pub(crate) fn bomb() -> Vec<u8> {
     component_with(&format!("{levels} (instance (instantiate $c39))"))
 }
 
-/// A component that contains `body`, and passes the check of its exports but no further check.
+/// Component that contains `body`, and passes the check of its exports but no further check.
 fn component_with(body: &str) -> Vec<u8> {
     let tools = versioned("tools");
     compile(&format!(r#"(component {body} (instance $tools) (export "{tools}" (instance $tools)))"#))
 }
 
-/// A component within all limits, with `functions` functions that take some milliseconds each to compile.
+/// Component within all limits, with `functions` functions that take some milliseconds each to compile.
 fn slow(functions: usize) -> Vec<u8> {
     let step =
         "(local.set 0 (i64.add (i64.mul (local.get 0) (local.get 1)) (i64.rotl (local.get 1) (local.get 0))))
@@ -39,7 +39,7 @@ fn slow(functions: usize) -> Vec<u8> {
     component_with(&format!("(core module {functions})"))
 }
 
-/// A component that takes longer to compile than any test runs.
+/// Component that takes longer to compile than any test runs.
 pub(crate) fn endless() -> Vec<u8> {
     slow(6000)
 }
@@ -60,7 +60,7 @@ async fn assert_unharmed(kitbag: &Kitbag) {
     assert_eq!(kitbag.as_user("ben").call("hints__plain", json!({})).await.text(), "plain");
 }
 
-/// Starts a server and deploys a toolkit that works.
+/// Starts a server and deploys a working toolkit.
 async fn kitbag_with(change: impl FnOnce(&mut Settings)) -> Kitbag {
     let kitbag = Kitbag::start_with(change).await;
     kitbag.deploy(guests::HINTS).await;
@@ -104,7 +104,7 @@ async fn a_check_on_the_authors_machine_has_the_same_bounds() {
     let refused = check(folder.path(), &path).await;
 
     refused.assert_failed("instances of components in all");
-    // The limits come from the settings.
+    // The time limit comes from the settings.
     std::fs::write(folder.path().join("kitbag.toml"), "compile-time = \"1s\"\n").expect("the folder is ours");
     std::fs::write(&path, endless()).expect("the folder is ours");
 
@@ -162,7 +162,7 @@ async fn a_declaration_that_eats_memory_is_given_up() {
 #[tokio::test]
 async fn a_declaration_that_says_too_much_is_given_up_and_the_answer_names_the_setting() {
     let kitbag = kitbag_with(|settings| settings.bounds.call_result = 64 << 10).await;
-    // Twice the limit of a declaration, which is that of a result and 64 KiB for overhead.
+    // Longer than a declaration may be: 128 KiB, the limit of a result and 64 KiB for overhead.
     let long = "x".repeat(300 << 10);
 
     let answer = kitbag.as_operator().deploy(Wat { description: &long, ..Wat::default() }.component()).await;
@@ -239,7 +239,7 @@ async fn the_compiler_gets_nothing_of_the_server_but_the_component() {
     let deploy = tokio::spawn(async move { operator.deploy(endless()).await });
     let compiler = compiler_of(&server).await;
 
-    // It confines itself before it starts other threads: once there are several, it is confined.
+    // The compiler confines itself before it starts threads, so with several threads it is confined.
     eventually("it compiles", async || status(compiler, "Threads:").parse::<u32>().is_ok_and(|it| it > 1))
         .await;
     assert_eq!(
@@ -299,7 +299,7 @@ async fn a_server_that_is_asked_to_stop_does_not_wait_for_a_compilation() {
     let started = Instant::now();
     let status = server.terminate().await;
 
-    // Before it ends, a server waits up to 30 s for requests in progress.
+    // A stopping server would wait up to 30 s for requests in progress.
     assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
     assert!(status.success(), "{status}");
     deploy.await.expect("no panic").assert_problem(503, "the server is stopping");
@@ -335,8 +335,9 @@ async fn one_component_is_compiled_at_a_time_and_no_operator_takes_all_places() 
     assert_eq!(kitbag.anonymous().get("/healthz").await.status, 200);
 }
 
-/// A compiler program that waits while the file `wait` exists beside it. A shell writes it: if this process
-/// had it open for writing, processes that other tests fork would too, and it could not be executed.
+/// Creates a compiler program that waits while the file `wait` exists beside it. A shell writes the program:
+/// processes that other tests fork would inherit a file handle of this process, and a program that is open
+/// for writing cannot be executed (`ETXTBSY`).
 fn waiting_compiler(folder: &Path) -> PathBuf {
     let program = folder.join("compiler");
     let script = format!(
@@ -363,7 +364,7 @@ async fn a_call_does_not_wait_for_ever_until_its_toolkit_is_compiled_again_which
     assert_eq!(ben.logged("hints__plain").await["outcome"], "busy");
 
     std::fs::remove_file(folder.path().join("wait")).expect("the folder is ours");
-    // The compilation goes on without another call.
+    // The compilation continues without another call.
     eventually("it is compiled", async || kitbag.files("code").len() == 1).await;
     assert_eq!(ben.call("hints__plain", json!({})).await.text(), "plain");
 }

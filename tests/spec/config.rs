@@ -1,4 +1,4 @@
-//! Settings: each user's own, for toolkits that the user sees. Values that look like secrets are refused.
+//! Each user's settings of the toolkits that the user can see. Values that look like secrets are refused.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ async fn hostile() -> (Kitbag, User) {
     (kitbag, ana)
 }
 
-/// The `ctx.config` of a call by this user.
+/// Makes a call as this user, and returns its `ctx.config`.
 async fn seen_by_a_call(user: &User) -> Value {
     user.call("hostile__whoami", json!({})).await.structured()["config"].clone()
 }

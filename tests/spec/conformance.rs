@@ -32,7 +32,7 @@ async fn the_conformance_suite_passes_for_2025_11_25() {
 async fn check(revision: Revision) {
     let proxy = Proxy::bind().await;
     let kitbag = Kitbag::start_with(|settings| {
-        // The suite calls the first tool that is listed, without arguments.
+        // The suite calls the first listed tool without arguments; the server's own tools require some.
         settings.knowledge_tools = false;
         settings.listen = proxy.server_address().into();
         settings.base_url = proxy.url().parse().expect("a base URL");

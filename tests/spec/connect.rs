@@ -1,4 +1,4 @@
-//! `kitbag connect`: what it prints, and what it writes into the files of clients.
+//! `kitbag connect`: its output, and its changes to the configuration files of clients.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -13,7 +13,7 @@ use crate::harness::{CommandOutput, kitbag, run};
 const SERVER: &str = "https://kb.example";
 const CLIENTS: [&str; 6] = ["claude-code", "claude-desktop", "cursor", "vscode", "codex", "gemini"];
 
-/// A home directory, in which commands run.
+/// Home directory in which commands run. Empty at first.
 struct Home(TempDir);
 
 impl Home {
@@ -48,7 +48,7 @@ impl Home {
     }
 }
 
-/// The file of each client below the home directory, and what it holds about the server.
+/// Name of each client, its configuration file relative to the home directory, and the expected content.
 fn files() -> [(&'static str, &'static str, Value); 5] {
     let url = "https://kb.example/mcp";
     let desktop = json!({ "command": "npx", "args": ["-y", "mcp-remote", url] });
@@ -226,7 +226,7 @@ async fn claude_code_writes_its_own_configuration() {
     let home = Home::new();
     home.connect(&["claude-code", "--write"]).await.assert_failed("cannot run `claude`");
 
-    // As the real one: `get` fails for an unknown server, and prints the URL of a known one.
+    // Behaves like the real `claude`: `get` fails for an unknown server, and prints the URL of a known one.
     let log = home.path("log");
     let claude = format!(
         "#!/bin/sh\nif [ \"$2\" = get ]; then [ -f '{log}' ] && echo '  URL: https://kb.example/mcp'; exit $?; fi\n\

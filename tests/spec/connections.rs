@@ -1,4 +1,4 @@
-//! Connections are bounded, and unauthenticated clients that hold many do not lock others out.
+//! Limits of connections: unauthenticated clients that open many do not lock others out.
 
 use std::net::Ipv4Addr;
 
@@ -9,7 +9,7 @@ use crate::harness::{Kitbag, Raw, User, eventually, guests};
 
 const CONNECTIONS: usize = 24;
 const PER_ADDRESS: usize = 6;
-/// More than the server accepts.
+/// Number of connections that a test opens: more than the server accepts.
 const FLOOD: usize = 3 * CONNECTIONS;
 
 /// Starts a server that allows few connections and trusts no proxy.
@@ -24,7 +24,7 @@ async fn small(per_address: usize) -> Kitbag {
     .await
 }
 
-/// The head of a request with a body that is never sent.
+/// Head of a request whose body is never sent.
 fn stalled(kitbag: &Kitbag) -> String {
     format!(
         "POST /oauth/token HTTP/1.1\r\nHost: {}\r\nContent-Type: application/x-www-form-urlencoded\r\n\

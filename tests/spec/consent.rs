@@ -1,5 +1,5 @@
-//! A toolkit that reaches further than its user has agreed to gets nothing of theirs, and its calls lead to the page on
-//! which they agree.
+//! Consent: a toolkit that extends its reach gets no secrets, tokens or documents of a user until the user
+//! agrees. Until then, calls fail with a link to the consent page.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -13,7 +13,8 @@ const PAGE: &str = "/ui/toolkits/wat/consent";
 const ROUTE: &str = "/toolkits/wat/consent";
 const SECRET: &str = "canary-of-una";
 
-/// A server on which users consent, with two operators, `ana` and `ben`; its toolkits may ask this machine.
+/// Starts a server on which each user consents, with the operators `ana` and `ben`. Its toolkits may send
+/// requests to loopback.
 async fn server() -> Kitbag {
     Kitbag::start_with(|settings| {
         loopback_allowed(settings);
@@ -23,12 +24,12 @@ async fn server() -> Kitbag {
     .await
 }
 
-/// The toolkit with a secret, and a host of each version.
+/// Component of the toolkit `wat` with one secret and these egress hosts.
 fn wat<'a>(version: &'a str, hosts: &'a [&'a str]) -> Vec<u8> {
     Wat { version, egress: hosts, secrets: &["KEY"], ..Wat::default() }.component()
 }
 
-/// `una` has given version 1.0.0 a secret; 2.0.0 reaches further.
+/// Starts a server where `una` set a secret for version 1.0.0, and version 2.0.0 extends the reach.
 async fn waiting() -> (Kitbag, User) {
     let kitbag = server().await;
     let (ana, una) = (kitbag.as_user("ana"), kitbag.as_user("una"));
@@ -56,7 +57,7 @@ impl User {
     }
 }
 
-/// The component with other text of the same length.
+/// Replaces texts in a component by others of the same length. Panics if a text is missing.
 pub(crate) fn with_texts(component: &[u8], texts: &[(&str, &str)]) -> Vec<u8> {
     let mut changed = component.to_vec();
     for (from, to) in texts {
@@ -78,7 +79,7 @@ async fn no_secret_and_no_token_reaches_another_host_before_its_user_agrees() {
     let kitbag = server().await;
     let (ana, una) = (kitbag.as_user("ana"), kitbag.as_user("una"));
     let further = guests::SIGNED_IN.bytes();
-    // The same toolkit with a host that looks alike.
+    // Version 1.0.0 declares a host that looks like the later one.
     let before = with_texts(&further, &[("localhost:18999", "loca1host:18999")]);
     ana.deploy(before).await.assert_status(201);
     una.set_secret("signed-in", "CLIENT_ID", "una-at-api").await;
@@ -106,7 +107,7 @@ async fn no_secret_and_no_token_reaches_another_host_before_its_user_agrees() {
     let tried = visitor.post("/ui/toolkits/signed-in/tools/fetch", &fields).await.assert_status(200);
     tried.assert_says("href=\"/ui/toolkits/signed-in/consent\"");
     assert_eq!(upstream.requests().len(), asked, "nothing was sent");
-    // Who has given it nothing is not asked, and gets on without.
+    // A user without any secret is not asked for consent: the call fails because the secret is missing.
     kitbag.as_user("ben").call("signed-in__fetch", arguments.clone()).await.assert_tool_error("CLIENT_ID");
 
     let shown = visitor.get("/ui/toolkits/signed-in/consent").await.assert_status(200);
@@ -180,13 +181,13 @@ async fn documents_stay_out_of_reach_until_their_user_agrees() {
         json!({ "kind": "Network", "name": "b.example",
             "meaning": "receives its requests, which may carry your documents" })
     );
-    // Another operator's code, which reaches no more than what was agreed to.
+    // A new owner needs a new consent, even for a version that reaches no further.
     let take = "/toolkits?takeOver=true";
     let component = version("3.0.0", &[]);
     let taken = kitbag.as_user("ben").send(Method::POST, take, "application/wasm", component).await;
     taken.assert_status(201);
     una.run_wat().await.assert_tool_error("owner ben");
-    // Nor by way of a removal.
+    // Removing and deploying the toolkit again does not avoid the consent.
     kitbag.as_user("ben").delete("/toolkits/wat").await.assert_status(204);
     kitbag.as_user("ben").deploy(version("1.0.0", &["b.example"])).await.assert_status(201);
     una.run_wat().await.assert_tool_error("owner ben, network b.example");
@@ -236,10 +237,10 @@ async fn nobody_is_led_to_agree() {
     let digest = page.hidden("digest");
     let agree = [("digest", digest.as_str())];
 
-    // By opening a link.
+    // Opening a link does not give consent.
     visitor.get(&format!("{PAGE}?digest={digest}")).await.assert_status(200);
     assert!(una.waits().await);
-    // From another site, and in a frame.
+    // Requests from other sites are refused, and the page in a frame too.
     for sent in [
         &[("origin", "https://evil.example")][..],
         &[("origin", "null")],
@@ -255,18 +256,18 @@ async fn nobody_is_led_to_agree() {
     assert_eq!(page.header("x-frame-options"), Some("DENY"));
     assert!(page.header("content-security-policy").expect("one").contains("frame-ancestors 'none'"));
     assert!(una.waits().await);
-    // By somebody else, who was sent the page or has its digest.
+    // Another user who knows the page or its digest cannot agree for `una`.
     Visitor::sign_in(&kitbag, "eve").await.post(PAGE, &agree).await.assert_status(303);
     kitbag.as_user("eve").agree_to(&digest).await.assert_status(204);
     Visitor::new(&kitbag).post(PAGE, &agree).await.assert_status(401);
     kitbag.with_token("guess").post(ROUTE, &json!({ "digest": digest })).await.assert_status(401);
     assert!(una.waits().await);
-    // By a program of theirs.
+    // A program with a key of `una` cannot agree.
     let key = una.post("/keys", &json!({ "name": "report" })).await.assert_status(201).json();
     let program = kitbag.with_token(key["key"].as_str().expect("a key"));
     program.agree_to(&digest).await.assert_problem(403, "A program cannot agree");
     program.run_wat().await.assert_tool_error("kitbag toolkit agree wat");
-    // With something else than what was shown.
+    // A digest other than the one shown is refused.
     for other in ["", "guess", &digest.to_uppercase(), &format!("{digest}0")] {
         una.agree_to(other).await.assert_problem(409, "has changed in the meantime");
         visitor.post(PAGE, &[("digest", other)]).await.assert_status(409);
@@ -296,7 +297,7 @@ async fn a_version_that_becomes_live_between_page_and_form_is_not_agreed_to() {
     assert!(una.waits().await);
     visitor.post(PAGE, &[("digest", &refused.hidden("digest"))]).await.assert_status(303);
     assert_eq!(una.run_wat().await.text(), "done");
-    // The older version reaches nothing else, so that nobody is asked when it comes back.
+    // A rollback to a version that reaches no further needs no new consent.
     ana.post("/toolkits/wat/rollback", &json!({ "version": "2.0.0" })).await.assert_status(200);
     assert_eq!(una.run_wat().await.text(), "done");
 }
@@ -345,7 +346,7 @@ async fn a_toolkit_that_one_does_not_see_has_no_consent() {
 
 #[tokio::test]
 async fn where_operators_consent_nobody_is_asked() {
-    // As in local mode by default.
+    // The default in local mode.
     let kitbag = Kitbag::start().await;
     let operator = kitbag.as_operator();
     let una = kitbag.as_user("una");
@@ -376,7 +377,7 @@ async fn an_operator_vouches_for_one_version_with_a_reason_that_users_read() {
     assert_eq!(una.get("/toolkits/wat").await.json().get("waitingConsents"), None);
     let reason = "Read by ana & ben.";
 
-    // By each act that makes a version live.
+    // Every command that makes a version live can vouch for it: deploy, rollback, deploy of an upload.
     let folder = tempfile::tempdir().expect("a scratch directory");
     let file = folder.path().join("wat.wasm");
     let third = wat("3.0.0", &["a.example", "c.example"]);
@@ -405,7 +406,7 @@ async fn an_operator_vouches_for_one_version_with_a_reason_that_users_read() {
     let words = ["toolkit", "uploads", "deploy", digest, "--yes", "--vouch", reason];
     command(&kitbag, &ana, &words).await.succeeded();
     assert_eq!(una.run_wat().await.text(), "done");
-    // Nobody vouches for the next one.
+    // The next version is deployed without vouching.
     ana.deploy(wat("5.0.0", &["d.example"])).await.assert_status(201);
     una.run_wat().await.assert_tool_error("network d.example");
 

@@ -1,4 +1,4 @@
-//! Content of results other than their text.
+//! Content of results other than text: images, audio, resources and links.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -62,7 +62,7 @@ async fn a_secret_does_not_leave_beside_the_text() {
     let link = json!({
         "type": "resource_link",
         "uri": clean, "name": clean, "title": clean, "description": clean, "mimeType": clean, "size": 1,
-        // The time of the last change had it too; it would be no time without it, and is gone.
+        // `lastModified` contained the secret too. Redacted it would not be a valid time, so it is omitted.
         "annotations": { "priority": 0.5 },
     });
     assert_eq!(content[5], link);

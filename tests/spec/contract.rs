@@ -1,5 +1,5 @@
-//! The contracts with toolkits and extractors: a frozen version never changes, and only the module of a
-//! version names it.
+//! Versions of the contracts (WIT) with toolkits and extractors: a frozen version never changes, and only the
+//! module of a version names it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,20 +8,20 @@ use aws_lc_rs::digest::{SHA256, digest};
 
 use crate::harness::root;
 
-/// The SHA-256 of each contract of a frozen version. From the first release on these lines never change: another version
-/// has its own folder.
+/// SHA-256 of each WIT file of a frozen version. Invariant: from the first release on, these lines never
+/// change; a new version has its own folder.
 const FROZEN: [(&str, &str); 2] = [
     ("v0_2/extractor/extractor.wit", "c1b5c9ce156208fc9aebdccacb70331e87efcfc20b03c1951828bc6dda52bfe2"),
     ("v0_2/toolkit.wit", "c02f8f6c3c582a8c7f3c5438561cfece780d19c97dd33c349c25db89265d034c"),
 ];
 
-/// Spellings of a version: of a folder or module, in generated names, and of WASI.
+/// Spellings of a version: folder or module, generated names, WASI import.
 const VERSION_SPELLINGS: [&str; 4] = ["v0_2", "_0_2_0", "020Call", "wasi:http/types@"];
 
-/// A package or an interface of a contract, up to the version that may follow it.
+/// Start of the name of a package or interface of a contract, which a version may follow.
 const CONTRACT_PREFIXES: [&str; 2] = ["kitbag:toolkit", "kitbag:extractor"];
 
-/// Paths that may name a version: the contracts and the package's copy of one, the modules of their
+/// Paths that may name a version: the contracts, the copy of one in the TypeScript SDK, the modules of the
 /// versions, toolkits without an SDK, and this test.
 const ALLOWED_PATHS: [&str; 7] = [
     "wit",
@@ -33,7 +33,7 @@ const ALLOWED_PATHS: [&str; 7] = [
     "toolkits/dates",
 ];
 
-/// Names of folders that have no source of this repository.
+/// Names of folders without source code of this repository.
 const SKIPPED_FOLDERS: [&str; 12] = [
     ".git",
     ".tools",
@@ -54,12 +54,12 @@ fn no_frozen_contract_has_changed() {
     let wit = root().join("wit");
     let mut files = Vec::new();
     for entry in fs::read_dir(&wit).expect("a folder").flatten() {
-        // `current` is a link to one of them, and `deps` has the text of WASI.
+        // Skips `current`, a symbolic link to one of the versions, and `deps`, the WIT files of WASI.
         if !entry.path().is_symlink() && entry.file_name() != "deps" {
             collect(&entry.path(), &mut files);
         }
     }
-    // The schema of the manifest grows.
+    // Only WIT files are frozen; the schema of the manifest may be extended.
     files.retain(|file| file.extension().is_some_and(|extension| extension == "wit"));
     files.sort();
 
@@ -121,8 +121,8 @@ fn names_a_version(text: &str) -> bool {
     VERSION_SPELLINGS.iter().any(|name| text.contains(name)) || contracts.any(is_version)
 }
 
-/// Collects every file below a folder, except those of skipped folders and lock files, which name other
-/// packages.
+/// Collects all files below a folder, except symbolic links, skipped folders, and lock files, which name
+/// versions of other packages.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder").flatten() {
         let (path, name) = (entry.path(), entry.file_name());

@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use crate::harness::{Kitbag, Outcome, ServerProcess, User, Wat, eventually, kitbag, run, within};
 
-/// `$defs`, each of which applies the next one twice to the same value.
+/// Value of `$defs`: 40 definitions, each of which applies the next one twice to the same value.
 fn doubling(step: impl Fn(&Value) -> Value) -> Value {
     let definitions = (0..40).map(|index| {
         let next = json!({ "$ref": format!("#/$defs/{}", index + 1) });
@@ -16,27 +16,27 @@ fn doubling(step: impl Fn(&Value) -> Value) -> Value {
     Value::Object(definitions.chain([("40".to_owned(), json!({ "type": "string" }))]).collect::<Map<_, _>>())
 }
 
-/// A schema that takes 2^40 evaluations to reject a number.
+/// Schema that takes 2^40 evaluations to reject a number.
 fn slow_to_check() -> String {
     let definitions = doubling(|next| json!({ "anyOf": [next, next] }));
     json!({ "type": "object", "properties": { "a": { "$ref": "#/$defs/0" } }, "$defs": definitions })
         .to_string()
 }
 
-/// A schema that would be compiled to 2^40 validators.
+/// Schema that would be compiled to 2^40 validators.
 fn slow_to_compile() -> String {
     let definitions = doubling(|next| json!({ "allOf": [next, next] }));
     json!({ "type": "object", "unevaluatedProperties": false, "$ref": "#/$defs/0", "$defs": definitions })
         .to_string()
 }
 
-/// A schema that compares each tag with up to two hundred patterns. Its cost is not exponential.
+/// Schema that compares each tag with up to two hundred patterns. Its cost is not exponential.
 fn many_patterns() -> String {
     let patterns: Vec<_> = (0..200).map(|index| json!({ "pattern": format!("^a+{index}x$") })).collect();
     json!({ "type": "object", "properties": { "tags": { "items": { "anyOf": patterns } } } }).to_string()
 }
 
-/// Tags that match only the last pattern.
+/// Arguments with `count` tags that match only the last pattern.
 fn tags(count: usize) -> Value {
     json!({ "tags": vec!["a199x"; count] })
 }
@@ -112,7 +112,7 @@ async fn arguments_that_are_too_costly_to_check_are_refused_while_others_are_ser
     ben.call("wat__run", json!({ "tags": ["b"] })).await.assert_invalid_params("/tags/0");
 }
 
-/// Asserts that a check was too costly, or waited too long for its turn and may be tried again.
+/// Asserts that a check was too costly, or that it waited too long to start and is retryable.
 fn assert_too_costly(outcome: &Outcome) {
     if outcome.envelope()["retryable"] == true {
         outcome.assert_retryable("no time to check");
@@ -123,7 +123,7 @@ fn assert_too_costly(outcome: &Outcome) {
 
 #[tokio::test]
 async fn a_result_that_is_too_costly_to_check_is_a_tool_error_that_says_so() {
-    // A busy machine may take long for so many steps.
+    // A long time limit, because so many steps take long on a busy machine.
     let kitbag = Kitbag::start_with(|settings| settings.call_time = "5m".parse().expect("a duration")).await;
     let (schema, small, large) = (many_patterns(), tags(0).to_string(), tags(4000).to_string());
     let deploy = async |structured: &str| {

@@ -1,4 +1,4 @@
-//! Whenever the process is killed during a deploy, the next start finds the old or the new version, complete.
+//! A server that is killed during a deploy restarts with either the old or the new version, complete.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use tokio::time::sleep;
 
 use crate::harness::{ServerProcess, User, eventually, guests};
 
-/// How many times the server is killed: each time later in the deploy, and at last as soon as it has answered.
+/// Number of kills, each later in the deploy; the last one immediately after the response.
 const ROUNDS: u32 = 8;
 
 #[tokio::test]
@@ -46,7 +46,7 @@ async fn a_server_killed_during_a_deploy_comes_back_with_one_version_or_the_othe
     assert!(survivors.contains(&"1.0.0".to_owned()), "every deploy was over before the kill: {survivors:?}");
 }
 
-/// Measures how long a deploy takes, so that the kills happen during one.
+/// Measures the duration of a deploy, so that the kills happen during one.
 async fn duration_of_a_deploy(data: &std::path::Path) -> Duration {
     let server = ServerProcess::start(data).await;
     let operator = server.as_operator().await;
@@ -58,7 +58,7 @@ async fn duration_of_a_deploy(data: &std::path::Path) -> Duration {
     duration
 }
 
-/// Asserts that the same version is listed, shown and called, and returns it.
+/// Asserts that the API shows, lists and calls the same version, and returns it.
 async fn assert_whole(operator: &User) -> String {
     let shown = operator.get("/toolkits/greeter").await.assert_status(200).json();
     let live = shown["liveVersion"].as_str().expect("a version").to_owned();
@@ -70,7 +70,7 @@ async fn assert_whole(operator: &User) -> String {
     live
 }
 
-/// Asserts that there is one component for each version, and no upload.
+/// Waits until there is one component file for each version and no upload file.
 async fn assert_no_leftovers(data: &std::path::Path, operator: &User) {
     let shown = operator.get("/toolkits/greeter").await.json();
     let versions = shown["versions"].as_array().expect("versions").len();

@@ -1,4 +1,5 @@
-//! Only its owner can access the data directory, whoever created it and whatever the umask is.
+//! Permissions of the data directory: only its owner has access, regardless of who created it and of the
+//! umask.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -17,7 +18,7 @@ fn mode(path: &Path) -> u32 {
     fs::symlink_metadata(path).expect("it is there").permissions().mode() & 0o777
 }
 
-/// Paths and modes of everything below a folder on which other users have a permission.
+/// Returns path and mode of each entry below a folder that gives group or others a permission.
 fn open_to_others(folder: &Path) -> Vec<(PathBuf, u32)> {
     let mut found = vec![];
     for entry in fs::read_dir(folder).expect("a folder") {
@@ -113,7 +114,7 @@ async fn everything_that_a_server_writes_is_its_owners_alone_whatever_the_umask(
     server.kill().await.expect("it runs");
 }
 
-/// The program, started by a shell with umask 000.
+/// Command that runs the program with umask 000.
 fn without_umask(arguments: &[&str], data: &Path) -> Command {
     let program = kitbag([""; 0]);
     let mut command = Command::new("sh");

@@ -1,4 +1,4 @@
-//! A disk that is nearly full: what needs disk space is refused, and everything else goes on.
+//! Nearly full disk: requests that need disk space are refused, all others are served.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ async fn nothing_that_takes_room_is_stored_and_everything_else_goes_on() {
     let stored = kitbag.as_operator().deploy(guests::HINTS.bytes()).await;
     stored.assert_status(201);
 
-    // More free space is required than any disk has.
+    // The minimum of free space exceeds the size of any disk.
     let kitbag = kitbag.stop().await.changed(|settings| {
         settings.free_disk_space = "1000000TB".parse().expect("a size");
     });
@@ -102,7 +102,7 @@ async fn what_was_accepted_waits_until_there_is_room() {
 
     let full = kitbag.changed(|settings| settings.free_disk_space = "1000000TB".parse().expect("a size"));
     let full = full.start().await;
-    // Longer than the capture by the first server took.
+    // Enough time for a capture, if the server tried one.
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(files.hits("/a"), fetched, "nothing is fetched");
 

@@ -1,4 +1,4 @@
-//! Office documents, e-books and messages, without a server: what is read of them, and what hostile ones do.
+//! Text extraction from office documents, e-books and messages, including hostile ones, without a server.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use kitbag_knowledge::{ExtractError, Extracted, FailureKind, FileKind, MAX_TEXT_
 use crate::extractors::{Xorshift, installed};
 use crate::harness::archive::{self, docx, epub, odt, paragraph, xlsx};
 
-/// The documents of `tests/documents` that can be read.
+/// Readable documents in `tests/documents`.
 const DOCUMENTS: [&str; 7] =
     ["report.docx", "tables.xlsx", "talk.pptx", "book.epub", "notes.odt", "currents.ods", "old.xls"];
 
@@ -24,7 +24,7 @@ async fn read(kind: FileKind, file: impl Into<bytes::Bytes>) -> Result<Extracted
     installed().await.extract(kind, file.into()).await
 }
 
-/// The title and the text of a document.
+/// Extracts title and text of an office document; asserts that the text is not truncated.
 async fn document(file: Vec<u8>) -> (String, String) {
     let read = read(FileKind::Office, file).await.expect("it can be read");
     assert!(!read.truncated);
@@ -142,7 +142,7 @@ async fn what_is_no_whole_document_is_refused_with_a_reason() {
         let whole = archive::of_library(name);
         whole[..whole.len() / 2].to_vec()
     };
-    // The name of the stream of a workbook.
+    // Renames the `Workbook` stream, so that the file belongs to another program.
     let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>();
     let mut installer = archive::of_library("old.xls");
     let name = utf16("Workbook");
@@ -176,7 +176,7 @@ async fn a_document_that_unpacks_to_more_than_fits_is_given_up() {
         assert!(file.len() < 2 << 20, "{}", file.len());
         assert_refused(read(FileKind::Office, file).await, words);
     }
-    // What comes before is read.
+    // The text before the oversized part is extracted, and marked as truncated.
     let file = epub(&[("a", "<p>At first"), ("b", &spaces), ("c", "<p>then")], &[]);
     let read = read(FileKind::Office, file).await.expect("there is text");
     assert_eq!((read.text.as_str(), read.truncated), ("At first\n\nthen", true));
@@ -287,7 +287,8 @@ async fn however_a_message_is_built_it_ends_as_text_or_as_an_error() {
     }
 }
 
-/// Reads a file that is built in an unusual way. Its text, or the reason why there is none, begins soon with `expected`.
+/// Extracts a crafted file. Asserts that its text (at most 2 MiB) or the reason of a permanent failure
+/// contains `expected` in its first 100 characters.
 async fn check(kind: FileKind, name: &str, file: Vec<u8>, expected: &str) {
     let outcome = match read(kind, file).await {
         Ok(read) => read.text,

@@ -1,4 +1,5 @@
-//! What files of each kind have lost on their way in: texts, words, order, titles. Each case is a file that people have.
+//! Regression tests of text extraction by file kind: missing text, joined words, wrong order, wrong titles.
+//! Each case is a file that people have.
 
 use kitbag_knowledge::{Extracted, FileKind};
 
@@ -9,12 +10,12 @@ async fn read(kind: FileKind, file: impl Into<bytes::Bytes>) -> Extracted {
     installed().await.extract(kind, file.into()).await.expect("it can be read")
 }
 
-/// The text of a book with one chapter.
+/// Extracts the text of an EPUB with one chapter.
 async fn chapter(page: &str) -> String {
     read(FileKind::Office, archive::epub(&[("a", page)], &[])).await.text
 }
 
-/// The text of a message after its header.
+/// Extracts the text of an e-mail without its header.
 async fn message(message: &str) -> String {
     let text = read(FileKind::Mail, message.replace('\n', "\r\n")).await.text;
     text.split_once("\n\n").map_or(text.clone(), |(_, body)| body.to_owned())
@@ -197,12 +198,12 @@ async fn glyphs_of_a_pdf_are_characters_in_the_order_of_reading() {
     let drawn = ("", "60 0 0 0 50 50 d1 0 0 50 50 re f");
 
     for (content, of_b, text) in [
-        // A word and a number of Hebrew, of which the first is on the right.
+        // Hebrew, right to left: the word is drawn to the right of the number, and comes first.
         ("BT /F1 12 Tf 72 700 Td (1 ab) Tj ET", "05D1", "בא 1"),
-        // Degrees in a font of symbols, and a letter in one of texts.
+        // Private Use Area: a degree sign of a symbol font is dropped, a letter of a text font is kept.
         ("BT /F1 12 Tf 72 700 Td (30b) Tj ET", "F0B0", "30"),
         ("BT /F1 12 Tf 72 700 Td (30b) Tj ET", "F062", "30b"),
-        // A font with glyphs of 60 times the size that is named.
+        // Type 3 font whose glyphs are 60 times the nominal font size.
         ("BT /F3 0.1 Tf 72 700 Td (ab) Tj 20 0 Td (cd) Tj ET", "0062", "ab cd"),
     ] {
         let file = pdf::with_streams(page, content, &[("", &characters(of_b)), drawn]);

@@ -1,4 +1,4 @@
-//! Elicitation in URL mode: a call with a missing secret leads its user, and no other, to a page to set it.
+//! URL-mode elicitation: a call with a missing secret links to a page where only its user can set it.
 
 mod page;
 
@@ -31,7 +31,7 @@ pub(crate) async fn client(kitbag: &Kitbag, user: &str, revision: Revision) -> U
 }
 
 impl User {
-    /// Calls a tool without arguments and returns the whole reply.
+    /// Calls a tool without arguments and returns the whole JSON-RPC reply.
     async fn try_to(&self, tool: &str) -> Value {
         self.request("tools/call", Some(tool), json!({ "name": tool, "arguments": {} })).await
     }
@@ -44,13 +44,13 @@ impl User {
         self.request("tools/call", Some("needy__need"), params).await
     }
 
-    /// Makes a call without `API_KEY` and returns the link to the page for it.
+    /// Makes a call with `API_KEY` missing and returns the link to the page where it can be set.
     pub(crate) async fn link(&self) -> Url {
         link(&questions(&self.try_to("needy__need").await)["API_KEY"])
     }
 }
 
-/// The elicitations in a reply of either revision, by name of the secret.
+/// Returns the elicitations in a reply, keyed by secret name. Accepts both protocol revisions.
 #[track_caller]
 fn questions(reply: &Value) -> Value {
     let result = &reply["result"];
@@ -86,7 +86,7 @@ pub(crate) async fn open(kitbag: &Kitbag, link: &Url, sent: &[(&'static str, &st
     kitbag.anonymous().send(Method::GET, link.as_str(), headers(sent), "").await
 }
 
-/// Sends the form of the page, which says what it showed of the toolkit's reach.
+/// Submits the form of the page with its hidden field `reach`: the toolkit's reach as the page showed it.
 async fn submit(kitbag: &Kitbag, link: &Url, value: &str, sent: &[(&'static str, &str)]) -> Answer {
     let cookies: Vec<_> = sent.iter().filter(|(name, _)| *name == "cookie").copied().collect();
     let page = text(&open(kitbag, link, &cookies).await);
@@ -222,7 +222,7 @@ async fn a_call_whose_person_has_opened_the_page_waits_for_it() {
     let reply = within("the call", waiting).await.expect("no panic");
 
     assert_eq!(reply["result"]["isError"], false, "{reply}");
-    // The secret is set: the call does not wait.
+    // Once the secret is set, a call does not wait.
     let set = within("the call", ana.retry("accept")).await;
     assert_eq!(set["result"]["isError"], false, "{set}");
 }
@@ -283,7 +283,7 @@ async fn real_clients_of_both_revisions_lead_their_person_to_the_page() {
         let link: Url = asked["link"].as_str().expect("a link").parse().expect("a URL");
         assert_page(&submit(&kitbag, &link, VALUE, &[]).await, StatusCode::OK, "Done");
         client.tell("done").await;
-        // On a busy machine the call may ask once more before it sees the value.
+        // On a busy machine, the call may return the link once more before the value is visible.
         let last = loop {
             let said = client.said().await;
             if said["link"].is_null() {

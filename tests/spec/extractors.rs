@@ -1,4 +1,4 @@
-//! Extractors without a server: whatever a file does to its extractor stays in the sandbox.
+//! Extractors without a server: no file can affect anything outside the sandbox.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -71,7 +71,7 @@ async fn however_many_attributes_a_tag_has_its_page_is_read_in_time() {
         format!("<p{attributes}>the text"),
         format!("</p{attributes}>the text"),
         format!("<title{attributes}>Title</title>the text"),
-        // Whether these are tags or text depends on the elements around them.
+        // Tag or text, depending on the enclosing elements.
         format!("<svg><style><p{attributes}></style></svg>the text"),
         format!("<svg><style><p x=\"</style>\"{attributes}></svg>the text"),
         format!("<noscript><p x=\"</noscript><b{attributes}>\"></noscript>the text"),
@@ -144,7 +144,7 @@ async fn no_mutation_of_a_pdf_harms_its_reader() {
             1 => file.truncate(random.below(good.len())),
             2 => drop(file.drain(random.below(good.len() / 2)..).take(random.below(200)).count()),
             _ => {
-                // Digits are offsets, lengths, references and counts.
+                // Digits occur in offsets, lengths, references and counts.
                 for byte in file.iter_mut().filter(|byte| byte.is_ascii_digit()) {
                     if random.below(20) == 0 {
                         *byte = b'0' + random.byte() % 10;
@@ -209,7 +209,7 @@ async fn what_lies_in_the_folder_and_is_no_extractor_is_told_from_one_that_is_mi
     assert!(error.reason.starts_with("no extractor for application/pdf is installed"), "{}", error.reason);
 }
 
-/// Extractors with the default limits.
+/// Opens the extractors with the default limits.
 pub(crate) async fn installed() -> Extractors {
     let settings = Settings::default();
     open(settings.bounds.extraction_time, settings.extraction_memory.bytes()).await
@@ -240,7 +240,7 @@ async fn compile() -> TempDir {
     let data = tempfile::tempdir().expect("a scratch directory");
     let first = open_in(data.path(), &extractors::folder(), sandbox(Duration::from_secs(1), 64 << 20)).await;
     for kind in FileKind::ALL {
-        // The result does not matter.
+        // The result is irrelevant: the call compiles the extractor.
         drop(first.extract(kind, Bytes::from("x")).await);
     }
     data

@@ -1,4 +1,4 @@
-//! One user's endless calls hardly slow down the calls of another user.
+//! Fairness: one user's endless calls hardly slow down the calls of another user.
 //!
 //! A separate program with a single test: anything else in the same process would affect the measurements.
 
@@ -12,17 +12,17 @@ use tokio::task::JoinHandle;
 
 use harness::{Kitbag, Outcome, User, eventually, guests};
 
-/// The maximum of concurrent calls per user.
+/// Number of endless calls: the default limit of concurrent calls per user.
 const ENDLESS_CALLS: usize = 64;
-/// Calls of the other user per measurement.
+/// Number of calls of the other user per measurement.
 const CALLS: usize = 1000;
-/// Measurements are repeated until the ratio holds: other load on the machine can only make a 99th percentile worse. If
-/// endless calls get in the way of others, it does in no round.
+/// Maximum number of measurements. One within [`MAX_RATIO`] is enough: other load on the machine can only
+/// worsen a 99th percentile, and if endless calls delay others, no round passes.
 const MAX_ROUNDS: usize = 20;
-/// Maximum ratio of the 99th percentile under attack to the idle one.
+/// Maximum ratio of the 99th percentile under attack to the 99th percentile when idle.
 const MAX_RATIO: u32 = 3;
-/// Lower bound for the idle 99th percentile. A smaller one depends on the state of the processor's caches,
-/// and the difference is too small for a user to notice.
+/// Lower bound for the idle 99th percentile. Smaller values depend on the state of the CPU caches, and are
+/// too small for a user to notice.
 const IDLE_FLOOR: Duration = Duration::from_micros(500);
 
 #[tokio::test]
@@ -54,24 +54,24 @@ async fn sixty_four_endless_calls_of_one_user_are_hardly_noticed_by_another() {
     panic!("99th percentiles, idle and under attack: {rounds:?}");
 }
 
-/// Starts `ENDLESS_CALLS` endless calls, and waits until each has used up the processor time that a call
-/// has before it moves to the background.
+/// Starts `ENDLESS_CALLS` endless calls, and waits until each has used the CPU time after which a call moves
+/// to the background.
 async fn attack(user: &User) -> Vec<JoinHandle<Outcome>> {
     let start = || user.start_call("hostile__spin", json!({}));
     let mut endless: Vec<_> = (0..ENDLESS_CALLS).map(|_| start()).collect();
     eventually("all endless calls run", async || {
-        // A call that arrived while the call below ran was rejected itself.
+        // Restarts calls that were rejected because the probe below was running.
         endless.iter_mut().filter(|call| call.is_finished()).for_each(|call| *call = start());
         user.call("hints__plain", json!({})).await.is_busy()
     })
     .await;
-    // Each has 10 ms of processor time; twice that is enough on one core.
+    // A call moves to the background after 10 ms of CPU time; twice that is enough on one core.
     tokio::time::sleep(Duration::from_millis(20) * u32::try_from(ENDLESS_CALLS).expect("a small number"))
         .await;
     endless
 }
 
-/// The 99th percentile of the duration of calls of a trivial tool.
+/// Measures the 99th percentile of the duration of calls to a trivial tool.
 async fn percentile_99(user: &User) -> Duration {
     let mut calls = Vec::with_capacity(CALLS);
     for _ in 0..CALLS {

@@ -1,4 +1,4 @@
-//! Egress: a toolkit reaches the hosts it lists, at addresses the operator allows, and no others.
+//! Egress: a toolkit reaches only the hosts it declares, at addresses that the operator allows.
 
 use kitbag::settings::Settings;
 use serde_json::{Value, json};
@@ -173,7 +173,7 @@ async fn two_requests_of_one_call_are_on_their_way_at_the_same_time() {
     let upstream = Upstream::start().await;
     let (_kitbag, ana) = probe(loopback_allowed).await;
 
-    // The upstream answers once both requests have arrived.
+    // The upstream server responds only once both requests have arrived.
     let both = ana.call("probe__fetch_many", json!({ "url": upstream.url("/pair"), "count": 2 })).await;
 
     assert_eq!(value_of(&both)["answers"], json!([200, 200]));

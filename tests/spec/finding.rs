@@ -1,4 +1,4 @@
-//! Finding tools instead of listing them: `/mcp?mode=search`.
+//! Tool search instead of tool lists: `/mcp?mode=search`.
 
 mod quality;
 
@@ -13,7 +13,7 @@ use crate::harness::{Kitbag, Outcome, Revision, User, Wat, guests};
 const SEARCH_MODE: &str = "/mcp?mode=search";
 
 impl User {
-    /// What `find_tools` answers.
+    /// Calls `find_tools` and returns the tools found.
     pub(crate) async fn find_tools(&self, arguments: Value) -> Vec<Value> {
         let found: Value =
             serde_json::from_str(self.call("find_tools", arguments).await.text()).expect("it is JSON");
@@ -25,7 +25,7 @@ impl User {
         found.iter().map(|tool| tool["name"].as_str().expect("a name").to_owned()).collect()
     }
 
-    /// Calls a tool by `call_tool`.
+    /// Calls a tool through `call_tool`.
     async fn call_by_name(&self, tool: &str, arguments: Value) -> Outcome {
         self.call("call_tool", json!({ "name": tool, "arguments": arguments })).await
     }
@@ -36,7 +36,7 @@ impl User {
     }
 }
 
-/// A toolkit with tools that it describes so. The first one is always on.
+/// Builds a toolkit from pairs of tool name and description. The first tool is always on.
 fn toolkit(id: &str, version: &str, tools: &[(&str, &str)]) -> Vec<u8> {
     let tools: Vec<_> = tools
         .iter()
@@ -137,7 +137,7 @@ async fn finding_shows_and_calls_nothing_that_a_listing_would_not_show() {
         );
         assert!(!ana.all_tools().await[0]["description"].to_string().contains("greeter"));
 
-        // A call is refused as one by the tool's own name is.
+        // A refusal through `call_tool` is identical to the refusal of a direct call.
         for (tool, arguments) in [
             ("text__count", json!({ "text": "a" })),
             ("greeter__greet", json!({ "name": "Ana" })),
@@ -153,12 +153,12 @@ async fn finding_shows_and_calls_nothing_that_a_listing_would_not_show() {
         }
         owner.call_by_name("greeter__greet", json!({ "name": "Ana" })).await.text();
 
-        // What the URL does not choose.
+        // Tools that the URL does not select are neither found nor callable.
         let chosen = kitbag.as_user("ana").at("/mcp?mode=search&tools=text__diff").speaking(revision).await;
         assert_eq!(chosen.finds(everything).await, ["text__diff"]);
         chosen.call_by_name("hints__plain", json!({})).await.assert_unknown_tool();
 
-        // Without the mode, its tools do not exist.
+        // Without the search mode, `find_tools` and `call_tool` do not exist.
         let plain = kitbag.as_user("ana").speaking(revision).await;
         plain.call_by_name("hints__plain", json!({})).await.assert_unknown_tool();
         plain.call("find_tools", json!({ "query": "text" })).await.assert_unknown_tool();
@@ -302,18 +302,19 @@ async fn clients_hear_of_changes_of_what_they_list_and_find_what_is_new_at_once(
             events.next().await.expect("an acknowledgement");
         }
 
-        // A tool that is not listed is new, and found.
+        // A new tool outside the list causes no notification, and is found at once.
         deploy(tides(1, "Now.", ("ebb", "Low water, and the moon."))).await;
         let told = timeout(Duration::from_millis(300), events.message()).await;
         assert!(told.is_err(), "{revision:?}: what is listed is the same");
         assert_eq!(ana.finds("the moon").await[0], "tides__ebb", "{revision:?}");
 
-        // One that is listed changes.
+        // A listed tool changes: the client is notified.
         deploy(tides(2, "As it is now.", ("ebb", "Low water, and the moon."))).await;
         let told = events.next().await.expect("it is open");
         assert_eq!(told["method"], "notifications/tools/list_changed", "{revision:?}");
 
-        // A toolkit comes whose tools are to be found, and goes.
+        // A toolkit is deployed and removed: the client is notified of both, as `find_tools` names the
+        // toolkits.
         deploy(toolkit("tables", "1.0.0", &[("first", "One."), ("second", "Two.")])).await;
         assert_eq!(events.next().await.expect("it is open")["method"], "notifications/tools/list_changed");
         assert!(ana.all_tools().await[0]["description"].to_string().contains("tables, tides"));

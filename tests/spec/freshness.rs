@@ -1,5 +1,5 @@
-//! With a PostgreSQL database, each request asks first whether what the server keeps in memory is still there. The other
-//! process is the test itself.
+//! Cache freshness over a shared PostgreSQL database: each request first checks whether cached toolkits still
+//! exist. The test itself acts as the other process.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::elicitation::{client, open};
 use crate::harness::database::Database;
 use crate::harness::{Answer, Kitbag, Revision, Visitor, guests};
 
-/// A server that shares its database.
+/// Starts a server on a shared database, and connects to that database.
 async fn start() -> (Kitbag, Database) {
     let kitbag = Kitbag::start().await;
     let database = Database::of(kitbag.data()).await;

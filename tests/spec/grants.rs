@@ -1,5 +1,5 @@
-//! A toolkit has the capabilities that it declares and no others: a deploy refuses other imports, and a
-//! component with other imports cannot be linked.
+//! Capabilities of a toolkit are those that it declares: a deploy refuses other imports, and a component with
+//! other imports cannot be linked.
 
 use kitbag::app;
 use kitbag::settings::Settings;
@@ -12,18 +12,18 @@ use serde_json::json;
 use crate::harness::wat::versioned;
 use crate::harness::{Kitbag, Wat, guests};
 
-/// An import of one function of an interface of the contract, which takes so many words.
+/// WAT text that imports a function with `words` parameters of type `i32` from an interface of the contract.
 fn import(interface: &str, function: &str, name: &str, words: usize) -> String {
     let words = " i32".repeat(words);
     format!(r#"(import "{}" "{function}" (func ${name} (param{words})))"#, versioned(interface))
 }
 
-/// The import of the interface `search`.
+/// WAT text that imports the interface `search`.
 pub(crate) fn search() -> String {
     import("search", "get-document", "search", 3)
 }
 
-/// The import of the interface `cache`.
+/// WAT text that imports the interface `cache`.
 pub(crate) fn cache() -> String {
     import("cache", "get", "cache", 3)
 }
@@ -76,7 +76,7 @@ async fn what_is_imported_and_declared_is_there_when_it_is_called() {
     let reads = "(call $search (i32.const 0) (i32.const 0) (i32.const 256))";
     let writes = "(call $ingest (i32.const 0) (i32.const 0) (i32.const 256))";
 
-    // Whoever calls here shows no forms, so nobody is asked.
+    // This client does not support forms, so the user is not asked.
     let zeros = "(i32.const 0) ".repeat(6);
     let asks = format!("(call $ask {zeros} (i32.const 256))");
     let cached = "(call $cache (i32.const 0) (i32.const 0) (i32.const 256))";
@@ -97,7 +97,7 @@ async fn what_is_imported_and_declared_is_there_when_it_is_called() {
     }
 }
 
-/// Bypasses the checks of a deploy.
+/// Links the component directly, without the checks of a deploy.
 #[tokio::test]
 async fn a_component_without_its_grants_cannot_be_linked() {
     let services = Services::new(Egress::new(EgressSettings::default()));

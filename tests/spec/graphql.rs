@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Answer, Kitbag, User, guests};
 
-/// The query of the specification.
+/// Query that returns title and snippet of each search result.
 const SEARCH: &str = "query ($q: String!) { search(query: $q) { results { document { title } snippet } } }";
 
 fn titles(list: &Value) -> Vec<&str> {
@@ -13,7 +13,7 @@ fn titles(list: &Value) -> Vec<&str> {
     list.iter().map(|document| document["title"].as_str().expect("a title")).collect()
 }
 
-/// Titles of a search's results.
+/// Searches and returns the titles of the results.
 async fn found(user: &User, query: &str) -> Vec<String> {
     let found = user.ask(SEARCH, json!({ "q": query })).await;
     let results = found["search"]["results"].as_array().expect("a list").clone();

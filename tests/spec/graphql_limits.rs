@@ -14,7 +14,7 @@ async fn post(user: &User, body: impl Into<bytes::Bytes>) -> crate::harness::Ans
     user.send(Method::POST, "/graphql", "application/json", body).await
 }
 
-/// `count` aliases of the same field.
+/// Selection of the same field under `count` aliases.
 fn aliases(count: usize, field: &str) -> String {
     (0..count).fold(String::new(), |mut fields, number| {
         write!(fields, "a{number}: {field} ").expect("a string takes everything");
@@ -190,7 +190,7 @@ async fn bodies_that_do_not_come_deny_nobody_theirs() {
     }
 }
 
-/// Sends the head of a request with a body of `length` bytes, and not the body.
+/// Sends the head of a request that announces a body of `length` bytes, without the body.
 async fn begin(kitbag: &Kitbag, user: &User, length: usize) -> TcpStream {
     let mut stream = TcpStream::connect(kitbag.address()).await.expect("the server listens");
     let request = format!(

@@ -84,7 +84,7 @@ pub(crate) use kitbag_net::certificate::testing as certificates;
 
 use std::path::PathBuf;
 
-/// The root of the workspace.
+/// Path of the workspace root.
 pub(crate) fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace is there")
 }

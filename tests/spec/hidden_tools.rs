@@ -1,4 +1,4 @@
-//! Users hide toolkits and tools from their models.
+//! Hidden toolkits and tools: users hide them from their models.
 
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ impl User {
         self.all_tools().await.iter().any(|listed| listed["name"] == tool)
     }
 
-    /// Whether a call is refused because its user hides the tool.
+    /// Calls a tool; returns whether the call is refused because its user has hidden the tool.
     async fn is_refused(&self, tool: &str, arguments: Value) -> bool {
         let params = json!({ "name": tool, "arguments": arguments });
         let reply = self.request("tools/call", Some(tool), params).await;

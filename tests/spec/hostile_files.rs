@@ -1,4 +1,4 @@
-//! Hostile files and file servers: the document ends as `failed` with a reason for a person, and the server
+//! Hostile files and file servers: the document ends as `failed` with a human-readable reason, and the server
 //! keeps running.
 
 use std::fmt::Write as _;
@@ -51,7 +51,7 @@ async fn hostile_files_fail_with_a_reason_and_the_server_goes_on() {
         stored.assert_failed(reason);
         assert_eq!(stored.artifact.is_some(), !bytes.is_empty(), "{path}: what was fetched is kept");
     }
-    // Nesting alone harms nothing.
+    // Deep nesting alone is not an error.
     ana.ingest_file(&files.put("/deep.pdf", "application/pdf", pdf::deep(100_000)), json!({})).await;
     assert_eq!(kitbag.settled(&files.url("/deep.pdf")).await.text(), "deep");
     // The server still captures files and answers calls.
@@ -125,7 +125,7 @@ async fn servers_of_files_cannot_hold_or_fill_this_one() {
         stored.assert_failed(reason);
         assert_eq!(stored.artifact, None, "{url}");
     }
-    // A capture that may succeed later is tried again, and does not delay others.
+    // A capture that may succeed later is retried, and does not delay others.
     ana.ingest_file(&files.url("/drip"), json!({})).await;
     ana.ingest_file(&files.put("/after", "text/plain", "after it"), json!({})).await;
     assert_eq!(kitbag.settled(&files.url("/after")).await.text(), "after it");
@@ -135,7 +135,7 @@ async fn servers_of_files_cannot_hold_or_fill_this_one() {
 #[tokio::test]
 async fn no_file_is_captured_from_a_private_address_however_it_is_named() {
     let files = Files::start().await;
-    // 127.0.0.1 is allowed, so that the file server can redirect.
+    // 127.0.0.1 is allowed, so that the redirecting file server can be reached.
     let (kitbag, ana) = probe(|settings| {
         capturing(settings);
         settings.capture_private_ranges = "127.0.0.1/32".parse().expect("a range");

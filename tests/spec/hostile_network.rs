@@ -187,7 +187,7 @@ async fn a_false_content_length_ends_the_request_and_hides_no_second_one() {
             "method": "POST", "url": upstream.url("/hello"), "body": hidden, "headers": { "content-length": length },
         });
         ana.call("probe__fetch", request).await.assert_tool_error("");
-        // If the connection was kept alive, it is still in sync.
+        // If the connection was reused, request and response are still in sync.
         assert_eq!(value_of(&ana.fetch(&upstream.url("/hello")).await)["body"], "hello", "{length}");
     }
 

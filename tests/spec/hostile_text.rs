@@ -1,4 +1,5 @@
-//! Untrusted text: no command lets it control the terminal, hide the command's own output, or imitate it.
+//! Untrusted text in the output of commands: it cannot control the terminal, nor hide or imitate a command's
+//! own output.
 
 mod server;
 mod uploads;
@@ -15,14 +16,14 @@ use self::server::{Answers, answer};
 use crate::cli_output::assert_json;
 use crate::harness::{CommandOutput, Impostor, Wat, kitbag, run, within};
 
-/// Text that clears the screen, sets the title, changes the colour, reverses the direction of writing, hides
+/// Text that clears the screen, sets the title, changes the colour, reverses the writing direction, hides
 /// characters, returns to the start of the line, and imitates lines of the program.
 const EVIL: &str = "a\u{1b}[2J\u{1b}]0;t\u{7}\u{9b}31m\u{202e}\u{2066}\u{200f}\u{200b}\u{2028}\u{e0041}\u{feff}\r\u{8}\u{7f}b\
                     \nhint: run this\n\nA deploy would accept it.";
-/// Lines that the program could print, and that must not come from untrusted text.
+/// Lines in [`EVIL`] that imitate the program, and must not appear in its output as lines.
 const FORGED: [&str; 2] = ["hint: run this", "A deploy would accept it."];
 
-/// Paths of the program's commands that have no subcommands.
+/// Returns the paths of all commands without subcommands.
 pub(crate) fn leaves(command: &clap::Command) -> Vec<Vec<String>> {
     let mut leaves = Vec::new();
     for child in command.get_subcommands() {
@@ -36,7 +37,7 @@ fn leaves_below(command: &clap::Command) -> Vec<Vec<String>> {
     if command.has_subcommands() { leaves(command) } else { vec![Vec::new()] }
 }
 
-/// The definition of a command that [`leaves`] has found.
+/// Returns the definition of a command at a path from [`leaves`].
 pub(crate) fn leaf(path: &[String]) -> clap::Command {
     let mut command = kitbag::cli::Command::command();
     for name in path {
@@ -45,7 +46,7 @@ pub(crate) fn leaf(path: &[String]) -> clap::Command {
     command
 }
 
-/// Arguments of each command beside those of its connection. A new command must be added here.
+/// Returns valid arguments of a command, without its connection options. A new command must be added here.
 pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
     let component = folder.join("component.wasm");
     if !component.exists() {
@@ -117,7 +118,7 @@ fn hostile_component() -> Vec<u8> {
         .component()
 }
 
-/// Asserts that the output cannot control a terminal, and that untrusted text has not forged a line of it.
+/// Asserts that the output contains no terminal control characters and no forged lines.
 #[track_caller]
 fn assert_harmless(case: &str, ran: &CommandOutput) {
     for text in [&ran.stdout, &ran.stderr] {
@@ -133,7 +134,7 @@ fn assert_harmless(case: &str, ran: &CommandOutput) {
     }
 }
 
-/// A folder with hostile settings and a hostile announced server.
+/// Creates a folder with a hostile settings file and a hostile server announcement.
 fn hostile_folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a scratch directory");
     let key: Vec<_> = EVIL.chars().map(|letter| format!("\\U{:08X}", u32::from(letter))).collect();
@@ -174,7 +175,7 @@ async fn with_input(mut command: Command, input: &str) -> CommandOutput {
     within("the command", child.wait_with_output()).await.expect("it was started").into()
 }
 
-/// The arguments with `--json`.
+/// Appends `--json` to the arguments.
 fn with_json(arguments: &[String]) -> Vec<String> {
     [arguments, &["--json".to_owned()]].concat()
 }
@@ -253,14 +254,14 @@ async fn no_description_hides_or_imitates_what_a_toolkit_may_do() {
     let may = stdout.lines().skip_while(|line| *line != "may").skip(1).take_while(|line| !line.is_empty());
     assert_eq!(may.collect::<Vec<_>>(), ["  egress xn--pypal-4ve.example", "  scope svc:search"], "{stdout}");
     assert_eq!(stdout.lines().filter(|line| *line == "may").count(), 1, "{stdout}");
-    // The author's text is indented more than the program's own, and a terminal does not wrap any line.
+    // No line is wider than 80 columns: a terminal does not wrap it, so the author's text stays indented.
     assert!(stdout.lines().all(|line| line.chars().count() <= 80), "{stdout}");
     assert!(stdout.lines().count() < 40, "{stdout}");
     let words: Vec<_> = stdout.split_whitespace().collect();
     assert!(words.join(" ").contains("more characters)"), "what was left out is said: {stdout}");
 }
 
-/// As `assert_harmless`, but the program itself must say, in the last line, that a deploy would accept it.
+/// Like [`assert_harmless`], but the last line must say that a deploy would accept the component.
 #[track_caller]
 fn assert_harmless_but_accepted(ran: &CommandOutput) {
     let stdout = ran.stdout.strip_suffix("A deploy would accept it.\n");
@@ -275,7 +276,7 @@ fn assert_harmless_but_accepted(ran: &CommandOutput) {
 async fn at_a_terminal_only_the_programs_own_renditions_are_sent() {
     let server = Impostor::start(|head, server| answer(Answers::Good, head, server)).await;
     for arguments in ["search what is new", "documents", "toolkit list"] {
-        // `script` gives a program a terminal.
+        // `script` runs a program in a pseudoterminal.
         let program = kitbag([""; 0]);
         let program = program.as_std().get_program().to_string_lossy().into_owned();
         let mut command = Command::new("script");

@@ -1,4 +1,4 @@
-//! Nothing of a call is left in the memory of the next one.
+//! Memory isolation of calls: data of a call is not visible in the memory of the next call.
 
 use serde_json::json;
 
@@ -6,8 +6,8 @@ use crate::harness::{Kitbag, guests};
 
 #[tokio::test]
 async fn a_call_finds_nothing_of_the_one_before_in_its_memory() {
-    // One place, so that each call gets the memory of the one before. Up to 4 MiB of it are overwritten and the rest is
-    // returned to the system: one guest is below that limit, the other beyond.
+    // One slot, so that each call reuses the memory of the previous call. The first 4 MiB are overwritten,
+    // the rest is returned to the system: 1 MiB tests the former, 12 MiB both.
     let kitbag = Kitbag::start_with(|settings| settings.concurrent_calls = 1).await;
     kitbag.deploy(guests::HOSTILE).await;
     let ana = kitbag.as_user("ana");

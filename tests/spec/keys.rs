@@ -1,4 +1,4 @@
-//! Keys of programs: they act for their user, where no person can sign in.
+//! API keys: programs act for their user where no person can sign in.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -111,7 +111,7 @@ async fn a_key_for_a_toolkit_goes_with_it() {
     let other = ana.new_key(json!({ "name": "other", "toolkits": ["hint", "text"] })).await;
 
     kitbag.as_operator().delete("/toolkits/hints").await.assert_status(204);
-    // The next one of this id is another.
+    // A new deploy under the same id is a different toolkit.
     kitbag.deploy(guests::HINTS).await;
 
     kitbag.with_token(&key).post_mcp("tools/list", None, json!({})).await.assert_status(401);

@@ -1,4 +1,4 @@
-//! `ctx.svc`: how a toolkit reads and writes the knowledge base of its calling user.
+//! `ctx.svc`: access of a toolkit to the knowledge base of its calling user.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ async fn start(toolkits: &[Guest]) -> (Kitbag, User) {
 }
 
 impl User {
-    /// Ingests documents through a tool, and waits until search finds them.
+    /// Ingests documents through a tool, and waits until no document of the user is pending.
     pub(crate) async fn ingest_by(&self, tool: &str, documents: Value) -> Outcome {
         let outcome = self.call(tool, json!({ "documents": documents })).await;
         self.settled().await;
@@ -31,7 +31,7 @@ impl User {
 }
 
 impl Outcome {
-    /// The text of a call that succeeded, as JSON.
+    /// Parses the text of a successful call as JSON.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(self.text()).expect("the guest answers with JSON")
     }
@@ -170,7 +170,7 @@ async fn a_search_is_narrowed_by_source_exactly_and_by_author_in_any_case() {
     ] {
         let mut arguments = narrow.clone();
         arguments["query"] = "stoat".into();
-        // A toolkit finds documents of its user from every source.
+        // A toolkit finds its user's documents of every source.
         assert_eq!(titles(&ana.find_by("probe__search", arguments).await), expected, "{narrow}");
     }
 }
@@ -179,7 +179,7 @@ async fn a_search_is_narrowed_by_source_exactly_and_by_author_in_any_case() {
 async fn a_secret_of_the_user_is_not_stored() {
     const SECRET: &str = "s3cr3t-of-ana";
     let (kitbag, ana) = start(&[guests::PROBE, guests::NEIGHBOUR]).await;
-    // A secret that is set for one toolkit is also redacted from documents of another.
+    // A secret of one toolkit is also redacted from documents of another toolkit.
     ana.set_secret("probe", "API_KEY", SECRET).await;
     let text = format!("the key {SECRET} opens");
 
@@ -216,7 +216,7 @@ async fn more_than_a_call_may_pass_ends_the_call_and_stores_nothing() {
 async fn a_file_that_is_not_there_fails_its_document_with_a_reason_and_its_metadata_is_found() {
     let (_kitbag, ana) = start(&[guests::PROBE]).await;
 
-    // Captures from private addresses are refused: the job fails at once and is not tried again.
+    // Captures from private addresses are refused: the job fails permanently.
     let file = json!([{ "title": "Budget", "fileUrl": "http://169.254.169.254/wolverine.pdf" }]);
     ana.ingest_by("probe__ingest", file).await.text();
 

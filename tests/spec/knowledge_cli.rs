@@ -1,4 +1,4 @@
-//! The knowledge base from the command line: `kitbag ingest`, `search`, `documents`.
+//! Knowledge base commands: `kitbag ingest`, `search`, `documents`.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ async fn command(data: &Path, arguments: &[&str]) -> CommandOutput {
     run(command).await
 }
 
-/// A folder with files of these names and contents, and its path.
+/// Creates a temporary folder with the given files (name, content); returns it and its path.
 fn folder(files: &[(&str, &[u8])]) -> (TempDir, String) {
     let folder = tempfile::tempdir().expect("a scratch directory");
     for (name, content) in files {
@@ -304,7 +304,7 @@ async fn an_interrupted_ingest_says_how_far_it_came() {
     let mut child = command.spawn().expect("the program can be started");
     let line = |n| format!("{{\"title\":\"{n}\",\"text\":\"{n}\"}}\n");
     let documents = (0..=BATCH).map(line).collect::<Vec<_>>().concat();
-    // It stays open: more might come.
+    // Standard input stays open, so the command waits for more documents.
     let mut input = child.stdin.take().expect("it is piped");
     input.write_all(documents.as_bytes()).await.expect("it is read");
     let mut outcomes = BufReader::new(child.stdout.take().expect("it is piped")).lines();

@@ -10,18 +10,18 @@ use tokio::time::sleep;
 use crate::harness::{ServerProcess, User};
 
 const DOCUMENTS: usize = 1000;
-/// Documents per request.
+/// Number of documents per request.
 const BATCH: usize = 25;
-/// Concurrent clients of one user: fewer than the server allows.
+/// Number of concurrent clients of one user: below the server's limit.
 const CLIENTS: usize = 3;
-/// How many times the server is killed, each time later in the ingest.
+/// Number of times the server is killed, each time later during ingest.
 const ROUNDS: u32 = 3;
 
 const INGEST: &str = "mutation ($documents: [IngestDocumentInput!]!) {
     ingest(documents: $documents) { documents { id } }
 }";
 
-/// The word that only document `number` has.
+/// Word that occurs only in document `number`.
 fn word(number: usize) -> String {
     let letters = b"bcdfghjklm";
     let digits = format!("{number:04}");
@@ -37,7 +37,7 @@ fn batch(first: usize) -> Value {
     (first..first + BATCH).map(document).collect()
 }
 
-/// Ingests every document; returns the ids of those that were acknowledged, by number.
+/// Ingests all documents; returns the ids of the acknowledged ones, by number.
 async fn ingest_all(user: &User) -> BTreeMap<usize, String> {
     let client = |client: usize| async move {
         let mut acknowledged = Vec::new();
@@ -46,7 +46,7 @@ async fn ingest_all(user: &User) -> BTreeMap<usize, String> {
             let user = user.clone();
             let sent =
                 async move { user.send(http::Method::POST, "/graphql", "application/json", question).await };
-            // In its own task: a request panics when the server is killed.
+            // A separate task, because a request panics when the server is killed.
             let Ok(answer) = tokio::spawn(sent).await else { break };
             let Ok(answer) = serde_json::from_slice::<Value>(&answer.body) else { break };
             let documents = answer["data"]["ingest"]["documents"].as_array();
@@ -59,7 +59,7 @@ async fn ingest_all(user: &User) -> BTreeMap<usize, String> {
     join_all((0..CLIENTS).map(client)).await.into_iter().flatten().collect()
 }
 
-/// Number and id of every document in the list, all of which must be ready.
+/// Lists number and id of all documents; asserts that each is ready.
 async fn listed(user: &User) -> Vec<(usize, String)> {
     let query = "query ($after: String) {
         documents(first: 100, after: $after) { nodes { id url state } pageInfo { endCursor hasNextPage } }
@@ -112,7 +112,8 @@ async fn a_server_killed_while_documents_are_ingested_loses_none_and_has_none_tw
         }
         assert_eq!(there.len() % BATCH, 0, "round {round}: a batch is there in part");
 
-        // A client that got no response sends its documents again; those that were stored keep their ids.
+        // Clients without a response resend their documents; documents that were already stored keep their
+        // ids.
         let again = ingest_all(&user).await;
         user.settled().await;
         let all = listed(&user).await;
@@ -133,7 +134,7 @@ fn assert_once(documents: &[(usize, String)]) {
     }
 }
 
-/// Asserts that every seventh document is the first result for its own word, and is there once.
+/// Asserts that every seventh document is the first result for its own word, and occurs once in the results.
 async fn assert_all_found(user: &User, documents: &[(usize, String)]) {
     let query = "query ($q: String!) { search(query: $q) { results { document { id } } } }";
     for (number, id) in documents.iter().step_by(7) {

@@ -1,4 +1,4 @@
-//! Files of documents over HTTP: uploads, and downloads by their owner.
+//! Document files over HTTP: uploads, and downloads by their owner.
 
 use http::Method;
 use serde_json::{Value, json};

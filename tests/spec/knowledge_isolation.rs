@@ -1,11 +1,12 @@
-//! A user never sees documents of another user, and a source never changes documents of another source.
+//! Isolation of documents: users cannot see documents of other users, sources cannot change documents of
+//! other sources.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Kitbag, User, guests};
 
-/// Starts a server with two toolkits and a document of Ana's, which one toolkit ingests into a feed.
-/// Returns the server, Ana, Ben, and the document's id.
+/// Starts a server with two toolkits; one of them ingests a document of Ana into a feed. Returns the server,
+/// Ana, Ben and the document's id.
 async fn start() -> (Kitbag, User, User, String) {
     let kitbag = Kitbag::start().await;
     for toolkit in [guests::PROBE, guests::NEIGHBOUR] {
@@ -22,7 +23,7 @@ async fn start() -> (Kitbag, User, User, String) {
     (kitbag, ana, ben, id)
 }
 
-/// All that a user sees through GraphQL.
+/// Queries everything about documents that a user can see through GraphQL.
 async fn seen(user: &User) -> Value {
     let query = "{
         me { documents { total pending ready failed } }

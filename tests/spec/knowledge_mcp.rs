@@ -1,4 +1,4 @@
-//! Clients search and read their user's documents by the server's own tools, and as resources.
+//! Documents over MCP: clients search and read them with the server's own tools, and as resources.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use crate::harness::{Kitbag, Revision, User, guests};
 
-/// Characters of a text in one answer.
+/// Maximum number of characters of a text in one result of `fetch`.
 const PART: usize = 50_000;
 
 /// The URI of a document.
@@ -68,7 +68,7 @@ async fn a_server_without_toolkits_searches_and_fetches() {
         assert_eq!((&metadata["source"], &metadata["author"]), (&json!("user"), &json!("Una")));
         assert_eq!((&metadata["characters"], metadata.get("nextOffset")), (&json!(18), None));
     }
-    // Without MCP, as tools of toolkits are called.
+    // The same tools over REST.
     let body = json!({ "query": "wombat" }).to_string();
     let called = ana.send(Method::POST, "/toolkits/knowledge/tools/search", "application/json", body).await;
     assert_eq!(called.json()["structuredContent"]["results"].as_array().map(Vec::len), Some(2));
@@ -102,7 +102,7 @@ async fn nobody_finds_fetches_or_lists_documents_of_others() {
 async fn a_long_text_comes_in_parts_that_make_it_whole() {
     let kitbag = Kitbag::start().await;
     let ana = kitbag.as_user("ana");
-    // Characters of one to four bytes.
+    // Characters of one to four bytes in UTF-8.
     let text: String = (0..3 * PART + 17).map(|n| ['a', 'é', '語', '🦘', ' '][n % 5]).collect();
     let text = text.trim();
     let ids = ana.ingest(json!([{ "title": "Long", "text": text }])).await;
@@ -156,7 +156,7 @@ async fn what_is_found_and_read_has_none_of_the_users_secrets_and_each_call_is_r
         assert!(answer.contains("Key ") || answer.contains("key is"), "{answer}");
         assert!(!answer.contains("s3cr3t"), "{answer}");
     }
-    // Nor by a part that begins or ends within one.
+    // Parts that begin or end within a secret contain no piece of it.
     let text = "The wombat's key is s3cr3t-of-ana-17.";
     for offset in 0..text.len() {
         let part = ana.call("fetch", json!({ "id": ids[0], "offset": offset })).await;
@@ -220,7 +220,7 @@ async fn clients_hear_that_their_documents_have_changed_and_not_those_of_others(
 
         ben.ingest(json!([{ "title": "Of Ben", "text": format!("wombat {revision:?}") }])).await;
         ben.settled().await;
-        // Longer than the server takes to look.
+        // Longer than the interval at which the server checks for changes.
         let silence = timeout(Duration::from_secs(7), events.next()).await;
         assert!(silence.is_err(), "{revision:?}: {silence:?}");
         let ids = ana.ingest(json!([{ "title": "Of Ana", "text": format!("wombat {revision:?}") }])).await;

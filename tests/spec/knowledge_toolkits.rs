@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Kitbag, User, guests};
 
-/// Titles of the notes that a tool of `notes` returns.
+/// Calls a tool of `notes`; returns the titles of the notes in its result.
 async fn notes(user: &User, tool: &str, arguments: Value) -> Vec<String> {
     let outcome = user.call(tool, arguments).await;
     let notes = outcome.structured()["notes"].as_array().expect("a list").clone();
@@ -77,7 +77,7 @@ async fn a_clipped_page_is_a_document_of_its_site_and_the_toolkit_itself_reaches
     let page = &listed["documents"]["nodes"][0];
     assert_eq!((&page["source"], &page["url"]), (&json!("clipper"), &json!("http://127.0.0.1:9/page")));
     assert_eq!(page["feed"], json!({ "key": "127.0.0.1", "label": "site" }));
-    // Captures may fetch from the public internet only, not from the server's own network.
+    // Captures may fetch only from the public internet, not from the server's own network.
     assert_eq!(page["state"], "FAILED", "{page}");
     assert!(page["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{page}");
 }

@@ -1,4 +1,4 @@
-//! Toolkits that are written against the contract alone, each built by the tools of its language.
+//! Toolkits without an SDK: written against the WIT contract alone, built with the tools of their language.
 
 use serde_json::json;
 

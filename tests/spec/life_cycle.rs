@@ -1,4 +1,4 @@
-//! Versions of a toolkit: deployed, replaced, rolled back, removed.
+//! Life cycle of toolkit versions: deploy, replacement, rollback, removal.
 
 use std::time::{Duration, Instant};
 
@@ -36,7 +36,7 @@ async fn a_call_under_way_finishes_on_the_version_it_started_on() {
     let operator = kitbag.as_operator();
     let started = Instant::now();
     kitbag.deploy(guests::GREETER_V1).await;
-    // Long enough that the next deploy, which takes as long as this one, ends during the call.
+    // Long enough for the next deploy, which takes about as long as this one, to end during the call.
     let mut wait = (10 * started.elapsed()).max(Duration::from_secs(1));
 
     loop {

@@ -1,4 +1,4 @@
-//! Clients that subscribe are notified when their list of tools changes, and only then.
+//! `list_changed` notifications: subscribed clients get one only when their list of tools changes.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::harness::{Events, Kitbag, Revision, TalkingClient, User, eventually, guests};
 
-/// How long to wait for a notification that should not arrive.
+/// Time without a notification that proves that none is sent.
 const SILENCE_TIMEOUT: Duration = Duration::from_millis(300);
 
 const CHANGED: &str = "notifications/tools/list_changed";
@@ -26,7 +26,8 @@ impl Events {
 }
 
 impl User {
-    /// Opens a stream of changes, and reads the acknowledgement that current clients get first.
+    /// Opens a notification stream, and reads the acknowledgement that clients of the current revision get
+    /// first.
     async fn listen_acknowledged(&self, revision: Revision) -> Events {
         let mut events = self.listen().await;
         if revision == Revision::Current {

@@ -1,4 +1,4 @@
-//! Deployed components become tools that clients can list and call.
+//! Tool lists: deployed components become tools that clients can list and call.
 
 use http::Method;
 use http::header::CONTENT_TYPE;
@@ -83,7 +83,7 @@ async fn no_schema_is_listed_that_takes_the_other_tools_away() {
         assert_eq!(tool["inputSchema"]["properties"], properties, "{revision:?}");
         assert_eq!(tool["inputSchema"]["additionalProperties"], false, "{revision:?}");
         assert_eq!(tool["outputSchema"]["properties"]["list"], json!({ "items": {} }), "{revision:?}");
-        // What is checked is what was declared.
+        // Arguments are validated against the declared schema.
         assert_eq!(ana.call("wat__run", json!({ "any": [1] })).await.text(), "done");
         ana.call("wat__run", json!({ "none": [1] })).await.assert_invalid_params("/none");
     }
@@ -116,7 +116,7 @@ async fn a_url_may_choose_toolkits_and_tools() {
         let call = json!({ "name": "hints__plain", "arguments": {} });
         let called = at("toolkits=hints", "tools/call", Some("hints__plain"), call.clone()).await;
         assert_eq!(called["result"]["content"][0]["text"], "plain", "{called}");
-        // With a progress token it is not answered directly.
+        // A call with a progress token takes the path through the protocol library.
         let mut unusual = call.clone();
         unusual["_meta"] = json!({ "progressToken": 1 });
         for params in [call, unusual] {
@@ -192,7 +192,7 @@ async fn tools_that_are_always_on_come_first_and_the_others_keep_their_order() {
     assert_eq!(names[..4], hints, "toolkits by id, and in each the order of its declaration");
     assert_eq!(names[4], "text__count");
 
-    // Of whatever toolkit they are.
+    // Always-on tools come first, also those of a toolkit that is earlier in the list.
     kitbag.deploy(guests::CONFORMANCE).await;
     let names = kitbag.as_user("ana").tool_names().await;
     assert_eq!(names[0], "hints__always_on");
@@ -232,7 +232,7 @@ async fn every_change_is_in_the_next_list() {
 async fn a_list_that_was_encoded_before_is_what_rmcp_would_send() {
     let kitbag = Kitbag::start().await;
     kitbag.deploy(guests::HINTS).await;
-    // A progress token makes a request unusual, and changes nothing of a list.
+    // A progress token excludes a request from the cached path, without an effect on the list.
     let unusual = json!({ "_meta": { "progressToken": 1 } });
 
     for revision in Revision::BOTH {

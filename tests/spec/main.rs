@@ -1,7 +1,7 @@
-//! The specification as tests over a running server.
+//! Specification tests against a running server.
 //!
-//! Each file is a topic, each test's name a sentence. `harness` starts servers and acts as their
-//! clients; toolkits come from `tests/guests`, built by `just build-guests`.
+//! Each file covers a topic, and the name of each test is a sentence. `harness` starts servers and acts as
+//! their clients; toolkits come from `tests/guests`, built by `just build-guests`.
 
 mod harness;
 

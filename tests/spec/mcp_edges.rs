@@ -15,7 +15,7 @@ use crate::harness::{Answer, Kitbag, Revision, User, guests, within};
 const PAGE: &str = "https://app.example";
 
 impl Answer {
-    /// Asserts a JSON-RPC error and returns it.
+    /// Asserts that the response is a JSON-RPC error with this HTTP status and code, and returns it.
     #[track_caller]
     fn assert_rpc_error(&self, status: u16, code: i64) -> Value {
         let body = self.json();
@@ -28,7 +28,7 @@ impl Answer {
 }
 
 impl User {
-    /// Sends a valid request, with headers changed by `change` and another body if one is given.
+    /// Sends a valid request with headers changed by `change`, and with another body if one is given.
     async fn send_odd(
         &self,
         kitbag: &Kitbag,
@@ -42,7 +42,7 @@ impl User {
     }
 }
 
-/// Writes `bytes` unchanged, and returns what the server sends until it closes the connection.
+/// Sends raw `bytes`, and returns everything the server sends until it closes the connection.
 async fn exchange(base_url: &Url, bytes: &[u8]) -> String {
     let address = (base_url.host_str().expect("a host"), base_url.port().expect("a port"));
     within("the exchange", async {
@@ -304,7 +304,7 @@ async fn browsers_are_told_which_pages_may_read() {
     assert!(listed.header("access-control-allow-methods").expect("methods").contains("POST"));
     assert_eq!(preflight("https://evil.example").await.headers.get(ACCESS_CONTROL_ALLOW_ORIGIN), None);
 
-    // Without a token: the page must be able to read where to sign in.
+    // Without a token, CORS must let the page read the sign-in challenge.
     let headers = HeaderMap::from_iter([(ORIGIN, HeaderValue::from_static(PAGE))]);
     let refused = kitbag.anonymous().send(Method::POST, "/mcp", headers, "").await.assert_status(401);
     assert_eq!(refused.headers[ACCESS_CONTROL_ALLOW_ORIGIN], PAGE);

@@ -1,4 +1,4 @@
-//! Metrics: what an operator's monitoring reads, and that it reads nothing of users.
+//! Metrics for an operator's monitoring: their values, and the absence of user data.
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
@@ -13,7 +13,7 @@ use crate::fetch::loopback_allowed;
 use crate::harness::{Http, Kitbag, Upstream, ask_raw, eventually, guests, kitbag, root, run};
 use crate::tls::Certified;
 
-/// A server with metrics, and a client for them.
+/// Starts a server with metrics; returns it, a client for the metrics, and their address.
 async fn measured() -> (Kitbag, Http, SocketAddr) {
     let address = free_address();
     let kitbag = Kitbag::start_with(|settings| {
@@ -26,7 +26,7 @@ async fn measured() -> (Kitbag, Http, SocketAddr) {
     (kitbag, metrics, address)
 }
 
-/// An address that nobody listens on at the moment.
+/// Returns a loopback address with a free port.
 fn free_address() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port")
 }
@@ -106,7 +106,7 @@ async fn pools_say_how_full_they_are() {
     eventually("the call has its instance", async || value("kitbag_instances").await == 1).await;
     held.abort();
     eventually("the instance is gone", async || value("kitbag_instances").await == 0).await;
-    // What it leaves is kept for the next one.
+    // Memory of a finished call stays allocated for the next call.
     assert!(value("kitbag_kept_memory_bytes").await > 0);
 }
 
@@ -184,7 +184,7 @@ async fn an_address_in_use_is_an_error_that_names_it() {
 
     let data = tempfile::tempdir().expect("a scratch directory");
     let mut command = kitbag(["serve", "--listen", "127.0.0.1:0", "--metrics-listen", &address, "--data"]);
-    // A folder that is not there is made for its owner alone.
+    // A missing data directory is created with access for its owner alone.
     command.arg(data.path().join("new"));
     run(command).await.assert_failed(&format!("cannot listen on {address}"));
 }
@@ -223,7 +223,7 @@ async fn prometheus_reads_them() {
     assert!(median.and_then(|it| it.as_str()?.parse::<f64>().ok()).is_some_and(|it| it > 0.0));
 }
 
-/// Where `scripts/install-debian-program` has put it, or from the system; `None` if there is none.
+/// Path of the Prometheus program, installed by `scripts/install-debian-program` or on `PATH`.
 fn prometheus() -> Option<PathBuf> {
     let unpacked = root().join(".tools/prometheus/prometheus");
     let path = std::env::var_os("PATH")?;

@@ -1,4 +1,5 @@
-//! Name servers that toolkits and captures use, and other users while name servers do not answer.
+//! DNS of toolkits and captures: configured name servers, and no effect on other users if these do not
+//! answer.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ fn with_name_server(settings: &mut Settings, server: &NameServer) {
     settings.name_servers = server.address().parse().expect("an address");
 }
 
-/// A call, an upload, and a capture by host name. Returns how long they took.
+/// Makes a call, an upload, and a capture from a host name; returns their total duration.
 async fn work(kitbag: &Kitbag, user: &User, files: &Files, name: &str) -> Duration {
     let url = files.put(&format!("/{name}"), "text/plain", "Ebb and flow.");
     let url = url.replace("127.0.0.1", &format!("{name}.known.test"));
@@ -37,7 +38,7 @@ async fn a_user_whose_names_nobody_answers_for_holds_up_nobody_else() {
     let ben = kitbag.as_user("ben");
     let idle = work(&kitbag, &ben, &files, "before").await;
 
-    // Twenty calls with sixteen requests each, again and again.
+    // Twenty concurrent loops of calls with sixteen requests each.
     let attack = futures::future::join_all((0..20).map(|_| async {
         loop {
             let many = json!({ "url": "http://upstream.test/", "count": 16 });
@@ -54,7 +55,8 @@ async fn a_user_whose_names_nobody_answers_for_holds_up_nobody_else() {
         took = meanwhile => took,
     };
 
-    // Each of Ana's names takes seconds to fail, and hundreds wait. A slow machine slows both measurements.
+    // Each of Ana's lookups takes seconds to fail, and hundreds are queued. A slow machine slows both
+    // measurements.
     let limit = 10 * idle + Duration::from_secs(3);
     assert!(first < limit && second < limit, "{idle:?} when idle, {first:?} and {second:?} meanwhile");
 }

@@ -1,10 +1,10 @@
-//! Notebooks and workbooks that are texts: JSON and one XML document.
+//! Text extraction from Jupyter notebooks (JSON) and Office 2003 workbooks (a single XML document).
 
 use kitbag_knowledge::{FailureKind, FileKind, MAX_TEXT_BYTES};
 
 use crate::extractors::{Xorshift, installed};
 
-/// A workbook of Office 2003.
+/// Workbook in the XML Spreadsheet format of Office 2003.
 const WORKBOOK: &str = "<?xml version=\"1.0\"?><?mso-application progid=\"Excel.Sheet\"?>\
     <Workbook xmlns=\"urn:schemas-microsoft-com:office:spreadsheet\" \
     xmlns:ss=\"urn:schemas-microsoft-com:office:spreadsheet\"><DocumentProperties><Title>Tide tables</Title>\
@@ -20,7 +20,7 @@ const WORKBOOK: &str = "<?xml version=\"1.0\"?><?mso-application progid=\"Excel.
     <Data ss:Type=\"DateTime\">2024-03-11T00:00:00.000</Data></Cell><Cell><Data ss:Type=\"Boolean\">1</Data></Cell>\
     </Row></Table></Worksheet><Worksheet ss:Name=\"Remarks\"/></Workbook>";
 
-/// A notebook with an output of each kind.
+/// Jupyter notebook with an output of each type.
 const NOTEBOOK: &str = r##"{"cells": [
     {"cell_type": "markdown", "metadata": {}, "source": ["Intro\n", "# Tides \u2014 a guide\n", "\n", "words"]},
     {"cell_type": "code", "source": "for x in y:\n    print(x)", "outputs": [

@@ -1,5 +1,5 @@
-//! Components that no compiler produces: a deploy refuses them or a call of them is stopped, and the
-//! server keeps running.
+//! Components that no compiler produces: either the deploy is refused or a call is stopped, and the server
+//! keeps running.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use wasmparser::{Parser, Payload};
 use crate::harness::wat::{compile, versioned};
 use crate::harness::{Answer, Kitbag, Wat, guests};
 
-/// A component that contains `body`, and passes the check of its exports but no further check.
+/// Builds a component that contains `body`. It passes the check of its exports, but no further check.
 fn component_with(body: &str) -> Vec<u8> {
     let tools = versioned("tools");
     compile(&format!(r#"(component {body} (instance $tools) (export "{tools}" (instance $tools)))"#))
@@ -126,7 +126,7 @@ async fn many_memories_are_no_way_around_the_limit() {
     }
 }
 
-/// A toolkit that also instantiates a module so many times.
+/// Builds a toolkit that additionally instantiates a core module `count` times.
 fn with_instances(module: &str, count: usize) -> Vec<u8> {
     let mut component = Wat::default().component();
     let modules = Parser::new(0).parse_all(&component).map(|payload| payload.expect("it is valid"));
@@ -148,7 +148,7 @@ fn with_instances(module: &str, count: usize) -> Vec<u8> {
 #[tokio::test]
 async fn the_instances_of_a_component_share_one_bound_however_many_there_are() {
     let kitbag = kitbag().await;
-    // The toolkit has some instances of its own.
+    // Core module instances of the toolkit itself.
     let of_its_own = 4;
     let globals = "(global (mut i64) (i64.const 0))".repeat(4000);
 
@@ -191,7 +191,7 @@ async fn a_declaration_that_is_not_where_it_is_said_to_be_is_given_up() {
 async fn instantiation_is_under_the_deadline_too() {
     let kitbag = kitbag_with(|settings| settings.call_time = "20ms".parse().expect("a duration")).await;
     let never = format!("(func $start {ENDLESS}) (start $start)");
-    // Longer than the deadline of a call here, and shorter than the three seconds for `describe`.
+    // Runs longer than the call deadline of this test (20 ms), and shorter than the 3 s for `describe`.
     let long = "(func $start (local $left i32) (local.set $left (i32.const 300000000))
             (loop $again
                 (br_if $again (local.tee $left (i32.sub (local.get $left) (i32.const 1))))))
@@ -247,7 +247,8 @@ async fn absurdly_nested_types_and_components_are_refused() {
     }
 }
 
-/// Encoded by hand: the parser of the text format does not accept such depths.
+/// Builds components nested `depth` levels deep. Encoded directly, because the text format parser limits the
+/// depth.
 fn nested_components(depth: usize) -> Vec<u8> {
     const COMPONENT_SECTION: u8 = 4;
     let preamble = b"\0asm\x0d\0\x01\0";
@@ -259,7 +260,7 @@ fn nested_components(depth: usize) -> Vec<u8> {
         outer.extend(component);
         component = outer;
     }
-    // Has the export of a toolkit: an empty instance.
+    // The outermost component has the export of a toolkit: an empty instance.
     let mut toolkit = component_with("");
     toolkit.push(COMPONENT_SECTION);
     toolkit.extend(leb128(component.len()));

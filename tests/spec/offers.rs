@@ -1,4 +1,4 @@
-//! Prompts, resources and completions of toolkits: they are called as tools are, with the same permissions, limits and records.
+//! Prompts, resources and completions of toolkits: same permissions, limits and call records as tools.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::harness::{Events, Kitbag, Revision, User, Visitor, Wat, guests};
 
 const GREET: &str = "offers__greet";
 
-/// What a client gets that may not use a resource, or names none.
+/// Error message for a resource that does not exist or that the user has no access to.
 const UNKNOWN: &str = "unknown resource";
 
 impl User {
@@ -25,7 +25,7 @@ impl User {
         self.request("completion/complete", None, params).await
     }
 
-    /// The names of the prompts, the URIs of the resources, and those of the templates.
+    /// Lists prompt names, resource URIs and resource template URIs, in this order.
     async fn offered(&self) -> [Vec<String>; 3] {
         let mut lists = [const { Vec::new() }; 3];
         for (list, (method, field, name)) in lists.iter_mut().zip([
@@ -40,7 +40,7 @@ impl User {
         lists
     }
 
-    /// Asserts that there is nothing of the toolkit, as if it were not deployed.
+    /// Asserts that prompts, resources and completions of the toolkit are as if it were not deployed.
     async fn assert_without_offers(&self) {
         let of_toolkit = |name: &String| name.contains("offers");
         assert!(!self.offered().await.iter().flatten().any(of_toolkit));
@@ -60,7 +60,7 @@ fn message(reply: &Value) -> &str {
     reply["error"]["message"].as_str().unwrap_or_else(|| panic!("no error: {reply}"))
 }
 
-/// The text of a message.
+/// Returns the text of the prompt message at `index`.
 fn said(reply: &Value, index: usize) -> &str {
     reply["result"]["messages"][index]["content"]["text"]
         .as_str()
@@ -319,7 +319,7 @@ async fn no_uri_climbs_out_of_its_toolkit() {
             &long,
         ] {
             let (mut headers, body) = ana.message("resources/read", Some(uri), json!({ "uri": uri }));
-            // What no header can have is in the body alone.
+            // Clients of the older revision send the URI only in the body.
             if revision == Revision::Older {
                 headers.remove("mcp-name");
             }
@@ -341,7 +341,7 @@ async fn they_are_for_whoever_may_call_the_whole_toolkit() {
     for revision in Revision::BOTH {
         let ben = kitbag.as_user("ben").speaking(revision).await;
         assert_eq!(said(&ben.prompt(GREET, json!({ "name": "Una" })).await, 0), "Hello, Una! I am ben.");
-        // One who may call some of its tools, and one who may call none.
+        // Una may call one tool of the toolkit, Eve none.
         let una = kitbag.as_user("una").speaking(revision).await;
         una.call("offers__link", json!({})).await.result();
         una.assert_without_offers().await;

@@ -1,4 +1,5 @@
-//! What a program shows of an office document and its file does not have as text.
+//! Displayed content of office documents that their files do not store as plain text: ruby, formatted
+//! numbers.
 
 use kitbag_knowledge::{FailureKind, FileKind};
 
@@ -7,7 +8,7 @@ use crate::harness::archive::{self, docx, ods, xlsx, xlsx_of_numbers};
 use crate::harness::presentation::ppt;
 use crate::harness::workbook::xls;
 
-/// The text of a document.
+/// Extracts the text of an office document.
 async fn text(file: Vec<u8>) -> String {
     installed().await.extract(FileKind::Office, file.into()).await.expect("it can be read").text
 }
@@ -21,7 +22,7 @@ async fn words_with_ruby_are_in_their_sentence_and_their_readings_follow_it() {
         )
     };
     let (tokyo, kyoto) = (ruby("とうきょう", "東京"), ruby("きょうと", "京都 &amp; 大阪"));
-    // Word writes it within a run, others beside it.
+    // Word writes `w:ruby` within a run, other programs beside runs.
     let within = format!(
         "<w:p><w:r>{tokyo}</w:r><w:r><w:t>と</w:t></w:r><w:r>{kyoto}</w:r></w:p><w:p><w:r><w:t>次</w:t></w:r></w:p>"
     );

@@ -1,16 +1,17 @@
-//! An organisation's day: two groups, two operators and a provider, on one process or on two over one database.
+//! End-to-end day of an organisation: two groups, two operators and an identity provider, on one process or
+//! on two over one database.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Kitbag, Outcome, Provider, User, Wat, guests};
 
-/// The processes of a service, and who uses them.
+/// A service of one or more processes.
 pub(crate) trait Service {
-    /// A user at one of two processes, `0` or `1`, whose token names these groups.
+    /// Returns a client for a user at process 0 or 1, with a token that names `groups`.
     fn user(&self, process: usize, name: &str, groups: &[&str]) -> User;
 }
 
-/// One process.
+/// A service of one process.
 struct Alone {
     kitbag: Kitbag,
     provider: Provider,
@@ -36,7 +37,7 @@ async fn two_groups_two_operators_and_a_provider() {
     a_day(&Alone { kitbag, provider }).await;
 }
 
-/// Olga is an operator by name, Otto by his group. Sal is in sales, Sue in support.
+/// Plays the day. Olga is an operator by name, Otto by his group. Sal is in sales, Sue in support.
 pub(crate) async fn a_day(at: &impl Service) {
     let [olga, otto] = [at.user(0, "olga", &[]), at.user(1, "otto", &["platform"])];
     let [sal, sue] = [0, 1].map(|process| {
@@ -49,7 +50,7 @@ pub(crate) async fn a_day(at: &impl Service) {
     olga.deploy(guests::TEXT.bytes()).await.assert_status(201);
     olga.deploy(wat("1.0.0", &["a.example"])).await.assert_status(201);
 
-    // Share, and narrow.
+    // Share the toolkit with groups, one of them restricted to one tool and a daily quota.
     share(&olga, json!([{ "group": "sales" }])).await;
     share(&otto, json!([{ "group": "support", "tool": "count", "perDay": 2 }])).await;
     let listed = async |user: &User| {
@@ -61,7 +62,7 @@ pub(crate) async fn a_day(at: &impl Service) {
     assert_eq!(listed(&sue(0)).await, ["text__count"]);
     assert_eq!(listed(&at.user(1, "una", &["platform-guests"])).await, [""; 0]);
 
-    // Exceed a quota.
+    // Exceed the quota.
     for process in [0, 1] {
         count(&sue(process)).await.structured();
     }
@@ -70,7 +71,7 @@ pub(crate) async fn a_day(at: &impl Service) {
         count(&sal(process)).await.structured();
     }
 
-    // Widen a toolkit's reach, and agree.
+    // Widen a toolkit's reach, and consent to it.
     sal(0).set_secret("wat", "KEY", "a-secret-value").await;
     otto.deploy(wat("2.0.0", &["a.example", "b.example"])).await.assert_status(201);
     for process in [0, 1] {
@@ -85,14 +86,14 @@ pub(crate) async fn a_day(at: &impl Service) {
         assert!(!sal(process).call("wat__run", json!({})).await.raw().contains("toolkit agree"));
     }
 
-    // Lose a group.
+    // Leave a group.
     let left = at.user(0, "sal", &[]);
     assert_eq!(listed(&left).await, [""; 0]);
     count(&left).await.assert_unknown_tool();
     left.get("/toolkits/text").await.assert_status(404);
     left.get("/audit").await.assert_status(403);
 
-    // Read the audit.
+    // Read the audit log.
     let entries = otto.get("/audit?since=1h&limit=1000").await.assert_status(200).json_lines();
     let mut acts: Vec<String> = entries.iter().map(in_words).collect();
     acts.sort();

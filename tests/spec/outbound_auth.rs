@@ -1,4 +1,4 @@
-//! Toolkits with `auth`: the host signs in at the declared host only, with the user's own credentials.
+//! Toolkits with `auth`: the server signs in with the user's own credentials, only at the declared host.
 
 use axum::http::request::Parts;
 use base64::Engine;
@@ -27,7 +27,7 @@ impl User {
 }
 
 impl Upstream {
-    /// Path and `Authorization` of each request so far.
+    /// Returns path and `Authorization` header of each request so far.
     fn requests_with_authorization(&self) -> Vec<(String, String)> {
         let authorization = |head: &Parts| match head.headers.get("authorization") {
             Some(value) => value.to_str().expect("ASCII").to_owned(),
@@ -37,7 +37,7 @@ impl Upstream {
     }
 }
 
-/// RFC 6749, section 2.3.1.
+/// Returns the `Authorization` header of a client with these credentials (RFC 6749, section 2.3.1).
 fn basic(id: &str, secret: &str) -> String {
     format!("Basic {}", BASE64_STANDARD.encode(format!("{id}:{secret}")))
 }
@@ -52,7 +52,7 @@ async fn the_host_signs_in_once_and_the_toolkit_never_sees_with_what() {
     let second = ana.fetch_signed_in(&upstream.url("/api")).await;
 
     assert_eq!((&first["status"], &second["status"]), (&json!(200), &json!(200)));
-    // The API echoes what it received, and the token is redacted from the result.
+    // The API echoes the received header; the token is redacted from the result.
     assert_eq!((&first["body"], &second["body"]), (&json!("Bearer [redacted]"), &json!("Bearer [redacted]")));
     let path = |path: &str, authorization: &str| (path.to_owned(), authorization.to_owned());
     let expected = [

@@ -1,4 +1,4 @@
-//! The overview for operators: figures of all toolkits by page, route and command.
+//! Overview for operators: usage figures of all toolkits, as a page, over REST and as a command.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ async fn overview(operator: &User, days: u32) -> Value {
     operator.get(&format!("/overview?days={days}")).await.assert_status(200).json()
 }
 
-/// The figures of a toolkit.
+/// Returns the figures of a toolkit.
 fn of<'v>(overview: &'v Value, toolkit: &str) -> &'v Value {
     let toolkits = overview["toolkits"].as_array().expect("a list");
     toolkits.iter().find(|it| it["toolkit"] == toolkit).unwrap_or_else(|| panic!("no {toolkit}: {overview}"))
@@ -43,7 +43,7 @@ async fn real_calls_are_counted_by_toolkit_with_their_failures_refusals_and_user
         let intervals = overview["intervals"].as_array().expect("a list");
         assert_eq!(intervals.len(), if days == 1 { 24 } else { 30 });
         assert_eq!(intervals[0]["from"], overview["from"]);
-        // The hour may have turned between the calls.
+        // The calls may be in two intervals if the hour changed between them.
         let counted: u64 = intervals.iter().filter_map(|it| it["calls"].as_u64()).sum();
         assert_eq!(counted, 5, "{overview}");
         assert_figures(of(&overview, "text"), 3, 1, 1);
@@ -53,7 +53,7 @@ async fn real_calls_are_counted_by_toolkit_with_their_failures_refusals_and_user
         assert_figures(of(&overview, "knowledge"), 1, 0, 0);
         assert_figures(of(&overview, "hints"), 0, 0, 0);
         assert_eq!(of(&overview, "hints")["p95"], Value::Null);
-        // Of few calls no more is told than by their records.
+        // For few calls, the percentile is as coarse as the durations in call records of others.
         let p95 = of(&overview, "text")["p95"]["atMostMs"].as_u64().expect("a bound");
         assert!([100, 1_000, 10_000].contains(&p95), "{overview}");
         assert_eq!(overview["toolkits"][0]["toolkit"], "text", "the most calls come first");

@@ -1,4 +1,4 @@
-//! Ownership of toolkits: who may change a private or shared one, and how ownership changes hands.
+//! Ownership of toolkits: permissions to change private and shared toolkits, and transfer of ownership.
 
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ impl User {
         self.deploy(component(version, visibility)).await
     }
 
-    /// Owner, live version and ownership events, newest first.
+    /// Returns owner, live version and ownership events, newest first.
     async fn toolkit(&self) -> (String, String, Vec<String>) {
         let shown = self.get("/toolkits/wat").await.assert_status(200).json();
         let text = |value: &Value| value.as_str().expect("text").to_owned();
@@ -30,7 +30,7 @@ impl User {
     }
 }
 
-/// Operations that need rights to a toolkit.
+/// Operations that require permissions on a toolkit.
 const OPERATIONS: [&str; 7] = [
     "deploy private",
     "deploy shared",
@@ -145,7 +145,7 @@ async fn what_arrives_while_a_toolkit_is_taken_over_is_not_kept_for_its_new_owne
     };
     let mut secret = half("PUT", "/toolkits/wat/secrets/KEY", 14).await;
     let mut settings = half("PATCH", "/toolkits/wat/config", 2).await;
-    // Both requests have passed the check of access, and wait for the rest of their bodies.
+    // By now, both requests have passed the access check, and wait for the rest of their bodies.
     tokio::time::sleep(std::time::Duration::from_millis(500)).await;
 
     ben.post("/toolkits/wat/take-over", &json!({})).await.assert_status(200);
@@ -172,7 +172,7 @@ async fn a_deploy_takes_over_only_when_it_says_so_and_all_of_it_or_nothing() {
 
     over(&una, component("2.0.0", Private)).await.assert_problem(403, "operators");
     over(&ben, b"no component".to_vec()).await.assert_status(422);
-    // The version exists already, with other bytes: nothing is deployed, and nothing taken over.
+    // The version exists already with other bytes: it is not deployed, and ownership does not change.
     over(&ben, component("1.0.0", Shared)).await.assert_problem(409, "raise the version");
     assert_eq!(ana.toolkit().await.0, "ana");
     assert_eq!(ana.get("/toolkits/wat/secrets").await.json()[0]["set"], true);
@@ -181,11 +181,11 @@ async fn a_deploy_takes_over_only_when_it_says_so_and_all_of_it_or_nothing() {
 
     assert_eq!(deployed["takenOver"]["from"], "ana", "{deployed}");
     assert_eq!(deployed["takenOver"]["removedSecrets"], 1, "{deployed}");
-    // It is a private toolkit of ben now; other operators still see that it exists, and its history.
+    // The toolkit is now a private one of ben; other operators still see its existence and history.
     assert_eq!(ana.toolkit().await.2, ["taken-over ben"]);
     ana.call("wat__run", json!({})).await.assert_unknown_tool();
     assert_eq!(ben.call("wat__run", json!({})).await.text(), "done");
-    // Deploying one's own toolkit takes nothing over.
+    // A deploy of one's own toolkit is not a takeover.
     let again = over(&ben, component("3.0.0", Private)).await.assert_status(201).json();
     assert!(again.get("takenOver").is_none(), "{again}");
 }
@@ -236,7 +236,7 @@ async fn a_released_toolkit_is_the_next_ones_who_needs_to_own_it() {
     ana.set_secret("wat", "KEY", "a-secret-of-the-user").await;
     let release = "/toolkits/wat/release";
 
-    // An owner who deploys it again keeps it.
+    // A new deploy by the owner cancels the release.
     ana.post(release, &json!({})).await.assert_status(204);
     assert_eq!(ana.get("/toolkits/wat").await.json()["released"], true);
     ana.deploy_version("2.0.0", Private).await.assert_status(201);

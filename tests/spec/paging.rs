@@ -1,4 +1,4 @@
-//! A long list of tools comes in pages.
+//! Pagination of tool lists.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ impl User {
         self.request("tools/list", None, params).await["result"].take()
     }
 
-    /// Names on all pages from `cursor` on.
+    /// Returns the tool names on all pages from `cursor` on.
     async fn names_from(&self, mut cursor: Value) -> Vec<String> {
         let mut names = Vec::new();
         loop {
@@ -42,7 +42,7 @@ async fn pages_together_are_the_whole_list_in_order() {
         let names = ana.names_from(Value::Null).await;
 
         assert_eq!(names_on(&first).len(), 1000, "{revision:?}");
-        // Tools that are always on come first, whatever toolkit has them; `knowledge` has the server's own.
+        // Always-on tools come first, regardless of their toolkit; `search` and `fetch` are the server's own.
         assert_eq!(names[..3], ["hints__always_on", "search", "fetch"], "{revision:?}");
         let crowd = (0..1250).map(|number| format!("crowd__tool_{number}"));
         assert!(names.iter().skip(3).take(1250).eq(crowd.collect::<Vec<_>>().iter()), "{revision:?}");
@@ -68,7 +68,7 @@ async fn a_cursor_still_means_the_same_after_toolkits_came_and_went() {
     let operator = kitbag.as_operator();
     let first = operator.page(&Value::Null).await;
 
-    // One before it, one after it, and one that goes.
+    // One toolkit added before the cursor, one added after it, and one removed.
     kitbag.deploy(guests::CONFORMANCE).await;
     kitbag.deploy(guests::HINTS).await;
     operator.delete("/toolkits/text").await.assert_status(204);

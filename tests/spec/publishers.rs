@@ -1,4 +1,4 @@
-//! Signatures of publishers: which versions become live, and what is said of them.
+//! Publisher signatures: versions that may become live, and the signer shown for each version.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::harness::certificates::pem;
 use crate::harness::{Answer, Kitbag, User, Visitor, Wat, kitbag, run};
 
-/// A key of a publisher.
+/// Signing key of a publisher.
 pub(crate) struct Key(rcgen::KeyPair);
 
 impl Key {
@@ -36,7 +36,8 @@ async fn server() -> Kitbag {
     Kitbag::start_with(|settings| settings.operators = "ana,ben".parse().expect("a list")).await
 }
 
-/// The same, which has added the publisher `acme`; with `ana` and the publisher's key.
+/// Starts [`server`], and adds the publisher `acme`; returns the server, operator `ana` and the key of
+/// `acme`.
 async fn server_with_acme() -> (Kitbag, User, Key) {
     let (server, acme) = (server().await, Key::new());
     let ana = server.as_user("ana");
@@ -48,7 +49,7 @@ fn wat(version: &str) -> Vec<u8> {
     Wat { version, ..Wat::default() }.component()
 }
 
-/// SHA-256, hexadecimal.
+/// Returns the SHA-256 of a component in hexadecimal.
 fn hash(component: &[u8]) -> String {
     hex::encode(aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, component))
 }
@@ -81,7 +82,7 @@ async fn what_a_publisher_signed_is_followed_by_what_the_same_one_signed() {
     let (acme, other) = (Key::new(), Key::new());
     let added = ana.add_publisher("acme", &acme).await.assert_status(201).json();
     ana.add_publisher("other", &other).await.assert_status(201);
-    // Whoever was not signed may be from now on.
+    // An unsigned version may be followed by a signed one.
     ana.deploy(wat("1.0.0")).await.assert_status(201);
 
     let signed = ana.deploy_signed(wat("1.1.0"), &acme).await.assert_status(201).json();
@@ -91,7 +92,7 @@ async fn what_a_publisher_signed_is_followed_by_what_the_same_one_signed() {
     ana.deploy_signed(wat("1.2.0"), &other)
         .await
         .assert_problem(403, "signed by acme, and this one by other");
-    // Nor by a review, nor by going back, nor by a removal.
+    // A review, a rollback and a removal do not circumvent this either.
     let upload = ana.send(Method::POST, "/uploads", "application/wasm", wat("1.2.0")).await;
     upload.assert_problem(403, "by nobody");
     let back = ana.post("/toolkits/wat/rollback", &json!({ "version": "1.0.0" })).await;
@@ -190,7 +191,7 @@ async fn nothing_that_a_removed_publisher_signed_becomes_live() {
     assert_eq!(ana.live_version().await, "1.1.0");
     ana.delete("/publishers/acme").await.assert_problem(404, "no publisher");
 
-    // The key counts, whatever it is called.
+    // The key identifies a publisher, not the name.
     ana.add_publisher("acme-corp", &acme).await.assert_status(201);
     let deployed = ana.post(&path, &reviewed).await.assert_status(201).json();
     assert_eq!(deployed["signedBy"]["publisher"], "acme-corp");
@@ -311,7 +312,7 @@ async fn an_upload_that_waits_is_not_replaced_by_one_with_another_signature() {
     assert_eq!(ana.get("/uploads").await.json()[0]["signedBy"]["publisher"], "acme");
     ana.send_signed("/uploads", component.clone(), &signature).await.assert_status(201);
 
-    // Nor is another one deployed than the one that was reviewed.
+    // The same bytes without the signature are not deployed with the review of the signed upload.
     let digest = ana.get("/uploads").await.json()[0]["digest"].as_str().expect("a digest").to_owned();
     let path = format!("/uploads/{digest}");
     let review = ana.get(&path).await.assert_status(200).json();
@@ -327,7 +328,7 @@ async fn a_version_that_was_signed_binds_also_when_it_becomes_live_again_and_sta
     ana.deploy_signed(wat("1.0.0"), &acme).await.assert_status(201);
     ana.deploy_signed(wat("1.1.0"), &acme).await.assert_status(201);
     ana.delete("/toolkits/wat/publisher").await.assert_status(200);
-    // The same bytes without the signature: they are signed all the same.
+    // A deploy of the same bytes without the signature does not remove the signature.
     ana.deploy(wat("1.1.0")).await.assert_status(201);
     let versions = ana.get("/toolkits/wat").await.json()["versions"].clone();
     let signed = |it: &Value| it["signedBy"]["publisher"] == "acme";

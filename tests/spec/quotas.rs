@@ -1,4 +1,4 @@
-//! Quotas of users: every interface refuses documents beyond them, and other users are not affected.
+//! Quotas per user: every interface refuses documents beyond them, and other users are not affected.
 
 use http::{Method, StatusCode};
 use kitbag::settings::Settings;
@@ -14,7 +14,7 @@ const INGEST: &str = "mutation ($documents: [IngestDocumentInput!]!) {
     ingest(documents: $documents) { documents { id } }
 }";
 
-/// Bytes that a document takes beside title and text if the SHA-256 of its text identifies it: `sha256 …`.
+/// Bytes of a document besides title and text if it is identified by the SHA-256 of its text: `sha256 …`.
 const SHA256_IDENTITY: usize = 7 + 64;
 
 /// Limits each user to four documents with 2 KiB in total.
@@ -88,7 +88,7 @@ async fn so_many_documents_and_no_more() {
     let refused = ana.ask_for_error(INGEST, json!({ "documents": notes(3..5) })).await;
     refused.assert("LIMIT", "3 of the 4 documents").assert("LIMIT", "2 more");
     ana.ingest(notes(3..4)).await;
-    // Documents that are stored already are not counted again.
+    // Documents that are already stored do not count again.
     assert_eq!(ana.ingest(notes(0..4)).await.len(), 4);
     ana.call("probe__ingest", json!({ "documents": notes(4..5) })).await.assert_tool_error("4 of the 4");
     upload(&ana, "n", b"file".to_vec()).await.assert_problem(413, "4 of the 4");
@@ -135,7 +135,7 @@ async fn many_at_the_same_time_do_not_exceed_it_together() {
 
     ana.settled().await;
     let usage = usage(&ana).await;
-    // The text of a file counts in addition to the file: two or three documents may fit.
+    // The text of a file counts in addition to the file, so fewer than four documents may fit.
     assert!(usage["documents"].as_u64().is_some_and(|count| (1..=3).contains(&count)), "{usage}");
     assert!(usage["bytes"].as_f64().is_some_and(|bytes| bytes <= 2048.0), "{usage}");
 }
@@ -158,7 +158,7 @@ async fn so_many_uploads_a_minute_and_files_on_their_way_at_once() {
     drop(unfinished);
     eventually("they are given up", async || kitbag.files("captures").is_empty()).await;
 
-    // One more is allowed every ten seconds, in which even a busy machine uploads several.
+    // Six uploads a minute are one in ten seconds: even a busy machine uploads faster.
     let refused = loop {
         let answer = upload(&ana, "n", b"n".to_vec()).await;
         if answer.status != StatusCode::CREATED && answer.status != StatusCode::OK {
@@ -182,7 +182,7 @@ async fn so_many_uploads_a_minute_and_files_on_their_way_at_once() {
     upload(&ben, "n", b"n".to_vec()).await.assert_status(201);
 }
 
-/// Sends the head of an upload and the beginning of its file.
+/// Sends the head of an upload and the first part of its file.
 async fn begin_upload(kitbag: &Kitbag, user: &User) -> TcpStream {
     let mut stream = TcpStream::connect(kitbag.address()).await.expect("the server listens");
     let head = format!(

@@ -1,11 +1,11 @@
-//! Redirects are followed by the rules of `fetch`, and only to destinations that a request may have.
+//! Redirects: followed by the rules of the Fetch standard, and only to permitted destinations.
 
 use serde_json::{Value, json};
 
 use crate::fetch::{loopback_allowed, probe, value_of};
 use crate::harness::{Kitbag, Upstream, guests};
 
-/// URL of a redirect.
+/// URL at which the upstream server redirects to `location` with `status`.
 fn redirect(upstream: &Upstream, status: u16, location: &str) -> String {
     upstream.url(&format!("/redirect/{status}?{location}"))
 }
@@ -81,7 +81,7 @@ async fn a_redirect_to_where_the_toolkit_may_not_go_is_a_network_error_and_a_lin
 
 #[tokio::test]
 async fn a_redirect_to_a_private_address_is_refused_although_it_is_listed() {
-    // The redirecting server's address is allowed, so that only the metadata address can be refused.
+    // The address of the redirecting server is allowed, so that only the metadata address can be refused.
     let upstream = Upstream::start().await;
     let (_kitbag, ana) = probe(|settings| {
         settings.allow_private_ranges = "127.0.0.1/32".parse().expect("a range");
@@ -91,7 +91,7 @@ async fn a_redirect_to_a_private_address_is_refused_although_it_is_listed() {
     ana.fetch(&redirect(&upstream, 307, "http://169.254.169.254/"))
         .await
         .assert_tool_error("DestinationIpProhibited");
-    // `localhost` is a listed name that may have several addresses; the permitted one is used.
+    // `localhost` is a declared host that may have several addresses; the permitted one is used.
     assert_eq!(
         value_of(&ana.fetch(&redirect(&upstream, 307, "http://localhost:18999/hello")).await)["status"],
         200

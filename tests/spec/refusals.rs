@@ -1,4 +1,4 @@
-//! Every refusal says what it is, who can change it, and where, in the words of docs/organisation.md.
+//! Texts of refusals: each names the reason, who can change it, and where, as listed in docs/organisation.md.
 
 use http::Method;
 use serde_json::json;
@@ -6,7 +6,8 @@ use serde_json::json;
 use crate::fetch::loopback_allowed;
 use crate::harness::{AccountProvider, Answer, Kitbag, User, Wat, guests, root};
 
-/// An organisation in local mode: `ana` and `ben` are operators, `una` is in no group.
+/// Starts a server in local mode: `ana` and `ben` are operators, `una` is in no group. Returns the server and the
+/// client of `ana`.
 async fn start() -> (Kitbag, User) {
     let kitbag = Kitbag::start_with(|settings| {
         loopback_allowed(settings);
@@ -30,12 +31,12 @@ async fn share(by: &User, toolkit: &str, grant: serde_json::Value) {
     by.post(&path, &json!({ "grants": [grant] })).await.assert_status(200);
 }
 
-/// What a call says that is refused.
+/// Makes a call, and returns the raw response.
 async fn called(user: &User, tool: &str, arguments: serde_json::Value) -> String {
     user.call(tool, arguments).await.raw()
 }
 
-/// What a request says once it was sent too often.
+/// Repeats a request until it is rate-limited (429), and returns the text of that response.
 async fn too_often(request: impl AsyncFn() -> Answer) -> String {
     for _ in 0..700 {
         let answer = request().await;
@@ -47,7 +48,7 @@ async fn too_often(request: impl AsyncFn() -> Answer) -> String {
     panic!("it is never refused")
 }
 
-/// Each refusal, by the first column of the table.
+/// Provokes each refusal; returns pairs of the first column of the table and the text.
 async fn refusals() -> Vec<(&'static str, String)> {
     let (kitbag, ana) = start().await;
     let [ben, una, eve] = ["ben", "una", "eve"].map(|name| kitbag.as_user(name));

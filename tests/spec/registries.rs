@@ -1,4 +1,4 @@
-//! Components in registries: Debian's `docker-registry`, and some that behave badly.
+//! Components in OCI registries: Debian's `docker-registry`, and misbehaving ones.
 
 mod impostors;
 mod updates;
@@ -16,7 +16,7 @@ use crate::harness::certificates::Authority;
 use crate::harness::{CommandOutput, DockerRegistry, Kitbag, REGISTRY_USER, Visitor, Wat, kitbag, run};
 use crate::publishers::Key;
 
-/// A person with files and with Docker credentials of their own.
+/// A person with a folder for files and Docker credentials.
 struct Person {
     folder: TempDir,
 }
@@ -37,12 +37,12 @@ impl Person {
         self.path(name).display().to_string()
     }
 
-    /// Writes a component of this version.
+    /// Writes a component of this version; returns its path.
     fn component(&self, version: &str) -> String {
         self.write(&format!("wat-{version}.wasm"), Wat { version, ..Wat::default() }.component())
     }
 
-    /// What `docker login` leaves behind.
+    /// Writes the credentials file of `docker login`.
     fn sign_in(&self, registry: &str, credential: &Value) {
         let config = json!({ "auths": { registry: credential } });
         self.write("docker/config.json", config.to_string());
@@ -62,7 +62,7 @@ impl Person {
         run(self.command(server.data(), arguments)).await
     }
 
-    /// Runs a command that talks to no server.
+    /// Runs a command that needs no server.
     async fn run_alone(&self, arguments: &[&str]) -> CommandOutput {
         run(self.command(Path::new("/nonexistent"), arguments)).await
     }
@@ -72,7 +72,7 @@ fn password(password: &str) -> Value {
     json!({ "auth": BASE64_STANDARD.encode(format!("{}:{password}", REGISTRY_USER.0)) })
 }
 
-/// The digest at the end of a pinned reference.
+/// Returns the hexadecimal digest at the end of a pinned reference.
 fn digest(pinned: &str) -> &str {
     pinned.trim().rsplit_once("@sha256:").expect("a digest").1
 }
@@ -95,7 +95,7 @@ async fn a_signed_component_goes_by_a_registry_to_another_server_and_only_its_pu
         }
     }
 
-    // The author deploys to one server, and pushes the same to a registry.
+    // The author deploys a component to one server, and pushes the same component to a registry.
     let v1 = person.component("1.0.0");
     person.run(&first, &["toolkit", "sign", &v1, "--key", &acme_key]).await.succeeded();
     let signature = format!("{v1}.sig");
@@ -106,7 +106,7 @@ async fn a_signed_component_goes_by_a_registry_to_another_server_and_only_its_pu
     let pinned = pinned.trim();
     assert!(pinned.starts_with(&format!("{tag}@sha256:")), "{pinned}");
 
-    // Another operator deploys what has this digest.
+    // Another operator deploys the component with this digest.
     let deployed = person.run(&second, &["toolkit", "deploy", pinned]).await.succeeded();
     assert!(deployed.contains(&format!("said to be from {pinned}, signed by acme (key ")), "{deployed}");
     assert_eq!(second.as_user("una").call("wat__run", json!({})).await.text(), "done");
@@ -117,7 +117,7 @@ async fn a_signed_component_goes_by_a_registry_to_another_server_and_only_its_pu
     assert_eq!(ours["source"], json!({ "kind": "upload" }));
     assert_eq!(ours["digest"], version["digest"], "it is the same component");
 
-    // What follows has to be the same publisher's.
+    // Later versions must be signed by the same publisher.
     let (v2, v3, v4) = (person.component("2.0.0"), person.component("3.0.0"), person.component("4.0.0"));
     let push = async |file: &str, tag: &str, further: &[&str]| {
         let reference = registry.reference(tag);
@@ -270,7 +270,7 @@ async fn a_component_that_is_too_large_is_refused_before_it_is_read() {
     refused.assert_failed("at most 1024 are taken");
     refused.assert_failed("--component-size takes larger ones");
 
-    // Whoever names the size needs no other setting: not even a file that can be read.
+    // With `--component-size`, no other setting is needed: an invalid settings file is ignored.
     person.write("kitbag.toml", "junk");
     let mut command =
         person.command(server.data(), &["toolkit", "deploy", &reference, "--component-size", "1MiB"]);

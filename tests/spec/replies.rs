@@ -1,6 +1,6 @@
-//! The table of replies that the server and both SDKs must produce byte for byte, checked for the server.
-//! The Rust SDK is checked in `tests/guests/replies`, the TypeScript SDK in `guest-sdk/typescript/test`. It
-//! has no reply that depends on the load of a server (checks that take long).
+//! Table of replies that the server and both SDKs must produce byte for byte, checked here for the server.
+//! The Rust SDK is checked in `tests/guests/replies`, the TypeScript SDK in `guest-sdk/typescript/test`. The
+//! table has no reply that depends on server load (long-running checks).
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -12,7 +12,7 @@ use crate::harness::{Kitbag, Revision, guests};
 struct Case<'a> {
     tool: String,
     arguments: Value,
-    /// A list to add to the arguments: its name, an item, and how often the item is in it.
+    /// A list to add to the arguments: its name, an item, and the number of copies of the item.
     repeat: Option<(String, Value, usize)>,
     #[serde(default)]
     secrets: Map<String, Value>,
@@ -52,7 +52,7 @@ async fn every_reply_of_the_table_is_the_servers() {
     let mut differences = Vec::new();
 
     for (index, case) in cases.iter().enumerate() {
-        // A user for each case: secrets and settings of one do not affect the next.
+        // A new user for each case, so that secrets and settings do not affect other cases.
         let user = kitbag.as_user(&format!("user-{index}")).speaking(Revision::Older).await;
         for (name, value) in &case.secrets {
             user.set_secret("replies", name, value.as_str().expect("a text")).await;
@@ -67,7 +67,7 @@ async fn every_reply_of_the_table_is_the_servers() {
         // Only a server has a page on which a missing credential can be set.
         let page =
             format!("\\\\nOr on this page: {}", kitbag.anonymous().url("/ui/toolkits/replies#secrets"));
-        // And only a server has toolkits that are for others.
+        // Only a server has sharing of toolkits.
         let shares = "; the owner of a toolkit, or an operator, shares it (`kitbag toolkit share`)";
         let (found, expected) = (answer.text().replace(&page, "").replace(shares, ""), case.expected());
         if found != expected {

@@ -1,4 +1,4 @@
-//! Deployed toolkits survive a restart of the server, and do not slow the start down.
+//! Restarts: deployed toolkits survive them, and do not slow the start down.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -124,7 +124,8 @@ async fn what_an_upload_left_behind_is_gone_after_a_restart() {
     fs::write(stopped.data().join("uploads/.tmpAbc"), "left behind").expect("a file");
     let (digest, object) = ("0".repeat(64), format!("components/{}-0123456789abcdef.wasm", "0".repeat(64)));
     fs::write(stopped.data().join(&object), "left behind").expect("a file");
-    // As a server leaves it that is killed before the version is recorded: half an hour later it is overdue.
+    // State left by a server that is killed before it records the version. Such a file is kept for half an hour,
+    // which has passed here.
     let insert = "INSERT INTO files (object, name, kept_until, dropped) VALUES ($1, $2, 1, FALSE)";
     let name = format!("components/{digest}");
     Database::of(stopped.data()).await.execute(insert, &[&object, &name]).await;
@@ -160,7 +161,7 @@ async fn five_hundred_toolkits_do_not_slow_the_start() {
 
     let (stopped, among_many) = quickest_start(stopped).await;
 
-    // Reading 500 declarations takes about six times as long as one; loading their code, a hundred times.
+    // Reading 500 manifests takes about 6 times as long as reading one; loading their code, about 100 times.
     assert!(among_many < 30 * alone, "{among_many:?} with 500 toolkits, {alone:?} with one");
     let kitbag = stopped.start().await;
     let ana = kitbag.as_user("ana");
@@ -168,7 +169,7 @@ async fn five_hundred_toolkits_do_not_slow_the_start() {
     assert_eq!(ana.call("copy-499__plain", json!({})).await.text(), "plain");
 }
 
-/// Starts and stops the server five times; returns it with the shortest time that a start took.
+/// Starts and stops the server five times; returns it and the shortest start time.
 async fn quickest_start(mut stopped: Stopped) -> (Stopped, Duration) {
     let mut quickest = Duration::MAX;
     for _ in 0..5 {
@@ -180,7 +181,7 @@ async fn quickest_start(mut stopped: Stopped) -> (Stopped, Duration) {
     (stopped, quickest)
 }
 
-/// Inserts copies of the deployed toolkit, each with its own id, into the database directly.
+/// Inserts copies of the deployed toolkit directly into the database, each with its own id.
 async fn copy_toolkit(stopped: &Stopped, copies: i64) {
     let mut database = Database::of(stopped.data()).await;
     database.execute("BEGIN", &[]).await;
@@ -200,20 +201,20 @@ async fn copy_toolkit(stopped: &Stopped, copies: i64) {
     database.execute("COMMIT", &[]).await;
 }
 
-/// Replaces a file by a new one, without writing to the old one: the server that has just stopped may
-/// still have it mapped.
+/// Replaces a file by a new one, without writing to the old one: a server that has just stopped may still
+/// have it mapped.
 fn replace(path: &Path, bytes: &[u8]) {
     fs::remove_file(path).and_then(|()| fs::write(path, bytes)).expect("the file can be replaced");
 }
 
-/// Flips one bit in the middle.
+/// Returns a copy with one bit flipped in the middle.
 fn changed_in_the_middle(good: &[u8]) -> Vec<u8> {
     let mut changed = good.to_vec();
     changed[good.len() / 2] ^= 1;
     changed
 }
 
-/// The only file of machine code.
+/// Returns the path of the first file of machine code.
 fn code_file(stopped: &Stopped) -> PathBuf {
     let mut folders = fs::read_dir(stopped.data().join("code")).expect("a folder");
     let folder = folders.next().expect("an engine version").expect("a folder").path();

@@ -1,4 +1,4 @@
-//! Uploads that wait for their review: who sees them, what the review shows, and what is deployed.
+//! Uploads that wait for review: their visibility, the content of the review, and the deploy.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ impl User {
         self.send(Method::POST, "/uploads", "application/wasm", component).await
     }
 
-    /// Uploads a component, which must pass, and returns its review.
+    /// Uploads a component, which must be accepted, and returns its review.
     pub(crate) async fn review(&self, component: Vec<u8>) -> Value {
         self.upload_for_review(component).await.assert_status(201).json()
     }
@@ -33,7 +33,7 @@ impl User {
     }
 }
 
-/// What a deploy has to name of a review.
+/// Returns the fields of a review that its deploy must repeat.
 fn reviewed(review: &Value) -> Value {
     json!({ "live": review["live"], "manifestDigest": review["manifestDigest"] })
 }
@@ -96,7 +96,7 @@ async fn what_was_reviewed_against_another_live_version_is_not_deployed() {
     ] {
         ana.post(&path(&review, "/deploy"), &body).await.assert_status(400);
     }
-    // The same number, with other bytes.
+    // The same version number with other bytes.
     ana.delete("/toolkits/wat").await.assert_status(204);
     ana.deploy_reviewed(&review).await.assert_problem(409, "was removed");
     ana.deploy(Wat { secrets: &[], ..wat("1.0.0") }.component()).await.assert_status(201);
@@ -115,7 +115,7 @@ async fn a_declaration_that_was_not_reviewed_is_not_deployed() {
     let review = ana.review(Wat { egress: &["a.example"], ..wat("1.0.0") }.component()).await;
     let deploy = path(&review, "/deploy");
 
-    // The declaration as another upload of the same bytes may leave it: `describe` may answer anew each time.
+    // Simulates another upload of the same bytes: `describe` may return a different manifest each time.
     let stopped = kitbag.stop().await;
     stopped.alter("UPDATE toolkit_uploads SET manifest = replace(manifest, 'a.example', 'b.example')").await;
     let kitbag = stopped.start().await;
@@ -189,7 +189,7 @@ async fn a_review_shows_what_is_new_also_to_models() {
     assert_eq!(review["secretUsers"], json!({ "KEY": 1 }));
     assert!(!review.to_string().contains("a-secret-of-una"));
     assert_eq!(review["manifest"]["version"], "1.1.0");
-    // The manifest of every deployed version is there, too, for operators.
+    // Operators can also read the manifest of every deployed version.
     let version = ana.get("/toolkits/wat/versions/1.0.0").await.assert_status(200).json();
     assert_eq!((&version["manifest"]["version"], &version["deployedBy"]), (&json!("1.0.0"), &json!("ana")));
     ana.get("/toolkits/wat/versions/9.0.0").await.assert_problem(404, "no version 9.0.0");
@@ -247,12 +247,12 @@ async fn few_uploads_wait_and_each_only_for_a_day() {
     ana.upload_for_review(wat("2.0.0").component()).await.assert_problem(409, "discard one");
     assert_eq!((ana.waiting().await, kitbag.files("components").len()), (8, 8));
     eventually("nothing is left of a refused upload", async || kitbag.files("uploads").is_empty()).await;
-    // One of those that wait may come again: it waits anew, and takes no further place.
+    // An upload that already waits may be repeated: its time starts again, and it needs no further slot.
     ana.review(wat(versions[3]).component()).await;
     assert_eq!((ana.waiting().await, kitbag.files("components").len()), (8, 8));
     assert_eq!(ana.get("/uploads").await.json()[0]["version"], versions[3]);
 
-    // What waits survives a restart, and is deployed as it was.
+    // Waiting uploads survive a restart, and can be deployed.
     let kitbag = kitbag.stop().await.start().await;
     let ana = kitbag.as_user("ana");
     let uploads = ana.get("/uploads").await.assert_status(200).json();

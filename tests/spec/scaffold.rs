@@ -1,6 +1,6 @@
-//! `kitbag toolkit new`: the toolkit it creates builds, passes its tests and deploys without changes.
+//! `kitbag toolkit new`: the created toolkit builds, passes its tests and deploys without changes.
 //!
-//! These tests are slow: they run two compilers. Their output stays in cargo's folder for files of tests
+//! These tests are slow, as they run two compilers. The build output stays in cargo's folder for test files
 //! (`target/tmp`), so that only the first run takes minutes.
 
 use std::fs;
@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use crate::harness::{Kitbag, kitbag, root};
 
-/// Compiling the standard library and the SDK takes minutes on a busy machine.
+/// Time limit for a build. Compiling the standard library and the SDK takes minutes on a busy machine.
 const BUILD_TIMEOUT: Duration = Duration::from_mins(20);
 
 #[tokio::test]
@@ -23,7 +23,7 @@ async fn a_new_toolkit_passes_its_own_tests_builds_and_deploys() {
     clear_all_but_compiler_output(&directory);
 
     run(kitbag(["toolkit", "new", "word-count", "--directory"]).arg(&directory)).await;
-    // Use the dependency versions that are already on this machine.
+    // Use the dependency versions that are already downloaded.
     fs::copy(root().join("Cargo.lock"), directory.join("Cargo.lock")).expect("the workspace has one");
     run(cargo().arg("test").current_dir(&directory)).await;
     let built = run(kitbag(["toolkit", "build"]).arg(&directory)).await;

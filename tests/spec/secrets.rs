@@ -18,7 +18,7 @@ async fn probe() -> (Kitbag, User) {
 }
 
 impl User {
-    /// The value that the probe reads, as redacted in its result; null if it is not set.
+    /// Returns the value that the probe reads, as redacted in its result; null if it is not set.
     async fn probe_secret(&self, name: &str) -> Value {
         let outcome = self.call("probe__secret", json!({ "name": name })).await;
         serde_json::from_str::<Value>(outcome.text()).expect("the probe answers with JSON")["value"].clone()
@@ -39,7 +39,7 @@ async fn a_toolkit_reads_what_its_user_has_set_and_the_value_goes_no_further() {
 #[tokio::test]
 async fn the_value_arrives_whole() {
     let (_kitbag, ana) = probe().await;
-    // Too short to be redacted, so that the test sees them.
+    // Too short to be redacted, so that the result contains them.
     for value in ["x", " y ", "é\n"] {
         ana.set_secret("probe", "API_KEY", value).await;
 
@@ -118,7 +118,7 @@ async fn a_value_can_be_removed_although_its_name_is_not_declared_any_more_or_it
     for name in ["API_KEY", "OTHER_KEY"] {
         ana.delete(&format!("/toolkits/probe/secrets/{name}")).await.assert_status(204);
     }
-    // Ana has no values left, so the private toolkit does not exist for her.
+    // Ana has no secret values left, so the private toolkit does not exist for her.
     ana.delete("/toolkits/probe/secrets/API_KEY").await.assert_problem(404, "there is no toolkit");
     ana.get("/toolkits/probe/secrets").await.assert_problem(404, "there is no toolkit");
     assert_eq!(listed(&operator).await[1]["name"], "NEW_KEY");
@@ -168,7 +168,7 @@ async fn a_removed_toolkit_takes_its_secrets_with_it() {
 
 #[tokio::test]
 async fn secrets_survive_a_restart_and_a_rotation_of_the_master_key() {
-    // Of several processes each is given the next key: see `cluster::joining`.
+    // Over a database server, rotation needs the new key configured in each process: see `cluster::joining`.
     if database::is_server() {
         return;
     }
@@ -187,7 +187,7 @@ async fn secrets_survive_a_restart_and_a_rotation_of_the_master_key() {
 
 #[tokio::test]
 async fn a_server_with_another_master_key_does_not_start() {
-    // This command's database is in the data directory.
+    // The command below uses the database in the data directory.
     if database::is_server() {
         return;
     }
@@ -219,7 +219,7 @@ async fn secret(data: &Path, arguments: &[&str], input: &str) -> CommandOutput {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the program can be started");
     let mut standard_input = child.stdin.take().expect("it is piped");
-    // Fails if the command ends before it reads.
+    // The write fails if the command exits before it reads its input.
     let _ = standard_input.write_all(input.as_bytes()).await;
     drop(standard_input);
     within("the command", child.wait_with_output()).await.expect("it ends").into()
@@ -237,7 +237,7 @@ async fn the_command_sets_lists_and_removes() {
         set.stdout.contains("API_KEY is set for probe") && set.stderr.contains("no line has 6 bytes"),
         "{set:?}"
     );
-    // Exactly one line end is removed.
+    // Exactly one trailing newline is removed.
     assert_eq!(kitbag.as_operator().probe_secret("API_KEY").await, "x y");
     secret(data, &["set", "probe", "OTHER_KEY", "--from-stdin"], "x\n\n").await.succeeded();
     assert_eq!(kitbag.as_operator().probe_secret("OTHER_KEY").await, "x\n");

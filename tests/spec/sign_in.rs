@@ -1,4 +1,4 @@
-//! Authentication: which requests are accepted, and how the others are refused.
+//! Authentication: accepted requests, and the refusal of others.
 
 use http::{HeaderMap, HeaderValue, Method};
 use serde_json::json;
@@ -36,7 +36,7 @@ async fn a_request_without_a_valid_token_learns_where_to_sign_in() {
     let of_another_server = elsewhere.as_operator().headers();
     let nonsense =
         HeaderMap::from_iter([("authorization".parse().expect("a name"), header("Bearer nonsense"))]);
-    // RFC 6750, section 3.1: what is wrong is said of a token, and not where there is none.
+    // RFC 6750, section 3.1: the challenge has an error code only if the request has a token.
     let without = format!(
         r#"Bearer resource_metadata="{}.well-known/oauth-protected-resource", scope="profile email offline_access""#,
         kitbag.base_url()
@@ -204,7 +204,7 @@ async fn the_users_of_one_issuer_do_not_become_those_of_another_unseen() {
     let mut wrong = serve(ONE);
     wrong.args(WRONG);
     run(wrong).await.assert_failed("--issuer-replaces local");
-    // A refusal changes nothing.
+    // A refused start does not change the recorded issuer.
     ServerProcess::start(data.path()).await.terminate().await;
 
     let replaced = |command: &mut tokio::process::Command| {

@@ -1,4 +1,4 @@
-//! Clients that keep the server waiting: for the head of a request, its body, or the next request.
+//! Slow clients: they delay the head of a request, its body, or the next request.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::harness::{Kitbag, Raw, User, guests, routes};
 
-/// The usual request timeout of the servers in these tests.
+/// Default request timeout of the servers in these tests.
 const SHORT_TIMEOUT: &str = "1s";
 
 const FORM: &str = "application/x-www-form-urlencoded";
@@ -19,7 +19,7 @@ async fn kitbag_with_timeout(timeout: &str) -> Kitbag {
     Kitbag::start_with(|settings| settings.request_timeout = timeout.parse().expect("a duration")).await
 }
 
-/// The head of a request, without `Content-Length` and the final empty line.
+/// Returns the head of a request, without `Content-Length` and the final empty line.
 fn head(kitbag: &Kitbag, method: &str, path: &str, media_type: &str, user: Option<&User>) -> String {
     let token = user.map(|user| format!("Authorization: Bearer {}\r\n", user.token())).unwrap_or_default();
     format!(
@@ -49,7 +49,7 @@ async fn no_route_waits_for_a_body_that_does_not_come() {
         for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
             for media_type in [JSON, FORM, WASM] {
                 for user in [None, Some(&operator)] {
-                    // The response is a stream without end.
+                    // The response is an endless stream.
                     if method == "GET" && path.trim_end_matches('/') == "/mcp" && user.is_some() {
                         continue;
                     }

@@ -1,4 +1,4 @@
-//! The rule by which `just soak` detects growth, applied to series of various shapes.
+//! Growth detection of `just soak`, applied to series of various shapes.
 
 #[path = "../bench/soak/trend.rs"]
 mod trend;
@@ -7,13 +7,13 @@ use trend::{Tolerance, Trend};
 
 const TOLERANCE: Tolerance = Tolerance { share: 0.1, amount: 20.0 };
 
-/// Whether the rule detects growth in a thousand samples of a quantity.
+/// Returns whether growth is detected in a thousand samples of a quantity.
 fn grows(quantity: impl Fn(f64) -> f64) -> bool {
     let samples: Vec<_> = (0..1000).map(|at| quantity(f64::from(at))).collect();
     Trend::of(&samples, TOLERANCE).expect("there are enough samples").grows
 }
 
-/// Pseudorandom number between 0 and 1, the same in every run.
+/// Returns a deterministic pseudorandom number between 0 and 1.
 fn noise(at: f64) -> f64 {
     (at * 12.9898).sin().abs()
 }

@@ -1,5 +1,5 @@
-//! Interfaces that runtimes of languages import and that are never granted: a toolkit that imports them is deployed, and
-//! reaches nothing by them.
+//! Interfaces imported by language runtimes but never granted, such as `wasi:sockets`: a toolkit that imports
+//! them is deployed, and every call of them is refused.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use crate::harness::wat::versioned;
 use crate::harness::{Kitbag, Outcome, User, Visitor, Wat, guests, kitbag, run};
 
-/// Whoever listens on a port of this machine, over both protocols.
+/// Listeners for TCP and UDP on the same loopback port.
 struct Listeners {
     tcp: TcpListener,
     udp: UdpSocket,
@@ -18,7 +18,7 @@ struct Listeners {
 
 impl Listeners {
     async fn start() -> Self {
-        // A port that is free for one protocol is very likely free for the other.
+        // A port that is free for TCP is very likely free for UDP.
         loop {
             let tcp = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
             let address = tcp.local_addr().expect("it is bound");
@@ -32,7 +32,7 @@ impl Listeners {
         self.tcp.local_addr().expect("it is bound").port()
     }
 
-    /// Asserts that nobody has connected or sent anything.
+    /// Asserts that no connection and no datagram has arrived.
     async fn assert_untouched(&self) {
         const PATIENCE: Duration = Duration::from_millis(300);
 
@@ -50,7 +50,7 @@ impl User {
 
 #[tokio::test]
 async fn a_toolkit_that_imports_sockets_is_deployed_and_reaches_nothing_by_them() {
-    // Whatever ranges are opened to `wasi:http`, they are not opened to sockets.
+    // Private ranges that are allowed for `wasi:http` are not allowed for sockets.
     let kitbag = Kitbag::start_with(|settings| {
         settings.allow_private_ranges = "127.0.0.0/8".parse().expect("a range");
     })
@@ -62,7 +62,7 @@ async fn a_toolkit_that_imports_sockets_is_deployed_and_reaches_nothing_by_them(
         ("tcp", "wasi:sockets/tcp-create-socket create-tcp-socket: imported, always refused"),
         ("udp", "wasi:sockets/udp-create-socket create-udp-socket: imported, always refused"),
         ("network", "wasi:sockets/instance-network instance-network: imported, always refused"),
-        // Handles that the guest has of something else, or has not at all, are not taken for these resources.
+        // Handles of other resources, or invalid ones, are rejected.
         ("resolve", "handle index"),
         ("forge_network", "handle index"),
         ("forge_socket", "handle index"),
@@ -80,7 +80,7 @@ async fn a_toolkit_that_imports_sockets_is_deployed_and_reaches_nothing_by_them(
     listeners.assert_untouched().await;
 }
 
-/// A component that imports this of an interface that is always refused.
+/// Builds a component that imports a function of an always refused interface, and calls it.
 fn importing(declarations: &str, imports: &str, call: &str) -> Vec<u8> {
     let world = format!(
         "package test:wat;
@@ -112,7 +112,7 @@ async fn functions_that_wasi_does_not_have_are_refused_like_those_that_it_has() 
 #[tokio::test]
 async fn arguments_of_refused_functions_take_no_more_of_the_host_than_a_result_may() {
     let kitbag = Kitbag::start().await;
-    // A mebibyte of memory, which the host would hold as a million values of many bytes each.
+    // A list of 1 MiB, which the host would represent as a million values of many bytes each.
     let many = importing(
         "send: func(data: list<u8>);",
         r#"(import "wasi:sockets/tcp@0.2.0" "send" (func $send (param i32 i32)))"#,

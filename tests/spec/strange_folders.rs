@@ -1,4 +1,4 @@
-//! Folders and servers of other people: no command sends them a token, or runs commands that they name.
+//! Untrusted folders and servers: commands neither send them tokens nor run commands that they configure.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -13,10 +13,10 @@ use tempfile::TempDir;
 
 use crate::harness::{CommandOutput, Impostor, Kitbag, SignIn, Terminal, guests, kitbag, run};
 
-/// A master key, in hexadecimal.
+/// Master key in hexadecimal.
 const KEY: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
 
-/// A working directory for commands, whose `kitbag-data` announces a server.
+/// Working directory for commands; its `kitbag-data` announces a server.
 struct Folder(TempDir);
 
 impl Folder {
@@ -49,7 +49,7 @@ fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
 }
 
-/// A server that is not Kitbag, and answers as if no toolkit were deployed.
+/// Starts a server that imitates Kitbag without deployed toolkits.
 async fn impostor() -> Impostor {
     Impostor::start(|_, _| Json(json!([])).into_response()).await
 }
@@ -116,7 +116,7 @@ async fn a_server_is_announced_by_a_folder_of_the_user_alone_or_not_at_all() {
             1,
             "{listed:?}"
         );
-        // With `--data`, the server of a session is not used in its place.
+        // With `--data`, there is no fallback to the server of a session.
         folder.run(&["toolkit", "list", "--data", "kitbag-data"]).await.assert_failed(why);
         folder.run(&["token"]).await.assert_failed(why);
     }
@@ -159,7 +159,7 @@ async fn settings_of_a_folder_that_others_can_write_to_are_not_used() {
     fs::write(&file, "call-tiem = \"1s\"\n").expect("a file");
     set_mode(&file, 0o644);
     let serve = ["serve", "--listen", "127.0.0.1:0"];
-    // With these permissions the file is read.
+    // With these permissions, the file is read: its error is reported.
     folder.run(&serve).await.assert_failed("call-tiem");
 
     for (of_file, of_folder) in [(0o666, 0o755), (0o664, 0o755), (0o644, 0o777), (0o644, 0o770)] {
@@ -175,7 +175,7 @@ async fn settings_of_a_folder_that_others_can_write_to_are_not_used() {
         let checked = folder.run(&["toolkit", "check", component.to_str().expect("UTF-8")]).await;
         checked.assert_failed("kitbag.toml in this folder is not used");
     }
-    // A file that the user names is read although its group can write to it, but not if everybody can.
+    // A file named by the user is read even if group-writable, but not if world-writable.
     set_mode(&file, 0o664);
     folder.run(&[&serve[..], &["--config", "kitbag.toml"]].concat()).await.assert_failed("call-tiem");
     set_mode(&file, 0o666);
@@ -192,7 +192,7 @@ async fn settings_of_a_folder_that_others_can_write_to_are_not_used() {
 async fn no_folder_makes_the_server_run_a_command() {
     let folder = Folder::announcing("http://127.0.0.1:1/");
     let (file, ran) = (folder.path().join("kitbag.toml"), folder.path().join("ran"));
-    // The command yields no key: the server does not start, and the test need not wait for it.
+    // The command yields no key, so the server does not start, and the test need not stop it.
     fs::write(&file, "master-key = \"command:touch ran; exit 1\"\n").expect("a file");
     set_mode(&file, 0o644);
     let serve = ["serve", "--listen", "127.0.0.1:0"];
@@ -225,7 +225,7 @@ async fn no_token_goes_over_plain_http_to_another_machine() {
         if !leaf.get_arguments().any(|argument| argument.get_id() == "server") || path == ["logout"] {
             continue;
         }
-        // The name does not resolve: a command that fails with the expected error has not sent anything.
+        // The name does not resolve: a command with the expected error has not sent anything.
         let mut command = kitbag(path.iter().map(String::as_str).chain(arguments.iter().map(String::as_str)));
         command
             .args(["--server", "http://kitbag.invalid"])

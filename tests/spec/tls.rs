@@ -1,4 +1,4 @@
-//! A server that speaks TLS itself: what clients get, and what the operator sees of its certificate.
+//! TLS termination by the server: behaviour for clients, and certificate status for the operator.
 
 mod attacks;
 mod commands;
@@ -19,7 +19,7 @@ use tokio::process::Command;
 use crate::harness::certificates::{Authority, Files, Issued};
 use crate::harness::{Http, Kitbag, ServerProcess, TlsClient, eventually, kitbag, run, within};
 
-/// An authority, and a certificate of it for loopback.
+/// A certificate authority, and a certificate that it issued for 127.0.0.1.
 pub(crate) struct Certified {
     authority: Authority,
     files: Files,
@@ -39,7 +39,7 @@ impl Certified {
         settings.tls_key = path(&self.files.key);
     }
 
-    /// A server with the certificate, and settings changed by `change`.
+    /// Starts a server with the certificate, and settings changed by `change`.
     pub(crate) async fn kitbag(&self, change: impl FnOnce(&mut Settings)) -> Kitbag {
         Kitbag::start_with(|settings| {
             self.set(settings);
@@ -48,7 +48,7 @@ impl Certified {
         .await
     }
 
-    /// The real program with the certificate.
+    /// Starts the real program with the certificate.
     async fn process(&self, data: &Path) -> ServerProcess {
         ServerProcess::start_with(data, |command| {
             command.arg("--tls-certificate").arg(&self.files.certificate);
@@ -66,7 +66,7 @@ fn address_of(server: &ServerProcess) -> SocketAddr {
     server.base_url().authority().parse().expect("an address")
 }
 
-/// The body of a whole response, as JSON.
+/// Parses the body of a whole HTTP response as JSON.
 fn json_of(answer: &str) -> Value {
     let body = answer.split("\r\n\r\n").nth(1).unwrap_or_else(|| panic!("no body in {answer}"));
     serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}"))
@@ -145,7 +145,7 @@ async fn a_unix_socket_stays_plain_beside_an_address_with_tls() {
     assert!(secured.starts_with("HTTP/1.1 200"), "{secured}");
 }
 
-/// The certificate that a server presents.
+/// Returns the certificate that a server presents.
 async fn presented(client: &TlsClient, address: SocketAddr) -> CertificateDer<'static> {
     let stream = client.connect(address).await.expect("it is trusted");
     stream.get_ref().1.peer_certificates().expect("there is one")[0].clone().into_owned()
@@ -173,7 +173,7 @@ async fn a_renewed_certificate_is_presented_after_a_signal_and_one_that_cannot_b
     let server = certified.process(data.path()).await;
     let (client, address) = (certified.client(), address_of(&server));
     assert_eq!(certificate_status(&client, address).await, "ok");
-    // Connections that are open go on.
+    // Open connections survive renewals.
     let mut kept = client.connect(address).await.expect("it is trusted");
 
     let renewed = certified.authority.issue(&["127.0.0.1"]);
@@ -181,7 +181,7 @@ async fn a_renewed_certificate_is_presented_after_a_signal_and_one_that_cannot_b
     hang_up(&server).await;
     eventually("the new one is presented", async || presented(&client, address).await == der(&renewed)).await;
 
-    // The next pair is only half in place.
+    // Only the certificate of the next pair is replaced, not yet its key.
     let next = certified.authority.issue(&["127.0.0.1"]);
     std::fs::write(&certified.files.certificate, &next.certificate).expect("it is ours");
     hang_up(&server).await;

@@ -1,4 +1,4 @@
-//! Calls of tools over REST and with `kitbag tool call`: the same replies and limits as over MCP.
+//! Tool calls over REST and with `kitbag tool call`: same replies and limits as over MCP.
 
 use http::{Method, StatusCode};
 use serde_json::{Value, json};

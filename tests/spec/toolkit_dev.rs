@@ -1,4 +1,4 @@
-//! `kitbag toolkit dev`: a toolkit is served while its author works on it.
+//! `kitbag toolkit dev`: serves a toolkit, and rebuilds it when its source changes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use url::Url;
 
 use crate::harness::{ask_raw, kitbag, root, run};
 
-/// Compiling a crate and its component takes a while on a busy machine.
+/// Time limit for a build. Compiling a crate and its component may take minutes on a busy machine.
 const DEV_TIMEOUT: Duration = Duration::from_mins(10);
 
 #[tokio::test]
@@ -76,7 +76,7 @@ async fn a_crate_is_served_in_the_sandbox_and_its_changes_too() {
         fs::remove_dir_all(&directory).expect("what an earlier run made can be removed");
     }
     let directory = new_toolkit(directory, "rust").await;
-    // Use the dependency versions and the compiler output that are already on this machine.
+    // Reuse the dependency versions and the compiler output of the workspace.
     fs::copy(root().join("Cargo.lock"), directory.join("Cargo.lock")).expect("the workspace has one");
     fs::create_dir_all(root().join("target-guests")).expect("the workspace can be written");
     std::os::unix::fs::symlink(root().join("target-guests"), directory.join("target-guests"))
@@ -106,8 +106,8 @@ async fn only_this_machine_is_listened_to() {
     run(command).await.assert_failed("there is neither an extension.ts nor a crate");
 }
 
-/// Creates a toolkit with the tool `greet`. One in TypeScript is built by the checkout's SDK, and needs no
-/// `npm install`.
+/// Creates a toolkit with the tool `greet`. A TypeScript toolkit is built with the SDK of this checkout, and
+/// needs no `npm install`.
 async fn new_toolkit(directory: PathBuf, language: &str) -> PathBuf {
     let mut command = kitbag(["toolkit", "new", "greeter", "--lang", language, "--directory"]);
     command.arg(&directory);
@@ -130,7 +130,7 @@ async fn refuses_connections(url: &str) -> bool {
 struct Dev {
     child: Child,
     url: String,
-    /// The `Authorization` header that it prints, if any.
+    /// Value of the `Authorization` header that the command prints, if any.
     authorization: Option<String>,
     said: Arc<Mutex<String>>,
 }
@@ -168,7 +168,7 @@ impl Dev {
         }
     }
 
-    /// Calls the tool until it returns this greeting.
+    /// Repeats the call until it returns this greeting.
     async fn until_greeted(&self, greeting: &str) {
         let deadline = Instant::now() + DEV_TIMEOUT;
         loop {
@@ -181,7 +181,8 @@ impl Dev {
         }
     }
 
-    /// The structured result of a call, or its error; `None` if the response has neither.
+    /// Calls the tool. Returns its structured result, or else its text parsed as JSON; `None` if it has
+    /// neither.
     async fn greet(&self, name: &str) -> Option<Value> {
         let answer = self.post(self.authorization.as_deref(), "greeter__greet", name).await;
         let answer: Value = serde_json::from_str(answer.split_once("\r\n\r\n")?.1).ok()?;
@@ -194,7 +195,7 @@ impl Dev {
         self.post(None, "greeter__greet", "Ana").await
     }
 
-    /// The whole response to a call, head included.
+    /// Makes a call; returns the whole response, head included.
     async fn post(&self, authorization: Option<&str>, tool: &str, name: &str) -> String {
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
             "params": { "name": tool, "arguments": { "name": name } } });

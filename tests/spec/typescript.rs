@@ -1,4 +1,4 @@
-//! Real toolkits in TypeScript, side by side on one server.
+//! Real TypeScript toolkits, several on one server.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! The server's pages: sign-in of browsers, sessions, and who else can reach a page.
+//! Web pages of the server: sign-in of browsers, sessions, and access control.
 
 use http::{HeaderMap, Method};
 use sqlx::AssertSqlSafe;
@@ -6,7 +6,7 @@ use sqlx::AssertSqlSafe;
 use crate::harness::database::{self, Database};
 use crate::harness::{Kitbag, Raw, Visitor, Wat, ask_raw, guests, sign_in_code, wat::Visibility};
 
-/// Routes of programs, each of which would show or change something.
+/// API routes that a browser session must not give access to.
 const API: [(Method, &str); 7] = [
     (Method::GET, "/toolkits"),
     (Method::GET, "/toolkits/weather"),
@@ -61,7 +61,7 @@ async fn without_the_code_nobody_signs_in() {
     for _ in 0..25 {
         visitor.post("/ui/signin", &[("user", "ana"), ("code", "wrong")]).await;
     }
-    // Nor do wrong codes keep out whoever has it.
+    // Wrong codes do not lock out a user with the right code.
     let code = sign_in_code(kitbag.base_url()).expect("local mode");
     visitor.post("/ui/signin", &[("user", "ana"), ("code", &code)]).await.assert_status(303);
 }
@@ -214,7 +214,7 @@ async fn a_host_that_came_after_a_secret_is_named_on_the_page() {
     ana.post("/ui/toolkits/wat/secrets/KEY", &secret).await.assert_status(303);
     assert!(!ana.get("/ui/toolkits/wat").await.text().contains("Since you set"));
 
-    // It was deployed before the secret was set, and is made live only now.
+    // This version was deployed before the secret was set, and becomes live only now.
     let again = r#"{"version":"2.0.0"}"#;
     operator.send(Method::POST, "/toolkits/wat/rollback", "application/json", again).await.assert_status(200);
 
@@ -268,7 +268,7 @@ async fn a_picture_is_served_from_here_to_whoever_sees_its_toolkit() {
     let wat = Wat { visibility: Visibility::Private, ..Wat::default() };
     kitbag.as_operator().deploy(wat.component()).await.assert_status(201);
     let stopped = kitbag.stop().await;
-    // As a deploy leaves it that could fetch the icon.
+    // Database state after a deploy that could fetch the icon.
     let insert = format!(
         "INSERT INTO toolkit_icons
              SELECT toolkit_id, version,

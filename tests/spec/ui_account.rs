@@ -1,9 +1,9 @@
-//! The page of the account: a user's sessions and the programs that may act for them, and nobody else's.
+//! Account page: a user's own sessions and the programs that may act for them.
 
 use crate::harness::sign_in::access_tokens_expire;
 use crate::harness::{Answer, Kitbag, SignIn, Terminal, Visitor};
 
-/// The paths of the forms on the page that contain `part`.
+/// Returns the action paths that contain `part` of the forms on a page.
 fn forms(page: &Answer, part: &str) -> Vec<String> {
     let actions = page.text().split("action=\"").skip(1).filter_map(|rest| rest.split('"').next());
     actions.filter(|path| path.contains(part)).map(str::to_owned).collect()

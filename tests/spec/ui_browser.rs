@@ -1,6 +1,6 @@
-//! The pages in a real browser: `tests/browser`, a file at a time.
+//! Pages in a real browser: runs `tests/browser`, one file per test.
 //!
-//! The files start servers of their own, with the program and the components of these tests.
+//! Each file starts its own servers, with the program and the components of these tests.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::harness::{AccountProvider, root};
 
-/// How long the tests of one file may take together.
+/// Time limit for all tests of one file.
 const FILE_TIMEOUT: Duration = Duration::from_mins(8);
 
 #[tokio::test]
@@ -72,7 +72,7 @@ fn every_file_of_browser_tests_is_run() {
     }
 }
 
-/// Runs the tests of a file, and fails with what they print unless all of them pass.
+/// Runs the tests of a file; panics with their output unless all pass.
 async fn passes(file: &str) {
     let folder = root().join("tests/browser");
     assert!(folder.join("node_modules").is_dir(), "run `just install`");

@@ -1,11 +1,11 @@
-//! The pages of one's documents, and of connecting a client.
+//! Pages of a user's documents, and of connecting a client.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, header};
 
 use crate::harness::{Answer, Kitbag, Visitor, eventually};
 
-/// Sends a form with a file, as a browser does.
+/// Submits the upload form with a file, as a browser does (multipart/form-data).
 async fn upload(kitbag: &Kitbag, visitor: &Visitor, title: &str, name: &str, content: &str) -> Answer {
     let body = format!(
         "--X\r\nContent-Disposition: form-data; name=\"title\"\r\n\r\n{title}\r\n--X\r\nContent-Disposition: \

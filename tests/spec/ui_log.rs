@@ -1,4 +1,4 @@
-//! The page of a toolkit's log, and what its script follows.
+//! Log page of a toolkit, and the stream that its script follows.
 
 use serde_json::{Value, json};
 
@@ -18,13 +18,13 @@ async fn page(browser: &Visitor, path: &str) -> String {
     browser.get(path).await.assert_status(200).text().to_owned()
 }
 
-/// The ids of the calls on a page, in its order.
+/// Returns the ids of the calls on a page, in page order.
 fn ids(page: &str) -> Vec<i64> {
     let calls = page.split("<li id=\"call-").skip(1);
     calls.map(|call| call.split('"').next().expect("an id").parse().expect("a number")).collect()
 }
 
-/// Where the link with this text leads.
+/// Returns the path of the link with this text.
 fn link(page: &str, text: &str) -> Option<String> {
     let before = page.split(&format!(">{text}</a>")).next().filter(|before| before.len() < page.len())?;
     let path = before.rsplit("href=\"").next()?.split('"').next()?;

@@ -1,4 +1,4 @@
-//! The pages of operators: an upload, its review, and its deploy.
+//! Pages for operators: upload, review and deploy of a version.
 
 use serde_json::json;
 
@@ -81,7 +81,7 @@ async fn a_form_deploys_no_declaration_that_its_page_did_not_show() {
     let path = ana.upload_component(&Wat { egress: &["a.example"], ..wat("1.0.0") }.component()).await;
     let manifest = ana.get(&path).await.hidden("manifest-digest");
 
-    // The declaration as another upload of the same bytes may leave it: `describe` may answer anew each time.
+    // Simulates another upload of the same bytes: `describe` may return a different manifest each time.
     let stopped = kitbag.stop().await;
     stopped.alter("UPDATE toolkit_uploads SET manifest = replace(manifest, 'a.example', 'b.example')").await;
     let kitbag = stopped.start().await;

@@ -1,4 +1,4 @@
-//! Sign-in on the pages with an external provider, the sessions that come of it, and who tries to get one.
+//! Sign-in on the pages with an external provider: sessions, and attacks on them.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::harness::sign_in::access_tokens_expire;
 use crate::harness::{Answer, Browser, Provider, Refresh, ScriptedProvider, SignIn, Visitor};
 
 const CALLBACK: &str = "/ui/signin/callback";
-/// Lifetime of access tokens that a test waits for.
+/// Lifetime of access tokens whose expiry a test waits for, in seconds.
 const LIFETIME_SECONDS: u64 = 3;
 
 fn registers(settings: &mut Settings) {
@@ -45,7 +45,7 @@ async fn a_person_signs_in_once_and_comes_back_to_where_they_were() {
         let answer = at.kitbag.anonymous().send(Method::GET, path, headers.clone(), "").await;
         answer.assert_status(401);
     }
-    // The client is registered once.
+    // The server registers itself as a client only once.
     let (_, page) = Browser::default().sign_in(&format!("{}/ui/", at.url()), "ben").await;
     assert!(page.text().contains("<bdi>ben</bdi>"));
     let lines = at.transcript.lines();
@@ -88,13 +88,13 @@ async fn a_code_is_good_once_and_in_the_browser_that_asked() {
         browser
     };
 
-    // Somebody else gets hold of the URL.
+    // Another browser opens the callback URL.
     let stolen = Browser::default().open(&callback).await;
     assert_no_session(&stolen, 400);
     let mut other = Browser::default();
     let of_other = other.sign_in_until(&format!("{}/ui/", at.url()), "eve", CALLBACK).await;
     assert_no_session(&other.open(&callback).await, 400);
-    // Eve has Ana's browser open the end of Eve's sign-in.
+    // Login CSRF: Eve makes Ana's browser open the callback of Eve's sign-in.
     assert_no_session(&ana.open(&of_other).await, 400);
 
     let arrived = ana.open(&callback).await.assert_status(303);
@@ -159,7 +159,7 @@ async fn an_address_ends_so_many_sign_ins_a_minute_and_the_provider_is_asked_no_
     const ATTEMPTS: usize = 60;
 
     let provider = ScriptedProvider::start().await;
-    // By default, this machine is a proxy, whose clients have no addresses.
+    // By default, loopback is a trusted proxy, and no limit per address applies to it.
     let kitbag =
         provider.kitbag_with(|settings| settings.trusted_proxies = "".parse().expect("a list")).await;
 
@@ -203,7 +203,7 @@ async fn a_sign_in_begins_a_new_session_and_ends_the_one_before() {
     let kitbag = provider.kitbag_with(|_| {}).await;
     let name = format!("kitbag-{}", kitbag.base_url().port().expect("a port"));
 
-    // A cookie that somebody else has set before.
+    // Session fixation: an attacker has planted a session cookie.
     let (visitor, state) = Visitor::begin_sign_in(&kitbag, "/ui/").await;
     let planted = format!("{name}=planted; {}", visitor.cookie().expect("it is pending"));
     let victim = Visitor::with_cookies(&kitbag, &planted);
@@ -213,7 +213,7 @@ async fn a_sign_in_begins_a_new_session_and_ends_the_one_before() {
     assert!(cookie.contains("HttpOnly; SameSite=Lax"), "{cookie}");
     Visitor::with_cookies(&kitbag, &format!("{name}=planted")).get("/ui/").await.assert_status(303);
 
-    // Ben signs in in the browser that Ana has used.
+    // Ben signs in in a browser with Ana's session.
     let ana = provider.sign_in(&kitbag, "ana").await;
     let (pending, state) = Visitor::begin_sign_in(&kitbag, "/ui/").await;
     let both = format!("{}; {}", ana.cookie().expect("a session"), pending.cookie().expect("it is pending"));

@@ -1,4 +1,4 @@
-//! The page on which a tool is called.
+//! Page for trying out a tool.
 
 use std::time::Duration;
 
@@ -225,7 +225,7 @@ async fn closing_the_request_ends_the_call() {
     );
     let user = kitbag.as_user("ana");
 
-    // On a busy machine it takes a while until the request has arrived.
+    // On a busy machine, the request may need longer to arrive.
     for wait_ms in [100, 1000, 10_000] {
         let mut connection = Raw::connect(&kitbag).await;
         connection.write(&head).await;

@@ -1,4 +1,4 @@
-//! The page of a toolkit's versions: comparing, going back, owning and removing.
+//! Versions page of a toolkit: comparison, rollback, ownership and removal.
 
 use serde_json::json;
 
@@ -6,10 +6,10 @@ use crate::grants;
 use crate::harness::{Answer, Visitor, Wat, wat::Visibility};
 use crate::ui_review::{server, wat};
 
-/// The checkbox.
+/// Form field of the checkbox that confirms the comparison was read.
 const READ: &[(&str, &str)] = &[("read", "1")];
 
-/// What the form of a comparison names.
+/// Returns the hidden fields of the form of a comparison.
 fn compared_fields(page: &Answer) -> Vec<(&'static str, String)> {
     let names = ["version", "digest", "manifest-digest", "live-version", "live-digest"];
     names.map(|name| (name, page.hidden(name))).into()
@@ -39,7 +39,7 @@ async fn going_back_goes_through_the_same_comparison() {
     let unread = compared_fields(&compared);
     let back = "/ui/toolkits/wat/versions/rollback";
     ana.send_fields(back, &unread, &[]).await.assert_status(422);
-    // The answer to a refused form is at another path, where its links have to work as well.
+    // The response to a refused form is at another path, so its links must not be relative.
     let refused = ana.post("/ui/toolkits/wat/versions/remove", &[]).await.assert_status(422);
     let link = "href=\"/ui/toolkits/wat/versions?from=2%2E0%2E0&#38;to=1%2E0%2E0#comparison\"";
     refused.assert_says(link);
@@ -163,7 +163,7 @@ async fn nobody_takes_a_released_toolkit_over_without_reading_so() {
     ben.get(done).await.assert_says("the toolkit is yours now");
     assert_eq!(owner.get("/toolkits/wat").await.json()["owner"], "ben");
 
-    // And back to ana, with a deploy.
+    // A deploy by ana transfers the ownership back to her.
     next.post("/toolkits/wat/release", &json!({})).await.assert_status(204);
     let page = ana.get(&review).await;
     page.assert_says(warning);

@@ -1,5 +1,5 @@
-//! One process takes over from another without that a client notices more than a pause: the tests keep the listening
-//! socket, as a service manager does.
+//! Zero-downtime restarts: a new process replaces the old one, and clients notice only a pause. The tests own
+//! the listening socket, as a service manager does.
 
 mod load;
 
@@ -21,10 +21,10 @@ use crate::harness::{
     Http, Kitbag, Raw, TlsClient, User, activated, eventually, guests, kitbag, run, within,
 };
 
-/// How long the load goes on before a stop, and after a start.
+/// Duration of the load before the stop, and after the start.
 const STEADY: Duration = Duration::from_secs(2);
 
-/// A listening socket, and the data directory of the servers that get it.
+/// A listening socket, and the data directory of the servers that inherit it.
 struct Held {
     socket: TcpListener,
     data: TempDir,
@@ -40,7 +40,7 @@ impl Held {
         self.socket.local_addr().expect("it is bound")
     }
 
-    /// Starts the real program on the socket, and waits until it says that it serves.
+    /// Starts the real program on the socket, and waits until it reports that it is listening.
     async fn start(&self, change: impl FnOnce(&mut Command)) -> Child {
         let socket = self.socket.try_clone().expect("a second handle");
         let mut command = activated(self.data.path(), socket.into());
@@ -66,7 +66,7 @@ impl Held {
     }
 }
 
-/// Sends SIGTERM, and waits until the process has ended. Returns how long that took.
+/// Sends SIGTERM, and waits until the process has exited; returns the time that took.
 async fn terminate(mut server: Child) -> Duration {
     let begun = Instant::now();
     let process = server.id().expect("it runs").to_string();
@@ -77,11 +77,11 @@ async fn terminate(mut server: Child) -> Duration {
     begun.elapsed()
 }
 
-/// Restarts a server while clients store documents, and checks that each request was answered and that each
-/// acknowledged document is there.
+/// Restarts a server while clients store documents; asserts that each request was answered and that exactly
+/// the acknowledged documents are stored.
 async fn restart_under_load(held: &Held, load: Load, change: impl Fn(&mut Command)) {
     let first = held.start(&change).await;
-    // Each is somebody else: what one user does at a time is limited.
+    // A user for each client, because the concurrent requests of one user are limited.
     let mut tokens = Vec::new();
     for user in load::users() {
         tokens.push(held.token(&user).await);
@@ -139,7 +139,7 @@ async fn a_call_under_way_ends_before_the_process_and_is_answered() {
     operator.deploy(guests::HOSTILE.bytes()).await.assert_status(201);
     let begun = Instant::now();
     let under_way = operator.start_call("hostile__half_a_line", json!({}));
-    // A stream without end does not keep the process.
+    // An endless stream does not delay the exit of the process.
     let followed = operator.follow("/toolkits/hostile/logs?follow=true").await;
     sleep(Duration::from_millis(500)).await;
 
@@ -151,7 +151,7 @@ async fn a_call_under_way_ends_before_the_process_and_is_answered() {
     drop(followed);
 }
 
-/// Opens a connection and sends this.
+/// Opens a connection and sends `text`.
 async fn saying(address: SocketAddr, text: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).await.expect("somebody listens");
     stream.write_all(text.as_bytes()).await.expect("it is open");
@@ -160,7 +160,7 @@ async fn saying(address: SocketAddr, text: &str) -> TcpStream {
 
 #[tokio::test]
 async fn strangers_who_hold_connections_do_not_delay_the_next_process() {
-    // Far less than the time that requests in progress have.
+    // Well below the time limit for requests in progress (30 s).
     const LONGEST_STOP: Duration = Duration::from_secs(12);
 
     let held = Held::new();
@@ -180,7 +180,7 @@ async fn strangers_who_hold_connections_do_not_delay_the_next_process() {
     }
     let mut idle = saying(address, &format!("GET /healthz HTTP/1.1\r\nHost: {address}\r\n\r\n")).await;
     within("the answer", idle.read_u8()).await.expect("it is answered");
-    // In the last moment, so that it is accepted and says nothing.
+    // A connection just before the server stops accepting: it is accepted, and sends nothing.
     let late = tokio::spawn(async move {
         sleep(Duration::from_millis(900)).await;
         saying(address, "").await
@@ -202,7 +202,7 @@ async fn a_connection_that_was_accepted_last_is_served() {
     let late = tokio::spawn(async move {
         sleep(Duration::from_millis(1600)).await;
         let mut late = saying(address, "").await;
-        // The process has stopped accepting by then.
+        // By now, the process has stopped accepting connections.
         sleep(Duration::from_millis(600)).await;
         let request = format!("GET /toolkits HTTP/1.1\r\nHost: {address}\r\n\r\n");
         late.write_all(request.as_bytes()).await.expect("it is open");

@@ -1,4 +1,4 @@
-//! Uploads that are not valid toolkits: refused with all reasons, and nothing is left of them.
+//! Uploads that are not valid toolkits: refused with all reasons, and no files are left behind.
 
 use serde_json::json;
 
@@ -230,7 +230,7 @@ async fn an_upload_says_that_it_is_a_component() {
 
 #[tokio::test]
 async fn a_refusal_reaches_a_client_that_is_still_uploading() {
-    // Far more than the buffers of a connection hold.
+    // Far more than the buffers of a connection.
     let large = vec![0; 16 << 20];
     let kitbag =
         Kitbag::start_with(|settings| settings.component_size = "12MiB".parse().expect("a size")).await;

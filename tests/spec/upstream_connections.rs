@@ -1,4 +1,4 @@
-//! Connections to servers are kept open for the same user and toolkit, and for nobody else.
+//! Upstream connections: reused only for the same user and toolkit.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::fetch::{loopback_allowed, probe, value_of};
 use crate::harness::{Kitbag, Outcome, Upstream, User, guests};
 
-/// The client's address of each request so far: another address is another connection.
+/// Returns the client address of each request so far: a different address is a different connection.
 fn peers(upstream: &Upstream) -> Vec<SocketAddr> {
     let peer =
         |head: &http::request::Parts| head.extensions.get::<ConnectInfo<_>>().expect("it is recorded").0;
@@ -44,7 +44,7 @@ async fn two_toolkits_of_one_user_have_connections_of_their_own() {
     let ana = kitbag.as_user("ana");
 
     for toolkit in ["probe", "signed-in", "probe", "signed-in"] {
-        // By its name the server is not the API of `signed-in`, so no sign-in takes place.
+        // At this host name, the server is not the declared API of `signed-in`, so no sign-in takes place.
         fetch_by(&ana, toolkit, &upstream.named_url("/hello")).await.result();
     }
 

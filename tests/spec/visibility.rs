@@ -1,4 +1,4 @@
-//! Only its owner can see and call a private toolkit.
+//! Private toolkits: only the owner can see and call them.
 
 use serde_json::json;
 
@@ -20,7 +20,7 @@ async fn a_private_toolkit_does_not_exist_for_anybody_but_its_owner() {
 
         assert!(!other.tool_names().await.contains(&name));
         other.call(&name, json!({ "name": "Ana" })).await.assert_unknown_tool();
-        // The error message is that of a toolkit that does not exist.
+        // The error is identical to the error for a toolkit that does not exist.
         let (private, absent) =
             (other.call(&name, json!({})).await, other.call("absent__greet", json!({})).await);
         assert_eq!(private.raw().replace("greeter", "absent"), absent.raw());

@@ -1,4 +1,4 @@
-//! Valid tokens that are presented in the wrong way.
+//! Valid tokens in invalid places or combinations of headers.
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use serde_json::json;
@@ -7,7 +7,7 @@ use super::APP;
 use super::table::{Attack, with};
 use crate::harness::{Kitbag, Signer};
 
-/// Requests with valid tokens that must be refused because of how they present them.
+/// Requests that must be refused because of the way in which they present a valid token.
 pub(super) fn presentations(kitbag: &Kitbag, signer: &Signer) -> Vec<Attack> {
     let access = signer.sign(&signer.header("at+jwt"), &signer.access_claims(kitbag, "ana"));
     let session_of = |changes| {

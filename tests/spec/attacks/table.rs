@@ -1,4 +1,4 @@
-//! The attacks: what is sent, and why it is refused.
+//! Table of attacks: request headers and expected reason of the refusal.
 
 use aws_lc_rs::hmac;
 use base64::Engine;
@@ -14,12 +14,12 @@ use crate::harness::{Kitbag, Provider, Signer};
 pub(super) struct Attack {
     pub(super) name: String,
     pub(super) headers: HeaderMap,
-    /// The reason in the log.
+    /// Part of the log message that gives the reason.
     pub(super) reason: &'static str,
 }
 
-/// All attacks on `kitbag`, whose issuer signs with `signer`. A server that trusted a token's reference to
-/// its own key would request the key from `other_provider`.
+/// All attacks on `kitbag`, whose issuer signs with `signer`. Some tokens refer to a key of `other_provider`:
+/// a server that trusted the reference would fetch it.
 pub(super) fn attacks(kitbag: &Kitbag, signer: &Signer, other_provider: &Provider) -> Vec<Attack> {
     let headers = headers(kitbag, signer, other_provider);
     let claims = claims(kitbag, signer);
@@ -69,7 +69,7 @@ fn headers(kitbag: &Kitbag, signer: &Signer, other_provider: &Provider) -> Vec<T
         }
     }
 
-    // A correct signature that is declared as one of another algorithm or key.
+    // Correct signatures, but the header names another algorithm or key.
     for name in ["RS256", "PS256", "ES384", "EdDSA"] {
         let token = signer.sign(&header(json!({ "alg": name })), &claims);
         attacks.push((format!("an EC key that is used for {name}"), token, NO_KEY));
@@ -81,7 +81,7 @@ fn headers(kitbag: &Kitbag, signer: &Signer, other_provider: &Provider) -> Vec<T
         attacks.push((format!("alg {name}"), token, NO_ALGORITHM));
     }
 
-    // Signed by another provider, whose key the header contains or refers to.
+    // Signatures of another provider, whose key the header contains or refers to.
     let other_signer = other_provider.signer();
     let url = format!("{}/keys", other_provider.issuer());
     for (what, brought) in [
@@ -117,7 +117,7 @@ fn headers(kitbag: &Kitbag, signer: &Signer, other_provider: &Provider) -> Vec<T
     attacks
 }
 
-/// Tokens that the issuer has signed, but that are not valid here and now.
+/// Tokens with the issuer's signature whose claims are invalid or missing.
 fn claims(kitbag: &Kitbag, signer: &Signer) -> Vec<Token> {
     let base_url = kitbag.base_url().as_str();
     let access = [
@@ -175,7 +175,7 @@ fn forms(kitbag: &Kitbag, signer: &Signer) -> Vec<Token> {
     let twice = |json: &Value, member: &str| json.to_string().replacen('{', &format!("{{{member},"), 1);
     let two_subjects = encode(twice(&good_claims, r#""sub":"olga""#));
     let two_algorithms = encode(twice(&good_header, r#""alg":"none""#));
-    // Spaces make the length one more than a multiple of three: its encoding ends in padding.
+    // Spaces bring the length to one more than a multiple of three, so that its base64 ends in padding.
     let padded =
         |json: &Value| URL_SAFE.encode(format!("{json}{}", " ".repeat(3 - json.to_string().len() % 3 + 1)));
     let slashes = STANDARD.encode(good_claims.to_string() + "???>>>");
@@ -218,7 +218,7 @@ fn forms(kitbag: &Kitbag, signer: &Signer) -> Vec<Token> {
     .into()
 }
 
-/// The object with the members of `changes`; `null` removes a member.
+/// Returns the object with the members of `changes` set; `null` removes a member.
 pub(super) fn with(mut object: Value, changes: Value) -> Value {
     let Value::Object(changes) = changes else { panic!("changes are an object") };
     for (name, value) in changes {

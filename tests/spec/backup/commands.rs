@@ -1,4 +1,4 @@
-//! What `kitbag backup`, `restore` and `doctor` say, and how they end.
+//! Output and exit codes of `kitbag backup`, `restore` and `doctor`.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -14,7 +14,7 @@ fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
 }
 
-/// A data directory on which a server has run, with a secret and a file.
+/// Creates a data directory with a secret and a file, on which a server has run.
 async fn used() -> Scratch {
     let scratch = Scratch::new();
     let server = ServerProcess::start(&scratch.path("data")).await;
@@ -97,8 +97,8 @@ async fn a_backup_that_cannot_be_written_or_is_killed_leaves_the_last_one_whole(
     let scratch = used().await;
     let last = scratch.back_up(&[]).await;
     let last = last.lines().next().and_then(|line| line.rsplit('/').next()).expect("its name").to_owned();
-    // No file of more than 128 blocks of 512 bytes can be written; the signal that says so ends the program unless it is
-    // ignored.
+    // Limits files to 128 blocks of 512 bytes. A larger one raises SIGXFSZ, which kills the program. If the
+    // signal is ignored, the write fails.
     let limited = |first: &str| {
         let backup = scratch.backup(&[]);
         let mut command = Command::new("sh");

@@ -1,4 +1,4 @@
-//! Questions of tools, whose answers come to another process than the one whose call waits.
+//! Elicitation where the answer arrives at another process than the one with the waiting call.
 
 use serde_json::json;
 

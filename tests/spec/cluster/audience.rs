@@ -1,4 +1,4 @@
-//! Audiences and limits, on two processes over one database.
+//! Audiences and call limits, on two processes that share a database.
 
 use serde_json::json;
 use tokio::process::Command;
@@ -7,7 +7,6 @@ use super::{Cluster, Member};
 use crate::harness::{User, guests};
 use crate::organisation::{Service, a_day};
 
-/// Two processes.
 struct Pair(Cluster, [Member; 2]);
 
 impl Service for Pair {

@@ -1,4 +1,4 @@
-//! What one process has changed holds for the next request on each.
+//! Changes made on one process apply to the next request on every process.
 
 use serde_json::json;
 use tokio::time::{Instant, sleep};
@@ -8,7 +8,7 @@ use crate::harness::{User, Wat, guests};
 
 const ROUNDS: usize = 40;
 
-/// The members of a pair, one after the other first.
+/// Returns both members of a pair. The first one alternates between rounds.
 fn in_turn(round: usize, pair: &[Member; 2]) -> (&Member, &Member) {
     (&pair[round % 2], &pair[(round + 1) % 2])
 }
@@ -131,7 +131,7 @@ async fn a_process_that_is_cut_off_serves_nothing_that_was_removed() {
 async fn of_two_components_with_one_version_that_are_deployed_at_once_one_wins_everywhere() {
     let (cluster, pair) = Cluster::start::<2>().await;
     let original = guests::GREETER_V1.bytes();
-    // A custom section at the end: other bytes, the same toolkit.
+    // A custom section at the end changes the bytes but not the toolkit.
     let altered = [&original[..], &[0, 5, 1, b'x', 1, 2, 3]].concat();
 
     let (one, other) = (cluster.operator(&pair[0]), cluster.operator(&pair[1]));

@@ -1,4 +1,4 @@
-//! The database fails over to a standby that lacks the last change.
+//! Failover of the database to a standby that lacks the last change.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -13,14 +13,14 @@ use super::members::free_address;
 use super::{Cluster, Link};
 use crate::harness::{User, eventually, guests, root};
 
-/// A standby of the server of the tests. It ends with the test.
+/// Standby of the tests' PostgreSQL server. Stopped when dropped.
 struct Standby {
     server: Child,
     url: Url,
 }
 
 impl Standby {
-    /// Copies the server that has this database.
+    /// Starts a standby as a copy of the server of this database.
     async fn of(database: &Url) -> Self {
         let port = free_address().port();
         let mut url = database.clone();
@@ -41,7 +41,7 @@ impl Standby {
         sqlx::query_scalar(sql).fetch_one(&mut session).await
     }
 
-    /// Receives nothing more.
+    /// Stops the replication to the standby.
     async fn cut_off(&self) {
         let mut session = PgConnection::connect(self.url.as_str()).await.expect("it runs");
         for sql in ["ALTER SYSTEM SET primary_conninfo = ''", "SELECT pg_reload_conf()"] {
@@ -62,12 +62,12 @@ impl Standby {
 impl Drop for Standby {
     fn drop(&mut self) {
         let Some(id) = self.server.id() else { return };
-        // Its own processes end with it.
+        // SIGQUIT also ends the child processes of PostgreSQL.
         let _ = std::process::Command::new("kill").args(["-QUIT", &id.to_string()]).status();
     }
 }
 
-/// The first answer that is not 503.
+/// Repeats a call until the status is not 503, and returns that response.
 async fn first_answer(user: &User, tool: &str) -> Value {
     for _ in 0..600 {
         let answer = user
@@ -100,7 +100,7 @@ async fn what_a_promoted_standby_never_had_is_served_by_no_process() {
     operator.deploy(guests::GREETER_V1.bytes()).await.assert_status(201);
     assert_eq!(operator.call("greeter__greet", json!({ "name": "Ana" })).await.text(), "Hello, Ana!");
     standby.promote().await;
-    // Another change of the registry, so that its generation is the one that the process has seen.
+    // Another change of the registry brings its generation to the one that the process has already read.
     let beside = cluster.join_with("two", |command| {
         command.env("KITBAG_DATABASE", standby.url.as_str());
     });

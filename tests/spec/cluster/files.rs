@@ -1,4 +1,4 @@
-//! Files that one process has received, at another one.
+//! Files that one process stores and another process uses.
 
 use http::Method;
 use serde_json::json;

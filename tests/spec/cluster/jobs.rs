@@ -1,4 +1,4 @@
-//! Jobs of the knowledge base, whichever process does them.
+//! Jobs of the knowledge base, which the processes share.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::harness::{User, eventually, guests};
 const DOCUMENTS: usize = 1000;
 const JOBS: &str = "SELECT COUNT(*) FROM knowledge_jobs";
 
-/// Stores so many documents, in batches.
+/// Stores `count` documents, in batches of 50.
 async fn ingest(ana: &User, count: usize) {
     for batch in (0..count).collect::<Vec<_>>().chunks(50) {
         let documents: Vec<_> = batch
@@ -50,7 +50,7 @@ async fn every_document_is_indexed_once_though_a_process_is_killed_each_second()
         sleep(Duration::from_secs(1)).await;
     }
     assert!(interruptions > 0, "nothing was left to do when a process was killed");
-    // Those of processes that do not come back are free after half a minute.
+    // Jobs of a killed process can be claimed once its lease has expired, after 30 s.
     eventually("all jobs are done", async || count(&mut database, JOBS).await == 0).await;
 
     let ready = "SELECT COUNT(*) FROM documents WHERE state = 'ready'";

@@ -1,4 +1,4 @@
-//! Who may join, who is ready, and how a process leaves.
+//! Start, readiness and shutdown of processes.
 
 use std::time::Duration;
 
@@ -66,17 +66,17 @@ async fn the_master_key_is_rotated_while_the_service_goes_on() {
         assert!(before.server.terminate().await.success());
     };
 
-    // First all can open what the new key seals.
+    // First, all processes are able to decrypt with the new key.
     cluster.give_keys(&[1, 2]);
     replace(&mut one, "one-opens").await;
     replace(&mut other, "other-opens").await;
-    // Then all seal with it.
+    // Then all encrypt with it.
     cluster.give_keys(&[2, 1]);
     replace(&mut one, "one-seals").await;
     rotate(&one).await.assert_problem(409, "seals secrets with the master key");
     replace(&mut other, "other-seals").await;
     assert_eq!(rotate(&one).await.assert_status(200).json()["rewrapped"], 1);
-    // Then the old key goes.
+    // Finally, the old key is removed.
     cluster.give_keys(&[2]);
     replace(&mut one, "one-forgets").await;
     replace(&mut other, "other-forgets").await;
@@ -115,7 +115,7 @@ async fn a_process_is_ready_once_it_has_loaded_what_is_in_use_and_while_the_data
     let (cluster, [first]) = Cluster::start().await;
     cluster.operator(&first).deploy(guests::HINTS.bytes()).await.assert_status(201);
     cluster.user(&first, "ana").call("hints__plain", json!({})).await.text();
-    // Its record is in the database by now.
+    // The record of the call is now in the database, so the toolkit counts as in use.
     assert_eq!(cluster.user(&first, "ana").logs("hints").await.len(), 1);
 
     let url = cluster.database_url();

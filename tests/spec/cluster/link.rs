@@ -1,4 +1,4 @@
-//! A relay between a process and its database, or its bucket, which can fall silent.
+//! TCP relay between a process and its database or bucket. It can stop passing data.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -9,7 +9,7 @@ use url::Url;
 
 type Target = (String, u16);
 
-/// Passes bytes on, until it is silent: then connections stay open and nothing comes through, in neither direction.
+/// TCP relay. While silent, connections stay open, but no data passes in either direction.
 pub(super) struct Link {
     port: u16,
     is_silent: watch::Sender<bool>,
@@ -18,7 +18,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Relays to the host and port of a URL.
+    /// Starts a relay to the host and port of a URL.
     pub(super) async fn to(target: &Url) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let port = listener.local_addr().expect("an address").port();
@@ -34,7 +34,7 @@ impl Link {
         Self { port, is_silent, target, relaying }
     }
 
-    /// The URL, through the relay.
+    /// Returns the URL with host and port of the relay.
     pub(super) fn through(&self, target: &Url) -> Url {
         let mut url = target.clone();
         url.set_host(Some("127.0.0.1")).expect("a host");
@@ -42,7 +42,7 @@ impl Link {
         url
     }
 
-    /// Where the relay listens.
+    /// HTTP origin of the relay.
     pub(super) fn origin(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
@@ -55,7 +55,7 @@ impl Link {
         self.is_silent.send_replace(false);
     }
 
-    /// Relays elsewhere from now on. Open connections are cut.
+    /// Relays new connections to another target, and closes open ones.
     pub(super) fn redirect(&self, target: &Url) {
         self.target.send_replace(place(target));
     }
@@ -71,7 +71,7 @@ fn place(url: &Url) -> Target {
     (url.host_str().expect("a host").to_owned(), url.port().expect("a port"))
 }
 
-/// Passes bytes on in both directions, until one of them ends or the link leads elsewhere.
+/// Passes bytes in both directions until both end or the target changes.
 async fn relay(
     near: TcpStream,
     far: TcpStream,
@@ -91,7 +91,7 @@ async fn relay(
 async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut is_silent: watch::Receiver<bool>) {
     let mut bytes = vec![0; 1 << 16];
     while let Ok(read @ 1..) = from.read(&mut bytes).await {
-        // Its sender ends with the test.
+        // An error means that the test has ended and dropped the sender.
         if is_silent.wait_for(|silent| !silent).await.is_err() || to.write_all(&bytes[..read]).await.is_err()
         {
             return;

@@ -1,4 +1,4 @@
-//! Processes of one service, each with a data directory of its own.
+//! Processes of one service, each with its own data directory.
 
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt;
@@ -17,37 +17,38 @@ use crate::harness::{CommandOutput, Http, Provider, ServerProcess, User, files_b
 
 pub(super) const OPERATOR: &str = "operator";
 
-/// Where processes have their files.
+/// Object storage of the processes.
 #[derive(Clone, Copy)]
 pub(super) enum Files {
     Folder,
-    /// `TEST_S3` says where.
+    /// Bucket on the server of `TEST_S3`.
     Bucket,
 }
 
-/// What the processes share. Dropping it deletes all data but that of a bucket.
+/// Shared part of a service: data folder, token issuer, object storage. Dropping it deletes the folder, but
+/// neither the database nor files in a bucket.
 pub(super) struct Cluster {
     folder: TempDir,
     provider: Provider,
     files: Files,
 }
 
-/// One process. Killed when it is dropped.
+/// One process. Killed when dropped.
 pub(super) struct Member {
     pub(super) server: ServerProcess,
     http: Http,
-    /// There is no load balancer in these tests: each process has a URL of its own.
+    /// Base URL of this process: these tests have no load balancer.
     base_url: Url,
 }
 
 impl Cluster {
-    /// A service without processes, with files in a bucket if there is one.
+    /// Creates a service without processes. Its files are in a bucket if `TEST_S3` is set.
     pub(super) async fn new() -> Self {
         let is_bucket = std::env::var_os("TEST_S3").is_some();
         Self::with(if is_bucket { Files::Bucket } else { Files::Folder }).await
     }
 
-    /// As `new`, with files there.
+    /// Creates a service without processes, with this object storage.
     pub(super) async fn with(files: Files) -> Self {
         assert!(database::is_server(), "`TEST_DATABASE` is not set");
         let folder = tempfile::tempdir().expect("a scratch directory");
@@ -57,12 +58,12 @@ impl Cluster {
         cluster
     }
 
-    /// A service with so many processes.
+    /// Creates a service with `COUNT` processes.
     pub(super) async fn start<const COUNT: usize>() -> (Self, [Member; COUNT]) {
         Self::new().await.with_members().await
     }
 
-    /// A service with so many processes, and with files there.
+    /// Creates a service with `COUNT` processes and this object storage.
     pub(super) async fn start_with<const COUNT: usize>(files: Files) -> (Self, [Member; COUNT]) {
         Self::with(files).await.with_members().await
     }
@@ -76,12 +77,12 @@ impl Cluster {
         (cluster, members.try_into().ok().expect("as many"))
     }
 
-    /// Starts a process in the data directory of this name.
+    /// Starts a process with the data directory `name`.
     pub(super) async fn join(&self, name: &str) -> Member {
         self.join_with(name, |_| {}).await
     }
 
-    /// Starts a process with further flags and variables.
+    /// Starts a process whose flags and variables `change` can extend.
     pub(super) async fn join_with(&self, name: &str, change: impl FnOnce(&mut Command)) -> Member {
         let (data, address) = (self.data(name), free_address());
         let started = ServerProcess::start_saying(&data, |command| {
@@ -94,7 +95,7 @@ impl Cluster {
         Member { server, http: Http::new(base_url.clone()), base_url }
     }
 
-    /// What a start says that is refused.
+    /// Runs a process that is expected to fail at its start, and returns its output.
     pub(super) async fn try_to_join(&self, name: &str) -> CommandOutput {
         let mut command = kitbag(["serve", "--listen", "127.0.0.1:0", "--data"]);
         command.arg(self.data(name));
@@ -132,13 +133,13 @@ impl Cluster {
             .env("KITBAG_OBJECTS_SECRET", server.password().expect("a secret"))
     }
 
-    /// A name that no other test has.
+    /// Name that no other test uses.
     fn name(&self) -> String {
         let name = self.folder.path().file_name().expect("it has a name").to_string_lossy();
         name.trim_start_matches('.').to_owned()
     }
 
-    /// Puts these keys into the file that processes read at their start.
+    /// Writes the master key file, which processes read at their start. The first key encrypts.
     pub(super) fn give_keys(&self, keys: &[u8]) {
         let lines: String = keys.iter().map(|key| hex::encode([*key; 32]) + "\n").collect();
         std::fs::write(self.key_file(), lines).expect("the folder is ours");
@@ -154,13 +155,13 @@ impl Cluster {
         self.folder.path().join("objects")
     }
 
-    /// As if the folder of files were not mounted.
+    /// Renames the object folder, as if it were not mounted.
     pub(super) fn move_objects_away(&self) {
         let folder = self.objects_folder();
         std::fs::rename(&folder, folder.with_extension("unmounted")).expect("it is ours");
     }
 
-    /// The number of files that all processes share. A file has a row until the bucket has deleted it.
+    /// Number of shared files. For a bucket, the number of rows: a row exists until the file is deleted.
     pub(super) async fn objects(&self) -> usize {
         match self.files {
             Files::Folder => ["components", "artifacts"]
@@ -184,17 +185,17 @@ impl Cluster {
         url.expose_secret().parse().expect("a URL")
     }
 
-    /// A session at the database beside those of the processes.
+    /// Opens a database session in addition to those of the processes.
     pub(super) async fn database(&self) -> Database {
         Database::of(self.folder.path()).await
     }
 
-    /// A user at one of the processes.
+    /// Creates a user who talks to this process.
     pub(super) fn user(&self, member: &Member, name: &str) -> User {
         self.member_of(&[], member, name)
     }
 
-    /// A user at one of the processes, whose token names these groups.
+    /// Creates a user who talks to this process, with these groups in the token.
     pub(super) fn member_of(&self, groups: &[&str], member: &Member, name: &str) -> User {
         let claims = json!({
             "groups": groups,
@@ -209,19 +210,19 @@ impl Cluster {
     }
 }
 
-/// The S3 server of the tests, with key and secret.
+/// URL of the tests' S3 server, with key id and secret.
 pub(super) fn bucket_server() -> Url {
     std::env::var("TEST_S3").expect("it is set").parse().expect("a URL")
 }
 
-/// Where nobody listens. Its URL does not say where a process does.
+/// Returns a loopback address whose port is free at the moment.
 pub(super) fn free_address() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.local_addr().expect("an address")
 }
 
 impl Member {
-    /// Status and body of `/readyz`.
+    /// Returns status and body of `/readyz`.
     pub(super) async fn readiness(&self) -> (u16, Value) {
         let answer = self.http.get("/readyz").await;
         (answer.status.as_u16(), answer.json())
@@ -235,7 +236,7 @@ impl Member {
         String::from_utf8(self.server.log()).expect("the log is text")
     }
 
-    /// Sends a signal, such as `STOP`.
+    /// Sends a signal to the process, such as `STOP`.
     pub(super) async fn signal(&self, name: &str) {
         let process = self.server.process().to_string();
         let sent = Command::new("kill").args([&format!("-{name}"), &process]).status().await;

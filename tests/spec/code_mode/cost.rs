@@ -1,5 +1,5 @@
-//! What code brings: the bytes that pass through a model, and the calls that it makes, for tasks of several calls done directly
-//! and by code; and the bytes of listings in each mode.
+//! Costs with and without code mode. For tasks of several calls: bytes that pass through the model, number of
+//! calls, and time. For listings: bytes in each mode.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{CODE_MODE, with_code};
 use crate::harness::{Kitbag, User, Wat, guests};
 
-/// What a task cost.
+/// Cost of a task: calls, bytes through the model, time of the calls.
 #[derive(Debug, Default)]
 struct Cost {
     calls: usize,
@@ -18,7 +18,7 @@ struct Cost {
     time: Duration,
 }
 
-/// A model that calls tools directly: it reads each result, and does the rest in its head.
+/// Model that calls tools directly, reads each result, and computes the answer itself.
 struct Directly<'a> {
     user: &'a User,
     cost: Cost,
@@ -31,7 +31,7 @@ impl Directly<'_> {
         let began = Instant::now();
         let outcome = self.user.call(tool, arguments).await;
         self.cost.time += began.elapsed();
-        // Of a structured result clients give a model the text or the structure, which say the same.
+        // Counted once: clients give a model either the text or the structured result, which are equivalent.
         self.cost.bytes += outcome.text().len();
         outcome.structured().clone()
     }
@@ -50,7 +50,7 @@ impl Directly<'_> {
 const PAGES: &str = "const pages = async (tool, member) => { const all = []; let page = 0; while (page !== null) { \
                      const answer = await tool({ page }); all.push(...answer[member]); page = answer.next; } return all; };\n";
 
-/// Tasks: their name, and the code.
+/// Name and code of each task.
 const TASKS: [(&str, &str); 5] = [
     (
         "count orders to Oslo among 500 rows",
@@ -152,7 +152,7 @@ async fn code_takes_a_tenth_of_the_bytes_through_the_model_for_tasks_of_several_
     assert!(10 * bytes_by_code < bytes_directly, "{bytes_by_code} of {bytes_directly}");
 }
 
-/// A toolkit of 25 tools in the manner of public APIs.
+/// Creates a toolkit with `tools` tools like those of public APIs.
 fn toolkit(id: usize, tools: usize) -> Vec<u8> {
     let tool = |number: usize| {
         json!({
@@ -190,7 +190,7 @@ async fn a_listing_costs_the_same_in_a_mode_however_many_tools_there_are() {
         }
         let mut bytes = Vec::new();
         for endpoint in ["/mcp?toolkits=", "/mcp?mode=search&toolkits=", "/mcp?mode=code&toolkits="] {
-            // Without the server's own tools.
+            // The selection excludes the server's own tools.
             let ids: Vec<_> = (0..deployed).map(|id| format!("service-{id}")).collect();
             let endpoint: &'static str = Box::leak(format!("{endpoint}{}", ids.join(",")).into_boxed_str());
             let tools = kitbag.as_user("ana").at(endpoint).all_tools().await;

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::suite::{Check, Scenario};
 use crate::harness::root;
 
-/// The entries for one revision.
+/// Entries for one protocol revision.
 pub(super) struct NotApplicable(Vec<Entry>);
 
 #[derive(Deserialize)]
@@ -23,7 +23,7 @@ struct Entry {
     scenarios: Vec<String>,
     revisions: Vec<String>,
     reason: String,
-    /// Checks of these scenarios; if empty, the whole scenarios.
+    /// Ids of the checks that do not apply. Empty: the scenarios as a whole.
     #[serde(default)]
     checks: Vec<String>,
 }
@@ -38,12 +38,12 @@ impl NotApplicable {
         Self(file.entry)
     }
 
-    /// Whether a scenario is listed as a whole.
+    /// Returns whether a scenario is listed as a whole.
     pub(super) fn is_wholly_listed(&self, scenario: &str) -> bool {
         self.of(scenario).any(|entry| entry.checks.is_empty())
     }
 
-    /// Messages about failures that are not listed, and listed entries that did not fail.
+    /// Returns messages about failures that are not listed, and about listed items that did not fail.
     pub(super) fn contradictions(&self, outcome: &BTreeMap<String, Scenario>) -> Vec<String> {
         let failed = outcome.iter().flat_map(|(name, scenario)| {
             let unlisted = scenario.failures().filter(|check| !self.lists(name, check));

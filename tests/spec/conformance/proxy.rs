@@ -4,8 +4,8 @@
 //! - adds the token of one user to every request,
 //! - writes `conformance__NAME` for `NAME` in calls, prompts and their `Mcp-Name`, and the reverse in listings,
 //! - writes `kitbag://conformance/PATH` for `test://PATH`, which no toolkit can have,
-//! - removes one of the spare toolkits when `test_trigger_tool_change` is called: a tool could not. The same for
-//!   `test_trigger_prompt_change`, with one that has prompts.
+//! - removes a spare toolkit when `test_trigger_tool_change` is called, because a tool cannot do so itself,
+//!   and one with prompts when `test_trigger_prompt_change` is called.
 //!
 //! It forwards all else unchanged, including `Host` and `Origin`: Kitbag's base URL is that of the proxy.
 
@@ -29,10 +29,10 @@ use crate::harness::User;
 const PREFIX: &str = "conformance__";
 const TRIGGER: &str = "test_trigger_tool_change";
 const PROMPT_TRIGGER: &str = "test_trigger_prompt_change";
-/// What the suite's URIs begin with, and the toolkit's.
+/// Prefix of the suite's URIs. [`TOOLKIT_URI`] replaces it.
 const SUITE_URI: &str = "test://";
 const TOOLKIT_URI: &str = "kitbag://conformance/";
-/// The spare toolkit that has prompts.
+/// Toolkit with prompts, removed when the suite asks for a change of the prompt list.
 pub(super) const WITH_PROMPTS: &str = "offers";
 
 pub(super) struct Proxy {
@@ -46,7 +46,7 @@ struct ProxyState {
     spare: Mutex<Vec<&'static str>>,
 }
 
-/// A running proxy. Stops when it is dropped.
+/// Running proxy. Stops when dropped.
 pub(super) struct Serving(JoinHandle<()>);
 
 impl Drop for Serving {
@@ -64,12 +64,12 @@ impl Proxy {
         format!("http://{}", self.address())
     }
 
-    /// The address for the server to listen on: the proxy's port on 127.0.0.2.
+    /// Address on which the server has to listen: the proxy's port on 127.0.0.2.
     pub(super) fn server_address(&self) -> SocketAddr {
         (Ipv4Addr::new(127, 0, 0, 2), self.address().port()).into()
     }
 
-    /// Forwards requests of the suite to the server, as `user`.
+    /// Forwards requests of the suite to the server with the token of `user`.
     pub(super) fn serve(self, user: User, spare: impl Into<Vec<&'static str>>) -> Serving {
         let state = ProxyState {
             client: Client::builder(TokioExecutor::new()).build_http(),
@@ -102,7 +102,7 @@ async fn forward(State(state): State<Arc<ProxyState>>, request: Request) -> Resp
 }
 
 impl ProxyState {
-    /// Replaces the bare name of a called tool by its listed name.
+    /// Translates the name or URI of a request, and removes a spare toolkit if it calls a trigger.
     async fn translate(&self, headers: &mut HeaderMap, body: Bytes) -> Bytes {
         if let Some(method) = headers.get("mcp-method").and_then(|method| method.to_str().ok())
             && let Some(name) = headers.get("mcp-name").and_then(|name| name.to_str().ok())
@@ -135,7 +135,7 @@ impl ProxyState {
     }
 }
 
-/// What a name or a URI of the suite is called by Kitbag.
+/// Translates a name or URI of the suite to Kitbag's. `None` for methods without one.
 fn translated(method: &str, name: &str) -> Option<String> {
     match method {
         "tools/call" | "prompts/get" => Some(format!("{PREFIX}{name}")),

@@ -12,13 +12,13 @@ use tokio::time::timeout;
 
 use crate::harness::root;
 
-/// The results of one scenario.
+/// Results of one scenario.
 #[derive(Debug, Default)]
 pub(super) struct Scenario {
     pub(super) checks: Vec<Check>,
 }
 
-/// The result of one check of a scenario.
+/// Result of one check of a scenario.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Check {
@@ -39,13 +39,13 @@ pub(super) enum Status {
 }
 
 impl Scenario {
-    /// The checks that failed.
+    /// Returns the checks that failed.
     pub(super) fn failures(&self) -> impl Iterator<Item = &Check> {
         self.checks.iter().filter(|check| check.status == Status::Failure)
     }
 }
 
-/// How long all scenarios of a revision may take together.
+/// Time limit for all scenarios of a revision together.
 const SUITE_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// Runs every scenario for servers that applies to `revision`; returns the results by name.
@@ -70,7 +70,7 @@ pub(super) async fn run(url: &str, revision: &str) -> BTreeMap<String, Scenario>
     scenarios
 }
 
-/// Every scenario has a folder `server-NAME-TIME` with a file of checks.
+/// Reads the results by scenario. Each run of a scenario has a folder `server-NAME-TIME` with `checks.json`.
 fn read(results: &Path) -> BTreeMap<String, Scenario> {
     let mut scenarios = BTreeMap::<String, Scenario>::new();
     for file in files_named(results, "checks.json") {
@@ -83,7 +83,7 @@ fn read(results: &Path) -> BTreeMap<String, Scenario> {
     scenarios
 }
 
-/// `server-tools-list-2026-01-01T00-00-00-000Z` → `tools-list`.
+/// Returns the scenario of a folder: `server-tools-list-2026-01-01T00-00-00-000Z` → `tools-list`.
 fn name_of(folder: &str) -> &str {
     let name = folder.strip_prefix("server-").unwrap_or(folder);
     let time = name.rfind('T').and_then(|at| name[..at].rmatch_indices('-').nth(2));

@@ -1,4 +1,4 @@
-//! The page on which a user sets a secret: what it shows, what it accepts, and which requests it refuses.
+//! Page on which a user sets a secret: its content, accepted values, and refused requests.
 
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::json;
@@ -18,7 +18,7 @@ async fn opening_the_page_sets_nothing_and_a_link_is_good_once() {
         assert!(!text(&opened).contains(VALUE));
     }
     assert!(!is_set(&ana).await);
-    // A period of five minutes may end in between.
+    // The five-minute period in which the link stays the same may end between the calls.
     let (again, and_again) = (ana.link().await, ana.link().await);
     assert!(again == link || and_again == again, "while it is good, it is given out again");
 
@@ -72,7 +72,7 @@ async fn a_link_is_for_one_secret_of_one_toolkit() {
     for listed in ana.get("/toolkits/needy/secrets").await.json().as_array().expect("a list") {
         assert_eq!(listed["set"], false, "{listed}");
     }
-    // The link gives access to nothing else.
+    // The link gives no access to other routes.
     kitbag.anonymous().get(&format!("/toolkits/needy/secrets?{id}")).await.assert_status(401);
 }
 
@@ -102,7 +102,7 @@ async fn a_toolkit_that_is_taken_over_takes_its_links_with_it() {
     assert_page(&submit(&kitbag, &link, VALUE, &[]).await, StatusCode::NOT_FOUND, "not good any more");
     assert_page(&open(&kitbag, &link, &[]).await, StatusCode::NOT_FOUND, "not good any more");
     assert!(!is_set(&ana).await);
-    // The next call leads to a page that names the new owner.
+    // The next call links to a page that names the new owner.
     let again = ana.link().await;
     assert_ne!(again, link);
     assert_page(&open(&kitbag, &again, &[]).await, StatusCode::OK, "<bdi>ben</bdi>");
@@ -141,7 +141,7 @@ async fn no_other_page_can_show_the_form_or_send_it() {
     }
     assert!(!is_set(&ana).await);
 
-    // Another site may link to the page, and nothing else.
+    // A cross-site request may open the page, but not submit its form.
     let arrived = [("sec-fetch-site", "cross-site"), ("sec-fetch-dest", "document")];
     assert_page(&open(&kitbag, &link, &arrived).await, StatusCode::OK, "API_KEY");
     let sent = [("sec-fetch-site", "same-origin"), ("origin", own.as_str())];
@@ -198,13 +198,13 @@ async fn with_a_provider_the_page_is_for_the_user_whose_call_it_was() {
     let own = kitbag.base_url().origin().ascii_serialization();
     let is_set = || is_set(&ana);
 
-    // The browser of Eve, another user: she was sent Ana's link.
+    // Another user, Eve, opens Ana's link.
     assert_page(&open(&kitbag, &link, &[("cookie", &of_eve)]).await, StatusCode::FORBIDDEN, "another user");
     let sent = submit(&kitbag, &link, VALUE, &[("cookie", &of_eve), ("origin", &own)]).await;
     assert_page(&sent, StatusCode::FORBIDDEN, "another user");
     assert!(!text(&sent).contains("ana") && !is_set().await);
 
-    // A browser without a session, or with one that is not valid here.
+    // A browser without a session, or with one that is invalid for this application.
     for lines in [&[][..], &[("cookie", "__session=x")], &[("cookie", of_sibling.as_str())]] {
         let opened = open(&kitbag, &link, lines).await;
         assert_page(&opened, StatusCode::FORBIDDEN, "Sign in at https://app.example");
@@ -214,8 +214,8 @@ async fn with_a_provider_the_page_is_for_the_user_whose_call_it_was() {
     }
     assert!(!is_set().await);
 
-    // Ana's browser, but another page sends the form. Even the provider's own application, which may use the
-    // cookie elsewhere, may not.
+    // Ana's browser submits the form from another origin: refused, even for the provider's own application,
+    // which may use the cookie elsewhere.
     for origin in ["https://app.example", "https://evil.example", "null"] {
         let sent = submit(&kitbag, &link, VALUE, &[("cookie", &of_ana), ("origin", origin)]).await;
         assert_page(&sent, StatusCode::FORBIDDEN, "Another page has tried");
@@ -240,7 +240,8 @@ async fn with_sign_in_on_the_pages_the_page_takes_their_session_and_nobody_elses
     let link = ana.link().await;
     let path = &link[url::Position::BeforePath..];
 
-    // Who is not signed in comes back to the page, and a form does not lead to another server.
+    // After sign-in, the browser returns to the page; a form that is submitted without a session is refused,
+    // and does not redirect.
     let sent = open(&kitbag, &link, &[]).await.assert_status(303);
     let to =
         sent.header("location").expect("a page").strip_prefix("/ui/signin?to=").expect("sign-in").to_owned();

@@ -1,5 +1,6 @@
-//! How good finding is, by questions in people's words to 279 tools of 44 toolkits. `questions.json` was made before the
-//! ranking, `later-questions.json` after it and after the declarations, about tools of which the first ones have no question.
+//! Quality of tool search: questions in people's words over 279 tools of 44 toolkits. `questions.json` was
+//! written before the ranking, `later-questions.json` after the ranking and the declarations, about tools
+//! that the first set omits.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,23 +12,24 @@ use tokio::time::sleep;
 use super::SEARCH_MODE;
 use crate::harness::{Kitbag, Wat, eventually};
 
-/// Questions, each with the tools that are right.
+/// Questions, each with its expected tools.
 const QUESTIONS: &str = include_str!("questions.json");
 const LATER_QUESTIONS: &str = include_str!("later-questions.json");
 
-/// Share of the questions of which a right tool is among the first five, at least.
+/// Minimum recall@5: share of questions with an expected tool among the first five results.
 const RECALL: f64 = 0.9;
 const LATER_RECALL: f64 = 0.85;
-/// The same without a model.
+/// Minimum recall@5 without a model.
 const RECALL_BY_WORDS: f64 = 0.8;
 
-/// The default model, as `just test-finding` and `just bench-search` fetch it.
+/// Path of the default model as fetched by `just test-finding` and `just bench-search`; `None` if it is
+/// absent.
 fn model() -> Option<String> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("search/models/all-MiniLM-L6-v2");
     folder.exists().then(|| folder.to_str().expect("UTF-8").to_owned())
 }
 
-/// The declarations of all toolkits.
+/// Manifests of all toolkits in `tools.json`.
 fn manifests() -> Vec<Value> {
     let toolkits: Value = serde_json::from_str(include_str!("tools.json")).expect("it is JSON");
     let schema = |parameters: &Value| {
@@ -54,7 +56,7 @@ fn manifests() -> Vec<Value> {
         .collect()
 }
 
-/// A server with all toolkits.
+/// Starts a server and deploys all toolkits.
 async fn server(change: impl FnOnce(&mut Settings)) -> Kitbag {
     let kitbag = Kitbag::start_with(change).await;
     for manifest in manifests() {
@@ -64,7 +66,7 @@ async fn server(change: impl FnOnce(&mut Settings)) -> Kitbag {
     kitbag
 }
 
-/// The share of the questions that are answered within five tools, and the other questions.
+/// Returns recall@5, and a description of each question without an expected tool among the first five.
 async fn recall(kitbag: &Kitbag, questions: &str, user: &str) -> (f64, Vec<String>) {
     let questions: Vec<(String, Vec<String>)> =
         serde_json::from_str(questions).expect("questions with tools");
@@ -100,7 +102,8 @@ async fn nine_of_ten_questions_find_their_tool_with_the_model() {
     let model = model().expect("`just test-finding` fetches the model");
     let kitbag = server(|settings| settings.model = model.parse().expect("a model")).await;
 
-    // Vectors are made in the background: then something is near to a query without a word of any tool.
+    // Vectors are computed in the background. Once they exist, a query without any word of a tool has
+    // results.
     for (index, manifest) in manifests().iter().enumerate() {
         let endpoint = format!("{SEARCH_MODE}&toolkits={}", manifest["id"].as_str().expect("an id"));
         let user = kitbag.as_user(&format!("user-{index}")).at(endpoint.leak());

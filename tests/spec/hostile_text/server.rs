@@ -1,4 +1,4 @@
-//! What a hostile server answers to the commands.
+//! Responses of a hostile server to commands.
 
 use axum::Json;
 use axum::http::StatusCode;
@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use super::EVIL;
 use super::uploads::{deployed, manifest, publisher, review, signed_by, source, updates, upload};
 
-/// The responses of a hostile server.
+/// Kind of responses of a hostile server.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Answers {
     /// The expected JSON, with hostile text in its strings.
     Good,
-    /// Problems (RFC 9457), errors of GraphQL, errors of OAuth.
+    /// Errors with hostile text: problem details (RFC 9457), GraphQL errors, OAuth errors.
     Refusals,
-    /// JSON of another shape, which parser errors quote.
+    /// JSON of an unexpected type, with text that parser errors quote.
     OtherShapes,
     /// Text that is not JSON.
     Garbage,
@@ -125,7 +125,8 @@ fn good(head: &Parts, server: &str) -> Response {
             json!({ "grants": [{ "group": EVIL, "tool": EVIL, "perDay": 1 }, { "user": EVIL }] })
         }
         (_, path) if path.ends_with("/artifact") => {
-            // A header value cannot have ASCII control characters, but its bytes may decode to others.
+            // A header value cannot contain ASCII control characters, but its bytes may decode to C1 control
+            // characters.
             let name = "attachment; filename=\"a\u{9b}31m.txt\"";
             return ([("content-disposition", name.as_bytes())], "plain").into_response();
         }
@@ -171,7 +172,7 @@ fn audit_record() -> Value {
     })
 }
 
-/// An account of a user.
+/// A user's account at an external provider.
 fn account() -> Value {
     json!({
         "apiHosts": [EVIL], "provider": EVIL, "connected": true, "connectedAt": EVIL, "asked": EVIL, "granted": EVIL, "ended": EVIL,
@@ -179,7 +180,7 @@ fn account() -> Value {
     })
 }
 
-/// What a user has agreed to of a toolkit.
+/// A user's consent to the capabilities of a toolkit.
 fn consent() -> Value {
     let item = json!({ "kind": EVIL, "name": EVIL, "meaning": EVIL });
     json!({

@@ -1,10 +1,10 @@
-//! What a hostile server says about uploads and versions.
+//! Responses of a hostile server about uploads and versions.
 
 use serde_json::{Value, json};
 
 use super::EVIL;
 
-/// The answer to a deploy.
+/// Response to a deploy.
 pub(super) fn deployed() -> Value {
     json!({
         "id": EVIL, "version": EVIL, "digest": EVIL, "tools": [EVIL], "capabilities": [EVIL],
@@ -12,12 +12,12 @@ pub(super) fn deployed() -> Value {
     })
 }
 
-/// Where a component comes from.
+/// Source of a component.
 pub(super) fn source() -> Value {
     json!({ "kind": "registry", "reference": EVIL, "digest": EVIL })
 }
 
-/// Who has signed it.
+/// Signature of a component.
 pub(super) fn signed_by() -> Value {
     json!({ "publisher": EVIL, "key": EVIL })
 }
@@ -27,7 +27,7 @@ pub(super) fn publisher() -> Value {
     json!({ "name": EVIL, "key": EVIL, "addedBy": EVIL, "addedAt": EVIL })
 }
 
-/// A waiting upload.
+/// An upload that waits for its review.
 pub(super) fn upload() -> Value {
     json!({
         "digest": EVIL, "id": EVIL, "version": EVIL, "size": 1, "uploadedBy": EVIL, "uploadedAt": EVIL,
@@ -35,7 +35,7 @@ pub(super) fn upload() -> Value {
     })
 }
 
-/// What is newer in registries.
+/// Newer versions in registries, one for each state.
 pub(super) fn updates() -> Value {
     let toolkit = |state: &str| {
         let newer =
@@ -48,7 +48,7 @@ pub(super) fn updates() -> Value {
     json!(["seen", "waiting", "refused", "discarded", "deployed"].map(toolkit))
 }
 
-/// Its review.
+/// Review of an upload.
 pub(super) fn review() -> Value {
     let text = json!({ "name": EVIL, "lines": [{ "kind": "added", "text": EVIL }], "leftOut": 1 });
     let item = json!({ "name": EVIL, "change": "changed", "texts": [text] });
@@ -69,7 +69,7 @@ pub(super) fn review() -> Value {
     review
 }
 
-/// A declaration that differs with its description.
+/// Manifest whose descriptions contain `description`, so that two manifests differ.
 pub(super) fn manifest(description: &str) -> Value {
     let description = format!("{EVIL} {description}");
     json!({

@@ -13,7 +13,7 @@ use crate::harness::{Answer, Http, ask_raw, sign_in_code};
 pub(crate) const CALLBACK: &str = "http://127.0.0.1:33418/callback";
 pub(super) const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 
-/// Fetches a JSON document of this server by its full URL.
+/// Fetches a JSON document from this server by its absolute URL.
 pub(super) async fn fetch_document(http: &Http, url: &str) -> Value {
     let path = Url::parse(url).expect("a URL").path().to_owned();
     assert_eq!(http.url(&path).as_str(), url);
@@ -25,14 +25,14 @@ pub(super) fn metadata_url(challenge: &Answer) -> &str {
     value.split('"').nth(1).expect("a quoted URL")
 }
 
-/// Registers a client and returns its id.
+/// Registers a client dynamically (RFC 7591) and returns its id.
 pub(crate) async fn register(http: &Http, metadata: &Value) -> String {
     let headers = HeaderMap::from_iter([header_of("content-type", "application/json")]);
     let answer = http.send(Method::POST, "/oauth/register", headers, metadata.to_string()).await;
     text(&answer.assert_status(201).json(), "client_id").to_owned()
 }
 
-/// Path and query of an authorization request.
+/// Returns path and query of an authorization request with PKCE (RFC 7636).
 pub(super) fn request(client_id: &str) -> String {
     let challenge = URL_SAFE_NO_PAD.encode(digest(&SHA256, VERIFIER.as_bytes()));
     let query = form(&[
@@ -46,7 +46,7 @@ pub(super) fn request(client_id: &str) -> String {
     format!("/oauth/authorize?{query}")
 }
 
-/// Opens the consent page and returns the id that its form carries.
+/// Opens the consent page and returns the request id in its form.
 pub(super) async fn request_id(http: &Http, client_id: &str) -> String {
     let page = http.get(&request(client_id)).await.assert_status(200);
     let html = String::from_utf8(page.body.to_vec()).expect("UTF-8");
@@ -54,7 +54,7 @@ pub(super) async fn request_id(http: &Http, client_id: &str) -> String {
     field.split('"').next().expect("its end").to_owned()
 }
 
-/// Fields of a form that consents as `user`, with the sign-in code.
+/// Returns the form fields that consent as `user`, with the sign-in code.
 pub(super) fn answer(http: &Http, request_id: &str, user: &str) -> [(&'static str, String); 4] {
     let code = sign_in_code(&http.url("/")).expect("the server asks for a code");
     [

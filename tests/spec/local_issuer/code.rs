@@ -1,4 +1,4 @@
-//! The sign-in code: users of other accounts of the machine, who do not know it, get no tokens.
+//! Sign-in code: other accounts of the machine do not know it, and get no tokens.
 
 use serde_json::json;
 use url::Url;
@@ -59,7 +59,7 @@ async fn a_browser_of_a_stranger_is_asked_again_and_again() {
             [("request_id", &*request_id), ("decision", "allow"), ("user", "local"), ("code", "guess")];
         post(&http, "/oauth/authorize", &form).await.assert_status(403);
     }
-    // Nobody is kept out by that.
+    // Wrong codes do not lock out other users.
     let other = register(&http, &json!({ "redirect_uris": [CALLBACK] })).await;
     assert_ne!(Some(&other), client_id.as_ref());
     let request_id = request_id(&http, &other).await;
@@ -79,7 +79,7 @@ async fn request_id_at(kitbag: &Kitbag, page: &Url) -> String {
     field.split('"').next().expect("its end").to_owned()
 }
 
-/// Signs in by a ticket, with a browser that does not know the sign-in code.
+/// Signs in with a ticket, in a browser that does not know the sign-in code.
 async fn login_with_ticket(kitbag: &Kitbag, data: &str) -> Terminal {
     let terminal = Terminal::at(kitbag.base_url().as_str());
     let mut login = terminal.start_login_with(&["--data", data]);
@@ -98,7 +98,7 @@ async fn whoever_reads_the_data_directory_signs_in_without_typing_a_code() {
     let terminal = login_with_ticket(&kitbag, data).await;
 
     terminal.run(&["toolkit", "list"]).await.succeeded();
-    // A sign-in at another server gets no ticket of this one.
+    // A sign-in at another server does not send a ticket of this server.
     let other = Kitbag::start().await;
     let mut login = Terminal::at(other.base_url().as_str()).start_login_with(&["--data", data]);
     let page: Url = login.page().await.parse().expect("a URL");
@@ -114,12 +114,12 @@ async fn the_page_of_a_login_is_of_no_use_to_whoever_sees_its_url() {
     let page: Url = login.page().await.parse().expect("a URL");
     let ticket = parameter(&page, "ticket").expect("a ticket");
 
-    // With the stolen ticket and another client, the page still asks for the sign-in code.
+    // A stolen ticket with another client: the page still asks for the sign-in code.
     let own = register(&http, &json!({ "redirect_uris": [CALLBACK] })).await;
     let stolen = format!("{}&ticket={ticket}", request(&own));
     let answer = http.get(&stolen).await.assert_status(200);
     assert!(String::from_utf8_lossy(&answer.body).contains("name=\"code\""));
-    // With the whole URL there is an authorization code, which is useless without the program's verifier.
+    // The whole stolen URL yields an authorization code, which is useless without the PKCE verifier.
     let request_id = request_id_at(&kitbag, &page).await;
     let form = [("request_id", &*request_id), ("decision", "allow"), ("user", "mallory")];
     let answer = post(&http, "/oauth/authorize", &form).await.assert_status(303);
@@ -136,7 +136,7 @@ async fn the_page_of_a_login_is_of_no_use_to_whoever_sees_its_url() {
     ];
     let refused = post(&http, "/oauth/token", &form).await.assert_status(400).json();
     assert_eq!(refused["error_description"], "the code_verifier is wrong");
-    // The ticket is used up.
+    // The ticket is single-use.
     let request_id = request_id_at(&kitbag, &page).await;
     let form = [("request_id", &*request_id), ("decision", "allow"), ("user", "local")];
     post(&http, "/oauth/authorize", &form).await.assert_status(422);

@@ -1,4 +1,4 @@
-//! Servers with invalid metadata documents: `kitbag login` asks nobody to sign in there.
+//! Servers with invalid metadata documents: `kitbag login` fails before it asks the user to sign in.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 
 use crate::harness::Terminal;
 
-/// Documents that a server publishes, by path, and the other paths that were requested.
+/// Published documents of a server by path, and the requested paths without a document.
 struct Published {
     documents: Vec<(&'static str, Value)>,
     asked: Vec<String>,
@@ -90,7 +90,7 @@ async fn documents_that_do_not_hold_lead_to_no_sign_in() {
         assert_eq!(refused.stdout, "", "{case}: a person was asked");
     }
     let asked = published.lock().expect("no writer panicked").asked.clone();
-    // Only the last case gets as far as registration.
+    // Only the last case reaches client registration.
     assert_eq!(asked.iter().filter(|path| *path == "/register").count(), 1, "{asked:?}");
     assert!(!terminal.session_file().exists());
 }

@@ -1,4 +1,4 @@
-//! `kitbag toolkit logs`
+//! `kitbag toolkit logs`: output, filters and `--follow`.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -20,7 +20,7 @@ async fn run_logs(data: &Path, arguments: &[&str]) -> CommandOutput {
     run(logs(data, arguments)).await
 }
 
-/// `kitbag toolkit logs hostile --follow`, and what it prints.
+/// A running `kitbag toolkit logs hostile --follow` and its output.
 struct Following {
     child: Child,
     lines: Option<Lines<BufReader<ChildStdout>>>,
@@ -40,7 +40,7 @@ impl Following {
         serde_json::from_str(&line.expect("there is more to come")).expect("it is JSON")
     }
 
-    /// Waits for its end; returns the exit code and standard error.
+    /// Waits for the process to exit; returns the exit code and standard error.
     async fn end(self) -> (Option<i32>, String) {
         let output = within("the command's end", self.child.wait_with_output()).await.expect("it ran");
         (output.status.code(), String::from_utf8(output.stderr).expect("it is text"))

@@ -1,4 +1,4 @@
-//! Reading a log backwards and filtered, and counting its calls.
+//! Log queries: reading backwards, filters, and call counts.
 
 use serde_json::{Value, json};
 

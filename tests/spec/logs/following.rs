@@ -1,4 +1,4 @@
-//! Following logs.
+//! Live log streams (`follow=true`).
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use crate::harness::{Stream, eventually, within};
 
 const FOLLOW: &str = "/toolkits/hostile/logs?follow=true";
 
-/// The ids of the next `count` records.
+/// Reads the next `count` records and returns their ids.
 async fn ids(stream: &mut Stream, count: usize) -> Vec<i64> {
     let mut ids = Vec::new();
     while ids.len() < count {
@@ -76,7 +76,7 @@ async fn a_stream_breaks_off_when_its_toolkit_goes() {
     let mut stream = ana.follow(FOLLOW).await;
 
     kitbag.as_operator().delete("/toolkits/hostile").await.assert_status(204);
-    // A waiting stream looks at its toolkit again when a record is committed.
+    // A waiting stream checks access to its toolkit again when a record is committed.
     kitbag.deploy(crate::harness::guests::HINTS).await;
     ana.call("hints__plain", json!({})).await.text();
 
@@ -123,13 +123,13 @@ async fn one_user_follows_so_many_logs_and_no_more_until_one_is_left() {
 
 #[tokio::test]
 async fn one_user_reads_so_many_logs_at_once_and_no_more_until_one_is_left() {
-    // Enough records for a response larger than the buffers of a connection.
+    // Enough records for a response that exceeds the buffers of a connection.
     const CALLS: usize = 60;
     const READ: &str = "/toolkits/hostile/logs?limit=60";
     let (kitbag, ana) = hostile().await;
     for _ in 0..CALLS {
         ana.call("hostile__log_flood", json!({})).await.text();
-        // Reading commits queued records: a busy machine would otherwise drop some of such a flood.
+        // A read commits queued records: otherwise a busy machine would drop some.
         assert_eq!(ana.get("/toolkits/hostile/logs?limit=1").await.status, 200);
     }
     let mut unread = Vec::new();

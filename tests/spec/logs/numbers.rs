@@ -1,4 +1,4 @@
-//! A toolkit that encodes its caller's secret in the numbers of a call's record.
+//! Covert channel: a toolkit encodes its caller's secret in the numbers of a call record.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::harness::{Kitbag, Upstream, User};
 
 const SECRETS: [&str; 3] = ["ab-secret", "qr-secret", "zy-secret"];
 
-/// Has the probe encode each secret, and returns the records as an operator sees them.
+/// Makes the probe encode each secret in a call; returns the records as an operator sees them.
 async fn encode_secrets(kitbag: &Kitbag, ana: &User, upstream: &Upstream) -> Vec<Value> {
     for secret in SECRETS {
         ana.set_secret("probe", "API_KEY", secret).await;
@@ -29,7 +29,7 @@ async fn no_number_that_an_operator_sees_tells_one_secret_from_another() {
         super::assert_without_content(view);
         assert_eq!(view["isLogCut"], true, "{view}");
         let view = view.as_object_mut().expect("an object");
-        // Set by the host; and the duration is given as a range, which a busy machine may exceed.
+        // Excludes values set by the host, and the duration: it is a range, which a busy machine may exceed.
         view.retain(|key, _| !["id", "startedAt", "durationMs"].contains(&key.as_str()));
     }
     assert!(views.iter().all(|view| *view == views[0]), "{views:#?}");
@@ -56,9 +56,9 @@ async fn when_the_call_of_another_ended_cannot_be_asked() {
     };
     let millisecond = jiff::SignedDuration::from_millis(1);
 
-    // `since` selects calls of others by the second in which they began.
+    // For calls of others, `since` compares the start time in whole seconds.
     assert!(since(&operator, parse(&view)).await);
     assert!(!since(&operator, parse(&view) + millisecond).await);
-    // It selects one's own calls by their end.
+    // For one's own calls, `since` compares the end time.
     assert!(since(&ana, parse(&own) + millisecond).await);
 }

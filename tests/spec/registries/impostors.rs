@@ -1,4 +1,4 @@
-//! Registries that have no component, keep it elsewhere, or want a token.
+//! Registries without a component, with a redirect for it, or with a token service.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Person, password};
 use crate::harness::{Impostor, Kitbag, REGISTRY_USER, Wat};
 
-/// A registry that answers requests for manifests like this, of the type in it.
+/// Starts a registry that serves this manifest for every tag, with its `mediaType` as content type.
 async fn serving(manifest: Value) -> Impostor {
     Impostor::start(move |head, _| match head.uri.path() {
         path if path.contains("/manifests/") => {
@@ -68,7 +68,7 @@ async fn what_is_no_component_says_what_it_is() {
     pushed.assert_failed("a digest names what is there already");
 }
 
-/// A registry whose token service is at `realm`; `own` stands for the registry itself.
+/// Starts a registry with a token service at `realm`, in which `own` stands for the registry's URL.
 async fn with_tokens(component: Vec<u8>, realm: &'static str) -> Impostor {
     Impostor::start(move |head, own| -> Response {
         let header = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok());
@@ -178,7 +178,7 @@ async fn a_registry_may_want_a_token_of_a_service_that_it_names() {
     assert_eq!(query, "x=1&scope=repository%3Awat%3Apull&service=test%2C+registry");
     assert_eq!(asked.last().map(|head| head.method.as_str()), Some("POST"), "an identity token is exchanged");
 
-    // Credentials go nowhere in the clear.
+    // Credentials are not sent unencrypted.
     let leaking = with_tokens(component, "http://tokens.example/token").await;
     person.sign_in(leaking.url().trim_start_matches("http://"), &password("any"));
     let refused = person.run(&server, &["toolkit", "deploy", &reference_to(&leaking)]).await;

@@ -1,4 +1,4 @@
-//! Newer versions that announce themselves.
+//! Followed registries: the server finds newer versions of toolkits.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::Person;
 use crate::harness::{DockerRegistry, Kitbag, Visitor, eventually};
 use crate::publishers::Key;
 
-/// A server that follows a registry, from which `wat` 1.0.0 is live, signed by acme.
+/// A server that follows a registry. `wat` 1.0.0 from there is live, signed by acme.
 struct Following {
     registry: DockerRegistry,
     person: Person,
@@ -30,7 +30,7 @@ impl Following {
         self.registry.reference(&format!("acme/wat:{tag}"))
     }
 
-    /// Pushes a version. Returns its digest there.
+    /// Pushes a version to the registry; returns its digest there.
     async fn push(&self, version: &str, tag: &str, key: Option<&Key>) -> String {
         let (file, reference) = (self.person.component(version), self.reference(tag));
         let key = key.map(|key| self.person.write("key", key.private()));
@@ -44,7 +44,8 @@ impl Following {
         self.server.as_operator().get("/updates").await.assert_status(200).json()
     }
 
-    /// Has an hour gone by, and starts the server again, which asks then, until it says this of the toolkit.
+    /// Restarts the server as if an hour had passed, and waits until it has queried the registry and reports
+    /// `expected`.
     async fn an_hour_later(self, expected: impl Fn(&Value) -> bool) -> Self {
         self.later("UPDATE registry_questions SET asked_at = 0", expected).await
     }
@@ -131,7 +132,7 @@ async fn an_update_of_the_same_publisher_waits_for_its_review_and_goes_live_by_a
     let acts = following.server.as_operator().get("/audit?act=toolkit.uploaded").await.json_lines();
     assert_eq!((acts.len(), &acts[0]["user"], &acts[0]["version"]), (1, &Value::Null, &json!("1.10.0")));
 
-    // An operator goes back, and the same does not wait again.
+    // After a rollback, the version that was live before does not wait for a review again.
     following.run(&["toolkit", "rollback", "wat"]).await;
     let following = following.later("DELETE FROM registry_questions", is("deployed")).await;
     assert_eq!(following.uploads().await.len(), 0);
@@ -167,7 +168,7 @@ async fn what_the_publisher_has_not_signed_does_not_wait_and_says_why() {
     assert_eq!((acts.len(), &acts[0]["toolkit"]), (3, &json!("wat")));
     assert_eq!(following.live_version().await, "1.0.0");
 
-    // What is the publisher's waits, and once it was discarded, it does not come again.
+    // A version signed by the publisher waits for a review; once discarded, it does not return.
     following.push("1.4.0", "stable", Some(&acme)).await;
     let following = following.an_hour_later(is("waiting")).await;
     let digest = following.uploads().await[0]["digest"].as_str().expect("a digest").to_owned();
@@ -204,7 +205,7 @@ async fn an_older_version_does_not_come_back_as_a_newer_one() {
     let following = Following::start("stable", &acme).await;
     following.push("1.5.0", "stable", Some(&acme)).await;
     following.run(&["toolkit", "deploy", &following.reference("stable")]).await;
-    // Whoever may write to the registry has what the publisher has signed once.
+    // Anyone with write access to the registry can push an older version that the publisher has signed.
     let older = following.push("1.2.0", "stable", Some(&acme)).await;
 
     let refused = |it: &Value| it["newer"]["digest"] == older.as_str() && is("refused")(it);

@@ -1,4 +1,4 @@
-//! Peers that do not do their part of a handshake, do it slowly, or speak something else.
+//! Hostile TLS peers: unfinished or slow handshakes, and other protocols.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 use super::{Certified, json_of};
 use crate::harness::{Http, Kitbag, Raw, eventually, within};
 
-/// The head of a record that is announced as a handshake of 16 KiB.
+/// Header of a TLS record that announces a handshake message of 16 KiB.
 const RECORD: [u8; 5] = [22, 3, 1, 0x40, 0];
 
 async fn assert_serves(certified: &Certified, kitbag: &Kitbag) {
@@ -62,7 +62,7 @@ async fn after_the_handshake_the_head_of_a_request_has_its_time_too() {
         let mut stream = client.connect(kitbag.address()).await.expect("it is trusted");
         stream.write_all(text.as_bytes()).await.expect("it is open");
         let mut answer = Vec::new();
-        // It is closed, properly or not.
+        // The connection is closed, with or without a close_notify alert.
         let _ = within("the end of the connection", stream.read_to_end(&mut answer)).await;
         assert!(!answer.starts_with(b"HTTP/1.1 200"));
     }
@@ -84,7 +84,7 @@ async fn strangers_who_begin_handshakes_without_end_keep_nobody_out() {
         .await;
     let mut kept = certified.client().connect(kitbag.address()).await.expect("it is trusted");
     let head = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n", kitbag.address());
-    // Only its answer tells that the server too has ended the handshake.
+    // Only a response proves that the server has completed the handshake too.
     kept.write_all(format!("{head}\r\n").as_bytes()).await.expect("it is open");
     within("the answer", kept.read_u8()).await.expect("it is answered");
 
@@ -103,9 +103,9 @@ async fn strangers_who_begin_handshakes_without_end_keep_nobody_out() {
         }
         open
     };
-    // One of them has made room for the request above.
+    // The request above has evicted one of the flood's handshakes.
     eventually("a quarter is left for handshakes", async || open(&mut flood).await < CONNECTIONS / 4).await;
-    // Who has ended the handshake is not in their way.
+    // A connection with a completed handshake is not evicted.
     kept.write_all(format!("{head}Connection: close\r\n\r\n").as_bytes()).await.expect("it is open");
     let mut answer = String::new();
     within("the answer", kept.read_to_string(&mut answer)).await.expect("it is answered");
@@ -137,7 +137,7 @@ async fn a_request_in_plain_http_is_told_what_to_do() {
     http.get("/toolkits").await.assert_problem(400, "This port speaks HTTPS");
 }
 
-/// Writes until the server has closed the connection for good, and not only its own side of it.
+/// Writes until the server has closed both directions of the connection.
 async fn write_without_end(kitbag: &Kitbag, piece: &[u8], pause: Duration) {
     let mut stream = TcpStream::connect(kitbag.address()).await.expect("it listens");
     while stream.write_all(piece).await.is_ok() {
@@ -167,7 +167,7 @@ async fn what_is_neither_tls_nor_http_ends_the_connection_alone() {
 
     let mut oversized = vec![22, 3, 1, 0xff, 0xff];
     oversized.resize(70_000, 1);
-    // A message of 16 MiB, in records that are valid.
+    // A handshake message that announces 16 MiB, in valid records.
     let mut endless = Vec::new();
     for number in 0..64_u8 {
         endless.extend([22, 3, 3, 0x40, 0]);

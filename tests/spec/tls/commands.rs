@@ -1,4 +1,4 @@
-//! Commands and a server that speaks TLS itself, with a certificate of a private authority.
+//! Commands against a TLS server with a certificate of a private authority.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use tokio::process::Command;
 use super::Certified;
 use crate::harness::{guests, kitbag, run};
 
-/// A command for the server whose data directory this is, which trusts what a file has.
+/// Command for the server of a data directory, which trusts the certificates in the file `authorities`.
 fn command(data: &Path, authorities: Option<&Path>, arguments: &[&str]) -> Command {
     let mut command = kitbag(arguments);
     command.arg("--data").arg(data);

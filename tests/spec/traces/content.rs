@@ -1,4 +1,4 @@
-//! What is not in a trace, whatever toolkits and clients do.
+//! Confidentiality of traces: no secrets, arguments or user names, whatever toolkits and clients do.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -7,11 +7,11 @@ use serde_json::json;
 use super::traced;
 use crate::harness::{Upstream, guests};
 
-/// In lower case and valid in a host name, so that it fits through every channel.
+/// Secret value of the user. Lower case and valid in a host name, so that every channel can carry it.
 const CANARY: &str = "canary-a1b2c3-5ecret";
-/// What the caller sends.
+/// Argument of the caller, which must not appear in a trace.
 const ARGUMENT: &str = "argument-of-the-caller";
-/// The caller.
+/// User name of the caller, which must not appear in a trace.
 const USER: &str = "user-8f14e45f";
 
 const CHANNELS: [&str; 12] = [
@@ -49,7 +49,7 @@ async fn nothing_of_a_call_is_in_its_trace() {
         }
     }
     let urls = [
-        // Each of these carries the secret to a place that tools for tracing record elsewhere.
+        // Each URL carries the secret in a place that other tracing tools record.
         upstream.url(&format!("/{CANARY}?q={CANARY}")),
         upstream.url(&format!("/redirect/302?/{CANARY}")),
         upstream.url(&format!("/redirect/302?http://{CANARY}.evil.example/")),
@@ -70,7 +70,7 @@ async fn nothing_of_a_call_is_in_its_trace() {
     user.call("probe__nothing", json!([ARGUMENT])).await;
     user.call("probe__nothing", json!({ ARGUMENT: ARGUMENT })).await;
     calls += 3;
-    // A client may send a secret by mistake as the name of a tool: there is no such call.
+    // A client may send a secret as a tool name by mistake: such a request is not traced as a call.
     user.call(CANARY, json!({})).await.assert_unknown_tool();
     user.call(&format!("probe__{CANARY}"), json!({})).await.assert_unknown_tool();
     let (mut headers, body) = user.message(

@@ -1,4 +1,4 @@
-//! Collectors that are not there, do not answer or do not want spans.
+//! Failing collectors: unreachable, unresponsive, or rejecting spans.
 
 use std::net::{SocketAddr, TcpListener};
 
@@ -8,7 +8,7 @@ use url::Url;
 use super::tracing_to;
 use crate::harness::{Collecting, Collector, Http, Kitbag, User, eventually, guests};
 
-/// A server that traces each call to this URL, and a client for its metrics.
+/// Starts a server that traces each call to this URL; returns it and a client for its metrics.
 async fn traced_to(url: &str) -> (Kitbag, Http) {
     let address = free_address();
     let kitbag = Kitbag::start_with(|settings| {
@@ -22,12 +22,12 @@ async fn traced_to(url: &str) -> (Kitbag, Http) {
     (kitbag, Http::new(format!("http://{address}").parse::<Url>().expect("a URL")))
 }
 
-/// An address that nobody listens on at the moment.
+/// Returns a loopback address with a free port.
 fn free_address() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port")
 }
 
-/// How many spans have had this result.
+/// Reads the number of spans with this result from the metrics.
 async fn spans(metrics: &Http, result: &str) -> u64 {
     let text = metrics.get("/metrics").await.assert_status(200).text().to_owned();
     let start = format!("kitbag_trace_spans_total{{result=\"{result}\"}} ");
@@ -35,7 +35,7 @@ async fn spans(metrics: &Http, result: &str) -> u64 {
     line.parse().expect("a number")
 }
 
-/// Makes a call with two hundred spans.
+/// Makes a call with 200 spans.
 async fn call_with_many_spans(user: &User) {
     let arguments = json!({ "url": "http://unlisted.test/", "count": 200 });
     user.call("probe__fetch_in_turn", arguments).await.text();
@@ -47,7 +47,7 @@ async fn a_collector_that_never_answers_holds_up_no_call_and_what_it_does_not_ta
     let (kitbag, metrics) = traced_to(collector.url()).await;
     let ana = kitbag.as_user("ana");
 
-    // Each of these would hang if it waited for the collector.
+    // Each call would hang if it waited for the collector.
     for _ in 0..50 {
         call_with_many_spans(&ana).await;
     }
@@ -61,7 +61,8 @@ async fn a_collector_that_never_answers_holds_up_no_call_and_what_it_does_not_ta
 
 #[tokio::test]
 async fn a_collector_that_fails_is_asked_again_and_then_the_spans_are_counted_as_failed() {
-    // It is asked again if it says that it cannot take spans now, or if it is not there.
+    // A batch is retried if the collector is temporarily unavailable (503) or unreachable, not if it rejects
+    // spans (400).
     let nobody = format!("http://{}/v1/traces", free_address());
     let refusing = Collector::start(Collecting::Nothing(503)).await;
     let disliking = Collector::start(Collecting::Nothing(400)).await;
@@ -72,7 +73,7 @@ async fn a_collector_that_fails_is_asked_again_and_then_the_spans_are_counted_as
         eventually("the spans have failed", async || spans(&metrics, "failed").await == 6).await;
 
         if let Some(collector) = [&refusing, &disliking].into_iter().find(|it| it.url() == url) {
-            // The spans of a call may be in two batches.
+            // The spans of a call may be split into two batches.
             let received = collector.received().len();
             assert!([requests, 2 * requests].contains(&received), "{received} requests to {url}");
         }
@@ -95,7 +96,7 @@ async fn a_collector_that_comes_back_gets_what_is_still_queued() {
     let taken = async || spans(&metrics, "delivered").await + spans(&metrics, "rejected").await;
     eventually("the spans are taken", async || taken().await == 6).await;
 
-    // In each batch, of which there may be two.
+    // One span is rejected per batch, and there may be two batches.
     assert!([1, 2].contains(&spans(&metrics, "rejected").await));
     assert_eq!(spans(&metrics, "dropped").await, 0);
     assert!(kitbag.log().text().contains("the collector takes traces again"));

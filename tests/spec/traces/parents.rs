@@ -1,4 +1,4 @@
-//! Whose the decision is that a call is traced, and as a part of what.
+//! Sampling decision and parent of a trace: `traceparent` headers and the operator's settings.
 
 use kitbag::settings::Settings;
 use serde_json::json;
@@ -9,7 +9,7 @@ use crate::harness::{Collector, Kitbag, Span};
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT: &str = "00f067aa0ba902b7";
 
-/// Calls a tool with these values of the header, stops the server, and returns the spans.
+/// Calls a tool with these `traceparent` headers, stops the server, and returns the spans.
 async fn spans(change: impl FnOnce(&mut Settings), traceparents: &[&str]) -> Vec<Span> {
     let (kitbag, collector) = traced(change).await;
     call(&kitbag, traceparents).await;
@@ -26,7 +26,7 @@ async fn call(kitbag: &Kitbag, traceparents: &[&str]) {
     answer.assert_status(200);
 }
 
-/// All spans that there are: those that were waiting were sent when the server stopped.
+/// Stops the server, which sends the queued spans, and returns all spans.
 async fn stopped(kitbag: Kitbag, collector: &Collector) -> Vec<Span> {
     kitbag.stop().await;
     collector.spans()
@@ -104,7 +104,7 @@ async fn the_share_of_calls_is_the_operators() {
     }
     let spans = stopped(kitbag, &collector).await;
 
-    // Outside of this once in 10^13 runs.
+    // The count is outside of this range once in 10^13 runs.
     let calls = spans.iter().filter(|span| span.name.starts_with("tools/call")).count();
     assert!((13..=87).contains(&calls), "{calls} of 100 calls are traced");
     assert_eq!(spans.iter().filter(|span| span.name == "sandbox").count(), calls);

@@ -1,4 +1,5 @@
-//! Clients that store one document after the other: some over a new connection each, some over one that they keep.
+//! Load of clients that store one document after the other, some with a new connection for each, some with
+//! keep-alive.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,35 +20,35 @@ use tokio_util::sync::CancellationToken;
 
 use crate::harness::{TlsClient, within};
 
-/// Clients of each kind.
+/// Number of clients of each [`Kind`].
 const CLIENTS: usize = 4;
-/// How long a client waits between two requests: shorter than a server that stops waits for the next one.
+/// Pause between two requests of a client: shorter than a stopping server waits for the next request.
 const THINKING: Duration = Duration::from_millis(20);
 
-/// What the clients ask.
+/// Server address and protocol for the clients.
 #[derive(Clone)]
 pub(super) struct Load {
     tls: Option<TlsClient>,
     address: SocketAddr,
 }
 
-/// Clients at work.
+/// Running clients.
 pub(super) struct Begun {
     load: Load,
     enough: CancellationToken,
     clients: Vec<JoinHandle<Client>>,
 }
 
-/// What became of all requests.
+/// Results of all requests.
 pub(super) struct Done {
     load: Load,
     pub(super) acknowledged: usize,
     pub(super) failures: Vec<String>,
-    /// The longest time from the begin of a request, its connection included, to its answer.
+    /// Longest time from the start of a request to its response, including a new connection.
     pub(super) longest: Duration,
-    /// Answers on kept connections with `Connection: close`.
+    /// Number of responses with `Connection: close` on kept-alive connections.
     pub(super) closed: usize,
-    /// Clients that keep their connection.
+    /// Number of clients with keep-alive.
     pub(super) kept_alive: usize,
 }
 
@@ -68,7 +69,7 @@ struct Client {
     closed: usize,
 }
 
-/// The users of the clients.
+/// Returns a user name for each client.
 pub(super) fn users() -> impl Iterator<Item = String> {
     (0..2 * CLIENTS).map(|number| format!("user{number}"))
 }
@@ -82,7 +83,7 @@ impl Load {
         Self { tls: Some(tls), address }
     }
 
-    /// Starts the clients.
+    /// Starts the clients, with one token each.
     pub(super) fn begin(self, tokens: &[String]) -> Begun {
         let (enough, number) = (CancellationToken::new(), Arc::new(AtomicUsize::new(0)));
         let kinds = [Kind::NewConnections, Kind::KeptAlive].into_iter().flat_map(|kind| [kind; CLIENTS]);
@@ -113,14 +114,14 @@ impl Load {
         };
         let (sender, connection) =
             handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
-        // An error is that of the request too.
+        // A connection error is also reported by the request.
         tokio::spawn(async move { drop(connection.await) });
         Ok(sender)
     }
 }
 
 impl Begun {
-    /// Lets all clients finish their last request.
+    /// Stops the clients after their current request, and collects their results.
     pub(super) async fn end(self) -> Done {
         self.enough.cancel();
         let mut done = Done {
@@ -143,7 +144,7 @@ impl Begun {
 }
 
 impl Done {
-    /// How many documents the server has.
+    /// Counts the documents stored for all users.
     pub(super) async fn stored(&self, tokens: &[String]) -> usize {
         let mut stored = 0;
         for token in tokens {
@@ -183,7 +184,7 @@ impl Client {
         self
     }
 
-    /// Sends a request to the route of GraphQL, over the connection that is kept or over a new one.
+    /// Sends a GraphQL request, over the kept-alive connection or a new one.
     async fn ask(&mut self, question: &Value) -> Result<Value, String> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
