@@ -95,15 +95,31 @@ impl Development {
         let component = read(&build::build(&self.options.path, Some(out)).await?.component)?;
         let client = self.client().await?;
         if self.live.as_ref().is_none_or(|(_, live)| *live != component) {
-            if let Some((id, _)) = self.live.take() {
+            let before = self.live.take();
+            if let Some((id, _)) = &before {
                 // The server would reject other bytes under a known version, so the toolkit is removed first.
                 client.delete(&format!("/toolkits/{id}")).await?;
             }
-            let deployed = upload(&client, component.clone()).await?;
-            print_deployed(&deployed);
-            self.live = Some((deployed.id, component));
+            match upload(&client, component.clone()).await {
+                Ok(deployed) => {
+                    print_deployed(&deployed);
+                    self.live = Some((deployed.id, component));
+                }
+                Err(refused) => {
+                    self.restore(&client, before).await?;
+                    return Err(refused);
+                }
+            }
         }
         self.settle(&client).await
+    }
+
+    /// Deploys the version again that was live before a version that the server has refused.
+    async fn restore(&mut self, client: &Client, before: Option<(String, Vec<u8>)>) -> Result<(), CliError> {
+        let Some((id, component)) = before else { return Ok(()) };
+        upload(client, component.clone()).await?;
+        self.live = Some((id, component));
+        self.settle(client).await
     }
 
     /// Sets the author's credentials and settings. An invalid one is reported, and the rest is applied.
