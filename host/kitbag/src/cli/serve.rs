@@ -20,9 +20,9 @@ use crate::telemetry;
 /// Run a server.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Every flag is also a key of kitbag.toml (`drain = \"5s\"`; of --call-… and --objects-… `call.time = \"30s\"`,\n\
-                  `objects.location`) and the variable shown.\n\
-                  SIGHUP reads the file again, and the certificate: `operators` applies at once, other settings after a restart.\n\
+    after_help = "Every flag is also a variable, which is shown, and a key of kitbag.toml: `drain = \"5s\"`. In the file,\n\
+                  those of calls and objects are tables: `call.time = \"30s\"`, `objects.location = \"folder\"`.\n\
+                  SIGHUP reads the file again, and the certificate: `operators` applies at once, others after a restart.\n\
                   Without --issuer the server signs people in itself, on loopback only: `kitbag token` gives a token,\n\
                   and `kitbag sign-in-code` the code that its sign-in page asks for."
 )]
