@@ -104,13 +104,15 @@ impl Shares {
 
     /// Counts `amount` for `holder`, and returns the holder's key.
     fn acquire(&self, holder: &str, amount: usize) -> Result<Arc<str>, Exceeded> {
+        let within = |now: usize, limit: usize| now.checked_add(amount).filter(|sum| *sum <= limit);
         let mut acquired = self.lock();
-        let (holder, of_holder) = acquired.entry(holder);
-        let within = |sum: Option<usize>, limit: usize| sum.filter(|sum| *sum <= limit);
-        let of_holder =
-            within(of_holder.checked_add(amount), self.0.per_holder).ok_or(Exceeded::PerHolder)?;
-        let all = within(acquired.all.checked_add(amount), self.0.total).ok_or(Exceeded::Total)?;
-        acquired.set(&holder, of_holder, all);
+        let known = acquired.holders.get_key_value(holder).map(|(holder, amount)| (holder.clone(), *amount));
+        let (holder, of_holder) = known.unwrap_or_else(|| (holder.into(), 0));
+        let of_holder = within(of_holder, self.0.per_holder).ok_or(Exceeded::PerHolder)?;
+        acquired.all = within(acquired.all, self.0.total).ok_or(Exceeded::Total)?;
+        if of_holder > 0 {
+            acquired.holders.insert(holder.clone(), of_holder);
+        }
         Ok(holder)
     }
 
@@ -119,34 +121,18 @@ impl Shares {
             return;
         }
         let mut acquired = self.lock();
-        let (of_holder, all) = (acquired.entry(holder).1 - amount, acquired.all - amount);
-        acquired.set(holder, of_holder, all);
+        acquired.all -= amount;
+        match acquired.holders.get_mut(holder) {
+            Some(of_holder) if *of_holder > amount => *of_holder -= amount,
+            // Holders without an amount are removed, so that the map does not grow.
+            _ => drop(acquired.holders.remove(holder)),
+        }
         drop(acquired);
         self.0.released.notify_waiters();
     }
 
     fn lock(&self) -> MutexGuard<'_, Acquired> {
         self.0.acquired.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Acquired {
-    /// Returns the key of a holder, and the amount acquired by it.
-    fn entry(&self, holder: &str) -> (Arc<str>, usize) {
-        match self.holders.get_key_value(holder) {
-            Some((holder, amount)) => (holder.clone(), *amount),
-            None => (holder.into(), 0),
-        }
-    }
-
-    fn set(&mut self, holder: &Arc<str>, of_holder: usize, all: usize) {
-        self.all = all;
-        // Holders without an amount are removed, so that the map does not grow.
-        if of_holder == 0 {
-            self.holders.remove(holder);
-        } else {
-            self.holders.insert(holder.clone(), of_holder);
-        }
     }
 }
 
@@ -178,9 +164,11 @@ impl Share {
     /// Counts `amount` for the same holder, without checking the limits.
     #[must_use]
     pub fn exceed(&self, amount: usize) -> Self {
-        let mut acquired = self.shares.lock();
-        let (of_holder, all) = (acquired.entry(&self.holder).1 + amount, acquired.all + amount);
-        acquired.set(&self.holder, of_holder, all);
+        if amount > 0 {
+            let mut acquired = self.shares.lock();
+            acquired.all += amount;
+            *acquired.holders.entry(self.holder.clone()).or_default() += amount;
+        }
         Self { shares: self.shares.clone(), holder: self.holder.clone(), amount }
     }
 }

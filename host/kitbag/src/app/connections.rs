@@ -14,6 +14,7 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -132,7 +133,9 @@ impl Server {
             let _ = stream.set_nodelay(true);
         }
         let (http, tls, router) = (self.http.clone(), self.tls.clone(), self.router.clone());
-        let (connection_state, draining, pace) = (slot.state.clone(), self.draining.clone(), self.pace);
+        // In an `Arc`, since cloning the token itself takes its lock.
+        let draining = Arc::new(self.draining.clone());
+        let (connection_state, pace) = (slot.state.clone(), self.pace);
         let service =
             move |request| answer(router.clone(), connection_state.clone(), draining.clone(), request);
         async move {
@@ -181,7 +184,7 @@ async fn prepared(stream: Stream, tls: Option<&Tls>, pace: Pace) -> Option<Eithe
 async fn answer(
     router: Router,
     connection_state: ConnectionState,
-    draining: CancellationToken,
+    draining: Arc<CancellationToken>,
     mut request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
     let under_way = connection_state.begin();

@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use tokio::signal::ctrl_c;
+use tokio::task::block_in_place;
 
 use super::client::{Client, Connection};
 use super::error::CliError;
@@ -133,7 +134,7 @@ struct Stored {
 impl Ingest {
     pub(super) async fn run(self) -> Result<(), CliError> {
         let report = Arc::new(Mutex::new(Report::new()));
-        // A separate task, because reading may block its thread: the interrupt must still be handled.
+        // A separate task, because reading may block: the interrupt must still be handled.
         let mut bringing = tokio::spawn(self.bring(report.clone()));
         let mut interrupt = pin!(ctrl_c());
         tokio::select! {
@@ -148,10 +149,11 @@ impl Ingest {
 
     async fn bring(self, report: Arc<Mutex<Report>>) -> Result<(), CliError> {
         let client = self.connection.clone().open().await?;
-        let inputs = Inputs::of(&self)?;
+        let mut inputs = Inputs::of(&self)?;
         lock(&report).begin(inputs.total(), inputs.left_out());
         let mut batch = Batch::default();
-        for (name, input) in inputs {
+        // Reading may block: the thread hands what else it has to do, such as the interrupt, to another one.
+        while let Some((name, input)) = block_in_place(|| inputs.next()) {
             match input {
                 Ok(Input::Document(document)) => {
                     if batch.is_full_with(&document) {
