@@ -168,7 +168,7 @@ impl Call {
         self
     }
 
-    /// Sets the upstream: a function that answers each granted request with a [`Response`], a JSON
+    /// Sets the upstream: a function that answers each granted request with a [`Response`](crate::Response), a JSON
     /// [`Value`], or a [`FetchError`]. Requests include what `auth` attaches; token requests are passed too.
     #[must_use]
     pub fn fetch<A: Into<Answer>>(mut self, upstream: impl Fn(&Request) -> A + 'static) -> Self {
