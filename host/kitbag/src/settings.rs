@@ -429,18 +429,6 @@ impl Settings {
         }
     }
 
-    /// Returns the largest number of calls of one user that run at the same time.
-    pub fn concurrent_calls_per_user(&self) -> usize {
-        let share = bounds::CALLS_PER_USER.max(self.concurrent_calls as usize / 4);
-        share.min(self.bounds.concurrent_calls_per_user)
-    }
-
-    /// Returns the largest number of calls of one toolkit that run at the same time.
-    pub fn concurrent_calls_per_toolkit(&self) -> usize {
-        let share = bounds::CALLS_PER_TOOLKIT.max(self.concurrent_calls as usize / 2);
-        share.min(self.bounds.concurrent_calls_per_toolkit)
-    }
-
     /// Paths of the certificate and its key; `None` if TCP addresses speak plain HTTP.
     pub fn tls(&self) -> Option<(&Path, &Path)> {
         Some((self.tls_certificate.get()?.as_path(), self.tls_key.get()?.as_path()))

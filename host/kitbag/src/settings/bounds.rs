@@ -5,12 +5,14 @@ use std::time::Duration;
 use kitbag_identity::Lifetimes;
 use kitbag_manifest::limits;
 
+use super::Settings;
+
 const MIB: usize = 1 << 20;
 
 /// Calls of one user that run at the same time: a quarter of `concurrent-calls`, if that is more.
-pub(super) const CALLS_PER_USER: usize = 64;
+const CALLS_PER_USER: usize = 64;
 /// Calls of one toolkit that run at the same time: half of `concurrent-calls`, if that is more.
-pub(super) const CALLS_PER_TOOLKIT: usize = 128;
+const CALLS_PER_TOOLKIT: usize = 128;
 
 /// Limits that are not settings.
 #[derive(Clone, Debug)]
@@ -67,5 +69,19 @@ impl Default for Bounds {
             extraction_time: Duration::from_mins(1),
             request_rate: 4 << 10,
         }
+    }
+}
+
+impl Settings {
+    /// Returns the largest number of calls of one user that run at the same time.
+    pub fn concurrent_calls_per_user(&self) -> usize {
+        let share = CALLS_PER_USER.max(self.concurrent_calls as usize / 4);
+        share.min(self.bounds.concurrent_calls_per_user)
+    }
+
+    /// Returns the largest number of calls of one toolkit that run at the same time.
+    pub fn concurrent_calls_per_toolkit(&self) -> usize {
+        let share = CALLS_PER_TOOLKIT.max(self.concurrent_calls as usize / 2);
+        share.min(self.bounds.concurrent_calls_per_toolkit)
     }
 }
