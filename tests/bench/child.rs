@@ -103,10 +103,21 @@ impl Server {
 
     /// Memory in KiB (PSS): pages shared with other processes count proportionally.
     pub(crate) fn memory(&self) -> Outcome<u32> {
+        self.pages("Pss:")
+    }
+
+    /// Memory in KiB without pages of files.
+    #[allow(dead_code, reason = "one of the benchmarks measures it")]
+    pub(crate) fn anonymous_memory(&self) -> Outcome<u32> {
+        self.pages("Pss_Anon:")
+    }
+
+    /// Memory of one kind in KiB, as in `/proc/PID/smaps_rollup`.
+    fn pages(&self, kind: &str) -> Outcome<u32> {
         let rollup = fs::read_to_string(format!("/proc/{}/smaps_rollup", self.process.id()))?;
-        let pss =
-            rollup.lines().find_map(|line| line.strip_prefix("Pss:")).ok_or("smaps_rollup has a line Pss")?;
-        Ok(pss.trim().trim_end_matches("kB").trim().parse()?)
+        let line = rollup.lines().find_map(|line| line.strip_prefix(kind));
+        let kibibytes = line.ok_or_else(|| format!("smaps_rollup has no line {kind}"))?;
+        Ok(kibibytes.trim().trim_end_matches("kB").trim().parse()?)
     }
 }
 

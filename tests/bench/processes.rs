@@ -1,6 +1,7 @@
 //! Processes of a service, running the real program.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::Outcome;
@@ -18,7 +19,7 @@ impl Service {
         address: SocketAddr,
         more: &[&str],
     ) -> Outcome<Server> {
-        let data = self.data(&format!("data-{}", address.port()))?;
+        let data = self.data_at(address)?;
         // In a folder without `kitbag.toml`, and with a log level that leaves out deploys.
         command
             .current_dir(&data)
@@ -34,6 +35,17 @@ impl Service {
             command.env("KITBAG_DATABASE", database.as_str());
         }
         Server::start_at(address, &mut command)
+    }
+
+    /// Data directory of the process that listens on an address.
+    fn data_at(&self, address: SocketAddr) -> Outcome<PathBuf> {
+        self.data(&format!("data-{}", address.port()))
+    }
+
+    /// Data directory of the only process.
+    #[allow(dead_code, reason = "one of the benchmarks reads it")]
+    pub(crate) fn data_of_only_process(&self) -> Outcome<PathBuf> {
+        self.data_at(self.address())
     }
 
     /// Starts the only process, on the address that users know.

@@ -12,6 +12,8 @@ mod child;
 mod client;
 #[path = "search/collection.rs"]
 mod collection;
+#[path = "search/database.rs"]
+mod database;
 mod directory;
 mod issuer;
 #[allow(dead_code, reason = "the other benchmark deploys toolkits, too")]
@@ -37,6 +39,7 @@ mod tools;
 #[allow(dead_code, reason = "the tests need more of it")]
 #[path = "../spec/harness/wat.rs"]
 mod wat;
+mod words;
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -62,13 +65,13 @@ struct Arguments {
     /// Folder of a collection.
     #[arg(required_unless_present_any = ["load", "tools"])]
     collection: Option<PathBuf>,
-    /// Keep the documents of the collection in a PostgreSQL database, which `scripts/with-postgres` has made.
-    #[arg(long, conflicts_with = "load")]
+    /// Keep the documents in a PostgreSQL database, which `scripts/with-postgres` has made.
+    #[arg(long, conflicts_with = "tools")]
     postgres: bool,
     /// Measure searches among many documents of one user, and of a small user among many.
     #[arg(long)]
     load: bool,
-    /// Chunks of the large user, with --load.
+    /// Chunks of the large user, with --load. Beyond 100,000, its documents have several chunks each.
     #[arg(long, default_value_t = 100_000)]
     chunks: usize,
     /// Users with 500 chunks each, with --load.
@@ -108,12 +111,12 @@ fn run(arguments: &Arguments) -> Outcome<()> {
     };
     // The load runs on one thread: the other cores are for the server.
     Builder::new_current_thread().enable_all().build()?.block_on(async {
+        let engine = if arguments.postgres { Engine::Postgres } else { Engine::Sqlite };
         if let Some(collection) = &arguments.collection {
-            let engine = if arguments.postgres { Engine::Postgres } else { Engine::Sqlite };
             quality::measure(collection, &model, engine).await?;
         }
         if arguments.load {
-            speed::measure(arguments.chunks, arguments.users, &model).await?;
+            speed::measure(arguments.chunks, arguments.users, &model, engine).await?;
         }
         if arguments.tools {
             tools::measure(&model).await?;

@@ -1,8 +1,6 @@
 //! Requests to the GraphQL API. The other modules of this benchmark handle only documents and results.
 
 use std::net::SocketAddr;
-use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -68,20 +66,6 @@ struct PageInfo {
 }
 
 impl Client {
-    /// Signs in as a user of a server in local mode.
-    pub(crate) async fn open(server: &Server, data: &Path, user: &str) -> Outcome<Self> {
-        let output = Command::new(env!("CARGO_BIN_EXE_kitbag"))
-            .args(["token", "--user", user, "--data"])
-            .arg(data)
-            .current_dir(data)
-            .output()?;
-        if !output.status.success() {
-            return Err(format!("kitbag token failed: {}", String::from_utf8_lossy(&output.stderr)).into());
-        }
-        let token = String::from_utf8(output.stdout)?.trim().to_owned();
-        Self::with_token(server, token).await
-    }
-
     /// Opens a connection for a user with an access token.
     pub(crate) async fn with_token(server: &Server, token: String) -> Outcome<Self> {
         let address = server.address();

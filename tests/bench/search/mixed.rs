@@ -1,12 +1,10 @@
 //! One large user among many small ones, with search memory for a quarter of all their indexes.
 
-use std::path::Path;
 use std::time::Duration;
 
 use crate::Outcome;
-use crate::api::Client;
-use crate::kitbag_server;
-use crate::speed::{clients, timed};
+use crate::service::Service;
+use crate::speed::{Memory, clients, open, timed};
 use crate::stats::percentile;
 
 /// Searches of small users per search of the large user.
@@ -14,16 +12,16 @@ const SMALL_SEARCHES: usize = 4;
 
 /// Prints the duration of searches by different users in turn, after every user has searched once.
 pub(crate) async fn measure(
-    data: &Path,
+    service: &Service,
     model: &str,
     memory: u64,
     users: usize,
     queries: &[String],
 ) -> Outcome<()> {
     let memory = memory.to_string();
-    let server = kitbag_server::start(data, &["--model", model, "--search-memory", &memory])?;
-    let mut large = Client::open(&server, data, "large").await?;
-    let mut small = clients(&server, data, users).await?;
+    let server = service.start(&["--model", model, "--search-memory", &memory])?;
+    let mut large = open(service, &server, "large").await?;
+    let mut small = clients(service, &server, users).await?;
     let (mut first_of_small, mut of_small, mut of_large) = (Vec::new(), Vec::new(), Vec::new());
     timed(&mut large, "warm up").await?;
     for client in &mut small {
@@ -45,6 +43,6 @@ pub(crate) async fn measure(
         at(&mut of_small, 0.99),
         at(&mut first_of_small, 0.5)
     );
-    println!("    memory      {} MiB", server.memory()? >> 10);
+    println!("    memory      {}", Memory::of(&server)?);
     Ok(())
 }

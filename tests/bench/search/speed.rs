@@ -4,32 +4,45 @@
 //! written into the database while no server runs: embedding them would take hours. Queries are embedded
 //! by the model.
 
+use std::fmt;
 use std::fs;
 use std::path::Path;
+use std::pin::pin;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions, SqliteConnection};
-use tempfile::TempDir;
+use tokio::select;
+use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use crate::Outcome;
-use crate::api::{BATCH, Client, Document};
+use crate::api::{Client, Document};
 use crate::child::Server;
-use crate::kitbag_server;
+use crate::database;
 use crate::mixed;
-use crate::profile::{self, By, Searches};
+use crate::profile::{self, By, Searches, per};
+use crate::service::{Engine, Service, free_address};
 use crate::stats::percentile;
+use crate::words::words;
 
-/// Chunks per small user.
+/// Documents of the large user at most: the default quota. Beyond it, each document has several chunks.
+const MAX_DOCUMENTS: usize = 100_000;
+/// Chunks per small user, each a document.
 const CHUNKS_PER_SMALL_USER: usize = 500;
-/// Words per document: one chunk.
+/// Words of a document of one chunk, and those that a document has more for each further chunk.
 const WORDS_PER_DOCUMENT: usize = 120;
+const WORDS_PER_FURTHER_CHUNK: usize = 165;
+const WORDS_PER_TITLE: usize = 5;
+/// Words per request.
+const WORDS_PER_REQUEST: usize = 60_000;
 /// Searches per measurement.
 const SEARCHES: usize = 200;
+/// Pause between searches of a small user while the large one ingests.
+const PAUSE: Duration = Duration::from_millis(100);
 
 const SMALL_GOAL: Duration = Duration::from_millis(10);
+/// Goal for the memory of the server, in MiB.
+const MEMORY_GOAL: u32 = 700;
 
 /// Time limit for writing the large user's index to a file.
 const FILE_TIMEOUT: Duration = Duration::from_mins(5);
@@ -41,31 +54,27 @@ const GOALS: [(usize, Duration, Duration); 2] = [
 ];
 
 /// Prints the duration of searches.
-pub(crate) async fn measure(chunks: usize, users: usize, model: &Path) -> Outcome<()> {
-    let data = tempfile::tempdir()?;
+pub(crate) async fn measure(chunks: usize, users: usize, model: &Path, engine: Engine) -> Outcome<()> {
+    let service = Service::create(engine, free_address()?)?;
     let goals = GOALS.into_iter().find(|(most, ..)| chunks <= *most);
     let (_, large_goal, first_goal) = goals.ok_or("there is a goal for each number of chunks")?;
-    println!(
-        "{chunks} chunks of one user, {CHUNKS_PER_SMALL_USER} of each of {users} others; their vectors are arbitrary"
-    );
-    let started = Instant::now();
-    fill(&data, chunks, users).await?;
-    println!(
-        "  ingest      {:.0} documents/s by words alone",
-        (chunks + users * CHUNKS_PER_SMALL_USER) as f64 / started.elapsed().as_secs_f64()
-    );
+    fill(&service, chunks, users).await?;
     let (id, dimensions) = identify(model)?;
-    give_vectors(data.path(), &id, dimensions).await?;
+    let chunks = database::store_vectors(&service, &id, dimensions).await? - users * CHUNKS_PER_SMALL_USER;
+    println!(
+        "{engine:?}: {chunks} chunks of one user, {CHUNKS_PER_SMALL_USER} of each of {users} others; their vectors \
+         are arbitrary"
+    );
 
     let model = model.to_str().ok_or("the model's path is no text")?;
-    let server = kitbag_server::start(data.path(), &["--model", model])?;
-    let mut large = Client::open(&server, data.path(), "large").await?;
+    let server = service.start(&["--model", model])?;
+    let mut large = open(&service, &server, "large").await?;
     println!("  large user  first search {:.1?}, by rows of the database", first_search(&mut large).await?);
     let queries = queries(SEARCHES);
     let first = Searches::run(&server, &mut large, &queries, By::Meaning).await?;
     let again = Searches::run(&server, &mut large, &queries, By::Meaning).await?;
 
-    let mut small = clients(&server, data.path(), users).await?;
+    let mut small = clients(&service, &server, users).await?;
     let (mut first_times, mut times) = (Vec::new(), Vec::new());
     for (number, client) in small.iter_mut().enumerate() {
         first_times.push(timed(client, &queries[number % SEARCHES]).await?);
@@ -73,31 +82,38 @@ pub(crate) async fn measure(chunks: usize, users: usize, model: &Path) -> Outcom
     for search in 0..SEARCHES.max(users) {
         times.push(timed(&mut small[search % users], &queries[search % SEARCHES]).await?);
     }
-    let memory = server.memory()? >> 10;
-    let per_chunk = wait_for_file(data.path()).await? / chunks.max(1) as u64;
+    let memory = Memory::of(&server)?;
+    let per_chunk = wait_for_file(&service).await? / chunks.max(1) as u64;
     drop(server);
 
-    let server = kitbag_server::start(data.path(), &["--model", model])?;
-    let mut large = Client::open(&server, data.path(), "large").await?;
+    let server = service.start(&["--model", model])?;
+    let mut large = open(&service, &server, "large").await?;
     let time = first_search(&mut large).await?;
     println!("  large user  first search {time:.1?}, by its file{}", verdict(time, first_goal));
+    let from_file = Searches::run(&server, &mut large, &queries, By::Meaning).await?;
+    let memory_from_file = Memory::of(&server)?;
     drop(server);
 
-    let server = kitbag_server::start(data.path(), &["--model", "none"])?;
-    let mut large = Client::open(&server, data.path(), "large").await?;
+    let server = service.start(&["--model", "none"])?;
+    let mut large = open(&service, &server, "large").await?;
     first_search(&mut large).await?;
     let by_words = Searches::run(&server, &mut large, &queries, By::Words).await?;
     profile::print(&first, &again, &by_words);
-    println!("  large user  p50 {:.1?}{}", first.at(0.5), verdict(first.at(0.5), large_goal));
+    for (searches, source) in [(&first, "rows"), (&from_file, "its file")] {
+        let p50 = searches.at(0.5);
+        println!("  large user  p50 {p50:.1?}, after a first search by {source}{}", verdict(p50, large_goal));
+    }
     let median = percentile(&mut times, 0.5).unwrap_or_default();
     println!("  small user  p50 {median:.1?}{}", verdict(median, SMALL_GOAL));
     println!("  small user  first search p50 {:.1?}", percentile(&mut first_times, 0.5).unwrap_or_default());
-    println!("  memory      {memory} MiB");
+    for (memory, source) in [(&memory, "rows, and of all small ones"), (&memory_from_file, "its file")] {
+        println!("  memory      after searches of the large user by {source}: {memory}");
+    }
     println!("  file        {per_chunk} bytes a chunk");
     drop(server);
 
     let all = per_chunk * (chunks + users * CHUNKS_PER_SMALL_USER) as u64;
-    mixed::measure(data.path(), model, all / 4, users, &queries).await
+    mixed::measure(&service, model, all / 4, users, &queries).await
 }
 
 /// Measures the first search of a client, with words that no other query contains.
@@ -106,12 +122,13 @@ async fn first_search(client: &mut Client) -> Outcome<Duration> {
 }
 
 /// Waits until an index of this data directory has been written to a file. Returns its size in bytes.
-async fn wait_for_file(data: &Path) -> Outcome<u64> {
+async fn wait_for_file(service: &Service) -> Outcome<u64> {
     const DIGEST: usize = 64;
 
+    let folder = service.data_of_only_process()?.join("search");
     let deadline = Instant::now() + FILE_TIMEOUT;
     while Instant::now() < deadline {
-        for file in fs::read_dir(data.join("search"))? {
+        for file in fs::read_dir(&folder)? {
             let file = file?;
             if file.file_name().len() == DIGEST {
                 return Ok(file.metadata()?.len());
@@ -122,38 +139,147 @@ async fn wait_for_file(data: &Path) -> Outcome<u64> {
     Err("the server wrote no file of the large user's index".into())
 }
 
-async fn fill(data: &TempDir, chunks: usize, users: usize) -> Outcome<()> {
-    let server = kitbag_server::start(data.path(), &["--model", "none"])?;
-    let mut words = Words(1);
-    let mut large = Client::open(&server, data.path(), "large").await?;
-    ingest(&mut large, chunks, &mut words).await?;
-    for client in &mut clients(&server, data.path(), users).await? {
-        ingest(client, CHUNKS_PER_SMALL_USER, &mut words).await?;
+/// Ingests the documents of all users by a server without a model, and prints what the large user's took.
+async fn fill(service: &Service, chunks: usize, users: usize) -> Outcome<()> {
+    let server = service.start(&["--model", "none"])?;
+    let small_load = Load { documents: CHUNKS_PER_SMALL_USER, words: WORDS_PER_DOCUMENT };
+    let mut small = clients(service, &server, users).await?;
+    for (number, client) in small.iter_mut().enumerate() {
+        small_load.ingest(client, number).await?;
         client.settled().await?;
     }
-    large.settled().await
-}
-
-async fn ingest(client: &mut Client, count: usize, words: &mut Words) -> Outcome<()> {
-    for first in (0..count).step_by(BATCH) {
-        let documents: Vec<_> = (first..count.min(first + BATCH))
-            .map(|number| Document {
-                url: format!("https://load.example/{number}"),
-                title: words.text(5),
-                text: words.text(WORDS_PER_DOCUMENT),
-            })
-            .collect();
-        client.ingest(&documents).await?;
-    }
+    let load = Load::of_large_user(chunks);
+    let mut large = open(service, &server, "large").await?;
+    let (started, before) = (Instant::now(), server.processor_time()?);
+    let ingesting = async {
+        load.ingest(&mut large, users).await?;
+        let stored = started.elapsed();
+        large.settled().await?;
+        Ok((stored, started.elapsed()))
+    };
+    let ((stored, searchable), mut times) = match small.first_mut() {
+        Some(client) => with_searches(client, ingesting).await?,
+        None => (ingesting.await?, Vec::new()),
+    };
+    let Load { documents, words } = load;
+    let processor = per(server.processor_time()?.saturating_sub(before), documents);
+    println!("  ingest      {documents} documents of {words} words, by words alone");
+    println!(
+        "    {:.0} documents/s until search finds them; stored after {stored:.0?}, searchable after {searchable:.0?}",
+        documents as f64 / searchable.as_secs_f64()
+    );
+    println!("    processor time {processor:.1?} a document");
+    let at = |times: &mut Vec<Duration>, share| percentile(times, share).unwrap_or_default();
+    println!(
+        "    a search of a small user meanwhile: p50 {:.1?}, p99 {:.1?}, longest {:.1?}",
+        at(&mut times, 0.5),
+        at(&mut times, 0.99),
+        at(&mut times, 1.0)
+    );
+    drop(server);
+    println!("    disk {} MiB for {} MiB of text", database::size(service).await? >> 20, load.bytes() >> 20);
     Ok(())
 }
 
-pub(crate) async fn clients(server: &Server, data: &Path, users: usize) -> Outcome<Vec<Client>> {
+/// Awaits an operation while a client searches. Returns its result, and the durations of the searches.
+async fn with_searches<T>(
+    client: &mut Client,
+    operation: impl Future<Output = Outcome<T>>,
+) -> Outcome<(T, Vec<Duration>)> {
+    let mut operation = pin!(operation);
+    let mut times = Vec::new();
+    for query in queries(SEARCHES).iter().cycle() {
+        select! {
+            result = &mut operation => return Ok((result?, times)),
+            time = async { sleep(PAUSE).await; timed(client, query).await } => times.push(time?),
+        }
+    }
+    unreachable!("the queries are repeated")
+}
+
+/// Memory of a server.
+pub(crate) struct Memory {
+    mebibytes: u32,
+    /// Without mapped pages of files, which the system takes back when it needs memory.
+    without_files: u32,
+}
+
+impl Memory {
+    pub(crate) fn of(server: &Server) -> Outcome<Self> {
+        Ok(Self { mebibytes: server.memory()? >> 10, without_files: server.anonymous_memory()? >> 10 })
+    }
+}
+
+impl fmt::Display for Memory {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { mebibytes, without_files } = self;
+        let verdict = if *without_files <= MEMORY_GOAL { "within" } else { "MISSES" };
+        write!(
+            formatter,
+            "{mebibytes} MiB, {without_files} MiB without mapped pages of files: {verdict} the goal of {MEMORY_GOAL} MiB"
+        )
+    }
+}
+
+/// Documents of one user.
+#[derive(Clone, Copy)]
+struct Load {
+    documents: usize,
+    /// Words of the text of each document.
+    words: usize,
+}
+
+impl Load {
+    /// Documents that have some `chunks` chunks in all.
+    fn of_large_user(chunks: usize) -> Self {
+        let per_document = chunks.div_ceil(MAX_DOCUMENTS).max(1);
+        Self {
+            documents: chunks / per_document,
+            words: WORDS_PER_DOCUMENT + (per_document - 1) * WORDS_PER_FURTHER_CHUNK,
+        }
+    }
+
+    /// Ingests the documents; `user` is a different number for each user.
+    async fn ingest(self, client: &mut Client, user: usize) -> Outcome<()> {
+        let batch = (WORDS_PER_REQUEST / self.words).max(1);
+        for first in (0..self.documents).step_by(batch) {
+            // On another thread: searches are timed meanwhile.
+            let documents = spawn_blocking(move || {
+                let numbers = first..self.documents.min(first + batch);
+                numbers.map(|number| self.document(user, number)).collect::<Vec<_>>()
+            });
+            client.ingest(&documents.await?).await?;
+        }
+        Ok(())
+    }
+
+    fn document(self, user: usize, number: usize) -> Document {
+        let seed = 2 * (user * MAX_DOCUMENTS + number);
+        Document {
+            url: format!("https://load.example/{number}"),
+            title: words(seed, WORDS_PER_TITLE),
+            text: words(seed + 1, self.words),
+        }
+    }
+
+    /// Bytes of all texts, by those of a few.
+    fn bytes(self) -> usize {
+        const SAMPLE: usize = 100;
+
+        (0..SAMPLE).map(|number| self.document(0, number).text.len()).sum::<usize>() / SAMPLE * self.documents
+    }
+}
+
+pub(crate) async fn clients(service: &Service, server: &Server, users: usize) -> Outcome<Vec<Client>> {
     let mut clients = Vec::with_capacity(users);
     for user in 0..users {
-        clients.push(Client::open(server, data, &format!("small-{user}")).await?);
+        clients.push(open(service, server, &format!("small-{user}")).await?);
     }
     Ok(clients)
+}
+
+pub(crate) async fn open(service: &Service, server: &Server, user: &str) -> Outcome<Client> {
+    Client::with_token(server, service.token(user)?).await
 }
 
 pub(crate) async fn timed(client: &mut Client, query: &str) -> Outcome<Duration> {
@@ -164,7 +290,7 @@ pub(crate) async fn timed(client: &mut Client, query: &str) -> Outcome<Duration>
 
 /// Generates distinct queries of six words.
 fn queries(count: usize) -> Vec<String> {
-    (77..).take(count).map(|seed| Words(seed).text(6)).collect()
+    (0..count).map(|number| words(usize::MAX - number, 6)).collect()
 }
 
 fn verdict(time: Duration, goal: Duration) -> String {
@@ -180,47 +306,5 @@ fn identify(model: &Path) -> Outcome<(String, usize)> {
     match (fields.next(), fields.next().map(str::parse)) {
         (Some(id), Some(Ok(dimensions))) => Ok((id.to_owned(), dimensions)),
         _ => Err(format!("the model cannot be used: {}", String::from_utf8_lossy(&output.stderr)).into()),
-    }
-}
-
-/// Stores an arbitrary unit vector for every chunk.
-async fn give_vectors(data: &Path, model: &str, dimensions: usize) -> Outcome<()> {
-    let options = SqliteConnectOptions::new().filename(data.join("kitbag.sqlite"));
-    let mut connection: SqliteConnection = options.connect().await?;
-    let chunks: Vec<i64> = sqlx::query_scalar("SELECT id FROM chunks").fetch_all(&mut connection).await?;
-    let mut random = Words(3);
-    sqlx::query("BEGIN").execute(&mut connection).await?;
-    for chunk in chunks {
-        let numbers: Vec<f32> = (0..dimensions).map(|_| random.next_number() - 0.5).collect();
-        let length = numbers.iter().map(|number| number * number).sum::<f32>().sqrt();
-        let vector: Vec<u8> =
-            numbers.into_iter().flat_map(|number| (number / length).to_le_bytes()).collect();
-        sqlx::query("UPDATE chunks SET vector = ?, model = ? WHERE id = ?")
-            .bind(vector)
-            .bind(model)
-            .bind(chunk)
-            .execute(&mut connection)
-            .await?;
-    }
-    sqlx::query("COMMIT").execute(&mut connection).await?;
-    Ok(())
-}
-
-/// Pseudorandom words, the same in every run, with frequencies as in a natural language.
-struct Words(u32);
-
-impl Words {
-    const VOCABULARY: f32 = 50_000.0;
-
-    fn next_number(&mut self) -> f32 {
-        self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        f32::from(u16::try_from(self.0 >> 16).unwrap_or_default()) / 65_536.0
-    }
-
-    fn text(&mut self, words: usize) -> String {
-        // The logarithm of the rank is uniformly distributed: Zipf's law.
-        let words: Vec<_> =
-            (0..words).map(|_| format!("w{:.0}", Self::VOCABULARY.powf(self.next_number()))).collect();
-        words.join(" ")
     }
 }
