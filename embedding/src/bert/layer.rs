@@ -33,6 +33,10 @@ pub(super) struct Layer {
     narrowed_norm: LayerNorm,
 }
 
+/// Number of tokens that go through the feed-forward network at once: their intermediate results fit into the
+/// cache of a core.
+const BLOCK: usize = 64;
+
 impl Layer {
     pub(super) fn load(
         weights: &Weights<'_>,
@@ -72,19 +76,21 @@ impl Layer {
         add(states, wide);
         self.attended_norm.apply(states);
 
-        self.widened.forward(states, multiplier, linear, wide);
-        match self.activation {
-            Activation::Gelu => Gelu {}.map_mut(wide),
-            Activation::GeluTanh => ApproxGelu {}.map_mut(wide),
-            Activation::Relu => {
-                for number in wide.iter_mut() {
-                    *number = number.max(0.0);
+        for rows in states.chunks_mut(BLOCK * self.narrowed.outputs()) {
+            self.widened.forward(rows, multiplier, linear, wide);
+            match self.activation {
+                Activation::Gelu => Gelu {}.map_mut(wide),
+                Activation::GeluTanh => ApproxGelu {}.map_mut(wide),
+                Activation::Relu => {
+                    for number in wide.iter_mut() {
+                        *number = number.max(0.0);
+                    }
                 }
             }
+            self.narrowed.forward(wide, multiplier, linear, mixed);
+            add(rows, mixed);
+            self.narrowed_norm.apply(rows);
         }
-        self.narrowed.forward(wide, multiplier, linear, mixed);
-        add(states, mixed);
-        self.narrowed_norm.apply(states);
     }
 
     /// Writes the attention output of each token over the tokens of its text to `context`.
