@@ -6,12 +6,12 @@
 //! Only one process sweeps at a time, and only the toolkits whose calls it has recorded. Concurrent sweeps
 //! would remove the same records, after each has ranked all of them.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::record::Record;
+use super::record::{Outcome, Record};
 use super::store::{Store, kept_from};
 
 /// Limits of the stored records.
@@ -27,8 +27,8 @@ pub struct RetentionLimits {
 
 /// Maximum number of stored records of refused calls per user of a toolkit: a faulty client causes thousands.
 const MAX_REFUSED_RECORDS: u32 = 100;
-/// Number of written records after which a sweep is due. A sweep ranks all records of a toolkit, so that a
-/// few more records than its limit are cheaper than more sweeps.
+/// Number of written records after which a sweep is due. A sweep counts all records of a toolkit, and may rank
+/// them, so that a few more records than its limit are cheaper than more sweeps.
 const SWEEP_AFTER_RECORDS: usize = 5000;
 /// Number of written bytes after which a sweep is due.
 const SWEEP_AFTER_BYTES: usize = 16 << 20;
@@ -36,8 +36,9 @@ const SWEEP_AFTER_BYTES: usize = 16 << 20;
 /// Tracks the new records since the last sweep.
 pub(super) struct Retention {
     limits: RetentionLimits,
-    /// Toolkits with new records; `None`: all, because at the start they are unknown.
-    touched: Option<HashSet<String>>,
+    /// Toolkits with new records, and whether there are refused calls among these; `None`: all, because at the
+    /// start they are unknown.
+    touched: Option<HashMap<String, bool>>,
     records: usize,
     bytes: usize,
 }
@@ -53,8 +54,10 @@ impl Retention {
         self.bytes += records.iter().map(Record::size).sum::<usize>();
         if let Some(touched) = &mut self.touched {
             for record in records {
-                if !touched.contains(&record.toolkit) {
-                    touched.insert(record.toolkit.clone());
+                let is_refused = Outcome::REFUSED.contains(&record.conclusion.outcome);
+                match touched.get_mut(&record.toolkit) {
+                    Some(has_refused) => *has_refused |= is_refused,
+                    None => drop(touched.insert(record.toolkit.clone(), is_refused)),
                 }
             }
         }
@@ -78,21 +81,23 @@ impl Retention {
     }
 
     async fn sweep_alone(&mut self, store: &Store) -> kitbag_database::Result<()> {
-        let toolkits = match &self.touched {
-            Some(touched) => touched.iter().cloned().collect(),
-            None => store.toolkits().await?,
+        let touched = match &self.touched {
+            Some(touched) => touched.clone(),
+            None => store.toolkits().await?.into_iter().map(|toolkit| (toolkit, true)).collect(),
         };
         let age = i64::try_from(self.limits.age.as_millis()).unwrap_or(i64::MAX);
         let now = Timestamp::now();
         store.remove_before(now.as_millisecond().saturating_sub(age)).await?;
         let (calls, users) = kept_from(now, self.limits.age);
         store.remove_counts_before(calls, users).await?;
-        for toolkit in toolkits {
-            store.remove_refused_beyond(&toolkit, MAX_REFUSED_RECORDS).await?;
+        for (toolkit, has_refused) in touched {
+            if has_refused {
+                store.remove_refused_beyond(&toolkit, MAX_REFUSED_RECORDS).await?;
+            }
             store.remove_beyond(&toolkit, self.limits.records, self.limits.bytes).await?;
         }
         // Cleared only now: after a failure the next sweep includes them again.
-        self.touched = Some(HashSet::new());
+        self.touched = Some(HashMap::new());
         Ok(())
     }
 }

@@ -233,21 +233,23 @@ async fn records_that_are_too_many_take_no_room_from_those_that_stay() {
 #[tokio::test]
 async fn refused_calls_do_not_push_out_the_calls_of_the_same_user() {
     let (database, _data) = database().await;
-    let invocations = open(&database, KEEP_ALL).await;
-    invocations.record(record("a", "ana", "useful"));
+    let mut retention = Retention::new(RetentionLimits { records: 150, ..KEEP_ALL });
     for outcome in [Outcome::Busy, Outcome::InvalidParams] {
-        for _ in 0..100 {
-            invocations.record(Record { conclusion: outcome.into(), ..record("a", "ana", "") });
+        let invocations = open(&database, KEEP_ALL).await;
+        let useful = record("a", "ana", outcome.as_str());
+        let refused = Record { conclusion: outcome.into(), ..record("a", "ana", "") };
+        let records = [vec![useful], vec![refused; 100]].concat();
+        for record in &records {
+            invocations.record(record.clone());
         }
+        invocations.close().await;
+        retention.count(&records);
+        sweep(&mut retention, &database).await;
     }
-    invocations.close().await;
-
-    let limits = RetentionLimits { records: 150, ..KEEP_ALL };
-    sweep(&mut Retention::new(limits), &database).await;
 
     let invocations = open(&database, KEEP_ALL).await;
     let kept = read(&invocations, query("a", "ana"), Scope::Own).await;
-    assert_eq!((kept.len(), contents(&kept)), (101, vec!["useful"]));
+    assert_eq!((kept.len(), contents(&kept)), (102, vec!["busy", "invalid-params"]));
 }
 
 #[tokio::test]

@@ -46,17 +46,50 @@ impl Store {
         count: u32,
         bytes: usize,
     ) -> kitbag_database::Result<()> {
-        let (records, size, users): (i64, i64, i64) =
-            sql("SELECT CAST(COALESCE(SUM(records), 0) AS BIGINT), CAST(COALESCE(SUM(size), 0) AS BIGINT), COUNT(*)
-             FROM (SELECT COUNT(*) AS records, SUM(size) AS size FROM invocations WHERE toolkit_id = $1
-                   GROUP BY user_id) AS of_users")
+        let heaviest: Vec<(String, i64, i64, i64, i64)> = sql(
+            "SELECT user_id, records, CAST(SUM(records) OVER () AS BIGINT), CAST(SUM(size) OVER () AS BIGINT),
+                    COUNT(*) OVER ()
+             FROM (SELECT user_id, COUNT(*) AS records, CAST(SUM(size) AS BIGINT) AS size FROM invocations
+                   WHERE toolkit_id = $1 GROUP BY user_id) AS of_users
+             ORDER BY records DESC, user_id LIMIT 2",
+        )
+        .bind(toolkit)
+        .fetch_all(self.0.readers())
+        .await?;
+        let Some((user, _, records, size, users)) = heaviest.first() else { return Ok(()) };
+        let count = i64::from(count);
+        let others_have_no_more_than_their_share =
+            heaviest.get(1).is_none_or(|(_, records, ..)| *records <= count / users);
+        if *records > count && others_have_no_more_than_their_share {
+            self.remove_oldest(toolkit, user, records - count).await?;
+        } else if *records > count {
+            self.remove_beyond_limit(toolkit, "1", count, *users).await?;
+        }
+        if *size > as_i64(bytes) {
+            self.remove_beyond_limit(toolkit, "size", as_i64(bytes), *users).await?;
+        }
+        Ok(())
+    }
+
+    /// Removes a user's oldest records of calls of a toolkit.
+    async fn remove_oldest(&self, toolkit: &str, user: &str, count: i64) -> kitbag_database::Result<()> {
+        let mut left = count;
+        while left > 0 {
+            let mut transaction = self.0.begin(kitbag_database::Scope::Records).await?;
+            let removed = sql(
+                "DELETE FROM invocations WHERE id IN (
+                     SELECT id FROM invocations WHERE toolkit_id = $1 AND user_id = $2 ORDER BY id LIMIT $3)",
+            )
             .bind(toolkit)
-            .fetch_one(self.0.readers())
+            .bind(user)
+            .bind(left.min(as_i64(ROWS_PER_DELETE)))
+            .execute(&mut transaction)
             .await?;
-        for (held, limit, weight) in [(records, i64::from(count), "1"), (size, as_i64(bytes), "size")] {
-            if held > limit {
-                self.remove_beyond_limit(toolkit, weight, limit, users).await?;
+            transaction.commit().await?;
+            if removed == 0 {
+                break;
             }
+            left -= as_i64(removed);
         }
         Ok(())
     }
