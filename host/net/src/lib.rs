@@ -14,7 +14,7 @@
 //! - `egress/nat64`: IPv4 address that a NAT64 gateway would translate an IPv6 address to
 //! - `traces`: tracing of calls: spans, the export queue, and the exporter to the collector
 //!   (docs/decisions/0041)
-//! - `wrapped_body`: the wrapper of bodies that are counted, timed or recorded
+//! - `wrapped_body`: the wrapper of bodies that are counted or recorded, and of responses that are timed
 
 pub mod certificate;
 pub mod egress;

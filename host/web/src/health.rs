@@ -1,16 +1,12 @@
 //! Liveness and readiness endpoints for load balancers.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use kitbag_access::{Health, PeersHealth};
 use kitbag_net::certificate::CertificateStatus;
 use serde::Serialize;
-use tokio_util::sync::CancellationToken;
 
 use super::Shared;
 use super::direct_host::is_direct;
@@ -86,15 +82,8 @@ pub(super) async fn ready(State(shared): State<Shared>, headers: HeaderMap) -> R
     }
 }
 
-/// Refuses new requests with 503 while the server stops; requests in progress are answered.
-pub(super) async fn refuse_while_stopping(
-    State(refusing): State<Arc<CancellationToken>>,
-    request: Request,
-    next: Next,
-) -> Response {
-    if !refusing.is_cancelled() {
-        return next.run(request).await;
-    }
+/// Refusal of a request that arrives while the server stops.
+pub(super) fn stopping() -> Response {
     let refusal = WebError::new(StatusCode::SERVICE_UNAVAILABLE, "The server is stopping. Try again soon.");
     let mut response = refusal.into_response();
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));

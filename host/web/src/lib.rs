@@ -13,8 +13,9 @@
 //! - `error`: the only place that knows both domain errors and HTTP
 //! - `share`: resources that each user's requests use: requests in progress, bytes of bodies as sent and as
 //!   parsed, bytes of answers until they are sent (docs/security.md)
-//! - `arrival`, `pace`, `body`, `connection_state`: the minimum rate of request bodies; how long a peer may
-//!   keep the server waiting; bodies that are read into memory; the user of a connection's latest request
+//! - `arrival`, `pace`, `body`, `connection_state`: the minimum rate of request bodies, and what handlers leave
+//!   unread; how long a peer may keep the server waiting; bodies that are read into memory; the user of a
+//!   connection's latest request
 //! - `mcp`: MCP, implemented by `rmcp` behind checks of our own; docs/mcp.md says how results and errors are
 //!   encoded
 //! - `mcp/handler`, `tool_calls`, `progress`: the methods of MCP; calls of tools, common to all paths
@@ -80,19 +81,20 @@ mod share;
 mod toolkits;
 mod tools;
 mod ui;
-mod unread;
 mod uploads;
 mod well_known;
 
 use std::num::NonZeroU32;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, Method};
-use axum::middleware::{Next, from_fn, from_fn_with_state};
-use axum::response::Response;
+use axum::http::{HeaderValue, Method, StatusCode};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
 use axum::{Extension, Router};
+use futures::FutureExt as _;
 use kitbag_access::Access;
 use kitbag_base::base_url::path_of;
 use kitbag_base::metrics::Metrics;
@@ -101,15 +103,15 @@ use kitbag_identity::{AuthorizationServer, BrowserSessions, Identity, ProgramKey
 use kitbag_net::certificate::LiveCertificate;
 use kitbag_net::traces::Traces;
 use tokio_util::sync::CancellationToken;
-use tower_http::catch_panic::CatchPanicLayer;
+use tower::util::option_layer;
 use tower_http::cors::{Any, CorsLayer};
 use url::Url;
 
+use arrival::Rest;
 use authenticate::{Authentication, require_caller};
 pub use connection_state::{ConnectionState, Priority, UnderWay};
 pub use direct_host::is_direct;
 use error::WebError;
-use mcp::OriginCheck;
 pub use pace::{Allowance, Pace};
 use pages::origin::{OwnOrigin, refuse_other_hosts};
 use routing::{delete, get, patch, post, put};
@@ -164,28 +166,58 @@ pub struct Shared {
 pub fn router(shared: Shared) -> Router {
     let rate = Arc::new(RateLimit::new(shared.mcp_requests_per_minute));
     let limits = Arc::new(CallLimits::new(&shared, rate.clone()));
-    let pace = shared.pace;
-    let path = path_of(&shared.base_url).to_owned();
-    let router = for_users(&shared, limits.clone())
+    let answering = |rest, refusing: Option<CancellationToken>| {
+        let state = Answering { pace: shared.pace, rest, metrics: shared.metrics.clone(), refusing };
+        from_fn_with_state(Arc::new(state), answer)
+    };
+    let refusing = Some(shared.refusing.clone());
+    let for_the_signed_in = for_users(&shared, limits.clone())
         .merge(for_mcp_clients(&shared, rate))
-        .merge(for_people(&shared))
         .merge(ui::router(&shared, limits))
+        .layer(answering(Rest::Discarded, refusing.clone()));
+    let for_anybody = for_people(&shared)
         .merge(discovery())
         .merge(shared.authorization_server.clone().map_or_else(Router::new, |it| local_sign_in(&shared, it)))
         .fallback(async || WebError::nothing_here())
-        // In an `Arc`, since cloning the token itself takes its lock.
-        .layer(from_fn_with_state(Arc::new(shared.refusing.clone()), health::refuse_while_stopping))
-        .merge(for_load_balancers())
-        .layer((from_fn_with_state((pace, shared.metrics.clone()), answer), CatchPanicLayer::new()))
+        .layer(answering(Rest::Unread, refusing));
+    let path = path_of(&shared.base_url).to_owned();
+    let router = for_the_signed_in
+        .merge(for_anybody)
+        .merge(for_load_balancers().layer(answering(Rest::Unread, None)))
         .with_state(shared);
     base_path::serve_below(&path, router)
 }
 
-/// Outermost layer: limits the arrival time of bodies and gives all errors one form.
-async fn answer(State((pace, metrics)): State<(Pace, Metrics)>, request: Request, next: Next) -> Response {
-    let response = error::as_problem(arrival::require(pace, request, next).await).await;
+/// State of the outermost layer.
+struct Answering {
+    pace: Pace,
+    rest: Rest,
+    metrics: Metrics,
+    /// Cancelled when requests are refused because the server stops; `None` for routes that also answer then.
+    refusing: Option<CancellationToken>,
+}
+
+/// Outermost layer: refuses requests while the server stops, limits the arrival time of bodies, responds for
+/// handlers that panic, and gives all errors one form. One layer, since axum copies all that is inside a layer
+/// for each request.
+async fn answer(State(answering): State<Arc<Answering>>, request: Request, next: Next) -> Response {
+    let Answering { pace, rest, metrics, refusing } = &*answering;
+    let response = if refusing.as_ref().is_some_and(CancellationToken::is_cancelled) {
+        health::stopping()
+    } else {
+        arrival::require(*pace, *rest, request, |request| without_panic(next.run(request))).await
+    };
+    let response = error::as_problem(response).await;
     metrics.response(response.status().as_u16());
     response
+}
+
+/// Responds with 500 if a handler panics. The hook of panics has logged it (`telemetry`).
+async fn without_panic(handling: impl Future<Output = Response>) -> Response {
+    let response = AssertUnwindSafe(handling).catch_unwind().await;
+    response.unwrap_or_else(|_panic| {
+        WebError::new(StatusCode::INTERNAL_SERVER_ERROR, "The server failed.").into_response()
+    })
 }
 
 /// Routes that need a token.
@@ -235,7 +267,6 @@ fn for_users(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared> {
         .route("/documents/{id}/artifact", get(documents::artifact))
         .route("/graphql", post(graphql::answer))
         .layer((
-            from_fn(unread::discard),
             from_fn_with_state(Authentication::of(shared), require_caller),
             Extension(limits),
             Extension(Arc::new(graphql::Service::new())),
@@ -250,10 +281,8 @@ fn for_mcp_clients(shared: &Shared, rate: Arc<RateLimit>) -> Router<Shared> {
         .route("/mcp/", mcp_methods())
         .with_state(mcp::endpoint(shared, rate))
         .layer((
-            from_fn(unread::discard),
-            mcp::open_to_allowed_pages(shared),
-            from_fn_with_state(Arc::new(OriginCheck::of(shared)), mcp::refuse_other_origins),
-            from_fn_with_state(Authentication::of(shared), require_caller),
+            option_layer(mcp::open_to_allowed_pages(shared)),
+            from_fn_with_state(Arc::new(mcp::Gate::of(shared)), mcp::admit),
         ))
 }
 
@@ -314,4 +343,34 @@ fn open_to_any_page() -> CorsLayer {
 /// Converts the text of a URL to a header value, which cannot fail: a parsed URL is visible ASCII.
 fn header_value(text: &str) -> HeaderValue {
     HeaderValue::from_str(text).expect("a parsed URL is visible ASCII")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::time::Duration;
+
+    use axum::body::Body;
+    use axum::http::header;
+    use futures::stream;
+    use tower::ServiceExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_handler_that_panics_is_answered_for_and_its_connection_ends() {
+        let pace = Pace { pause: Duration::from_secs(9), rate: 1 };
+        let state = Answering { pace, rest: Rest::Unread, metrics: Metrics::default(), refusing: None };
+        let router: Router = Router::new()
+            .fallback(async || -> StatusCode { panic!("on purpose") })
+            .layer(from_fn_with_state(Arc::new(state), answer));
+        let body = Body::from_stream(stream::iter(["unread"].map(Ok::<_, io::Error>)));
+
+        let response = router.oneshot(Request::post("/").body(body).expect("a request")).await;
+
+        let response = response.expect("the router cannot fail");
+        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        assert_eq!(response.headers()[header::CONNECTION], "close");
+        assert_eq!(response.headers()[header::CONTENT_TYPE], "application/problem+json");
+    }
 }

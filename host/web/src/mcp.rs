@@ -33,6 +33,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::{RawQuery, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use kitbag_access::{Access, User};
 use kitbag_base::rate::RateLimit;
@@ -49,7 +50,7 @@ use super::Shared;
 use super::body::Unread;
 use super::media_type;
 use super::share::RequestShare;
-use crate::authenticate::{Authorizes, By};
+use crate::authenticate::{Authentication, Authorizes, By, require_caller};
 use answer::TransportError;
 use calls::{Calls, ClientLabel};
 use catalogue::Catalogue;
@@ -60,7 +61,7 @@ use events::Patience;
 use handler::{ClientContext, Handler};
 use media::Accepts;
 use message::{Envelope, MAX_VALUES, Message};
-pub(super) use origin::{OriginCheck, refuse_other_origins};
+use origin::OriginCheck;
 use questions::Questions;
 use selection::Selection;
 
@@ -115,14 +116,36 @@ pub(super) fn endpoint(shared: &Shared, rate: Arc<RateLimit>) -> Arc<Endpoint> {
     })
 }
 
-/// CORS for the origins that the operator allows.
-pub(super) fn open_to_allowed_pages(shared: &Shared) -> CorsLayer {
-    CorsLayer::new()
-        .allow_origin(OriginCheck::of(shared).other_pages())
+/// The checks in front of the endpoint.
+pub(super) struct Gate {
+    origins: OriginCheck,
+    authentication: Arc<Authentication>,
+}
+
+impl Gate {
+    pub(super) fn of(shared: &Shared) -> Self {
+        Self { origins: OriginCheck::of(shared), authentication: Authentication::of(shared) }
+    }
+}
+
+/// Refuses requests for other hosts or from other origins, before their token is read; then requires a token.
+pub(super) async fn admit(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
+    if let Err(why) = gate.origins.allows(&request) {
+        return TransportError::invalid(StatusCode::FORBIDDEN, None, why).into_response();
+    }
+    require_caller(State(gate.authentication.clone()), request, next).await.into_response()
+}
+
+/// CORS for the origins that the operator allows; `None` if there are none.
+pub(super) fn open_to_allowed_pages(shared: &Shared) -> Option<CorsLayer> {
+    let origins = OriginCheck::of(shared).other_pages();
+    let layer = CorsLayer::new()
+        .allow_origin(origins.clone())
         .allow_credentials(true)
         .allow_methods([Method::GET, Method::POST])
         .allow_headers(AllowHeaders::mirror_request())
-        .expose_headers([header::WWW_AUTHENTICATE, header::RETRY_AFTER, calls::LABEL, PROTOCOL_VERSION])
+        .expose_headers([header::WWW_AUTHENTICATE, header::RETRY_AFTER, calls::LABEL, PROTOCOL_VERSION]);
+    (!origins.is_empty()).then_some(layer)
 }
 
 /// `POST /mcp`: one message of a client.

@@ -36,14 +36,14 @@ mod versions;
 
 use std::sync::Arc;
 
-use axum::middleware::{from_fn, from_fn_with_state, map_response};
+use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::Redirect;
 use axum::{Extension, Router};
 
+use super::Shared;
 use super::error::WebError;
 use super::pages::origin::{OwnOrigin, refuse_other_hosts};
 use super::tools::CallLimits;
-use super::{Shared, unread};
 use crate::routing::{get, post};
 use crate::sessions::Sessions;
 use signed_in::require_session;
@@ -118,6 +118,5 @@ pub(super) fn router(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared>
         .layer(from_fn_with_state(own, refuse_other_hosts))
         .layer(map_response(frame::show_errors))
         .layer(map_response(guard::add_headers))
-        .layer(from_fn(unread::discard))
         .route("/", get(async || Redirect::to("/ui/")))
 }

@@ -4,16 +4,12 @@
 //! the responses after DNS rebinding. Both show in `Host` and `Origin`.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::middleware::Next;
-use axum::response::Response;
+use axum::http::{HeaderMap, HeaderValue, header};
 use url::{Position, Url};
 
-use super::answer::TransportError;
 use crate::Shared;
 
 /// The server's own host, and the origins of pages that may call it.
@@ -89,16 +85,6 @@ impl OriginCheck {
                 && called.fragment().is_none()
         })
     }
-}
-
-/// Refuses requests for other hosts or from other origins, before their token is read.
-pub(crate) async fn refuse_other_origins(
-    State(check): State<Arc<OriginCheck>>,
-    request: Request,
-    next: Next,
-) -> Result<Response, TransportError> {
-    check.allows(&request).map_err(|why| TransportError::invalid(StatusCode::FORBIDDEN, None, why))?;
-    Ok(next.run(request).await)
 }
 
 /// Returns the value of a header that occurs exactly once.
