@@ -70,7 +70,7 @@ schema: install
     RENEW_SCHEMA=1 cargo test --workspace --lib -- the_schema_in_docs_is_the_servers
     RENEW_SCHEMA=1 cargo test --workspace --test json_schema -- the_published_schema
 
-# Measure search: `just bench-search DIR` on a collection in BEIR layout (with `--postgres`: there), `--load` on many documents, `--tools` of tools.
+# Measure search: `just bench-search DIR` on a collection in BEIR layout (with `--postgres`: there), `--load` on many documents, `--tools` of tools, `--toolkits` of a server with many.
 bench-search *arguments:
     {{ if arguments =~ "--postgres" { "scripts/with-postgres" } else { "" } }} cargo bench --workspace --bench search -- {{ arguments }}
 

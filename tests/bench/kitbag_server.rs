@@ -10,7 +10,7 @@ use http_body_util::Full;
 
 use crate::Outcome;
 use crate::child::Server;
-use crate::client::Connection;
+use crate::client::{Connection, Prepared};
 
 /// Starts `kitbag serve` on a data directory.
 pub(crate) fn start(data: &Path, more: &[&str]) -> Outcome<Server> {
@@ -29,17 +29,28 @@ pub(crate) fn start(data: &Path, more: &[&str]) -> Outcome<Server> {
 
 /// Uploads a component.
 pub(crate) async fn deploy(server: &Server, data: &Path, component: &[u8]) -> Outcome<()> {
-    let request = Request::post("/toolkits")
-        .header(header::HOST, server.address().to_string())
-        .header(header::CONTENT_TYPE, "application/wasm")
-        .header(header::AUTHORIZATION, format!("Bearer {}", token(data)?))
-        .body(Full::new(Bytes::copy_from_slice(component)))?;
+    let request = upload(&server.address().to_string(), &token(data)?, component)?;
     Connection::open(server.address()).await?.exchange(&request).await.map(drop)
 }
 
-/// Returns an access token for the server that runs on `data`.
+/// Prepares the upload of a component to a server with this address.
+pub(crate) fn upload(host: &str, token: &str, component: &[u8]) -> Outcome<Prepared> {
+    Ok(Request::post("/toolkits")
+        .header(header::HOST, host)
+        .header(header::CONTENT_TYPE, "application/wasm")
+        .header(header::AUTHORIZATION, format!("Bearer {token}"))
+        .body(Full::new(Bytes::copy_from_slice(component)))?)
+}
+
+/// Returns an access token of the operator for the server that runs on `data`.
 pub(crate) fn token(data: &Path) -> Outcome<String> {
-    let output = program(data).arg("token").output()?;
+    token_of(data, None)
+}
+
+/// Returns an access token of a user, by default the operator, for the server that runs on `data`.
+pub(crate) fn token_of(data: &Path, user: Option<&str>) -> Outcome<String> {
+    let user = user.iter().flat_map(|user| ["--user", user]);
+    let output = program(data).arg("token").args(user).output()?;
     if !output.status.success() {
         return Err(format!("kitbag token failed: {}", String::from_utf8_lossy(&output.stderr)).into());
     }

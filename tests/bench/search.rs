@@ -34,6 +34,8 @@ mod service;
 mod speed;
 #[allow(dead_code, reason = "the other benchmark needs more of it")]
 mod stats;
+#[path = "search/toolkits.rs"]
+mod toolkits;
 #[path = "search/tools.rs"]
 mod tools;
 #[allow(dead_code, reason = "the tests need more of it")]
@@ -56,17 +58,17 @@ type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 #[derive(Debug, Parser)]
 #[command(
     name = "just bench-search",
-    after_help = "Examples:\n  just bench-search ~/beir/scifact\n  just bench-search --postgres ~/beir/scifact\n  just bench-search --load\n  just bench-search --load --chunks 10000 --users 20\n  just bench-search --tools\n\n\
+    after_help = "Examples:\n  just bench-search ~/beir/scifact\n  just bench-search --postgres ~/beir/scifact\n  just bench-search --load\n  just bench-search --load --chunks 10000 --users 20\n  just bench-search --tools\n  just bench-search --toolkits\n\n\
                   A collection is a folder in BEIR layout: corpus.jsonl, queries.jsonl, qrels/test.tsv. The model is \
                   fetched once. The machine should have nothing else to do."
 )]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 struct Arguments {
     /// Folder of a collection.
-    #[arg(required_unless_present_any = ["load", "tools"])]
+    #[arg(required_unless_present_any = ["load", "tools", "toolkits"])]
     collection: Option<PathBuf>,
     /// Keep the documents in a PostgreSQL database, which `scripts/with-postgres` has made.
-    #[arg(long, conflicts_with = "tools")]
+    #[arg(long, conflicts_with_all = ["tools", "toolkits"])]
     postgres: bool,
     /// Measure searches among many documents of one user, and of a small user among many.
     #[arg(long)]
@@ -80,6 +82,9 @@ struct Arguments {
     /// Measure listings of tools, and finding them among many.
     #[arg(long)]
     tools: bool,
+    /// Measure deploys, restarts and listings of a server with many toolkits.
+    #[arg(long)]
+    toolkits: bool,
     /// Folder of a model; by default all-MiniLM-L6-v2, which is fetched.
     #[arg(long)]
     model: Option<PathBuf>,
@@ -120,6 +125,9 @@ fn run(arguments: &Arguments) -> Outcome<()> {
         }
         if arguments.tools {
             tools::measure(&model).await?;
+        }
+        if arguments.toolkits {
+            toolkits::measure().await?;
         }
         Ok(())
     })

@@ -12,7 +12,6 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use tokio::select;
-use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use crate::Outcome;
@@ -70,6 +69,8 @@ pub(crate) async fn measure(chunks: usize, users: usize, model: &Path, engine: E
     let server = service.start(&["--model", model])?;
     let mut large = open(&service, &server, "large").await?;
     println!("  large user  first search {:.1?}, by rows of the database", first_search(&mut large).await?);
+    // Writing its file takes the time of the searches meanwhile.
+    let per_chunk = wait_for_file(&service, chunks * dimensions).await? / chunks.max(1) as u64;
     let queries = queries(SEARCHES);
     let first = Searches::run(&server, &mut large, &queries, By::Meaning).await?;
     let again = Searches::run(&server, &mut large, &queries, By::Meaning).await?;
@@ -83,10 +84,11 @@ pub(crate) async fn measure(chunks: usize, users: usize, model: &Path, engine: E
         times.push(timed(&mut small[search % users], &queries[search % SEARCHES]).await?);
     }
     let memory = Memory::of(&server)?;
-    let per_chunk = wait_for_file(&service).await? / chunks.max(1) as u64;
     drop(server);
 
     let server = service.start(&["--model", model])?;
+    // The first search of all waits until the model is loaded.
+    first_search(&mut open(&service, &server, "small-0").await?).await?;
     let mut large = open(&service, &server, "large").await?;
     let time = first_search(&mut large).await?;
     println!("  large user  first search {time:.1?}, by its file{}", verdict(time, first_goal));
@@ -121,8 +123,8 @@ async fn first_search(client: &mut Client) -> Outcome<Duration> {
     timed(client, "warm up").await
 }
 
-/// Waits until an index of this data directory has been written to a file. Returns its size in bytes.
-async fn wait_for_file(service: &Service) -> Outcome<u64> {
+/// Waits until an index of more than `bytes` has been written to a file. Returns its size in bytes.
+async fn wait_for_file(service: &Service, bytes: usize) -> Outcome<u64> {
     const DIGEST: usize = 64;
 
     let folder = service.data_of_only_process()?.join("search");
@@ -130,8 +132,9 @@ async fn wait_for_file(service: &Service) -> Outcome<u64> {
     while Instant::now() < deadline {
         for file in fs::read_dir(&folder)? {
             let file = file?;
-            if file.file_name().len() == DIGEST {
-                return Ok(file.metadata()?.len());
+            let size = file.metadata()?.len();
+            if file.file_name().len() == DIGEST && size > bytes as u64 {
+                return Ok(size);
             }
         }
         sleep(Duration::from_millis(50)).await;
@@ -145,14 +148,15 @@ async fn fill(service: &Service, chunks: usize, users: usize) -> Outcome<()> {
     let small_load = Load { documents: CHUNKS_PER_SMALL_USER, words: WORDS_PER_DOCUMENT };
     let mut small = clients(service, &server, users).await?;
     for (number, client) in small.iter_mut().enumerate() {
-        small_load.ingest(client, number).await?;
+        ingest(client, &small_load.documents(number)).await?;
         client.settled().await?;
     }
     let load = Load::of_large_user(chunks);
+    let documents = load.documents(users);
     let mut large = open(service, &server, "large").await?;
     let (started, before) = (Instant::now(), server.processor_time()?);
     let ingesting = async {
-        load.ingest(&mut large, users).await?;
+        ingest(&mut large, &documents).await?;
         let stored = started.elapsed();
         large.settled().await?;
         Ok((stored, started.elapsed()))
@@ -161,12 +165,12 @@ async fn fill(service: &Service, chunks: usize, users: usize) -> Outcome<()> {
         Some(client) => with_searches(client, ingesting).await?,
         None => (ingesting.await?, Vec::new()),
     };
-    let Load { documents, words } = load;
-    let processor = per(server.processor_time()?.saturating_sub(before), documents);
-    println!("  ingest      {documents} documents of {words} words, by words alone");
+    let count = load.documents;
+    let processor = per(server.processor_time()?.saturating_sub(before), count);
+    println!("  ingest      {count} documents of {} words, by words alone", load.words);
     println!(
         "    {:.0} documents/s until search finds them; stored after {stored:.0?}, searchable after {searchable:.0?}",
-        documents as f64 / searchable.as_secs_f64()
+        count as f64 / searchable.as_secs_f64()
     );
     println!("    processor time {processor:.1?} a document");
     let at = |times: &mut Vec<Duration>, share| percentile(times, share).unwrap_or_default();
@@ -177,7 +181,12 @@ async fn fill(service: &Service, chunks: usize, users: usize) -> Outcome<()> {
         at(&mut times, 1.0)
     );
     drop(server);
-    println!("    disk {} MiB for {} MiB of text", database::size(service).await? >> 20, load.bytes() >> 20);
+    let text = bytes(&documents) + users * bytes(&small_load.documents(0));
+    println!(
+        "    disk {} MiB for {} MiB of text of all users, without vectors",
+        database::size(service).await? >> 20,
+        text >> 20
+    );
     Ok(())
 }
 
@@ -239,35 +248,30 @@ impl Load {
         }
     }
 
-    /// Ingests the documents; `user` is a different number for each user.
-    async fn ingest(self, client: &mut Client, user: usize) -> Outcome<()> {
-        let batch = (WORDS_PER_REQUEST / self.words).max(1);
-        for first in (0..self.documents).step_by(batch) {
-            // On another thread: searches are timed meanwhile.
-            let documents = spawn_blocking(move || {
-                let numbers = first..self.documents.min(first + batch);
-                numbers.map(|number| self.document(user, number)).collect::<Vec<_>>()
-            });
-            client.ingest(&documents.await?).await?;
-        }
-        Ok(())
+    /// Returns the documents; `user` is a different number for each user.
+    fn documents(self, user: usize) -> Vec<Document> {
+        let document = |number| {
+            let seed = 2 * (user * MAX_DOCUMENTS + number);
+            Document {
+                url: format!("https://load.example/{number}"),
+                title: words(seed, WORDS_PER_TITLE),
+                text: words(seed + 1, self.words),
+            }
+        };
+        (0..self.documents).map(document).collect()
     }
+}
 
-    fn document(self, user: usize, number: usize) -> Document {
-        let seed = 2 * (user * MAX_DOCUMENTS + number);
-        Document {
-            url: format!("https://load.example/{number}"),
-            title: words(seed, WORDS_PER_TITLE),
-            text: words(seed + 1, self.words),
-        }
+async fn ingest(client: &mut Client, documents: &[Document]) -> Outcome<()> {
+    let words = documents.first().map_or(1, |first| first.text.split(' ').count());
+    for batch in documents.chunks((WORDS_PER_REQUEST / words).max(1)) {
+        client.ingest(batch).await?;
     }
+    Ok(())
+}
 
-    /// Bytes of all texts, by those of a few.
-    fn bytes(self) -> usize {
-        const SAMPLE: usize = 100;
-
-        (0..SAMPLE).map(|number| self.document(0, number).text.len()).sum::<usize>() / SAMPLE * self.documents
-    }
+fn bytes(documents: &[Document]) -> usize {
+    documents.iter().map(|document| document.text.len()).sum()
 }
 
 pub(crate) async fn clients(service: &Service, server: &Server, users: usize) -> Outcome<Vec<Client>> {

@@ -32,7 +32,7 @@ pub(crate) async fn measure(model: &Path) -> Outcome<()> {
     let data = tempfile::tempdir()?;
     let model = model.to_str().ok_or("the model's path is no text")?;
     let server = kitbag_server::start(data.path(), &["--model", model])?;
-    let mut client = Client::open(&server, data.path()).await?;
+    let mut client = Client::open(&server, data.path(), None).await?;
     let tools = tools()?;
     let (mut deployed, mut toolkits) = (0, 0);
     println!("tools   listed      with mode=search");
@@ -41,7 +41,7 @@ pub(crate) async fn measure(model: &Path) -> Outcome<()> {
             let next = deployed + PER_TOOLKIT.min(count - deployed);
             let manifest = manifest(toolkits, &tools[deployed..next]);
             let component = Wat { manifest: &manifest, ..Wat::default() }.component();
-            kitbag_server::deploy(&server, data.path(), &component).await?;
+            client.deploy(&component).await?;
             (deployed, toolkits) = (next, toolkits + 1);
         }
         let (all, some) = (client.listing("/mcp").await?, client.listing("/mcp?mode=search").await?);
@@ -70,7 +70,7 @@ pub(crate) async fn measure(model: &Path) -> Outcome<()> {
     drop(server);
 
     let server = kitbag_server::start(data.path(), &["--model", "none"])?;
-    let mut client = Client::open(&server, data.path()).await?;
+    let mut client = Client::open(&server, data.path(), None).await?;
     client.find("/mcp?mode=search", "warm up").await?;
     let mut by_words = Vec::new();
     for (question, _) in &questions {
@@ -116,24 +116,36 @@ fn manifest(toolkit: usize, tools: &[Value]) -> String {
     .to_string()
 }
 
-/// MCP client of the operator.
-struct Client {
+/// MCP client.
+pub(crate) struct Client {
     connection: Connection,
     host: String,
     token: String,
 }
 
 impl Client {
-    async fn open(server: &Server, data: &Path) -> Outcome<Self> {
+    /// Connects as a user; `None` for the operator.
+    pub(crate) async fn open(server: &Server, data: &Path, user: Option<&str>) -> Outcome<Self> {
         let (connection, host) = (Connection::open(server.address()).await?, server.address().to_string());
-        Ok(Self { connection, host, token: kitbag_server::token(data)? })
+        Ok(Self { connection, host, token: kitbag_server::token_of(data, user)? })
+    }
+
+    /// Uploads a component.
+    pub(crate) async fn deploy(&mut self, component: &[u8]) -> Outcome<()> {
+        let request = kitbag_server::upload(&self.host, &self.token, component)?;
+        self.connection.exchange(&request).await.map(drop)
+    }
+
+    /// Returns one page of a listing, as JSON.
+    pub(crate) async fn page(&mut self, path: &str, params: &Value) -> Outcome<Bytes> {
+        self.connection.exchange(&self.request(path, "tools/list", params)?).await
     }
 
     /// Total size of all pages of a listing, in bytes.
-    async fn listing(&mut self, path: &str) -> Outcome<usize> {
+    pub(crate) async fn listing(&mut self, path: &str) -> Outcome<usize> {
         let (mut bytes, mut params) = (0, json!({}));
         loop {
-            let body = self.connection.exchange(&self.request(path, "tools/list", &params)?).await?;
+            let body = self.page(path, &params).await?;
             bytes += body.len();
             let reply: Value = serde_json::from_slice(&body)?;
             match &reply["result"]["nextCursor"] {
