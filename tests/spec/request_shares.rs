@@ -63,10 +63,18 @@ async fn every_route_of_a_user_counts_in_what_they_may_have_in_progress() {
     let token = format!("Authorization: Bearer {}\r\nContent-Type: application/json\r\n", ana.token());
 
     let mut in_progress = Vec::new();
-    for _ in 0..=MAX_REQUESTS {
+    for _ in 0..MAX_REQUESTS {
         in_progress.push(begin(&kitbag, "POST", "/graphql", &token, 9).await);
     }
-    eventually("all have arrived", async || ana.get("/toolkits").await.status == 429).await;
+    eventually("all have arrived", async || {
+        let is_refused = ana.get("/toolkits").await.status == 429;
+        if !is_refused {
+            // While it was answered, it had the place of one that was refused.
+            in_progress.push(begin(&kitbag, "POST", "/graphql", &token, 9).await);
+        }
+        is_refused
+    })
+    .await;
 
     assert_all_refuse(&kitbag, &paths, &token).await;
     ben.get("/toolkits").await.assert_status(200);
