@@ -297,7 +297,8 @@ fn queries(count: usize) -> Vec<String> {
     (0..count).map(|number| words(usize::MAX - number, 6)).collect()
 }
 
-fn verdict(time: Duration, goal: Duration) -> String {
+/// Says whether a time is within its goal.
+pub(crate) fn verdict(time: Duration, goal: Duration) -> String {
     let verdict = if time <= goal { "within" } else { "MISSES" };
     format!(": {verdict} the goal of {goal:.0?}")
 }

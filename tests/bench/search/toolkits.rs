@@ -10,6 +10,7 @@ use crate::Outcome;
 use crate::child::Server;
 use crate::client::{Connection, Prepared};
 use crate::kitbag_server;
+use crate::speed::verdict;
 use crate::stats::percentile;
 use crate::tools::Client;
 use crate::wat::Wat;
@@ -76,8 +77,7 @@ fn ready(server: &Server) -> Outcome<Prepared> {
 
 fn print(what: &str, times: &mut [Duration], goal: Duration) {
     let [median, late] = [0.5, 0.95].map(|share| percentile(times, share).unwrap_or_default());
-    let verdict = if median <= goal { "within" } else { "MISSES" };
-    println!("  {what:<32} p50 {median:>8.1?}   p95 {late:>8.1?}   {verdict} the goal of {goal:?}");
+    println!("  {what:<32} p50 {median:>8.1?}   p95 {late:>8.1?}{}", verdict(median, goal));
 }
 
 fn manifest(number: usize) -> String {
